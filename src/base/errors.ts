@@ -1,0 +1,77 @@
+/**
+ * Every way relay can fail that it expects: the HTTP status it answers and the code a command exits with.
+ * A new failure is a new row here. The status is read in `http/respond.ts`, the exit code in `cli/main.ts`,
+ * and nowhere else.
+ */
+const KINDS = {
+  usage: { status: 400, exit: 2 },
+  settings: { status: 500, exit: 2 },
+  bad_request: { status: 400, exit: 2 },
+  invalid_event: { status: 400, exit: 2 },
+  invalid_signature: { status: 401, exit: 5 },
+  unauthenticated: { status: 401, exit: 4 },
+  forbidden: { status: 403, exit: 8 },
+  not_found: { status: 404, exit: 8 },
+  method_not_allowed: { status: 405, exit: 2 },
+  request_timeout: { status: 408, exit: 1 },
+  conflict: { status: 409, exit: 8 },
+  gone: { status: 410, exit: 8 },
+  too_large: { status: 413, exit: 2 },
+  unsupported_media_type: { status: 415, exit: 2 },
+  unprocessable: { status: 422, exit: 8 },
+  rate_limited: { status: 429, exit: 8 },
+  header_too_large: { status: 431, exit: 2 },
+  internal: { status: 500, exit: 1 },
+  provider_failed: { status: 502, exit: 8 },
+  storage: { status: 503, exit: 1 },
+  not_configured: { status: 503, exit: 2 },
+  unavailable: { status: 503, exit: 1 },
+  provider_timeout: { status: 504, exit: 8 },
+  cancelled: { status: 503, exit: 130 },
+} as const satisfies Record<string, { status: number; exit: number }>
+
+export type ErrorKind = keyof typeof KINDS
+export type ErrorStatus = (typeof KINDS)[ErrorKind]['status']
+
+export interface RelayErrorOptions extends ErrorOptions {
+  /** Whole seconds after which the caller may try again; becomes `Retry-After`. */
+  readonly retryAfter?: number | undefined
+}
+
+/**
+ * A failure we expect and can explain. `message` is shown to people and sent to clients, so it says what
+ * failed and never carries a secret or a payload; what is for the log alone goes into `cause`.
+ */
+export class RelayError extends Error {
+  override readonly name: string = 'RelayError'
+  readonly kind: ErrorKind
+  readonly retryAfter: number | undefined
+
+  constructor(kind: ErrorKind, message: string, options: RelayErrorOptions = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.kind = kind
+    this.retryAfter = options.retryAfter
+  }
+
+  get status(): ErrorStatus {
+    return KINDS[this.kind].status
+  }
+
+  get exitCode(): number {
+    return KINDS[this.kind].exit
+  }
+}
+
+/**
+ * Turns anything thrown into a {@link RelayError}. The text of an unexpected error stays in `cause`: it may
+ * hold anything. A cancelled wait becomes `cancelled`, a wait past its limit `unavailable`.
+ */
+export function toRelayError(thrown: unknown): RelayError {
+  if (thrown instanceof RelayError) return thrown
+  const { name, cause } = thrown instanceof Error ? thrown : new Error()
+  if (name === 'AbortError') {
+    return cause instanceof RelayError ? cause : new RelayError('cancelled', 'Cancelled', { cause: thrown })
+  }
+  if (name === 'TimeoutError') return new RelayError('unavailable', 'Timed out', { cause: thrown })
+  return new RelayError('internal', 'Internal error', { cause: thrown })
+}

@@ -1,0 +1,40 @@
+/** How a delivery's signature verified: with the current webhook secret or the one before it. */
+export type VerifiedBy = 'current' | 'previous'
+
+/** One header as received: the name's own spelling, the value decoded as latin1. */
+export type Header = readonly [name: string, value: string]
+
+/** One webhook request that proved genuine. */
+export interface Delivery {
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly receivedAt: number
+  readonly provider: string
+  readonly event: string
+  /** The provider's id of the delivery. */
+  readonly deliveryId: string
+  /** The provider's id of the hook; empty where it sends none. */
+  readonly hookId: string
+  /** In the order received, without those that carry credentials. */
+  readonly headers: readonly Header[]
+  /** The exact bytes that were signed and sent. */
+  readonly body: Uint8Array
+  readonly verifiedBy: VerifiedBy
+  /** The payload's `action`, `repository.full_name` and issue or pull-request number, where it has them. */
+  readonly action: string | null
+  readonly repo: string | null
+  readonly number: number | null
+}
+
+/** A delivery's place in the journal. */
+export interface Receipt {
+  /** The entry's number: 1, 2, 3 … */
+  readonly n: number
+  /** True when the journal already had this delivery; `n` is then that entry. */
+  readonly duplicate: boolean
+}
+
+/** A journal entry: the delivery, its number, and how often it came again. */
+export interface Entry extends Delivery {
+  readonly n: number
+  readonly duplicates: number
+}

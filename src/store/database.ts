@@ -1,0 +1,54 @@
+import type { Json, Store } from './contract.js'
+
+/** A row of a {@link Table}: bytes for payloads, JSON for all else. */
+export type TableValue = Json | Uint8Array
+
+export interface Range {
+  /** First number, inclusive. Default: the first there is. */
+  readonly from?: number
+  /** Last number, inclusive. Default: the last there is. */
+  readonly to?: number
+  /** Newest first. */
+  readonly reverse?: boolean
+  readonly limit?: number
+}
+
+declare const write: unique symbol
+
+/** One row to be written or removed; made by {@link Table}, carried out by {@link Database.commit}. */
+export interface TableWrite {
+  readonly [write]: true
+}
+
+/** Rows in the order of their keys, which are all numbers (non-negative safe integers) or all short strings. */
+export interface Table<Key extends number | string, Value extends TableValue> {
+  get(key: Key): Value | undefined
+  /** A consistent view; rows changed meanwhile may or may not be seen. Numbered tables only. */
+  range(range?: Range): Iterable<{ readonly key: Key; readonly value: Value }>
+  count(): number
+  put(key: Key, value: Value): TableWrite
+  remove(key: Key): TableWrite
+}
+
+/** Table names and how their values are kept. The names are part of the file format. */
+export interface TableOptions {
+  readonly keys: 'number' | 'string'
+  readonly values: 'json' | 'bytes'
+}
+
+/**
+ * Where a profile's data lives: the key-value store, and ordered tables for the journal beside it.
+ * Reads are synchronous (memory-mapped); writes resolve when durable.
+ */
+export interface Database extends AsyncDisposable {
+  readonly store: Store
+  table<Key extends number | string, Value extends TableValue>(
+    name: string,
+    options: TableOptions,
+  ): Table<Key, Value>
+  /**
+   * Writes all rows or none; resolved means durable. Concurrent commits share a flush.
+   * @throws RelayError `storage` when it could not be made durable within its limit (4 s), as on a full disk.
+   */
+  commit(writes: readonly TableWrite[]): Promise<void>
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // Two cores: more workers than that only make the tests that start processes wait for each other.
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    // Vitest sets BASE_URL to "/" for its children; relay ignores such a value with a warning, tests want silence.
+    unstubEnvs: true,
+  },
+})
