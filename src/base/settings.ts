@@ -50,3 +50,5 @@ export const DEFAULT_MAX_BODY = 1_048_576
 export const LARGEST_MAX_BODY = 26_214_400
 /** 30 days: long enough not to nag, short enough that a forgotten token ends. */
 export const DEFAULT_TOKEN_TTL = 30 * 86_400_000
+export const DEFAULT_PORT = 8787
+export const DEFAULT_SANDBOX_PORT = 8788

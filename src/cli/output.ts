@@ -1,0 +1,68 @@
+import { inspect } from 'node:util'
+import { Chalk, type ChalkInstance } from 'chalk'
+import type { Log } from '../base/log.js'
+import type { Context, TextStream } from './context.js'
+
+export type ColorMode = 'auto' | 'always' | 'never'
+
+export interface OutputOptions {
+  readonly json: boolean
+  readonly color: ColorMode
+  readonly quiet: boolean
+  readonly verbose: boolean
+}
+
+/** Results on stdout, everything said to people on stderr. */
+export interface Output {
+  /** A result for a person or a pipe. */
+  result(line: string): void
+  /** A result for a program: one JSON object on a line, marked `"v":1`. */
+  object(value: Readonly<Record<string, unknown>>): void
+  /** Said to people; silent under `--quiet`. */
+  say(text: string): void
+  readonly log: Log
+  /** Paints what goes to stderr. */
+  readonly paint: ChalkInstance
+}
+
+export function createOutput(context: Context, options: OutputOptions): Output {
+  const { stdout, stderr, env } = context
+  const paint = new Chalk({ level: wantsColor(stderr, env, options.color) ? 1 : 0 })
+  const line = (text: string): void => void stderr.write(`${text}\n`)
+  const say = (text: string): void => {
+    if (!options.quiet) line(text)
+  }
+  return {
+    result: (text) => void stdout.write(`${text}\n`),
+    object: (value) => void stdout.write(`${JSON.stringify({ v: 1, ...value })}\n`),
+    say,
+    paint,
+    log: {
+      debug: (message) => {
+        if (options.verbose) say(paint.dim(printable(message)))
+      },
+      info: (message) => say(printable(message)),
+      warn: (message) => line(`${paint.yellow('warning:')} ${printable(message)}`),
+      error: (message, cause) => {
+        line(`${paint.red('error:')} ${printable(message)}`)
+        if (env['RELAY_DEBUG'] && cause !== undefined) line(inspect(cause))
+      },
+    },
+  }
+}
+
+/** Shows characters that could rewrite what a terminal displays (controls, line ends, text direction) as `\u{…}`. */
+export function printable(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu,
+    (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`,
+  )
+}
+
+/** `--color` wins, then NO_COLOR and FORCE_COLOR when not empty, then whether a person is looking. */
+function wantsColor(stream: TextStream, env: Context['env'], mode: ColorMode): boolean {
+  if (mode !== 'auto') return mode === 'always'
+  if (env['NO_COLOR']) return false
+  if (env['FORCE_COLOR']) return env['FORCE_COLOR'] !== '0'
+  return stream.isTTY === true && env['TERM'] !== 'dumb'
+}

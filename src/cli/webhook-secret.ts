@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto'
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { RelayError } from '../base/errors.js'
+import { Secret } from '../base/secret.js'
+import type { StoreKind } from '../base/settings.js'
+
+/** Where a profile keeps the webhook secret that relay made for it. */
+export function webhookSecretFile(folder: string): string {
+  return path.join(folder, 'webhook-secret')
+}
+
+/**
+ * The profile's own webhook secret, made at first use and kept readable by its owner alone (0600). A memory store
+ * writes nothing, so there it is made anew each time.
+ * @throws RelayError `settings` when the file cannot be read or written, or is empty.
+ */
+export function readWebhookSecret(folder: string, store: StoreKind): Secret {
+  if (store === 'memory') return new Secret(freshSecret())
+  const file = webhookSecretFile(folder)
+  try {
+    createWhole(folder, file)
+    const text = readFileSync(file, 'utf8').trimEnd()
+    if (text !== '') return new Secret(text)
+  } catch (cause) {
+    throw new RelayError('settings', `${file} cannot be read or made: set RELAY_HOME to a folder of yours`, {
+      cause,
+    })
+  }
+  throw new RelayError('settings', `${file} is empty: remove it, and a new secret is made`)
+}
+
+function freshSecret(): string {
+  return randomBytes(32).toString('hex')
+}
+
+/** Makes the file unless it is there. Linking a finished file shows no other process, and no crash, half a secret. */
+function createWhole(folder: string, file: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  try {
+    writeFileSync(draft, `${freshSecret()}\n`, { flag: 'wx', mode: 0o600 })
+    linkSync(draft, file)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}

@@ -1,0 +1,8 @@
+export { RelayError, type ErrorKind } from './base/errors.js'
+export { silentLog, type Log } from './base/log.js'
+export { Secret } from './base/secret.js'
+export type { OAuthClient, ProviderName, Settings, StoreKind, WebhookSecrets } from './base/settings.js'
+export type { Delivery, Entry, Header, Receipt } from './journal/delivery.js'
+export type { Journal } from './journal/journal.js'
+export { createRelay, type Relay, type RelayOptions } from './relay.js'
+export { serve, type ServeOptions, type Serving } from './serve.js'

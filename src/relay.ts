@@ -1,0 +1,89 @@
+import { systemClock, type Clock } from './base/time.js'
+import { silentLog, type Log } from './base/log.js'
+import type { Settings } from './base/settings.js'
+import { hostCheck } from './http/host.js'
+import type { Delivery, Receipt } from './journal/delivery.js'
+import type { Journal } from './journal/journal.js'
+import { openJournal } from './journal/open.js'
+import { createOAuth } from './oauth/oauth.js'
+import { createProvider } from './providers/open.js'
+import { createApp } from './server/app.js'
+import type { Database } from './store/database.js'
+import { openDatabase } from './store/open.js'
+import { createTokens, type Tokens } from './tokens/tokens.js'
+import { createIntake } from './webhook/intake.js'
+
+export interface RelayOptions {
+  readonly log?: Log
+  readonly clock?: Clock
+  /** Called for each delivery once it is in the journal. */
+  readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
+  /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
+  readonly prove?: (challenge: string) => string | undefined
+}
+
+/** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
+export interface Relay extends AsyncDisposable {
+  readonly app: ReturnType<typeof createApp>
+  readonly database: Database
+  readonly journal: Journal
+  readonly tokens: Tokens
+  /** The address it is reached at unless the settings name one; `serve` says once it listens. */
+  address: string
+}
+
+/**
+ * Puts the parts together; how they are joined is read here and nowhere else.
+ * @throws RelayError `storage` when the profile's data cannot be opened, `settings` for a provider address that is
+ * neither https nor loopback.
+ */
+export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
+  const { log = silentLog, clock = systemClock, onDelivery, prove = () => undefined } = options
+  const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
+  const database = await openDatabase({ kind: settings.store, folder: settings.folder, clock, log })
+  const { store } = database
+  const journal = openJournal(database, clock)
+  const tokens = createTokens(store, clock)
+  const publicUrl = (): string => settings.publicUrl ?? relay.address
+  const oauth = createOAuth({
+    provider,
+    client: settings.oauthClient,
+    store,
+    tokens,
+    redirectUri: () => `${publicUrl()}/auth/${provider.name}/callback`,
+    tokenTtl: settings.tokenTtl,
+    clock,
+    log,
+  })
+  const intake = createIntake({
+    provider,
+    secrets: settings.webhookSecrets,
+    journal,
+    clock,
+    ...(onDelivery && { onDelivery }),
+  })
+  const app = createApp({
+    provider,
+    intake,
+    oauth,
+    tokens,
+    maxBody: settings.maxBody,
+    baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
+    hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
+    prove,
+    log,
+  })
+  const relay: Relay = {
+    app,
+    database,
+    journal,
+    tokens,
+    address: `http://${settings.host}:${settings.port}`,
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+  return relay
+}
+
+function allowedHosts({ allowedHosts, publicUrl }: Settings): readonly string[] {
+  return publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).hostname]
+}

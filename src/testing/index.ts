@@ -1,0 +1,1 @@
+export { startRelay, type TestRelay, type TestRelayOptions } from './start-relay.js'

@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+/** From the ground up. A room may use only rooms of a lower rank, and itself. */
+const RANKS: readonly (readonly string[])[] = [
+  ['base'],
+  ['store', 'providers', 'http'],
+  ['tokens', 'journal', 'instance'],
+  ['webhook', 'oauth', 'actions', 'dispatch'],
+  ['tunnel'],
+  ['server', 'sandbox'],
+  ['relay.ts', 'serve.ts', 'client'],
+  ['cli', 'testing', 'index.ts'],
+]
+/** The two that are composed of each other within their rank, in this direction. */
+const WITHIN_RANK = new Set(['serve.ts → relay.ts'])
+
+const SRC = path.resolve('src')
+
+describe('the layers of src', () => {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const edges = files.flatMap((file) =>
+    relativeImports(path.join(SRC, file)).map((target) => ({ file, from: roomOf(file), to: roomOf(target) })),
+  )
+
+  it('has a rank for every room', () => {
+    expect(files.map(roomOf).filter((room) => rankOf(room) === -1)).toEqual([])
+  })
+
+  it('imports strictly downwards', () => {
+    const wrong = edges.filter(({ from, to }) => from !== to && rankOf(to) >= rankOf(from))
+    expect(
+      wrong.map(({ file, from, to }) => `${file}: ${from} → ${to}`).filter((edge) => !allowed(edge)),
+    ).toEqual([])
+  })
+
+  it('reads process.env, signals and process.exit nowhere below the command line', () => {
+    const touching = files.filter((file) =>
+      /\bprocess\.(env|on|once|exit)\b/.test(readFileSync(path.join(SRC, file), 'utf8')),
+    )
+    expect(touching).toEqual([])
+  })
+
+  it('prints and paints in one place', () => {
+    const painters = files.filter((file) =>
+      /from 'chalk'|\bconsole\./.test(readFileSync(path.join(SRC, file), 'utf8')),
+    )
+    expect(painters).toEqual(['cli/output.ts'])
+  })
+
+  it('finds the imports it checks', () => {
+    expect(edges).toContainEqual({ file: 'cli/main.ts', from: 'cli', to: 'base' })
+    expect(edges.length).toBeGreaterThan(files.length)
+  })
+})
+
+function allowed(edge: string): boolean {
+  return [...WITHIN_RANK].some((pair) => edge.endsWith(`: ${pair}`))
+}
+
+/** The files, relative to src, that a file imports by a relative path: statically, dynamically, or for re-export. */
+function relativeImports(file: string): string[] {
+  const source = readFileSync(file, 'utf8')
+  const specifiers = [...source.matchAll(/(?:\bfrom\s+|\bimport\s+|\bimport\(\s*)'(\.[^']+)'/g)].map(
+    (match) => match[1] ?? '',
+  )
+  return specifiers.map((specifier) =>
+    path.relative(SRC, path.resolve(path.dirname(file), specifier)).replace(/\.js$/, '.ts'),
+  )
+}
+
+function roomOf(file: string): string {
+  return file.split(path.sep)[0] ?? file
+}
+
+function rankOf(room: string): number {
+  return RANKS.findIndex((rooms) => rooms.includes(room))
+}
