@@ -5,10 +5,16 @@ export interface Cancellable {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Node 20's `AbortSignal.any` holds its sources weakly, and a time-out that was collected never fires (measured). */
+const held = new WeakMap<AbortSignal, AbortSignal>()
+
 /** A signal that aborts with a `TimeoutError` after `ms` milliseconds, or with the caller's own reason before. */
 export function deadline(ms: number, signal?: AbortSignal): AbortSignal {
   const limit = AbortSignal.timeout(ms)
-  return signal ? AbortSignal.any([signal, limit]) : limit
+  if (!signal) return limit
+  const either = AbortSignal.any([signal, limit])
+  held.set(either, limit)
+  return either
 }
 
 /**
