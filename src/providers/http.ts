@@ -1,0 +1,89 @@
+import type { ZodType } from 'zod'
+import { deadline } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { parseJson, readText } from './answer.js'
+import { invalidToken, refusal, unanswered } from './errors.js'
+import { fetchFollowing } from './redirect.js'
+
+/** One code host's REST API. */
+export interface Api {
+  /** The code host's name in messages. */
+  readonly label: string
+  /** What every path is appended to, without a trailing slash. */
+  readonly base: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly fetch: typeof fetch
+  /** Milliseconds for one call, headers and body together. */
+  readonly timeLimit: number
+}
+
+export interface Call<T> {
+  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly path: readonly (string | number)[]
+  readonly token: string
+  readonly body?: object
+  /** What a successful answer must look like; an empty or unreadable one is `undefined`. */
+  readonly answer: ZodType<T>
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Makes one call to a code host, once: nothing is sent again after a failure, for a write may have been carried
+ * out although its answer was lost.
+ * @throws RelayError of the kinds that `Provider` lists; `bad_request` for a path part such as `..`.
+ */
+export async function send<T>(api: Api, call: Call<T>): Promise<{ status: number; value: T }> {
+  const { response, text } = await exchange(api, call)
+  const json = parseJson(text)
+  if (!response.ok)
+    throw refusal({ status: response.status, headers: response.headers, json }, api.label, call.token)
+  const parsed = call.answer.safeParse(json)
+  if (!parsed.success) throw unanswered(api.label, call.method, 'gave an answer that was not understood')
+  return { status: response.status, value: parsed.data }
+}
+
+async function exchange(api: Api, call: Call<unknown>): Promise<{ response: Response; text: string }> {
+  const signal = deadline(api.timeLimit, call.signal)
+  const init = {
+    method: call.method,
+    headers: headersOf(api, call),
+    signal,
+    ...(call.body && { body: JSON.stringify(call.body) }),
+  }
+  const address = api.base + pathOf(call.path)
+  try {
+    const response = await fetchFollowing(api.fetch, address, init)
+    return { response, text: await readText(response) }
+  } catch (error) {
+    if (call.signal?.aborted) throw cancelled(call.signal.reason)
+    const why = signal.aborted ? `did not answer within ${api.timeLimit / 1000} s` : error
+    throw unanswered(api.label, call.method, why, signal.aborted ? 'provider_timeout' : 'provider_failed')
+  }
+}
+
+function headersOf(api: Api, { token, body }: Call<unknown>): Record<string, string> {
+  // fetch would refuse any other token with an error that quotes it.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw invalidToken()
+  return {
+    ...api.headers,
+    authorization: `Bearer ${token}`,
+    // GitHub refuses calls without one.
+    'user-agent': 'webhook-relay',
+    ...(body && { 'content-type': 'application/json' }),
+  }
+}
+
+/** Joins path parts, each encoded. `..` survives encoding and would walk the provider's paths with the user's token. */
+function pathOf(parts: Call<unknown>['path']): string {
+  return parts.map((part) => `/${encoded(String(part))}`).join('')
+}
+
+function encoded(part: string): string {
+  if (/^\.{0,2}$/.test(part))
+    throw new RelayError('bad_request', 'A name in a provider path is empty, one dot or two dots')
+  return encodeURIComponent(part)
+}
+
+function cancelled(reason: unknown): RelayError {
+  return reason instanceof RelayError ? reason : new RelayError('cancelled', 'Cancelled', { cause: reason })
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+
+/** One line of a terminal or two. */
+const LONGEST = 300
+const MOST_DETAILS = 5
+
+const text = z.string().catch('')
+const detail = z.union([
+  z.string(),
+  z
+    .object({ resource: text, field: text, code: text, message: text })
+    .transform(({ resource, field, code, message }) =>
+      [[resource, field].filter(Boolean).join('.'), message || code].filter(Boolean).join(': '),
+    ),
+])
+const errorBody = z.object({
+  message: text,
+  errors: z.array(detail.catch('')).catch([]),
+})
+
+/**
+ * What an error answer of GitHub or Gitea says, as one line; empty when it says nothing. `errors` may hold objects or
+ * strings. The text comes from outside: control and formatting characters are taken out, and so is `token` should the
+ * provider repeat it.
+ */
+export function explanation(json: unknown, token: string): string {
+  const { success, data } = errorBody.safeParse(json)
+  if (!success) return ''
+  const details = data.errors.filter(Boolean).slice(0, MOST_DETAILS).join(', ')
+  const whole = data.message && details ? `${data.message} (${details})` : data.message || details
+  return cut(plain(whole).replaceAll(token, '[secret]'))
+}
+
+function plain(text: string): string {
+  return text
+    .replaceAll(/[\s\p{Zl}\p{Zp}]+/gu, ' ')
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')
+    .trim()
+}
+
+function cut(line: string): string {
+  // The cut may fall between the two halves of a character.
+  return line.length > LONGEST ? `${line.slice(0, LONGEST - 1).replace(/\p{Cs}$/u, '')}…` : line
+}
