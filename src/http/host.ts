@@ -1,0 +1,32 @@
+import { isIP } from 'node:net'
+import { isLoopback } from '../base/loopback.js'
+
+/**
+ * Decides which Host headers a service answers: a web page that points its own name at this machine (DNS rebinding)
+ * sends that name. Accepted are `localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`, the address listened on, and the
+ * `allowed` names; where that address is no loopback one, any IP literal too, since no name was looked up then.
+ * Ports do not matter, nor case, nor one trailing dot.
+ */
+export function hostCheck(o: {
+  host: string
+  allowed: readonly string[]
+}): (hostHeader: string | undefined) => boolean {
+  const bound = isIP(o.host) === 6 ? `[${o.host.toLowerCase()}]` : o.host.toLowerCase()
+  const names = new Set([bound, ...o.allowed.map((name) => nameOf(name) ?? name)])
+  const anyAddress = !isLoopback(bound)
+  return function hostAllowed(hostHeader = '') {
+    const name = nameOf(hostHeader)
+    return name !== undefined && (names.has(name) || isLoopback(name) || (anyAddress && isAddress(name)))
+  }
+}
+
+const HOST = /^(\[[0-9a-f:.]+\]|[0-9a-z_-]+(?:\.[0-9a-z_-]+)*)\.?(?::\d{0,5})?$/
+
+/** The name or bracketed address in a Host header (RFC 9110 section 7.2), lower-case, without port and trailing dot. */
+function nameOf(host: string): string | undefined {
+  return HOST.exec(host.toLowerCase())?.[1]
+}
+
+function isAddress(name: string): boolean {
+  return isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0
+}

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { RelayError } from '../base/errors.js'
+import { errorBody } from './respond.js'
+
+/** 1 s: time for a client that still writes to find the answer before the connection is cut. */
+const LINGER_MS = 1_000
+
+/**
+ * Answers what Node's HTTP parser refused, for which there is no response object, and closes the connection. `latest`
+ * is the response last begun on it: where that is still to be written, the refusal would be read in its place, so it
+ * is let finish instead.
+ */
+export function refuse(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  latest: ServerResponse | undefined,
+): void {
+  if (error.code === 'ECONNRESET') return void socket.destroy()
+  if (!socket.writable) return
+  if (latest && !latest.writableFinished && !brokeInBody(latest)) {
+    latest.shouldKeepAlive = false
+    latest.once('close', () => socket.destroy())
+    return
+  }
+  socket.end(refusal(error.code))
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
+
+/** The broken bytes belong to the body of a request nothing was answered to yet, and no other response comes before. */
+function brokeInBody(latest: ServerResponse): boolean {
+  return latest.socket !== null && !latest.req.complete && !latest.headersSent
+}
+
+function refusal(code: string | undefined): string {
+  const error = explain(code)
+  const body = JSON.stringify(errorBody(error))
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${randomUUID()}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+/** Node's own codes: nodejs.org/api/http.html, event 'clientError'. */
+function explain(code: string | undefined): RelayError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new RelayError('header_too_large', 'Request header fields too large')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RelayError('request_timeout', 'Request timeout')
+  return new RelayError('bad_request', 'Bad request')
+}
