@@ -1,9 +1,8 @@
-import type { ChalkInstance } from 'chalk'
 import type { Delivery, Receipt } from '../journal/delivery.js'
-import { printable } from './output.js'
+import { printable, type Paint } from './output.js'
 
 /** `12:04:11  #7  issue_comment.created  octo/demo#1`, for a person. */
-export function deliveryLine(delivery: Delivery, { n, duplicate }: Receipt, paint: ChalkInstance): string {
+export function deliveryLine(delivery: Delivery, { n, duplicate }: Receipt, paint: Paint): string {
   const { event, action, repo, number, receivedAt } = delivery
   const time = new Date(receivedAt).toTimeString().slice(0, 8)
   const name = printable(action === null ? event : `${event}.${action}`)

@@ -23,8 +23,8 @@ export function addOptions(command: Command, names: readonly OptionName[]): Comm
 
 /** The output and the settings a command runs with. */
 export function prepare(context: Context, raw: RawOptions): { output: Output; options: OptionValues } {
-  const { json = false, color, quiet = false, verbose = false } = raw
-  const output = createOutput(context, { json, color, quiet, verbose })
+  const { color, quiet = false, verbose = false } = raw
+  const output = createOutput(context, { color, quiet, verbose })
   return { output, options: readOptions(context, raw, output.log) }
 }
 

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
-import { toRelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import type { Context } from './context.js'
-import { createOutput, printable } from './output.js'
+import { createOutput } from './output.js'
 import { createProgram } from './program.js'
 
 /**
@@ -9,27 +9,28 @@ import { createProgram } from './program.js'
  * Never rejects.
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
+  const json = argv.includes('--json')
   try {
-    await createProgram(context).parseAsync(argv, { from: 'user' })
+    await createProgram(context, { json }).parseAsync(argv, { from: 'user' })
     return 0
   } catch (thrown) {
-    // Commander has said what is wrong by now; asking for help or the version is no failure.
-    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2
-    return report(thrown, argv, context)
+    if (!(thrown instanceof CommanderError)) return report(toRelayError(thrown), json, context)
+    if (thrown.exitCode === 0) return 0 // help and the version were asked for
+    // Commander has told a person by now.
+    return json ? report(usageError(thrown), json, context) : usageError(thrown).exitCode
   }
 }
 
-function report(thrown: unknown, argv: readonly string[], context: Context): number {
-  const error = toRelayError(thrown)
-  if (argv.includes('--json')) {
-    context.stderr.write(
-      `${JSON.stringify({ v: 1, type: 'error', code: error.kind, error: printable(error.message) })}\n`,
-    )
+function report(error: RelayError, json: boolean, context: Context): number {
+  const { message, kind, cause = error, exitCode } = error
+  if (json) {
+    context.stderr.write(`${JSON.stringify({ v: 1, type: 'error', code: kind, error: message })}\n`)
   } else {
-    createOutput(context, { json: false, color: 'auto', quiet: false, verbose: false }).log.error(
-      error.message,
-      error.cause ?? error,
-    )
+    createOutput(context, { color: 'auto', quiet: false, verbose: false }).log.error(message, cause)
   }
-  return error.exitCode
+  return exitCode
+}
+
+function usageError({ message }: CommanderError): RelayError {
+  return new RelayError('usage', message.replace(/^error: /, ''))
 }

@@ -3,10 +3,12 @@ import { Chalk, type ChalkInstance } from 'chalk'
 import type { Log } from '../base/log.js'
 import type { Context, TextStream } from './context.js'
 
+/** Paints text; see chalk. */
+export type Paint = ChalkInstance
+
 export type ColorMode = 'auto' | 'always' | 'never'
 
 export interface OutputOptions {
-  readonly json: boolean
   readonly color: ColorMode
   readonly quiet: boolean
   readonly verbose: boolean
@@ -22,7 +24,7 @@ export interface Output {
   say(text: string): void
   readonly log: Log
   /** Paints what goes to stderr. */
-  readonly paint: ChalkInstance
+  readonly paint: Paint
 }
 
 export function createOutput(context: Context, options: OutputOptions): Output {

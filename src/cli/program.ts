@@ -6,7 +6,7 @@ import { addOptions } from './globals.js'
 import { packageVersion } from './version.js'
 
 /** The whole command tree, with the options every command takes. Nothing heavy is loaded before a command runs. */
-export function createProgram(context: Context): Command {
+export function createProgram(context: Context, { json = false } = {}): Command {
   const program = addOptions(new Command('relay'), ['profile'])
     .description(
       "Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.",
@@ -20,7 +20,8 @@ export function createProgram(context: Context): Command {
     .showHelpAfterError('(relay --help lists the commands)')
     .configureOutput({
       writeOut: (text) => void context.stdout.write(text),
-      writeErr: (text) => void context.stderr.write(text),
+      // Under --json the one who reports a failure is main, as an object.
+      writeErr: (text) => void (json || context.stderr.write(text)),
       getOutHelpWidth: () => Math.min(context.stdout.columns ?? 80, 100),
       getErrHelpWidth: () => Math.min(context.stderr.columns ?? 80, 100),
     })

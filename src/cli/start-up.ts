@@ -1,16 +1,12 @@
-import type { ChalkInstance } from 'chalk'
 import { homedir, userInfo } from 'node:os'
 import type { Settings } from '../base/settings.js'
 import type { Serving } from '../serve.js'
+import type { Paint } from './output.js'
 import { packageVersion } from './version.js'
 import { webhookSecretFile } from './webhook-secret.js'
 
 /** What a person needs to know when the service has started: what is where, and what to try next. */
-export function startUpBlock(
-  serving: Serving,
-  secretFrom: 'settings' | 'profile',
-  paint: ChalkInstance,
-): string {
+export function startUpBlock(serving: Serving, secretFrom: 'settings' | 'profile', paint: Paint): string {
   const { url, settings, sandbox } = serving
   const { profile, provider, providerUrl, store, folder } = settings
   const rows = [

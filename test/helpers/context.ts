@@ -1,0 +1,35 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Context } from '../../src/cli/context.js'
+
+/** A context whose streams are kept, in an empty folder and environment. */
+export function testContext(over: Partial<Context> = {}): {
+  context: Context
+  out: () => string
+  err: () => string
+} {
+  const stdout = new Kept()
+  const stderr = new Kept()
+  const context: Context = {
+    env: {},
+    cwd: emptyFolder(),
+    stdout,
+    stderr,
+    signal: new AbortController().signal,
+    ...over,
+  }
+  return { context, out: () => stdout.text, err: () => stderr.text }
+}
+
+/** A new folder of the test's own. */
+export function emptyFolder(): string {
+  return mkdtempSync(path.join(tmpdir(), 'relay-test-'))
+}
+
+class Kept {
+  text = ''
+  write(text: string): void {
+    this.text += text
+  }
+}
