@@ -31,10 +31,7 @@ export async function htmlPage(
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <title>${title}</title>
-      <style>
-        ${raw(STYLE)}
-      </style>
-      ${body}
+      ${STYLE_TAG} ${body}
     </html> `
   return new Response(String(await page), {
     status,
