@@ -1,0 +1,81 @@
+import { RelayError } from '../base/errors.js'
+import type { WebhookSecrets } from '../base/settings.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { Delivery, Header, Receipt } from '../journal/delivery.js'
+import type { Journal } from '../journal/journal.js'
+import type { Provider } from '../providers/provider.js'
+import { formPayload } from './form.js'
+import { type HeaderLines, indexHeaders, only, withoutCredentials } from './headers.js'
+import { readIdentity } from './identity.js'
+import { parseJson } from './json.js'
+import { verify } from './signature.js'
+import { summarize } from './summary.js'
+
+/** A request as it came: every header line, and the body's exact bytes. */
+export interface WebhookRequest {
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+}
+
+export interface IntakeParts {
+  readonly provider: Pick<Provider, 'name' | 'webhook'>
+  readonly secrets: WebhookSecrets
+  readonly journal: Pick<Journal, 'append'>
+  readonly clock?: Clock | undefined
+  /** Told of each delivery once it is stored. Must not throw: the sender is answered 200 whatever comes of it. */
+  readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
+}
+
+export interface Intake {
+  /**
+   * Proves a webhook request genuine and stores it; resolved means that it is on disk. Nothing is looked at before
+   * the signature fits.
+   * @throws RelayError `invalid_signature` when no configured secret made the signature.
+   * @throws RelayError `invalid_event` when the event or delivery header, or the body, is not as it must be.
+   * @throws RelayError `storage` when it could not be stored; the sender may try again.
+   */
+  receive(request: WebhookRequest): Promise<Receipt>
+}
+
+/** The one way in for deliveries, however they reached this machine. */
+export function createIntake(parts: IntakeParts): Intake {
+  const { journal, clock = systemClock, onDelivery } = parts
+  return {
+    async receive(request) {
+      const delivery = authenticate(request, parts, clock())
+      const receipt = await journal.append(delivery).catch((cause: unknown) => {
+        throw new RelayError('storage', 'Delivery could not be stored', { cause })
+      })
+      onDelivery?.(delivery, receipt)
+      return receipt
+    },
+  }
+}
+
+function authenticate({ headers, body }: WebhookRequest, parts: IntakeParts, receivedAt: number): Delivery {
+  const { name, webhook } = parts.provider
+  const lines = indexHeaders(headers)
+  const form = isForm(lines)
+  // Decoding what is not yet proved genuine happens only for the provider whose signature asks for it.
+  const signed = form && webhook.formSignature === 'payload' ? formPayload(body) : body
+  const verifiedBy = signed && verify(only(lines, 'x-hub-signature-256'), signed, parts.secrets)
+  if (!verifiedBy) throw new RelayError('invalid_signature', 'Invalid signature')
+  const identity = readIdentity(lines, webhook)
+  const json = form && webhook.formSignature === 'body' ? formPayload(body) : signed
+  if (!json) throw new RelayError('invalid_event', 'Invalid event')
+  const summary = summarize(parseJson(json))
+  return {
+    receivedAt,
+    provider: name,
+    ...identity,
+    ...summary,
+    headers: withoutCredentials(headers),
+    body,
+    verifiedBy,
+  }
+}
+
+function isForm(lines: HeaderLines): boolean {
+  const [type = ''] = (lines.get('content-type')?.[0] ?? '').split(';')
+  return type.trim().toLowerCase() === 'application/x-www-form-urlencoded'
+}
