@@ -1,0 +1,58 @@
+import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4webapi'
+import { RelayError } from '../base/errors.js'
+import type { OAuthClient } from '../base/settings.js'
+import type { OAuthEndpoints } from '../providers/provider.js'
+import { signInCookie, type SignInCookie } from './cookie.js'
+import type { OAuthParts } from './parts.js'
+import { keepState } from './state.js'
+
+/** Where to send the browser, and the cookie to give it on the way. */
+export interface Authorization {
+  readonly location: string
+  readonly cookie: SignInCookie
+}
+
+/**
+ * Begins a sign-in: remembers it, and makes the provider's authorize address for it
+ * (RFC 6749 section 4.1.1, RFC 7636 section 4.3).
+ * @throws RelayError `not_configured` without an OAuth client, `storage`.
+ */
+export async function authorize(parts: OAuthParts, userId: string): Promise<Authorization> {
+  const { provider, client, store, clock } = parts
+  if (!client) throw notConfigured()
+  const redirectUri = parts.redirectUri()
+  const verifier = generateRandomCodeVerifier()
+  const { name, origin } = provider
+  const pending = { provider: name, origin, userId, verifier, redirectUri }
+  const { state, cookie } = await keepState(store, pending, clock)
+  const challenge = await calculatePKCECodeChallenge(verifier)
+  return {
+    location: authorizeAddress(provider.oauth, client, { redirectUri, state, challenge }),
+    cookie: signInCookie(state, cookie, redirectUri),
+  }
+}
+
+function authorizeAddress(
+  { authorizationEndpoint, scopes }: OAuthEndpoints,
+  client: OAuthClient,
+  { redirectUri, state, challenge }: { redirectUri: string; state: string; challenge: string },
+): string {
+  const address = new URL(authorizationEndpoint)
+  const query = address.searchParams
+  query.set('response_type', 'code')
+  query.set('client_id', client.id)
+  query.set('redirect_uri', redirectUri)
+  if (scopes.length > 0) query.set('scope', scopes.join(' '))
+  query.set('state', state)
+  query.set('code_challenge', challenge)
+  // Never `plain`: GitHub refuses it, and old Gitea stores it wrongly.
+  query.set('code_challenge_method', 'S256')
+  return address.href
+}
+
+function notConfigured(): RelayError {
+  return new RelayError(
+    'not_configured',
+    'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
+  )
+}
