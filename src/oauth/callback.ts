@@ -1,0 +1,117 @@
+import type { Cancellable } from '../base/abort.js'
+import type { SignIn } from '../tokens/tokens.js'
+import { cookieName } from './cookie.js'
+import { exchange, type Grant } from './exchange.js'
+import { providerRefusal, SignInError, toSignInError, type Outcome } from './outcome.js'
+import type { OAuthParts } from './parts.js'
+import { takeState, type PendingSignIn } from './state.js'
+import { tokenFetch } from './token-fetch.js'
+
+export interface CallbackRequest {
+  readonly query: URLSearchParams
+  readonly cookie: (name: string) => string | undefined
+}
+
+/**
+ * Ends a sign-in (RFC 6749 section 4.1.2): takes the state, checks the issuer, exchanges the code and saves the token.
+ * Never throws: a failure is an outcome, and a line in the log.
+ */
+export async function callback(
+  parts: OAuthParts,
+  request: CallbackRequest,
+  options: Cancellable = {},
+): Promise<Outcome> {
+  try {
+    return { auth: 'success', userId: await signIn(parts, request, options) }
+  } catch (error) {
+    const { reason, message, cause } = toSignInError(error)
+    const line = `Sign-in failed: ${reason}: ${message}`
+    if (cause === undefined) parts.log.warn(line)
+    else parts.log.error(line, cause)
+    return { auth: 'error', reason }
+  }
+}
+
+async function signIn(parts: OAuthParts, request: CallbackRequest, options: Cancellable): Promise<string> {
+  const { query } = request
+  // First in every case: whatever comes of it, this state has had its chance.
+  const { state, pending } = await takePending(parts, request)
+  checkIssuer(query, parts.provider.oauth.issuer)
+  const error = single(query, 'error')
+  if (error) throw providerRefusal(error)
+  if (!single(query, 'code')) throw failed('the provider sent no code')
+  if (!parts.client) throw failed('no OAuth client is configured')
+  const grant = await exchange({
+    endpoints: parts.provider.oauth,
+    client: parts.client,
+    callback: query,
+    state,
+    redirectUri: pending.redirectUri,
+    verifier: pending.verifier,
+    fetch: tokenFetch(parts.fetch, { timeout: parts.exchangeTimeout, ...options }),
+  })
+  warnOfMissingScopes(parts, grant)
+  await parts.tokens.save(pending.userId, toSignIn(parts, grant))
+  return pending.userId
+}
+
+async function takePending(
+  { provider, store }: OAuthParts,
+  { query, cookie }: CallbackRequest,
+): Promise<{ state: string; pending: PendingSignIn }> {
+  // The Cancel of older Gitea is a plain link to the callback.
+  if (!['state', 'code', 'error'].some((name) => query.has(name))) {
+    throw new SignInError('access_denied', 'the user turned back at the provider')
+  }
+  const [state = '', ...more] = query.getAll('state')
+  const pending = await takeState(store, state, cookie(cookieName(state)))
+  const ours = pending?.provider === provider.name && pending.origin === provider.origin
+  if (!ours || more.length > 0) {
+    throw new SignInError(
+      'invalid_state',
+      'the state is missing, unknown, used, expired, or of another browser',
+    )
+  }
+  return { state, pending }
+}
+
+/**
+ * RFC 9207 section 2.4. A provider that sends no `iss` may start to; one whose issuer we cannot know is not compared,
+ * but two of them are always wrong.
+ */
+function checkIssuer(query: URLSearchParams, issuer: string | undefined): void {
+  const given = single(query, 'iss')
+  if (issuer !== undefined && given !== undefined && given !== issuer) {
+    throw failed('the callback came from another issuer')
+  }
+}
+
+/** A parameter's value. No parameter may be sent twice (RFC 6749 section 3.1). */
+function single(query: URLSearchParams, name: string): string | undefined {
+  const [value, ...more] = query.getAll(name)
+  if (more.length > 0) throw failed(`the callback has ${name} twice`)
+  return value
+}
+
+function failed(message: string): SignInError {
+  return new SignInError('exchange_failed', message)
+}
+
+function warnOfMissingScopes({ provider, log }: OAuthParts, { scopes }: Grant): void {
+  const missing = provider.oauth.scopes.filter((scope) => scopes && !scopes.includes(scope))
+  if (missing.length > 0) {
+    log.warn(`The provider did not grant ${missing.join(', ')}: some actions may be refused`)
+  }
+}
+
+function toSignIn({ provider, tokenTtl, clock }: OAuthParts, grant: Grant): SignIn {
+  const { accessToken, expiresIn, refreshToken, refreshExpiresIn } = grant
+  const now = clock()
+  return {
+    accessToken,
+    expiresAt: now + (expiresIn ?? tokenTtl),
+    origin: provider.origin,
+    ...(refreshToken !== undefined && { refreshToken }),
+    ...(refreshExpiresIn !== undefined && { refreshExpiresAt: now + refreshExpiresIn }),
+  }
+}
