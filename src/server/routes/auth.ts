@@ -1,0 +1,90 @@
+import { Hono, type Context, type MiddlewareHandler } from 'hono'
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { RelayError } from '../../base/errors.js'
+import type { HttpEnv } from '../../http/env.js'
+import type { OAuth } from '../../oauth/oauth.js'
+import type { Outcome } from '../../oauth/outcome.js'
+import type { Provider } from '../../providers/provider.js'
+import type { Tokens } from '../../tokens/tokens.js'
+import { parseUserId } from '../../tokens/user-id.js'
+
+export interface AuthParts {
+  readonly provider: Pick<Provider, 'name'>
+  readonly oauth: OAuth
+  readonly tokens: Pick<Tokens, 'revoke'>
+  /** The application a browser returns to after signing in. */
+  readonly baseUrl: () => string
+}
+
+/**
+ * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid | 503 not configured, or not stored.
+ * GET /auth/{provider}/callback: always 302 to the application, with the outcome added to the query.
+ * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
+ * `provider` stands for the provider's own name in each path.
+ */
+export function authRoutes({ provider, oauth, tokens, baseUrl }: AuthParts) {
+  const revoke = async (c: Context<HttpEnv>) => {
+    await tokens.revoke(pathUserId(c))
+    return c.json({ ok: true }, 200)
+  }
+  const start = ['/auth/provider', `/auth/${provider.name}`]
+  return new Hono<HttpEnv>()
+    .on('GET', start, privately, async (c) => {
+      const { location, cookie } = await oauth.authorize(queryUserId(c))
+      const { name, value, ...attributes } = cookie
+      setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
+      return c.redirect(location, 302)
+    })
+    .on('GET', start.map(callbackOf), privately, async (c) => {
+      const query = new URL(c.req.url).searchParams
+      const outcome = await oauth.callback({ query, cookie: (name) => getCookie(c, name) })
+      const { name, ...place } = oauth.cookie(query.get('state') ?? '')
+      if (getCookie(c, name) !== undefined) deleteCookie(c, name, place)
+      return c.redirect(withOutcome(baseUrl(), outcome), 302)
+    })
+    .delete('/auth/token/:userId', privately, revoke)
+    .delete('/auth/token/', privately, revoke)
+}
+
+/** What passes here is nobody else's: no cache keeps it, and no later page learns the address. */
+const privately: MiddlewareHandler<HttpEnv> = async (c, next) => {
+  await next()
+  c.header('Cache-Control', 'no-store')
+  c.header('Referrer-Policy', 'no-referrer')
+}
+
+const callbackOf = (path: string): string => `${path}/callback`
+
+/** @throws RelayError `bad_request`. */
+function queryUserId(c: Context<HttpEnv>): string {
+  const { search } = new URL(c.req.url)
+  const [given = '', ...more] = [...search.matchAll(/[?&]userId(?:=([^&]*))?(?=&|$)/g)].map(
+    ([, value = '']) => value,
+  )
+  if (more.length > 0) throw new RelayError('bad_request', 'Invalid userId')
+  if (given === '') throw new RelayError('bad_request', 'Missing userId')
+  return parseUserId(decode(given.replaceAll('+', ' ')))
+}
+
+/** @throws RelayError `bad_request`. */
+function pathUserId(c: Context<HttpEnv>): string {
+  const { pathname } = new URL(c.req.url)
+  return parseUserId(decode(pathname.slice(pathname.lastIndexOf('/') + 1)))
+}
+
+/** Strictly: hono and URLSearchParams let what they cannot decode pass, so that one user could have several names. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new RelayError('bad_request', 'Invalid userId')
+  }
+}
+
+/** Adds to the query and leaves the rest of the address as it was written. */
+function withOutcome(baseUrl: string, outcome: Outcome): string {
+  const url = new URL(baseUrl)
+  const query = new URLSearchParams({ ...outcome }).toString()
+  url.search = url.search === '' ? query : `${url.search}&${query}`
+  return url.href
+}
