@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import { inspect } from 'node:util'
+import { expect } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import type { Log } from '../../src/base/log.js'
+import { Secret } from '../../src/base/secret.js'
+import { createOAuth, type OAuthOptions } from '../../src/oauth/oauth.js'
+import type { Json, Store } from '../../src/store/contract.js'
+import { openDatabase } from '../../src/store/open.js'
+import { createTokens } from '../../src/tokens/tokens.js'
+import {
+  ACCESS_TOKEN,
+  AuthorizationServer,
+  CLIENT_ID,
+  CLIENT_SECRET,
+} from '../helpers/authorization-server.js'
+
+export const NOW = Date.UTC(2030, 0, 1)
+export const MINUTE = 60_000
+export const TOKEN_TTL = 30 * 86_400_000
+export const REDIRECT_URI = 'http://127.0.0.1:8787/auth/github/callback'
+
+export type Rig = Awaited<ReturnType<typeof createRig>>
+
+/** A browser's cookies for the callback. */
+export type Jar = Map<string, string>
+
+/** Signing in, with everything real but the clock: the authorization server is the scripted one, over HTTP. */
+export async function createRig(options: Partial<OAuthOptions> = {}) {
+  const server = await AuthorizationServer.start()
+  const time = { now: NOW }
+  const clock = () => time.now
+  const database = await openDatabase({ kind: 'memory', folder: '', clock })
+  const broken = new Set<keyof Store>()
+  const store = breakable(database.store, broken)
+  const tokens = createTokens(store, clock)
+  const log = new RecordingLog()
+  const parts: OAuthOptions = {
+    provider: { name: 'github', origin: server.url, oauth: server.endpoints },
+    client: { id: CLIENT_ID, secret: new Secret(CLIENT_SECRET) },
+    store,
+    tokens,
+    redirectUri: () => REDIRECT_URI,
+    tokenTtl: TOKEN_TTL,
+    clock,
+    log,
+    ...options,
+  }
+  const oauth = createOAuth(parts)
+  const jar: Jar = new Map()
+  /** Everything that would tell a reader of the log too much. */
+  const secrets = [CLIENT_SECRET, encodeURIComponent(CLIENT_SECRET), ACCESS_TOKEN]
+
+  return {
+    server,
+    time,
+    broken,
+    tokens,
+    log,
+    parts,
+    oauth,
+    jar,
+    /** Begins a sign-in in the browser with that jar. */
+    async begin(userId = 'alice', cookies = jar) {
+      const { location, cookie } = await oauth.authorize(userId)
+      cookies.set(cookie.name, cookie.value)
+      const approved = server.approve(location)
+      secrets.push(cookie.value, approved.get('code') ?? '')
+      return { location, cookie, approved, state: approved.get('state') ?? '' }
+    },
+    /** Comes back from the provider. */
+    come(query: URLSearchParams | Record<string, string>, cookies = jar) {
+      return oauth.callback({ query: new URLSearchParams(query), cookie: (name) => cookies.get(name) })
+    },
+    contents: () => contents(database.store),
+    async [Symbol.asyncDispose]() {
+      const verifiers = server.requests.map(({ form }) => form['code_verifier'] ?? '')
+      const told = [...secrets, ...verifiers].filter((text) => text !== '' && log.text().includes(text))
+      expect(told, 'secrets in the log').toEqual([])
+      await server[Symbol.asyncDispose]()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** The whole store. */
+async function contents(store: Store): Promise<Record<string, Json | undefined>> {
+  const keys = await store.list('')
+  return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, await store.get(key)] as const)))
+}
+
+/** What came of a callback: the outcome, how often the token endpoint was asked, and the whole store. */
+export async function result(rig: Rig, query: URLSearchParams, cookies: Jar = rig.jar) {
+  const outcome = await rig.come(query, cookies)
+  return { outcome, asked: rig.server.requests.length, store: await rig.contents() }
+}
+
+/** The result of a callback that ends before the provider is asked and leaves nothing. */
+export function nothing(reason: string) {
+  return { outcome: failure(reason), asked: 0, store: {} }
+}
+
+export const failure = (reason: string) => ({ auth: 'error', reason })
+export const SIGNED_IN = { auth: 'success', userId: 'alice' }
+
+/** The whole store when alice is signed in and nothing else was ever done. */
+export async function signedIn(rig: Rig, expiresAt: number): Promise<Record<string, unknown>> {
+  const now = await rig.contents()
+  const hash = createHash('sha256').update(ACCESS_TOKEN).digest('hex')
+  const index = `bearer:${hash}:alice`
+  expect(Object.keys(now)).toContain(index)
+  return {
+    'token:alice': { accessToken: ACCESS_TOKEN, expiresAt: new Date(expiresAt).toISOString() },
+    'origin:alice': rig.parts.provider.origin,
+    [index]: now[index],
+  }
+}
+
+/** The same store, whose methods named in `broken` fail as a full disk does. */
+function breakable(store: Store, broken: ReadonlySet<keyof Store>): Store {
+  return new Proxy(store, {
+    get(target, name: keyof Store) {
+      const method = target[name].bind(target)
+      return broken.has(name) ? () => Promise.reject(new RelayError('storage', 'The store failed')) : method
+    },
+  })
+}
+
+export class RecordingLog implements Log {
+  readonly lines: string[] = []
+  readonly #causes: unknown[] = []
+
+  debug(message: string): void {
+    this.lines.push(`debug ${message}`)
+  }
+
+  info(message: string): void {
+    this.lines.push(`info ${message}`)
+  }
+
+  warn(message: string): void {
+    this.lines.push(`warn ${message}`)
+  }
+
+  error(message: string, cause?: unknown): void {
+    this.lines.push(`error ${message}`)
+    this.#causes.push(cause)
+  }
+
+  /** All that a log could print, whatever it was given. */
+  text(): string {
+    return [
+      ...this.lines,
+      ...this.#causes.map((cause) => inspect(cause, { depth: 10, showHidden: true })),
+    ].join('\n')
+  }
+}
