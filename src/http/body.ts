@@ -9,7 +9,7 @@ import type { HttpEnv } from './env.js'
  * read and thrown away first (see {@link discardBody}), so that the client reads its answer.
  * @throws RelayError `too_large` over the limit, `cancelled` when the client goes away before the end.
  */
-export async function readBody(c: Context<HttpEnv>, limit: number): Promise<Uint8Array> {
+export async function readBody(c: Pick<Context<HttpEnv>, 'env' | 'req'>, limit: number): Promise<Uint8Array> {
   // Called in-process the body is in memory already, and there is no connection to keep in order.
   const incoming: HttpBindings['incoming'] | undefined = c.env?.incoming
   const body = incoming ? await readIncoming(incoming, limit) : await readRequest(c.req.raw, limit)
