@@ -1,0 +1,20 @@
+/** A map that forgets its oldest entry rather than hold more than `limit`: the sandbox lives in memory. */
+export class BoundedMap<K, V> extends Map<K, V> {
+  readonly #limit: number
+
+  constructor(limit: number) {
+    super()
+    this.#limit = limit
+  }
+
+  override set(key: K, value: V): this {
+    super.set(key, value)
+    if (this.size > this.#limit) this.#forgetOldest()
+    return this
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.keys().next()
+    if (!oldest.done) this.delete(oldest.value)
+  }
+}

@@ -1,0 +1,46 @@
+import type { Context } from 'hono'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+
+const DOCS = 'https://docs.github.com/rest'
+
+/** One entry of a 422 answer's `errors`. */
+export interface FieldError {
+  readonly resource: string
+  readonly field: string
+  readonly code: 'missing_field' | 'invalid' | 'custom' | 'unprocessable'
+  readonly message?: string
+}
+
+/** A refusal in GitHub's words; thrown by a route, answered by {@link respondWithError}. */
+export class GitHubError extends Error {
+  override readonly name = 'GitHubError'
+  readonly status: ContentfulStatusCode
+  readonly errors: readonly FieldError[]
+
+  constructor(status: ContentfulStatusCode, message: string, errors: readonly FieldError[] = []) {
+    super(message)
+    this.status = status
+    this.errors = errors
+  }
+}
+
+/** GitHub's error body: `{message, errors?, documentation_url, status}`, `status` a string. */
+export function respondWithError(c: Context, error: unknown, log: Log): Response {
+  const { status, message, errors } = error instanceof GitHubError ? error : fromRelay(error, log)
+  const body = {
+    message,
+    ...(errors.length > 0 && { errors }),
+    documentation_url: DOCS,
+    status: String(status),
+  }
+  return c.json(body, status)
+}
+
+/** What the shared HTTP edge throws, such as a body over the limit; a bug becomes a plain 500. */
+function fromRelay(error: unknown, log: Log): GitHubError {
+  const { kind, status, message } = toRelayError(error)
+  if (kind === 'internal') log.error('the sandbox failed to answer', error)
+  return new GitHubError(status, message)
+}

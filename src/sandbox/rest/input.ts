@@ -1,0 +1,60 @@
+import type { Context } from 'hono'
+import { readBody } from '../../http/body.js'
+import { GitHubError } from '../github-error.js'
+import type { Issue, Repo } from '../model.js'
+import type { SandboxState } from '../state.js'
+import type { HttpEnv } from '../../http/env.js'
+import type { RestEnv } from './env.js'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** The largest comment is 65,536 characters; escaped, each can take 12 bytes. */
+const BODY_LIMIT = 1_048_576
+
+/** A request's JSON object; no body at all is an empty one. */
+export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Promise<JsonObject> {
+  const text = new TextDecoder().decode(await readBody(c, BODY_LIMIT))
+  const value = parse(text || '{}')
+  if (!isObject(value)) throw new GitHubError(400, 'Body should be a JSON object')
+  return value
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new GitHubError(400, 'Problems parsing JSON')
+  }
+}
+
+/** An optional text field. */
+export function readText(body: JsonObject, field: string): string | undefined {
+  const value = body[field]
+  if (value === undefined || value === null || typeof value === 'string') return value ?? undefined
+  throw new GitHubError(
+    422,
+    `Invalid request.\n\nFor 'properties/${field}', ${JSON.stringify(value)} is not a string.`,
+  )
+}
+
+/** The repository of the address. */
+export function findRepo(c: Context<RestEnv>, state: SandboxState): Repo {
+  return found(state.repo(c.req.param('owner') ?? '', c.req.param('repo') ?? ''))
+}
+
+/** The issue or pull request of the address. */
+export function findIssue(c: Context<RestEnv>, state: SandboxState): Issue {
+  const repo = findRepo(c, state)
+  if (!repo.hasIssues) throw new GitHubError(410, 'Issues are disabled for this repo')
+  return found(state.issue(repo.fullName, Number(c.req.param('number'))))
+}
+
+/** @throws GitHubError 404 when there is none. */
+export function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new GitHubError(404, 'Not Found')
+  return value
+}

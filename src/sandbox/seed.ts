@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { FAULT_NAMES } from './faults.js'
+import type { Issue, Pull, Repo, ReviewComment, User } from './model.js'
+
+/** The user everyone who signs in is, and who owns the repositories. */
+export const OWNER = 'octo'
+export const DEMO = `${OWNER}/demo`
+const CONTRIBUTOR = 'mona'
+
+// Ids differ from issue numbers, and from each other: mistaking one for another fails.
+const FIRST_REPO_ID = 101
+const FIRST_ISSUE_ID = 1001
+const FIRST_PULL_ID = 2001
+const REVIEW_COMMENT_ID = 3001
+/** What is made later is numbered from here. */
+export const FIRST_FREE_ID = 5001
+
+interface RepoPlan {
+  readonly name: string
+  readonly description: string
+  readonly hasIssues: boolean
+  readonly issues: readonly IssuePlan[]
+}
+
+interface IssuePlan {
+  readonly title: string
+  readonly body: string
+  readonly locked?: true
+  readonly pull?: { readonly branch: string; readonly mergeable: boolean }
+}
+
+const PLAN: readonly RepoPlan[] = [
+  {
+    name: 'demo',
+    description: 'A small repository to try things on',
+    hasIssues: true,
+    issues: [
+      { title: 'Say hello', body: 'Leave a comment here, or a reaction.' },
+      {
+        title: 'Add a greeting',
+        body: 'This pull request can be merged.',
+        pull: { branch: 'greeting', mergeable: true },
+      },
+      {
+        title: 'Rewrite everything',
+        body: 'This pull request conflicts with main and cannot be merged.',
+        pull: { branch: 'rewrite', mergeable: false },
+      },
+      {
+        title: 'A heated debate',
+        body: 'This conversation is locked: comments and reactions are refused.',
+        locked: true,
+      },
+      {
+        title: 'Fix a typo',
+        body: 'Another pull request that can be merged.',
+        pull: { branch: 'typo', mergeable: true },
+      },
+    ],
+  },
+  {
+    name: 'no-issues',
+    description: 'Issues are disabled here',
+    hasIssues: false,
+    issues: [{ title: 'Out of reach', body: 'Nobody gets here.' }],
+  },
+  ...FAULT_NAMES.map((fault) => ({
+    name: `fault-${fault}`,
+    description: `Every write here meets the fault "${fault}"`,
+    hasIssues: true,
+    issues: [
+      { title: 'Comment on me', body: 'The answer is the fault.' },
+      { title: 'Merge me', body: 'The answer is the fault.', pull: { branch: fault, mergeable: true } },
+    ],
+  })),
+]
+
+export interface Seed {
+  readonly users: readonly User[]
+  readonly repos: readonly Repo[]
+  readonly issues: readonly Issue[]
+  readonly reviewComments: readonly ReviewComment[]
+}
+
+/**
+ * What every sandbox starts with: `octo/demo` with one of each case, a repository without issues, and one repository
+ * per fault with an issue #1 and a pull request #2.
+ */
+export function seed(createdAt: string): Seed {
+  const comment = { id: REVIEW_COMMENT_ID, repo: DEMO, issueNumber: 2, user: CONTRIBUTOR, createdAt }
+  return {
+    users: [OWNER, CONTRIBUTOR].map((login, index) => ({ id: index + 1, login })),
+    repos: PLAN.map(({ name, description, hasIssues }, index) => ({
+      id: FIRST_REPO_ID + index,
+      owner: OWNER,
+      name,
+      fullName: `${OWNER}/${name}`,
+      description,
+      hasIssues,
+      createdAt,
+    })),
+    issues: PLAN.flatMap(({ name, issues }) =>
+      issues.map((plan, index) => ({ plan, number: index + 1, repo: `${OWNER}/${name}` })),
+    ).map(({ plan, number, repo }, index) => ({
+      id: FIRST_ISSUE_ID + index,
+      repo,
+      number,
+      title: plan.title,
+      body: plan.body,
+      user: CONTRIBUTOR,
+      locked: plan.locked ?? false,
+      createdAt,
+      closedAt: null,
+      commentCount: 0,
+      pull: plan.pull && makePull(FIRST_PULL_ID + index, plan.pull),
+    })),
+    reviewComments: [{ ...comment, path: 'README.md', body: 'Is "Hello" warm enough?' }],
+  }
+}
+
+function makePull(id: number, { branch, mergeable }: NonNullable<IssuePlan['pull']>): Pull {
+  return {
+    id,
+    head: { ref: branch, sha: sha(`${id} ${branch}`) },
+    base: { ref: 'main', sha: sha('main') },
+    mergeable,
+    merge: undefined,
+  }
+}
+
+function sha(text: string): string {
+  return createHash('sha1').update(text).digest('hex')
+}
