@@ -1,0 +1,188 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { scriptedServer, type Received, type Reply, type ScriptedServer } from './scripted-server.js'
+
+export interface FakePull {
+  readonly head: string
+  merged: boolean
+  /** What Gitea does when asked to merge it. */
+  readonly on: 'merges' | 'waits for checks' | 'is not mergeable' | 'conflicts'
+}
+
+/** What the fake holds and has been told; tests read it, and change it beforehand. */
+export interface GiteaState {
+  readonly token: string
+  readonly client: { readonly id: string; readonly secret: string }
+  readonly issues: Map<number, { readonly locked: boolean }>
+  readonly pulls: Map<number, FakePull>
+  readonly comments: { readonly issue: number; readonly body: string }[]
+  /** `issue or comment path content`, e.g. `7 heart`. */
+  readonly reactions: Set<string>
+  /** What merges were asked for, as they came. */
+  readonly merges: { readonly pull: number; readonly body: unknown }[]
+}
+
+export interface FakeGitea extends ScriptedServer {
+  readonly state: GiteaState
+  /** A code as the consent page would give it. */
+  grant(request: { redirectUri: string; codeChallenge: string }): string
+}
+
+/** The commit that a merge of the fake makes. */
+export const MERGE_COMMIT = 'c'.repeat(40)
+
+const ALLOWED = new Set(['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'rocket', 'eyes'])
+
+/**
+ * A Gitea 1.15 with one repository, `octo/demo`, under a path, as far as relay calls it, with what is peculiar about
+ * it: a merge is a POST that answers with an empty body, reactions have no id, a comment on a missing issue answers
+ * 500, a conflict two JSON documents, a forbidden merge an empty message, an unknown `head_commit_id` is ignored.
+ */
+export async function fakeGitea(path = '/gitea'): Promise<FakeGitea> {
+  const state = demoState()
+  const codes = new Map<string, { redirectUri: string; codeChallenge: string }>()
+  const server: ScriptedServer = await scriptedServer((request) => {
+    if (request.path === `${path}/login/oauth/access_token`) return exchange(state, codes, request)
+    if (!request.path.startsWith(`${path}/api/v1/`)) return { status: 404, body: '404 page not found\n' }
+    return rest(state, `${server.url}${path}`, request, request.path.slice(`${path}/api/v1`.length))
+  })
+  return {
+    ...server,
+    url: `${server.url}${path}`,
+    state,
+    grant(request) {
+      const code = randomUUID()
+      codes.set(code, request)
+      return code
+    },
+  }
+}
+
+function demoState(): GiteaState {
+  const head = 'a'.repeat(40)
+  return {
+    token: `eyJhbGciOi.${randomUUID()}.sig`,
+    client: { id: randomUUID(), secret: 'gitea-client-secret' },
+    issues: new Map([
+      [7, { locked: false }],
+      [9, { locked: true }],
+    ]),
+    pulls: new Map([
+      [1, { head, merged: false, on: 'merges' }],
+      [2, { head, merged: false, on: 'waits for checks' }],
+      [3, { head, merged: false, on: 'is not mergeable' }],
+      [4, { head, merged: false, on: 'conflicts' }],
+    ]),
+    comments: [],
+    reactions: new Set(),
+    merges: [],
+  }
+}
+
+const notFound: Reply = {
+  status: 404,
+  body: { message: 'Not Found', documentation_url: 'https://try.gitea.io/api/swagger', errors: null },
+}
+const refused = (status: number, message: string): Reply => ({
+  status,
+  body: { message, url: 'https://x/api/swagger' },
+})
+
+function rest(state: GiteaState, url: string, request: Received, path: string): Reply {
+  const { authorization } = request.headers
+  const known = authorization === `Bearer ${state.token}` || authorization === `token ${state.token}`
+  if (!known) return request.method === 'GET' ? notFound : refused(401, 'token is required')
+  if (path === '/user') return { body: { id: 1, login: 'mona', full_name: '', email: 'mona@example.org' } }
+  const [, rest = ''] = /^\/repos\/octo\/demo(\/.*)$/.exec(path) ?? []
+  const [, kind, number, verb = ''] = /^\/(issues|pulls|issues\/comments)\/(\d+)(\/\w+)?$/.exec(rest) ?? []
+  const n = Number(number)
+  switch (`${request.method} ${kind}${verb}`) {
+    case 'GET issues':
+      return state.issues.has(n) ? { body: { number: n } } : notFound
+    case 'POST issues/comments':
+      return comment(state, url, n, request)
+    case 'POST issues/reactions':
+      return state.issues.has(n) ? react(state, `${n}`, request) : notFound
+    case 'POST issues/comments/reactions':
+      return react(state, `comment ${n}`, request)
+    case 'GET pulls':
+      return pullReply(state.pulls.get(n), n)
+    case 'POST pulls/merge':
+      return merge(state, n, request)
+    default:
+      return notFound
+  }
+}
+
+function comment(state: GiteaState, url: string, issue: number, request: Received): Reply {
+  const found = state.issues.get(issue)
+  if (!found) return refused(500, '')
+  if (found.locked) return refused(403, 'Issue is locked')
+  const { body }: { body: string } = JSON.parse(request.body)
+  const id = state.comments.push({ issue, body })
+  return { status: 201, body: { id, html_url: `${url}/octo/demo/issues/${issue}#issuecomment-${id}`, body } }
+}
+
+function react(state: GiteaState, on: string, request: Received): Reply {
+  const { content }: { content: string } = JSON.parse(request.body)
+  if (!ALLOWED.has(content)) return refused(403, `'${content}' is not an allowed reaction`)
+  const key = `${on} ${content}`
+  const status = state.reactions.has(key) ? 200 : 201
+  state.reactions.add(key)
+  return { status, body: { user: { login: 'mona' }, content, created_at: '2026-11-20T10:00:00Z' } }
+}
+
+function pullReply(pull: FakePull | undefined, number: number): Reply {
+  if (!pull) return notFound
+  const { head, merged } = pull
+  return { body: { number, head: { sha: head }, merged, merge_commit_sha: merged ? MERGE_COMMIT : null } }
+}
+
+function merge(state: GiteaState, number: number, request: Received): Reply {
+  const pull = state.pulls.get(number)
+  state.merges.push({ pull: number, body: JSON.parse(request.body) })
+  if (!pull) return notFound
+  if (pull.merged || pull.on === 'is not mergeable') return refused(405, '')
+  if (pull.on === 'conflicts') return { status: 409, body: CONFLICT }
+  if (pull.on === 'waits for checks') return { status: 201 }
+  pull.merged = true
+  return { status: 200 }
+}
+
+/** Two documents, as the server that forgets to return writes them. */
+const CONFLICT = [
+  JSON.stringify({
+    Style: 'merge',
+    StdOut: 'CONFLICT (content): Merge conflict in a.txt',
+    StdErr: '',
+    Err: {},
+  }),
+  JSON.stringify({ message: 'Merge Conflict Error: exit status 1', url: 'https://x/api/swagger' }),
+  '',
+].join('\n')
+
+/** POST /login/oauth/access_token: errors are 400, and nearly all are `unauthorized_client`. */
+function exchange(
+  state: GiteaState,
+  codes: Map<string, { redirectUri: string; codeChallenge: string }>,
+  request: Received,
+): Reply {
+  const form = new URLSearchParams(request.body)
+  const granted = codes.get(form.get('code') ?? '')
+  codes.delete(form.get('code') ?? '')
+  const challenge = createHash('sha256')
+    .update(form.get('code_verifier') ?? '')
+    .digest('base64url')
+  const right =
+    form.get('client_id') === state.client.id &&
+    form.get('client_secret') === state.client.secret &&
+    granted?.redirectUri === form.get('redirect_uri') &&
+    granted?.codeChallenge === challenge
+  if (form.get('grant_type') !== 'authorization_code') return oauthError('unsupported_grant_type')
+  if (!right) return oauthError('unauthorized_client')
+  const [access_token, refresh_token] = [state.token, `${state.token}.refresh`]
+  return { body: { access_token, token_type: 'bearer', expires_in: 3600, refresh_token } }
+}
+
+function oauthError(error: string): Reply {
+  return { status: 400, body: { error, error_description: 'client is not authorized' } }
+}
