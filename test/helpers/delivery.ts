@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto'
+import { type Agent, request as httpRequest } from 'node:http'
+import { Secret } from '../../src/base/secret.js'
+import type { Header } from '../../src/journal/delivery.js'
+import { createProvider } from '../../src/providers/open.js'
+import type { WebhookRequest } from '../../src/webhook/intake.js'
+import { sign } from '../../src/webhook/signature.js'
+
+/** GitHub's published example secret. */
+export const SECRET = "It's a Secret to Everybody"
+export const SECRETS = { current: new Secret(SECRET) }
+
+export const GITHUB = createProvider({ name: 'github', url: 'https://github.com' })
+export const GITEA = createProvider({ name: 'gitea', url: 'https://gitea.example' })
+
+export interface DeliveryOptions {
+  readonly body?: string | Uint8Array
+  /** What was signed, where it is not the body. */
+  readonly signed?: string
+  readonly secret?: string
+  readonly event?: string
+  readonly id?: string
+  readonly hook?: string
+  readonly type?: string
+  /** Replace or, given `undefined`, leave out headers; several values make several lines. */
+  readonly set?: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
+/** A delivery as GitHub sends it, signed with {@link SECRET}. */
+export function githubDelivery(options: DeliveryOptions = {}): WebhookRequest {
+  return delivery(options, {
+    'X-GitHub-Hook-ID': options.hook ?? '42',
+    'X-GitHub-Event': options.event ?? 'push',
+    'X-GitHub-Delivery': options.id ?? randomUUID(),
+  })
+}
+
+/** A delivery as Gitea sends it: GitHub's headers too, with Gitea's event names. */
+export function giteaDelivery(options: DeliveryOptions = {}): WebhookRequest {
+  const id = options.id ?? randomUUID()
+  return delivery(options, {
+    'X-GitHub-Delivery': id,
+    'X-GitHub-Event': 'push',
+    'X-Gitea-Delivery': id,
+    'X-Gitea-Event': options.event ?? 'push',
+  })
+}
+
+function delivery(options: DeliveryOptions, own: Record<string, string>): WebhookRequest {
+  const body = Buffer.from(options.body ?? '{"zen":"Design for failure."}')
+  const headers = {
+    'Content-Type': options.type ?? 'application/json',
+    ...own,
+    'X-Hub-Signature-256': sign(options.secret ?? SECRET, Buffer.from(options.signed ?? body)),
+    ...options.set,
+  }
+  const lines = Object.entries(headers).flatMap(([name, values]) =>
+    [values ?? []].flat().map((value): Header => [name, value]),
+  )
+  return { headers: lines, body }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly type: string | undefined
+  readonly body: string
+}
+
+/** Sends a request over HTTP just as it is, repeated header lines included. */
+export function post(url: string, { headers, body }: WebhookRequest, agent?: Agent): Promise<Answer> {
+  const { host } = new URL(url)
+  const lines = [['Host', host], ...headers, ['Content-Length', String(body.byteLength)]].flat()
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url, { method: 'POST', headers: lines, ...(agent ? { agent } : {}) })
+    request.on('error', reject).on('response', (response) => {
+      const chunks: Buffer[] = []
+      response
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .on('error', reject)
+        .on('end', () => {
+          const { statusCode: status = 0, headers } = response
+          resolve({ status, type: headers['content-type'], body: Buffer.concat(chunks).toString() })
+        })
+    })
+    request.end(body)
+  })
+}

@@ -1,0 +1,24 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { dedupeKey } from '../../src/journal/dedupe.js'
+
+describe('dedupeKey', () => {
+  it('is the file format', () => {
+    expect(dedupeKey({ hookId: '42', deliveryId: '72d3162e-cc78-11e3-81ab-4c9367dc0958' })).toBe(
+      'Jd6hfMrxUIz72JzHvspTjAa-8B6vzToQz6xQCJMiFIc',
+    )
+  })
+
+  it('keeps ids apart, wherever one ends and the other begins', () => {
+    const id = fc.string({ unit: fc.constantFrom('a', '"', ',', '\\', '[', '1'), maxLength: 4 })
+    fc.assert(
+      fc.property(id, id, id, id, (hookId, deliveryId, otherHook, otherDelivery) => {
+        const same = hookId === otherHook && deliveryId === otherDelivery
+        expect(
+          dedupeKey({ hookId, deliveryId }) === dedupeKey({ hookId: otherHook, deliveryId: otherDelivery }),
+        ).toBe(same)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})

@@ -1,0 +1,246 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import type { Delivery } from '../../src/journal/delivery.js'
+import { openJournal } from '../../src/journal/open.js'
+import type { Database, TableWrite } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+
+const folders: string[] = []
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true })
+})
+
+async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'relay-journal-'))
+  folders.push(folder)
+  return folder
+}
+
+function delivery(deliveryId: string, more: Partial<Delivery> = {}): Delivery {
+  return {
+    receivedAt: 1_700_000_000_000,
+    provider: 'github',
+    event: 'push',
+    deliveryId,
+    hookId: '42',
+    headers: [
+      ['X-GitHub-Event', 'push'],
+      ['X-Twice', 'one'],
+      ['x-twice', 'two \u00e9'],
+    ],
+    body: Uint8Array.from([0, 255, 13, 10, 0xef, 0xbb, 0xbf]),
+    verifiedBy: 'current',
+    action: null,
+    repo: 'octo/demo',
+    number: 7,
+    ...more,
+  }
+}
+
+/** A database whose commits can be made to fail, after the time limit or at once. */
+function breakable(database: Database) {
+  const held: (readonly TableWrite[])[] = []
+  let mode: 'works' | 'fails' | 'late' = 'works'
+  const failing: Database = {
+    store: database.store,
+    table: (name, options) => database.table(name, options),
+    async commit(writes) {
+      if (mode === 'works') return database.commit(writes)
+      if (mode === 'late') held.push(writes)
+      await new Promise(setImmediate)
+      throw new RelayError('storage', 'no room')
+    },
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+  return {
+    database: failing,
+    set: (next: typeof mode) => (mode = next),
+    land: async () => {
+      for (const writes of held.splice(0)) await database.commit(writes)
+    },
+  }
+}
+
+const memory = () => openDatabase({ kind: 'memory', folder: '' })
+
+describe.each(['memory', 'file'] as const)('a journal in a %s database', (kind) => {
+  const open = async (folder?: string) => openDatabase({ kind, folder: folder ?? (await makeFolder()) })
+
+  it('numbers deliveries 1, 2, 3 and gives back what it was given', async () => {
+    await using database = await open()
+    const journal = openJournal(database)
+    const deliveries = [
+      delivery('a'),
+      delivery('b', { number: null }),
+      delivery('c', { verifiedBy: 'previous' }),
+    ]
+    for (const [i, one] of deliveries.entries()) {
+      expect(await journal.append(one)).toEqual({ n: i + 1, duplicate: false })
+    }
+    const entries = deliveries.map((one, i) => ({ n: i + 1, ...one, duplicates: 0 }))
+    expect([...journal.entries()]).toEqual(entries)
+    expect([...journal.entries({ reverse: true, limit: 2 })]).toEqual([entries[2], entries[1]])
+    expect([...journal.entries({ from: 2, to: 2 })]).toEqual([entries[1]])
+    expect(journal.read(3)).toEqual(entries[2])
+    expect(journal.read(4)).toBeUndefined()
+    expect(journal.count()).toBe(3)
+  })
+
+  it('keeps empty and large bodies byte for byte', async () => {
+    await using database = await open()
+    const journal = openJournal(database)
+    const large = Uint8Array.from({ length: 1_048_576 }, (_, i) => (i * 31) % 256)
+    await journal.append(delivery('empty', { body: new Uint8Array() }))
+    await journal.append(delivery('large', { body: large }))
+    expect(journal.read(1)?.body).toEqual(new Uint8Array())
+    expect(Buffer.compare(journal.read(2)?.body ?? new Uint8Array(), large)).toBe(0)
+  })
+
+  it('counts a delivery that comes again on its entry', async () => {
+    await using database = await open()
+    const journal = openJournal(database)
+    const first = delivery('a')
+    await journal.append(first)
+    const again = { ...first, event: 'other', body: Buffer.from('other') }
+    expect(await journal.append(again)).toEqual({ n: 1, duplicate: true })
+    expect(await Promise.all([journal.append(again), journal.append(again)])).toEqual([
+      { n: 1, duplicate: true },
+      { n: 1, duplicate: true },
+    ])
+    expect([...journal.entries()]).toEqual([{ n: 1, ...first, duplicates: 3 }])
+  })
+
+  it('takes the same delivery id of another hook for another delivery', async () => {
+    await using database = await open()
+    const journal = openJournal(database)
+    expect(await journal.append(delivery('a', { hookId: '1' }))).toEqual({ n: 1, duplicate: false })
+    expect(await journal.append(delivery('a', { hookId: '2' }))).toEqual({ n: 2, duplicate: false })
+    expect(await journal.append(delivery('a', { hookId: '' }))).toEqual({ n: 3, duplicate: false })
+  })
+
+  it('stores one of many that come at once', async () => {
+    await using database = await open()
+    const journal = openJournal(database)
+    const receipts = await Promise.all(Array.from({ length: 50 }, () => journal.append(delivery('a'))))
+    expect(receipts.filter(({ duplicate }) => !duplicate)).toEqual([{ n: 1, duplicate: false }])
+    expect(receipts.every(({ n }) => n === 1)).toBe(true)
+    expect([...journal.entries()]).toEqual([{ n: 1, ...delivery('a'), duplicates: 49 }])
+  })
+
+  it('knows a delivery as soon as it is stored', async () => {
+    await using database = await open()
+    const journal = openJournal(database)
+    for (let i = 0; i < 100; i++) {
+      // A read opens a snapshot that must not outlive the write.
+      journal.read(1)
+      const [, again] = [await journal.append(delivery(`${i}`)), await journal.append(delivery(`${i}`))]
+      expect(again).toEqual({ n: i + 1, duplicate: true })
+    }
+    expect(journal.count()).toBe(100)
+  })
+})
+
+describe('a journal in a file', () => {
+  it('goes on with numbers and duplicates after a restart', async () => {
+    const folder = await makeFolder()
+    {
+      await using database = await openDatabase({ kind: 'file', folder })
+      const journal = openJournal(database)
+      await journal.append(delivery('a'))
+      await journal.append(delivery('b'))
+      await journal.append(delivery('a'))
+    }
+    await using database = await openDatabase({ kind: 'file', folder })
+    const journal = openJournal(database)
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true })
+    expect(await journal.append(delivery('c'))).toEqual({ n: 3, duplicate: false })
+    expect([...journal.entries()].map(({ n, duplicates }) => [n, duplicates])).toEqual([
+      [1, 2],
+      [2, 0],
+      [3, 0],
+    ])
+  })
+
+  it('numbers from what is there at the first append, not when it was opened', async () => {
+    const folder = await makeFolder()
+    await using older = await openDatabase({ kind: 'file', folder })
+    await using newer = await openDatabase({ kind: 'file', folder })
+    const waiting = openJournal(newer)
+    await openJournal(older).append(delivery('a'))
+    expect(await waiting.append(delivery('b'))).toEqual({ n: 2, duplicate: false })
+  })
+})
+
+describe('a journal whose database fails', () => {
+  it('says so, and stores the delivery when it comes again', async () => {
+    const broken = breakable(await memory())
+    const journal = openJournal(broken.database)
+    broken.set('fails')
+    await expect(journal.append(delivery('a'))).rejects.toEqual(new RelayError('storage', 'no room'))
+    expect([...journal.entries()]).toEqual([])
+    broken.set('works')
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false })
+    expect([...journal.entries()]).toEqual([{ n: 1, ...delivery('a'), duplicates: 0 }])
+  })
+
+  it('lets all that wait for the same write share its failure', async () => {
+    const broken = breakable(await memory())
+    const journal = openJournal(broken.database)
+    broken.set('fails')
+    const outcomes = await Promise.allSettled(Array.from({ length: 3 }, () => journal.append(delivery('a'))))
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    broken.set('works')
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false })
+  })
+
+  it('makes one entry of a write that lands after its time and its retry', async () => {
+    const broken = breakable(await memory())
+    const journal = openJournal(broken.database)
+    broken.set('late')
+    await expect(journal.append(delivery('a'))).rejects.toThrow('no room')
+    broken.set('works')
+    expect(await journal.append(delivery('b'))).toEqual({ n: 2, duplicate: false })
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false })
+    await broken.land()
+    expect([...journal.entries()].map(({ n, deliveryId }) => [n, deliveryId])).toEqual([
+      [1, 'a'],
+      [2, 'b'],
+    ])
+  })
+
+  it('does not count a repeat it could not record, and goes on', async () => {
+    const broken = breakable(await memory())
+    const journal = openJournal(broken.database)
+    await journal.append(delivery('a'))
+    broken.set('fails')
+    await expect(journal.append(delivery('a'))).rejects.toThrow('no room')
+    broken.set('works')
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true })
+    expect(journal.read(1)?.duplicates).toBe(1)
+  })
+
+  it('remembers a bounded number of failures', async () => {
+    const broken = breakable(await memory())
+    const journal = openJournal(broken.database)
+    broken.set('fails')
+    await Promise.allSettled(Array.from({ length: 1500 }, (_, i) => journal.append(delivery(`${i}`))))
+    broken.set('works')
+    expect(await journal.append(delivery('1499'))).toEqual({ n: 1500, duplicate: false })
+    expect(await journal.append(delivery('0'))).toEqual({ n: 1501, duplicate: false })
+  })
+})
+
+describe('an entry of a later format', () => {
+  it('is refused by name', async () => {
+    await using database = await memory()
+    const metas = database.table<number, { v: number }>('journal', { keys: 'number', values: 'json' })
+    const bodies = database.table<number, Uint8Array>('journal-body', { keys: 'number', values: 'bytes' })
+    await database.commit([metas.put(1, { v: 2 }), bodies.put(1, new Uint8Array())])
+    expect(() => openJournal(database).read(1)).toThrow(
+      new RelayError('storage', 'Journal entry 1 was written by a newer version of relay'),
+    )
+  })
+})

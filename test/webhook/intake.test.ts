@@ -1,0 +1,318 @@
+import { createRequire } from 'node:module'
+import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { Secret } from '../../src/base/secret.js'
+import type { Delivery, Receipt } from '../../src/journal/delivery.js'
+import { openJournal } from '../../src/journal/open.js'
+import { openDatabase } from '../../src/store/open.js'
+import { createIntake, type IntakeParts, type WebhookRequest } from '../../src/webhook/intake.js'
+import { GITEA, GITHUB, giteaDelivery, githubDelivery, SECRET, SECRETS } from '../helpers/delivery.js'
+
+const FORM = 'application/x-www-form-urlencoded'
+const form = (payload: string): string => new URLSearchParams({ payload }).toString()
+/** As Gitea writes it: two-space indent, HTML characters escaped. */
+const GITEA_JSON = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é",\n  "number": 3\n}'
+
+/** For comparing long bytes: text compares faster, and latin1 loses nothing. */
+const toText = (bytes: Uint8Array = new Uint8Array()): string => Buffer.from(bytes).toString('latin1')
+
+const badSignature = new RelayError('invalid_signature', 'Invalid signature')
+const badEvent = new RelayError('invalid_event', 'Invalid event')
+
+async function setUp(parts: Partial<IntakeParts> = {}) {
+  const journal = openJournal(await openDatabase({ kind: 'memory', folder: '' }))
+  const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal, clock: () => 1000, ...parts })
+  return { journal, intake }
+}
+
+/** What became of one request: the entry stored, or what was thrown when nothing was. */
+async function receive(request: WebhookRequest, parts: Partial<IntakeParts> = {}): Promise<unknown> {
+  const { journal, intake } = await setUp(parts)
+  try {
+    await intake.receive(request)
+    return journal.read(1)
+  } catch (error) {
+    return journal.count() === 0 ? error : new Error('stored all the same', { cause: error })
+  }
+}
+
+describe('a delivery that is genuine', () => {
+  it('is stored whole, and told of once stored', async () => {
+    const told: [Delivery, Receipt][] = []
+    const { journal, intake } = await setUp({ onDelivery: (...args) => void told.push(args) })
+    const payload = { action: 'opened', number: 12, repository: { full_name: 'octo/demo' } }
+    const request = githubDelivery({
+      body: JSON.stringify(payload),
+      event: 'pull_request',
+      id: 'a-1',
+      hook: '7',
+    })
+    expect(await intake.receive(request)).toEqual({ n: 1, duplicate: false })
+    const delivery = {
+      receivedAt: 1000,
+      provider: 'github',
+      event: 'pull_request',
+      deliveryId: 'a-1',
+      hookId: '7',
+      headers: request.headers,
+      body: request.body,
+      verifiedBy: 'current',
+      action: 'opened',
+      repo: 'octo/demo',
+      number: 12,
+    }
+    expect(journal.read(1)).toEqual({ n: 1, ...delivery, body: new Uint8Array(request.body), duplicates: 0 })
+    expect(told).toEqual([[delivery, { n: 1, duplicate: false }]])
+  })
+
+  it('is known by its previous secret too', async () => {
+    const secrets = { current: new Secret('new'), previous: new Secret(SECRET) }
+    expect(await receive(githubDelivery(), { secrets })).toMatchObject({ verifiedBy: 'previous' })
+  })
+
+  it('keeps no credentials', async () => {
+    const request = githubDelivery({
+      set: {
+        Authorization: 'Bearer x',
+        cookie: ['a=1', 'b=2'],
+        'Proxy-Authorization': 'Basic x',
+        'proxy-connection': 'close',
+        'X-Proxy': 'kept',
+        'Cookie-Law': 'kept',
+      },
+    })
+    expect(await receive(request)).toMatchObject({
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['X-GitHub-Hook-ID', '42'],
+        ['X-GitHub-Event', 'push'],
+        expect.anything(),
+        expect.anything(),
+        ['X-Proxy', 'kept'],
+        ['Cookie-Law', 'kept'],
+      ],
+    })
+  })
+})
+
+describe('the signature', () => {
+  const good = githubDelivery().headers.at(-1)?.[1] ?? ''
+  it.each([
+    ['absent', undefined],
+    ['given twice', [good, good]],
+    ['empty', ''],
+    ['of an empty digest', 'sha256='],
+    ['upper-case', good.toUpperCase()],
+    ['SHA-1', 'sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59'],
+    ['not ASCII', `sha256=${'é'.repeat(64)}`],
+  ])('is refused when %s', async (_, value) => {
+    const request = githubDelivery({ set: { 'X-Hub-Signature-256': value } })
+    expect(await receive(request)).toEqual(badSignature)
+  })
+
+  it('is refused when it is of other bytes, or of another secret', async () => {
+    expect(await receive(githubDelivery({ body: '{}', signed: '{} ' }))).toEqual(badSignature)
+    expect(await receive(githubDelivery({ secret: 'other' }))).toEqual(badSignature)
+  })
+
+  it('comes before everything else', async () => {
+    const set = { 'X-GitHub-Event': undefined, 'X-GitHub-Delivery': undefined }
+    expect(await receive(githubDelivery({ body: 'not JSON', secret: 'other', set }))).toEqual(badSignature)
+  })
+})
+
+describe('the event and delivery headers', () => {
+  it.each([
+    ['X-GitHub-Event', undefined],
+    ['X-GitHub-Event', ''],
+    ['X-GitHub-Event', ['push', 'push']],
+    ['X-GitHub-Event', 'a'.repeat(101)],
+    ['X-GitHub-Event', 'push/x'],
+    ['X-GitHub-Event', 'push, push'],
+    ['X-GitHub-Event', 'pu\tsh'],
+    ['X-GitHub-Event', 'é'],
+    ['X-GitHub-Delivery', undefined],
+    ['X-GitHub-Delivery', ''],
+    ['X-GitHub-Delivery', ['a', 'a']],
+    ['X-GitHub-Delivery', 'a'.repeat(201)],
+    ['X-GitHub-Delivery', 'a b'],
+    ['X-GitHub-Delivery', 'é'],
+    ['X-GitHub-Hook-ID', ['1', '1']],
+    ['X-GitHub-Hook-ID', 'a b'],
+  ])('are refused: %s %j', async (name, value) => {
+    expect(await receive(githubDelivery({ set: { [name]: value } }))).toEqual(badEvent)
+  })
+
+  it('come before the body', async () => {
+    // Both answers are the same; the cause, which the body's has and the header's has not, tells them apart.
+    const request = githubDelivery({ body: 'not JSON', set: { 'X-GitHub-Event': undefined } })
+    const { intake } = await setUp()
+    await expect(intake.receive(request)).rejects.toSatisfy((error: Error) => error.cause === undefined)
+  })
+
+  it.each([
+    ['a'.repeat(100), 'a'.repeat(200)],
+    ['Merge Request Hook', '!~,;"'],
+    ['repo:push_1.2-3', '1'],
+  ])('may be %s and %s', async (event, deliveryId) => {
+    expect(await receive(githubDelivery({ event, id: deliveryId }))).toMatchObject({ event, deliveryId })
+  })
+
+  it('may have the generic names', async () => {
+    const set = {
+      'X-GitHub-Event': undefined,
+      'X-GitHub-Delivery': undefined,
+      'X-GitHub-Hook-ID': undefined,
+      'x-provider-EVENT': 'issues',
+      'X-Provider-Delivery': 'd-1',
+    }
+    const identity = { event: 'issues', deliveryId: 'd-1', hookId: '' }
+    expect(await receive(githubDelivery({ set }))).toMatchObject(identity)
+    expect(await receive(githubDelivery({ set: { ...set, 'X-Provider-Event': 'a' } }))).toEqual(badEvent)
+  })
+
+  it("are the provider's own where both are there, also when its own is bad", async () => {
+    const set = { 'X-Provider-Event': 'other', 'X-Provider-Delivery': ['other', 'other'] }
+    const request = githubDelivery({ event: 'push', id: 'mine', set })
+    expect(await receive(request)).toMatchObject({ event: 'push', deliveryId: 'mine' })
+    expect(await receive(githubDelivery({ event: '', set }))).toEqual(badEvent)
+  })
+
+  it("are Gitea's where Gitea is the provider, though it sends GitHub's as well", async () => {
+    const request = giteaDelivery({
+      event: 'pull_request_approved',
+      id: 'g-1',
+      set: { 'X-GitHub-Delivery': 'other', 'X-GitHub-Event': 'other', 'X-GitHub-Hook-ID': '9' },
+    })
+    const identity = { event: 'pull_request_approved', deliveryId: 'g-1', hookId: '' }
+    expect(await receive(request, { provider: GITEA })).toMatchObject(identity)
+    expect(await receive(githubDelivery(), { provider: GITEA })).toEqual(badEvent)
+  })
+})
+
+describe('the body', () => {
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+  it.each(['null', '0', '"text"', '[]', ' {}\r\n', nested(1000), '{"__proto__":{"action":"x"}}'])(
+    'may be any JSON value: %.40s',
+    async (body) => {
+      const summary = { action: null, repo: null, number: null }
+      expect(await receive(githubDelivery({ body }))).toMatchObject({
+        ...summary,
+        body: new Uint8Array(Buffer.from(body)),
+      })
+    },
+  )
+
+  it.each([
+    ['empty', ''],
+    ['followed by more', '{}{}'],
+    ['headed by a byte order mark', '\ufeff{}'],
+    ['not UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
+    ['nested 1,001 deep', nested(1001)],
+    ['a form that says JSON', form('{}')],
+  ])('is refused when it is %s', async (_, body) => {
+    expect(await receive(githubDelivery({ body }))).toEqual(badEvent)
+  })
+
+  it.each([undefined, 'text/plain', 'application/x-www-form-urlencodedx', ''])(
+    'is read as JSON when the content type is %j',
+    async (type) => {
+      expect(await receive(githubDelivery({ body: '{}', set: { 'Content-Type': type } }))).toMatchObject({
+        n: 1,
+      })
+    },
+  )
+})
+
+describe('a form', () => {
+  it.each([FORM, 'Application/X-WWW-Form-Urlencoded; charset=utf-8', `${FORM};`])(
+    'of GitHub is signed as sent and stored as sent (%s)',
+    async (type) => {
+      const body = form('{"action":"opened"}')
+      expect(await receive(githubDelivery({ body, type }))).toMatchObject({
+        action: 'opened',
+        body: new Uint8Array(Buffer.from(body)),
+      })
+    },
+  )
+
+  it('of GitHub with only the JSON signed is refused', async () => {
+    expect(await receive(githubDelivery({ body: form('{}'), signed: '{}', type: FORM }))).toEqual(
+      badSignature,
+    )
+  })
+
+  it('of Gitea is signed in its JSON, escapes and indent included, and stored as sent', async () => {
+    const body = form(GITEA_JSON)
+    const request = giteaDelivery({ body, signed: GITEA_JSON, type: FORM })
+    expect(await receive(request, { provider: GITEA })).toMatchObject({
+      action: 'opened',
+      number: 3,
+      body: new Uint8Array(Buffer.from(body)),
+    })
+  })
+
+  it('of Gitea signed as sent is refused', async () => {
+    const request = giteaDelivery({ body: form(GITEA_JSON), type: FORM })
+    expect(await receive(request, { provider: GITEA })).toEqual(badSignature)
+  })
+
+  it.each(['', 'payload=%7', 'payload={}&payload={}', '{}'])(
+    'that holds no single payload is refused: %j',
+    async (body) => {
+      expect(await receive(githubDelivery({ body, type: FORM }))).toEqual(badEvent)
+      const request = giteaDelivery({ body, signed: '{}', type: FORM })
+      expect(await receive(request, { provider: GITEA })).toEqual(badSignature)
+    },
+  )
+
+  it('whose payload is no JSON is refused', async () => {
+    expect(await receive(githubDelivery({ body: 'payload=', type: FORM }))).toEqual(badEvent)
+    const request = giteaDelivery({ body: 'payload={', signed: '{', type: FORM })
+    expect(await receive(request, { provider: GITEA })).toEqual(badEvent)
+  })
+
+  it("is no form for Gitea's JSON hooks", async () => {
+    const request = giteaDelivery({ body: GITEA_JSON })
+    expect(await receive(request, { provider: GITEA })).toMatchObject({ action: 'opened', number: 3 })
+  })
+})
+
+describe('a journal that fails', () => {
+  it('is said without its own words, which stay in the cause', async () => {
+    const told: unknown[] = []
+    const cause = new RelayError('storage', 'disk /x is full')
+    const journal = { append: () => Promise.reject(cause) }
+    const intake = createIntake({
+      provider: GITHUB,
+      secrets: SECRETS,
+      journal,
+      onDelivery: (delivery) => void told.push(delivery),
+    })
+    await expect(intake.receive(githubDelivery())).rejects.toEqual(
+      new RelayError('storage', 'Delivery could not be stored', { cause }),
+    )
+    expect(told).toEqual([])
+  })
+})
+
+describe("GitHub's example payloads", () => {
+  it('are all stored byte for byte', async () => {
+    const load = createRequire(import.meta.url)
+    const examples: { name: string; examples: { action?: string }[] }[] = load('@octokit/webhooks-examples')
+    const { journal, intake } = await setUp()
+    const sent = examples.flatMap(({ name, examples }) => examples.map((example) => ({ name, example })))
+    const requests = sent.map(({ name, example }, i) =>
+      githubDelivery({ event: name, id: `${i}`, body: JSON.stringify(example, null, i % 3) }),
+    )
+    for (const request of requests) await intake.receive(request)
+    expect(sent.length).toBeGreaterThan(300)
+    const stored = [...journal.entries()].map(({ event, action, body }) => [event, action, toText(body)])
+    const expected = sent.map(({ name, example }, i) => [
+      name,
+      example.action ?? null,
+      toText(requests[i]?.body),
+    ])
+    expect(stored).toEqual(expected)
+  })
+})

@@ -1,0 +1,176 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { parseJson } from '../../src/webhook/json.js'
+
+const parse = (text: string): unknown => parseJson(Buffer.from(text))
+const arrays = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+const objects = (depth: number): string => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth)
+
+/** What parseJson gave or threw, to compare as a whole. */
+function outcome(bytes: Uint8Array): unknown {
+  try {
+    return { value: parseJson(bytes) }
+  } catch (error) {
+    return error
+  }
+}
+
+const refused = new RelayError('invalid_event', 'Invalid event')
+
+describe('parseJson', () => {
+  it.each([
+    ['{"a":[1,true,null,"x"]}', { a: [1, true, null, 'x'] }],
+    ['null', null],
+    ['false', false],
+    ['-1.5e3', -1500],
+    ['"text"', 'text'],
+    ['[]', []],
+    [' \t\r\n{} \t\r\n', {}],
+    ['"\\ud83d\\ude00 \\ud800"', '😀 \ud800'],
+    ['"\u2028"', '\u2028'],
+  ])('reads %s', (text, value) => {
+    expect(parse(text)).toEqual(value)
+  })
+
+  it('keeps __proto__ an ordinary member', () => {
+    const value = parse('{"__proto__":{"action":"x"}}')
+    expect(JSON.stringify(value)).toBe('{"__proto__":{"action":"x"}}')
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
+  })
+
+  it('reads a view into a larger buffer', () => {
+    expect(parseJson(Buffer.from('xx[1]yy').subarray(2, 5))).toEqual([1])
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['white space', ' \n'],
+    ['trailing text', '{}x'],
+    ['a second value', '{}{}'],
+    ['a trailing NUL', '{}\0'],
+    ['a byte order mark', '\ufeff{}'],
+    ['a non-JSON space', '\u00a0{}'],
+    ['a comment', '{}//'],
+    ['single quotes', "{'a':1}"],
+    ['NaN', 'NaN'],
+    ['a leading zero', '01'],
+    ['a trailing comma', '[1,]'],
+    ['a raw control character', '"\n"'],
+    ['an unfinished string', '{"a'],
+    ['an unfinished array', '[1'],
+  ])('refuses %s', (_, text) => {
+    expect(outcome(Buffer.from(text))).toEqual(refused)
+  })
+
+  it.each([
+    ['a lone continuation byte', [0x22, 0x80, 0x22]],
+    ['an overlong slash', [0x22, 0xc0, 0xaf, 0x22]],
+    ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22]],
+    ['a cut character', [0x22, 0xe2, 0x82, 0x22]],
+    ['a byte order mark', [0xef, 0xbb, 0xbf, 0x7b, 0x7d]],
+    ['UTF-16', [0x7b, 0x00, 0x7d, 0x00]],
+  ])('refuses bytes with %s', (_, bytes) => {
+    expect(outcome(Uint8Array.from(bytes))).toEqual(refused)
+  })
+
+  it('says why in the cause, and quotes nothing', () => {
+    const causes = ['secret', '"\xff"', arrays(1001)].map((text) => {
+      const error = outcome(Buffer.from(text, 'latin1'))
+      return error instanceof RelayError && error.cause instanceof Error ? error.cause.message : error
+    })
+    expect(causes).toEqual(['the body is not JSON', 'the body is not UTF-8', 'the body is nested too deep'])
+  })
+
+  it.each([
+    ['arrays', arrays],
+    ['objects', objects],
+    ['both', (depth: number) => (depth % 2 ? `[${objects(depth - 1)}]` : objects(depth))],
+  ])('accepts %s nested 1,000 deep and refuses 1,001', (_, nested) => {
+    expect(parse(nested(1000))).toEqual(JSON.parse(nested(1000)))
+    expect(outcome(Buffer.from(nested(1001)))).toEqual(refused)
+  })
+
+  it('counts depth, not brackets: many of them, and those in strings, are no nesting', () => {
+    const wide = JSON.stringify(Array.from({ length: 5000 }, () => ({ a: [] })))
+    const quoted = JSON.stringify(['[{'.repeat(2000), '\\', '\\"[[', 'é{'.repeat(2000), '"['])
+    expect(parse(wide)).toEqual(JSON.parse(wide))
+    expect(parse(quoted)).toEqual(JSON.parse(quoted))
+    expect(outcome(Buffer.from(`[${quoted},${arrays(1000)}]`))).toEqual(refused)
+    expect(parse(`[${quoted},${arrays(999)}]`)).toEqual(JSON.parse(`[${quoted},${arrays(999)}]`))
+  })
+
+  it.each([
+    ['unclosed brackets', '['.repeat(1_048_576)],
+    ['quotes', '"'.repeat(1_048_576)],
+    ['backslashes in a string', `${'['.repeat(1001)}"${'\\'.repeat(1_048_576)}`],
+    ['escaped quotes', `${arrays(2).repeat(600)}"${'\\"'.repeat(500_000)}`],
+  ])('refuses a megabyte of %s at once', (_, text) => {
+    const start = performance.now()
+    expect(outcome(Buffer.from(text))).toEqual(refused)
+    expect(performance.now() - start).toBeLessThan(500)
+  })
+
+  it('agrees with JSON.parse on every JSON text', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 20 }), fc.constantFrom(0, 2), (text, indent) => {
+        const spelled = JSON.stringify(JSON.parse(text), null, indent)
+        expect(parse(spelled)).toEqual(JSON.parse(spelled))
+      }),
+    )
+  })
+
+  it('agrees with JSON.parse on what is nearly JSON', () => {
+    const pieces = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      '\\',
+      ',',
+      ':',
+      'a',
+      '1',
+      'é',
+      ' ',
+      'null',
+      '""',
+      '"a":',
+    )
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
+        const text = parts.join('')
+        let expected: unknown = refused
+        try {
+          expected = { value: JSON.parse(text) as unknown }
+        } catch {}
+        expect(outcome(Buffer.from(text))).toEqual(expected)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('agrees with a plain count on how deep a text nests', () => {
+    const tree = fc.letrec((tie) => ({
+      node: fc.oneof(
+        { maxDepth: 6 },
+        fc.string(),
+        fc.array(tie('node')),
+        fc.dictionary(fc.string(), tie('node')),
+      ),
+    })).node
+    const depth = (value: unknown): number =>
+      typeof value === 'object' && value !== null
+        ? 1 + Math.max(0, ...Object.values(value).map((child) => depth(child)))
+        : 0
+    fc.assert(
+      fc.property(tree, (value) => {
+        const wrap = 1000 - depth(value)
+        const text = JSON.stringify(value)
+        expect(outcome(Buffer.from('['.repeat(wrap) + text + ']'.repeat(wrap)))).not.toEqual(refused)
+        expect(outcome(Buffer.from('['.repeat(wrap + 1) + text + ']'.repeat(wrap + 1)))).toEqual(refused)
+      }),
+    )
+  })
+})
