@@ -23,7 +23,7 @@ async function readRequest(request: Request, limit: number): Promise<Uint8Array 
   return body.byteLength > limit ? undefined : body
 }
 
-/** Undefined when the body is over the limit; the stream is then paused, or was never started. */
+/** Undefined when the body is over the limit; what is left of it flows on, or was never asked for. */
 async function readIncoming(
   incoming: HttpBindings['incoming'],
   limit: number,
@@ -39,9 +39,8 @@ async function readIncoming(
     }
     const keep = (chunk: Uint8Array): void => {
       bytes += chunk.byteLength
-      if (bytes <= limit) return void chunks.push(chunk)
-      incoming.pause()
-      finish(() => resolve(undefined))
+      if (bytes <= limit) chunks.push(chunk)
+      else finish(() => resolve(undefined))
     }
     const end = (): void => finish(() => resolve(join(chunks, bytes)))
     const fail = (): void => finish(() => reject(new RelayError('cancelled', 'The client went away')))

@@ -8,10 +8,13 @@ const DISCARD_MS = 5_000
 /**
  * Reads what is left of a request's body and throws it away. An answer sent while the client still writes is lost, or
  * resets the next request on the connection, so whoever refuses a request calls this first. Past 32 MiB or 5 s it
- * gives up: the answer that follows is the connection's last. Never rejects, also when the client goes away.
+ * gives up: the answer that follows is the connection's last. Never rejects, also when the client goes away, and does
+ * nothing when called again.
  */
 export function discardBody({ incoming, outgoing }: HttpBindings): Promise<void> {
-  if (incoming.readableEnded || incoming.destroyed || hasSentNoBody(incoming)) return Promise.resolve()
+  const gaveUp = incoming.isPaused()
+  const isOver = incoming.readableEnded || incoming.destroyed
+  if (gaveUp || isOver || hasSentNoBody(incoming)) return Promise.resolve()
   return new Promise((resolve) => {
     let bytes = 0
     const finish = (): void => {

@@ -35,6 +35,9 @@ export interface ListenOptions {
   readonly limits?: Partial<typeof LIMITS>
 }
 
+/** The open connections, each with the response last begun on it. */
+type Connections = Map<Duplex, ServerResponse | undefined>
+
 export type FetchHandler = (request: Request, env: HttpBindings) => Response | Promise<Response>
 
 /**
@@ -44,24 +47,18 @@ export type FetchHandler = (request: Request, env: HttpBindings) => Response | P
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
   const limits = { ...LIMITS, ...options.limits }
-  const latest = new Map<Duplex, ServerResponse>()
-  const server = createEdge(fetch, options.log, limits, latest)
+  const connections: Connections = new Map()
+  const server = createEdge(fetch, options.log, limits, connections)
   const port = await start(server, options)
   let closed: Promise<void> | undefined
   return {
     url: `http://${callable(options.host)}:${port}`,
     port,
-    close: () => (closed ??= stop(server, latest, limits.grace)),
+    close: () => (closed ??= stop(server, connections, limits.grace)),
   }
 }
 
-/** `latest` is kept up to date: the response last begun on each open connection. */
-function createEdge(
-  fetch: FetchHandler,
-  log: Log,
-  limits: typeof LIMITS,
-  latest: Map<Duplex, ServerResponse>,
-): Server {
+function createEdge(fetch: FetchHandler, log: Log, limits: typeof LIMITS, connections: Connections): Server {
   const server = createServer({
     // An HTTP/1.1 request without Host would otherwise be answered by Node, with an empty body.
     requireHostHeader: false,
@@ -77,11 +74,14 @@ function createEdge(
   })
   const respond = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     outgoing.setHeader('X-Request-Id', randomUUID())
-    latest.set(incoming.socket, outgoing)
+    connections.set(incoming.socket, outgoing)
     if (!server.listening) outgoing.shouldKeepAlive = false
     void listener(incoming, outgoing)
   }
-  server.on('connection', (socket) => socket.once('close', () => latest.delete(socket)))
+  server.on('connection', (socket) => {
+    connections.set(socket, undefined)
+    socket.once('close', () => connections.delete(socket))
+  })
   server.on('request', respond)
   server.on('checkExpectation', respond)
   server.on('checkContinue', (incoming, outgoing) => {
@@ -89,8 +89,8 @@ function createEdge(
     incoming.once('resume', () => void (outgoing.headersSent || outgoing.writeContinue()))
     respond(incoming, outgoing)
   })
-  server.on('clientError', (error, socket) => refuse(error, socket, latest.get(socket)))
-  server.on('connect', ({ socket }) => refuse(new Error('CONNECT'), socket, latest.get(socket)))
+  server.on('clientError', (error, socket) => refuse(error, socket, connections.get(socket)))
+  server.on('connect', ({ socket }) => refuse(new Error('CONNECT'), socket, connections.get(socket)))
   return server
 }
 
@@ -102,13 +102,15 @@ function explain(error: unknown): unknown {
 }
 
 /** Resolves to the port. */
-async function start(server: Server, { host, port }: ListenOptions): Promise<number> {
+async function start(server: Server, { host, port, log }: ListenOptions): Promise<number> {
   try {
     server.listen(port, host)
     await once(server, 'listening')
   } catch (cause) {
     throw new RelayError('unavailable', whyNot(cause, host, port), { cause })
   }
+  // Running out of file descriptors, for one: it passes, and must not end the process.
+  server.on('error', (error) => log.error('accepting a connection failed', error))
   const address = server.address()
   return typeof address === 'object' && address ? address.port : port
 }
@@ -121,10 +123,14 @@ function whyNot(cause: unknown, host: string, port: number): string {
   return `cannot listen on ${host}, port ${port}: choose another address with --host (${String(code)})`
 }
 
-async function stop(server: Server, latest: Map<Duplex, ServerResponse>, grace: number): Promise<void> {
+async function stop(server: Server, connections: Connections, grace: number): Promise<void> {
   const closed = once(server, 'close')
   server.close()
-  for (const outgoing of latest.values()) outgoing.shouldKeepAlive = false
+  for (const [socket, outgoing] of connections) {
+    // One that never sent a request is not idle to Node.
+    if (outgoing) outgoing.shouldKeepAlive = false
+    else socket.destroy()
+  }
   const cut = setTimeout(() => server.closeAllConnections(), grace)
   await closed
   clearTimeout(cut)

@@ -9,8 +9,8 @@ const LINGER_MS = 1_000
 
 /**
  * Answers what Node's HTTP parser refused, for which there is no response object, and closes the connection. `latest`
- * is the response last begun on it: where that is still to be written, the refusal would be read in its place, so it
- * is let finish instead.
+ * is the response last begun on it. A refusal must not be read in the place of a response still to come, so where one
+ * is, it is let finish and the connection is closed without another word.
  */
 export function refuse(
   error: NodeJS.ErrnoException,
@@ -19,18 +19,21 @@ export function refuse(
 ): void {
   if (error.code === 'ECONNRESET') return void socket.destroy()
   if (!socket.writable) return
-  if (latest && !latest.writableFinished && !brokeInBody(latest)) {
+  if (!latest || latest.writableFinished || isAbout(latest)) {
+    socket.end(refusal(error.code))
+    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  } else if (latest.req.complete) {
     latest.shouldKeepAlive = false
     latest.once('close', () => socket.destroy())
-    return
+  } else {
+    // Its body broke off when its response had begun, or while an earlier one was still to come: it can never end.
+    socket.destroy()
   }
-  socket.end(refusal(error.code))
-  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
-/** The broken bytes belong to the body of a request nothing was answered to yet, and no other response comes before. */
-function brokeInBody(latest: ServerResponse): boolean {
-  return latest.socket !== null && !latest.req.complete && !latest.headersSent
+/** The refused bytes are in the body of the request whose response is next, and nothing of it is sent. */
+function isAbout({ req, socket, headersSent }: ServerResponse): boolean {
+  return !req.complete && socket !== null && !headersSent
 }
 
 function refusal(code: string | undefined): string {

@@ -1,0 +1,286 @@
+import { describe, expect, it } from 'vitest'
+import { listen } from '../../src/http/listen.js'
+import { type Answer, connect, exchange, requestText } from '../helpers/http.js'
+import { recordingLog, startEdge } from './edge.js'
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const OK = { status: 200, type: 'application/json', body: '{"ok":true}', id: true }
+
+/** What every answer is held to, with the request id checked for its form. */
+function essence({ status, headers, body }: Answer) {
+  return { status, type: headers['content-type'], body, id: UUID.test(headers['x-request-id'] ?? '') }
+}
+
+function failure(status: number, error: string) {
+  return { status, type: 'application/json', body: JSON.stringify({ error }), id: true }
+}
+
+describe('what the HTTP parser refuses', () => {
+  const broken: Record<string, [request: string, status: number, error: string]> = {
+    'a header line without a colon': [
+      'GET /ok HTTP/1.1\r\nHost: localhost\r\nbroken line\r\n\r\n',
+      400,
+      'Bad request',
+    ],
+    'a header name with a space': [
+      'GET /ok HTTP/1.1\r\nHost: localhost\r\na b: c\r\n\r\n',
+      400,
+      'Bad request',
+    ],
+    'no HTTP at all': ['hello there\r\n\r\n', 400, 'Bad request'],
+    'an unknown version': ['GET /ok HTTP/9.9\r\nHost: localhost\r\n\r\n', 400, 'Bad request'],
+    'a length that is no number': [
+      requestText('POST', '/body', { 'Content-Length': 'x' }),
+      400,
+      'Bad request',
+    ],
+    'two different lengths': [
+      'POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+      400,
+      'Bad request',
+    ],
+    'a length and a transfer encoding': [
+      requestText('POST', '/body', { 'Transfer-Encoding': 'chunked', 'Content-Length': '3' }, '0\r\n\r\n'),
+      400,
+      'Bad request',
+    ],
+    'a chunk size that is no number': [
+      requestText('POST', '/body', { 'Transfer-Encoding': 'chunked' }) + 'zz\r\nab\r\n0\r\n\r\n',
+      400,
+      'Bad request',
+    ],
+    'a header block over 16 KiB': [
+      requestText('GET', '/ok', { 'X-Long': 'a'.repeat(16_384) }),
+      431,
+      'Request header fields too large',
+    ],
+    'a header block of 4 MiB': [
+      requestText('GET', '/ok', { 'X-Long': 'a'.repeat(4_194_304) }),
+      431,
+      'Request header fields too large',
+    ],
+    CONNECT: ['CONNECT example.org:443 HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'Bad request'],
+  }
+
+  it.each(Object.entries(broken))('%s', async (_name, [request, status, error]) => {
+    await using edge = await startEdge()
+    const connection = await connect(edge.port)
+    connection.send(request)
+    const answer = await connection.answer()
+    expect(essence(answer)).toEqual(failure(status, error))
+    expect(answer.headers['connection']).toBe('close')
+    expect(await connection.closed()).toBe('')
+    expect(essence(await exchange(edge.port, requestText('GET', '/ok')))).toEqual(OK)
+    expect(edge.lines).toEqual([])
+  })
+
+  it('does not answer in place of a response that is still to come', async () => {
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await using edge = await startEdge({ hold: () => held })
+    const connection = await connect(edge.port)
+    connection.send(`${requestText('GET', '/held')}broken\r\n\r\n`)
+    await exchange(edge.port, requestText('GET', '/ok'))
+    release()
+    const answer = await connection.answer()
+    expect(essence(answer)).toEqual({ ...OK, body: '{"held":true}' })
+    expect(answer.headers['connection']).toBe('close')
+    expect(await connection.closed()).toBe('')
+  })
+
+  it('closes when the body of a later request is broken, rather than answer the earlier one with it', async () => {
+    await using edge = await startEdge({ hold: () => new Promise(() => {}), limits: { grace: 0 } })
+    const connection = await connect(edge.port)
+    const later = requestText('POST', '/body', { 'Transfer-Encoding': 'chunked' })
+    connection.send(`${requestText('GET', '/held')}${later}zz\r\n`)
+    expect(await connection.closed()).toBe('')
+  })
+
+  it('answers broken bytes after a finished exchange on a kept connection', async () => {
+    await using edge = await startEdge()
+    const connection = await connect(edge.port)
+    connection.send(requestText('GET', '/ok'))
+    expect(essence(await connection.answer())).toEqual(OK)
+    connection.send('broken\r\n\r\n')
+    expect(essence(await connection.answer())).toEqual(failure(400, 'Bad request'))
+    expect(await connection.closed()).toBe('')
+  })
+})
+
+describe('a request that is not finished in time', () => {
+  const silent: Record<string, string> = {
+    'half a header block': 'GET /ok HTTP/1.1\r\nHost: loc',
+    'half a body': requestText('POST', '/body', { 'Content-Length': '10' }, 'half'),
+  }
+
+  it.each(Object.entries(silent))('%s, then silence: 408', async (_name, request) => {
+    await using edge = await startEdge({ limits: { headers: 200, request: 400 } })
+    const connection = await connect(edge.port)
+    connection.send(request)
+    const answer = await connection.answer()
+    expect(essence(answer)).toEqual(failure(408, 'Request timeout'))
+    expect(answer.headers['connection']).toBe('close')
+    await connection.closed()
+    expect(essence(await exchange(edge.port, requestText('GET', '/ok')))).toEqual(OK)
+    expect(edge.lines).toEqual([])
+  })
+
+  it('is given 10 s for its headers, no more than 1.5 s longer', async () => {
+    await using edge = await startEdge()
+    const connection = await connect(edge.port)
+    const start = performance.now()
+    connection.send('GET /ok HTTP/1.1\r\nHost: loc')
+    expect(essence(await connection.answer())).toEqual(failure(408, 'Request timeout'))
+    const seconds = (performance.now() - start) / 1000
+    expect(seconds).toBeGreaterThan(9.9)
+    expect(seconds).toBeLessThan(11.5)
+  })
+})
+
+describe('requests the parser lets through', () => {
+  const odd: Record<string, [request: string, expected: ReturnType<typeof essence>]> = {
+    'no Host': [requestText('GET', '/ok', { Host: null }), failure(400, 'Bad request')],
+    'no Host, HTTP/1.0': ['GET /ok HTTP/1.0\r\n\r\n', failure(400, 'Bad request')],
+    'an empty Host': [requestText('GET', '/ok', { Host: '' }), failure(400, 'Bad request')],
+    'a foreign Host': [requestText('GET', '/ok', { Host: 'evil.example' }), failure(403, 'Forbidden host')],
+    'Host twice': [
+      'GET /ok HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n',
+      failure(400, 'Bad request'),
+    ],
+    'Host twice, one foreign': [
+      'GET /ok HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n',
+      failure(400, 'Bad request'),
+    ],
+    'a Host that is none': [
+      requestText('GET', '/ok', { Host: 'user@localhost' }),
+      failure(400, 'Bad request'),
+    ],
+    'an absolute address, foreign Host': [
+      requestText('GET', 'http://localhost/ok', { Host: 'evil.example' }),
+      failure(403, 'Forbidden host'),
+    ],
+    'a path that is no path': [requestText('GET', 'ok'), failure(400, 'Bad request')],
+    'OPTIONS *': [requestText('OPTIONS', '*'), failure(400, 'Bad request')],
+    'an offer to upgrade': [requestText('GET', '/ok', { Connection: 'Upgrade', Upgrade: 'websocket' }), OK],
+    'an unknown expectation': [requestText('GET', '/ok', { Expect: 'wonders' }), OK],
+    'a bug': [requestText('GET', '/bug'), failure(500, 'Internal error')],
+    'a thrown string': [requestText('GET', '/odd'), failure(500, 'Internal error')],
+    'an unknown path': [requestText('GET', '/nowhere'), failure(404, 'Not found')],
+    'a bad percent escape': [requestText('GET', '/%zz'), failure(404, 'Not found')],
+  }
+
+  it.each(Object.entries(odd))('%s', async (_name, [request, expected]) => {
+    await using edge = await startEdge()
+    expect(essence(await exchange(edge.port, request))).toEqual(expected)
+    expect(essence(await exchange(edge.port, requestText('GET', '/ok')))).toEqual(OK)
+  })
+
+  it('says what went wrong to the log alone', async () => {
+    await using edge = await startEdge()
+    await exchange(edge.port, requestText('GET', '/bug'))
+    await exchange(edge.port, requestText('GET', '/odd'))
+    expect(edge.lines).toEqual(['error Internal error: Error: a secret detail', 'error Internal error: text'])
+  })
+
+  it('gives each response an id of its own', async () => {
+    await using edge = await startEdge()
+    const connection = await connect(edge.port)
+    connection.send(requestText('GET', '/ok') + requestText('GET', '/nowhere') + requestText('POST', '/ok'))
+    const ids = [await connection.answer(), await connection.answer(), await connection.answer()].map(
+      ({ headers }) => headers['x-request-id'],
+    )
+    expect(new Set(ids).size).toBe(3)
+    expect(ids).toEqual([
+      expect.stringMatching(UUID),
+      expect.stringMatching(UUID),
+      expect.stringMatching(UUID),
+    ])
+    connection.socket.destroy()
+  })
+
+  it('leaves the globals alone', async () => {
+    const { Request, Response } = globalThis
+    await using edge = await startEdge()
+    await exchange(edge.port, requestText('GET', '/ok'))
+    expect([globalThis.Request === Request, globalThis.Response === Response]).toEqual([true, true])
+  })
+})
+
+describe('starting', () => {
+  it('says the address it can be called at', async () => {
+    const { log } = recordingLog()
+    const fetch = () => new Response('hello')
+    const urls: string[] = []
+    for (const host of ['127.0.0.1', 'localhost', '0.0.0.0', '::1', '::']) {
+      const listener = await listen(fetch, { host, port: 0, log })
+      expect(await (await globalThis.fetch(listener.url)).text()).toBe('hello')
+      urls.push(listener.url.replace(`:${listener.port}`, ':PORT'))
+      await listener.close()
+    }
+    expect(urls).toEqual([
+      'http://127.0.0.1:PORT',
+      'http://localhost:PORT',
+      'http://127.0.0.1:PORT',
+      'http://[::1]:PORT',
+      'http://[::1]:PORT',
+    ])
+  })
+
+  it('says that a port is in use, and how to choose another', async () => {
+    await using edge = await startEdge()
+    await expect(startEdge({ port: edge.port })).rejects.toMatchObject({
+      kind: 'unavailable',
+      exitCode: 1,
+      message: `port ${edge.port} is in use: choose another with --port, or 0 for any free one`,
+    })
+  })
+
+  it('says that an address is not this machine’s', async () => {
+    await expect(startEdge({ host: '192.0.2.1', port: 8787 })).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'cannot listen on 192.0.2.1, port 8787: choose another address with --host (EADDRNOTAVAIL)',
+    })
+  })
+})
+
+describe('closing', () => {
+  it('lets a request in flight finish and closes its connection', async () => {
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    const edge = await startEdge({ hold: () => held })
+    const connection = await connect(edge.port)
+    connection.send(requestText('GET', '/held'))
+    await exchange(edge.port, requestText('GET', '/ok'))
+    const closed = edge.close()
+    release()
+    const answer = await connection.answer()
+    expect(essence(answer)).toEqual({ ...OK, body: '{"held":true}' })
+    expect(answer.headers['connection']).toBe('close')
+    await closed
+    await connection.closed()
+  })
+
+  it('closes idle connections at once and accepts no new ones', async () => {
+    const edge = await startEdge()
+    const used = await connect(edge.port)
+    used.send(requestText('GET', '/ok'))
+    await used.answer()
+    const fresh = await connect(edge.port)
+    const start = performance.now()
+    await Promise.all([edge.close(), edge.close()])
+    await Promise.all([used.closed(), fresh.closed()])
+    expect(performance.now() - start).toBeLessThan(1_000)
+    await expect(connect(edge.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
+  it('cuts what still hangs after the grace period', async () => {
+    const edge = await startEdge({ hold: () => new Promise(() => {}), limits: { grace: 100 } })
+    const connection = await connect(edge.port)
+    connection.send(requestText('GET', '/held'))
+    await exchange(edge.port, requestText('GET', '/ok'))
+    const start = performance.now()
+    await edge.close()
+    expect(performance.now() - start).toBeGreaterThan(90)
+    expect(await connection.closed()).toBe('')
+  })
+})
