@@ -5,8 +5,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Delivery } from '../../src/journal/delivery.js'
 import { openJournal } from '../../src/journal/open.js'
-import type { Database, TableWrite } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
+import { breakable } from '../helpers/breakable.js'
 
 const folders: string[] = []
 afterEach(async () => {
@@ -37,30 +37,6 @@ function delivery(deliveryId: string, more: Partial<Delivery> = {}): Delivery {
     repo: 'octo/demo',
     number: 7,
     ...more,
-  }
-}
-
-/** A database whose commits can be made to fail, after the time limit or at once. */
-function breakable(database: Database) {
-  const held: (readonly TableWrite[])[] = []
-  let mode: 'works' | 'fails' | 'late' = 'works'
-  const failing: Database = {
-    store: database.store,
-    table: (name, options) => database.table(name, options),
-    async commit(writes) {
-      if (mode === 'works') return database.commit(writes)
-      if (mode === 'late') held.push(writes)
-      await new Promise(setImmediate)
-      throw new RelayError('storage', 'no room')
-    },
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
-  }
-  return {
-    database: failing,
-    set: (next: typeof mode) => (mode = next),
-    land: async () => {
-      for (const writes of held.splice(0)) await database.commit(writes)
-    },
   }
 }
 
@@ -177,31 +153,31 @@ describe('a journal in a file', () => {
 describe('a journal whose database fails', () => {
   it('says so, and stores the delivery when it comes again', async () => {
     const broken = breakable(await memory())
-    const journal = openJournal(broken.database)
-    broken.set('fails')
+    const journal = openJournal(broken)
+    broken.now('fails')
     await expect(journal.append(delivery('a'))).rejects.toEqual(new RelayError('storage', 'no room'))
     expect([...journal.entries()]).toEqual([])
-    broken.set('works')
+    broken.now('works')
     expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false })
     expect([...journal.entries()]).toEqual([{ n: 1, ...delivery('a'), duplicates: 0 }])
   })
 
   it('lets all that wait for the same write share its failure', async () => {
     const broken = breakable(await memory())
-    const journal = openJournal(broken.database)
-    broken.set('fails')
+    const journal = openJournal(broken)
+    broken.now('fails')
     const outcomes = await Promise.allSettled(Array.from({ length: 3 }, () => journal.append(delivery('a'))))
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
-    broken.set('works')
+    broken.now('works')
     expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false })
   })
 
   it('makes one entry of a write that lands after its time and its retry', async () => {
     const broken = breakable(await memory())
-    const journal = openJournal(broken.database)
-    broken.set('late')
+    const journal = openJournal(broken)
+    broken.now('stalls')
     await expect(journal.append(delivery('a'))).rejects.toThrow('no room')
-    broken.set('works')
+    broken.now('works')
     expect(await journal.append(delivery('b'))).toEqual({ n: 2, duplicate: false })
     expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false })
     await broken.land()
@@ -213,21 +189,21 @@ describe('a journal whose database fails', () => {
 
   it('does not count a repeat it could not record, and goes on', async () => {
     const broken = breakable(await memory())
-    const journal = openJournal(broken.database)
+    const journal = openJournal(broken)
     await journal.append(delivery('a'))
-    broken.set('fails')
+    broken.now('fails')
     await expect(journal.append(delivery('a'))).rejects.toThrow('no room')
-    broken.set('works')
+    broken.now('works')
     expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true })
     expect(journal.read(1)?.duplicates).toBe(1)
   })
 
   it('remembers a bounded number of failures', async () => {
     const broken = breakable(await memory())
-    const journal = openJournal(broken.database)
-    broken.set('fails')
+    const journal = openJournal(broken)
+    broken.now('fails')
     await Promise.allSettled(Array.from({ length: 1500 }, (_, i) => journal.append(delivery(`${i}`))))
-    broken.set('works')
+    broken.now('works')
     expect(await journal.append(delivery('1499'))).toEqual({ n: 1500, duplicate: false })
     expect(await journal.append(delivery('0'))).toEqual({ n: 1501, duplicate: false })
   })

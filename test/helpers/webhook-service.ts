@@ -1,0 +1,44 @@
+import { silentLog } from '../../src/base/log.js'
+import type { WebhookSecrets } from '../../src/base/settings.js'
+import { DEFAULT_MAX_BODY } from '../../src/base/settings.js'
+import { hostCheck } from '../../src/http/host.js'
+import { listen } from '../../src/http/listen.js'
+import { createRouter } from '../../src/http/router.js'
+import { openJournal } from '../../src/journal/open.js'
+import type { Provider } from '../../src/providers/provider.js'
+import { healthRoutes } from '../../src/server/routes/health.js'
+import { webhookRoutes } from '../../src/server/routes/webhook.js'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { createIntake } from '../../src/webhook/intake.js'
+import { GITHUB, SECRETS } from './delivery.js'
+
+export interface WebhookServiceOptions {
+  /** Default: in memory. Closed with the service. */
+  readonly database?: Database
+  readonly provider?: Provider
+  readonly secrets?: WebhookSecrets
+  readonly maxBody?: number
+}
+
+/** The webhook and health endpoints over real HTTP, on a free port of 127.0.0.1. */
+export async function startWebhookService(options: WebhookServiceOptions = {}) {
+  const { provider = GITHUB, secrets = SECRETS, maxBody = DEFAULT_MAX_BODY } = options
+  const database = options.database ?? (await openDatabase({ kind: 'memory', folder: '' }))
+  const journal = openJournal(database)
+  const intake = createIntake({ provider, secrets, journal })
+  const app = createRouter({ hostAllowed: hostCheck({ host: '127.0.0.1', allowed: [] }), log: silentLog })
+    .route('/', healthRoutes({ prove: () => undefined }))
+    .route('/', webhookRoutes({ intake, maxBody }))
+  const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
+  return {
+    app,
+    journal,
+    url: listener.url,
+    webhook: `${listener.url}/webhook`,
+    async [Symbol.asyncDispose]() {
+      await listener.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
