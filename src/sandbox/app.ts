@@ -52,10 +52,10 @@ export function createSandbox(options: SandboxOptions & { url: () => string }): 
     return next()
   })
   app
-    .route('/', pageRoutes(view))
     .route('/', authorizeRoutes({ clientId, codes, issuer: () => `${url()}/login/oauth` }))
     .route('/', tokenRoutes({ clientId, clientSecret, codes, tokens, faults }))
     .route('/', revokeRoutes({ clientId, clientSecret, tokens }))
     .route('/api/v3', restRoutes({ view, faults, webhooks, tokens, clock }))
+    .route('/', pageRoutes(view))
   return { app, view, faults, webhooks }
 }

@@ -44,3 +44,9 @@ function fromRelay(error: unknown, log: Log): GitHubError {
   if (kind === 'internal') log.error('the sandbox failed to answer', error)
   return new GitHubError(status, message)
 }
+
+/** @throws GitHubError 404 when there is none. */
+export function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new GitHubError(404, 'Not Found')
+  return value
+}

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { FAULT_NAMES } from './faults.js'
+import { FAULT_NAMES, type FaultName } from './faults.js'
 import type { Issue, Pull, Repo, ReviewComment, User } from './model.js'
 
 /** The user everyone who signs in is, and who owns the repositories. */
@@ -27,6 +27,16 @@ interface IssuePlan {
   readonly body: string
   readonly locked?: true
   readonly pull?: { readonly branch: string; readonly mergeable: boolean }
+}
+
+const FAULT_MEANINGS: Readonly<Record<FaultName, string>> = {
+  '502': 'Writes are answered 502 Bad Gateway',
+  'rate-limit': 'Writes meet the hourly rate limit',
+  'secondary-limit': 'Writes meet the limit on writing too fast',
+  slow: 'Writes take a minute',
+  reset: 'The connection is reset before anything is written',
+  'reset-after': 'The connection is reset after the write was done',
+  'invalid-json': 'Writes are answered with broken JSON',
 }
 
 const PLAN: readonly RepoPlan[] = [
@@ -66,7 +76,7 @@ const PLAN: readonly RepoPlan[] = [
   },
   ...FAULT_NAMES.map((fault) => ({
     name: `fault-${fault}`,
-    description: `Every write here meets the fault "${fault}"`,
+    description: FAULT_MEANINGS[fault],
     hasIssues: true,
     issues: [
       { title: 'Comment on me', body: 'The answer is the fault.' },

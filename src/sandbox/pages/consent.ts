@@ -1,41 +1,53 @@
 import { html } from 'hono/html'
-import { htmlPage } from '../../http/html.js'
 import type { AuthorizeRequest } from '../oauth/codes.js'
+import { sandboxPage } from './layout.js'
 
 /** What a scope lets the application do, in the user's words. */
-const MEANINGS: Record<string, string> = {
-  public_repo: 'Comment, react and merge in your public repositories',
-  repo: 'Comment, react and merge in all your repositories',
+const MEANINGS: Readonly<Record<string, string>> = {
+  public_repo: 'Comment, react and merge in public repositories',
+  repo: 'Comment, react and merge in all repositories',
   'read:user': 'Read your profile',
 }
 
 /** Asks the user to agree; `token` is the anti-forgery token that the form brings back. */
 export function consentPage(request: AuthorizeRequest, login: string, token: string): Promise<Response> {
-  return htmlPage({
-    title: `Authorize ${request.clientId}`,
-    // Chromium applies form-action to every redirect that follows the form, and the app may redirect on to anywhere.
+  const { clientId, scopes, redirectUri } = request
+  return sandboxPage({
+    title: `Authorize ${clientId}`,
+    // Chromium holds every redirect after a form against form-action, and the application sends the browser on to
+    // wherever it lives. The form's own address is fixed, and a page without script has no other.
     formAction: "'self' http: https:",
-    body: html`
-      <h1>Authorize ${request.clientId}</h1>
-      <p>
-        The application <strong>${request.clientId}</strong> wants to act for <strong>${login}</strong> here:
+    body: html`<div class="narrow">
+      <p class="joined" aria-hidden="true">
+        <b>${clientId.slice(0, 1).toUpperCase()}</b>→<b>${login.slice(0, 1).toUpperCase()}</b>
       </p>
-      <ul>
-        ${request.scopes.map((scope) => html`<li>${MEANINGS[scope] ?? 'Other access'} (<code>${scope}</code>)</li>`)}
-      </ul>
-      <form method="post" action="/login/oauth/authorize">
-        <input type="hidden" name="authenticity_token" value="${token}" />
-        <button name="authorize" value="1">Authorize</button>
-        <button name="authorize" value="0">Cancel</button>
-      </form>
-      <p>You return to <code>${request.redirectUri}</code></p>
-    `,
+      <h1 class="center">Authorize ${clientId}</h1>
+      <section class="card">
+        <p><strong>${clientId}</strong> wants to use your account <strong>${login}</strong> to:</p>
+        <ul>
+          ${scopes.map((scope) => html`<li>${MEANINGS[scope] ?? 'Have other access'} <small>(${scope})</small></li>`)}
+          ${scopes.length === 0 ? html`<li>Read public information</li>` : ''}
+        </ul>
+        <form method="post" action="/login/oauth/authorize">
+          <input type="hidden" name="authenticity_token" value="${token}" />
+          <button class="go" name="authorize" value="1">Authorize</button>
+          <button name="authorize" value="0">Cancel</button>
+        </form>
+      </section>
+      <p class="soft center">Either way you return to<br /><code>${redirectUri}</code></p>
+    </div>`,
   })
 }
 
 /** Tells the user why there is nothing to agree to. */
 export function refusalPage(status: 400 | 404 | 422, why: string): Promise<Response> {
-  const body = html`<h1>This sign-in cannot go on</h1>
-    <p>${why}</p>`
-  return htmlPage({ title: 'This sign-in cannot go on', body }, status)
+  const title = 'This sign-in cannot go on'
+  return sandboxPage(
+    {
+      title,
+      body: html`<h1>${title}</h1>
+        <p>${why}</p>`,
+    },
+    status,
+  )
 }

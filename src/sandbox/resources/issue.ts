@@ -3,9 +3,13 @@ import { reactionRollup } from './reaction.js'
 import { userResource } from './user.js'
 import { nodeId, type View } from './view.js'
 
-/** The web address of an issue or a pull request. */
-export function webAddress(view: View, { repo, number, pull }: Issue): string {
-  return `${view.web}/${repo}/${pull ? 'pull' : 'issues'}/${number}`
+/** Where an issue or a pull request is found on the web site. */
+export function webPath({ repo, number, pull }: Issue): string {
+  return `/${repo}/${pull ? 'pull' : 'issues'}/${number}`
+}
+
+export function webAddress(view: View, issue: Issue): string {
+  return view.web + webPath(issue)
 }
 
 /** An issue, or a pull request seen as one (https://docs.github.com/rest/issues/issues). */

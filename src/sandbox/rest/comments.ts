@@ -1,13 +1,13 @@
 import { Hono } from 'hono'
 import { answered } from '../answered.js'
-import { GitHubError } from '../github-error.js'
+import { found, GitHubError } from '../github-error.js'
 import type { Issue } from '../model.js'
 import { misbehave } from '../misbehave.js'
 import { commentPayload } from '../payloads.js'
 import { commentResource } from '../resources/issue.js'
 import type { RestEnv, RestParts } from './env.js'
 import { mayWrite } from './guard.js'
-import { findIssue, findRepo, found, type JsonObject, readObject, readText } from './input.js'
+import { findIssue, findRepo, type JsonObject, readObject, readText } from './input.js'
 
 const LONGEST_COMMENT = 65_536
 /** GitHub's page sizes: what is given unasked, and the most. */

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { readBody } from '../../http/body.js'
-import { GitHubError } from '../github-error.js'
+import { found, GitHubError } from '../github-error.js'
 import type { Issue, Repo } from '../model.js'
 import type { SandboxState } from '../state.js'
 import type { HttpEnv } from '../../http/env.js'
@@ -51,10 +51,4 @@ export function findIssue(c: Context<RestEnv>, state: SandboxState): Issue {
   const repo = findRepo(c, state)
   if (!repo.hasIssues) throw new GitHubError(410, 'Issues are disabled for this repo')
   return found(state.issue(repo.fullName, Number(c.req.param('number'))))
-}
-
-/** @throws GitHubError 404 when there is none. */
-export function found<T>(value: T | undefined): T {
-  if (value === undefined) throw new GitHubError(404, 'Not Found')
-  return value
 }

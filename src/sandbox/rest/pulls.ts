@@ -1,14 +1,14 @@
 import { Hono } from 'hono'
 import { MERGE_METHODS, type MergeMethod } from '../../providers/provider.js'
 import { answered } from '../answered.js'
-import { GitHubError } from '../github-error.js'
+import { found, GitHubError } from '../github-error.js'
 import type { Issue, Pull } from '../model.js'
 import { misbehave } from '../misbehave.js'
 import { mergePayload } from '../payloads.js'
 import { pullResource } from '../resources/pull.js'
 import type { RestEnv, RestParts } from './env.js'
 import { mayWrite } from './guard.js'
-import { findIssue, found, type JsonObject, readObject, readText } from './input.js'
+import { findIssue, type JsonObject, readObject, readText } from './input.js'
 
 /** Pull requests and their merge (https://docs.github.com/rest/pulls/pulls). */
 export function pullRoutes({ view, faults, webhooks }: RestParts): Hono<RestEnv> {

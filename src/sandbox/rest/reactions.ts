@@ -1,12 +1,12 @@
 import { Hono, type Context } from 'hono'
 import { REACTIONS, type Reaction } from '../../providers/provider.js'
-import { GitHubError } from '../github-error.js'
+import { found, GitHubError } from '../github-error.js'
 import { misbehave } from '../misbehave.js'
 import type { Issue, Subject } from '../model.js'
 import { reactionResource } from '../resources/reaction.js'
 import type { RestEnv, RestParts } from './env.js'
 import { mayWrite } from './guard.js'
-import { findIssue, findRepo, found, type JsonObject, readObject } from './input.js'
+import { findIssue, findRepo, type JsonObject, readObject } from './input.js'
 
 /** Reactions to issues, comments and review comments (https://docs.github.com/rest/reactions/reactions). */
 export function reactionRoutes({ view, faults }: RestParts): Hono<RestEnv> {
