@@ -1,4 +1,5 @@
 import type { Json, Store } from './contract.js'
+import type { RowWrite } from './engine.js'
 
 /** A row of a {@link Table}: bytes for payloads, JSON for all else. */
 export type TableValue = Json | Uint8Array
@@ -13,18 +14,14 @@ export interface Range {
   readonly limit?: number
 }
 
-declare const write: unique symbol
-
 /** One row to be written or removed; made by {@link Table}, carried out by {@link Database.commit}. */
-export interface TableWrite {
-  readonly [write]: true
-}
+export type TableWrite = RowWrite
 
 /** Rows in the order of their keys, which are all numbers (non-negative safe integers) or all short strings. */
 export interface Table<Key extends number | string, Value extends TableValue> {
   get(key: Key): Value | undefined
   /** A consistent view; rows changed meanwhile may or may not be seen. Numbered tables only. */
-  range(range?: Range): Iterable<{ readonly key: Key; readonly value: Value }>
+  range(range?: Range): Iterable<{ readonly key: number; readonly value: Value }>
   count(): number
   put(key: Key, value: Value): TableWrite
   remove(key: Key): TableWrite

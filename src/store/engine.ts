@@ -1,0 +1,50 @@
+/** One row to be stored, or removed when it has no value. */
+export interface RowWrite {
+  readonly table: string
+  readonly key: Uint8Array
+  readonly value: Uint8Array | undefined
+}
+
+export interface Row {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+}
+
+export interface RowRange {
+  /** First key, inclusive. Default: the first there is. */
+  readonly from?: Uint8Array
+  /** Last key, inclusive. Default: the last there is. */
+  readonly to?: Uint8Array
+  readonly reverse?: boolean
+  readonly limit?: number
+}
+
+/** What a transaction came to: its answer, and the rows to write for it. */
+export interface Decision<T> {
+  readonly result: T
+  readonly writes: readonly RowWrite[]
+}
+
+/**
+ * What a backend is: named tables of bytes under bytes, in the order of the keys' bytes. All else (keys, values, expiry,
+ * the steps of the store) is written once, over this.
+ *
+ * Reads are synchronous and may be as old as the current turn of the event loop. Writes resolve when durable and reject with
+ * RelayError `storage`; rows given to them must not be changed before that.
+ */
+export interface Engine extends AsyncDisposable {
+  get(table: string, key: Uint8Array): Uint8Array | undefined
+  range(table: string, range: RowRange): Iterable<Row>
+  count(table: string): number
+  /** All rows or none. Concurrent calls share a flush. */
+  write(writes: readonly RowWrite[]): Promise<void>
+  /**
+   * Calls `decide` while nobody else, in no process, can write, and writes what it decided: all rows or none. What it reads is
+   * the newest there is. When it throws, nothing is written and the rejection is what it threw.
+   */
+  transact<T>(decide: () => Decision<T>): Promise<T>
+  /** Reads from here on see whatever any process has committed by now. */
+  refresh(): void
+  /** Frees what readers that died have left behind. */
+  tidy(): void
+}

@@ -1,0 +1,143 @@
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Database as Dbi, type RootDatabase, open } from 'lmdb'
+import { RelayError } from '../base/errors.js'
+import type { Decision, Engine, Row, RowRange, RowWrite } from './engine.js'
+import { checkHeader } from './header.js'
+import { withinLimit } from './limit.js'
+
+/** The data lies in this file; the processes that have it open meet in `relay.mdb-lock` beside it. */
+const FILE = 'relay.mdb'
+
+type Rows = Dbi<Uint8Array, Uint8Array>
+type Environment = RootDatabase<Uint8Array, Uint8Array>
+
+/**
+ * An LMDB environment in `folder`, which is made, or made private (0700). Several processes may have it open.
+ * @throws RelayError `storage`, naming the folder, when it cannot be opened.
+ */
+export async function openFileEngine(folder: string): Promise<Engine> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await chmod(folder, 0o700)
+    const path = join(folder, FILE)
+    await checkHeader(path)
+    return createFileEngine(openEnvironment(path))
+  } catch (cause) {
+    throw new RelayError('storage', `The store in ${folder} cannot be opened: ${reason(cause)}`, { cause })
+  }
+}
+
+/**
+ * `overlappingSync` is off: a commit then includes its flush, so that a write's promise resolves when the write is durable
+ * and rejects when the disk is full (with it on, `flushed` never settles in that case). `eventTurnBatching` is off: only
+ * what is batched explicitly is one transaction, and all that arrives while one flush is under way shares the next.
+ */
+function openEnvironment(path: string): Environment {
+  return open<Uint8Array, Uint8Array>(path, {
+    noSubdir: true,
+    overlappingSync: false,
+    eventTurnBatching: false,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+  })
+}
+
+function createFileEngine(environment: Environment): Engine {
+  const tables = new Map<string, Rows>()
+  let closing: Promise<void> | undefined
+  const rowsOf = (table: string): Rows => {
+    if (closing) throw new RelayError('storage', 'The store is closed')
+    const rows = tables.get(table) ?? environment.openDB(table, { encoding: 'binary', keyEncoding: 'binary' })
+    tables.set(table, rows)
+    return rows
+  }
+  const apply = (writes: readonly RowWrite[]): void => {
+    for (const { table, key, value } of writes) {
+      // These promises are those of the whole batch or transaction, which is what is waited for.
+      void (value === undefined ? rowsOf(table).remove(key) : rowsOf(table).put(key, value))
+    }
+  }
+  return {
+    get: (table, key) => reading(() => rowsOf(table).getBinary(key)),
+    range: (table, range) => select(() => rowsOf(table), range),
+    count: (table) => reading(() => rowsOf(table).getKeysCount()),
+    async write(writes) {
+      for (const { table } of writes) rowsOf(table)
+      await writing(() => environment.batch(() => apply(writes)))
+    },
+    async transact<T>(decide: () => Decision<T>) {
+      return writing((signal) =>
+        // A child transaction, because it is undone when the callback throws halfway.
+        environment.childTransaction<T>(() => {
+          signal.throwIfAborted()
+          const { result, writes } = decide()
+          apply(writes)
+          return result
+        }),
+      )
+    },
+    refresh: () => environment.resetReadTxn(),
+    tidy: () => void environment.readerCheck(),
+    async [Symbol.asyncDispose]() {
+      closing ??= environment.close()
+      await closing
+    },
+  }
+}
+
+/** @throws RelayError `storage` when the rows cannot be read, or the store was closed meanwhile. */
+function* select(
+  rowsOf: () => Rows,
+  { from, to, reverse = false, limit = Infinity }: RowRange,
+): Generator<Row> {
+  const [start, end] = reverse ? [to, from] : [from, to]
+  const range = { reverse, limit, inclusiveEnd: true, ...(start && { start }), ...(end && { end }) }
+  const rows = reading(() => rowsOf().getRange(range)[Symbol.iterator]())
+  try {
+    for (;;) {
+      const { done, value: row } = reading(() => rowsOf() && rows.next())
+      if (done) return
+      yield row
+    }
+  } finally {
+    rows.return?.()
+  }
+}
+
+function reading<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (thrown) {
+    throw toStorageError(thrown, 'read')
+  }
+}
+
+async function writing<T>(write: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return withinLimit(async (signal) => {
+    try {
+      return await write(signal)
+    } catch (thrown) {
+      throw toStorageError(await commitError(thrown), 'written')
+    }
+  })
+}
+
+/** Why a commit failed. lmdb tells it in a second promise, which must be handled or it ends the process. */
+async function commitError(thrown: unknown): Promise<unknown> {
+  if (!(thrown instanceof Error && 'commitError' in thrown)) return thrown
+  try {
+    return await thrown.commitError
+  } catch (cause) {
+    return cause
+  }
+}
+
+function toStorageError(thrown: unknown, what: 'read' | 'written'): RelayError {
+  if (thrown instanceof RelayError) return thrown
+  return new RelayError('storage', `The store could not be ${what}: ${reason(thrown)}`, { cause: thrown })
+}
+
+function reason(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}

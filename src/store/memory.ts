@@ -1,0 +1,80 @@
+import { RelayError } from '../base/errors.js'
+import type { Engine, Row, RowRange, RowWrite } from './engine.js'
+
+/** One table: its rows, and their keys in order. A key is a string with one character per byte, which compares like the bytes. */
+interface Rows {
+  readonly values: Map<string, Uint8Array>
+  readonly keys: string[]
+}
+
+/** An engine that forgets everything when it is closed. */
+export function createMemoryEngine(): Engine {
+  const tables = new Map<string, Rows>()
+  let open = true
+  const rowsOf = (table: string): Rows => {
+    if (!open) throw new RelayError('storage', 'The memory store is closed')
+    const rows = tables.get(table) ?? { values: new Map(), keys: [] }
+    tables.set(table, rows)
+    return rows
+  }
+  const apply = (writes: readonly RowWrite[]): void => {
+    for (const { table, key, value } of writes) set(rowsOf(table), toText(key), value?.slice())
+  }
+  return {
+    get: (table, key) => rowsOf(table).values.get(toText(key))?.slice(),
+    range: (table, range) => select(rowsOf(table), range),
+    count: (table) => rowsOf(table).keys.length,
+    async write(writes) {
+      apply(writes)
+    },
+    async transact(decide) {
+      const { result, writes } = decide()
+      apply(writes)
+      return result
+    },
+    refresh() {},
+    tidy() {},
+    async [Symbol.asyncDispose]() {
+      open = false
+      tables.clear()
+    },
+  }
+}
+
+function set({ values, keys }: Rows, key: string, value: Uint8Array | undefined): void {
+  const at = position(keys, key)
+  if (value === undefined) {
+    if (values.delete(key)) keys.splice(at, 1)
+    return
+  }
+  if (!values.has(key)) keys.splice(at, 0, key)
+  values.set(key, value)
+}
+
+/** A snapshot: the rows as they were when the iteration began. */
+function* select({ values, keys }: Rows, { from, to, reverse, limit = Infinity }: RowRange): Generator<Row> {
+  const first = from ? position(keys, toText(from)) : 0
+  const last = to ? position(keys, `${toText(to)}\0`) : keys.length
+  const chosen = keys.slice(first, last)
+  if (reverse) chosen.reverse()
+  const rows = chosen.slice(0, limit).map((key) => [key, values.get(key)] as const)
+  for (const [key, value] of rows) {
+    if (value) yield { key: Buffer.from(key, 'latin1'), value: value.slice() }
+  }
+}
+
+/** Where `key` is among the ordered `keys`, or belongs. */
+function position(keys: readonly string[], key: string): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((keys[middle] ?? '') < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function toText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}
