@@ -1,0 +1,33 @@
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it } from 'vitest'
+import { deadline } from '../../src/base/abort.js'
+
+describe('deadline', () => {
+  it("aborts with the caller's reason, or with a time-out", async () => {
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    const signal = deadline(60_000, controller.signal)
+    controller.abort(reason)
+    expect(signal.reason).toBe(reason)
+    const late = deadline(10)
+    await once(late, 'abort')
+    expect(late.reason).toMatchObject({ name: 'TimeoutError' })
+  })
+
+  it('fires although nobody but its listener holds it and memory is collected', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const caller = new AbortController()
+    const fired = new Promise<string>((resolve) => {
+      deadline(200, caller.signal).addEventListener('abort', () => resolve('fired'))
+    })
+    for (let round = 0; round < 5; round++) {
+      await wait(10)
+      collect()
+    }
+    expect(await Promise.race([fired, wait(2_000, 'never fired')])).toBe('fired')
+  })
+})

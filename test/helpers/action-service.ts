@@ -1,0 +1,80 @@
+import { silentLog } from '../../src/base/log.js'
+import { Secret } from '../../src/base/secret.js'
+import { hostCheck } from '../../src/http/host.js'
+import { listen, type Listener } from '../../src/http/listen.js'
+import { createRouter } from '../../src/http/router.js'
+import { createProvider } from '../../src/providers/open.js'
+import { startSandbox, type Sandbox } from '../../src/sandbox/start.js'
+import { actionRoutes } from '../../src/server/routes/actions.js'
+import { openDatabase } from '../../src/store/open.js'
+import { createTokens, type Tokens } from '../../src/tokens/tokens.js'
+import { sandboxToken } from './sandbox-token.js'
+
+const CLIENT = { id: 'relay-test', secret: 'client-secret-canary' }
+/** Milliseconds; short, for the rows in which the provider is too slow. */
+const TIME_LIMIT = 500
+export const DAY = 86_400_000
+
+export interface ActionAnswer {
+  readonly status: number
+  readonly body: unknown
+  readonly headers: Headers
+}
+
+/** The three actions over HTTP, on a sandbox of their own where `token` belongs to the user `mona`. */
+export interface ActionService extends AsyncDisposable {
+  readonly sandbox: Sandbox
+  readonly tokens: Tokens
+  readonly token: string
+  readonly app: ReturnType<typeof serviceOf>
+  readonly listener: Listener
+  /** Sends a JSON request with the token, unless `headers` say otherwise. */
+  send(path: string, body: unknown, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>
+  /** Sends, and reads the answer, which must be JSON and free of the token. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<ActionAnswer>
+  /** How many requests of that method the sandbox has had. */
+  requests(method: string): number
+}
+
+export async function startActionService(): Promise<ActionService> {
+  const sandbox = await startSandbox({ clientId: CLIENT.id, clientSecret: new Secret(CLIENT.secret) })
+  const tokens = createTokens((await openDatabase({ kind: 'memory', folder: '' })).store)
+  const app = serviceOf(sandbox.url, tokens)
+  const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
+  const token = await sandboxToken(sandbox, CLIENT)
+  await tokens.save('mona', { accessToken: token, expiresAt: Date.now() + DAY, origin: sandbox.url })
+  const send: ActionService['send'] = (path, body, headers, signal) =>
+    fetch(`${listener.url}/api/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      signal: signal ?? null,
+    })
+  return {
+    sandbox,
+    tokens,
+    token,
+    app,
+    listener,
+    send,
+    async post(path, body, headers) {
+      const response = await send(path, body, headers)
+      const text = await response.text()
+      if (text.includes(token)) throw new Error('the answer holds the token')
+      if (response.headers.get('content-type') !== 'application/json')
+        throw new Error('the answer is no JSON')
+      return { status: response.status, body: JSON.parse(text), headers: response.headers }
+    },
+    requests: (method) => sandbox.state.requests.filter((request) => request.method === method).length,
+    async [Symbol.asyncDispose]() {
+      await listener.close()
+      await sandbox.close()
+    },
+  }
+}
+
+function serviceOf(url: string, tokens: Tokens) {
+  const provider = createProvider({ name: 'sandbox', url, timeLimit: TIME_LIMIT })
+  const edge = { hostAllowed: hostCheck({ host: '127.0.0.1', allowed: [] }), log: silentLog }
+  return createRouter(edge).route('/', actionRoutes({ provider, tokens }))
+}
