@@ -17,7 +17,7 @@ const KINDS: Record<number, { kind: ErrorKind; silent: string }> = {
 
 /** Codes of errors after which nothing can have reached the provider. */
 const UNREACHED =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_(?:SSL|TLS)_.*|(?:.*_)?CERT(?:_.*)?|UNABLE_TO_VERIFY_.*)$/
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_WRONG_VERSION_NUMBER|(?:.*_)?CERT(?:_.*)?|UNABLE_TO_VERIFY_.*)$/
 
 /** A provider's refusal; `providerStatus` is the status it answered with. */
 export class Refusal extends RelayError {
