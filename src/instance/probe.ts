@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto'
+import { deadline, type Cancellable } from '../base/abort.js'
+import { isProof, type InstanceRow } from './row.js'
+
+export interface ProbeOptions extends Cancellable {
+  /** How the instance is asked. Default: the runtime's own fetch, which uses no proxy. */
+  readonly probe?: typeof fetch | undefined
+}
+
+/** How long an instance may take to prove itself, in milliseconds; it is on this machine. */
+const PROBE_LIMIT = 2000
+
+/** Whether a process with this id runs. It may be another than the one that wrote the row. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // Anything but "no such process" means that there is one, of another user.
+    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH')
+  }
+}
+
+/**
+ * Whether the row's address is served by the instance that wrote the row. The request carries a random challenge and
+ * nothing else: whoever listens there learns nothing.
+ * @throws the signal's reason when the caller aborts.
+ */
+export async function isProven(row: InstanceRow, { probe = fetch, signal }: ProbeOptions): Promise<boolean> {
+  const challenge = randomBytes(32).toString('base64url')
+  try {
+    const response = await probe(new URL('/health', row.url), {
+      headers: { 'X-Relay-Challenge': challenge },
+      redirect: 'error',
+      signal: deadline(PROBE_LIMIT, signal),
+    })
+    await response.body?.cancel()
+    return isProof(row, challenge, response.headers.get('X-Relay-Instance'))
+  } catch {
+    signal?.throwIfAborted()
+    return false
+  }
+}

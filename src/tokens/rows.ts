@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { Operation } from '../store/contract.js'
+import type { SignIn, TokenRecord } from './tokens.js'
+
+/** The last instant whose ISO form has a four-digit year. */
+const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
+export const tokenKey = (userId: string): string => `token:${userId}`
+export const originKey = (userId: string): string => `origin:${userId}`
+const refreshKey = (userId: string): string => `refresh:${userId}`
+
+/** All index keys of a bearer begin so; the user's id follows. The hash is as secret as the token is long. */
+export const bearerPrefix = (bearer: string): string => `bearer:${sha256(bearer)}:`
+
+export const tokenSchema = z.object({ accessToken: z.string(), expiresAt: z.iso.datetime() })
+
+/** Where a token came from; `token` is its hash, so that the origin of one token is never taken for that of another. */
+export const originSchema = z.object({ origin: z.string(), token: z.string() })
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** A sign-in as the rows that make it up. All of them end with the token, but for a refresh token that may live longer. */
+export function signInRows(userId: string, signIn: SignIn): Operation[] {
+  const { accessToken, refreshToken, origin } = signIn
+  const expiresAt = Math.min(Math.floor(signIn.expiresAt), LATEST)
+  const record: TokenRecord = { accessToken, expiresAt: new Date(expiresAt).toISOString() }
+  return [
+    { type: 'put', key: tokenKey(userId), value: { ...record }, expiresAt },
+    { type: 'put', key: originKey(userId), value: { origin, token: sha256(accessToken) }, expiresAt },
+    { type: 'put', key: `${bearerPrefix(accessToken)}${userId}`, value: true, expiresAt },
+    refreshToken === undefined
+      ? { type: 'delete', key: refreshKey(userId) }
+      : {
+          type: 'put',
+          key: refreshKey(userId),
+          value: { refreshToken, origin },
+          expiresAt: signIn.refreshExpiresAt,
+        },
+  ]
+}
+
+/** What removes a user's rows; `record` names the index that goes with them. */
+export function removal(userId: string, record: TokenRecord | undefined): Operation[] {
+  const keys = [tokenKey(userId), originKey(userId), refreshKey(userId)]
+  if (record) keys.push(`${bearerPrefix(record.accessToken)}${userId}`)
+  return keys.map((key) => ({ type: 'delete', key }))
+}
