@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Sandbox } from '../../../src/sandbox/start.js'
+import { answerOf, call, refusal, signIn, start } from '../rig.js'
+
+let sandbox: Sandbox
+let headers: { authorization: string }
+beforeAll(async () => {
+  sandbox = await start()
+  headers = await signIn(sandbox)
+})
+afterAll(() => sandbox.close())
+
+const comment = (issue: string, body: unknown): Promise<Response> =>
+  call(sandbox, `POST /repos/${issue}/comments`, headers, body)
+
+describe('a comment', () => {
+  it('is kept as it was written, and found where the answer says', async () => {
+    const body = 'Grüße 🎉 <b>&amp;</b>\r\n"quoted"'
+    const answer = await comment('octo/demo/issues/1', { body })
+    const made = (await answer.json()) as { id: number; url: string }
+    expect(answer.status).toBe(201)
+    expect(answer.headers.get('location')).toBe(made.url)
+    expect(made).toMatchObject({
+      url: `${sandbox.url}/api/v3/repos/octo/demo/issues/comments/${made.id}`,
+      html_url: `${sandbox.url}/octo/demo/issues/1#issuecomment-${made.id}`,
+      issue_url: `${sandbox.url}/api/v3/repos/octo/demo/issues/1`,
+      user: { login: 'octo' },
+      created_at: '2026-05-04T03:02:01Z',
+      author_association: 'OWNER',
+      body,
+    })
+    expect(sandbox.state.comments).toEqual([
+      {
+        id: made.id,
+        repo: 'octo/demo',
+        issueNumber: 1,
+        user: 'octo',
+        body,
+        createdAt: '2026-05-04T03:02:01Z',
+      },
+    ])
+    expect(await (await fetch(made.url, { headers })).json()).toEqual(made)
+    const issue = await call(sandbox, 'GET /repos/octo/demo/issues/1', headers)
+    expect(await issue.json()).toMatchObject({ number: 1, title: 'Say hello', comments: 1, state: 'open' })
+  })
+
+  it('goes on a pull request too, and names are taken in any case', async () => {
+    const made = await (await comment('Octo/DEMO/issues/2', { body: 'nice' })).json()
+    expect(made).toMatchObject({ html_url: expect.stringContaining('/octo/demo/pull/2#issuecomment-') })
+  })
+
+  it('of 65,536 characters fits, one more does not', async () => {
+    expect((await comment('octo/demo/issues/3', { body: '\u0001'.repeat(65_536) })).status).toBe(201)
+    const long = await answerOf(await comment('octo/demo/issues/3', { body: 'x'.repeat(65_537) }))
+    expect(long).toEqual(invalid('Body is too long (maximum is 65536 characters)'))
+  })
+
+  it('is listed page by page, oldest first', async () => {
+    for (const body of ['one', 'two', 'three']) await comment('octo/demo/issues/5', { body })
+    const list = async (query: string): Promise<string[]> => {
+      const answer = await call(sandbox, `GET /repos/octo/demo/issues/5/comments${query}`, headers)
+      return ((await answer.json()) as { body: string }[]).map(({ body }) => body)
+    }
+    expect(await list('')).toEqual(['one', 'two', 'three'])
+    expect(await list('?per_page=2')).toEqual(['one', 'two'])
+    expect(await list('?per_page=2&page=2')).toEqual(['three'])
+  })
+
+  it.each([
+    ['empty', { body: ' \n' }, invalid("Body can't be blank")],
+    ['missing', {}, refusal(422, 'Invalid request.\n\n"body" wasn\'t supplied.')],
+    ['a number', { body: 1 }, refusal(422, "Invalid request.\n\nFor 'properties/body', 1 is not a string.")],
+    ['in an array', [], refusal(400, 'Body should be a JSON object')],
+  ])('is refused when its text is %s', async (_, body, expected) => {
+    expect(await answerOf(await comment('octo/demo/issues/1', body))).toEqual(expected)
+  })
+
+  it('is refused when it is no JSON, or over a mebibyte', async () => {
+    const url = `${sandbox.url}/api/v3/repos/octo/demo/issues/1/comments`
+    const post = async (body: string) => answerOf(await fetch(url, { method: 'POST', headers, body }))
+    expect(await post('{"body":')).toEqual(refusal(400, 'Problems parsing JSON'))
+    expect(await post('x'.repeat(1_048_577))).toEqual(refusal(413, 'Request too large'))
+  })
+
+  it.each([
+    ['a locked conversation', 'octo/demo/issues/4', 403, 'Unable to create comment because issue is locked.'],
+    ['a repository without issues', 'octo/no-issues/issues/1', 410, 'Issues are disabled for this repo'],
+    ['an issue that is not there', 'octo/demo/issues/99', 404, 'Not Found'],
+    ['a repository that is not there', 'octo/nothing/issues/1', 404, 'Not Found'],
+    ['an issue that has no number', 'octo/demo/issues/one', 404, 'Not Found'],
+  ])('is refused on %s', async (_, issue, status, message) => {
+    expect(await answerOf(await comment(issue, { body: 'x' }))).toEqual(refusal(status, message))
+  })
+})
+
+function invalid(message: string): object {
+  const error = { resource: 'IssueComment', code: 'unprocessable', field: 'data', message }
+  return refusal(422, 'Validation Failed', [error])
+}
