@@ -1,23 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Delivery } from '../../src/journal/delivery.js'
 import { openJournal } from '../../src/journal/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { breakable } from '../helpers/breakable.js'
-
-const folders: string[] = []
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true })
-})
-
-async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'relay-journal-'))
-  folders.push(folder)
-  return folder
-}
+import { emptyFolder } from '../helpers/context.js'
 
 function delivery(deliveryId: string, more: Partial<Delivery> = {}): Delivery {
   return {
@@ -43,7 +30,7 @@ function delivery(deliveryId: string, more: Partial<Delivery> = {}): Delivery {
 const memory = () => openDatabase({ kind: 'memory', folder: '' })
 
 describe.each(['memory', 'file'] as const)('a journal in a %s database', (kind) => {
-  const open = async (folder?: string) => openDatabase({ kind, folder: folder ?? (await makeFolder()) })
+  const open = () => openDatabase({ kind, folder: emptyFolder() })
 
   it('numbers deliveries 1, 2, 3 and gives back what it was given', async () => {
     await using database = await open()
@@ -121,7 +108,7 @@ describe.each(['memory', 'file'] as const)('a journal in a %s database', (kind) 
 
 describe('a journal in a file', () => {
   it('goes on with numbers and duplicates after a restart', async () => {
-    const folder = await makeFolder()
+    const folder = emptyFolder()
     {
       await using database = await openDatabase({ kind: 'file', folder })
       const journal = openJournal(database)
@@ -141,7 +128,7 @@ describe('a journal in a file', () => {
   })
 
   it('numbers from what is there at the first append, not when it was opened', async () => {
-    const folder = await makeFolder()
+    const folder = emptyFolder()
     await using older = await openDatabase({ kind: 'file', folder })
     await using newer = await openDatabase({ kind: 'file', folder })
     const waiting = openJournal(newer)

@@ -17,7 +17,7 @@ async function load({ webhook, child }: Served): Promise<Map<string, string>> {
   const answered = new Map<string, string>()
   const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT })
   const send = async (): Promise<void> => {
-    while (child.signalCode === null) {
+    while (child.signalCode === null && child.exitCode === null) {
       const id = randomUUID()
       const body = `{"id":"${id}","noise":"${randomBytes(3500).toString('hex')}"}`
       const answer = await post(webhook, githubDelivery({ id, body }), agent).catch(() => undefined)
