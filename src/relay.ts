@@ -42,7 +42,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
   const database = await openDatabase({ kind: settings.store, folder: settings.folder, clock, log })
   const { store } = database
-  const journal = openJournal(database, clock)
+  const journal = openJournal(database)
   const tokens = createTokens(store, clock)
   const publicUrl = (): string => settings.publicUrl ?? relay.address
   const oauth = createOAuth({

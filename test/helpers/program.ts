@@ -1,0 +1,90 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import path from 'node:path'
+import { emptyFolder } from './context.js'
+
+const PROGRAM = path.resolve('dist/bin/relay.js')
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly out: string
+  readonly err: string
+}
+
+/** The built program as a real process, in an empty folder and with nothing of this environment but PATH. */
+export class Program implements AsyncDisposable {
+  readonly child: ChildProcessWithoutNullStreams
+  readonly ended: Promise<Ended>
+  #out = ''
+  #err = ''
+  readonly #objects: Record<string, unknown>[] = []
+  readonly #waiting = new Set<() => void>()
+
+  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    this.child = spawn(process.execPath, [PROGRAM, ...args], {
+      cwd: emptyFolder(),
+      env: { PATH: process.env['PATH'], RELAY_HOME: emptyFolder(), ...env },
+    })
+    this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#err += text))
+    this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.#out += text))
+    createInterface(this.child.stdout).on('line', (line) => this.#take(line))
+    this.ended = once(this.child, 'close').then(([code, signal]) => {
+      this.#wake()
+      return { code, signal, out: this.#out, err: this.#err }
+    })
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0
+  }
+
+  /** The first object on stdout with these fields, now or to come. Fails when the program ends without it. */
+  async object(fields: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+    const fits = (object: Record<string, unknown>) =>
+      Object.entries(fields).every(([name, value]) => object[name] === value)
+    for (;;) {
+      const found = this.#objects.find(fits)
+      if (found) return found
+      if (this.child.exitCode !== null)
+        throw new Error(`ended without ${JSON.stringify(fields)}:\n${this.#err}`)
+      await new Promise<void>((resolve) => this.#waiting.add(resolve))
+    }
+  }
+
+  /** The address of a `serve --json`, once it listens. */
+  async url(): Promise<string> {
+    return String((await this.object({ type: 'listening' }))['url'])
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal)
+    return this.ended
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop('SIGKILL')
+  }
+
+  #take(line: string): void {
+    if (!line.startsWith('{')) return
+    const object: Record<string, unknown> = JSON.parse(line)
+    this.#objects.push(object)
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const resume of this.#waiting) resume()
+    this.#waiting.clear()
+  }
+}
+
+/** Runs the built program to its end. */
+export async function relay(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  await using program = new Program(args, env)
+  return await program.ended
+}

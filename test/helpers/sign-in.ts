@@ -1,0 +1,31 @@
+/** What came back to the relay's callback. */
+export interface SignedIn {
+  readonly code: string
+  readonly state: string
+  /** Where the browser ended up. */
+  readonly location: string
+}
+
+/** Signs `userId` in at a relay whose code host is a sandbox, as a browser would: redirects, consent form, cookie. */
+export async function signIn(relayUrl: string, userId: string): Promise<SignedIn> {
+  const start = await fetch(`${relayUrl}/auth/sandbox?userId=${encodeURIComponent(userId)}`, {
+    redirect: 'manual',
+  })
+  const authorize = start.headers.get('location') ?? ''
+  const cookie = (start.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+  const page = await (await fetch(authorize)).text()
+  const [, authenticity = ''] = /name="authenticity_token" value="([^"]+)"/.exec(page) ?? []
+  const consented = await fetch(new URL(authorize).origin + new URL(authorize).pathname, {
+    method: 'POST',
+    body: new URLSearchParams({ authenticity_token: authenticity, authorize: '1' }),
+    redirect: 'manual',
+  })
+  const callback = consented.headers.get('location') ?? ''
+  const back = await fetch(callback, { headers: { cookie }, redirect: 'manual' })
+  const { searchParams } = new URL(callback)
+  return {
+    code: searchParams.get('code') ?? '',
+    state: searchParams.get('state') ?? '',
+    location: back.headers.get('location') ?? '',
+  }
+}
