@@ -46,8 +46,11 @@ function openEnvironment(path: string): Environment {
 function createFileEngine(environment: Environment): Engine {
   const tables = new Map<string, Rows>()
   let closing: Promise<void> | undefined
-  const rowsOf = (table: string): Rows => {
+  const mustBeOpen = (): void => {
     if (closing) throw new RelayError('storage', 'The store is closed')
+  }
+  const rowsOf = (table: string): Rows => {
+    mustBeOpen()
     const rows = tables.get(table) ?? environment.openDB(table, { encoding: 'binary', keyEncoding: 'binary' })
     tables.set(table, rows)
     return rows
@@ -63,24 +66,28 @@ function createFileEngine(environment: Environment): Engine {
     range: (table, range) => select(() => rowsOf(table), range),
     count: (table) => reading(() => rowsOf(table).getKeysCount()),
     async write(writes) {
-      for (const { table } of writes) rowsOf(table)
-      await writing(() => environment.batch(() => apply(writes)))
+      await writing(() => {
+        // Not within the batch, which is no transaction to open a table in and cannot be undone when that fails.
+        for (const { table } of writes) rowsOf(table)
+        return environment.batch(() => apply(writes))
+      })
     },
     async transact<T>(decide: () => Decision<T>) {
-      return writing((signal) =>
+      return writing((isLate) => {
+        mustBeOpen()
         // A child transaction, because it is undone when the callback throws halfway.
-        environment.childTransaction<T>(() => {
-          signal.throwIfAborted()
+        return environment.childTransaction<T>(() => {
+          if (isLate()) throw new RelayError('storage', 'Given up')
           const { result, writes } = decide()
           apply(writes)
           return result
-        }),
-      )
+        })
+      })
     },
     refresh: () => environment.resetReadTxn(),
     tidy: () => void environment.readerCheck(),
     async [Symbol.asyncDispose]() {
-      closing ??= environment.close()
+      closing ??= withinLimit(() => environment.close())
       await closing
     },
   }
@@ -113,10 +120,10 @@ function reading<T>(read: () => T): T {
   }
 }
 
-async function writing<T>(write: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return withinLimit(async (signal) => {
+async function writing<T>(write: (isLate: () => boolean) => Promise<T>): Promise<T> {
+  return withinLimit(async (isLate) => {
     try {
-      return await write(signal)
+      return await write(isLate)
     } catch (thrown) {
       throw toStorageError(await commitError(thrown), 'written')
     }

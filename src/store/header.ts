@@ -1,39 +1,76 @@
-import { open } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
+import { sleep } from '../base/abort.js'
 
-/** An LMDB file begins with two meta pages; in each, page flags, magic number and format version lie at these offsets. */
-const META = { flags: 18, magic: 24, version: 28, pageSize: 48, bytes: 56 } as const
+/** An LMDB file of format 2 begins with two meta pages; what is needed of them lies at these offsets. */
+const META = {
+  flags: 18,
+  magic: 24,
+  version: 28,
+  pageSize: 48,
+  freeRoot: 88,
+  mainRoot: 136,
+  transaction: 152,
+}
+const META_BYTES = 160
 const META_FLAG = 0x08
 const MAGIC = 0xbeefc0de
 const VERSION = 2
+const NO_PAGE = 0xffff_ffff_ffff_ffffn
+
+interface Meta {
+  readonly pageSize: bigint
+  readonly transaction: bigint
+  readonly roots: readonly bigint[]
+}
+
+/** Another process may be making the file: it is whole within a write or two. */
+const TRIES = 5
+const PAUSE = 20
 
 /**
- * Rejects when the file is there and is no database. lmdb itself ends the process with a segmentation fault on such
- * a file, for instance on one that was cut short.
+ * Rejects when the file is there and is no database, or was cut short before a root of its trees. lmdb itself would end
+ * the process with a segmentation fault, or read nothing where there was something.
  */
 export async function checkHeader(path: string): Promise<void> {
   const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
+    if (error.code !== 'ENOENT') throw error
   })
   if (!file) return
   try {
-    const { size } = await file.stat()
-    if (size === 0) return
-    const pageSize = await readMeta(file, 0)
-    await readMeta(file, pageSize)
-    if (size < 2 * pageSize) throw new Error(`${path} is cut short`)
+    for (let tries = 1; ; tries++) {
+      const fault = await findFault(file)
+      if (!fault) return
+      if (tries === TRIES) throw new Error(`${path} ${fault}`)
+      await sleep(PAUSE)
+    }
   } finally {
     await file.close()
   }
+}
 
-  async function readMeta(file: Awaited<ReturnType<typeof open>>, position: number): Promise<number> {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(META.bytes), 0, META.bytes, position)
-    const valid =
-      bytesRead === META.bytes &&
-      (buffer.readUInt16LE(META.flags) & META_FLAG) !== 0 &&
-      buffer.readUInt32LE(META.magic) === MAGIC &&
-      buffer.readUInt16LE(META.version) === VERSION
-    if (!valid) throw new Error(`${path} is no database`)
-    return buffer.readUInt32LE(META.pageSize)
+async function findFault(file: FileHandle): Promise<string | undefined> {
+  const first = await readMeta(file, 0n)
+  const second = first && (await readMeta(file, first.pageSize))
+  // Last, because a page is written before the meta page that names it.
+  const { size } = await file.stat()
+  if (size === 0) return undefined
+  if (!second) return 'is no database'
+  const { pageSize, roots } = first.transaction > second.transaction ? first : second
+  const missing = roots.some((page) => page !== NO_PAGE && (page + 1n) * pageSize > BigInt(size))
+  return missing ? 'is cut short' : undefined
+}
+
+async function readMeta(file: FileHandle, position: bigint): Promise<Meta | undefined> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(META_BYTES), 0, META_BYTES, Number(position))
+  const valid =
+    bytesRead === META_BYTES &&
+    (buffer.readUInt16LE(META.flags) & META_FLAG) !== 0 &&
+    buffer.readUInt32LE(META.magic) === MAGIC &&
+    buffer.readUInt16LE(META.version) === VERSION
+  if (!valid) return undefined
+  return {
+    pageSize: BigInt(buffer.readUInt32LE(META.pageSize)),
+    transaction: buffer.readBigUInt64LE(META.transaction),
+    roots: [META.freeRoot, META.mainRoot].map((offset) => buffer.readBigUInt64LE(offset)),
   }
 }
