@@ -10,8 +10,11 @@ const toText = (bytes: Uint8Array = new Uint8Array()): string => Buffer.from(byt
 
 describe("GitHub's example payloads", () => {
   it('are all stored byte for byte', async () => {
-    const load = createRequire(import.meta.url)
-    const examples: { name: string; examples: { action?: string }[] }[] = load('@octokit/webhooks-examples')
+    const require = createRequire(import.meta.url)
+    const examples: {
+      name: string
+      examples: { action?: string }[]
+    }[] = require('@octokit/webhooks-examples')
     const journal = openJournal(await openDatabase({ kind: 'memory', folder: '' }))
     const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal })
     const sent = examples.flatMap(({ name, examples }) => examples.map((example) => ({ name, example })))
