@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { calculatePKCECodeChallenge } from 'oauth4webapi'
 import { describe, expect, it } from 'vitest'
+import { PROVIDER_NAMES } from '../../src/base/settings.js'
+import { createProvider } from '../../src/providers/open.js'
 import { CLIENT_ID, s256 } from '../helpers/authorization-server.js'
 import { createRig, MINUTE, NOW, REDIRECT_URI } from './rig.js'
 
@@ -81,6 +83,15 @@ describe('authorize', () => {
     expect(location).toMatch(/^https:\/\/code\.test\/a\?b=c&response_type=code&/)
     expect(new URL(location).searchParams.has('scope')).toBe(false)
   })
+
+  it.each(PROVIDER_NAMES)(
+    'asks %s for no OpenID Connect, whose id_token nobody could check',
+    async (name) => {
+      await using rig = await createRig({ provider: createProvider({ name, url: 'https://code.test' }) })
+      const { location } = await rig.oauth.authorize('alice')
+      expect(new URL(location).searchParams.get('scope')?.split(' ')).not.toContain('openid')
+    },
+  )
 
   it('never gives the same state, verifier or cookie twice', async () => {
     await using rig = await createRig()

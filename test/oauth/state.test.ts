@@ -34,7 +34,7 @@ describe('a state', () => {
     const { approved } = await rig.begin()
     expect(await rig.come(approved)).toEqual(SIGNED_IN)
     expect(await rig.come(approved)).toEqual(failure('invalid_state'))
-    expect(await rig.contents()).toEqual(await signedIn(rig, NOW + TOKEN_TTL))
+    expect(await rig.contents()).toEqual(signedIn(rig, NOW + TOKEN_TTL))
     expect(rig.server.requests).toHaveLength(1)
   })
 
@@ -44,7 +44,7 @@ describe('a state', () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => rig.come(approved)))
     expect(outcomes.filter(({ auth }) => auth === 'success')).toEqual([SIGNED_IN])
     expect(outcomes.filter(({ auth }) => auth === 'error')).toEqual(Array(19).fill(failure('invalid_state')))
-    expect(await rig.contents()).toEqual(await signedIn(rig, NOW + TOKEN_TTL))
+    expect(await rig.contents()).toEqual(signedIn(rig, NOW + TOKEN_TTL))
     expect(rig.server.requests).toHaveLength(1)
   })
 
@@ -109,8 +109,14 @@ describe('a state', () => {
 
   it('is refused when the store holds something else under it', async () => {
     await using rig = await createRig()
-    const state = 'B'.repeat(43)
-    await rig.parts.store.put(`oauth-state:${state}`, { userId: 'alice' })
-    expect(await result(rig, new URLSearchParams({ state, code: 'c' }))).toEqual(nothing('invalid_state'))
+    const { approved, state, cookie } = await rig.begin()
+    const browser = createHash('sha256').update(cookie.value).digest('hex')
+    await rig.parts.store.put(`oauth-state:${state}`, {
+      provider: 'github',
+      origin: rig.server.url,
+      userId: 'alice',
+      browser,
+    })
+    expect(await result(rig, approved)).toEqual(nothing('invalid_state'))
   })
 })
