@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server'
+import { linger } from './linger.js'
 
 /** 32 MiB: above the largest body any provider sends (25 MiB), so an honest client always gets to read its answer. */
 const DISCARD_BYTES = 33_554_432
@@ -25,6 +26,8 @@ export function discardBody({ incoming, outgoing }: HttpBindings): Promise<void>
     const giveUp = (): void => {
       incoming.pause()
       outgoing.shouldKeepAlive = false
+      // Node calls it when the answer is written; its own would cut a client that still writes off from the answer.
+      incoming.socket.destroySoon = () => linger(incoming.resume().socket)
       finish()
     }
     const count = (chunk: Uint8Array): void => {

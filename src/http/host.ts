@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import { isLoopback } from '../base/loopback.js'
 
 /**
@@ -11,7 +11,7 @@ export function hostCheck(o: {
   host: string
   allowed: readonly string[]
 }): (hostHeader: string | undefined) => boolean {
-  const bound = isIP(o.host) === 6 ? `[${o.host.toLowerCase()}]` : o.host.toLowerCase()
+  const bound = isIPv6(o.host) ? `[${o.host.toLowerCase()}]` : o.host.toLowerCase()
   const names = new Set([bound, ...o.allowed.map((name) => nameOf(name) ?? name)])
   const anyAddress = !isLoopback(bound)
   return function hostAllowed(hostHeader = '') {
@@ -20,13 +20,14 @@ export function hostCheck(o: {
   }
 }
 
-const HOST = /^(\[[0-9a-f:.]+\]|[0-9a-z_-]+(?:\.[0-9a-z_-]+)*)\.?(?::\d{0,5})?$/
+const HOST = /^(?:(\[[0-9a-f:.]+\])|([0-9a-z_-]+(?:\.[0-9a-z_-]+)*)\.?)(?::\d{0,5})?$/
 
 /** The name or bracketed address in a Host header (RFC 9110 section 7.2), lower-case, without port and trailing dot. */
 function nameOf(host: string): string | undefined {
-  return HOST.exec(host.toLowerCase())?.[1]
+  const [, address, name] = HOST.exec(host.toLowerCase()) ?? []
+  return address ?? name
 }
 
 function isAddress(name: string): boolean {
-  return isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0
+  return name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name)
 }

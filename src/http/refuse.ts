@@ -2,10 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { RelayError } from '../base/errors.js'
+import { linger } from './linger.js'
 import { errorBody } from './respond.js'
-
-/** 1 s: time for a client that still writes to find the answer before the connection is cut. */
-const LINGER_MS = 1_000
 
 /**
  * Answers what Node's HTTP parser refused, for which there is no response object, and closes the connection. `latest`
@@ -20,8 +18,7 @@ export function refuse(
   if (error.code === 'ECONNRESET') return void socket.destroy()
   if (!socket.writable) return
   if (!latest || latest.writableFinished || isAbout(latest)) {
-    socket.end(refusal(error.code))
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    linger(socket, refusal(error.code))
   } else if (latest.req.complete) {
     latest.shouldKeepAlive = false
     latest.once('close', () => socket.destroy())
