@@ -47,9 +47,7 @@ export class Webhooks {
     this.#waiting += 1
     this.#last = Promise.all([this.#last, after])
       .then(() => post(hook.url(), headersOf(event, payload, hook.secret, body), body, this.#stopped.signal))
-      .catch((error: unknown) =>
-        this.#log.warn(`the sandbox could not deliver the webhook ${event}: ${why(error)}`),
-      )
+      .catch((error: unknown) => this.#failed(event, error))
       .finally(() => (this.#waiting -= 1))
       .then(() => undefined)
   }
@@ -59,7 +57,13 @@ export class Webhooks {
     while (this.#waiting > 0) await this.#last
   }
 
-  /** Cuts off what is under way and what waits. */
+  #failed(event: EventName, error: unknown): void {
+    if (this.#stopped.signal.aborted) return
+    const why = error instanceof Error ? error.message : String(error)
+    this.#log.warn(`the sandbox could not deliver the webhook ${event}: ${why}`)
+  }
+
+  /** Cuts off what is under way and what waits, without a word. */
   async close(): Promise<void> {
     this.#stopped.abort()
     await this.idle()
@@ -107,8 +111,4 @@ function post(
     })
     outgoing.on('error', reject).end(body)
   })
-}
-
-function why(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -28,7 +28,7 @@ export function authorizeUrl({ url }: Sandbox, changes: Record<string, string | 
     code_challenge_method: 'S256',
     ...changes,
   }
-  return `${url}/login/oauth/authorize?${new URLSearchParams(withoutNull(query))}`
+  return `${url}/login/oauth/authorize?${new URLSearchParams(withoutNull(query)).toString()}`
 }
 
 /** Opens the consent page and sends its form, as a browser without script does. */
@@ -101,6 +101,12 @@ export function call(
     headers,
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
+}
+
+/** The JSON of an answer whose shape the test knows. */
+export async function json<T>(answer: Response | Promise<Response>): Promise<T> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a wrong shape fails the test
+  return (await (await answer).json()) as T
 }
 
 /** What most answers are compared by. */

@@ -52,6 +52,7 @@ function facts(view: View, { fullName, hasIssues, createdAt }: Repo) {
     is_template: false,
     web_commit_signoff_required: false,
     topics: [],
+    custom_properties: {},
     visibility: 'public',
     forks: 0,
     open_issues: openIssues,

@@ -80,7 +80,7 @@ describe('the decision', () => {
     ['with an empty one', { authenticity_token: '' }],
     ['with a made-up one', { authenticity_token: '0'.repeat(40) }],
   ])('is refused %s', async (_, fields) => {
-    await expectRefusal(await postConsent(sandbox, { ...fields, authorize: '1' }), 422)
+    expect(await told(await postConsent(sandbox, { ...fields, authorize: '1' }))).toEqual(refused(422))
   })
 
   it('is made once per page', async () => {
@@ -88,14 +88,16 @@ describe('the decision', () => {
     const [, token = ''] = /name="authenticity_token" value="([^"]+)"/.exec(page) ?? []
     const decide = () => postConsent(sandbox, { authenticity_token: token, authorize: '1' })
     expect((await decide()).status).toBe(302)
-    await expectRefusal(await decide(), 422)
+    expect(await told(await decide())).toEqual(refused(422))
   })
 
   it('is made within 10 minutes', async () => {
     const page = await (await fetch(authorizeUrl(sandbox))).text()
     const [, token = ''] = /name="authenticity_token" value="([^"]+)"/.exec(page) ?? []
     now += 600_000
-    await expectRefusal(await postConsent(sandbox, { authenticity_token: token, authorize: '1' }), 422)
+    expect(await told(await postConsent(sandbox, { authenticity_token: token, authorize: '1' }))).toEqual(
+      refused(422),
+    )
   })
 })
 
@@ -114,11 +116,13 @@ describe('a request that is not in order', () => {
   ])('%s: is told to the user, never to the redirect URI', async (_, changes, status) => {
     const answer = await fetch(authorizeUrl(sandbox, changes), { redirect: 'manual' })
     expect(answer.headers.get('location')).toBeNull()
-    await expectRefusal(answer, status)
+    expect(await told(answer)).toEqual(refused(status))
   })
 
   it('a parameter given twice: is told to the user', async () => {
-    await expectRefusal(await fetch(`${authorizeUrl(sandbox)}&redirect_uri=http://localhost/`), 400)
+    expect(await told(await fetch(`${authorizeUrl(sandbox)}&redirect_uri=http://localhost/`))).toEqual(
+      refused(400),
+    )
   })
 
   it.each([
@@ -153,8 +157,12 @@ function PKCE(): [string, string] {
   return ['invalid_request', 'Only a code challenge made with S256 is supported.']
 }
 
-async function expectRefusal(answer: Response, status: number): Promise<void> {
-  expect(answer.status).toBe(status)
-  expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
-  expect(await answer.text()).toContain('<h1>This sign-in cannot go on</h1>')
+/** What the user is told, and how: the status, the type, the heading. */
+async function told(answer: Response): Promise<unknown[]> {
+  const [, heading] = /<h1>(.*)<\/h1>/.exec(await answer.text()) ?? []
+  return [answer.status, answer.headers.get('content-type'), heading]
+}
+
+function refused(status: number): unknown[] {
+  return [status, 'text/html; charset=utf-8', 'This sign-in cannot go on']
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../../src/sandbox/start.js'
-import { answerOf, call, CLIENT, getCode, NOW, redeem, REDIRECT_URI, start, VERIFIER } from '../rig.js'
+import { answerOf, call, CLIENT, getCode, json, NOW, redeem, REDIRECT_URI, start, VERIFIER } from '../rig.js'
 
 let now = NOW
 let sandbox: Sandbox
@@ -17,13 +17,12 @@ describe('the exchange of a code', () => {
     const answer = await redeem(sandbox, await getCode(sandbox))
     expect(answer.headers.get('content-type')).toBe('application/json')
     expect(answer.headers.get('cache-control')).toBe('no-store')
-    const { status, body } = await answerOf(answer)
-    expect({ status, body }).toEqual({
-      status: 200,
-      body: { access_token: TOKEN, scope: 'public_repo,read:user', token_type: 'bearer' },
-    })
-    const { access_token } = body as { access_token: string }
-    const user = await call(sandbox, 'GET /user', { authorization: `Bearer ${access_token}` })
+    const body = await json<{ access_token: string }>(answer)
+    expect([answer.status, body]).toEqual([
+      200,
+      { access_token: TOKEN, scope: 'public_repo,read:user', token_type: 'bearer' },
+    ])
+    const user = await call(sandbox, 'GET /user', { authorization: `Bearer ${body.access_token}` })
     expect(await user.json()).toMatchObject({ login: 'octo', id: 1 })
   })
 
@@ -160,9 +159,9 @@ describe('tokens that expire', () => {
     const user = async ({ access_token }: Pair): Promise<number> =>
       (await call(sandbox, 'GET /user', { authorization: `Bearer ${access_token}` })).status
     const refresh = async ({ refresh_token }: Pair) =>
-      (await redeem(sandbox, '', { grant_type: 'refresh_token', refresh_token })).json()
+      json<Pair>(redeem(sandbox, '', { grant_type: 'refresh_token', refresh_token }))
 
-    const first = (await (await redeem(sandbox, await getCode(sandbox))).json()) as Pair
+    const first = await json<Pair>(redeem(sandbox, await getCode(sandbox)))
     expect(first).toEqual({
       access_token: TOKEN,
       scope: 'public_repo,read:user',
@@ -171,14 +170,14 @@ describe('tokens that expire', () => {
       refresh_token: expect.stringMatching(/^ghr_[0-9a-f]{40}$/),
       refresh_token_expires_in: 15_897_600,
     })
-    const second = (await refresh(first)) as Pair
+    const second = await refresh(first)
     expect(second).toMatchObject({ access_token: TOKEN, scope: 'public_repo,read:user' })
     expect([await user(first), await user(second)]).toEqual([401, 200])
     expect(await refresh(first)).toMatchObject({ error: 'bad_refresh_token' })
 
     now += 28_800_000
     expect(await user(second)).toBe(401)
-    const third = (await refresh(second)) as Pair
+    const third = await refresh(second)
     expect(await user(third)).toBe(200)
     now += 15_897_600_000
     expect(await refresh(third)).toMatchObject({ error: 'bad_refresh_token' })

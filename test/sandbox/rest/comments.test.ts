@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../../src/sandbox/start.js'
-import { answerOf, call, refusal, signIn, start } from '../rig.js'
+import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
 let sandbox: Sandbox
 let headers: { authorization: string }
@@ -17,7 +17,7 @@ describe('a comment', () => {
   it('is kept as it was written, and found where the answer says', async () => {
     const body = 'Grüße 🎉 <b>&amp;</b>\r\n"quoted"'
     const answer = await comment('octo/demo/issues/1', { body })
-    const made = (await answer.json()) as { id: number; url: string }
+    const made = await json<{ id: number; url: string }>(answer)
     expect(answer.status).toBe(201)
     expect(answer.headers.get('location')).toBe(made.url)
     expect(made).toMatchObject({
@@ -58,8 +58,8 @@ describe('a comment', () => {
   it('is listed page by page, oldest first', async () => {
     for (const body of ['one', 'two', 'three']) await comment('octo/demo/issues/5', { body })
     const list = async (query: string): Promise<string[]> => {
-      const answer = await call(sandbox, `GET /repos/octo/demo/issues/5/comments${query}`, headers)
-      return ((await answer.json()) as { body: string }[]).map(({ body }) => body)
+      const answer = call(sandbox, `GET /repos/octo/demo/issues/5/comments${query}`, headers)
+      return (await json<{ body: string }[]>(answer)).map(({ body }) => body)
     }
     expect(await list('')).toEqual(['one', 'two', 'three'])
     expect(await list('?per_page=2')).toEqual(['one', 'two'])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answerOf, call, refusal, signIn, start } from '../rig.js'
+import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
 const MERGE = 'PUT /repos/octo/demo/pulls/2/merge'
 const SHA = expect.stringMatching(/^[0-9a-f]{40}$/)
@@ -8,18 +8,16 @@ describe('a merge', () => {
   it('merges once, and closes the pull request', async () => {
     await using sandbox = await start()
     const headers = await signIn(sandbox)
-    const pull = async (): Promise<Record<string, unknown>> =>
-      (await (await call(sandbox, 'GET /repos/octo/demo/pulls/2', headers)).json()) as Record<string, unknown>
+    const pull = () => json<{ head: { sha: string } }>(call(sandbox, 'GET /repos/octo/demo/pulls/2', headers))
     const before = await pull()
     expect(before).toMatchObject({ state: 'open', merged: false, mergeable: true, mergeable_state: 'clean' })
 
     const how = { merge_method: 'squash', commit_title: 'Greet', commit_message: 'warmly' }
-    const { head } = before as { head: { sha: string } }
-    const merged = await answerOf(await call(sandbox, MERGE, headers, { ...how, sha: head.sha }))
+    const answer = await call(sandbox, MERGE, headers, { ...how, sha: before.head.sha })
     const message = 'Pull Request successfully merged'
-    expect(merged).toEqual({ status: 200, body: { sha: SHA, merged: true, message } })
+    const { sha, ...rest } = await json<{ sha: string }>(answer)
+    expect([answer.status, sha, rest]).toEqual([200, SHA, { merged: true, message }])
 
-    const { sha } = merged.body as { sha: string }
     expect(await pull()).toMatchObject({
       state: 'closed',
       merged: true,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { REACTIONS } from '../../../src/providers/provider.js'
 import type { Sandbox } from '../../../src/sandbox/start.js'
-import { answerOf, call, refusal, signIn, start } from '../rig.js'
+import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
 let sandbox: Sandbox
 let headers: { authorization: string }
@@ -32,18 +32,14 @@ describe('a reaction', () => {
 
   it('goes to comments and review comments too, each counted for itself', async () => {
     const made = await call(sandbox, 'POST /repos/octo/demo/issues/2/comments', headers, { body: 'x' })
-    const { id } = (await made.json()) as { id: number }
+    const { id } = await json<{ id: number }>(made)
     const [review] = sandbox.state.reviewComments
     expect((await react(`issues/comments/${id}`, 'heart')).status).toBe(201)
     expect((await react(`pulls/comments/${review?.id}`, 'heart')).status).toBe(201)
     expect((await react('issues/2', 'rocket')).status).toBe(201)
 
     const count = async (path: string): Promise<unknown> =>
-      (
-        (await (await call(sandbox, `GET /repos/octo/demo/${path}`, headers)).json()) as {
-          reactions: unknown
-        }
-      ).reactions
+      (await json<{ reactions: unknown }>(call(sandbox, `GET /repos/octo/demo/${path}`, headers))).reactions
     const none = Object.fromEntries(REACTIONS.map((content) => [content, 0]))
     const base = `${sandbox.url}/api/v3/repos/octo/demo/issues`
     expect(await count(`issues/comments/${id}`)).toEqual({

@@ -1,0 +1,82 @@
+import { type Browser, chromium } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lacks } from '../helpers/needs.js'
+import { type ScriptedServer, scriptedServer } from '../helpers/scripted-server.js'
+import { authorizeUrl, start } from './rig.js'
+
+/** Chromium without a sandbox of its own (containers have none to give), and without calls home. */
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** Runs in the page, whose globals are none of ours. */
+const MEASURE = `({
+  width: document.documentElement.scrollWidth,
+  border: getComputedStyle(document.querySelector('header')).borderBottomStyle,
+})`
+
+describe.skipIf(lacks('chromium'))('in a real browser', () => {
+  let browser: Browser
+  let application: ScriptedServer
+  let callback: ScriptedServer
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGS })
+    application = await scriptedServer(() => ({
+      headers: { 'content-type': 'text/html' },
+      body: 'application',
+    }))
+    // As the relay does: the callback sends the browser on to an application at another address.
+    const location = (): string => application.url.replace('127.0.0.1', 'localhost')
+    callback = await scriptedServer(({ path }) => ({
+      status: 302,
+      headers: { location: `${location()}/app${new URL(path, 'http://x').search}` },
+    }))
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await callback?.[Symbol.asyncDispose]()
+    await application?.[Symbol.asyncDispose]()
+  })
+
+  it.each([
+    ['Authorize', ['code', 'state', 'iss']],
+    ['Cancel', ['error', 'error_description', 'state', 'iss']],
+  ])('%s goes through the callback to the application', async (button, names) => {
+    await using sandbox = await start()
+    const page = await browser.newPage()
+    const problems: string[] = []
+    page.on('console', (message) => problems.push(message.text()))
+    await page.goto(authorizeUrl(sandbox, { redirect_uri: `${callback.url}/callback` }))
+    expect(await page.title()).toBe('Authorize relay-test')
+    await page.getByRole('button', { name: button }).click()
+    await page.waitForURL(/\/app\?/)
+    const { pathname, searchParams } = new URL(page.url())
+    expect([pathname, [...searchParams.keys()]]).toEqual(['/app', names])
+    expect([searchParams.get('state'), searchParams.get('iss')]).toEqual([
+      'st&te=é',
+      `${sandbox.url}/login/oauth`,
+    ])
+    expect(problems).toEqual([])
+    await page.close()
+  })
+
+  it('styles its pages under its own policy, and fits a narrow window', async () => {
+    await using sandbox = await start()
+    const page = await browser.newPage({ viewport: { width: 360, height: 640 } })
+    const problems: string[] = []
+    page.on('console', (message) => problems.push(message.text()))
+    for (const address of [authorizeUrl(sandbox), sandbox.url, `${sandbox.url}/octo/demo/pull/2`]) {
+      await page.goto(address)
+      const { width, border } = await page.evaluate<{ width: number; border: string }>(MEASURE)
+      expect([width, border]).toEqual([360, 'solid'])
+    }
+    expect(problems.filter((problem) => !problem.includes('favicon'))).toEqual([])
+    await page.close()
+  })
+})

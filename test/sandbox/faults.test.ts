@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Fault } from '../../src/sandbox/faults.js'
+import type { Sandbox } from '../../src/sandbox/start.js'
+import { answerOf, call, getCode, NOW, redeem, refusal, signIn, start } from './rig.js'
+
+let sandbox: Sandbox
+let headers: { authorization: string }
+beforeAll(async () => {
+  sandbox = await start()
+  headers = await signIn(sandbox)
+})
+afterAll(() => sandbox.close())
+
+const comment = (repo: string, signal?: AbortSignal): Promise<Response> =>
+  fetch(`${sandbox.url}/api/v3/repos/octo/${repo}/issues/1/comments`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ body: repo }),
+    ...(signal && { signal }),
+  })
+const stored = (repo: string): number =>
+  sandbox.state.comments.filter((comment) => comment.repo === `octo/${repo}`).length
+
+describe('by repository', () => {
+  it('502 is an HTML page of a proxy', async () => {
+    const answer = await comment('fault-502')
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([502, 'text/html'])
+    expect(await answer.text()).toMatch(/^<html>.*Bad Gateway/)
+    expect(stored('fault-502')).toBe(0)
+  })
+
+  it('rate-limit is a 403 that says when the hour ends', async () => {
+    const answer = await comment('fault-rate-limit')
+    const limits = ['limit', 'remaining', 'used', 'reset'].map((name) =>
+      answer.headers.get(`x-ratelimit-${name}`),
+    )
+    expect(limits).toEqual(['5000', '0', '5000', String(NOW / 1000 + 60)])
+    expect(answer.headers.get('retry-after')).toBeNull()
+    expect(await answerOf(answer)).toEqual(refusal(403, 'API rate limit exceeded for user ID 1.'))
+  })
+
+  it('secondary-limit is a 403 that says how long to wait', async () => {
+    const answer = await comment('fault-secondary-limit')
+    expect([answer.headers.get('retry-after'), answer.headers.get('x-ratelimit-remaining')]).toEqual([
+      '60',
+      '4999',
+    ])
+    const message =
+      'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.'
+    expect(await answerOf(answer)).toEqual(refusal(403, message))
+  })
+
+  it('invalid-json is cut off in the middle, with status 200', async () => {
+    const answer = await comment('fault-invalid-json')
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+    ])
+    await expect(answer.json()).rejects.toThrow(SyntaxError)
+  })
+
+  it('reset ends the connection and does nothing', async () => {
+    await expect(comment('fault-reset')).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+    expect(stored('fault-reset')).toBe(0)
+  })
+
+  it('reset-after does it and ends the connection', async () => {
+    await expect(comment('fault-reset-after')).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+    expect(stored('fault-reset-after')).toBe(1)
+  })
+
+  it('slow does nothing for a client that went away', async () => {
+    await expect(comment('fault-slow', AbortSignal.timeout(200))).rejects.toMatchObject({
+      name: 'TimeoutError',
+    })
+    expect(stored('fault-slow')).toBe(0)
+  })
+
+  it('every write of the three is met', async () => {
+    const repo = '/repos/octo/fault-502'
+    const merge = await call(sandbox, `PUT ${repo}/pulls/2/merge`, headers)
+    const react = await call(sandbox, `POST ${repo}/issues/1/reactions`, headers, { content: 'heart' })
+    expect([merge.status, react.status]).toEqual([502, 502])
+    expect((await call(sandbox, `GET ${repo}/issues/1`, headers)).status).toBe(200)
+  })
+
+  it('only a live token gets as far as the fault', async () => {
+    const answer = await call(sandbox, 'POST /repos/octo/fault-502/issues/1/comments', {}, { body: 'x' })
+    expect(answer.status).toBe(401)
+  })
+})
+
+describe('set in-process', () => {
+  it('a one-shot fault is met once, several in their order', async () => {
+    sandbox.faults.next('comment', '502')
+    sandbox.faults.next('comment', { kind: 'answer', status: 418, body: '{}' })
+    const statuses = []
+    for (let i = 0; i < 3; i++) statuses.push((await comment('demo')).status)
+    expect(statuses).toEqual([502, 418, 201])
+  })
+
+  it('a lasting fault is met until it is cleared', async () => {
+    sandbox.faults.always('user', '502')
+    const user = async (): Promise<number> => (await call(sandbox, 'GET /user', headers)).status
+    expect([await user(), await user()]).toEqual([502, 502])
+    sandbox.faults.clear()
+    expect(await user()).toBe(200)
+  })
+
+  it('a slow one of a length of its own is done after it', async () => {
+    const fault: Fault = { kind: 'slow', ms: 50 }
+    sandbox.faults.next('react', fault)
+    const started = performance.now()
+    const answer = await call(sandbox, 'POST /repos/octo/demo/issues/1/reactions', headers, {
+      content: 'eyes',
+    })
+    expect(answer.status).toBe(201)
+    expect(performance.now() - started).toBeGreaterThanOrEqual(45)
+  })
+
+  it('the token endpoint fails like the rest', async () => {
+    const code = await getCode(sandbox)
+    sandbox.faults.next('token', '502')
+    expect((await redeem(sandbox, code)).status).toBe(502)
+    sandbox.faults.next('token', 'invalid-json')
+    await expect((await redeem(sandbox, code)).json()).rejects.toThrow(SyntaxError)
+    sandbox.faults.next('token', 'reset')
+    await expect(redeem(sandbox, code)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+    expect(await (await redeem(sandbox, code)).json()).toHaveProperty('access_token')
+  })
+
+  it('a merge that is reset afterwards is done', async () => {
+    sandbox.faults.next('merge', 'reset-after')
+    await expect(call(sandbox, 'PUT /repos/octo/demo/pulls/5/merge', headers)).rejects.toThrow('fetch failed')
+    expect(sandbox.state.merges).toMatchObject([{ pullNumber: 5 }])
+  })
+
+  it('closing ends what is slow', async () => {
+    const sandbox = await start()
+    const authorization = await signIn(sandbox)
+    sandbox.faults.always('user', 'slow')
+    const waiting = call(sandbox, 'GET /user', authorization)
+    while (sandbox.state.requests.at(-1)?.path !== '/api/v3/user') await new Promise(setImmediate)
+    await sandbox.close()
+    expect((await waiting).status).toBe(503)
+  })
+})

@@ -1,0 +1,70 @@
+import { createRequire } from 'node:module'
+import { expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import { scriptedServer } from '../helpers/scripted-server.js'
+import { call, signIn, start } from './rig.js'
+
+const examples: { name: string; examples: { action?: string; repository?: object }[] }[] = createRequire(
+  import.meta.url,
+)('@octokit/webhooks-examples')
+
+/** What the sandbox sends, by event, when all it sends for has happened. */
+async function deliveries(): Promise<Record<string, Record<string, unknown>>> {
+  await using receiver = await scriptedServer(() => ({}))
+  await using sandbox = await start({ webhook: { url: () => receiver.url, secret: new Secret('x') } })
+  const headers = await signIn(sandbox)
+  await sandbox.ping()
+  await call(sandbox, 'POST /repos/octo/demo/issues/1/comments', headers, { body: 'hello' })
+  await call(sandbox, 'PUT /repos/octo/demo/pulls/2/merge', headers)
+  await sandbox.idle()
+  return Object.fromEntries(
+    receiver.received.map(({ headers, body }) => [headers['x-github-event'], JSON.parse(body)]),
+  )
+}
+
+const sent = await deliveries()
+
+it.each([
+  ['ping', undefined],
+  ['issue_comment', 'created'],
+  ['pull_request', 'closed'],
+])('%s has every field that GitHub’s own example has, of the same type', (event, action) => {
+  const real = examples
+    .find(({ name }) => name === event)
+    ?.examples.find((example) => example.repository && example.action === action)
+  expect(real).toBeDefined()
+  expect(lacking(real, sent[event], event).filter((path) => !path.endsWith('.installation'))).toEqual([])
+})
+
+it('tells what happened', () => {
+  expect(sent['ping']).toMatchObject({
+    hook_id: 1,
+    repository: { full_name: 'octo/demo' },
+    sender: { login: 'octo' },
+  })
+  expect(sent['issue_comment']).toMatchObject({
+    action: 'created',
+    issue: { number: 1, comments: 1 },
+    comment: { body: 'hello', user: { login: 'octo' } },
+    repository: { full_name: 'octo/demo' },
+    sender: { login: 'octo' },
+  })
+  expect(sent['issue_comment']?.['issue']).not.toHaveProperty('pull_request')
+  expect(sent['pull_request']).toMatchObject({
+    action: 'closed',
+    number: 2,
+    pull_request: { number: 2, state: 'closed', merged: true, merged_by: { login: 'octo' } },
+    repository: { full_name: 'octo/demo', open_issues: 4 },
+    sender: { login: 'octo' },
+  })
+})
+
+/** The paths of the fields that `real` has and `ours` lacks, or has as another type; null fits every type. */
+function lacking(real: unknown, ours: unknown, path: string): string[] {
+  if (ours === undefined) return [path]
+  if (real === null || ours === null || Array.isArray(real)) return []
+  if (typeof real !== typeof ours) return [`${path}: ${typeof ours}`]
+  if (typeof real !== 'object') return []
+  const inner = new Map(Object.entries(ours))
+  return Object.entries(real).flatMap(([key, value]) => lacking(value, inner.get(key), `${path}.${key}`))
+}
