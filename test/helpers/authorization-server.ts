@@ -81,9 +81,10 @@ export class AuthorizationServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#server.listening) return
     this.#server.close()
     this.#server.closeAllConnections()
-    if (this.#server.listening) await once(this.#server, 'close')
+    await once(this.#server, 'close')
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -129,6 +129,23 @@ describe('GET /auth/{provider}/callback', () => {
     expect(headers['location']).toBe(`${relay.url}/?auth=success&userId=alice`)
   })
 
+  it('signs in at Gitea, which says no scope and whose tokens are JWTs', async () => {
+    await using relay = await startRelay({ name: 'gitea' })
+    const accessToken = `${'eyJhbGciOiJSUzI1NiJ9'.repeat(40)}.e30.c2ln`
+    relay.rig.server.grant = { access_token: accessToken, expires_in: 3600, refresh_token: 'e30.e30.e30' }
+    const { query, cookie } = await relay.agreed()
+    query.delete('iss')
+    const back = `/auth/gitea/callback?${query.toString()}`
+    const { headers } = await relay.ask('GET', back, { Cookie: cookie })
+    expect(headers['location']).toBe(`${relay.url}/?auth=success&userId=alice`)
+    expect(await relay.rig.tokens.findByBearer(accessToken)).toEqual({
+      userId: 'alice',
+      accessToken,
+      expiresAt: relay.rig.time.now + 3_600_000,
+      origin: relay.rig.server.url,
+    })
+  })
+
   it.each([
     ['https://app.test', 'https://app.test/?auth=success&userId=%F0%9F%98%80%26%23'],
     ['https://app.test/a?', 'https://app.test/a?auth=success&userId=%F0%9F%98%80%26%23'],

@@ -27,15 +27,16 @@ export function authRoutes({ provider, oauth, tokens, baseUrl }: AuthParts) {
     await tokens.revoke(pathUserId(c))
     return c.json({ ok: true }, 200)
   }
-  const start = ['/auth/provider', `/auth/${provider.name}`]
+  const { name: own } = provider
+  // The paths are written out in place, so that they are literal types and a typed client knows its routes.
   return new Hono<HttpEnv>()
-    .on('GET', start, privately, async (c) => {
+    .on('GET', ['/auth/provider', `/auth/${own}`], privately, async (c) => {
       const { location, cookie } = await oauth.authorize(queryUserId(c))
       const { name, value, ...attributes } = cookie
       setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
       return c.redirect(location, 302)
     })
-    .on('GET', start.map(callbackOf), privately, async (c) => {
+    .on('GET', ['/auth/provider/callback', `/auth/${own}/callback`], privately, async (c) => {
       const query = new URL(c.req.url).searchParams
       const outcome = await oauth.callback({ query, cookie: (name) => getCookie(c, name) })
       const { name, ...place } = oauth.cookie(query.get('state') ?? '')
@@ -52,8 +53,6 @@ const privately: MiddlewareHandler<HttpEnv> = async (c, next) => {
   c.header('Cache-Control', 'no-store')
   c.header('Referrer-Policy', 'no-referrer')
 }
-
-const callbackOf = (path: string): string => `${path}/callback`
 
 /** @throws RelayError `bad_request`. */
 function queryUserId(c: Context<HttpEnv>): string {
