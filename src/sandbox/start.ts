@@ -43,7 +43,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     faults,
     close,
     async ping() {
-      if (options.webhook) webhooks.send('ping', pingPayload(view, options.webhook.url()))
+      webhooks.send('ping', (hookUrl) => pingPayload(view, hookUrl))
       await webhooks.idle()
     },
     idle: () => webhooks.idle(),

@@ -37,19 +37,24 @@ export class Webhooks {
     this.#log = log
   }
 
-  /** Queues a delivery of `payload` as it is now, to be sent when `after` has resolved. A failure is logged only. */
-  send(event: EventName, payload: Payload, after: Promise<void> = Promise.resolve()): void {
+  /** Queues a delivery of things as they are now, to be sent when `after` has resolved. A failure is logged only. */
+  send(
+    event: EventName,
+    describe: (hookUrl: string) => Payload,
+    after: Promise<void> = Promise.resolve(),
+  ): void {
     const hook = this.#hook
     if (!hook) return
     if (this.#waiting >= QUEUE_LIMIT)
       return this.#log.warn(`the sandbox dropped a webhook: ${QUEUE_LIMIT} are waiting`)
+    const url = hook.url()
+    const payload = describe(url)
     const body = Buffer.from(JSON.stringify(payload))
     this.#waiting += 1
     this.#last = Promise.all([this.#last, after])
-      .then(() => post(hook.url(), headersOf(event, payload, hook.secret, body), body, this.#stopped.signal))
+      .then(() => post(url, headersOf(event, payload, hook.secret, body), body, this.#stopped.signal))
       .catch((error: unknown) => this.#failed(event, error))
-      .finally(() => (this.#waiting -= 1))
-      .then(() => undefined)
+      .finally(() => void (this.#waiting -= 1))
   }
 
   /** Resolves when every delivery queued so far, or meanwhile, was sent or has failed. */
@@ -57,16 +62,16 @@ export class Webhooks {
     while (this.#waiting > 0) await this.#last
   }
 
-  #failed(event: EventName, error: unknown): void {
-    if (this.#stopped.signal.aborted) return
-    const why = error instanceof Error ? error.message : String(error)
-    this.#log.warn(`the sandbox could not deliver the webhook ${event}: ${why}`)
-  }
-
   /** Cuts off what is under way and what waits, without a word. */
   async close(): Promise<void> {
     this.#stopped.abort()
     await this.idle()
+  }
+
+  #failed(event: EventName, error: unknown): void {
+    if (this.#stopped.signal.aborted) return
+    const why = error instanceof Error ? error.message : String(error)
+    this.#log.warn(`the sandbox could not deliver the webhook ${event}: ${why}`)
   }
 }
 

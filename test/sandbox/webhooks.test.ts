@@ -149,7 +149,7 @@ describe('a delivery', () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     const payload = { repository: { id: 1, html_url: 'http://127.0.0.1' } }
-    for (let i = 0; i <= 1000; i++) webhooks.send('ping', payload, held)
+    for (let i = 0; i <= 1000; i++) webhooks.send('ping', () => payload, held)
     expect(warnings).toEqual(['the sandbox dropped a webhook: 1000 are waiting'])
     release()
     await webhooks.close()

@@ -27,7 +27,7 @@ export function commentRoutes({ view, faults, webhooks }: RestParts): Hono<RestE
         const text = readCommentText(await readObject(c))
         const comment = state.addComment(issue, c.get('grant').login, text)
         const commented = found(state.issue(issue.repo, issue.number))
-        webhooks.send('issue_comment', commentPayload(view, commented, comment), answered(c))
+        webhooks.send('issue_comment', () => commentPayload(view, commented, comment), answered(c))
         const resource = commentResource(view, commented, comment)
         return c.json(resource, 201, { Location: resource.url })
       },

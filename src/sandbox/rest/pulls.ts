@@ -25,7 +25,7 @@ export function pullRoutes({ view, faults, webhooks }: RestParts): Hono<RestEnv>
       const { login } = c.get('grant')
       const { sha } = state.merge(issue, login, readMerge(body))
       const merged = found(state.issue(issue.repo, issue.number))
-      webhooks.send('pull_request', mergePayload(view, merged, found(merged.pull), login), answered(c))
+      webhooks.send('pull_request', () => mergePayload(view, merged, found(merged.pull), login), answered(c))
       return c.json({ sha, merged: true, message: 'Pull Request successfully merged' })
     })
 }
