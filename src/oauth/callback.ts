@@ -56,7 +56,7 @@ async function signIn(parts: OAuthParts, request: CallbackRequest, options: Canc
 }
 
 async function takePending(
-  { provider, store }: OAuthParts,
+  { provider, store, redirectUri }: OAuthParts,
   { query, cookie }: CallbackRequest,
 ): Promise<{ state: string; pending: PendingSignIn }> {
   // The Cancel of older Gitea is a plain link to the callback.
@@ -64,15 +64,16 @@ async function takePending(
     throw new SignInError('access_denied', 'the user turned back at the provider')
   }
   const [state = '', ...more] = query.getAll('state')
-  const pending = await takeState(store, state, cookie(cookieName(state)))
+  const shown = cookie(cookieName(state))
+  const pending = await takeState(store, state, shown)
   const ours = pending?.provider === provider.name && pending.origin === provider.origin
-  if (!ours || more.length > 0) {
-    throw new SignInError(
-      'invalid_state',
-      'the state is missing, unknown, used, expired, or of another browser',
-    )
-  }
-  return { state, pending }
+  if (ours && more.length === 0) return { state, pending }
+  // Who began at `localhost` comes back to 127.0.0.1, which to a browser is another site.
+  const why =
+    shown === undefined
+      ? `the browser brought no cookie of this sign-in; it must begin at ${new URL(redirectUri()).origin}`
+      : 'the state is unknown, used or expired, or was made for another provider'
+  throw new SignInError('invalid_state', why)
 }
 
 /**

@@ -67,6 +67,10 @@ describe('a state', () => {
     const { approved } = await rig.begin()
     expect(await result(rig, approved, new Map())).toEqual(nothing('invalid_state'))
     expect(await rig.come(approved)).toEqual(failure('invalid_state'))
+    expect(rig.log.lines).toEqual([
+      'warn Sign-in failed: invalid_state: the browser brought no cookie of this sign-in; it must begin at http://127.0.0.1:8787',
+      'warn Sign-in failed: invalid_state: the state is unknown, used or expired, or was made for another provider',
+    ])
   })
 
   it.each([
