@@ -21,6 +21,7 @@ export interface Serving extends AsyncDisposable {
   readonly relay: Relay
   /** As given, with the sandbox's address and client where one was started. */
   readonly settings: Settings
+  /** The code host beside it, which has not sent anything yet: `ping()` announces its webhook. */
   readonly sandbox: Sandbox | undefined
 }
 
@@ -64,16 +65,16 @@ export async function serve(given: Settings, options: ServeOptions = {}): Promis
   closing.defer(() => listener.close())
   url = listener.url
   relay.address = url
-  instance = await takeInstance(relay.database.store, {
+  const held = await takeInstance(relay.database.store, {
     pid: process.pid,
     url,
     provider: settings.provider,
     providerUrl: settings.providerUrl,
   })
-  closing.defer(instance.release)
+  instance = held
+  closing.defer(() => held.release())
   gate.open()
   closing.use(startSweeping(relay, log))
-  await sandbox?.ping()
   const owner = closing.move()
   return { url, relay, settings, sandbox, [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose]() }
 }

@@ -5,7 +5,7 @@ import envPaths from 'env-paths'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { Secret } from '../base/secret.js'
-import { DEFAULT_MAX_BODY, DEFAULT_TOKEN_TTL, type Settings } from '../base/settings.js'
+import { DEFAULT_MAX_BODY, DEFAULT_PORT, DEFAULT_TOKEN_TTL, type Settings } from '../base/settings.js'
 import type { Context } from './context.js'
 import { OPTIONS, type OptionName, type OptionValues } from './options.js'
 import { readWebhookSecret } from './webhook-secret.js'
@@ -62,7 +62,7 @@ export function completeSettings(options: OptionValues): Settings {
       previous: options.webhookSecretPrevious ? new Secret(options.webhookSecretPrevious) : undefined,
     },
     host: options.host ?? '127.0.0.1',
-    port: options.port ?? 8787,
+    port: options.port ?? DEFAULT_PORT,
     allowedHosts: options.allowHost ?? [],
     publicUrl: options.publicUrl,
     baseUrl: options.baseUrl,

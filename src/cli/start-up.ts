@@ -5,24 +5,31 @@ import type { Paint } from './output.js'
 import { packageVersion } from './version.js'
 import { webhookSecretFile } from './webhook-secret.js'
 
+type Row = readonly [name: string, text: string]
+
 /** What a person needs to know when the service has started: what is where, and what to try next. */
 export function startUpBlock(serving: Serving, secretFrom: 'settings' | 'profile', paint: Paint): string {
-  const { url, settings, sandbox } = serving
-  const { profile, provider, providerUrl, store, folder } = settings
-  const rows = [
-    ['address', paint.bold(url)],
-    ['code host', sandbox ? `sandbox, ${providerUrl}` : `${provider}, ${providerUrl}`],
-    ['store', store === 'file' ? `file, ${tilde(folder)}` : 'memory, gone when this ends'],
-    ['secret', secretFrom === 'settings' ? 'RELAY_WEBHOOK_SECRET' : keptSecret(store, folder)],
-  ]
+  const { profile, host } = serving.settings
+  const rows = (pairs: readonly Row[]): string[] =>
+    pairs.map(([name, text]) => `  ${paint.dim(name.padEnd(14))}${text}`)
   return [
-    `${paint.bold('relay')} ${packageVersion()}, profile ${profile}`,
+    `${paint.bold('relay')} ${packageVersion()}, profile ${profile}, listening on ${host}`,
     '',
-    ...rows.map(([name = '', text = '']) => `  ${paint.dim(name.padEnd(10))}${text}`),
+    ...rows(facts(serving, secretFrom)),
     '',
-    ...nextSteps(serving).map((line) => `  ${line}`),
+    ...rows(nextSteps(serving)),
     '',
   ].join('\n')
+}
+
+function facts({ url, settings }: Serving, secretFrom: 'settings' | 'profile'): Row[] {
+  const { provider, providerUrl, store, folder } = settings
+  return [
+    ['address', url],
+    ['code host', `${provider} at ${providerUrl}`],
+    ['store', store === 'file' ? tilde(folder) : 'memory, gone when this ends'],
+    ['secret', secretFrom === 'settings' ? 'from RELAY_WEBHOOK_SECRET' : keptSecret(store, folder)],
+  ]
 }
 
 function keptSecret(store: Settings['store'], folder: string): string {
@@ -31,22 +38,23 @@ function keptSecret(store: Settings['store'], folder: string): string {
     : 'made for this run; RELAY_WEBHOOK_SECRET sets one you know'
 }
 
-function nextSteps({ url, settings, sandbox }: Serving): string[] {
+function nextSteps({ url, settings, sandbox }: Serving): Row[] {
   const { provider, oauthClient, profile } = settings
-  const signIn = `${url}/auth/${provider}?userId=${encodeURIComponent(userInfo().username)}`
-  const publicUrl = settings.publicUrl ?? url
+  const signIn = `open ${url}/auth/${provider}?userId=${encodeURIComponent(userInfo().username)}`
   if (sandbox) {
     return [
-      `sign in:      open ${signIn}`,
-      `code host:    open ${sandbox.url}`,
-      `other shells: export RELAY_PROFILE=${profile}`,
+      ['sign in', signIn],
+      ['look around', `open ${sandbox.url}`],
+      ['other shells', `export RELAY_PROFILE=${profile}`],
     ]
   }
+  const publicUrl = settings.publicUrl ?? url
   return [
-    `webhook:      ${publicUrl}/webhook, content type application/json, with the secret above`,
+    ['webhook', `${publicUrl}/webhook, content type application/json, and the secret above`],
     oauthClient
-      ? `sign in:      open ${signIn}`
-      : `sign-in:      off; register ${publicUrl}/auth/${provider}/callback at the code host, set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
+      ? ['sign in', signIn]
+      : ['sign-in', `off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app that returns to`],
+    ...(oauthClient ? [] : [['', `${publicUrl}/auth/${provider}/callback`] as const]),
   ]
 }
 

@@ -45,7 +45,7 @@ describe('main', () => {
     expect(await run(['token', '--json', '--user', 'ada'])).toEqual({
       code: 4,
       out: '',
-      err: '{"v":1,"type":"error","code":"unauthenticated","error":"ada is not signed in to profile default: open /auth/… of the running relay"}\n',
+      err: '{"v":1,"type":"error","code":"unauthenticated","error":"ada is not signed in: start relay serve and open the address it names"}\n',
     })
   })
 
@@ -73,8 +73,14 @@ describe('help', () => {
     '%s says what it is for',
     (_, command) => {
       expect(command.description()).not.toBe('')
-      if (command.commands.length === 0) expect(command.helpInformation()).toMatch(/Examples:[^]*Options:/)
       for (const option of command.options) expect(option.description).not.toBe('')
+    },
+  )
+
+  it.each(createProgram(context).commands.map((command) => [command.name(), command] as const))(
+    '%s gives examples before its flags',
+    (_, command) => {
+      expect(command.helpInformation()).toMatch(/Examples:[^]*Options:/)
     },
   )
 })

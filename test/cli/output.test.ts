@@ -49,11 +49,11 @@ describe('createOutput', () => {
 
   it('is quiet on demand, but for what is wrong', () => {
     const { context, err } = testContext()
-    const { say, log } = createOutput(context, { color: 'auto', quiet: true, verbose: false })
-    say('s')
-    log.info('i')
-    log.warn('w')
-    log.error('e')
+    const output = createOutput(context, { color: 'auto', quiet: true, verbose: false })
+    output.say('s')
+    output.log.info('i')
+    output.log.warn('w')
+    output.log.error('e')
     expect(err()).toBe('warning: w\nerror: e\n')
   })
 })

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { silentLog } from '../../src/base/log.js'
+import { listen } from '../../src/http/listen.js'
 import { openJournal } from '../../src/journal/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { sign } from '../../src/webhook/signature.js'
@@ -34,7 +35,7 @@ describe('relay serve', () => {
     })
     const { code, err } = await program.stop('SIGINT')
     expect(code).toBe(0)
-    expect(err).toContain(`address   ${url}`)
+    expect(err).toContain(`address       ${url}`)
     expect(err).toMatch(/#1 {2}ping {2}octo\/demo/)
   })
 
@@ -48,13 +49,11 @@ describe('relay serve', () => {
   })
 
   it('says that the port is in use, exit 1', async () => {
-    const other = createServer().listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
-    const { code, out, err } = await relay(['serve', '--port', String(port)])
-    other.close()
+    const other = await listen(() => new Response(), { host: '127.0.0.1', port: 0, log: silentLog })
+    const { code, out, err } = await relay(['serve', '--port', String(other.port)])
+    await other.close()
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toContain(`port ${port} is in use`)
+    expect(err).toContain(`port ${other.port} is in use`)
     expect(err).toContain('--port')
   })
 
@@ -85,7 +84,7 @@ describe('relay serve', () => {
     delivery.write(body.slice(0, 5))
     await once(delivery, 'socket').then(([socket]) => socket.connecting && once(socket, 'connect'))
     program.child.kill('SIGTERM')
-    await stderrLine(program, 'finishing what is under way')
+    await program.says('finishing what is under way')
     delivery.end(body.slice(5))
     const [response] = await once(delivery, 'response')
     expect(response.statusCode).toBe(200)
@@ -106,17 +105,8 @@ describe('relay serve', () => {
     hanging.write('1')
     await once(hanging, 'socket').then(([socket]) => socket.connecting && once(socket, 'connect'))
     program.child.kill('SIGTERM')
-    await stderrLine(program, 'finishing what is under way')
+    await program.says('finishing what is under way')
     program.child.kill('SIGTERM')
     expect((await program.ended).code).toBe(143)
   })
 })
-
-async function stderrLine(program: Program, text: string): Promise<void> {
-  let seen = ''
-  for await (const chunk of program.child.stderr) {
-    seen += String(chunk)
-    if (seen.includes(text)) return
-  }
-  throw new Error(`never said: ${text}`)
-}

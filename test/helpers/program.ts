@@ -19,6 +19,7 @@ export class Program implements AsyncDisposable {
   readonly ended: Promise<Ended>
   #out = ''
   #err = ''
+  #done = false
   readonly #objects: Record<string, unknown>[] = []
   readonly #waiting = new Set<() => void>()
 
@@ -27,10 +28,14 @@ export class Program implements AsyncDisposable {
       cwd: emptyFolder(),
       env: { PATH: process.env['PATH'], RELAY_HOME: emptyFolder(), ...env },
     })
-    this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#err += text))
+    this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#err += text
+      this.#wake()
+    })
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.#out += text))
     createInterface(this.child.stdout).on('line', (line) => this.#take(line))
     this.ended = once(this.child, 'close').then(([code, signal]) => {
+      this.#done = true
       this.#wake()
       return { code, signal, out: this.#out, err: this.#err }
     })
@@ -42,20 +47,24 @@ export class Program implements AsyncDisposable {
 
   /** The first object on stdout with these fields, now or to come. Fails when the program ends without it. */
   async object(fields: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
-    const fits = (object: Record<string, unknown>) =>
+    const fits = (object: Record<string, unknown>): boolean =>
       Object.entries(fields).every(([name, value]) => object[name] === value)
-    for (;;) {
-      const found = this.#objects.find(fits)
-      if (found) return found
-      if (this.child.exitCode !== null)
-        throw new Error(`ended without ${JSON.stringify(fields)}:\n${this.#err}`)
-      await new Promise<void>((resolve) => this.#waiting.add(resolve))
-    }
+    return this.#until(() => this.#objects.find(fits), JSON.stringify(fields))
+  }
+
+  /** Waits until this was said on stderr. Fails when the program ends without saying it. */
+  async says(text: string): Promise<void> {
+    await this.#until(() => this.#err.includes(text) || undefined, text)
   }
 
   /** The address of a `serve --json`, once it listens. */
   async url(): Promise<string> {
-    return String((await this.object({ type: 'listening' }))['url'])
+    return (await this.listening()).url
+  }
+
+  async listening(): Promise<{ readonly url: string; readonly sandbox: string }> {
+    const { url, sandbox } = await this.object({ type: 'listening' })
+    return { url: String(url), sandbox: String(sandbox) }
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
@@ -65,6 +74,15 @@ export class Program implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop('SIGKILL')
+  }
+
+  async #until<Found>(find: () => Found | undefined, wanted: string): Promise<Found> {
+    for (;;) {
+      const found = find()
+      if (found !== undefined) return found
+      if (this.#done) throw new Error(`ended without ${wanted}:\n${this.#err}`)
+      await new Promise<void>((resolve) => this.#waiting.add(resolve))
+    }
   }
 
   #take(line: string): void {

@@ -74,6 +74,7 @@ async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   if (flags.json)
     output.object({ type: 'listening', url: serving.url, sandbox: serving.sandbox?.url ?? null })
   output.say(startUpBlock(serving, options.webhookSecret ? 'settings' : 'profile', output.paint))
+  await serving.sandbox?.ping()
   if (!context.signal.aborted) await once(context.signal, 'abort')
   output.say('finishing what is under way; Ctrl-C again quits at once')
 }

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
+import type { Store } from '../../store/contract.js'
 import type { Context } from '../context.js'
 import { prepare, type RawOptions } from '../globals.js'
 import { profileFolder } from '../settings.js'
@@ -37,14 +38,17 @@ async function runToken(context: Context, raw: TokenOptions): Promise<void> {
   ])
   await using database = await openDatabase({ kind: options.store ?? 'file', folder: profileFolder(options) })
   const holder = await createTokens(database.store).get(parseUserId(user))
-  if (!holder) {
-    const profile = options.profile ?? 'default'
-    throw new RelayError(
-      'unauthenticated',
-      `${user} is not signed in to profile ${profile}: open /auth/… of the running relay`,
-    )
-  }
+  if (!holder) throw await notSignedIn(user, database.store)
   const { accessToken, expiresAt } = holder
   if (raw.json) output.object({ user, accessToken, expiresAt: new Date(expiresAt).toISOString() })
   else output.result(raw.header ? `Authorization: Bearer ${accessToken}` : accessToken)
+}
+
+async function notSignedIn(user: string, store: Store): Promise<RelayError> {
+  const { findInstance } = await import('../../instance/instance.js')
+  const instance = await findInstance(store)
+  const next = instance
+    ? `open ${instance.url}/auth/${instance.provider}?userId=${encodeURIComponent(user)}`
+    : 'start relay serve and open the address it names'
+  return new RelayError('unauthenticated', `${user} is not signed in: ${next}`)
 }
