@@ -1,13 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import { isIPv6 } from 'node:net'
-import type { Duplex } from 'node:stream'
-import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { refuse } from './refuse.js'
-import { errorResponse } from './respond.js'
+import { type Connections, createEdge, type FetchHandler } from './edge.js'
 
 export interface Listener {
   /** Where the service can be called, e.g. `http://127.0.0.1:8787`. */
@@ -35,11 +31,6 @@ export interface ListenOptions {
   readonly limits?: Partial<typeof LIMITS>
 }
 
-/** The open connections, each with the response last begun on it. */
-type Connections = Map<Duplex, ServerResponse | undefined>
-
-export type FetchHandler = (request: Request, env: HttpBindings) => Response | Promise<Response>
-
 /**
  * Serves `fetch` over HTTP/1.1. Every response carries `X-Request-Id`, also those to what the HTTP parser refuses,
  * which are `{"error": …}` like all others.
@@ -48,7 +39,7 @@ export type FetchHandler = (request: Request, env: HttpBindings) => Response | P
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
   const limits = { ...LIMITS, ...options.limits }
   const connections: Connections = new Map()
-  const server = createEdge(fetch, options.log, limits, connections)
+  const server = createEdge(fetch, { log: options.log, limits, connections })
   const port = await start(server, options)
   let closed: Promise<void> | undefined
   return {
@@ -56,49 +47,6 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     port,
     close: () => (closed ??= stop(server, connections, limits.grace)),
   }
-}
-
-function createEdge(fetch: FetchHandler, log: Log, limits: typeof LIMITS, connections: Connections): Server {
-  const server = createServer({
-    // An HTTP/1.1 request without Host would otherwise be answered by Node, with an empty body.
-    requireHostHeader: false,
-    headersTimeout: limits.headers,
-    requestTimeout: limits.request,
-    // Node looks every 30 s otherwise, and the limits above are as late.
-    connectionsCheckingInterval: Math.min(1_000, limits.headers),
-  })
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other bindings are HTTP/2's, which this never speaks
-  const listener = getRequestListener((request, env) => fetch(request, env as HttpBindings), {
-    overrideGlobalObjects: false,
-    errorHandler: (error) => errorResponse(explain(error), log),
-  })
-  const respond = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    outgoing.setHeader('X-Request-Id', randomUUID())
-    connections.set(incoming.socket, outgoing)
-    if (!server.listening) outgoing.shouldKeepAlive = false
-    void listener(incoming, outgoing)
-  }
-  server.on('connection', (socket) => {
-    connections.set(socket, undefined)
-    socket.once('close', () => connections.delete(socket))
-  })
-  server.on('request', respond)
-  server.on('checkExpectation', respond)
-  server.on('checkContinue', (incoming, outgoing) => {
-    // Sent when somebody wants the body: one that is refused unread is then never sent.
-    incoming.once('resume', () => void (outgoing.headersSent || outgoing.writeContinue()))
-    respond(incoming, outgoing)
-  })
-  server.on('clientError', (error, socket) => refuse(error, socket, connections.get(socket)))
-  server.on('connect', ({ socket }) => refuse(new Error('CONNECT'), socket, connections.get(socket)))
-  return server
-}
-
-/** @hono/node-server's own refusals: no Host, or an address that is none. */
-function explain(error: unknown): unknown {
-  return error instanceof RequestError
-    ? new RelayError('bad_request', 'Bad request', { cause: error })
-    : error
 }
 
 /** Resolves to the port. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { listen } from '../../src/http/listen.js'
 import { type Answer, connect, exchange, requestText } from '../helpers/http.js'
 import { recordingLog, startEdge } from './edge.js'
@@ -93,6 +93,14 @@ describe('what the HTTP parser refuses', () => {
     const connection = await connect(edge.port)
     const later = requestText('POST', '/body', { 'Transfer-Encoding': 'chunked' })
     connection.send(`${requestText('GET', '/held')}${later}zz\r\n`)
+    expect(await connection.closed()).toBe('')
+  })
+
+  it('answers a request that ends before its time', async () => {
+    await using edge = await startEdge()
+    const connection = await connect(edge.port)
+    connection.socket.end('GET /ok HTTP/1.1\r\nHost: loc')
+    expect(essence(await connection.answer())).toEqual(failure(400, 'Bad request'))
     expect(await connection.closed()).toBe('')
   })
 
@@ -206,6 +214,24 @@ describe('requests the parser lets through', () => {
   })
 })
 
+describe('a client that goes away', () => {
+  it('while its answer is made makes no noise', async () => {
+    const noise = [vi.spyOn(console, 'error'), vi.spyOn(console, 'info')]
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await using edge = await startEdge({ hold: () => held })
+    const connection = await connect(edge.port)
+    connection.send(requestText('GET', '/held'))
+    await exchange(edge.port, requestText('GET', '/ok'))
+    connection.socket.resetAndDestroy()
+    await exchange(edge.port, requestText('GET', '/ok'))
+    release()
+    expect(essence(await exchange(edge.port, requestText('GET', '/ok')))).toEqual(OK)
+    expect([edge.lines, ...noise.map((spy) => spy.mock.calls)]).toEqual([[], [], []])
+    vi.restoreAllMocks()
+  })
+})
+
 describe('starting', () => {
   it('says the address it can be called at', async () => {
     const { log } = recordingLog()
@@ -258,6 +284,19 @@ describe('closing', () => {
     expect(answer.headers['connection']).toBe('close')
     await closed
     await connection.closed()
+  })
+
+  it('lets an upload finish', async () => {
+    const edge = await startEdge()
+    const connection = await connect(edge.port)
+    connection.send(requestText('POST', '/body', { 'Content-Length': '2' }, 'a'))
+    await exchange(edge.port, requestText('GET', '/ok'))
+    const closed = edge.close()
+    connection.send('b')
+    const answer = await connection.answer()
+    expect(essence(answer)).toEqual({ ...OK, body: '{"bytes":2,"first":97,"last":98}' })
+    expect(answer.headers['connection']).toBe('close')
+    await closed
   })
 
   it('closes idle connections at once and accepts no new ones', async () => {
