@@ -75,37 +75,42 @@ const tally = (items: readonly string[]): Record<string, number> => {
 /** From 2 to 25 MiB, spread over the clients. */
 const sizeOf = (i: number): number => (2 + (i % 24)) * MIB
 
-describe.each<Encoding>(['length', 'chunked'])('200 clients over the limit, %s', (encoding) => {
-  it('on a kept connection all read their 413, and the next request works', async () => {
-    await using server = await spawnServer()
-    const seen = await inParallel(200, 20, async (i) => {
-      const connection = await connect(server.port)
-      const [answer] = await Promise.all([connection.answer(), upload(connection, sizeOf(i), encoding)])
-      connection.send(requestText('GET', '/ok'))
-      const next = await connection.answer()
-      connection.socket.destroy()
-      return [answer.status, answer.headers['content-type'], answer.body, next.status, next.body].join(' ')
+// Some 10 GB in all: a busy machine takes its time.
+describe.each<Encoding>(['length', 'chunked'])(
+  '200 clients over the limit, %s',
+  { timeout: 120_000 },
+  (encoding) => {
+    it('on a kept connection all read their 413, and the next request works', async () => {
+      await using server = await spawnServer()
+      const seen = await inParallel(200, 20, async (i) => {
+        const connection = await connect(server.port)
+        const [answer] = await Promise.all([connection.answer(), upload(connection, sizeOf(i), encoding)])
+        connection.send(requestText('GET', '/ok'))
+        const next = await connection.answer()
+        connection.socket.destroy()
+        return [answer.status, answer.headers['content-type'], answer.body, next.status, next.body].join(' ')
+      })
+      expect(tally(seen)).toEqual({
+        '413 application/json {"error":"Request too large"} 200 {"ok":true}': 200,
+      })
     })
-    expect(tally(seen)).toEqual({
-      '413 application/json {"error":"Request too large"} 200 {"ok":true}': 200,
-    })
-  })
 
-  it('with Connection: close all read their 413', async () => {
-    await using server = await spawnServer()
-    const seen = await inParallel(200, 20, async (i) => {
-      const connection = await connect(server.port)
-      const sent = upload(connection, sizeOf(i), encoding, { Connection: 'close' })
-      const [answer] = await Promise.all([connection.answer(), sent])
-      const rest = await connection.closed()
-      const { 'content-type': type, connection: kept } = answer.headers
-      return [answer.status, type, kept, answer.body, rest].join(' ')
+    it('with Connection: close all read their 413', async () => {
+      await using server = await spawnServer()
+      const seen = await inParallel(200, 20, async (i) => {
+        const connection = await connect(server.port)
+        const sent = upload(connection, sizeOf(i), encoding, { Connection: 'close' })
+        const [answer] = await Promise.all([connection.answer(), sent])
+        const rest = await connection.closed()
+        const { 'content-type': type, connection: kept } = answer.headers
+        return [answer.status, type, kept, answer.body, rest].join(' ')
+      })
+      expect(tally(seen)).toEqual({ '413 application/json close {"error":"Request too large"} ': 200 })
     })
-    expect(tally(seen)).toEqual({ '413 application/json close {"error":"Request too large"} ': 200 })
-  })
-})
+  },
+)
 
-describe.runIf(process.platform === 'linux')('memory', () => {
+describe.runIf(process.platform === 'linux')('memory', { timeout: 120_000 }, () => {
   const anonymousMiB = (pid: number | undefined): number =>
     Number(/RssAnon:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
