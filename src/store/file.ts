@@ -85,7 +85,11 @@ function createFileEngine(environment: Environment): Engine {
       })
     },
     refresh: () => environment.resetReadTxn(),
-    tidy: () => void environment.readerCheck(),
+    tidy: () =>
+      reading(() => {
+        mustBeOpen()
+        environment.readerCheck()
+      }),
     async [Symbol.asyncDispose]() {
       closing ??= withinLimit(() => environment.close())
       await closing
