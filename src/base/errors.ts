@@ -10,6 +10,7 @@ const KINDS = {
   invalid_event: { status: 400, exit: 2 },
   invalid_signature: { status: 401, exit: 5 },
   unauthenticated: { status: 401, exit: 4 },
+  invalid_token: { status: 401, exit: 4 },
   forbidden: { status: 403, exit: 8 },
   not_found: { status: 404, exit: 8 },
   method_not_allowed: { status: 405, exit: 2 },

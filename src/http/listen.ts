@@ -28,6 +28,8 @@ export interface ListenOptions {
   /** 0 takes any free port. */
   readonly port: number
   readonly log: Log
+  /** The flag that sets the port, for the message that it is in use. Default: `--port`. */
+  readonly portFlag?: string
   readonly limits?: Partial<typeof LIMITS>
 }
 
@@ -50,12 +52,13 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
 }
 
 /** Resolves to the port. */
-async function start(server: Server, { host, port, log }: ListenOptions): Promise<number> {
+async function start(server: Server, options: ListenOptions): Promise<number> {
+  const { host, port, log } = options
   try {
     server.listen(port, host)
     await once(server, 'listening')
   } catch (cause) {
-    throw new RelayError('unavailable', whyNot(cause, host, port), { cause })
+    throw new RelayError('unavailable', whyNot(cause, options), { cause })
   }
   // Running out of file descriptors, for one: it passes, and must not end the process.
   server.on('error', (error) => log.error('accepting a connection failed', error))
@@ -63,11 +66,11 @@ async function start(server: Server, { host, port, log }: ListenOptions): Promis
   return typeof address === 'object' && address ? address.port : port
 }
 
-function whyNot(cause: unknown, host: string, port: number): string {
+function whyNot(cause: unknown, { host, port, portFlag = '--port' }: ListenOptions): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'EADDRINUSE')
-    return `port ${port} is in use: choose another with --port, or 0 for any free one`
-  if (code === 'EACCES') return `port ${port} may not be used: choose one above 1023 with --port`
+    return `port ${port} is in use: choose another with ${portFlag}, or 0 for any free one`
+  if (code === 'EACCES') return `port ${port} may not be used: choose one above 1023 with ${portFlag}`
   return `cannot listen on ${host}, port ${port}: choose another address with --host (${String(code)})`
 }
 

@@ -4,11 +4,16 @@ import type { Log } from '../base/log.js'
 /**
  * The answer to a failure: `{"error": "<message>"}` and nothing else, with the status of its kind, `Retry-After`
  * where it knows when to come back, `WWW-Authenticate` where a bearer token is wanted (RFC 6750 section 3).
- * What was not expected answers 500 `Internal error`; its cause goes to the log alone.
+ * What was not expected answers 500 `Internal error`; its cause goes to the log alone. The log says which `request` was refused.
  */
-export function errorResponse(thrown: unknown, log: Log, headers: Record<string, string> = {}): Response {
+export function errorResponse(
+  thrown: unknown,
+  log: Log,
+  headers: Record<string, string> = {},
+  request = 'a request',
+): Response {
   const error = toRelayError(thrown)
-  report(error, log)
+  report(error, log, request)
   return Response.json(errorBody(error), {
     status: error.status,
     headers: { ...headersOf(error), ...headers },
@@ -20,18 +25,28 @@ export function errorBody(error: RelayError): { error: string } {
   return { error: error.message }
 }
 
+const CHALLENGE = 'Bearer realm="relay"'
+
 function headersOf({ kind, retryAfter }: RelayError): Record<string, string> {
   return {
     ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
-    ...(kind === 'unauthenticated' ? { 'WWW-Authenticate': 'Bearer realm="relay"' } : {}),
+    ...(kind === 'unauthenticated' ? { 'WWW-Authenticate': CHALLENGE } : {}),
+    ...(kind === 'invalid_token' ? { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` } : {}),
   }
 }
 
 /** The client went away: nobody failed, and nobody reads the answer. */
 const SILENT: ReadonlySet<ErrorKind> = new Set(['cancelled'])
 
-function report(error: RelayError, log: Log): void {
-  if (error.status < 500 || SILENT.has(error.kind)) return
-  if (error.kind === 'internal') log.error(error.message, error.cause)
-  else log.warn(error.message)
+/** What a browser or a scanner asks for in passing, not what somebody waits for. */
+const ASIDE: ReadonlySet<ErrorKind> = new Set(['not_found', 'method_not_allowed'])
+
+function report(error: RelayError, log: Log, request: string): void {
+  const { kind, status, message, cause } = error
+  if (SILENT.has(kind)) return
+  const line = `${request} was answered ${status}: ${message}`
+  if (kind === 'internal') log.error(line, cause)
+  else if (status >= 500) log.warn(line)
+  else if (ASIDE.has(kind)) log.debug(line)
+  else log.info(line)
 }

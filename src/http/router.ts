@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { discardBody } from './discard.js'
@@ -18,20 +18,16 @@ export interface RouterParts {
  */
 export function createRouter({ hostAllowed, log }: RouterParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
-  const answer = async (
-    error: unknown,
-    env: HttpEnv['Bindings'] | undefined,
-    headers = {},
-  ): Promise<Response> => {
-    if (env?.incoming) await discardBody(env)
-    return errorResponse(error, log, headers)
+  const answer = async (error: unknown, c: Context<HttpEnv>, headers = {}): Promise<Response> => {
+    if (c.env?.incoming) await discardBody(c.env)
+    return errorResponse(error, log, headers, `${c.req.method} ${c.req.path}`)
   }
-  app.onError((error, c) => answer(error, c.env))
+  app.onError((error, c) => answer(error, c))
   app.notFound((c) => {
     const allow = allowedMethods(app, c.req.path)
-    if (allow.length === 0) return answer(new RelayError('not_found', 'Not found'), c.env)
+    if (allow.length === 0) return answer(new RelayError('not_found', 'Not found'), c)
     const refused = new RelayError('method_not_allowed', 'Method not allowed')
-    return answer(refused, c.env, { Allow: allow.join(', ') })
+    return answer(refused, c, { Allow: allow.join(', ') })
   })
   // Not async and nothing after next(): this runs for every request.
   app.use((c, next) => {

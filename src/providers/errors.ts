@@ -53,7 +53,7 @@ function hint(status: number): string {
 }
 
 export function invalidToken(): RelayError {
-  return new RelayError('unauthenticated', 'Invalid or expired token')
+  return new RelayError('invalid_token', 'Invalid or expired token')
 }
 
 /**

@@ -77,7 +77,7 @@ export interface ReactResult {
 /**
  * A code host, for one address. Every call sends the user's access token to {@link Provider.url}'s host or its
  * API host only, is made once (a write is never repeated), and rejects with RelayError:
- * `unauthenticated` (401), `forbidden` (403), `not_found` (404: or no access), `conflict` (405, 409: not mergeable, head
+ * `invalid_token` (401), `forbidden` (403), `not_found` (404: or no access), `conflict` (405, 409: not mergeable, head
  * changed), `gone` (410), `unprocessable` (422), `rate_limited` (403/429, with `retryAfter`), `provider_failed` (5xx, no
  * connection, reset, not what the protocol says), `provider_timeout` (no full answer in 25 s), `cancelled`.
  * Messages say what the provider said, control characters removed and cut to a line; never a token.

@@ -29,7 +29,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { port = 0, log = silentLog } = options
   let url = ''
   const { app, view, faults, webhooks } = createSandbox({ ...options, url: () => url })
-  const listener = await listen(app.fetch, { host: SANDBOX_HOST, port, log })
+  const listener = await listen(app.fetch, { host: SANDBOX_HOST, port, log, portFlag: '--sandbox-port' })
   url = listener.url
 
   async function close(): Promise<void> {

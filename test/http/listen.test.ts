@@ -187,7 +187,10 @@ describe('requests the parser lets through', () => {
     await using edge = await startEdge()
     await exchange(edge.port, requestText('GET', '/bug'))
     await exchange(edge.port, requestText('GET', '/odd'))
-    expect(edge.lines).toEqual(['error Internal error: Error: a secret detail', 'error Internal error: text'])
+    expect(edge.lines).toEqual([
+      'error GET /bug was answered 500: Internal error: Error: a secret detail',
+      'error a request was answered 500: Internal error: text',
+    ])
   })
 
   it('gives each response an id of its own', async () => {

@@ -50,7 +50,7 @@ describe('an expected failure', () => {
       status: 503,
       headers: type,
       body: '{"error":"Delivery could not be stored"}',
-      lines: ['warn Delivery could not be stored'],
+      lines: ['warn a request was answered 503: Delivery could not be stored'],
     })
   })
 
@@ -74,7 +74,7 @@ describe('anything else', () => {
         status: 500,
         headers: type,
         body: '{"error":"Internal error"}',
-        lines: [`error Internal error: ${String(thrown)}`],
+        lines: [`error a request was answered 500: Internal error: ${String(thrown)}`],
       })
     },
   )

@@ -89,7 +89,7 @@ describe('comments', () => {
       message: 'Gitea refused: Issue is locked',
     })
     await expect(t.provider.comment('other', { ...demo, issueNumber: 7, body: 'x' })).rejects.toMatchObject({
-      kind: 'unauthenticated',
+      kind: 'invalid_token',
       message: 'Invalid or expired token',
     })
   })

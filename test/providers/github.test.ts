@@ -118,7 +118,7 @@ describe('what GitHub refuses', () => {
     ],
   }
   it.each<[Reply, string, string]>([
-    [{ status: 401, body: { message: 'Bad credentials' } }, 'unauthenticated', 'Invalid or expired token'],
+    [{ status: 401, body: { message: 'Bad credentials' } }, 'invalid_token', 'Invalid or expired token'],
     [{ status: 403, body: { message: 'Issue is locked' } }, 'forbidden', 'GitHub refused: Issue is locked'],
     [
       { status: 404, body: { message: 'Not Found' } },

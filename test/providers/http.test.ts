@@ -155,7 +155,7 @@ describe('tokens', () => {
     const error: unknown = await open(server.url)
       .whoAmI(token)
       .catch((e: unknown) => e)
-    expect(error).toEqual(new RelayError('unauthenticated', 'Invalid or expired token'))
+    expect(error).toEqual(new RelayError('invalid_token', 'Invalid or expired token'))
     expect(error).not.toHaveProperty('cause')
     expect(server.received).toEqual([])
   })

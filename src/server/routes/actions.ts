@@ -62,7 +62,7 @@ async function authenticate(header = '', provider: Provider, tokens: Tokens): Pr
   if (given === undefined) throw new RelayError('unauthenticated', 'Missing bearer token')
   const wellFormed = given.length <= LONGEST_TOKEN && /^[\x21-\x7e]+$/.test(given)
   const holder = wellFormed ? await tokens.findByBearer(given) : undefined
-  if (holder?.origin !== provider.origin) throw new RelayError('unauthenticated', 'Invalid or expired token')
+  if (holder?.origin !== provider.origin) throw new RelayError('invalid_token', 'Invalid or expired token')
   return holder.accessToken
 }
 
