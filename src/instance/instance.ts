@@ -12,7 +12,7 @@ export type { InstanceRow } from './row.js'
 export interface Instance {
   readonly row: InstanceRow
   /** The answer to the challenge of one who asks whether this is the instance: hex. */
-  prove(challenge: string): string
+  readonly prove: (challenge: string) => string
   /**
    * Says that the instance is reached at another address.
    * @throws RelayError `unavailable` when the profile was taken over meanwhile.

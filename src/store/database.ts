@@ -39,6 +39,10 @@ export interface TableOptions {
  */
 export interface Database extends AsyncDisposable {
   readonly store: Store
+  /**
+   * The table of this name, made when there is none; to be called when starting, since it may wait for other writers.
+   * @throws RelayError `storage`
+   */
   table<Key extends number | string, Value extends TableValue>(
     name: string,
     options: TableOptions,

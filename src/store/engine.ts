@@ -33,6 +33,8 @@ export interface Decision<T> {
  * RelayError `storage`; rows given to them must not be changed before that.
  */
 export interface Engine extends AsyncDisposable {
+  /** Makes a table, or opens the one there is; to be called before any other use of it. May wait for other writers. */
+  open(table: string): void
   get(table: string, key: Uint8Array): Uint8Array | undefined
   range(table: string, range: RowRange): Iterable<Row>
   count(table: string): number

@@ -62,13 +62,13 @@ function createFileEngine(environment: Environment): Engine {
     }
   }
   return {
+    open: (table) => void reading(() => rowsOf(table)),
     get: (table, key) => reading(() => rowsOf(table).getBinary(key)),
     range: (table, range) => select(() => rowsOf(table), range),
     count: (table) => reading(() => rowsOf(table).getKeysCount()),
     async write(writes) {
       await writing(() => {
-        // Not within the batch, which is no transaction to open a table in and cannot be undone when that fails.
-        for (const { table } of writes) rowsOf(table)
+        mustBeOpen()
         return environment.batch(() => apply(writes))
       })
     },

@@ -11,6 +11,7 @@ const TABLE = 'store'
 
 /** The key-value store over an engine: the same steps for every backend. */
 export function createStore(engine: Engine, clock: Clock): Store {
+  engine.open(TABLE)
   const live = (key: Uint8Array): Json | undefined => {
     const record = engine.get(TABLE, key)
     return record && isLive(record, clock()) ? decodeRecord(record) : undefined

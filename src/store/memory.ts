@@ -21,6 +21,7 @@ export function createMemoryEngine(): Engine {
     for (const { table, key, value } of writes) set(rowsOf(table), toText(key), value?.slice())
   }
   return {
+    open: (table) => void rowsOf(table),
     get: (table, key) => rowsOf(table).values.get(toText(key))?.slice(),
     range: (table, range) => select(rowsOf(table), range),
     count: (table) => rowsOf(table).keys.length,

@@ -8,6 +8,7 @@ export function createTable<Key extends number | string, Value extends TableValu
   name: string,
   options: TableOptions,
 ): Table<Key, Value> {
+  engine.open(name)
   const encode = options.values === 'bytes' ? encodeBytes : encodeJson
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what a table holds is what its name stands for
   const decode = (options.values === 'bytes' ? decodeBytes : decodeJson) as (bytes: Uint8Array) => Value

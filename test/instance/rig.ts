@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import type { Json, Store } from '../../src/store/contract.js'
+import { openDatabase } from '../../src/store/open.js'
+
+export interface Request {
+  readonly line: string
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface Served extends AsyncDisposable {
+  readonly url: string
+  readonly requests: Request[]
+}
+
+/** A real server on any free port of this machine, which keeps what it was asked. */
+export async function serve(listener: RequestListener): Promise<Served> {
+  const requests: Request[] = []
+  const server = createServer((request, response) => {
+    requests.push({ line: `${request.method} ${request.url}`, headers: request.headers })
+    listener(request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Answers the health check as an instance does. */
+export function answer(prove: (challenge: string) => string): RequestListener {
+  return (request, response) => {
+    response.setHeader('X-Relay-Instance', prove(String(request.headers['x-relay-challenge'])))
+    response.end('{"status":"ok"}')
+  }
+}
+
+export interface Profile extends AsyncDisposable {
+  readonly store: Store
+}
+
+/** A profile with this row in it. */
+export async function profile(row?: Json): Promise<Profile> {
+  const database = await openDatabase({ kind: 'memory', folder: '' })
+  if (row !== undefined) await database.store.put('instance', row)
+  return { store: database.store, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+/** The id of a process that has ended. */
+export function deadPid(): number {
+  return spawnSync(process.execPath, ['-e', '']).pid
+}

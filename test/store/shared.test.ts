@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import type { Database } from '../../src/store/database.js'
+import { openDatabase } from '../../src/store/open.js'
+import { emptyFolder } from '../helpers/context.js'
+import { start } from './programs/start.js'
+
+const ROUNDS = 200
+const numbers = Array.from({ length: ROUNDS }, (_, i) => i)
+const open = (folder: string): Promise<Database> => openDatabase({ kind: 'file', folder })
+
+interface Won {
+  readonly put: number[]
+  readonly taken: number[]
+  readonly deleted: number[]
+}
+
+describe('a file store that several processes have open', () => {
+  it('gives each record to one of them, and loses no count', async () => {
+    const folder = emptyFolder()
+    await using database = await open(folder)
+    const { store } = database
+    await store.write(
+      numbers.flatMap((i) => [
+        { type: 'put', key: `take:${i}`, value: i },
+        { type: 'put', key: `delete:${i}`, value: i },
+      ]),
+    )
+    await using one = start('store/programs/race', [folder, `${ROUNDS}`])
+    await using two = start('store/programs/race', [folder, `${ROUNDS}`])
+    await Promise.all([one.line(), two.line()])
+    for (const process of [one, two]) process.tell('go')
+    const won = (await Promise.all([one.line(), two.line()])).map((line): Won => JSON.parse(line))
+
+    for (const prize of ['put', 'taken', 'deleted'] as const) {
+      const winners = won.flatMap((of) => of[prize])
+      expect(winners.toSorted((a, b) => a - b)).toEqual(numbers)
+    }
+    const owners = await Promise.all(numbers.map((i) => store.get(`put:${i}`)))
+    expect(owners).toEqual(numbers.map((i) => (won[0]?.put.includes(i) ? one : two).child.pid))
+    expect(await store.get('count')).toBe(2 * ROUNDS)
+    expect((await store.list('')).length).toBe(ROUNDS + 1)
+  })
+
+  it('can be made by many processes at once', async () => {
+    const folder = emptyFolder()
+    const processes = Array.from({ length: 6 }, () => start('store/programs/race', [folder, '1']))
+    for (const process of processes) expect(await process.line()).toBe('"ready"')
+    for (const process of processes) process.tell('go')
+    const won = await Promise.all(
+      processes.map(async (process): Promise<Won> => JSON.parse(await process.line())),
+    )
+    expect(won.flatMap(({ put }) => put)).toEqual([0])
+    await using database = await open(folder)
+    expect(await database.store.get('count')).toBe(6)
+  })
+
+  it('shows each what another has just done', async () => {
+    const folder = emptyFolder()
+    await using one = await open(folder)
+    await using two = await open(folder)
+    for (let i = 0; i < 100; i++) {
+      await one.store.put('key', i)
+      expect(await two.store.get('key')).toBe(i)
+      await two.store.delete('key')
+      expect(await one.store.get('key')).toBeUndefined()
+    }
+    await two[Symbol.asyncDispose]()
+    await one.store.put('key', 'still open')
+    expect(await one.store.get('key')).toBe('still open')
+  })
+
+  it('finishes the writes under way before it closes', async () => {
+    const folder = emptyFolder()
+    const closing = await open(folder)
+    const table = closing.table<number, string>('rows', { keys: 'number', values: 'json' })
+    const writes = [closing.store.put('key', 1), closing.commit([table.put(1, 'one')])]
+    await closing[Symbol.asyncDispose]()
+    expect(await Promise.allSettled(writes)).toEqual(
+      writes.map(() => ({ status: 'fulfilled', value: undefined })),
+    )
+    await using database = await open(folder)
+    expect(await database.store.get('key')).toBe(1)
+  })
+
+  it('fails in bounded time while one of them holds up all writing, and goes on when that is gone', async () => {
+    const folder = emptyFolder()
+    await using database = await open(folder)
+    const { store } = database
+    await store.put('key', 1)
+    await using holder = start('store/programs/hold', [folder])
+    await holder.line()
+    const began = Date.now()
+    const ends = await Promise.allSettled([store.put('key', 2), store.take('key')])
+    expect(ends).toMatchObject(ends.map(() => ({ status: 'rejected', reason: { kind: 'storage' } })))
+    expect(Date.now() - began).toBeLessThan(6000)
+    expect(await store.get('key')).toBe(1)
+    await holder.kill()
+    await store.put('other', 3)
+    // The put could not be called back; the take was given up, and nobody has its value.
+    expect(await store.get('key')).toBe(2)
+  })
+})
