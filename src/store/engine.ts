@@ -42,7 +42,7 @@ export interface Engine extends AsyncDisposable {
   write(writes: readonly RowWrite[]): Promise<void>
   /**
    * Calls `decide` while nobody else, in no process, can write, and writes what it decided: all rows or none. What it reads is
-   * the newest there is. When it throws, nothing is written and the rejection is what it threw.
+   * the newest there is. When it throws, nothing is written.
    */
   transact<T>(decide: () => Decision<T>): Promise<T>
   /** Reads from here on see whatever any process has committed by now. */

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -67,6 +69,17 @@ describe('a file store that several processes have open', () => {
     await two[Symbol.asyncDispose]()
     await one.store.put('key', 'still open')
     expect(await one.store.get('key')).toBe('still open')
+  })
+
+  it('shows it even to one that reads twice in the same turn of its event loop', async () => {
+    const folder = emptyFolder()
+    await using database = await open(folder)
+    await database.store.put('key', 1)
+    const before = database.store.get('key')
+    const remove = fileURLToPath(new URL('programs/remove.ts', import.meta.url))
+    spawnSync(process.execPath, ['--import', 'tsx', remove, folder, 'key'])
+    const after = database.store.get('key')
+    expect([await before, await after]).toEqual([1, undefined])
   })
 
   it('finishes the writes under way before it closes', async () => {
