@@ -2,6 +2,7 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Database as Dbi, type RootDatabase, open } from 'lmdb'
 import { RelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
 import type { Decision, Engine, Row, RowRange, RowWrite } from './engine.js'
 import { checkHeader } from './header.js'
 import { withinLimit } from './limit.js'
@@ -16,13 +17,13 @@ type Environment = RootDatabase<Uint8Array, Uint8Array>
  * An LMDB environment in `folder`, which is made, or made private (0700). Several processes may have it open.
  * @throws RelayError `storage`, naming the folder, when it cannot be opened.
  */
-export async function openFileEngine(folder: string): Promise<Engine> {
+export async function openFileEngine(folder: string, log: Log): Promise<Engine> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await chmod(folder, 0o700)
     const path = join(folder, FILE)
     await checkHeader(path)
-    return createFileEngine(openEnvironment(path))
+    return createFileEngine(openEnvironment(path), log)
   } catch (cause) {
     throw new RelayError('storage', `The store in ${folder} cannot be opened: ${reason(cause)}`, { cause })
   }
@@ -43,7 +44,7 @@ function openEnvironment(path: string): Environment {
   })
 }
 
-function createFileEngine(environment: Environment): Engine {
+function createFileEngine(environment: Environment, log: Log): Engine {
   const tables = new Map<string, Rows>()
   let closing: Promise<void> | undefined
   const mustBeOpen = (): void => {
@@ -67,9 +68,10 @@ function createFileEngine(environment: Environment): Engine {
     range: (table, range) => select(() => rowsOf(table), range),
     count: (table) => reading(() => rowsOf(table).getKeysCount()),
     async write(writes) {
-      await writing(() => {
+      await writing(async (isLate) => {
         mustBeOpen()
-        return environment.batch(() => apply(writes))
+        await environment.batch(() => apply(writes))
+        if (isLate()) log.warn('A write that was given up for its time has been carried out after all')
       })
     },
     async transact<T>(decide: () => Decision<T>) {

@@ -1,5 +1,5 @@
 import type { StoreKind } from '../base/settings.js'
-import type { Log } from '../base/log.js'
+import { silentLog, type Log } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Database } from './database.js'
 import type { Engine } from './engine.js'
@@ -19,15 +19,20 @@ export interface OpenOptions {
  * Opens a profile's database. Several processes may have the same folder open.
  * @throws RelayError `storage`, naming the folder, when it cannot be made or holds something that is no database.
  */
-export async function openDatabase({ kind, folder, clock = systemClock }: OpenOptions): Promise<Database> {
-  const engine = kind === 'memory' ? createMemoryEngine() : await openFile(folder)
+export async function openDatabase({
+  kind,
+  folder,
+  clock = systemClock,
+  log = silentLog,
+}: OpenOptions): Promise<Database> {
+  const engine = kind === 'memory' ? createMemoryEngine() : await openFile(folder, log)
   return createDatabase(engine, clock)
 }
 
 /** lmdb is native code: it is loaded by those that need it. */
-async function openFile(folder: string): Promise<Engine> {
+async function openFile(folder: string, log: Log): Promise<Engine> {
   const { openFileEngine } = await import('./file.js')
-  return openFileEngine(folder)
+  return openFileEngine(folder, log)
 }
 
 function createDatabase(engine: Engine, clock: Clock): Database {

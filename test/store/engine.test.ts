@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { silentLog } from '../../src/base/log.js'
 import type { Engine, RowWrite } from '../../src/store/engine.js'
 import { openFileEngine } from '../../src/store/file.js'
 import { createMemoryEngine } from '../../src/store/memory.js'
@@ -16,7 +17,7 @@ async function transaction(engine: Engine, decide: () => readonly RowWrite[]): P
 
 describe('a transaction', () => {
   it('that fails halfway is undone, and the next is carried out', async () => {
-    await using engine = await openFileEngine(emptyFolder())
+    await using engine = await openFileEngine(emptyFolder(), silentLog)
     expect(await transaction(engine, () => [row(GOOD), row(TOO_LONG)])).toMatchObject({ kind: 'storage' })
     expect(engine.count('rows')).toBe(0)
     expect(await transaction(engine, () => [row(GOOD)])).toBe('done')
@@ -24,7 +25,7 @@ describe('a transaction', () => {
   })
 
   it.each([
-    ['file', () => openFileEngine(emptyFolder())],
+    ['file', () => openFileEngine(emptyFolder(), silentLog)],
     ['memory', async () => createMemoryEngine()],
   ])('that cannot decide writes nothing: %s', async (_, open) => {
     await using engine = await open()

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { silentLog } from '../../src/base/log.js'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
@@ -97,7 +98,9 @@ describe('a file store that several processes have open', () => {
 
   it('fails in bounded time while one of them holds up all writing, and goes on when that is gone', async () => {
     const folder = emptyFolder()
-    await using database = await open(folder)
+    const warnings: string[] = []
+    const log = { ...silentLog, warn: (message: string) => void warnings.push(message) }
+    await using database = await openDatabase({ kind: 'file', folder, log })
     const { store } = database
     await store.put('key', 1)
     await using holder = start('store/programs/hold', [folder])
@@ -111,5 +114,6 @@ describe('a file store that several processes have open', () => {
     await store.put('other', 3)
     // The put could not be called back; the take was given up, and nobody has its value.
     expect(await store.get('key')).toBe(2)
+    expect(warnings).toEqual(['A write that was given up for its time has been carried out after all'])
   })
 })
