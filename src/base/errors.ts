@@ -28,6 +28,7 @@ const KINDS = {
   not_configured: { status: 503, exit: 2 },
   unavailable: { status: 503, exit: 1 },
   provider_timeout: { status: 504, exit: 8 },
+  timed_out: { status: 504, exit: 7 },
   cancelled: { status: 503, exit: 130 },
 } as const satisfies Record<string, { status: number; exit: number }>
 

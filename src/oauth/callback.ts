@@ -1,10 +1,10 @@
 import type { Cancellable } from '../base/abort.js'
-import type { SignIn } from '../tokens/tokens.js'
 import { cookieName } from './cookie.js'
-import { exchange, type Grant } from './exchange.js'
+import { exchange } from './exchange.js'
 import { providerRefusal, SignInError, toSignInError, type Outcome } from './outcome.js'
 import type { OAuthParts } from './parts.js'
 import { takeState, type PendingSignIn } from './state.js'
+import { toSignIn, type Grant } from './token-endpoint.js'
 import { tokenFetch } from './token-fetch.js'
 
 export interface CallbackRequest {
@@ -51,7 +51,8 @@ async function signIn(parts: OAuthParts, request: CallbackRequest, options: Canc
     fetch: tokenFetch(parts.fetch, { timeout: parts.exchangeTimeout, ...options }),
   })
   warnOfMissingScopes(parts, grant)
-  await parts.tokens.save(pending.userId, toSignIn(parts, grant))
+  const terms = { origin: parts.provider.origin, ttl: parts.tokenTtl, now: parts.clock() }
+  await parts.tokens.save(pending.userId, toSignIn(grant, terms))
   return pending.userId
 }
 
@@ -102,17 +103,5 @@ function warnOfMissingScopes({ provider, log }: OAuthParts, { scopes }: Grant): 
   const missing = provider.oauth.scopes.filter((scope) => scopes && !scopes.includes(scope))
   if (missing.length > 0) {
     log.warn(`The provider did not grant ${missing.join(', ')}: some actions may be refused`)
-  }
-}
-
-function toSignIn({ provider, tokenTtl, clock }: OAuthParts, grant: Grant): SignIn {
-  const { accessToken, expiresIn, refreshToken, refreshExpiresIn } = grant
-  const now = clock()
-  return {
-    accessToken,
-    expiresAt: now + (expiresIn ?? tokenTtl),
-    origin: provider.origin,
-    ...(refreshToken !== undefined && { refreshToken }),
-    ...(refreshExpiresIn !== undefined && { refreshExpiresAt: now + refreshExpiresIn }),
   }
 }

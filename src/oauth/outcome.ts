@@ -1,4 +1,5 @@
 import { RelayError } from '../base/errors.js'
+import { refusedWith, TokenError } from './token-error.js'
 
 /**
  * Why a sign-in failed, as the browser is told:
@@ -35,21 +36,21 @@ export class SignInError extends Error {
 /** Turns anything thrown during a sign-in into a {@link SignInError}. */
 export function toSignInError(thrown: unknown): SignInError {
   if (thrown instanceof SignInError) return thrown
+  if (thrown instanceof TokenError) return new SignInError(reasonOf(thrown), thrown.message)
   if (thrown instanceof RelayError && thrown.kind === 'storage') {
     return new SignInError('storage_failed', thrown.message, { cause: thrown })
   }
   return new SignInError('exchange_failed', 'internal error', { cause: thrown })
 }
 
-/**
- * The failure behind an `error` code, from the callback (RFC 6749 section 4.1.2.1) or the token endpoint
- * (section 5.2). A code that is not shaped like one is not repeated: it may be anything.
- */
+/** The failure behind the callback's `error` (RFC 6749 section 4.1.2.1). */
 export function providerRefusal(error: string): SignInError {
-  const message = /^[a-z_]{1,64}$/.test(error)
-    ? `the provider said ${error}`
-    : 'the provider gave an unknown error'
-  return new SignInError(REASONS.get(error) ?? 'exchange_failed', message)
+  return toSignInError(refusedWith(error))
+}
+
+function reasonOf({ failure, code = '' }: TokenError): Reason {
+  if (failure === 'unavailable' || failure === 'timeout') return 'provider_unavailable'
+  return REASONS.get(code) ?? 'exchange_failed'
 }
 
 const REASONS: ReadonlyMap<string, Reason> = new Map([

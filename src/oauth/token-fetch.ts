@@ -1,5 +1,5 @@
 import { deadline, type Cancellable } from '../base/abort.js'
-import { SignInError } from './outcome.js'
+import { TokenError } from './token-error.js'
 
 /** 64 KiB: answers are below 4 KiB (GitHub), a little more where the tokens are JWTs (Gitea). */
 const MAX_ANSWER = 65_536
@@ -12,7 +12,7 @@ export interface TokenFetchOptions extends Cancellable {
 /**
  * A `fetch` for the token endpoint that gives the answer only when all of it has come, within the time and a
  * size of 64 KiB.
- * @throws SignInError `provider_unavailable`: no connection, reset, too slow, too large, or a status of 500 and above.
+ * @throws TokenError `timeout`; `unavailable`: no connection, reset, too large, or a status of 500 and above.
  */
 export function tokenFetch(fetch: typeof globalThis.fetch, { timeout, signal }: TokenFetchOptions) {
   return async (url: string, init: RequestInit): Promise<Response> => {
@@ -24,7 +24,7 @@ export function tokenFetch(fetch: typeof globalThis.fetch, { timeout, signal }: 
       // A status such as 204 allows no body, not even an empty one.
       return new Response(body.length > 0 ? body : null, { status, headers })
     } catch (error) {
-      throw error instanceof SignInError ? error : unavailable(describe(error))
+      throw error instanceof TokenError ? error : unreached(error)
     }
   }
 }
@@ -41,14 +41,14 @@ async function readBounded(response: Response): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-function unavailable(what: string): SignInError {
-  return new SignInError('provider_unavailable', `the token endpoint ${what}`)
+function unavailable(what: string): TokenError {
+  return new TokenError('unavailable', `the token endpoint ${what}`)
 }
 
 /** Names the failure by its code alone: an error's text or cause may quote the request. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return 'could not be reached'
-  if (error.name === 'TimeoutError') return 'did not answer in time'
-  const code: unknown = Object(error.cause).code
-  return typeof code === 'string' ? `could not be reached (${code})` : 'could not be reached'
+function unreached(error: unknown): TokenError {
+  const { name, cause } = error instanceof Error ? error : new Error()
+  if (name === 'TimeoutError') return new TokenError('timeout', 'the token endpoint did not answer in time')
+  const code: unknown = Object(cause).code
+  return unavailable(typeof code === 'string' ? `could not be reached (${code})` : 'could not be reached')
 }

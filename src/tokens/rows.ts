@@ -8,7 +8,7 @@ const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 export const tokenKey = (userId: string): string => `token:${userId}`
 export const originKey = (userId: string): string => `origin:${userId}`
-const refreshKey = (userId: string): string => `refresh:${userId}`
+export const refreshKey = (userId: string): string => `refresh:${userId}`
 
 /** All index keys of a bearer begin so; the user's id follows. The hash is as secret as the token is long. */
 export const bearerPrefix = (bearer: string): string => `bearer:${sha256(bearer)}:`
@@ -17,6 +17,8 @@ export const tokenSchema = z.object({ accessToken: z.string(), expiresAt: z.iso.
 
 /** Where a token came from; `token` is its hash, so that the origin of one token is never taken for that of another. */
 export const originSchema = z.object({ origin: z.string(), token: z.string() })
+
+export const refreshSchema = z.object({ refreshToken: z.string(), origin: z.string() })
 
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
@@ -47,4 +49,10 @@ export function removal(userId: string, record: TokenRecord | undefined): Operat
   const keys = [tokenKey(userId), originKey(userId), refreshKey(userId)]
   if (record) keys.push(`${bearerPrefix(record.accessToken)}${userId}`)
   return keys.map((key) => ({ type: 'delete', key }))
+}
+
+/** What replaces a user's rows when the token was renewed: without a new refresh token the old one stays as it is. */
+export function renewalRows(userId: string, record: TokenRecord | undefined, signIn: SignIn): Operation[] {
+  const rows = [...removal(userId, record), ...signInRows(userId, signIn)]
+  return signIn.refreshToken === undefined ? rows.filter(({ key }) => key !== refreshKey(userId)) : rows
 }

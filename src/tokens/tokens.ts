@@ -1,12 +1,15 @@
 import { timingSafeEqual } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import { systemClock, type Clock } from '../base/time.js'
-import type { Operation, Store } from '../store/contract.js'
+import type { Expectation, Operation, Store } from '../store/contract.js'
 import {
   bearerPrefix,
   originKey,
   originSchema,
+  refreshKey,
+  refreshSchema,
   removal,
+  renewalRows,
   sha256,
   signInRows,
   tokenKey,
@@ -38,6 +41,13 @@ export interface Holder {
   readonly origin: string
 }
 
+/** What a token can be renewed with, also when it has ended itself. */
+export interface Refreshable {
+  readonly refreshToken: string
+  /** The provider's origin: the only place the refresh token may be sent to. */
+  readonly origin: string
+}
+
 /**
  * The users' tokens. A token that was revoked, replaced, or has expired is unknown to every method from that moment on, also when
  * another process did it. Every method rejects with RelayError `storage` when the store fails.
@@ -48,6 +58,14 @@ export interface Tokens {
   get(userId: string): Promise<Holder | undefined>
   /** Who holds this token; at equal cost for any number of users. */
   findByBearer(bearer: string): Promise<Holder | undefined>
+  refreshable(userId: string): Promise<Refreshable | undefined>
+  /**
+   * Replaces the user's token by what `used` was exchanged for, in one atomic write; without a new refresh token `used`
+   * stays. False, and nothing done, when the user no longer has `used`: revoked, signed in anew, or renewed by another.
+   */
+  renew(userId: string, used: Refreshable, signIn: SignIn): Promise<boolean>
+  /** Forgets a refresh token that turned out to be dead; false when the user no longer has it. */
+  dropRefresh(userId: string, used: Refreshable): Promise<boolean>
   /** Forgets everything of the user's, in one atomic write; false when there was no token. */
   revoke(userId: string): Promise<boolean>
 }
@@ -74,8 +92,19 @@ export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
       }
       return undefined
     },
+    async refreshable(userId) {
+      return refreshSchema.safeParse(await store.get(refreshKey(userId))).data
+    },
+    async renew(userId, used, signIn) {
+      const rows = (old: TokenRecord | undefined) => renewalRows(userId, old, signIn)
+      return (await replace(store, userId, rows, [stillThere(userId, used)])) !== undefined
+    },
+    async dropRefresh(userId, used) {
+      return store.write([{ type: 'delete', key: refreshKey(userId) }], [stillThere(userId, used)])
+    },
     async revoke(userId) {
-      return (await replace(store, userId, (old) => removal(userId, old))) !== undefined
+      const replaced = await replace(store, userId, (old) => removal(userId, old))
+      return replaced?.old !== undefined
     },
   }
 
@@ -95,20 +124,28 @@ export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
 }
 
 /**
- * Does the operations for the record there is now, and gives that record. The expectation sees to it that the index removed
- * is that of the record replaced, also when another process saves for the same user at the same time.
+ * Does the operations for the record there is now, and gives that record; undefined, and nothing done, when `expected` does
+ * not hold. That the record is expected too sees to it that the index removed is that of the record replaced, also when
+ * another process saves for the same user at the same time.
  */
 async function replace(
   store: Store,
   userId: string,
   operations: (old: TokenRecord | undefined) => Operation[],
-): Promise<TokenRecord | undefined> {
+  expected: readonly Expectation[] = [],
+): Promise<{ readonly old: TokenRecord | undefined } | undefined> {
   for (let round = 0; round < ROUNDS; round++) {
     const value = await store.get(tokenKey(userId))
     const old = tokenSchema.safeParse(value).data
-    if (await store.write(operations(old), [{ key: tokenKey(userId), value }])) return old
+    if (await store.write(operations(old), [{ key: tokenKey(userId), value }, ...expected])) return { old }
+    // Nothing to do is done when all holds, so this tells which expectation failed.
+    if (expected.length > 0 && !(await store.write([], expected))) return undefined
   }
   throw new RelayError('storage', 'Too many others are changing the same token')
+}
+
+function stillThere(userId: string, { refreshToken, origin }: Refreshable): Expectation {
+  return { key: refreshKey(userId), value: { refreshToken, origin } }
 }
 
 function sameToken(one: string, other: string): boolean {
