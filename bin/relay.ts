@@ -9,28 +9,35 @@ if (!process.env['RELAY_DEBUG']) console.error = () => {}
 
 const root = new AbortController()
 
-// The first signal asks everything to finish, the second does not ask. 128 + signal number is the shell's convention.
-for (const [signal, number] of [
-  ['SIGINT', 2],
-  ['SIGTERM', 15],
-] as const) {
-  process.on(signal, () => {
-    if (root.signal.aborted) process.exit(128 + number)
+/**
+ * The first signal asks everything to finish. The second is left to the system, which ends the process at once and on the
+ * spot: process.exit() would wait for LMDB's thread, which waits for this one (measured).
+ */
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const other of ['SIGINT', 'SIGTERM'] as const) process.removeAllListeners(other)
     root.abort(new RelayError('cancelled', 'Interrupted'))
   })
 }
 
-// A reader that has seen enough (`relay … | head -1`) is no failure.
+// A reader that has seen enough (`relay … | head -1`) is no failure: what is under way ends quietly.
+let pipeClosed = false
 for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? 0 : 1)
+  stream.on('error', () => {
+    pipeClosed = true
+    root.abort(new RelayError('cancelled', 'Nobody reads the output any more'))
   })
 }
 
-process.exitCode = await main(process.argv.slice(2), {
+const code = await main(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
+  // Only who reads it opens it.
+  get stdin() {
+    return process.stdin
+  },
   stdout: process.stdout,
   stderr: process.stderr,
   signal: root.signal,
 })
+process.exitCode = pipeClosed ? 0 : code

@@ -4,10 +4,11 @@ import { sleep } from './base/abort.js'
 import { Disposal } from './base/disposal.js'
 import { silentLog, type Log } from './base/log.js'
 import { Secret } from './base/secret.js'
-import type { Settings } from './base/settings.js'
+import type { OAuthClient, Settings } from './base/settings.js'
 import { listen } from './http/listen.js'
 import { takeInstance, type Instance } from './instance/instance.js'
 import { createRelay, type Relay, type RelayOptions } from './relay.js'
+import { keepSandboxClient } from './sandbox/client.js'
 import { startSandbox, type Sandbox } from './sandbox/start.js'
 
 export interface ServeOptions extends Omit<RelayOptions, 'prove'> {
@@ -36,47 +37,72 @@ const SWEEP_EVERY_MS = 60_000
 export async function serve(given: Settings, options: ServeOptions = {}): Promise<Serving> {
   const { log = silentLog, sandboxPort } = options
   await using closing = new Disposal()
-  let url = ''
+  const place = { url: '' }
+  const beside = sandboxPort === undefined ? undefined : await startBeside(given, sandboxPort, place, log)
+  if (beside) closing.use(beside.sandbox)
+  const settings = beside?.settings ?? given
+
   let instance: Instance | undefined
-
-  const client = { id: 'relay-sandbox', secret: new Secret(randomBytes(24).toString('hex')) }
-  const sandbox =
-    sandboxPort === undefined
-      ? undefined
-      : closing.use(
-          await startSandbox({
-            clientId: client.id,
-            clientSecret: client.secret,
-            webhook: { url: () => `${url}/webhook`, secret: given.webhookSecrets.current },
-            port: sandboxPort,
-            log,
-          }),
-        )
-  const settings: Settings = sandbox
-    ? { ...given, provider: 'sandbox', providerUrl: sandbox.url, oauthClient: client }
-    : given
-
   const relay = closing.use(
-    await createRelay(settings, { ...options, prove: (text) => instance?.prove(text) }),
+    await createRelay(settings, { ...options, prove: (challenge) => instance?.prove(challenge) }),
   )
-  if (sandbox) await forgetTokens(relay)
   const gate = createGate(relay)
   const listener = await listen(gate.fetch, { host: settings.host, port: settings.port, log })
   closing.defer(() => listener.close())
-  url = listener.url
-  relay.address = url
-  const held = await takeInstance(relay.database.store, {
-    pid: process.pid,
-    url,
-    provider: settings.provider,
-    providerUrl: settings.providerUrl,
-  })
-  instance = held
-  closing.defer(() => held.release())
+  const { url } = listener
+  place.url = relay.address = url
+  instance = await takeProfile(relay, settings, url)
+  closing.use(heldBy(instance))
+  if (beside) await renewSandbox(relay, beside)
   gate.open()
   closing.use(startSweeping(relay, log))
   const owner = closing.move()
+  const { sandbox } = beside ?? {}
   return { url, relay, settings, sandbox, [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose]() }
+}
+
+/** A sandbox, the settings that make it the provider, and the OAuth client it knows. */
+interface Beside {
+  readonly sandbox: Sandbox
+  readonly settings: Settings
+  readonly client: OAuthClient
+}
+
+async function startBeside(
+  given: Settings,
+  port: number,
+  place: { readonly url: string },
+  log: Log,
+): Promise<Beside> {
+  const client = { id: 'relay-sandbox', secret: new Secret(randomBytes(24).toString('hex')) }
+  const sandbox = await startSandbox({
+    clientId: client.id,
+    clientSecret: client.secret,
+    webhook: { url: () => `${place.url}/webhook`, secret: given.webhookSecrets.current },
+    port,
+    log,
+  })
+  const settings = { ...given, provider: 'sandbox', providerUrl: sandbox.url, oauthClient: client } as const
+  return { sandbox, settings, client }
+}
+
+function takeProfile({ database }: Relay, settings: Settings, url: string): Promise<Instance> {
+  const { provider, providerUrl } = settings
+  return takeInstance(database.store, { pid: process.pid, url, provider, providerUrl })
+}
+
+function heldBy(instance: Instance): AsyncDisposable {
+  return { [Symbol.asyncDispose]: () => instance.release() }
+}
+
+/**
+ * A new sandbox knows none of the tokens an earlier one gave out, so they go; and the client it was started with is
+ * left where the other commands of the profile find it.
+ */
+async function renewSandbox({ database, tokens }: Relay, { sandbox, client }: Beside): Promise<void> {
+  const { store } = database
+  for (const key of await store.list('token:')) await tokens.revoke(key.slice('token:'.length))
+  await keepSandboxClient(store, client, sandbox.url)
 }
 
 /**
@@ -99,11 +125,6 @@ function createGate(relay: Relay): { fetch: typeof pass; open: () => void } {
       open()
     },
   }
-}
-
-/** A new sandbox knows none of the tokens an earlier one gave out. */
-async function forgetTokens({ database, tokens }: Relay): Promise<void> {
-  for (const key of await database.store.list('token:')) await tokens.revoke(key.slice('token:'.length))
 }
 
 function startSweeping({ database }: Relay, log: Log): AsyncDisposable {

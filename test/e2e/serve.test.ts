@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { type ClientRequest, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.js'
 import { listen } from '../../src/http/listen.js'
@@ -77,15 +77,10 @@ describe('relay serve', () => {
     const home = emptyFolder()
     await using program = new Program(SERVE, { RELAY_HOME: home, RELAY_WEBHOOK_SECRET: SECRET })
     const body = '{"kept":true}'
-    const delivery = request(`${await program.url()}/webhook`, {
-      method: 'POST',
-      headers: { ...headers('d-1', body), 'Content-Length': body.length },
-    })
-    delivery.write(body.slice(0, 5))
-    await once(delivery, 'socket').then(([socket]) => socket.connecting && once(socket, 'connect'))
+    const delivery = await begin(`${await program.url()}/webhook`, body)
     program.child.kill('SIGTERM')
     await program.says('finishing what is under way')
-    delivery.end(body.slice(5))
+    delivery.end(body)
     const [response] = await once(delivery, 'response')
     expect(response.statusCode).toBe(200)
     response.resume()
@@ -98,15 +93,22 @@ describe('relay serve', () => {
 
   it('quits at once at the second signal', async () => {
     await using program = new Program(SERVE, { RELAY_WEBHOOK_SECRET: SECRET })
-    const hanging = request(`${await program.url()}/webhook`, {
-      method: 'POST',
-      headers: { ...headers('d-1', '12'), 'Content-Length': 2 },
-    }).on('error', () => {})
-    hanging.write('1')
-    await once(hanging, 'socket').then(([socket]) => socket.connecting && once(socket, 'connect'))
+    const hanging = await begin(`${await program.url()}/webhook`, '1')
+    hanging.on('error', () => {})
     program.child.kill('SIGTERM')
     await program.says('finishing what is under way')
     program.child.kill('SIGTERM')
-    expect((await program.ended).code).toBe(143)
+    expect(await program.ended).toMatchObject({ code: null, signal: 'SIGTERM' })
   })
 })
+
+/** A signed delivery that the service has begun to read: it has asked for the body, which is still to be sent. */
+async function begin(url: string, body: string): Promise<ClientRequest> {
+  const delivery = request(url, {
+    method: 'POST',
+    headers: { ...headers('d-1', body), 'Content-Length': body.length, Expect: '100-continue' },
+  })
+  delivery.flushHeaders()
+  await once(delivery, 'continue')
+  return delivery
+}
