@@ -13,11 +13,6 @@ export interface Instance {
   readonly row: InstanceRow
   /** The answer to the challenge of one who asks whether this is the instance: hex. */
   readonly prove: (challenge: string) => string
-  /**
-   * Says that the instance is reached at another address.
-   * @throws RelayError `unavailable` when the profile was taken over meanwhile.
-   */
-  moveTo(url: string): Promise<void>
   /** Gives the profile back. A row that is not ours any more is left alone. */
   release(): Promise<void>
 }
@@ -26,7 +21,7 @@ export interface TakeOptions extends ProbeOptions {
   readonly clock?: Clock | undefined
 }
 
-/** An instance takes its profile before it listens, so for this long a row without proof may be one that is starting. */
+/** An instance answers only once the profile is its own, so a row this young without proof may be one that is starting. */
 const START_LIMIT = 5000
 const POLL = 100
 
@@ -66,20 +61,11 @@ export async function findInstance(
   return row && isAlive(row.pid) && (await isProven(row, options)) ? row : undefined
 }
 
-function createInstance(store: Store, taken: InstanceRow): Instance {
-  let row = taken
+function createInstance(store: Store, row: InstanceRow): Instance {
   const ours = () => [{ key: INSTANCE_KEY, value: { ...row } }]
   return {
-    get row() {
-      return row
-    },
+    row,
     prove: (challenge) => prove(row, challenge),
-    async moveTo(url) {
-      const moved = { ...row, url }
-      const written = await store.write([{ type: 'put', key: INSTANCE_KEY, value: moved }], ours())
-      if (!written) throw new RelayError('unavailable', 'Another process has taken the profile over')
-      row = moved
-    },
     async release() {
       await store.write([{ type: 'delete', key: INSTANCE_KEY }], ours())
     },
@@ -101,5 +87,8 @@ function isStarting({ startedAt }: InstanceRow, now: number): boolean {
 }
 
 function served({ pid, url }: InstanceRow): RelayError {
-  return new RelayError('unavailable', `This profile is already served by process ${pid} at ${url}`)
+  return new RelayError(
+    'unavailable',
+    `This profile is already served by process ${pid} at ${url}: stop that one, or name another with --profile`,
+  )
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/store/contract.js'
-import { findInstance, takeInstance } from '../../src/instance/instance.js'
+import { findInstance, type Instance, takeInstance } from '../../src/instance/instance.js'
 import { answer, deadPid, profile, serve } from './rig.js'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -53,7 +53,7 @@ describe('taking a profile', () => {
     await using taken = await profile(row)
     await expect(takeInstance(taken.store, own)).rejects.toMatchObject({
       kind: 'unavailable',
-      message: `This profile is already served by process ${process.ppid} at ${server.url}`,
+      message: `This profile is already served by process ${process.ppid} at ${server.url}: stop that one, or name another with --profile`,
     })
     expect(await taken.store.get('instance')).toEqual(row)
   })
@@ -166,15 +166,15 @@ describe('taking a profile', () => {
 })
 
 describe('an instance', () => {
-  it('is found by others once it proves itself, also where it has moved to', async () => {
+  it('is found by others once it proves itself', async () => {
     await using taken = await profile()
     expect(await findInstance(taken.store)).toBeUndefined()
-    const instance = await takeInstance(taken.store, own)
-    await using server = await serve(answer(instance.prove))
+    let instance: Instance | undefined
+    await using server = await serve(answer((challenge) => instance?.prove(challenge) ?? ''))
+    const taking = await takeInstance(taken.store, { ...own, url: server.url })
     expect(await findInstance(taken.store)).toBeUndefined()
-    await instance.moveTo(server.url)
-    expect(await findInstance(taken.store)).toEqual({ ...instance.row, url: server.url })
-    expect(await taken.store.get('instance')).toEqual(instance.row)
+    instance = taking
+    expect(await findInstance(taken.store)).toEqual(instance.row)
   })
 
   it('is not found when its process is gone or its address is another’s', async () => {
@@ -188,17 +188,15 @@ describe('an instance', () => {
   it('gives the profile back', async () => {
     await using taken = await profile()
     const instance = await takeInstance(taken.store, own)
-    await instance.moveTo('http://127.0.0.1:2')
     await instance.release()
     await instance.release()
     expect(await taken.store.list('')).toEqual([])
   })
 
-  it('leaves a row alone that is another’s by now, and is told so when it moves', async () => {
+  it('leaves a row alone that is another’s by now', async () => {
     await using taken = await profile()
     const instance = await takeInstance(taken.store, own)
     const usurper = await takeInstance(taken.store, own)
-    await expect(instance.moveTo('http://127.0.0.1:2')).rejects.toMatchObject({ kind: 'unavailable' })
     await instance.release()
     expect(await taken.store.get('instance')).toEqual(usurper.row)
   })

@@ -16,7 +16,7 @@ describe('processes that want one profile at once', () => {
 
     const winner = programs[said.findIndex((text) => text.startsWith('http'))]
     const url = said.find((text) => text.startsWith('http')) ?? ''
-    const refusal = `RelayError: This profile is already served by process ${winner?.child.pid} at ${url}`
+    const refusal = `RelayError: This profile is already served by process ${winner?.child.pid} at ${url}: stop that one, or name another with --profile`
     expect(said.toSorted()).toEqual([refusal, refusal, refusal, url])
 
     await using database = await openDatabase({ kind: 'file', folder })
