@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The edge of the process: arguments in, exit code out, and the only place that touches signals.
+import envPaths from 'env-paths'
 import { main } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
 
@@ -32,6 +33,7 @@ for (const stream of [process.stdout, process.stderr]) {
 const code = await main(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
+  configFolder: envPaths('relay', { suffix: '' }).config,
   // Only who reads it opens it.
   get stdin() {
     return process.stdin

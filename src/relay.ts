@@ -20,6 +20,8 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
+  /** How the code host is called for the actions. Default: over the network. */
+  readonly fetch?: typeof fetch
 }
 
 /** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
@@ -38,8 +40,12 @@ export interface Relay extends AsyncDisposable {
  * neither https nor loopback.
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
-  const { log = silentLog, clock = systemClock, onDelivery, prove = () => undefined } = options
-  const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
+  const { log = silentLog, clock = systemClock, onDelivery, prove = () => undefined, fetch } = options
+  const provider = createProvider({
+    name: settings.provider,
+    url: settings.providerUrl,
+    ...(fetch && { fetch }),
+  })
   const database = await openDatabase({ kind: settings.store, folder: settings.folder, clock, log })
   const { store } = database
   const journal = openJournal(database)

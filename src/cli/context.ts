@@ -1,7 +1,12 @@
+import type { Readable } from 'node:stream'
+
 /** What a command may touch of the process. Tests give their own. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** Where the user's own settings are kept. */
+  readonly configFolder: string
+  readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: TextStream
   readonly stderr: TextStream
   /** Aborts at the first SIGINT or SIGTERM. */

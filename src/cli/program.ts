@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { addComment } from './commands/comment.js'
 import type { Context } from './context.js'
 import { addServe } from './commands/serve.js'
 import { addToken } from './commands/token.js'
@@ -28,6 +29,7 @@ export function createProgram(context: Context, { json = false } = {}): Command 
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
   program.addHelpText('after', EXIT_CODES)
+  addComment(program, context)
   addServe(program, context)
   addToken(program, context)
   return program

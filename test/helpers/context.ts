@@ -1,9 +1,10 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { Readable } from 'node:stream'
 import type { Context } from '../../src/cli/context.js'
 
-/** A context whose streams are kept, in an empty folder and environment. */
+/** A context whose streams are kept, in an empty folder and environment, with nothing on standard input. */
 export function testContext(over: Partial<Context> = {}): {
   context: Context
   out: () => string
@@ -14,6 +15,8 @@ export function testContext(over: Partial<Context> = {}): {
   const context: Context = {
     env: {},
     cwd: emptyFolder(),
+    configFolder: emptyFolder(),
+    stdin: Readable.from([]),
     stdout,
     stderr,
     signal: new AbortController().signal,

@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import { addActionOptions } from '../action-options.js'
+import type { ActionFlags } from '../action.js'
+import type { Context } from '../context.js'
+import { formatTarget, parseTarget } from '../target.js'
+import { readText } from '../text.js'
+
+type CommentFlags = ActionFlags & { readonly bodyFile?: string }
+
+/** Declares `relay comment`. */
+export function addComment(program: Command, context: Context, run = runComment): void {
+  const command = program
+    .command('comment')
+    .summary('comment on an issue or pull request')
+    .description(
+      `Comments on an issue or pull request as a signed-in user, and prints the new comment's address.
+
+Examples:
+  relay comment octo/demo#1 "Looks good"
+  git log -1 --stat | relay comment octo/demo#1 -
+  relay comment https://github.com/octo/demo/pull/2 --body-file notes.md`,
+    )
+    .argument('<target>', 'owner/repo#12, or the web address of an issue, pull request or comment')
+    .argument('[text]', 'the comment; - reads standard input')
+    .option('--body-file <file>', 'take the comment from a file')
+  addActionOptions(command).action((target: string, text: string | undefined, _: unknown, command: Command) =>
+    run(context, target, text, command.optsWithGlobals()),
+  )
+}
+
+async function runComment(
+  context: Context,
+  address: string,
+  argument: string | undefined,
+  flags: CommentFlags,
+): Promise<void> {
+  const target = parseTarget(address)
+  const body = await readText(context, { argument, file: flags.bodyFile })
+  const { owner, repo, number: issueNumber } = target
+  const request = { owner, repo, issueNumber, body }
+  const { act } = await import('../action.js')
+  await act(context, flags, {
+    name: 'comment',
+    target,
+    words: `comment on ${formatTarget(target)} (${Buffer.byteLength(body)} bytes)`,
+    request,
+    send: (api, options) => api.comment(request, options),
+    print: (result, output, json) => (json ? output.object({ ...result }) : output.result(result.url)),
+  })
+}

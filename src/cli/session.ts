@@ -1,0 +1,89 @@
+import type { Cancellable } from '../base/abort.js'
+import { Disposal } from '../base/disposal.js'
+import { silentLog } from '../base/log.js'
+import type { OAuthClient, Settings } from '../base/settings.js'
+import { createClient, type RelayClient } from '../client/client.js'
+import { findInstance, type InstanceRow } from '../instance/instance.js'
+import { renew } from '../oauth/refresh.js'
+import { createProvider } from '../providers/open.js'
+import type { Provider } from '../providers/provider.js'
+import { findSandboxClient } from '../sandbox/client.js'
+import type { Store } from '../store/contract.js'
+import { openDatabase } from '../store/open.js'
+import { createTokens, type Holder, type Tokens } from '../tokens/tokens.js'
+import type { Context } from './context.js'
+import { prepare, type RawOptions } from './globals.js'
+import { inProcessFetch } from './in-process.js'
+import { servedSettings } from './instance-settings.js'
+import type { Output } from './output.js'
+import { completeSettings, profileFolder } from './settings.js'
+import { readUser } from './user.js'
+
+/**
+ * What a command that acts for a user works with: the profile's data, its provider, and the service, which is the
+ * running instance or the same application in this process.
+ */
+export interface Session extends AsyncDisposable {
+  readonly output: Output
+  /** Provider and its address are the instance's when one runs. */
+  readonly settings: Settings
+  readonly provider: Provider
+  readonly store: Store
+  readonly tokens: Tokens
+  /** Has proved itself in this command. */
+  readonly instance: InstanceRow | undefined
+  /** `--user`, RELAY_USER, or the name on this machine. */
+  readonly user: string
+  /** The OAuth application: that of the settings, or the one a sandbox instance of this profile made. */
+  readonly client: OAuthClient | undefined
+  /**
+   * The user's token, renewed when it has ended or is about to.
+   * @throws RelayError as {@link renew}: `unauthenticated` names `relay login`.
+   */
+  holder(options?: Cancellable): Promise<Holder>
+  /** Calls to the service as that user. */
+  api(holder: Holder): RelayClient
+}
+
+/** What the application is called by when it answers in this process: a name its Host check takes. */
+const IN_PROCESS = 'http://localhost'
+
+/**
+ * Opens the profile's data and finds its instance. Nothing is sent to the code host. This file brings most of relay with
+ * it, so commands load it by `import()` when they run.
+ * @throws RelayError `settings` when settings are missing or a flag contradicts the instance, `usage` for the user's name,
+ * `storage`.
+ */
+export async function openSession(context: Context, flags: RawOptions): Promise<Session> {
+  const { output, options } = prepare(context, flags)
+  const user = readUser(options)
+  await using closing = new Disposal()
+  const { store } = closing.use(
+    await openDatabase({ kind: options.store ?? 'file', folder: profileFolder(options) }),
+  )
+  const instance = await findInstance(store, { signal: context.signal })
+  const settings = completeSettings(instance ? servedSettings(instance, flags, options) : options)
+  const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
+  const tokens = createTokens(store)
+  const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
+  const log = flags.verbose ? output.log : silentLog
+  const inProcess = closing.use(inProcessFetch(settings, { log, signal: context.signal }))
+  const owner = closing.move()
+  return {
+    output,
+    settings,
+    provider,
+    store,
+    tokens,
+    instance,
+    user,
+    client,
+    holder: (options) =>
+      renew({ provider, client, store, tokens, tokenTtl: settings.tokenTtl, log: output.log }, user, options),
+    api: ({ accessToken: bearer }) =>
+      instance
+        ? createClient({ url: instance.url, bearer, fetch })
+        : createClient({ url: IN_PROCESS, bearer, fetch: inProcess.fetch }),
+    [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
+  }
+}

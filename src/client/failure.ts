@@ -1,0 +1,60 @@
+import { RelayError, type ErrorKind } from '../base/errors.js'
+
+const KINDS: Readonly<Record<number, ErrorKind>> = {
+  400: 'bad_request',
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  408: 'request_timeout',
+  409: 'conflict',
+  410: 'gone',
+  413: 'too_large',
+  415: 'unsupported_media_type',
+  422: 'unprocessable',
+  429: 'rate_limited',
+  431: 'header_too_large',
+  500: 'internal',
+  502: 'provider_failed',
+  504: 'provider_timeout',
+}
+
+/** What an answer that is no success means: the kind of its status, the text of its `error`. */
+export async function refused(response: Pick<Response, 'status' | 'headers' | 'text'>): Promise<RelayError> {
+  const { status, headers } = response
+  const said = errorOf(await response.text())
+  const seconds = headers.get('retry-after') ?? ''
+  return new RelayError(KINDS[status] ?? 'unavailable', said ?? `relay answered ${status}`, {
+    retryAfter: /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
+  })
+}
+
+function errorOf(text: string): string | undefined {
+  try {
+    const { error }: { error?: unknown } = JSON.parse(text)
+    return typeof error === 'string' ? error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Codes of errors after which nothing can have reached the service. */
+const UNREACHED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND'])
+
+/** No whole answer came from the service at `url`. */
+export function lost(url: string, cause: unknown): RelayError {
+  const code = codeOf(cause)
+  return UNREACHED.has(code)
+    ? new RelayError('unavailable', `relay at ${url} cannot be reached (${code})`, { cause })
+    : new RelayError(
+        'unavailable',
+        `relay at ${url} broke the connection${code && ` (${code})`}; the request may have been carried out all the same`,
+        { cause },
+      )
+}
+
+/** fetch says "fetch failed" and hides the code in the cause. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  return 'code' in error && typeof error.code === 'string' ? error.code : codeOf(error.cause)
+}
