@@ -1,8 +1,13 @@
 import { Command, Option } from 'commander'
 import { addComment } from './commands/comment.js'
+import { addLogin } from './commands/login.js'
+import { addMerge } from './commands/merge.js'
+import { addReact } from './commands/react.js'
 import type { Context } from './context.js'
+import { addRevoke } from './commands/revoke.js'
 import { addServe } from './commands/serve.js'
 import { addToken } from './commands/token.js'
+import { addWhoami } from './commands/whoami.js'
 import { addOptions } from './globals.js'
 import { packageVersion } from './version.js'
 
@@ -30,8 +35,13 @@ export function createProgram(context: Context, { json = false } = {}): Command 
     .exitOverride()
   program.addHelpText('after', EXIT_CODES)
   addComment(program, context)
+  addLogin(program, context)
+  addMerge(program, context)
+  addReact(program, context)
+  addRevoke(program, context)
   addServe(program, context)
   addToken(program, context)
+  addWhoami(program, context)
   return program
 }
 
