@@ -1,11 +1,22 @@
 import {
   DEFAULT_MAX_BODY,
-  DEFAULT_TOKEN_TTL,
+  DEFAULT_PORT,
+  DEFAULT_SANDBOX_PORT,
   LARGEST_MAX_BODY,
   PROVIDER_NAMES,
   STORE_KINDS,
 } from '../base/settings.js'
-import { parseDuration } from '../base/time.js'
+import {
+  anyText,
+  duration,
+  hostNames,
+  matching,
+  oneOf,
+  port,
+  userId,
+  webAddress,
+  wholeNumber,
+} from './parsers.js'
 
 /**
  * One setting: where it may be given and how its text is read. `parse` throws an Error whose message completes
@@ -15,66 +26,97 @@ export interface OptionRow<Value> {
   readonly env: string
   readonly flag?: string
   readonly help: string
+  /** What it is when nobody sets it. */
+  readonly default?: string
+  /** The same in words, where it is no fixed text. */
+  readonly otherwise?: string
+  /** All there is to choose from. */
+  readonly choices?: readonly string[]
   /** Never taken from the command line, never printed; also read from the file that `<env>_FILE` names. */
   readonly secret?: true
+  /** Whether a project's relay.json may set it, and to what: a checkout's author is not always a friend. */
+  readonly project?: 'anything' | 'this machine'
   readonly parse: (text: string) => Value
 }
 
 const row = <Value>(option: OptionRow<Value>): OptionRow<Value> => option
 
-/** Every setting there is. Flags, environment, help and reading all come from here. */
+/** Every setting there is. Flags, environment, files, help, completion and `relay config` all come from here. */
 export const OPTIONS = {
   profile: row({
     env: 'RELAY_PROFILE',
     flag: '--profile <name>',
-    help: 'named set of settings and data (default: default; sandbox with --sandbox)',
+    help: 'named set of settings and data; sandbox with --sandbox',
+    default: 'default',
+    project: 'anything',
     parse: matching(
       /^(?!\.)[A-Za-z0-9._-]{1,64}$/,
       '1–64 letters, digits, ".", "_" or "-", not starting with "."',
     ),
   }),
-  home: row({ env: 'RELAY_HOME', help: "folder of all profiles' data", parse: (text) => text }),
+  home: row({
+    env: 'RELAY_HOME',
+    help: "folder of all profiles' data",
+    otherwise: "the platform's own",
+    parse: anyText,
+  }),
+  user: row({
+    env: 'RELAY_USER',
+    flag: '--user <id>',
+    help: 'who acts',
+    otherwise: 'your name on this machine',
+    parse: userId,
+  }),
   provider: row({
     env: 'RELAY_PROVIDER',
     flag: '--provider <name>',
-    help: 'code host: github, gitea or sandbox (default: github)',
+    help: `code host: ${PROVIDER_NAMES.join(', ')}`,
+    default: 'github',
+    choices: PROVIDER_NAMES,
+    project: 'anything',
     parse: oneOf(PROVIDER_NAMES),
   }),
   providerUrl: row({
     env: 'RELAY_PROVIDER_URL',
     flag: '--provider-url <url>',
-    help: "code host's web address (default for github: https://github.com)",
+    help: "code host's web address",
+    otherwise: 'https://github.com for github',
+    project: 'anything',
     parse: webAddress,
   }),
-  clientId: row({ env: 'RELAY_CLIENT_ID', help: 'OAuth client id', parse: (text) => text }),
+  clientId: row({ env: 'RELAY_CLIENT_ID', help: 'OAuth client id', project: 'anything', parse: anyText }),
   clientSecret: row({
     env: 'RELAY_CLIENT_SECRET',
     help: 'OAuth client secret',
     secret: true,
-    parse: (text) => text,
+    parse: anyText,
   }),
   webhookSecret: row({
     env: 'RELAY_WEBHOOK_SECRET',
-    help: 'webhook secret (default: one made at first start)',
+    help: 'webhook secret',
+    otherwise: 'one made at first start',
     secret: true,
-    parse: (text) => text,
+    parse: anyText,
   }),
   webhookSecretPrevious: row({
     env: 'RELAY_WEBHOOK_SECRET_PREVIOUS',
     help: 'also accepted, while a new secret is introduced',
     secret: true,
-    parse: (text) => text,
+    parse: anyText,
   }),
   port: row({
     env: 'RELAY_PORT',
     flag: '--port <number>',
-    help: 'port to listen on, 0 for any (default: 8787)',
+    help: 'port to listen on, 0 for any',
+    default: String(DEFAULT_PORT),
+    project: 'anything',
     parse: port,
   }),
   host: row({
     env: 'RELAY_HOST',
     flag: '--host <address>',
-    help: 'address to listen on (default: 127.0.0.1)',
+    help: 'address to listen on',
+    default: '127.0.0.1',
     parse: matching(/^[A-Za-z0-9.:_-]{1,255}$/, 'a host name or an IP address, without brackets or port'),
   }),
   allowHost: row({
@@ -87,35 +129,45 @@ export const OPTIONS = {
     env: 'RELAY_PUBLIC_URL',
     flag: '--public-url <url>',
     help: 'where this service is reached; makes the redirect URI',
+    otherwise: 'the address it listens on',
     parse: webAddress,
   }),
   baseUrl: row({
     env: 'RELAY_BASE_URL',
     flag: '--base-url <url>',
-    help: 'application to return to after signing in; else BASE_URL (default: the public address)',
+    help: 'application to return to after signing in; else BASE_URL',
+    otherwise: 'the public address',
+    project: 'this machine',
     parse: webAddress,
   }),
   store: row({
     env: 'RELAY_STORE',
     flag: '--store <kind>',
-    help: 'file or memory (default: file)',
+    help: `where data is kept: ${STORE_KINDS.join(', ')}`,
+    default: 'file',
+    choices: STORE_KINDS,
     parse: oneOf(STORE_KINDS),
   }),
   maxBody: row({
     env: 'RELAY_MAX_BODY',
     flag: '--max-body <bytes>',
-    help: `largest webhook body (default: ${DEFAULT_MAX_BODY}, at most ${LARGEST_MAX_BODY})`,
+    help: `largest webhook body, up to ${LARGEST_MAX_BODY}`,
+    default: String(DEFAULT_MAX_BODY),
+    project: 'anything',
     parse: wholeNumber(1, LARGEST_MAX_BODY),
   }),
   tokenTtl: row({
     env: 'RELAY_TOKEN_TTL',
-    help: `how long a token lives when the code host does not say (default: ${DEFAULT_TOKEN_TTL / 86_400_000}d)`,
+    help: 'how long a token lives when the code host does not say',
+    default: '30d',
     parse: duration,
   }),
   sandboxPort: row({
     env: 'RELAY_SANDBOX_PORT',
     flag: '--sandbox-port <number>',
-    help: 'port of the sandbox, 0 for any (default: 8788)',
+    help: 'port of the sandbox, 0 for any',
+    default: String(DEFAULT_SANDBOX_PORT),
+    project: 'anything',
     parse: port,
   }),
 } as const
@@ -123,51 +175,15 @@ export const OPTIONS = {
 export type OptionName = keyof typeof OPTIONS
 export type OptionValues = { [Name in OptionName]?: ReturnType<(typeof OPTIONS)[Name]['parse']> }
 
-function oneOf<Name extends string>(names: readonly Name[]): (text: string) => Name {
-  return (text) => {
-    const found = names.find((name) => name === text)
-    if (found === undefined) throw new Error(`must be one of ${names.join(', ')}`)
-    return found
-  }
+export function isOptionName(name: string): name is OptionName {
+  return Object.hasOwn(OPTIONS, name)
 }
 
-function matching(pattern: RegExp, wanted: string): (text: string) => string {
-  return (text) => {
-    if (!pattern.test(text)) throw new Error(`must be ${wanted}`)
-    return text
-  }
-}
+/** In the order in which people are shown them. */
+export const OPTION_NAMES: readonly OptionName[] = Object.keys(OPTIONS).filter(isOptionName)
 
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    if (!(value >= least && value <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
-    return value
-  }
-}
-
-function port(text: string): number {
-  return wholeNumber(0, 65_535)(text)
-}
-
-function duration(text: string): number {
-  const ms = parseDuration(text)
-  if (ms === undefined) throw new Error('must be a duration such as 12h or 30d')
-  return ms
-}
-
-/** An absolute http(s) address; what comes back has no trailing slash. */
-function webAddress(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new Error('must be an absolute http:// or https:// address')
-  if (url.username || url.password) throw new Error('must not hold a user name or password')
-  return url.href.replace(/\/+$/, '')
-}
-
-function hostNames(text: string): readonly string[] {
-  const names = text.split(',').map((name) => name.trim())
-  if (names.some((name) => !/^[A-Za-z0-9._-]{1,255}$/.test(name)))
-    throw new Error('must be host names, separated by commas')
-  return names
+/** A setting's line of help, with what it is when nobody sets it. */
+export function optionHelp(name: OptionName): string {
+  const { help, default: value, otherwise = value }: OptionRow<unknown> = OPTIONS[name]
+  return otherwise === undefined ? help : `${help} (default: ${otherwise})`
 }

@@ -1,88 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { silentLog, type Log } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
-import { completeSettings, readOptions, type Flags } from '../../src/cli/settings.js'
-import { emptyFolder, testContext } from '../helpers/context.js'
-
-const read = (env: Record<string, string>, flags: Flags = {}, cwd = emptyFolder(), log: Log = silentLog) =>
-  readOptions(testContext({ env, cwd }).context, flags, log)
-
-function failure(run: () => unknown): { kind: unknown; message: unknown } {
-  try {
-    run()
-  } catch (error) {
-    const { kind, message } = Object(error)
-    return { kind, message }
-  }
-  throw new Error('it did not fail')
-}
-
-describe('readOptions', () => {
-  it('prefers a flag to the environment, and the environment to .env', () => {
-    const cwd = emptyFolder()
-    writeFileSync(path.join(cwd, '.env'), 'RELAY_PORT=1\nRELAY_HOST=localhost\nRELAY_STORE="memory"\n')
-    expect(read({ RELAY_PORT: '2', RELAY_HOST: '127.0.0.2' }, { port: '3' }, cwd)).toEqual({
-      port: 3,
-      host: '127.0.0.2',
-      store: 'memory',
-    })
-  })
-
-  it('takes an empty value for none', () => {
-    expect(read({ RELAY_PORT: '', RELAY_CLIENT_ID: '' })).toEqual({})
-  })
-
-  it.each<[Record<string, string>, Flags, string]>([
-    [{ RELAY_PORT: '65536' }, {}, 'RELAY_PORT: must be a whole number from 0 to 65535'],
-    [{}, { port: '8o' }, '--port: must be a whole number from 0 to 65535'],
-    [{ RELAY_PROVIDER: 'gitlab' }, {}, 'RELAY_PROVIDER: must be one of github, gitea, sandbox'],
-    [{ RELAY_MAX_BODY: '26214401' }, {}, 'RELAY_MAX_BODY: must be a whole number from 1 to 26214400'],
-    [{ RELAY_TOKEN_TTL: '30' }, {}, 'RELAY_TOKEN_TTL: must be a duration such as 12h or 30d'],
-    [{ RELAY_BASE_URL: '/' }, {}, 'RELAY_BASE_URL: must be an absolute http:// or https:// address'],
-    [{ RELAY_PUBLIC_URL: 'https://a:b@c' }, {}, 'RELAY_PUBLIC_URL: must not hold a user name or password'],
-    [{}, { publicUrl: 'javascript:1' }, '--public-url: must be an absolute http:// or https:// address'],
-    [
-      { RELAY_PROFILE: '../x' },
-      {},
-      'RELAY_PROFILE: must be 1–64 letters, digits, ".", "_" or "-", not starting with "."',
-    ],
-    [{ RELAY_ALLOWED_HOSTS: 'a,,b' }, {}, 'RELAY_ALLOWED_HOSTS: must be host names, separated by commas'],
-  ])('refuses %j %j', (env, flags, message) => {
-    expect(failure(() => read(env, flags))).toEqual({ kind: 'settings', message })
-  })
-
-  it('reads a secret from the file that <NAME>_FILE names, less one line end', () => {
-    const file = path.join(emptyFolder(), 'secret')
-    writeFileSync(file, 's3cret \n\n')
-    expect(read({ RELAY_WEBHOOK_SECRET_FILE: file })).toEqual({ webhookSecret: 's3cret \n' })
-  })
-
-  it('names the file of a secret that cannot be read', () => {
-    expect(failure(() => read({ RELAY_CLIENT_SECRET_FILE: '/nowhere/secret' }))).toEqual({
-      kind: 'settings',
-      message: 'RELAY_CLIENT_SECRET_FILE: /nowhere/secret cannot be read',
-    })
-  })
-
-  it('takes BASE_URL when RELAY_BASE_URL is not set', () => {
-    expect(read({ BASE_URL: 'https://app.example/x/' })).toEqual({ baseUrl: 'https://app.example/x' })
-    expect(read({ BASE_URL: 'https://app.example', RELAY_BASE_URL: 'https://b.example' })).toEqual({
-      baseUrl: 'https://b.example',
-    })
-  })
-
-  it('ignores a bare BASE_URL that is no web address, and says so', () => {
-    const warnings: string[] = []
-    expect(
-      read({ BASE_URL: '/' }, {}, emptyFolder(), { ...silentLog, warn: (text) => void warnings.push(text) }),
-    ).toEqual({})
-    expect(warnings).toEqual([
-      'BASE_URL is ignored: it is no absolute http:// or https:// address (RELAY_BASE_URL sets it for relay alone)',
-    ])
-  })
-})
+import { completeSettings } from '../../src/cli/settings.js'
+import { emptyFolder } from '../helpers/context.js'
+import { failure } from '../helpers/failure.js'
 
 describe('completeSettings', () => {
   it('fills in the defaults', () => {

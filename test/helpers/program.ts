@@ -26,7 +26,7 @@ export class Program implements AsyncDisposable {
   constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     this.child = spawn(process.execPath, [PROGRAM, ...args], {
       cwd: emptyFolder(),
-      env: { PATH: process.env['PATH'], RELAY_HOME: emptyFolder(), ...env },
+      env: { PATH: process.env['PATH'], HOME: emptyFolder(), RELAY_HOME: emptyFolder(), ...env },
     })
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#err += text

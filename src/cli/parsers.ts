@@ -1,0 +1,63 @@
+import { parseDuration } from '../base/time.js'
+import { parseUserId } from '../tokens/user-id.js'
+
+// How the text of a setting becomes its value. Each throws an Error whose message completes "<name>: …"; none of them
+// repeats the text, which may be a secret in the wrong place.
+
+export function oneOf<Name extends string>(names: readonly Name[]): (text: string) => Name {
+  return (text) => {
+    const found = names.find((name) => name === text)
+    if (found === undefined) throw new Error(`must be one of ${names.join(', ')}`)
+    return found
+  }
+}
+
+export function matching(pattern: RegExp, wanted: string): (text: string) => string {
+  return (text) => {
+    if (!pattern.test(text)) throw new Error(`must be ${wanted}`)
+    return text
+  }
+}
+
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (!(value >= least && value <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
+    return value
+  }
+}
+
+export const port = wholeNumber(0, 65_535)
+
+/** Milliseconds. */
+export function duration(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined) throw new Error('must be a duration such as 12h or 30d')
+  return ms
+}
+
+/** An absolute http(s) address; what comes back has no trailing slash. */
+export function webAddress(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new Error('must be an absolute http:// or https:// address')
+  if (url.username || url.password) throw new Error('must not hold a user name or password')
+  return url.href.replace(/\/+$/, '')
+}
+
+export function hostNames(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim())
+  if (names.some((name) => !/^[A-Za-z0-9._-]{1,255}$/.test(name)))
+    throw new Error('must be host names, separated by commas')
+  return names
+}
+
+export function userId(text: string): string {
+  try {
+    return parseUserId(text)
+  } catch {
+    throw new Error('must be 1–256 bytes without white space, control characters or "/"')
+  }
+}
+
+export const anyText = (text: string): string => text
