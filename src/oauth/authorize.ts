@@ -14,16 +14,16 @@ export interface Authorization {
 
 /**
  * Begins a sign-in: remembers it, and makes the provider's authorize address for it
- * (RFC 6749 section 4.1.1, RFC 7636 section 4.3).
+ * (RFC 6749 section 4.1.1, RFC 7636 section 4.3). Its outcome is left under `login` when that is given.
  * @throws RelayError `not_configured` without an OAuth client, `storage`.
  */
-export async function authorize(parts: OAuthParts, userId: string): Promise<Authorization> {
+export async function authorize(parts: OAuthParts, userId: string, login?: string): Promise<Authorization> {
   const { provider, client, store, clock } = parts
   if (!client) throw notConfigured()
   const redirectUri = parts.redirectUri()
   const verifier = generateRandomCodeVerifier()
   const { name, origin } = provider
-  const pending = { provider: name, origin, userId, verifier, redirectUri }
+  const pending = { provider: name, origin, userId, verifier, redirectUri, login }
   const { state, cookie } = await keepState(store, pending, clock)
   const challenge = await calculatePKCECodeChallenge(verifier)
   return {

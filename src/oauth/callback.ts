@@ -1,9 +1,11 @@
 import type { Cancellable } from '../base/abort.js'
+import type { Log } from '../base/log.js'
 import { cookieName } from './cookie.js'
 import { exchange } from './exchange.js'
+import { leaveOutcome } from './login.js'
 import { providerRefusal, SignInError, toSignInError, type Outcome } from './outcome.js'
 import type { OAuthParts } from './parts.js'
-import { takeState, type PendingSignIn } from './state.js'
+import { takeState, type PendingSignIn, type TakenSignIn } from './state.js'
 import { toSignIn, type Grant } from './token-endpoint.js'
 import { tokenFetch } from './token-fetch.js'
 
@@ -13,29 +15,45 @@ export interface CallbackRequest {
 }
 
 /**
- * Ends a sign-in (RFC 6749 section 4.1.2): takes the state, checks the issuer, exchanges the code and saves the token.
- * Never throws: a failure is an outcome, and a line in the log.
+ * Ends a sign-in (RFC 6749 section 4.1.2): takes the state, checks the issuer, exchanges the code and saves the token; then
+ * tells who waits for it. Never throws: a failure is an outcome, and a line in the log.
  */
 export async function callback(
   parts: OAuthParts,
   request: CallbackRequest,
   options: Cancellable = {},
 ): Promise<Outcome> {
+  let login: string | undefined
+  let outcome: Outcome
   try {
-    return { auth: 'success', userId: await signIn(parts, request, options) }
+    // First in every case: whatever comes of it, this state has had its chance.
+    const taken = await takeSignIn(parts, request)
+    login = taken?.pending.login
+    outcome = {
+      auth: 'success',
+      userId: await signIn(parts, request, rightful(parts, request, taken), options),
+    }
   } catch (error) {
-    const { reason, message, cause } = toSignInError(error)
-    const line = `Sign-in failed: ${reason}: ${message}`
-    if (cause === undefined) parts.log.warn(line)
-    else parts.log.error(line, cause)
-    return { auth: 'error', reason }
+    outcome = failure(parts.log, error)
   }
+  if (login !== undefined) await leaveOutcome(parts, login, outcome)
+  return outcome
 }
 
-async function signIn(parts: OAuthParts, request: CallbackRequest, options: Cancellable): Promise<string> {
-  const { query } = request
-  // First in every case: whatever comes of it, this state has had its chance.
-  const { state, pending } = await takePending(parts, request)
+function failure(log: Log, error: unknown): Outcome {
+  const { reason, message, cause } = toSignInError(error)
+  const line = `Sign-in failed: ${reason}: ${message}`
+  if (cause === undefined) log.warn(line)
+  else log.error(line, cause)
+  return { auth: 'error', reason }
+}
+
+async function signIn(
+  parts: OAuthParts,
+  { query }: CallbackRequest,
+  pending: PendingSignIn,
+  options: Cancellable,
+): Promise<string> {
   checkIssuer(query, parts.provider.oauth.issuer)
   const error = single(query, 'error')
   if (error) throw providerRefusal(error)
@@ -45,7 +63,7 @@ async function signIn(parts: OAuthParts, request: CallbackRequest, options: Canc
     endpoints: parts.provider.oauth,
     client: parts.client,
     callback: query,
-    state,
+    state: query.get('state') ?? '',
     redirectUri: pending.redirectUri,
     verifier: pending.verifier,
     fetch: tokenFetch(parts.fetch, { timeout: parts.exchangeTimeout, ...options }),
@@ -56,22 +74,32 @@ async function signIn(parts: OAuthParts, request: CallbackRequest, options: Canc
   return pending.userId
 }
 
-async function takePending(
-  { provider, store, redirectUri }: OAuthParts,
+async function takeSignIn(
+  { store }: OAuthParts,
   { query, cookie }: CallbackRequest,
-): Promise<{ state: string; pending: PendingSignIn }> {
+): Promise<TakenSignIn | undefined> {
   // The Cancel of older Gitea is a plain link to the callback.
   if (!['state', 'code', 'error'].some((name) => query.has(name))) {
     throw new SignInError('access_denied', 'the user turned back at the provider')
   }
-  const [state = '', ...more] = query.getAll('state')
-  const shown = cookie(cookieName(state))
-  const pending = await takeState(store, state, shown)
-  const ours = pending?.provider === provider.name && pending.origin === provider.origin
-  if (ours && more.length === 0) return { state, pending }
+  const state = query.get('state') ?? ''
+  return takeState(store, state, cookie(cookieName(state)))
+}
+
+/** What was begun here, with this provider, in this browser. */
+function rightful(
+  { provider, redirectUri }: OAuthParts,
+  { query, cookie }: CallbackRequest,
+  taken: TakenSignIn | undefined,
+): PendingSignIn {
+  const states = query.getAll('state')
+  if (taken?.sameBrowser && states.length === 1) {
+    const { pending } = taken
+    if (pending.provider === provider.name && pending.origin === provider.origin) return pending
+  }
   // Who began at `localhost` comes back to 127.0.0.1, which to a browser is another site.
   const why =
-    shown === undefined
+    cookie(cookieName(states[0] ?? '')) === undefined
       ? `the browser brought no cookie of this sign-in; it must begin at ${new URL(redirectUri()).origin}`
       : 'the state is unknown, used or expired, or was made for another provider'
   throw new SignInError('invalid_state', why)

@@ -9,8 +9,11 @@ import type { OAuthParts } from './parts.js'
 
 /** Signing in at the provider, with the authorization code grant (RFC 6749 section 4.1) and PKCE (RFC 7636). */
 export interface OAuth {
-  /** @throws RelayError `not_configured` without an OAuth client, `storage`. */
-  authorize(userId: string): Promise<Authorization>
+  /**
+   * `login` names where to leave the outcome; see {@link awaitLogin}.
+   * @throws RelayError `not_configured` without an OAuth client, `storage`.
+   */
+  authorize(userId: string, login?: string): Promise<Authorization>
   /** Never throws. Of any number of callbacks with one state, one can succeed. */
   callback(request: CallbackRequest, options?: Cancellable): Promise<Outcome>
   /** The cookie of the sign-in with that state, to be deleted at the callback. */
@@ -27,7 +30,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   const defaults = { clock: systemClock, fetch: outboundFetch, exchangeTimeout: EXCHANGE_TIMEOUT }
   const parts: OAuthParts = { ...defaults, ...options }
   return {
-    authorize: (userId) => authorize(parts, userId),
+    authorize: (userId, login) => authorize(parts, userId, login),
     callback: (request, cancellable) => callback(parts, request, cancellable),
     cookie: (state) => cookiePlace(state, parts.redirectUri()),
   }

@@ -7,12 +7,14 @@ import { refusedWith, TokenError } from './token-error.js'
  * `access_denied`: the user said no · `provider_unavailable`: the provider failed, or gave no usable answer in time ·
  * `storage_failed`: the store did · `exchange_failed`: everything else.
  */
-export type Reason =
-  | 'invalid_state'
-  | 'access_denied'
-  | 'provider_unavailable'
-  | 'exchange_failed'
-  | 'storage_failed'
+export const REASONS = [
+  'invalid_state',
+  'access_denied',
+  'provider_unavailable',
+  'exchange_failed',
+  'storage_failed',
+] as const
+export type Reason = (typeof REASONS)[number]
 
 /** How a sign-in ended. */
 export type Outcome =
@@ -50,10 +52,10 @@ export function providerRefusal(error: string): SignInError {
 
 function reasonOf({ failure, code = '' }: TokenError): Reason {
   if (failure === 'unavailable' || failure === 'timeout') return 'provider_unavailable'
-  return REASONS.get(code) ?? 'exchange_failed'
+  return BY_CODE.get(code) ?? 'exchange_failed'
 }
 
-const REASONS: ReadonlyMap<string, Reason> = new Map([
+const BY_CODE: ReadonlyMap<string, Reason> = new Map([
   ['access_denied', 'access_denied'],
   ['server_error', 'provider_unavailable'],
   ['temporarily_unavailable', 'provider_unavailable'],

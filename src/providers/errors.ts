@@ -29,10 +29,17 @@ export class Refusal extends RelayError {
   }
 }
 
-/** What an answer that is no success means. Its text holds what the provider said, and never `token`. */
-export function refusal(answer: Headed & { json: unknown }, label: string, token: string): RelayError {
-  const { status } = answer
-  const said = explanation(answer.json, token)
+/**
+ * What an answer that is no success means. Its text holds what the provider said, and none of `secrets`; of a write that
+ * failed on the provider's side it says that it may have happened, since a gateway may have given the answer.
+ */
+export function refusal(
+  answer: Headed & { method: string; json: unknown },
+  label: string,
+  secrets: readonly string[],
+): RelayError {
+  const { status, method } = answer
+  const said = explanation(answer.json, secrets)
   if (status === 401) return invalidToken()
   const retryAfter = retryAfterOf(answer, said)
   if (retryAfter !== undefined)
@@ -44,7 +51,8 @@ export function refusal(answer: Headed & { json: unknown }, label: string, token
     return new Refusal('unprocessable', `${label} refused: ${said || `status ${status}`}`, status)
   const redirected = status >= 300 && status < 400
   const what = redirected ? `answered with a redirect that is not followed (${status})` : `failed (${status})`
-  return new Refusal('provider_failed', `${label} ${what}${said && `: ${said}`}`, status)
+  const doubt = redirected ? '' : doubtOf(method)
+  return new Refusal('provider_failed', `${label} ${what}${said && `: ${said}`}${doubt}`, status)
 }
 
 /** A provider answers 404 also for what it will not show. */
@@ -70,8 +78,11 @@ export function unanswered(
   if (UNREACHED.test(code))
     return new RelayError(kind, `${label} could not be reached (${code})`, { cause: why })
   const what = typeof why === 'string' ? why : brokenOff(why, code)
-  const doubt = method === 'GET' ? '' : '; the request may have been carried out all the same'
-  return new RelayError(kind, `${label} ${what}${doubt}`, { cause: why })
+  return new RelayError(kind, `${label} ${what}${doubtOf(method)}`, { cause: why })
+}
+
+function doubtOf(method: string): string {
+  return method === 'GET' ? '' : '; the request may have been carried out all the same'
 }
 
 function brokenOff(error: unknown, code: string): string {

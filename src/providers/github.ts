@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { Cancellable } from '../base/abort.js'
-import type { ProviderName } from '../base/settings.js'
+import { RelayError } from '../base/errors.js'
+import type { OAuthClient, ProviderName } from '../base/settings.js'
+import { Refusal } from './errors.js'
 import { send, type Api, type Call } from './http.js'
 import type {
   CommentInput,
@@ -51,6 +53,7 @@ export function createGitHub({ name, url, fetch, timeLimit }: HostOptions): Prov
     comment: (token, input, options) => postComment(api, token, input, options),
     merge: (token, input, options) => putMerge(api, token, input, options),
     react: (token, input, options) => postReaction(api, token, input, options),
+    revokeToken: (token, client, options) => deleteToken(api, token, client, options),
   }
 }
 
@@ -125,4 +128,22 @@ function reactedTo({ issueNumber, commentId, reviewCommentId }: ReactInput): (st
   if (commentId !== undefined) return ['issues', 'comments', commentId]
   if (reviewCommentId !== undefined) return ['pulls', 'comments', reviewCommentId]
   return ['issues', issueNumber]
+}
+
+/** DELETE /applications/{client_id}/token; 404 and 422 say that there is no such token of this application. */
+async function deleteToken(
+  api: Api,
+  token: string,
+  client: OAuthClient,
+  options?: Cancellable,
+): Promise<void> {
+  const path = ['applications', client.id, 'token']
+  const body = { access_token: token }
+  try {
+    await send(api, { method: 'DELETE', path, token, client, body, answer: z.unknown(), ...options })
+  } catch (error) {
+    if (error instanceof Refusal && [404, 422].includes(error.providerStatus)) return
+    if (!(error instanceof RelayError) || error.kind !== 'invalid_token') throw error
+    throw new RelayError('forbidden', `${api.label} refused: it does not know this client id and secret`)
+  }
 }

@@ -1,6 +1,7 @@
 import type { ZodType } from 'zod'
 import { deadline } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
+import type { OAuthClient } from '../base/settings.js'
 import { parseJson, readText } from './answer.js'
 import { invalidToken, refusal, unanswered } from './errors.js'
 import { fetchFollowing } from './redirect.js'
@@ -18,9 +19,12 @@ export interface Api {
 }
 
 export interface Call<T> {
-  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: readonly (string | number)[]
+  /** The user's, sent as a bearer unless there is a `client`. */
   readonly token: string
+  /** Calls as this application (Basic, RFC 7617) instead of as the user. */
+  readonly client?: OAuthClient
   readonly body?: object
   /** What a successful answer must look like; an empty or unreadable one is `undefined`. */
   readonly answer: ZodType<T>
@@ -35,11 +39,11 @@ export interface Call<T> {
 export async function send<T>(api: Api, call: Call<T>): Promise<{ status: number; value: T }> {
   const { response, text } = await exchange(api, call)
   const json = parseJson(text)
-  if (!response.ok)
-    throw refusal({ status: response.status, headers: response.headers, json }, api.label, call.token)
+  const { status, headers } = response
+  if (!response.ok) throw refusal({ method: call.method, status, headers, json }, api.label, secretsOf(call))
   const parsed = call.answer.safeParse(json)
   if (!parsed.success) throw unanswered(api.label, call.method, 'gave an answer that was not understood')
-  return { status: response.status, value: parsed.data }
+  return { status, value: parsed.data }
 }
 
 async function exchange(api: Api, call: Call<unknown>): Promise<{ response: Response; text: string }> {
@@ -61,16 +65,25 @@ async function exchange(api: Api, call: Call<unknown>): Promise<{ response: Resp
   }
 }
 
-function headersOf(api: Api, { token, body }: Call<unknown>): Record<string, string> {
+function headersOf(api: Api, { token, client, body }: Call<unknown>): Record<string, string> {
   // fetch would refuse any other token with an error that quotes it.
   if (!/^[\x21-\x7e]+$/.test(token)) throw invalidToken()
   return {
     ...api.headers,
-    authorization: `Bearer ${token}`,
+    authorization: client ? `Basic ${basic(client)}` : `Bearer ${token}`,
     // GitHub refuses calls without one.
     'user-agent': 'webhook-relay',
     ...(body && { 'content-type': 'application/json' }),
   }
+}
+
+function basic({ id, secret }: OAuthClient): string {
+  return Buffer.from(`${id}:${secret.reveal()}`).toString('base64')
+}
+
+/** What no message may hold, should the code host repeat it. */
+function secretsOf({ token, client }: Call<unknown>): string[] {
+  return client ? [token, basic(client), client.secret.reveal()] : [token]
 }
 
 /** Joins path parts, each encoded. `..` survives encoding and would walk the provider's paths with the user's token. */

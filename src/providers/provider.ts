@@ -1,5 +1,5 @@
 import type { Cancellable } from '../base/abort.js'
-import type { ProviderName } from '../base/settings.js'
+import type { OAuthClient, ProviderName } from '../base/settings.js'
 
 /** How a provider names and signs a delivery. Header names are lower-case. */
 export interface WebhookScheme {
@@ -94,4 +94,9 @@ export interface Provider {
   comment(token: string, input: CommentInput, options?: Cancellable): Promise<CommentResult>
   merge(token: string, input: MergeInput, options?: Cancellable): Promise<MergeResult>
   react(token: string, input: ReactInput, options?: Cancellable): Promise<ReactResult>
+  /**
+   * Revokes an access token, as the application it was given to; resolves also when the provider no longer knew it, and
+   * rejects with `forbidden` when it does not know the application. Absent where a provider has no such call (Gitea).
+   */
+  revokeToken?(token: string, client: OAuthClient, options?: Cancellable): Promise<void>
 }

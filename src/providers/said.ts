@@ -20,15 +20,15 @@ const errorBody = z.object({
 
 /**
  * What an error answer of GitHub or Gitea says, as one line; empty when it says nothing. `errors` may hold objects or
- * strings. The text comes from outside: control and formatting characters are taken out, and so is `token` should the
- * provider repeat it.
+ * strings. The text comes from outside: control and formatting characters are taken out, and so are `secrets` should the
+ * provider repeat them.
  */
-export function explanation(json: unknown, token: string): string {
+export function explanation(json: unknown, secrets: readonly string[]): string {
   const { success, data } = errorBody.safeParse(json)
   if (!success) return ''
   const details = data.errors.filter(Boolean).slice(0, MOST_DETAILS).join(', ')
   const whole = data.message && details ? `${data.message} (${details})` : data.message || details
-  return cut(plain(whole).replaceAll(token, '[secret]'))
+  return cut(secrets.reduce((line, secret) => line.replaceAll(secret, '[secret]'), plain(whole)))
 }
 
 function plain(text: string): string {

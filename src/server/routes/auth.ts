@@ -2,6 +2,7 @@ import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { RelayError } from '../../base/errors.js'
 import type { HttpEnv } from '../../http/env.js'
+import { parseLogin } from '../../oauth/login.js'
 import type { OAuth } from '../../oauth/oauth.js'
 import type { Outcome } from '../../oauth/outcome.js'
 import type { Provider } from '../../providers/provider.js'
@@ -17,7 +18,8 @@ export interface AuthParts {
 }
 
 /**
- * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid | 503 not configured, or not stored.
+ * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 503 not configured, or not
+ * stored. `login` names where the outcome is left for the program that waits for it.
  * GET /auth/{provider}/callback: always 302 to the application, with the outcome added to the query.
  * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
  * `provider` stands for the provider's own name in each path.
@@ -31,7 +33,7 @@ export function authRoutes({ provider, oauth, tokens, baseUrl }: AuthParts) {
   // The paths are written out in place, so that they are literal types and a typed client knows its routes.
   return new Hono<HttpEnv>()
     .on('GET', ['/auth/provider', `/auth/${own}`], privately, async (c) => {
-      const { location, cookie } = await oauth.authorize(queryUserId(c))
+      const { location, cookie } = await oauth.authorize(queryUserId(c), queryLogin(c))
       const { name, value, ...attributes } = cookie
       setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
       return c.redirect(location, 302)
@@ -56,13 +58,26 @@ const privately: MiddlewareHandler<HttpEnv> = async (c, next) => {
 
 /** @throws RelayError `bad_request`. */
 function queryUserId(c: Context<HttpEnv>): string {
-  const { search } = new URL(c.req.url)
-  const [given = '', ...more] = [...search.matchAll(/[?&]userId(?:=([^&]*))?(?=&|$)/g)].map(
-    ([, value = '']) => value,
-  )
+  const [given = '', ...more] = queryValues(c, 'userId')
   if (more.length > 0) throw new RelayError('bad_request', 'Invalid userId')
   if (given === '') throw new RelayError('bad_request', 'Missing userId')
   return parseUserId(decode(given.replaceAll('+', ' ')))
+}
+
+/** @throws RelayError `bad_request`. */
+function queryLogin(c: Context<HttpEnv>): string | undefined {
+  const given = queryValues(c, 'login')
+  // Two joined by a comma are no login, so both fail in the same words.
+  return given.length === 0 ? undefined : parseLogin(given.join(','))
+}
+
+/** As they were written: nothing decoded. */
+function queryValues(c: Context<HttpEnv>, name: 'userId' | 'login'): string[] {
+  const { search } = new URL(c.req.url)
+  const pairs = search.slice(1).split('&')
+  return pairs
+    .map((pair) => pair.split('='))
+    .flatMap(([key, ...value]) => (key === name ? [value.join('=')] : []))
 }
 
 /** @throws RelayError `bad_request`. */
