@@ -40,7 +40,7 @@ export function checkHost({ host }: Target, providerUrl: string): void {
   if (host === undefined || host === providerUrl) return
   throw new RelayError(
     'usage',
-    `The address is one of ${host}, and relay is set up for ${providerUrl}: give one of ${providerUrl}, or owner/repo#12`,
+    `The address is on ${host}, but relay acts on ${providerUrl} here: give an address there, or owner/repo#12`,
   )
 }
 

@@ -56,10 +56,11 @@ async function readBytes(name: string, stream: Readable): Promise<Buffer> {
 }
 
 function noText({ stdin }: Context): RelayError {
-  const waiting = stdin.isTTY === true ? '' : '; to take what is piped in, give -'
   return new RelayError(
     'usage',
-    `No text: give it as argument, with --body-file, or - for standard input${waiting}`,
+    stdin.isTTY === true
+      ? 'No text: give it as argument, with --body-file, or - to type it here'
+      : 'No text: give it as argument, with --body-file, or - to take what is piped in',
   )
 }
 

@@ -77,7 +77,7 @@ describe('comments', () => {
     const provider = createProvider({ name: 'gitea', url: server.url })
     await expect(provider.comment('t', { ...demo, issueNumber: 7, body: 'x' })).rejects.toMatchObject({
       kind: 'provider_failed',
-      message: 'Gitea failed (500)',
+      message: 'Gitea failed (500); the request may have been carried out all the same',
     })
     expect(server.received.map(({ method }) => method)).toEqual(['POST', 'GET'])
   })

@@ -103,6 +103,7 @@ describe('names in paths', () => {
 })
 
 describe('what GitHub refuses', () => {
+  const doubt = '; the request may have been carried out all the same'
   const notMergeable = {
     message: 'Pull Request is not mergeable',
     documentation_url: 'https://docs',
@@ -141,10 +142,10 @@ describe('what GitHub refuses', () => {
     [
       { status: 500, body: { message: 'Server Error' } },
       'provider_failed',
-      'GitHub failed (500): Server Error',
+      `GitHub failed (500): Server Error${doubt}`,
     ],
-    [{ status: 502, body: '<html><h1>Bad gateway</h1>' }, 'provider_failed', 'GitHub failed (502)'],
-    [{ status: 503, body: '[1]' }, 'provider_failed', 'GitHub failed (503)'],
+    [{ status: 502, body: '<html><h1>Bad gateway</h1>' }, 'provider_failed', `GitHub failed (502)${doubt}`],
+    [{ status: 503, body: '[1]' }, 'provider_failed', `GitHub failed (503)${doubt}`],
   ])('%j', async (answer, kind, message) => {
     await using server = await scriptedServer(() => answer)
     const merged = github(server.url).merge(TOKEN, pull)

@@ -49,7 +49,7 @@ describe('what the provider says', () => {
       422,
       'The sandbox refused: Validation Failed (IssueComment.data: Body is too long (maximum is 65536 characters))',
     ],
-    ['comment', { ...hello, repo: 'fault-502' }, 502, 'The sandbox failed (502)'],
+    ['comment', { ...hello, repo: 'fault-502' }, 502, `The sandbox failed (502)${doubt}`],
     [
       'comment',
       { ...hello, repo: 'fault-invalid-json' },

@@ -19,13 +19,13 @@ export function addMerge(program: Command, context: Context, run = runMerge): vo
     .command('merge')
     .summary('merge a pull request')
     .description(
-      `Merges a pull request as a signed-in user, and prints the id of the commit that made. Where the code host will merge
-it later, when checks have passed, it says so and prints nothing.
+      `Merges a pull request as a signed-in user, and prints the merge commit's id. Where the code host \
+merges it later, once checks have passed, that is said instead.
 
 Examples:
-  relay merge octo/demo#2
+  relay merge https://github.com/octo/demo/pull/2
   relay merge octo/demo#2 --method squash --title "Add a greeting (#2)"
-  relay merge https://github.com/octo/demo/pull/2 --match-head "$(git rev-parse HEAD)"`,
+  relay merge octo/demo#2 --match-head "$(git rev-parse HEAD)"`,
     )
     .argument('<target>', 'owner/repo#12, or the web address of a pull request')
     .addOption(new Option('--method <method>', 'how to merge').choices(MERGE_METHODS))
