@@ -4,7 +4,7 @@ import type { Delivery, Entry, Receipt } from './delivery.js'
 export interface Journal {
   /**
    * Records a delivery; resolved means it is on disk. A delivery whose dedupe key (hook id and delivery id) is already
-   * recorded is counted on that entry instead; one still being written is waited for, and shares its failure.
+   * recorded is counted on that entry instead.
    * @throws RelayError `storage` when it could not be made durable.
    */
   append(delivery: Delivery): Promise<Receipt>

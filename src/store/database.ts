@@ -1,5 +1,5 @@
 import type { Json, Store } from './contract.js'
-import type { RowWrite } from './engine.js'
+import type { Decision, RowWrite } from './engine.js'
 
 /** A row of a {@link Table}: bytes for payloads, JSON for all else. */
 export type TableValue = Json | Uint8Array
@@ -52,4 +52,10 @@ export interface Database extends AsyncDisposable {
    * @throws RelayError `storage` when it could not be made durable within its limit (4 s), as on a full disk.
    */
   commit(writes: readonly TableWrite[]): Promise<void>
+  /**
+   * Calls `decide` while nobody else, in no process, can write, and writes what it decided, all rows or none. What it
+   * reads of the tables is the newest there is. It must not wait for anything; when it throws, nothing is written.
+   * @throws RelayError `storage` as {@link commit}; what `decide` throws.
+   */
+  transact<T>(decide: () => Decision<T>): Promise<T>
 }

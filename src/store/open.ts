@@ -40,6 +40,7 @@ function createDatabase(engine: Engine, clock: Clock): Database {
     store: createStore(engine, clock),
     table: (name, options) => createTable(engine, name, options),
     commit: (writes) => engine.write(writes),
+    transact: (decide) => engine.transact(decide),
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   }
 }
