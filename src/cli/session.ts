@@ -19,6 +19,8 @@ import type { Output } from './output.js'
 import { completeSettings, profileFolder } from './settings.js'
 import { readUser } from './user.js'
 
+export type SessionFlags = RawOptions
+
 /**
  * What a command that acts for a user works with: the profile's data, its provider, and the service, which is the
  * running instance or the same application in this process.
@@ -54,7 +56,7 @@ const IN_PROCESS = 'http://localhost'
  * @throws RelayError `settings` when settings are missing or a flag contradicts the instance, `usage` for the user's name,
  * `storage`.
  */
-export async function openSession(context: Context, flags: RawOptions): Promise<Session> {
+export async function openSession(context: Context, flags: SessionFlags): Promise<Session> {
   const { output, options } = prepare(context, flags)
   const user = readUser(options)
   await using closing = new Disposal()

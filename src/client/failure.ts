@@ -44,13 +44,18 @@ const UNREACHED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 
 /** No whole answer came from the service at `url`. */
 export function lost(url: string, cause: unknown): RelayError {
   const code = codeOf(cause)
-  return UNREACHED.has(code)
-    ? new RelayError('unavailable', `relay at ${url} cannot be reached (${code})`, { cause })
-    : new RelayError(
-        'unavailable',
-        `relay at ${url} broke the connection${code && ` (${code})`}; the request may have been carried out all the same`,
-        { cause },
-      )
+  const where = `relay at ${url}`
+  if (UNREACHED.has(code))
+    return new RelayError('unavailable', `${where} cannot be reached (${code})`, { cause })
+  const what =
+    cause instanceof SyntaxError
+      ? 'gave an answer that is not understood'
+      : `broke the connection${code && ` (${code})`}`
+  return new RelayError(
+    'unavailable',
+    `${where} ${what}; the request may have been carried out all the same`,
+    { cause },
+  )
 }
 
 /** fetch says "fetch failed" and hides the code in the cause. */
