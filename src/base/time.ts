@@ -14,3 +14,9 @@ export function parseDuration(text: string): number | undefined {
   const ms = Number(amount) * (UNITS[unit] ?? 0)
   return ms > 0 && Number.isSafeInteger(ms) ? ms : undefined
 }
+
+/** A duration that {@link parseDuration} gave, in the largest unit that tells it exactly. */
+export function formatDuration(ms: number): string {
+  const [unit = 's', length = 1000] = Object.entries(UNITS).findLast(([, length]) => ms % length === 0) ?? []
+  return `${ms / length}${unit}`
+}

@@ -1,15 +1,17 @@
 import { Command, Option } from 'commander'
 import { addComment } from './commands/comment.js'
+import { addConfig } from './commands/config.js'
 import { addLogin } from './commands/login.js'
 import { addMerge } from './commands/merge.js'
 import { addReact } from './commands/react.js'
-import type { Context } from './context.js'
 import { addRevoke } from './commands/revoke.js'
 import { addServe } from './commands/serve.js'
 import { addToken } from './commands/token.js'
 import { addWhoami } from './commands/whoami.js'
-import { addOptions } from './globals.js'
+import type { Context, TextStream } from './context.js'
+import { addOptions, environmentHelp, exitCodesHelp } from './globals.js'
 import { packageVersion } from './version.js'
+import { fit, joinParagraphs } from './wrap.js'
 
 /** The whole command tree, with the options every command takes. Nothing heavy is loaded before a command runs. */
 export function createProgram(context: Context, { json = false } = {}): Command {
@@ -25,28 +27,48 @@ export function createProgram(context: Context, { json = false } = {}): Command 
     .helpCommand(false)
     .showHelpAfterError('(relay --help lists the commands)')
     .configureOutput({
-      writeOut: (text) => void context.stdout.write(text),
+      writeOut: (text) => void context.stdout.write(fit(text, helpWidth(context.stdout))),
       // Under --json the one who reports a failure is main, as an object.
-      writeErr: (text) => void (json || context.stderr.write(text)),
-      getOutHelpWidth: () => Math.min(context.stdout.columns ?? 80, 100),
-      getErrHelpWidth: () => Math.min(context.stderr.columns ?? 80, 100),
+      writeErr: (text) => void (json || context.stderr.write(fit(text, helpWidth(context.stderr)))),
+      outputError: (text) => void (json || context.stderr.write(text)),
+      getOutHelpWidth: () => helpWidth(context.stdout),
+      getErrHelpWidth: () => helpWidth(context.stderr),
     })
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      commandDescription: (command) => joinParagraphs(command.description()),
+      boxWrap: fit,
+    })
     .exitOverride()
-  program.addHelpText('after', EXIT_CODES)
-  addComment(program, context)
-  addLogin(program, context)
-  addMerge(program, context)
-  addReact(program, context)
-  addRevoke(program, context)
+  program.addHelpText('after', HELP)
+  program.commandsGroup('Service:')
   addServe(program, context)
+  program.commandsGroup('Signing in:')
+  addLogin(program, context)
+  addRevoke(program, context)
   addToken(program, context)
   addWhoami(program, context)
+  program.commandsGroup('Acting:')
+  addComment(program, context)
+  addMerge(program, context)
+  addReact(program, context)
+  program.commandsGroup('relay itself:')
+  addConfig(program, context)
   return program
 }
 
-const EXIT_CODES = `
-Exit codes:
-  0 ok, also after Ctrl-C in serve    4 sign-in needed
-  1 failure                           8 code host or network refused
-  2 usage or settings               130 interrupted`
+/** Lines longer than this are hard to read, however wide the terminal. */
+const WIDEST_HELP = 100
+
+function helpWidth({ columns = 80 }: TextStream): number {
+  return Math.min(columns, WIDEST_HELP)
+}
+
+const VARIABLES = [
+  ['NO_COLOR', 'no colour, where --color does not say'],
+  ['FORCE_COLOR', 'colour also where no person is looking'],
+  ['RELAY_DEBUG', 'show where a failure came from'],
+] as const
+
+const HELP = `${environmentHelp(['profile', 'home'], VARIABLES)}
+${exitCodesHelp([0, 1, 2, 4, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve' })}`

@@ -47,7 +47,12 @@ export function completeSettings(options: OptionValues): Settings {
 
 /** The folder that holds all data of the profile the options name. */
 export function profileFolder(options: OptionValues): string {
-  return path.resolve(options.home ?? envPaths('relay', { suffix: '' }).data, options.profile ?? 'default')
+  return path.resolve(options.home ?? defaultHome(), options.profile ?? 'default')
+}
+
+/** Where data lies unless RELAY_HOME says otherwise: the platform's place for it. */
+export function defaultHome(): string {
+  return envPaths('relay', { suffix: '' }).data
 }
 
 function providerUrl(provider: Settings['provider'], url: string | undefined): string {

@@ -30,6 +30,22 @@ export function readWebhookSecret(folder: string, store: StoreKind): Secret {
   throw new RelayError('settings', `${file} is empty: remove it, and a new secret is made`)
 }
 
+/**
+ * The secret that relay made for the profile, if it has made one. Makes none.
+ * @throws RelayError `settings` when the file is there and cannot be read.
+ */
+export function readKeptWebhookSecret(folder: string, store: StoreKind): Secret | undefined {
+  if (store === 'memory') return undefined
+  const file = webhookSecretFile(folder)
+  try {
+    const text = readFileSync(file, 'utf8').trimEnd()
+    return text === '' ? undefined : new Secret(text)
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined
+    throw new RelayError('settings', `${file} cannot be read`, { cause })
+  }
+}
+
 function freshSecret(): string {
   return randomBytes(32).toString('hex')
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { DEFAULT_SANDBOX_PORT } from '../../base/settings.js'
 import type { Context } from '../context.js'
 import { deliveryLine, deliveryObject } from '../delivery-line.js'
-import { addOptions, environmentHelp, prepare, type RawOptions } from '../globals.js'
+import { addOptions, environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../globals.js'
 import type { OptionName } from '../options.js'
 import { completeSettings } from '../settings.js'
 import { startUpBlock } from '../start-up.js'
@@ -41,26 +41,24 @@ export function addServe(program: Command, context: Context, run = runServe): vo
 in at the code host, and comments, merges and reacts for them. Runs until Ctrl-C.
 
 Examples:
-  relay serve --sandbox                     everything, with a code host of its own
-  relay serve                               GitHub
+  relay serve --sandbox           everything, with a code host of its own
+  relay serve                     GitHub
   relay serve --provider gitea --provider-url https://git.example.com
-  relay serve --json | jq .event            one JSON object for each delivery`,
+  relay serve --json | jq .event  one JSON object for each delivery`,
     )
     .option('--sandbox', 'start an emulated code host beside the service and use it')
   addOptions(command, FLAGS)
     .addHelpText(
       'after',
-      `${environmentHelp(ENVIRONMENT)}
-  Every flag but --sandbox also as RELAY_<FLAG>; every secret also as <NAME>_FILE; .env in the working folder is read.`,
+      `${environmentHelp([...FLAGS, ...ENVIRONMENT])}
+${exitCodesHelp([0, 1, 2], { 0: 'ok, also after Ctrl-C' })}`,
     )
     .action((_: unknown, serve: Command) => run(context, serve.optsWithGlobals()))
 }
 
 async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   const { output, options: read } = prepare(context, flags)
-  const options = flags.sandbox
-    ? { profile: 'sandbox', ...read, provider: 'sandbox' as const, providerUrl: SANDBOX }
-    : read
+  const options = flags.sandbox ? { ...read, provider: 'sandbox' as const, providerUrl: SANDBOX } : read
   const settings = completeSettings(options)
   const { serve } = await import('../../serve.js')
   await using serving = await serve(settings, {

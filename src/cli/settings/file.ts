@@ -105,7 +105,8 @@ function optionNamed(key: string): OptionName | undefined {
   return isOptionName(name) && 'secret' in OPTIONS[name] ? name : undefined
 }
 
-function keysOf(kind: Kind): string[] {
+/** What a file of that kind may say. */
+export function keysOf(kind: Kind): string[] {
   const names = OPTION_NAMES.map((name) => [name, OPTIONS[name]] as const)
   if (kind === 'project') return names.filter(([, row]) => 'project' in row).map(([name]) => name)
   return ['profiles', ...names.map(([name, row]) => ('secret' in row ? `${name}File` : name))]

@@ -1,0 +1,12 @@
+/** Lines of columns, two spaces apart; the last column is as wide as it is. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = []
+  for (const row of rows)
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length)
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
