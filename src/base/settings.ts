@@ -3,7 +3,7 @@ import type { Secret } from './secret.js'
 export const PROVIDER_NAMES = ['github', 'gitea', 'sandbox'] as const
 export type ProviderName = (typeof PROVIDER_NAMES)[number]
 
-export const STORE_KINDS = ['file', 'memory'] as const
+export const STORE_KINDS = ['file', 'keychain', 'memory'] as const
 export type StoreKind = (typeof STORE_KINDS)[number]
 
 /** The secrets a delivery's signature may be made with: the current one and, while rotating, the one before. */

@@ -27,13 +27,18 @@ function facts({ url, settings }: Serving, secretFrom: 'settings' | 'profile'): 
   return [
     ['address', url],
     ['code host', `${provider} at ${providerUrl}`],
-    ['store', store === 'file' ? tilde(folder) : 'memory, gone when this ends'],
+    ['store', whereKept(store, tilde(folder))],
     ['secret', secretFrom === 'settings' ? 'from RELAY_WEBHOOK_SECRET' : keptSecret(store, folder)],
   ]
 }
 
+function whereKept(store: Settings['store'], folder: string): string {
+  if (store === 'memory') return 'memory, gone when this ends'
+  return store === 'file' ? folder : `${folder}, tokens in the keychain`
+}
+
 function keptSecret(store: Settings['store'], folder: string): string {
-  return store === 'file'
+  return store !== 'memory'
     ? `in ${tilde(webhookSecretFile(folder))}`
     : 'made for this run; RELAY_WEBHOOK_SECRET sets one you know'
 }

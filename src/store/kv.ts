@@ -84,7 +84,7 @@ function onlyIf(condition: boolean, writes: readonly RowWrite[]): Decision<boole
 }
 
 /** Equal as JSON: the order of names is none, and what JSON leaves out does not count. */
-function sameJson(stored: Json | undefined, expected: Json | undefined): boolean {
+export function sameJson(stored: Json | undefined, expected: Json | undefined): boolean {
   if (stored === undefined || expected === undefined) return stored === expected
   return isDeepStrictEqual(stored, JSON.parse(JSON.stringify(expected)))
 }

@@ -1,32 +1,37 @@
+import { basename } from 'node:path'
 import type { StoreKind } from '../base/settings.js'
 import { silentLog, type Log } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
+import type { Store } from './contract.js'
 import type { Database } from './database.js'
 import type { Engine } from './engine.js'
+import type { ProcessOptions } from './keychain-process.js'
 import { createStore } from './kv.js'
 import { createMemoryEngine } from './memory.js'
 import { createTable } from './table.js'
 
 export interface OpenOptions {
   readonly kind: StoreKind
-  /** The profile's folder; made (0700) when it is not there. Unused by `memory`. */
+  /** The profile's folder, which bears its name; made (0700) when it is not there. Unused by `memory`. */
   readonly folder: string
   readonly clock?: Clock | undefined
   readonly log?: Log | undefined
+  /** How the keychain's helper is run. Default: as this process is. */
+  readonly keychain?: ProcessOptions | undefined
 }
+
+/** What the keychain keeps: the keys of tokens, and of what renews them. */
+const SECRETS = ['token:', 'refresh:']
 
 /**
  * Opens a profile's database. Several processes may have the same folder open.
  * @throws RelayError `storage`, naming the folder, when it cannot be made or holds something that is no database.
  */
-export async function openDatabase({
-  kind,
-  folder,
-  clock = systemClock,
-  log = silentLog,
-}: OpenOptions): Promise<Database> {
+export async function openDatabase(options: OpenOptions): Promise<Database> {
+  const { kind, folder, clock = systemClock, log = silentLog } = options
   const engine = kind === 'memory' ? createMemoryEngine() : await openFile(folder, log)
-  return createDatabase(engine, clock)
+  const store = createStore(engine, clock)
+  return createDatabase(engine, kind === 'keychain' ? await withKeychain(engine, store, options) : store)
 }
 
 /** lmdb is native code: it is loaded by those that need it. */
@@ -35,12 +40,28 @@ async function openFile(folder: string, log: Log): Promise<Engine> {
   return openFileEngine(folder, log)
 }
 
-function createDatabase(engine: Engine, clock: Clock): Database {
+async function withKeychain(engine: Engine, file: Store, options: OpenOptions): Promise<Store> {
+  const { folder, clock = systemClock, keychain } = options
+  const [{ createKeychain }, { createKeychainStore }, { createLock }] = await Promise.all([
+    import('./keychain.js'),
+    import('./keychain-store.js'),
+    import('./lock.js'),
+  ])
+  return createKeychainStore({
+    file,
+    keychain: createKeychain({ ...keychain, service: `relay:${basename(folder)}` }),
+    lock: createLock(engine),
+    clock,
+    prefixes: SECRETS,
+  })
+}
+
+function createDatabase(engine: Engine, store: Store): Database {
   return {
-    store: createStore(engine, clock),
+    store,
     table: (name, options) => createTable(engine, name, options),
     commit: (writes) => engine.write(writes),
     transact: (decide) => engine.transact(decide),
-    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   }
 }
