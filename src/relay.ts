@@ -1,3 +1,4 @@
+import { Disposal } from './base/disposal.js'
 import { systemClock, type Clock } from './base/time.js'
 import { silentLog, type Log } from './base/log.js'
 import type { Settings } from './base/settings.js'
@@ -46,7 +47,10 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     url: settings.providerUrl,
     ...(fetch && { fetch }),
   })
-  const database = await openDatabase({ kind: settings.store, folder: settings.folder, clock, log })
+  await using opened = new Disposal()
+  const database = opened.use(
+    await openDatabase({ kind: settings.store, folder: settings.folder, clock, log }),
+  )
   const { store } = database
   const journal = openJournal(database)
   const tokens = createTokens(store, clock)
@@ -85,8 +89,9 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     journal,
     tokens,
     address: `http://${settings.host}:${settings.port}`,
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
+  const owner = opened.move()
   return relay
 }
 

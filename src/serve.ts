@@ -1,6 +1,6 @@
 import type { HttpBindings } from '@hono/node-server'
 import { randomBytes } from 'node:crypto'
-import { sleep } from './base/abort.js'
+import { type Cancellable, sleep } from './base/abort.js'
 import { Disposal } from './base/disposal.js'
 import { silentLog, type Log } from './base/log.js'
 import { Secret } from './base/secret.js'
@@ -8,10 +8,10 @@ import type { OAuthClient, Settings } from './base/settings.js'
 import { listen } from './http/listen.js'
 import { takeInstance, type Instance } from './instance/instance.js'
 import { createRelay, type Relay, type RelayOptions } from './relay.js'
-import { keepSandboxClient } from './sandbox/client.js'
+import { keepSandboxClient, lastSandboxUrl } from './sandbox/client.js'
 import { startSandbox, type Sandbox } from './sandbox/start.js'
 
-export interface ServeOptions extends Omit<RelayOptions, 'prove'> {
+export interface ServeOptions extends Omit<RelayOptions, 'prove'>, Cancellable {
   /** Starts the emulated code host beside the relay on this port (0: any); it then is the provider. */
   readonly sandboxPort?: number | undefined
 }
@@ -29,13 +29,16 @@ export interface Serving extends AsyncDisposable {
 /** Expired records stop existing for readers at once; sweeping only gives their space back, so it can be leisurely. */
 const SWEEP_EVERY_MS = 60_000
 
+/** How long requests under way may take to finish: an action waits up to 25 s for the code host. */
+const GRACE_MS = 30_000
+
 /**
  * Starts a relay: opens its data, listens, and takes the profile.
  * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data
  * cannot be opened, `settings` for a provider address that is neither https nor loopback.
  */
 export async function serve(given: Settings, options: ServeOptions = {}): Promise<Serving> {
-  const { log = silentLog, sandboxPort } = options
+  const { log = silentLog, sandboxPort, signal } = options
   await using closing = new Disposal()
   const place = { url: '' }
   const beside = sandboxPort === undefined ? undefined : await startBeside(given, sandboxPort, place, log)
@@ -47,12 +50,21 @@ export async function serve(given: Settings, options: ServeOptions = {}): Promis
     await createRelay(settings, { ...options, prove: (challenge) => instance?.prove(challenge) }),
   )
   const gate = createGate(relay)
-  const listener = await listen(gate.fetch, { host: settings.host, port: settings.port, log })
-  closing.defer(() => listener.close())
+  const listener = await listen(gate.fetch, {
+    host: settings.host,
+    port: settings.port,
+    log,
+    limits: { grace: GRACE_MS },
+  })
   const { url } = listener
   place.url = relay.address = url
-  instance = await takeProfile(relay, settings, url)
+  instance = await takeProfile(relay, settings, url, signal).catch(async (error: unknown) => {
+    await listener.close()
+    throw error
+  })
+  // In this order: the profile is ours until the last request is answered.
   closing.use(heldBy(instance))
+  closing.defer(() => listener.close())
   if (beside) await renewSandbox(relay, beside)
   gate.open()
   closing.use(startSweeping(relay, log))
@@ -86,9 +98,14 @@ async function startBeside(
   return { sandbox, settings, client }
 }
 
-function takeProfile({ database }: Relay, settings: Settings, url: string): Promise<Instance> {
-  const { provider, providerUrl } = settings
-  return takeInstance(database.store, { pid: process.pid, url, provider, providerUrl })
+function takeProfile(
+  { database }: Relay,
+  settings: Settings,
+  url: string,
+  signal: AbortSignal | undefined,
+): Promise<Instance> {
+  const { provider, providerUrl, publicUrl = url } = settings
+  return takeInstance(database.store, { pid: process.pid, url, provider, providerUrl, publicUrl }, { signal })
 }
 
 function heldBy(instance: Instance): AsyncDisposable {
@@ -96,12 +113,16 @@ function heldBy(instance: Instance): AsyncDisposable {
 }
 
 /**
- * A new sandbox knows none of the tokens an earlier one gave out, so they go; and the client it was started with is
- * left where the other commands of the profile find it.
+ * A new sandbox knows none of the tokens an earlier one of this profile gave out, so they go. The client it was started
+ * with is left where the other commands find it.
  */
 async function renewSandbox({ database, tokens }: Relay, { sandbox, client }: Beside): Promise<void> {
   const { store } = database
-  for (const key of await store.list('token:')) await tokens.revoke(key.slice('token:'.length))
+  const gone = [sandbox.url, await lastSandboxUrl(store)]
+  for (const key of await store.list('token:')) {
+    const holder = await tokens.get(key.slice('token:'.length))
+    if (holder && gone.includes(holder.origin)) await tokens.revoke(holder.userId)
+  }
   await keepSandboxClient(store, client, sandbox.url)
 }
 

@@ -30,6 +30,8 @@ async function readIncoming(
 ): Promise<Uint8Array | undefined> {
   if (Number(incoming.headers['content-length']) > limit) return undefined
   if (incoming.readableDidRead) throw new Error('the body was read before')
+  // Nothing more would be heard of it.
+  if (incoming.destroyed) throw new RelayError('cancelled', 'The client went away')
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
     let bytes = 0

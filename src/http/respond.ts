@@ -1,4 +1,4 @@
-import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
+import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 
 /**
@@ -46,6 +46,8 @@ function report(error: RelayError, log: Log, request: string): void {
   if (SILENT.has(kind)) return
   const line = `${request} was answered ${status}: ${message}`
   if (kind === 'internal') log.error(line, cause)
+  else if (kind === 'storage')
+    log.error(cause instanceof RelayError ? `${line} (${cause.message})` : line, cause)
   else if (status >= 500) log.warn(line)
   else if (ASIDE.has(kind)) log.debug(line)
   else log.info(line)

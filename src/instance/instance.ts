@@ -32,7 +32,7 @@ const POLL = 100
  */
 export async function takeInstance(
   store: Store,
-  own: Pick<InstanceRow, 'pid' | 'url' | 'provider' | 'providerUrl'>,
+  own: Pick<InstanceRow, 'pid' | 'url' | 'provider' | 'providerUrl' | 'publicUrl'>,
   options: TakeOptions = {},
 ): Promise<Instance> {
   const { clock = systemClock, signal } = options
@@ -73,12 +73,13 @@ function createInstance(store: Store, row: InstanceRow): Instance {
 }
 
 function createRow(
-  own: Pick<InstanceRow, 'pid' | 'url' | 'provider' | 'providerUrl'>,
+  own: Pick<InstanceRow, 'pid' | 'url' | 'provider' | 'providerUrl' | 'publicUrl'>,
   now: number,
 ): InstanceRow {
-  const { pid, url, provider, providerUrl } = own
+  const { pid, url, provider, providerUrl, publicUrl } = own
   const key = randomBytes(32).toString('base64url')
-  return { v: 1, pid, url, provider, providerUrl, key, startedAt: new Date(now).toISOString() }
+  const startedAt = new Date(now).toISOString()
+  return { v: 1, pid, url, provider, providerUrl, publicUrl, key, startedAt }
 }
 
 function isStarting({ startedAt }: InstanceRow, now: number): boolean {

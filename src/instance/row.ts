@@ -11,6 +11,8 @@ export interface InstanceRow {
   readonly url: string
   readonly provider: string
   readonly providerUrl: string
+  /** Where browsers reach it: often the same as `url`. */
+  readonly publicUrl: string
   /** 32 random bytes, base64url. Never sent anywhere. */
   readonly key: string
   /** ISO 8601 in UTC. */
@@ -23,6 +25,7 @@ const schema = z.object({
   url: z.string(),
   provider: z.string(),
   providerUrl: z.string(),
+  publicUrl: z.string(),
   key: z.string(),
   startedAt: z.iso.datetime(),
 })

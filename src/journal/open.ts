@@ -1,6 +1,6 @@
 import type { Database, Range, Table } from '../store/database.js'
 import { dedupeKey } from './dedupe.js'
-import type { Entry } from './delivery.js'
+import type { Entry, Receipt } from './delivery.js'
 import type { Journal } from './journal.js'
 import { fromMeta, type Meta, toMeta } from './meta.js'
 
@@ -32,7 +32,7 @@ export function openJournal(database: Database): Journal {
     async append(delivery) {
       const key = dedupeKey(delivery)
       const meta = toMeta(delivery)
-      return database.transact(() => {
+      return database.transact<Receipt>(() => {
         const known = numbers.get(key)
         if (known !== undefined) {
           const again = repeats.put(known, (repeats.get(known) ?? 0) + 1)

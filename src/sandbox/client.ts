@@ -19,6 +19,15 @@ export async function keepSandboxClient(
 
 /** The OAuth client of the sandbox at this address, if a relay of this profile started it. */
 export async function findSandboxClient(store: Store, url: string): Promise<OAuthClient | undefined> {
-  const row = schema.safeParse(await store.get(KEY)).data
+  const row = await read(store)
   return row?.url === url ? { id: row.id, secret: new Secret(row.secret) } : undefined
+}
+
+/** The address of the sandbox this profile last had. */
+export async function lastSandboxUrl(store: Store): Promise<string | undefined> {
+  return (await read(store))?.url
+}
+
+async function read(store: Store): Promise<z.infer<typeof schema> | undefined> {
+  return schema.safeParse(await store.get(KEY)).data
 }

@@ -44,13 +44,26 @@ describe('an expected failure', () => {
     })
   })
 
-  it('of our own or the provider’s is a warning, without its cause', async () => {
-    const error = new RelayError('storage', 'Delivery could not be stored', { cause: new Error('disk full') })
+  it('of the provider’s is a warning, without its cause', async () => {
+    const error = new RelayError('provider_failed', 'GitHub failed', { cause: new Error('a secret') })
+    expect(await answerTo(error)).toEqual({
+      status: 502,
+      headers: type,
+      body: '{"error":"GitHub failed"}',
+      lines: ['warn a request was answered 502: GitHub failed'],
+    })
+  })
+
+  it('of the store’s says in the log why', async () => {
+    const cause = new RelayError('storage', 'The store could not be written: no room')
+    const error = new RelayError('storage', 'Delivery could not be stored', { cause })
     expect(await answerTo(error)).toEqual({
       status: 503,
       headers: type,
       body: '{"error":"Delivery could not be stored"}',
-      lines: ['warn a request was answered 503: Delivery could not be stored'],
+      lines: [
+        `error a request was answered 503: Delivery could not be stored (${cause.message}): ${String(cause)}`,
+      ],
     })
   })
 

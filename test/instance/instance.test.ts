@@ -10,6 +10,7 @@ const KEY = Buffer.alloc(32, 7).toString('base64url')
 const own = {
   pid: process.pid,
   url: 'http://127.0.0.1:1',
+  publicUrl: 'http://127.0.0.1:1',
   provider: 'github',
   providerUrl: 'https://github.com',
 }
@@ -19,6 +20,7 @@ const left = (over: { [name: string]: Json } = {}) => ({
   v: 1,
   pid: process.ppid,
   url: 'http://127.0.0.1:1',
+  publicUrl: 'http://127.0.0.1:1',
   provider: 'gitea',
   providerUrl: 'https://codeberg.org',
   key: KEY,

@@ -26,6 +26,7 @@ describe('processes that want one profile at once', () => {
     const own = {
       pid: process.pid,
       url: 'http://127.0.0.1:1',
+      publicUrl: 'http://127.0.0.1:1',
       provider: 'github',
       providerUrl: 'https://github.com',
     }

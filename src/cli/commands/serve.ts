@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { DEFAULT_SANDBOX_PORT } from '../../base/settings.js'
+import { isLoopback } from '../../base/loopback.js'
 import type { Context } from '../context.js'
 import { deliveryLine, deliveryObject } from '../delivery-line.js'
 import { addOptions, environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../globals.js'
 import type { OptionName } from '../options.js'
+import type { Output } from '../output.js'
 import { completeSettings } from '../settings.js'
 import { startUpBlock } from '../start-up.js'
 
@@ -63,6 +65,7 @@ async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   const { serve } = await import('../../serve.js')
   await using serving = await serve(settings, {
     log: output.log,
+    signal: context.signal,
     sandboxPort: flags.sandbox ? (options.sandboxPort ?? DEFAULT_SANDBOX_PORT) : undefined,
     onDelivery: (delivery, receipt) => {
       if (flags.json) output.object(deliveryObject(delivery, receipt))
@@ -72,9 +75,22 @@ async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   if (flags.json)
     output.object({ type: 'listening', url: serving.url, sandbox: serving.sandbox?.url ?? null })
   output.say(startUpBlock(serving, options.webhookSecret ? 'settings' : 'profile', output.paint))
-  await serving.sandbox?.ping()
-  if (!context.signal.aborted) await once(context.signal, 'abort')
+  warnOfOpenHost(settings.host, output)
+  const stopped = aborted(context.signal)
+  await Promise.race([serving.sandbox?.ping(), stopped])
+  await stopped
   output.say('finishing what is under way; Ctrl-C again quits at once')
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
+}
+
+function warnOfOpenHost(host: string, { log }: Output): void {
+  if (isLoopback(host.includes(':') ? `[${host}]` : host)) return
+  log.warn(
+    `--host ${host}: whoever reaches it can revoke tokens, since DELETE /auth/token asks for no password`,
+  )
 }
 
 /** Stands in for the sandbox's address until it listens. */

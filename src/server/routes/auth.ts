@@ -18,8 +18,8 @@ export interface AuthParts {
 }
 
 /**
- * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 503 not configured, or not
- * stored. `login` names where the outcome is left for the program that waits for it.
+ * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 403 loaded by a page, not
+ * opened | 503 not configured, or not stored. `login` names where the outcome is left for the program that waits for it.
  * GET /auth/{provider}/callback: always 302 to the application, with the outcome added to the query.
  * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
  * `provider` stands for the provider's own name in each path.
@@ -33,6 +33,7 @@ export function authRoutes({ provider, oauth, tokens, baseUrl }: AuthParts) {
   // The paths are written out in place, so that they are literal types and a typed client knows its routes.
   return new Hono<HttpEnv>()
     .on('GET', ['/auth/provider', `/auth/${own}`], privately, async (c) => {
+      requireNavigation(c.req.header('sec-fetch-dest'))
       const { location, cookie } = await oauth.authorize(queryUserId(c), queryLogin(c))
       const { name, value, ...attributes } = cookie
       setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
@@ -47,6 +48,17 @@ export function authRoutes({ provider, oauth, tokens, baseUrl }: AuthParts) {
     })
     .delete('/auth/token/:userId', privately, revoke)
     .delete('/auth/token/', privately, revoke)
+}
+
+/**
+ * Every start stores a state: a page that loads the address as a picture, over and over, must not fill the store.
+ * Browsers say what they want a response for (Fetch Metadata, section 2.1); other clients say nothing.
+ * @throws RelayError `forbidden`.
+ */
+function requireNavigation(destination: string | undefined): void {
+  if (destination !== undefined && destination !== 'document') {
+    throw new RelayError('forbidden', 'Sign-in starts by opening this address in a browser')
+  }
 }
 
 /** What passes here is nobody else's: no cache keeps it, and no later page learns the address. */

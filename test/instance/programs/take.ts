@@ -8,7 +8,7 @@ const [, , folder = ''] = process.argv
 const { store } = await openDatabase({ kind: 'file', folder })
 let instance: Instance | undefined
 const { url } = await serve(answer((challenge) => instance?.prove(challenge) ?? ''))
-const own = { pid: process.pid, url, provider: 'github', providerUrl: 'https://github.com' }
+const own = { pid: process.pid, url, publicUrl: url, provider: 'github', providerUrl: 'https://github.com' }
 
 say('ready')
 await heard()
