@@ -3,7 +3,6 @@ import type { Settings } from '../base/settings.js'
 import type { Serving } from '../serve.js'
 import type { Paint } from './output.js'
 import { packageVersion } from './version.js'
-import { webhookSecretFile } from './webhook-secret.js'
 
 type Row = readonly [name: string, text: string]
 
@@ -23,12 +22,12 @@ export function startUpBlock(serving: Serving, secretFrom: 'settings' | 'profile
 }
 
 function facts({ url, settings }: Serving, secretFrom: 'settings' | 'profile'): Row[] {
-  const { provider, providerUrl, store, folder } = settings
+  const { provider, providerUrl, store, folder, profile } = settings
   return [
     ['address', url],
     ['code host', `${provider} at ${providerUrl}`],
     ['store', whereKept(store, tilde(folder))],
-    ['secret', secretFrom === 'settings' ? 'from RELAY_WEBHOOK_SECRET' : keptSecret(store, folder)],
+    ['secret', secretFrom === 'profile' && store === 'memory' ? MADE : revealing(profile)],
   ]
 }
 
@@ -37,10 +36,10 @@ function whereKept(store: Settings['store'], folder: string): string {
   return store === 'file' ? folder : `${folder}, tokens in the keychain`
 }
 
-function keptSecret(store: Settings['store'], folder: string): string {
-  return store !== 'memory'
-    ? `in ${tilde(webhookSecretFile(folder))}`
-    : 'made for this run; RELAY_WEBHOOK_SECRET sets one you know'
+const MADE = 'made for this run; RELAY_WEBHOOK_SECRET sets one you know'
+
+function revealing(profile: string): string {
+  return `relay config --reveal webhookSecret${profile === 'default' ? '' : ` --profile ${profile}`}`
 }
 
 function nextSteps({ url, settings, sandbox }: Serving): Row[] {
