@@ -26,14 +26,16 @@ export const CLIENT_SECRET = 'the-client-secret_with.marks~ and spaces'
 export const ACCESS_TOKEN = 'gho_the-access-token'
 
 /**
- * An authorization server over real HTTP whose token endpoint checks client, code, redirect URI and PKCE verifier, and
- * answers something else when told to.
+ * An authorization server over real HTTP whose token endpoint checks client, code, redirect URI and PKCE verifier, or client
+ * and refresh token, and answers something else when told to.
  */
 export class AuthorizationServer implements AsyncDisposable {
   /** All requests to the token endpoint, oldest first. */
   readonly requests: TokenRequest[] = []
   /** Members of the answer to a good request, besides access_token and token_type. */
   grant: Record<string, unknown> = {}
+  /** The refresh tokens that work; each once. */
+  readonly refreshTokens = new Set<string>()
   /** How a refusal is answered: GitHub uses status 200, the RFC 400. */
   refusalStatus = 400
   /** Answers instead of the endpoint, once the request has been read. */
@@ -101,15 +103,17 @@ export class AuthorizationServer implements AsyncDisposable {
   #redeem(form: Record<string, string>, response: ServerResponse): void {
     const code = this.#codes.get(form['code'] ?? '')
     this.#codes.delete(form['code'] ?? '')
-    this.refused = refusal(form, code)
+    const renews = this.refreshTokens.delete(form['refresh_token'] ?? '')
+    this.refused = refusal(form, code, renews)
     if (this.refused)
       answerJson(this.refusalStatus, { error: this.refused, error_description: 'no' })(response)
     else answerJson(200, { access_token: ACCESS_TOKEN, token_type: 'bearer', ...this.grant })(response)
   }
 }
 
-function refusal(form: Record<string, string>, code: Code | undefined): string | undefined {
+function refusal(form: Record<string, string>, code: Code | undefined, renews: boolean): string | undefined {
   if (form['client_id'] !== CLIENT_ID || form['client_secret'] !== CLIENT_SECRET) return 'invalid_client'
+  if (form['grant_type'] === 'refresh_token') return renews ? undefined : 'bad_refresh_token'
   if (form['grant_type'] !== 'authorization_code') return 'unsupported_grant_type'
   if (!code || code.clientId !== form['client_id']) return 'bad_verification_code'
   if (code.redirectUri !== form['redirect_uri']) return 'redirect_uri_mismatch'

@@ -85,7 +85,7 @@ export async function createRig(options: Partial<OAuthOptions> = {}) {
 }
 
 /** The whole store. */
-async function contents(store: Store): Promise<Record<string, Json | undefined>> {
+export async function contents(store: Store): Promise<Record<string, Json | undefined>> {
   const keys = await store.list('')
   return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, await store.get(key)] as const)))
 }
