@@ -1,15 +1,18 @@
 import path from 'node:path'
 import { Readable } from 'node:stream'
+import { Command } from 'commander'
 import { Secret } from '../../src/base/secret.js'
 import { DEFAULT_MAX_BODY, DEFAULT_TOKEN_TTL } from '../../src/base/settings.js'
 import type { Context } from '../../src/cli/context.js'
 import { main } from '../../src/cli/main.js'
+import type { SandboxOptions } from '../../src/sandbox/options.js'
 import { startSandbox, type Sandbox } from '../../src/sandbox/start.js'
 import { serve, type Serving } from '../../src/serve.js'
+import type { Store } from '../../src/store/contract.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createTokens, type SignIn } from '../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../helpers/context.js'
-import { sandboxToken } from '../helpers/sandbox-token.js'
+import { sandboxGrant, type SandboxGrant } from '../helpers/sandbox-token.js'
 import { signIn } from '../helpers/sign-in.js'
 
 export const DAY = 86_400_000
@@ -81,30 +84,54 @@ export async function startServed(): Promise<Served> {
 /** A sandbox that runs alone, no instance, and a token of its for {@link USER}. */
 export interface Alone extends AsyncDisposable {
   readonly sandbox: Sandbox
-  readonly token: string
+  readonly grant: SandboxGrant
   readonly shell: Shell
 }
 
-export async function startAlone(): Promise<Alone> {
-  const sandbox = await startSandbox({ clientId: CLIENT.id, clientSecret: new Secret(CLIENT.secret) })
-  const token = await sandboxToken(sandbox, CLIENT)
+export async function startAlone(options: Pick<SandboxOptions, 'lifetimes'> = {}): Promise<Alone> {
+  const client = { clientId: CLIENT.id, clientSecret: new Secret(CLIENT.secret) }
+  const sandbox = await startSandbox({ ...client, ...options })
+  const grant = await sandboxGrant(sandbox, CLIENT)
   const here = shell({
     RELAY_PROVIDER: 'sandbox',
     RELAY_PROVIDER_URL: sandbox.url,
     RELAY_CLIENT_ID: CLIENT.id,
     RELAY_CLIENT_SECRET: CLIENT.secret,
   })
-  await keepToken(here, { accessToken: token, origin: sandbox.url })
-  return { sandbox, token, shell: here, [Symbol.asyncDispose]: () => sandbox.close() }
+  await keepToken(here, { accessToken: grant.access_token, origin: sandbox.url })
+  return { sandbox, grant, shell: here, [Symbol.asyncDispose]: () => sandbox.close() }
 }
 
 /** Has {@link USER} signed in with this token. */
 export async function keepToken(
-  { home }: Shell,
-  token: Partial<SignIn> & Pick<SignIn, 'accessToken' | 'origin'>,
+  shell: Shell,
+  signIn: Partial<SignIn> & Pick<SignIn, 'accessToken' | 'origin'>,
 ): Promise<void> {
-  await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
-  await createTokens(database.store).save(USER, { expiresAt: Date.now() + DAY, ...token })
+  await using store = await profileStore(shell)
+  await createTokens(store).save(USER, { expiresAt: Date.now() + DAY, ...signIn })
+}
+
+/** The store of the shell's profile, as another process has it open. */
+export async function profileStore({ home }: Shell): Promise<Store> {
+  const { store } = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
+  return store
+}
+
+/** What commander makes of a command line, given to a command's `run` in place of the real one. */
+export async function parsed<Args extends readonly unknown[]>(
+  add: (program: Command, context: Context, run: (context: Context, ...args: Args) => Promise<void>) => void,
+  argv: readonly string[],
+): Promise<Args | undefined> {
+  let given: Args | undefined
+  const program = new Command('relay')
+    .option('--json')
+    .exitOverride()
+    .configureOutput({ writeErr() {} })
+  add(program, testContext().context, async (_, ...args) => {
+    given = args
+  })
+  await program.parseAsync(argv, { from: 'user' })
+  return given
 }
 
 /** What is piped into a command. */

@@ -6,8 +6,23 @@ export interface SandboxClient {
   readonly secret: string
 }
 
-/** An access token, got as a browser and an application get it: the consent page, its form, the token endpoint. */
-export async function sandboxToken({ url }: Sandbox, client: SandboxClient, scope = 'repo'): Promise<string> {
+/** What the token endpoint answers; a sandbox whose tokens end gives a refresh token too. */
+export interface SandboxGrant {
+  readonly access_token: string
+  readonly refresh_token?: string
+}
+
+/** An access token; see {@link sandboxGrant}. */
+export async function sandboxToken(sandbox: Sandbox, client: SandboxClient, scope?: string): Promise<string> {
+  return (await sandboxGrant(sandbox, client, scope)).access_token
+}
+
+/** Tokens, got as a browser and an application get them: the consent page, its form, the token endpoint. */
+export async function sandboxGrant(
+  { url }: Sandbox,
+  client: SandboxClient,
+  scope = 'repo',
+): Promise<SandboxGrant> {
   const redirectUri = 'http://127.0.0.1:1/callback'
   const query = new URLSearchParams({ client_id: client.id, redirect_uri: redirectUri, scope })
   const authorize = `${url}/login/oauth/authorize`
@@ -22,6 +37,6 @@ export async function sandboxToken({ url }: Sandbox, client: SandboxClient, scop
     headers: { accept: 'application/json' },
     body: new URLSearchParams(redeem),
   })
-  const { access_token }: { access_token: string } = JSON.parse(await answer.text())
-  return access_token
+  const grant: SandboxGrant = JSON.parse(await answer.text())
+  return grant
 }

@@ -42,9 +42,14 @@ async function runComment(
   await act(context, flags, {
     name: 'comment',
     target,
-    words: `comment on ${formatTarget(target)} (${Buffer.byteLength(body)} bytes)`,
+    words: `comment on ${formatTarget(target)} (${size(body)})`,
     request,
     send: (api, options) => api.comment(request, options),
     print: (result, output, json) => (json ? output.object({ ...result }) : output.result(result.url)),
   })
+}
+
+function size(text: string): string {
+  const bytes = Buffer.byteLength(text)
+  return bytes === 1 ? '1 byte' : `${bytes} bytes`
 }
