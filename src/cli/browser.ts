@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import type { Cancellable } from '../base/abort.js'
+import { sleep, type Cancellable } from '../base/abort.js'
 
-/** How long a browser's starter is waited for before it counts as started, in milliseconds. */
+/** A browser's starter that has not failed within this many milliseconds has started. */
 const START_LIMIT = 2_000
 
 /**
@@ -13,14 +13,19 @@ export async function openBrowser(
   browser: string | undefined,
   { signal }: Cancellable,
 ): Promise<boolean> {
-  const { default: open } = await import('open')
+  const settled = new AbortController()
+  const until = signal ? AbortSignal.any([signal, settled.signal]) : settled.signal
   try {
+    const { default: open } = await import('open')
     const child = await open(address, browser ? { app: { name: browser } } : {})
-    const limit = AbortSignal.timeout(START_LIMIT)
-    const [code] = await once(child, 'exit', { signal: signal ? AbortSignal.any([signal, limit]) : limit })
-    return code === 0
-  } catch (error) {
-    // Still running is as good as it gets; what could not be started at all has an error of its own.
-    return error instanceof Error && error.name === 'AbortError'
+    const exit = once(child, 'exit', { signal: until })
+    // The wait keeps the process alive; the browser, which may outlive it, does not.
+    const wait = sleep(START_LIMIT, { signal: until })
+    return await Promise.race([exit.then(([code]) => code === 0), wait.then(() => true)])
+  } catch {
+    signal?.throwIfAborted()
+    return false
+  } finally {
+    settled.abort()
   }
 }
