@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import { addComment } from './commands/comment.js'
+import { addCompletion } from './commands/completion.js'
 import { addConfig } from './commands/config.js'
 import { addLogin } from './commands/login.js'
 import { addMerge } from './commands/merge.js'
@@ -53,6 +54,7 @@ export function createProgram(context: Context, { json = false } = {}): Command 
   addMerge(program, context)
   addReact(program, context)
   program.commandsGroup('relay itself:')
+  addCompletion(program, context)
   addConfig(program, context)
   return program
 }
