@@ -81,6 +81,19 @@ describe('the lock', () => {
     expect(Object.keys(await rig.contents())).not.toContain(LOCK)
   })
 
+  it('that was got just after another had renewed the token leaves nothing to do', async () => {
+    await using rig = await createRenewRig()
+    const { store } = rig.parts
+    const origin = rig.server.url
+    const putIfAbsent: Store['putIfAbsent'] = async (...row) => {
+      await rig.tokens.renew('alice', { refreshToken: OLD.refreshToken, origin }, { ...holder(rig), ...NEW })
+      return store.putIfAbsent(...row)
+    }
+    expect(await renew({ ...rig.parts, store: { ...store, putIfAbsent } }, 'alice')).toEqual(holder(rig))
+    expect(rig.server.requests).toEqual([])
+    expect(await rig.contents()).toEqual(rows(origin, holder(rig), NEW.refreshToken))
+  })
+
   it('that was taken over is left to its new holder', async () => {
     await using rig = await createRenewRig()
     rig.server.misbehave = (response) => {

@@ -12,7 +12,11 @@ const CLIENT = { id: 'relay', secret: new Secret('s3cret') }
 async function revoked(answer: Answer, changes: Partial<RevokeParts> = {}, options: RevokeOptions = {}) {
   await using server = await scriptedServer(() => answer)
   await using rig = await createRig()
-  const provider = createProvider({ name: 'github', url: server.url, timeLimit: 200 })
+  const provider = createProvider({
+    name: 'github',
+    url: server.url,
+    ...(answer === 'silence' && { timeLimit: 200 }),
+  })
   const signIn = { accessToken: 'gho_1', refreshToken: 'ghr_1', expiresAt: NOW + MINUTE }
   await rig.tokens.save('alice', { ...signIn, origin: provider.origin })
   const parts = { provider, client: CLIENT, tokens: rig.tokens, ...changes }
