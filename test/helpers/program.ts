@@ -1,10 +1,11 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import path from 'node:path'
 import { emptyFolder } from './context.js'
 
 const PROGRAM = path.resolve('dist/bin/relay.js')
+const LEASH = path.resolve('test/helpers/leash.mjs')
 
 export interface Ended {
   readonly code: number | null
@@ -13,9 +14,12 @@ export interface Ended {
   readonly err: string
 }
 
-/** The built program as a real process, in an empty folder and with nothing of this environment but PATH. */
+/**
+ * The built program as a real process, in an empty folder and with nothing of this environment but PATH; by way of
+ * `wrapper`, a command that takes another (`strace`, `sh -c`), where one is given. It does not outlive the test process.
+ */
 export class Program implements AsyncDisposable {
-  readonly child: ChildProcessWithoutNullStreams
+  readonly child: ChildProcess
   readonly ended: Promise<Ended>
   #out = ''
   #err = ''
@@ -23,17 +27,25 @@ export class Program implements AsyncDisposable {
   readonly #objects: Record<string, unknown>[] = []
   readonly #waiting = new Set<() => void>()
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.child = spawn(process.execPath, [PROGRAM, ...args], {
+  constructor(
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    wrapper: readonly string[] = [],
+  ) {
+    const [command = '', ...rest] = [...wrapper, process.execPath, '--import', LEASH, PROGRAM, ...args]
+    this.child = spawn(command, rest, {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
       cwd: emptyFolder(),
       env: { PATH: process.env['PATH'], HOME: emptyFolder(), RELAY_HOME: emptyFolder(), ...env },
     })
-    this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    const { stdout, stderr } = this.child
+    if (!stdout || !stderr) throw new Error('unreachable: they are pipes')
+    stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#err += text
       this.#wake()
     })
-    this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.#out += text))
-    createInterface(this.child.stdout).on('line', (line) => this.#take(line))
+    stdout.setEncoding('utf8').on('data', (text: string) => (this.#out += text))
+    createInterface(stdout).on('line', (line) => this.#take(line))
     this.ended = once(this.child, 'close').then(([code, signal]) => {
       this.#done = true
       this.#wake()
@@ -73,6 +85,8 @@ export class Program implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // What a wrapper has started goes this way.
+    this.child.stdio[3]?.destroy()
     await this.stop('SIGKILL')
   }
 
