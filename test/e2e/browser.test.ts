@@ -1,13 +1,13 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { launchBrowser } from '../helpers/browser.js'
-import { lacks } from '../helpers/needs.js'
+import { describeWith } from '../helpers/needs.js'
 import { Program, relay } from '../helpers/program.js'
 
 const SANDBOX = ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json']
 
-describe.skipIf(lacks('chromium'))('a person with a browser', () => {
+describeWith('chromium', 'a person with a browser', () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await launchBrowser()

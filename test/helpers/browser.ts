@@ -11,7 +11,7 @@ const ARGS = [
   '--disable-sync',
 ]
 
-/** The system's Chromium, headless. Ask `lacks('chromium')` first. */
+/** The system's Chromium, headless, in a suite `describeWith('chromium', …)`. */
 export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGS })
 }

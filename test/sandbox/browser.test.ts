@@ -1,19 +1,9 @@
-import { type Browser, chromium } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lacks } from '../helpers/needs.js'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { launchBrowser } from '../helpers/browser.js'
+import { describeWith } from '../helpers/needs.js'
 import { type ScriptedServer, scriptedServer } from '../helpers/scripted-server.js'
 import { authorizeUrl, start } from './rig.js'
-
-/** Chromium without a sandbox of its own (containers have none to give), and without calls home. */
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 
 /** Runs in the page, whose globals are none of ours. */
 const MEASURE = `({
@@ -21,12 +11,12 @@ const MEASURE = `({
   border: getComputedStyle(document.querySelector('header')).borderBottomStyle,
 })`
 
-describe.skipIf(lacks('chromium'))('in a real browser', () => {
+describeWith('chromium', 'the sandbox in a browser', () => {
   let browser: Browser
   let application: ScriptedServer
   let callback: ScriptedServer
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGS })
+    browser = await launchBrowser()
     application = await scriptedServer(() => ({
       headers: { 'content-type': 'text/html' },
       body: 'application',

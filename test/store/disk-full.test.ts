@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
+import { describeWith } from '../helpers/needs.js'
 import { start } from './programs/start.js'
 
 /** No file of the process may grow beyond 2 MiB, in the 512-byte blocks that POSIX counts. The limit can be raised again. */
@@ -9,7 +10,7 @@ const SMALL_DISK = ['sh', '-c', 'ulimit -S -f 4096; exec "$@"', 'sh']
 const FULL = 'storage: The store could not be written: Input/output error'
 
 // Raising the limit of another process takes Linux' prlimit; LMDB's files are the same elsewhere.
-describe.skipIf(process.platform !== 'linux')('a full disk', () => {
+describeWith('Linux', 'the store on a full disk', () => {
   it('fails every write at once and leaves no trace of it; with room again, writes work', async () => {
     const folder = emptyFolder()
     await using program = start('store/programs/fill', [folder], SMALL_DISK)

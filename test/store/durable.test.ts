@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
-import { lacks } from '../helpers/needs.js'
+import { describeWith } from '../helpers/needs.js'
 import { start } from './programs/start.js'
 
 /** A flush takes a tenth of a second, so that whoever does not wait for it is seen to be early. */
@@ -20,7 +20,7 @@ function read(trace: string): string[] {
 }
 
 // SIGKILL cannot show a missing flush, since the page cache survives the process: only the system calls can.
-describe.skipIf(lacks('strace'))('a change', () => {
+describeWith('strace', 'a change of the store', () => {
   it('is flushed, and then committed through to the disk, before its promise resolves', async () => {
     const folder = emptyFolder()
     const log = path.join(folder, 'trace')
