@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
-import { openJournal } from '../../src/journal/open.js'
-import { openDatabase } from '../../src/store/open.js'
+import { expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { type Answer, githubDelivery, post } from '../helpers/delivery.js'
-import { startServe } from './programs/start.js'
+import { describeWith } from '../helpers/needs.js'
+import { journalOf, serve, textOf } from '../helpers/serve.js'
 
 /** No file of the process may grow beyond 4 MiB, in the 512-byte blocks that POSIX counts. The limit can be raised again. */
 const SMALL_DISK = ['sh', '-c', 'ulimit -S -f 8192; exec "$@"', 'sh']
@@ -19,21 +18,20 @@ const NOT_STORED: Answer = {
 
 const body = (): string => JSON.stringify(randomBytes(40_000).toString('hex'))
 
-/** Everything stored in a folder: ids and bodies in order. */
-async function stored(folder: string): Promise<[id: string, body: string][]> {
-  await using database = await openDatabase({ kind: 'file', folder })
-  const entries = [...openJournal(database).entries()]
-  return entries.map(({ deliveryId, body }) => [deliveryId, Buffer.from(body).toString()])
+/** Everything stored: ids and bodies in order. */
+async function stored(home: string): Promise<[id: string, body: string][]> {
+  return (await journalOf(home)).map((entry) => [entry.deliveryId, textOf(entry)])
 }
 
 // Raising the limit of another process takes Linux' prlimit; LMDB's files are the same elsewhere.
-describe.skipIf(process.platform !== 'linux')('a full disk', () => {
+describeWith('Linux', 'deliveries on a full disk', () => {
   it('is answered 503, harms nothing that was stored, and is got over once there is room', async () => {
-    const folder = emptyFolder()
+    const home = emptyFolder()
     const bodies: string[] = []
-    await using served = await startServe(folder, SMALL_DISK)
+    await using program = serve(home, SMALL_DISK)
+    const url = await program.url()
     const send = (id: string, body: string): Promise<Answer> =>
-      post(served.webhook, githubDelivery({ id, body }))
+      post(`${url}/webhook`, githubDelivery({ id, body }))
 
     for (let answer = OK; answer.status === 200 && bodies.length < 200;) {
       bodies.push(body())
@@ -43,14 +41,14 @@ describe.skipIf(process.platform !== 'linux')('a full disk', () => {
     const lastId = `${bodies.length}`
     const refused = await Promise.all(Array.from({ length: 8 }, (_, i) => send(`more-${i}`, body())))
     expect(refused).toEqual(refused.map(() => NOT_STORED))
-    expect(await (await fetch(`${served.url}/health`)).text()).toBe('{"status":"ok"}')
+    expect(await (await fetch(`${url}/health`)).text()).toBe('{"status":"ok"}')
     const before = bodies.slice(0, -1).map((body, i) => [`${i + 1}`, body])
     expect(before.length).toBeGreaterThan(10)
-    expect(await stored(folder)).toEqual(before)
+    expect(await stored(home)).toEqual(before)
 
-    spawnSync('prlimit', ['--pid', String(served.child.pid), '--fsize=unlimited'])
+    spawnSync('prlimit', ['--pid', String(program.pid), '--fsize=unlimited'])
     expect(await send(lastId, bodies.at(-1) ?? '')).toEqual(OK)
-    await served.kill()
-    expect(await stored(folder)).toEqual([...before, [lastId, bodies.at(-1)]])
+    await program.stop('SIGKILL')
+    expect(await stored(home)).toEqual([...before, [lastId, bodies.at(-1)]])
   })
 })
