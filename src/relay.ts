@@ -21,6 +21,8 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
+  /** The profile's data, where the caller has it open; it then also closes it. */
+  readonly database?: Database
   /** How the code host is called for the actions. Default: over the network. */
   readonly fetch?: typeof fetch
 }
@@ -48,9 +50,9 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     ...(fetch && { fetch }),
   })
   await using opened = new Disposal()
-  const database = opened.use(
-    await openDatabase({ kind: settings.store, folder: settings.folder, clock, log }),
-  )
+  const database =
+    options.database ??
+    opened.use(await openDatabase({ kind: settings.store, folder: settings.folder, clock, log }))
   const { store } = database
   const journal = openJournal(database)
   const tokens = createTokens(store, clock)

@@ -1,32 +1,30 @@
-import type { Log } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
-import type { Relay } from '../relay.js'
+import type { Relay, RelayOptions } from '../relay.js'
 
-/** The whole service, answering in this process: no port, no instance, put together by the first call. */
-export interface InProcess extends AsyncDisposable {
-  readonly fetch: typeof fetch
-}
+/** What it is called by: a name its Host check takes. */
+export const IN_PROCESS = 'http://localhost'
 
-/** When `signal` aborts, the calls to the code host that are under way are given up. */
-export function inProcessFetch(settings: Settings, parts: { log: Log; signal: AbortSignal }): InProcess {
+/**
+ * A `fetch` that the whole service answers in this process: no port, no instance; the first call puts it together.
+ * When `signal` aborts, the calls to the code host that are under way are given up.
+ */
+export function inProcessFetch(
+  settings: Settings,
+  { signal, ...options }: RelayOptions & { readonly signal: AbortSignal },
+): typeof fetch {
   let relay: Promise<Relay> | undefined
-  return {
-    async fetch(input, init) {
-      const { app } = await (relay ??= open(settings, parts))
-      return app.fetch(new Request(input, init))
-    },
-    async [Symbol.asyncDispose]() {
-      await (await relay)?.[Symbol.asyncDispose]()
-    },
+  return async (input, init) => {
+    const { app } = await (relay ??= open(settings, options, signal))
+    return app.fetch(new Request(input, init))
   }
 }
 
-async function open(settings: Settings, { log, signal }: { log: Log; signal: AbortSignal }): Promise<Relay> {
+async function open(settings: Settings, options: RelayOptions, signal: AbortSignal): Promise<Relay> {
   const [{ createRelay }, { outboundFetch }] = await Promise.all([
     import('../relay.js'),
     import('../providers/fetch.js'),
   ])
   const fetch: typeof outboundFetch = (input, init) =>
     outboundFetch(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, signal]) : signal })
-  return createRelay(settings, { log, fetch })
+  return createRelay(settings, { ...options, fetch })
 }

@@ -1,5 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
+import { RelayError } from '../base/errors.js'
 import { silentLog } from '../base/log.js'
 import type { OAuthClient, Settings } from '../base/settings.js'
 import { createClient, type RelayClient } from '../client/client.js'
@@ -13,7 +14,7 @@ import { openDatabase } from '../store/open.js'
 import { createTokens, type Holder, type Tokens } from '../tokens/tokens.js'
 import type { Context } from './context.js'
 import { prepare, type RawOptions } from './globals.js'
-import { inProcessFetch } from './in-process.js'
+import { IN_PROCESS, inProcessFetch } from './in-process.js'
 import { servedSettings } from './instance-settings.js'
 import type { Output } from './output.js'
 import { completeSettings, profileFolder } from './settings.js'
@@ -47,29 +48,31 @@ export interface Session extends AsyncDisposable {
   api(holder: Holder): RelayClient
 }
 
-/** What the application is called by when it answers in this process: a name its Host check takes. */
-const IN_PROCESS = 'http://localhost'
-
 /**
  * Opens the profile's data and finds its instance. Nothing is sent to the code host. This file brings most of relay with
  * it, so commands load it by `import()` when they run.
  * @throws RelayError `settings` when settings are missing or a flag contradicts the instance, `usage` for the user's name,
- * `storage`.
+ * `unavailable` when the sandbox's own profile has no instance, `storage`.
  */
 export async function openSession(context: Context, flags: SessionFlags): Promise<Session> {
   const { output, options } = prepare(context, flags)
   const user = readUser(options)
   await using closing = new Disposal()
-  const { store } = closing.use(
-    await openDatabase({ kind: options.store ?? 'file', folder: profileFolder(options) }),
+  const { log } = output
+  const database = closing.use(
+    await openDatabase({ kind: options.store ?? 'file', folder: profileFolder(options), log }),
   )
+  const { store } = database
   const instance = await findInstance(store, { signal: context.signal })
+  if (!instance && options.profile === 'sandbox' && options.provider === undefined)
+    throw new RelayError('unavailable', 'The sandbox does not run: start it with relay serve --sandbox')
   const settings = completeSettings(instance ? servedSettings(instance, flags, options) : options)
   const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
   const tokens = createTokens(store)
   const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
-  const log = flags.verbose ? output.log : silentLog
-  const inProcess = closing.use(inProcessFetch(settings, { log, signal: context.signal }))
+  // What the service refuses is told once, by the command.
+  const quiet = flags.verbose ? log : silentLog
+  const inProcess = inProcessFetch(settings, { database, log: quiet, signal: context.signal })
   const owner = closing.move()
   return {
     output,
@@ -81,11 +84,11 @@ export async function openSession(context: Context, flags: SessionFlags): Promis
     user,
     client,
     holder: (options) =>
-      renew({ provider, client, store, tokens, tokenTtl: settings.tokenTtl, log: output.log }, user, options),
+      renew({ provider, client, store, tokens, tokenTtl: settings.tokenTtl, log }, user, options),
     api: ({ accessToken: bearer }) =>
       instance
         ? createClient({ url: instance.url, bearer, fetch })
-        : createClient({ url: IN_PROCESS, bearer, fetch: inProcess.fetch }),
+        : createClient({ url: IN_PROCESS, bearer, fetch: inProcess }),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
 }

@@ -187,6 +187,11 @@ describe('what is wrong with the settings', () => {
     expect(err).toMatch(message)
   })
 
+  it('the profile of a sandbox that does not run, exit 1', async () => {
+    const err = 'error: The sandbox does not run: start it with relay serve --sandbox\n'
+    expect(await shell({ RELAY_PROFILE: 'sandbox' }).run(COMMENT)).toEqual({ code: 1, out: '', err })
+  })
+
   it('data that cannot be opened, exit 1', async () => {
     const home = path.join(emptyFolder(), 'file')
     writeFileSync(home, '')

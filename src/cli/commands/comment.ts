@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { addActionOptions } from '../action-options.js'
 import type { ActionFlags } from '../action.js'
 import type { Context } from '../context.js'
+import { printable } from '../output.js'
 import { formatTarget, parseTarget } from '../target.js'
 import { readText } from '../text.js'
 
@@ -45,7 +46,8 @@ async function runComment(
     words: `comment on ${formatTarget(target)} (${size(body)})`,
     request,
     send: (api, options) => api.comment(request, options),
-    print: (result, output, json) => (json ? output.object({ ...result }) : output.result(result.url)),
+    print: (result, output, json) =>
+      json ? output.object({ ...result }) : output.result(printable(result.url)),
   })
 }
 

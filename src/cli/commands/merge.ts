@@ -4,6 +4,7 @@ import { MERGE_METHODS, type MergeMethod } from '../../providers/provider.js'
 import { addActionOptions } from '../action-options.js'
 import type { ActionFlags } from '../action.js'
 import type { Context } from '../context.js'
+import { printable } from '../output.js'
 import { formatTarget, parseTarget, type Target } from '../target.js'
 
 type MergeFlags = ActionFlags & {
@@ -19,7 +20,7 @@ export function addMerge(program: Command, context: Context, run = runMerge): vo
     .command('merge')
     .summary('merge a pull request')
     .description(
-      `Merges a pull request as a signed-in user, and prints the merge commit's id. Where the code host \
+      `Merges a pull request as a signed-in user, and prints the merge commit's id. Where the code host
 merges it later, once checks have passed, that is said instead.
 
 Examples:
@@ -52,7 +53,7 @@ async function runMerge(context: Context, address: string, flags: MergeFlags): P
     send: (api, options) => api.merge(request, options),
     print({ merged, sha }, output, json) {
       if (json) output.object({ merged, sha })
-      else if (merged) output.result(sha)
+      else if (merged) output.result(printable(sha))
       if (!merged)
         output.say(
           `${formatTarget(target)} is not merged yet: the code host does it when its checks have passed`,

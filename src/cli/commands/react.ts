@@ -12,7 +12,7 @@ export function addReact(program: Command, context: Context, run = runReact): vo
     .command('react')
     .summary('react to an issue, pull request or comment')
     .description(
-      `Reacts to an issue or pull request, or to the one comment whose web address is given, as a signed-in user, and \
+      `Reacts to an issue or pull request, or to the one comment whose web address is given, as a signed-in user, and
 prints the reaction's name. Reacting twice in the same way is reacting once.
 
 Examples:
