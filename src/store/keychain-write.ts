@@ -27,7 +27,7 @@ export async function writeBoth(
   const secret = last.filter(({ key }) => records.has(key))
   const puts = secret.filter((operation) => operation.type === 'put')
   const wanted = expected.filter(({ key }) => records.has(key))
-  const before = await readAll(keychain, [...puts, ...wanted])
+  const before = await readAll(keychain, [...secret, ...wanted])
   if (!wanted.every(({ key, value }) => sameJson(records.live(before.get(key)), value))) return false
 
   const changed: string[] = []
@@ -46,7 +46,8 @@ export async function writeBoth(
     if (!written) await restore(writing, before, changed).catch(() => {})
   }
   if (!written) return false
-  for (const { key } of secret.filter(({ type }) => type === 'delete')) {
+  const removed = secret.filter(({ type, key }) => type === 'delete' && before.get(key) !== undefined)
+  for (const { key } of removed) {
     mustHold()
     await keychain.delete(key)
   }

@@ -16,11 +16,16 @@ export interface OpenOptions {
   readonly folder: string
   readonly clock?: Clock | undefined
   readonly log?: Log | undefined
-  /** How the keychain's helper is run. Default: as this process is. */
-  readonly keychain?: ProcessOptions | undefined
+  readonly keychain?: KeychainSettings | undefined
 }
 
-/** What the keychain keeps: the keys of tokens, and of what renews them. */
+/** What tests set of a keychain. */
+export interface KeychainSettings extends ProcessOptions {
+  /** How the keys begin that it keeps. */
+  readonly prefixes?: readonly string[] | undefined
+}
+
+/** Tokens, and what renews them. */
 const SECRETS = ['token:', 'refresh:']
 
 /**
@@ -41,7 +46,7 @@ async function openFile(folder: string, log: Log): Promise<Engine> {
 }
 
 async function withKeychain(engine: Engine, file: Store, options: OpenOptions): Promise<Store> {
-  const { folder, clock = systemClock, keychain } = options
+  const { folder, clock = systemClock, keychain: { prefixes = SECRETS, ...helper } = {} } = options
   const [{ createKeychain }, { createKeychainStore }, { createLock }] = await Promise.all([
     import('./keychain.js'),
     import('./keychain-store.js'),
@@ -49,10 +54,10 @@ async function withKeychain(engine: Engine, file: Store, options: OpenOptions): 
   ])
   return createKeychainStore({
     file,
-    keychain: createKeychain({ ...keychain, service: `relay:${basename(folder)}` }),
+    keychain: createKeychain({ ...helper, service: `relay:${basename(folder)}` }),
     lock: createLock(engine),
     clock,
-    prefixes: SECRETS,
+    prefixes,
   })
 }
 

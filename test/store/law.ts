@@ -78,7 +78,7 @@ const step = oneof(
 )
 
 /** The law all else follows from. */
-export function describeLaw(open: Open): void {
+export function describeLaw(open: Open, numRuns = 100): void {
   it('answers as the model does, whatever is done in whatever order', async () => {
     await assert(
       asyncProperty(array(step, { maxLength: 40 }), async (steps) => {
@@ -91,6 +91,7 @@ export function describeLaw(open: Open): void {
         expect(keys).toEqual(await model.list(''))
         for (const key of keys) expect(await database.store.get(key)).toEqual(await model.get(key))
       }),
+      { numRuns },
     )
   })
 }
