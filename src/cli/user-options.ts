@@ -1,15 +1,20 @@
 import type { Command } from 'commander'
-import { addOptions, environmentHelp } from './globals.js'
+import { addOptions, environmentHelp, exitCodesHelp } from './globals.js'
+import type { OptionName } from './options.js'
 
-/** Adds the flags of every command that is about one signed-in user, and the end of its help. */
-export function addUserOptions(command: Command, exitCodes: string): Command {
-  command.option('--user <id>', 'this user, RELAY_USER (default: your name on this machine)')
-  return addOptions(command, ['provider', 'providerUrl', 'store']).addHelpText(
+const FLAGS: readonly OptionName[] = ['user', 'provider', 'providerUrl']
+const ENVIRONMENT: readonly OptionName[] = ['clientId', 'clientSecret', 'home', 'store']
+
+type ExitCodes = Parameters<typeof exitCodesHelp>
+
+/** Adds the flags of every command that acts for a signed-in user, and the end of its help. */
+export function addUserOptions(
+  command: Command,
+  codes: ExitCodes[0] = [0, 1, 2, 4, 8, 130],
+  words: ExitCodes[1] = {},
+): Command {
+  return addOptions(command, FLAGS).addHelpText(
     'after',
-    `${environmentHelp(['provider', 'providerUrl', 'store', 'home', 'profile'])}
-  RELAY_USER  the user
-
-Exit codes:
-${exitCodes}`,
+    `${environmentHelp([...FLAGS, ...ENVIRONMENT])}\n${exitCodesHelp(codes, words)}`,
   )
 }

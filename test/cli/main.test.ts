@@ -45,7 +45,7 @@ describe('main', () => {
     expect(await run(['token', '--json', '--user', 'ada'])).toEqual({
       code: 4,
       out: '',
-      err: '{"v":1,"type":"error","code":"unauthenticated","error":"ada is not signed in: start relay serve and open the address it names"}\n',
+      err: '{"v":1,"type":"error","code":"unauthenticated","error":"ada is not signed in, or no longer; sign in: relay login"}\n',
     })
   })
 

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import { addActionOptions } from '../action-options.js'
 import type { ActionFlags } from '../action.js'
 import type { Context } from '../context.js'
 import { printable } from '../output.js'
 import { formatTarget, parseTarget } from '../target.js'
 import { readText } from '../text.js'
+import { addUserOptions } from '../user-options.js'
 
 type CommentFlags = ActionFlags & { readonly bodyFile?: string }
 
@@ -24,7 +24,8 @@ Examples:
     .argument('<target>', 'owner/repo#12, or the web address of an issue, pull request or comment')
     .argument('[text]', 'the comment; - reads standard input')
     .option('--body-file <file>', 'take the comment from a file')
-  addActionOptions(command).action((target: string, text: string | undefined, _: unknown, command: Command) =>
+  command.option('--dry-run', 'say what would happen, and do nothing')
+  addUserOptions(command).action((target: string, text: string | undefined, _: unknown, command: Command) =>
     run(context, target, text, command.optsWithGlobals()),
   )
 }

@@ -27,13 +27,11 @@ Examples:
     )
     .option('--no-browser', 'print the address instead of opening it')
   addOptions(command, ['port', 'publicUrl'])
-  addUserOptions(
-    command,
-    `  0 signed in               7 nobody signed in within 5 minutes
-  1 failure                 8 code host or network refused
-  2 usage or settings     130 interrupted
-  4 sign-in refused or failed`,
-  ).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
+  addUserOptions(command, [0, 1, 2, 4, 7, 8, 130], {
+    0: 'signed in',
+    4: 'sign-in refused or failed',
+    7: 'nobody signed in within 5 minutes',
+  }).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
 }
 
 async function runLogin(context: Context, flags: LoginFlags): Promise<void> {

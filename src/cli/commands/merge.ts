@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import { MERGE_METHODS, type MergeMethod } from '../../providers/provider.js'
-import { addActionOptions } from '../action-options.js'
 import type { ActionFlags } from '../action.js'
 import type { Context } from '../context.js'
 import { printable } from '../output.js'
 import { formatTarget, parseTarget, type Target } from '../target.js'
+import { addUserOptions } from '../user-options.js'
 
 type MergeFlags = ActionFlags & {
   readonly method?: MergeMethod
@@ -33,7 +33,8 @@ Examples:
     .option('--title <text>', "the merge commit's title")
     .option('--message <text>', "the merge commit's message")
     .option('--match-head <sha>', 'merge only if this is the head: the whole commit id')
-  addActionOptions(command).action((target: string, _: unknown, command: Command) =>
+  command.option('--dry-run', 'say what would happen, and do nothing')
+  addUserOptions(command).action((target: string, _: unknown, command: Command) =>
     run(context, target, command.optsWithGlobals()),
   )
 }

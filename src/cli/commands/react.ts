@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { ReactInput } from '../../providers/provider.js'
-import { addActionOptions } from '../action-options.js'
 import type { ActionFlags } from '../action.js'
 import type { Context } from '../context.js'
 import { parseReaction } from '../reaction.js'
 import { formatTarget, parseTarget, type Target } from '../target.js'
+import { addUserOptions } from '../user-options.js'
 
 /** Declares `relay react`. */
 export function addReact(program: Command, context: Context, run = runReact): void {
@@ -22,7 +22,8 @@ Examples:
     )
     .argument('<target>', 'owner/repo#12, or the web address of an issue, pull request or comment')
     .argument('<reaction>', '+1, -1, laugh, confused, heart, hooray, rocket, eyes, or the emoji')
-  addActionOptions(command).action((target: string, content: string, _: unknown, command: Command) =>
+  command.option('--dry-run', 'say what would happen, and do nothing')
+  addUserOptions(command).action((target: string, content: string, _: unknown, command: Command) =>
     run(context, target, content, command.optsWithGlobals()),
   )
 }

@@ -21,12 +21,9 @@ Examples:
   relay revoke --user ada --local`,
     )
     .option('--local', 'leave the code host alone')
-  addUserOptions(
-    command,
-    `  0 ok                      8 code host or network refused:
-  1 failure                   it is gone here all the same
-  2 usage or settings     130 interrupted`,
-  ).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
+  addUserOptions(command, [0, 1, 2, 8, 130], {
+    8: 'the code host did not revoke it; it is gone here all the same',
+  }).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
 }
 
 async function runRevoke(context: Context, flags: RevokeFlags): Promise<void> {

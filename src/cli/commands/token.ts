@@ -19,12 +19,7 @@ Examples:
   relay token --user ada --json`,
     )
     .option('--header', 'as "Authorization: Bearer …": with curl -H @- it is in no process list')
-  addUserOptions(
-    command,
-    `  0 ok                      4 sign-in needed
-  1 failure                 8 code host or network refused
-  2 usage or settings     130 interrupted`,
-  ).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
+  addUserOptions(command).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
 }
 
 async function runToken(context: Context, flags: TokenFlags): Promise<void> {

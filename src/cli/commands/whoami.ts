@@ -16,12 +16,7 @@ Examples:
   relay whoami
   relay whoami --json | jq -r .login`,
     )
-  addUserOptions(
-    command,
-    `  0 ok                      4 sign-in needed
-  1 failure                 8 code host or network refused
-  2 usage or settings     130 interrupted`,
-  ).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
+  addUserOptions(command).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
 }
 
 async function runWhoami(context: Context, flags: SessionFlags): Promise<void> {
