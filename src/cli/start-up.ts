@@ -1,7 +1,7 @@
-import { homedir, userInfo } from 'node:os'
 import type { Settings } from '../base/settings.js'
 import type { Serving } from '../serve.js'
 import type { Paint } from './output.js'
+import { tilde } from './place.js'
 import { packageVersion } from './version.js'
 
 type Row = readonly [name: string, text: string]
@@ -44,25 +44,20 @@ function revealing(profile: string): string {
 
 function nextSteps({ url, settings, sandbox }: Serving): Row[] {
   const { provider, oauthClient, profile } = settings
-  const signIn = `open ${url}/auth/${provider}?userId=${encodeURIComponent(userInfo().username)}`
-  if (sandbox) {
-    return [
-      ['sign in', signIn],
-      ['look around', `open ${sandbox.url}`],
-      ['other shells', `export RELAY_PROFILE=${profile}`],
-    ]
-  }
   const publicUrl = settings.publicUrl ?? url
+  const shells: Row[] = profile === 'default' ? [] : [['other shells', `export RELAY_PROFILE=${profile}`]]
+  if (sandbox) return [...shells, SIGN_IN, ['look around', `open ${sandbox.url}`]]
+  const webhook: Row = [
+    'webhook',
+    `${publicUrl}/webhook, content type application/json, and the secret above`,
+  ]
+  if (oauthClient) return [webhook, ...shells, SIGN_IN]
   return [
-    ['webhook', `${publicUrl}/webhook, content type application/json, and the secret above`],
-    oauthClient
-      ? ['sign in', signIn]
-      : ['sign-in', `off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app that returns to`],
-    ...(oauthClient ? [] : [['', `${publicUrl}/auth/${provider}/callback`] as const]),
+    webhook,
+    ...shells,
+    ['sign-in', 'off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app that returns to'],
+    ['', `${publicUrl}/auth/${provider}/callback`],
   ]
 }
 
-function tilde(file: string): string {
-  const home = homedir()
-  return file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file
-}
+const SIGN_IN: Row = ['sign in', 'relay login']
