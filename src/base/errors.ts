@@ -27,6 +27,7 @@ const KINDS = {
   storage: { status: 503, exit: 1 },
   not_configured: { status: 503, exit: 2 },
   unavailable: { status: 503, exit: 1 },
+  unhealthy: { status: 503, exit: 1 },
   provider_timeout: { status: 504, exit: 8 },
   timed_out: { status: 504, exit: 7 },
   cancelled: { status: 503, exit: 130 },

@@ -25,11 +25,15 @@ export interface Output {
   readonly log: Log
   /** Paints what goes to stderr. */
   readonly paint: Paint
+  /** Paints what goes to stdout. */
+  readonly resultPaint: Paint
 }
 
 export function createOutput(context: Context, options: OutputOptions): Output {
   const { stdout, stderr, env } = context
-  const paint = new Chalk({ level: wantsColor(stderr, env, options.color) ? 1 : 0 })
+  const painter = (stream: TextStream): Paint =>
+    new Chalk({ level: wantsColor(stream, env, options.color) ? 1 : 0 })
+  const paint = painter(stderr)
   const line = (text: string): void => void stderr.write(`${text}\n`)
   const say = (text: string): void => {
     if (!options.quiet) line(text)
@@ -39,6 +43,7 @@ export function createOutput(context: Context, options: OutputOptions): Output {
     object: (value) => void stdout.write(`${JSON.stringify({ v: 1, ...value })}\n`),
     say,
     paint,
+    resultPaint: painter(stdout),
     log: {
       debug: (message) => {
         if (options.verbose) say(paint.dim(printable(message)))

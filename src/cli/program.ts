@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { addComment } from './commands/comment.js'
 import { addCompletion } from './commands/completion.js'
 import { addConfig } from './commands/config.js'
+import { addDoctor } from './commands/doctor.js'
 import { addLogin } from './commands/login.js'
 import { addMerge } from './commands/merge.js'
 import { addReact } from './commands/react.js'
@@ -56,6 +57,7 @@ export function createProgram(context: Context, { json = false } = {}): Command 
   program.commandsGroup('relay itself:')
   addCompletion(program, context)
   addConfig(program, context)
+  addDoctor(program, context)
   return program
 }
 
