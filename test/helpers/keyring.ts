@@ -77,6 +77,11 @@ export async function startSilentSession(): Promise<SilentSession> {
   }
 }
 
+/** A session's environment as `env` takes it. */
+export function assignments(env: Session['env']): string[] {
+  return Object.entries(env).map(([name, value]) => `${name}=${value}`)
+}
+
 /** The processes by which `parent` calls its keychain. */
 export function helpersOf(parent: number): number[] {
   const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name))

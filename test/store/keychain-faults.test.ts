@@ -5,6 +5,7 @@ import type { Store } from '../../src/store/contract.js'
 import { type KeychainSettings, openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
 import {
+  assignments,
   eventually,
   helpersOf,
   isAlive,
@@ -23,9 +24,6 @@ const SLOW = `it did not answer within 3 s. ${UNLOCK}`
 
 const open = (keychain: KeychainSettings) =>
   openDatabase({ kind: 'keychain', folder: path.join(emptyFolder(), 'profile'), keychain })
-
-const assignments = (env: Readonly<Record<string, string>>): string[] =>
-  Object.entries(env).map(([name, value]) => `${name}=${value}`)
 
 /** How each call ends that needs the keychain, or may; and whether the file still works then. */
 async function tryAll(store: Store): Promise<{ calls: string[]; file: unknown[] }> {

@@ -3,13 +3,13 @@ import { openDatabase } from '../../../src/store/open.js'
 import { createTokens } from '../../../src/tokens/tokens.js'
 import { heard, say } from '../../store/programs/talk.js'
 
-const [, , folder = ''] = process.argv
-const { store } = await openDatabase({ kind: 'file', folder })
+const [, , folder = '', rounds = '100', kind] = process.argv
+const { store } = await openDatabase({ kind: kind === 'keychain' ? kind : 'file', folder })
 const tokens = createTokens(store)
 
 say('ready')
 await heard()
-for (let i = 0; i < 100; i++) {
+for (let i = 0; i < Number(rounds); i++) {
   const accessToken = `${process.pid} ${i}`
   await tokens.save('ann', {
     accessToken,
