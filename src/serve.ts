@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { type Cancellable, sleep } from './base/abort.js'
 import { Disposal } from './base/disposal.js'
 import { silentLog, type Log } from './base/log.js'
+import { toRelayError } from './base/errors.js'
 import { Secret } from './base/secret.js'
 import type { OAuthClient, Settings } from './base/settings.js'
 import { listen } from './http/listen.js'
@@ -153,9 +154,9 @@ function startSweeping({ database }: Relay, log: Log): AsyncDisposable {
   const stopped = sweepUntil(stop.signal)
   async function sweepUntil(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      // The first one tells at once of a keychain that cannot be used.
+      await database.store.sweep().catch((error: unknown) => log.error(toRelayError(error).message, error))
       await sleep(SWEEP_EVERY_MS, { signal }).catch(() => {})
-      if (!signal.aborted)
-        await database.store.sweep().catch((error: unknown) => log.error('sweep failed', error))
     }
   }
   return {
