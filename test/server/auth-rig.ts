@@ -1,12 +1,13 @@
 import { Secret } from '../../src/base/secret.js'
 import type { ProviderName } from '../../src/base/settings.js'
 import { hostCheck } from '../../src/http/host.js'
-import { listen } from '../../src/http/listen.js'
+import { listen, type ListenOptions } from '../../src/http/listen.js'
 import { openJournal } from '../../src/journal/open.js'
 import { createOAuth, type OAuthOptions } from '../../src/oauth/oauth.js'
 import { createProvider } from '../../src/providers/open.js'
 import { createApp } from '../../src/server/app.js'
 import { createIntake } from '../../src/webhook/intake.js'
+import { SECRET } from '../helpers/delivery.js'
 import { exchange, requestText, type Answer } from '../helpers/http.js'
 import { createRig, RecordingLog, type Rig } from '../oauth/rig.js'
 
@@ -18,12 +19,15 @@ interface RelayOptions extends Partial<OAuthOptions> {
   readonly name?: ProviderName
   readonly providerUrl?: string
   readonly baseUrl?: string
+  /** Of the listener, in milliseconds. */
+  readonly limits?: ListenOptions['limits']
 }
 
 export type Relay = Awaited<ReturnType<typeof startRelay>>
 
 /** The application on a real port, with real parts behind it. */
-export async function startRelay({ name = 'github', baseUrl, providerUrl, ...options }: RelayOptions = {}) {
+export async function startRelay(given: RelayOptions = {}) {
+  const { name = 'github', baseUrl, providerUrl, limits, ...options } = given
   const rig = await createRig()
   const provider = createProvider({ name, url: providerUrl ?? rig.server.url })
   let url = ''
@@ -33,7 +37,7 @@ export async function startRelay({ name = 'github', baseUrl, providerUrl, ...opt
   const journal = openJournal(rig.database)
   const app = createApp({
     provider,
-    intake: createIntake({ provider, secrets: { current: new Secret('webhook') }, journal }),
+    intake: createIntake({ provider, secrets: { current: new Secret(SECRET) }, journal }),
     oauth,
     tokens: rig.tokens,
     maxBody: 1024,
@@ -42,13 +46,15 @@ export async function startRelay({ name = 'github', baseUrl, providerUrl, ...opt
     prove: () => undefined,
     log,
   })
-  const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log })
+  const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log, ...(limits && { limits }) })
   url = listener.url
   const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
     exchange(listener.port, requestText(method, path, headers))
   return {
     url,
+    port: listener.port,
     rig,
+    journal,
     ask,
     /** Starts signing in and lets the user agree: the address to come back to, and the browser's cookie. */
     async agreed(userId = 'alice') {
