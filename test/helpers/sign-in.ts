@@ -8,16 +8,25 @@ export interface SignedIn {
 
 /** Signs `userId` in at a relay whose code host is a sandbox, as a browser would: redirects, consent form, cookie. */
 export async function signIn(relayUrl: string, userId: string): Promise<SignedIn> {
-  const start = await fetch(`${relayUrl}/auth/sandbox?userId=${encodeURIComponent(userId)}`, {
-    redirect: 'manual',
-  })
+  return signInAt(`${relayUrl}/auth/sandbox?userId=${encodeURIComponent(userId)}`)
+}
+
+/** The same from the address where signing in begins; the person presses `button`. */
+export async function signInAt(
+  address: string,
+  button: 'authorize' | 'cancel' = 'authorize',
+): Promise<SignedIn> {
+  const start = await fetch(address, { redirect: 'manual' })
   const authorize = start.headers.get('location') ?? ''
   const cookie = (start.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
   const page = await (await fetch(authorize)).text()
   const [, authenticity = ''] = /name="authenticity_token" value="([^"]+)"/.exec(page) ?? []
   const consented = await fetch(new URL(authorize).origin + new URL(authorize).pathname, {
     method: 'POST',
-    body: new URLSearchParams({ authenticity_token: authenticity, authorize: '1' }),
+    body: new URLSearchParams({
+      authenticity_token: authenticity,
+      authorize: button === 'authorize' ? '1' : '0',
+    }),
     redirect: 'manual',
   })
   const callback = consented.headers.get('location') ?? ''

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { main } from '../../src/cli/main.js'
+import { testContext } from '../helpers/context.js'
+import { signInAt } from '../helpers/sign-in.js'
+import { shell, startAlone, startServed, type Ran, type Shell } from './rig.js'
+
+/** Runs `relay login --no-browser …`, does `visit` with the address it prints, and waits for its end. */
+async function login(
+  { env }: Shell,
+  argv: readonly string[],
+  visit: (address: string) => Promise<unknown>,
+): Promise<Ran> {
+  let said = ''
+  let tell = (_: string): void => {}
+  const address = new Promise<string>((resolve) => (tell = resolve))
+  const stderr = {
+    write(text: string) {
+      said += text
+      const [, found] = /\n {2}(http\S+)\n/.exec(said) ?? []
+      if (found) tell(found)
+    },
+  }
+  const { context, out } = testContext({ env, stderr })
+  const ended = main(['login', '--no-browser', ...argv], context)
+  const first = await Promise.race([address, ended])
+  if (typeof first === 'string') await visit(first)
+  return { code: await ended, out: out(), err: said }
+}
+
+const ENDS = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+
+describe('relay login', () => {
+  it('signs in through the running instance and says who, where and until when', async () => {
+    await using served = await startServed()
+    await served.shell.run(['revoke'])
+    const { url } = served.serving
+    const { code, out, err } = await login(served.shell, [], signInAt)
+    expect({ code, out }).toEqual({ code: 0, out: '' })
+    expect(err).toMatch(
+      new RegExp(
+        `^open this address in a browser:\n\n  ${url}/auth/sandbox\\?userId=ada&login=[\\w-]{32}\n\n` +
+          'waiting until you have signed in there, for 5 minutes at most; Ctrl-C gives up\n' +
+          `signed in as octo at ${served.sandbox.url}, for user ada\nthe token is in \\S+ and ends ${ENDS}\n$`,
+      ),
+    )
+    expect((await served.shell.run(['token'])).out).toMatch(/^gho_\w+\n$/)
+  })
+
+  it('takes the answer itself where no instance runs, and gives the profile back', async () => {
+    await using alone = await startAlone()
+    await alone.shell.run(['revoke', '--local'])
+    const here = shell({ ...alone.shell.env, RELAY_PORT: '0' }, alone.shell.home)
+    const { code, out } = await login(here, ['--json'], signInAt)
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toEqual({
+      v: 1,
+      user: 'ada',
+      login: 'octo',
+      provider: 'sandbox',
+      providerUrl: alone.sandbox.url,
+      store: expect.any(String),
+      expiresAt: expect.stringMatching(new RegExp(`^${ENDS}$`)),
+    })
+    expect((await login(here, [], signInAt)).code).toBe(0)
+  })
+
+  it('says that it was refused, exit 4', async () => {
+    await using served = await startServed()
+    const { code, out, err } = await login(served.shell, ['--user', 'bob'], (address) =>
+      signInAt(address, 'cancel'),
+    )
+    expect({ code, out }).toEqual({ code: 4, out: '' })
+    expect(err.split('\n').at(-2)).toBe(
+      `error: bob is not signed in at ${served.sandbox.url}: it was refused at the code host (access_denied)`,
+    )
+    expect((await served.shell.run(['token', '--user', 'bob'])).code).toBe(4)
+  })
+
+  it('says which sign-in failed, exit 4', async () => {
+    await using served = await startServed()
+    served.sandbox.faults.next('token', '502')
+    const { code, err } = await login(served.shell, [], signInAt)
+    expect(code).toBe(4)
+    expect(err).toContain('the code host could not be reached or failed (provider_unavailable)')
+  })
+
+  it('is given up by Ctrl-C, exit 130', async () => {
+    await using served = await startServed()
+    const controller = new AbortController()
+    const { context } = testContext({
+      env: served.shell.env,
+      signal: controller.signal,
+      stderr: { write: (text: string) => void (text.includes('waiting') && controller.abort()) },
+    })
+    expect(await main(['login', '--no-browser'], context)).toBe(130)
+  })
+
+  it('says what to set up where no OAuth client is configured, exit 2', async () => {
+    expect(await shell().run(['login', '--no-browser'])).toEqual({
+      code: 2,
+      out: '',
+      err: 'error: sign-in is not set up: register an OAuth app at https://github.com that returns to http://127.0.0.1:8787/auth/github/callback, then set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET\n',
+    })
+  })
+
+  it('refuses a store that forgets, exit 2', async () => {
+    await using alone = await startAlone()
+    const { env, home } = alone.shell
+    expect(await shell({ ...env, RELAY_STORE: 'memory' }, home).run(['login', '--no-browser'])).toEqual({
+      code: 2,
+      out: '',
+      err: 'error: --store memory would forget the token as soon as this command ends\n',
+    })
+  })
+
+  it('prints how to forward the port over SSH', async () => {
+    await using served = await startServed()
+    const over = shell({ ...served.shell.env, SSH_CONNECTION: '1 2 3 4' }, served.shell.home)
+    const { err } = await login(over, [], signInAt)
+    const { port } = new URL(served.serving.url)
+    expect(err).toContain(
+      `from another machine, forward the port first: ssh -L ${port}:127.0.0.1:${port} <this machine>`,
+    )
+  })
+})
