@@ -5,8 +5,8 @@ import { main } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
 
 // lmdb prints a stack of its own when the disk is full; relay says that in its own words.
+/* oxlint-disable no-console */
 const print = console.error
-// oxlint-disable-next-line no-console
 console.error = (...values: unknown[]) => {
   const byLmdb = values.some((value) => value instanceof Error && value.stack?.includes('/lmdb/'))
   if (!byLmdb || process.env['RELAY_DEBUG']) print(...values)

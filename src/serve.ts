@@ -119,10 +119,10 @@ function heldBy(instance: Instance): AsyncDisposable {
  */
 async function renewSandbox({ database, tokens }: Relay, { sandbox, client }: Beside): Promise<void> {
   const { store } = database
-  const gone = [sandbox.url, await lastSandboxUrl(store)]
+  const gone = new Set([sandbox.url, await lastSandboxUrl(store)])
   for (const key of await store.list('token:')) {
     const holder = await tokens.get(key.slice('token:'.length))
-    if (holder && gone.includes(holder.origin)) await tokens.revoke(holder.userId)
+    if (holder && gone.has(holder.origin)) await tokens.revoke(holder.userId)
   }
   await keepSandboxClient(store, client, sandbox.url)
 }

@@ -11,13 +11,13 @@ async function login(
   visit: (address: string) => Promise<unknown>,
 ): Promise<Ran> {
   let said = ''
-  let tell = (_: string): void => {}
+  let tell: ((address: string) => void) | undefined
   const address = new Promise<string>((resolve) => (tell = resolve))
   const stderr = {
     write(text: string) {
       said += text
       const [, found] = /\n {2}(http\S+)\n/.exec(said) ?? []
-      if (found) tell(found)
+      if (found) tell?.(found)
     },
   }
   const { context, out } = testContext({ env, stderr })
