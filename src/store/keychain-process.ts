@@ -8,7 +8,7 @@ import type { Answer, Request, Value } from './keychain-helper.js'
 export interface ProcessOptions {
   /** The helper's environment: where a session's D-Bus is, for one. Default: this process's. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** What the helper calls the keychain with. Default: keytar. */
+  /** What stands in for the module that the helper calls the keychain with. */
   readonly module?: string | undefined
 }
 
