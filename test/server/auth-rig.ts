@@ -9,7 +9,7 @@ import { createApp } from '../../src/server/app.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { SECRET } from '../helpers/delivery.js'
 import { exchange, requestText, type Answer } from '../helpers/http.js'
-import { createRig, RecordingLog, type Rig } from '../oauth/rig.js'
+import { createRig, RecordingLog } from '../oauth/rig.js'
 
 export const JSON_TYPE = 'application/json'
 /** On every answer about signing in. */
@@ -79,9 +79,4 @@ export function brief({ status, headers, body }: Answer) {
 /** An error's answer, so abridged. */
 export function refused(status: number, error: string) {
   return { status, type: JSON_TYPE, body: JSON.stringify({ error }), ...PRIVATE }
-}
-
-/** The keys of the token records. */
-export async function tokenKeys(rig: Rig): Promise<string[]> {
-  return Object.keys(await rig.contents()).filter((key) => key.startsWith('token:'))
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { brief, JSON_TYPE, PRIVATE, refused, startRelay, tokenKeys } from './auth-rig.js'
+import { brief, JSON_TYPE, PRIVATE, refused, startRelay } from './auth-rig.js'
 
 describe('DELETE /auth/token/:userId', () => {
   it('ends a token at once, and is content when there is none', async () => {
@@ -32,7 +32,7 @@ describe('DELETE /auth/token/:userId', () => {
     await relay.rig.tokens.save(decodeURIComponent(userId), signIn)
     await relay.rig.tokens.save('bystander', signIn)
     expect((await relay.ask('DELETE', `/auth/token/${userId}?x=/y`)).status).toBe(200)
-    expect(await tokenKeys(relay.rig)).toEqual(['token:bystander'])
+    expect(await relay.rig.database.store.list('token:')).toEqual(['token:bystander'])
   })
 
   it.each([
