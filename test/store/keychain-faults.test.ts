@@ -120,6 +120,15 @@ describeWith('keyring', 'a D-Bus that never answers', () => {
     expect(helpersOf(process.pid)).toEqual([])
   })
 
+  it('lets no more than 250 wait for their turn', async () => {
+    await using session = await startSilentSession()
+    await using database = await open({ env: session.env })
+    const calls = Array.from({ length: 300 }, () => database.store.get('token:ada').catch(String))
+    const ends = await Promise.all(calls)
+    expect(ends.filter((end) => end === 'RelayError: The keychain is busy: try again')).toHaveLength(49)
+    expect(ends.filter((end) => String(end).includes(SLOW))).toHaveLength(251)
+  })
+
   it('takes the helper with it when the program is killed in mid-call', async () => {
     await using session = await startSilentSession()
     await using program = start(
