@@ -60,14 +60,16 @@ describe('DELETE /auth/token/:userId', () => {
     expect((await relay.ask('DELETE', `/auth/token/${userId}`)).status).toBe(status)
   })
 
-  it('answers 503 when the store fails', async () => {
-    await using relay = await startRelay()
-    await relay.rig.tokens.save('alice', {
-      accessToken: 't',
-      expiresAt: relay.rig.time.now + 1000,
-      origin: 'o',
-    })
-    relay.rig.broken.add('write').add('delete')
-    expect(brief(await relay.ask('DELETE', '/auth/token/alice'))).toEqual(refused(503, 'The store failed'))
-  })
+  it.each(['get', 'write'] as const)(
+    'answers 503 when the store fails (%s), and nothing is lost',
+    async (method) => {
+      await using relay = await startRelay()
+      const { tokens, time, broken } = relay.rig
+      await tokens.save('alice', { accessToken: 't', expiresAt: time.now + 1000, origin: 'o' })
+      const before = await relay.rig.contents()
+      broken.add(method)
+      expect(brief(await relay.ask('DELETE', '/auth/token/alice'))).toEqual(refused(503, 'The store failed'))
+      expect(await relay.rig.contents()).toEqual(before)
+    },
+  )
 })

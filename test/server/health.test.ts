@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { healthRoutes } from '../../src/server/routes/health.js'
+import { startRelay } from './auth-rig.js'
 
 const CHALLENGE = 'q83vASNFZ4mrze8BI0VniQ'
 const app = healthRoutes({ prove: (challenge) => `proof of ${challenge}` })
@@ -16,6 +17,22 @@ async function health(headers: Record<string, string> = {}, routes = app) {
 const plain = { status: 200, headers: { 'content-type': 'application/json' }, body: '{"status":"ok"}' }
 
 describe('GET /health', () => {
+  it('is answered over HTTP', async () => {
+    await using relay = await startRelay()
+    expect(await relay.ask('GET', '/health')).toEqual({
+      status: 200,
+      headers: {
+        'content-type': 'application/json',
+        'content-length': '15',
+        'x-request-id': expect.stringMatching(/^[\da-f-]{36}$/),
+        date: expect.any(String),
+        connection: 'keep-alive',
+        'keep-alive': 'timeout=5',
+      },
+      body: '{"status":"ok"}',
+    })
+  })
+
   it('says that the service runs', async () => {
     expect(await health()).toEqual(plain)
   })
