@@ -38,6 +38,7 @@ describe('fixtures', () => {
     expect(await intake.receive({ headers: Object.entries(fixture.headers), body })).toEqual({
       n: 1,
       duplicate: false,
+      targets: [],
     })
     const entry = journal.read(1)
     expect(entry).toMatchObject({ event: fixture.event, deliveryId: fixture.delivery, verifiedBy: 'current' })

@@ -1,3 +1,5 @@
+import type { HandOns } from './hand-on.js'
+
 /** How a delivery's signature verified: with the current webhook secret or the one before it. */
 export type VerifiedBy = 'current' | 'previous'
 
@@ -31,10 +33,19 @@ export interface Receipt {
   readonly n: number
   /** True when the journal already had this delivery; `n` is then that entry. */
   readonly duplicate: boolean
+  /** The ids of the targets it is to be handed on to now. */
+  readonly targets: readonly string[]
 }
 
 /** A journal entry: the delivery, its number, and how often it came again. */
 export interface Entry extends Delivery {
   readonly n: number
   readonly duplicates: number
+}
+
+/** What is known of an entry without its body. */
+export type Summary = Omit<Entry, 'body'> & {
+  /** Bytes of the body. */
+  readonly size: number
+  readonly handOns: HandOns
 }

@@ -16,8 +16,8 @@ export function toMeta({ body, ...delivery }: Delivery): Meta {
 }
 
 /** @throws RelayError `storage` for an entry of a later format. */
-export function fromMeta(n: number, meta: Meta, body: Uint8Array): Delivery {
-  const { v, size: _, ...delivery } = meta
+export function fromMeta(n: number, meta: Meta): Omit<Delivery, 'body'> & Pick<Meta, 'size'> {
+  const { v, ...delivery } = meta
   if (v !== 1) throw new RelayError('storage', `Journal entry ${n} was written by a newer version of relay`)
-  return { ...delivery, body }
+  return delivery
 }

@@ -1,63 +1,107 @@
-import type { Database, Range, Table } from '../store/database.js'
+import type { Database } from '../store/database.js'
+import type { Decision } from '../store/engine.js'
 import { dedupeKey } from './dedupe.js'
-import type { Entry, Receipt } from './delivery.js'
+import type { Delivery, Entry, Receipt, Summary } from './delivery.js'
+import type { OnDuplicate } from './hand-on.js'
 import type { Journal } from './journal.js'
 import { fromMeta, type Meta, toMeta } from './meta.js'
+import { type Plan, planAgain, planNew } from './plan.js'
+import { createProgress, readHandOns, writeHandOns } from './progress.js'
+import { openTables, type Tables } from './tables.js'
+
+export interface JournalOptions {
+  /** The ids of the targets a delivery is to be handed on to. Called while all writing waits; must not throw. */
+  readonly targetsOf?: (delivery: Delivery) => readonly string[]
+  /** Default `if-failed`. */
+  readonly onDuplicate?: OnDuplicate
+}
 
 /**
- * The journal of a profile's database. Its tables are the file format: `journal` (number → {@link Meta}),
- * `journal-body` (number → the body's bytes), `journal-key` (dedupe key → number) and `journal-again` (number → how
- * often the delivery came again; no row for never).
+ * The journal of a profile's database.
  *
- * Whether a delivery is there already, which number is next, and the write itself are one transaction, so that also two
- * processes that both believe to be the instance (one was stopped, and goes on) lose nothing to each other. Numbers go
- * on from the newest entry in the table, so that one is never to be removed.
+ * Whether a delivery is there already, which number is next, what it is handed on to, and the write itself are one
+ * transaction, so that also two processes that both believe to be the instance (one was stopped, and goes on) lose
+ * nothing to each other. Numbers go on from the newest entry in the table, so that one is never to be removed.
  */
-export function openJournal(database: Database): Journal {
-  const metas: Table<number, Meta> = database.table('journal', { keys: 'number', values: 'json' })
-  const bodies: Table<number, Uint8Array> = database.table('journal-body', {
-    keys: 'number',
-    values: 'bytes',
-  })
-  const numbers: Table<string, number> = database.table('journal-key', { keys: 'string', values: 'json' })
-  const repeats: Table<number, number> = database.table('journal-again', { keys: 'number', values: 'json' })
-
-  /** Meta and body go in one write, and are removed in one; without a body the entry was removed since. */
-  const toEntry = (n: number, meta: Meta): Entry | undefined => {
-    const body = bodies.get(n)
-    return body && { n, ...fromMeta(n, meta, body), duplicates: repeats.get(n) ?? 0 }
-  }
-
+export function openJournal(database: Database, options: JournalOptions = {}): Journal {
+  const tables = openTables(database)
+  const { metas, numbers } = tables
   return {
     async append(delivery) {
       const key = dedupeKey(delivery)
-      const meta = toMeta(delivery)
-      return database.transact<Receipt>(() => {
+      return database.transact(() => {
         const known = numbers.get(key)
-        if (known !== undefined) {
-          const again = repeats.put(known, (repeats.get(known) ?? 0) + 1)
-          return { result: { n: known, duplicate: true }, writes: [again] }
-        }
-        const n = nextNumber(metas)
-        const writes = [metas.put(n, meta), bodies.put(n, delivery.body), numbers.put(key, n)]
-        return { result: { n, duplicate: false }, writes }
+        return known === undefined
+          ? addNew(tables, delivery, key, options)
+          : countAgain(tables, known, delivery.receivedAt, options)
       })
     },
     read(n) {
       const meta = metas.get(n)
-      return meta && toEntry(n, meta)
+      return meta && readEntry(tables, n, meta)
     },
-    *entries(range?: Range) {
+    *entries(range) {
       for (const { key, value } of metas.range(range)) {
-        const entry = toEntry(key, value)
+        const entry = readEntry(tables, key, value)
         if (entry) yield entry
       }
     },
+    *summaries(range) {
+      for (const { key, value } of metas.range(range)) yield summarize(tables, key, value)
+    },
     count: () => metas.count(),
+    ...createProgress(database, tables),
   }
 }
 
-function nextNumber(metas: Table<number, Meta>): number {
+/** Meta and body go in one write, and are removed in one; without a body the entry was removed since. */
+function readEntry(tables: Tables, n: number, meta: Meta): Entry | undefined {
+  const { size: _, ...delivery } = fromMeta(n, meta)
+  const body = tables.bodies.get(n)
+  return body && { n, ...delivery, body, duplicates: tables.repeats.get(n) ?? 0 }
+}
+
+function summarize(tables: Tables, n: number, meta: Meta): Summary {
+  const duplicates = tables.repeats.get(n) ?? 0
+  return { n, ...fromMeta(n, meta), duplicates, handOns: readHandOns(tables, n) }
+}
+
+function addNew(
+  tables: Tables,
+  delivery: Delivery,
+  key: string,
+  { targetsOf }: JournalOptions,
+): Decision<Receipt> {
+  const { metas, bodies, numbers } = tables
+  const n = nextNumber(tables)
+  const plan = planNew(targetsOf?.(delivery) ?? [], delivery.receivedAt)
+  const rows = [metas.put(n, toMeta(delivery)), bodies.put(n, delivery.body), numbers.put(key, n)]
+  const result = { n, duplicate: false, targets: plan.targets }
+  return { result, writes: [...rows, ...planWrites(tables, n, plan)] }
+}
+
+/** What is handed on is the entry, so that decides which targets; what came again was only counted. */
+function countAgain(
+  tables: Tables,
+  n: number,
+  now: number,
+  { targetsOf, onDuplicate = 'if-failed' }: JournalOptions,
+): Decision<Receipt> {
+  const { metas, repeats } = tables
+  const meta = targetsOf && onDuplicate !== 'never' ? metas.get(n) : undefined
+  const entry = meta && readEntry(tables, n, meta)
+  const targets = entry ? (targetsOf?.(entry) ?? []) : []
+  const plan = planAgain(readHandOns(tables, n), targets, onDuplicate, now)
+  const again = repeats.put(n, (repeats.get(n) ?? 0) + 1)
+  const result = { n, duplicate: true, targets: plan.targets }
+  return { result, writes: [again, ...planWrites(tables, n, plan)] }
+}
+
+function planWrites(tables: Tables, n: number, { targets, handOns }: Plan): Decision<Receipt>['writes'] {
+  return targets.length === 0 ? [] : writeHandOns(tables, n, handOns)
+}
+
+function nextNumber({ metas }: Tables): number {
   const [newest] = metas.range({ reverse: true, limit: 1 })
   return (newest?.key ?? 0) + 1
 }

@@ -41,7 +41,7 @@ describe.each(['memory', 'file'] as const)('a journal in a %s database', (kind) 
       delivery('c', { verifiedBy: 'previous' }),
     ]
     for (const [i, one] of deliveries.entries()) {
-      expect(await journal.append(one)).toEqual({ n: i + 1, duplicate: false })
+      expect(await journal.append(one)).toEqual({ n: i + 1, duplicate: false, targets: [] })
     }
     const entries = deliveries.map((one, i) => ({ n: i + 1, ...one, duplicates: 0 }))
     expect([...journal.entries()]).toEqual(entries)
@@ -68,10 +68,10 @@ describe.each(['memory', 'file'] as const)('a journal in a %s database', (kind) 
     const first = delivery('a')
     await journal.append(first)
     const again = { ...first, event: 'other', body: Buffer.from('other') }
-    expect(await journal.append(again)).toEqual({ n: 1, duplicate: true })
+    expect(await journal.append(again)).toEqual({ n: 1, duplicate: true, targets: [] })
     expect(await Promise.all([journal.append(again), journal.append(again)])).toEqual([
-      { n: 1, duplicate: true },
-      { n: 1, duplicate: true },
+      { n: 1, duplicate: true, targets: [] },
+      { n: 1, duplicate: true, targets: [] },
     ])
     expect([...journal.entries()]).toEqual([{ n: 1, ...first, duplicates: 3 }])
   })
@@ -79,16 +79,28 @@ describe.each(['memory', 'file'] as const)('a journal in a %s database', (kind) 
   it('takes the same delivery id of another hook for another delivery', async () => {
     await using database = await open()
     const journal = openJournal(database)
-    expect(await journal.append(delivery('a', { hookId: '1' }))).toEqual({ n: 1, duplicate: false })
-    expect(await journal.append(delivery('a', { hookId: '2' }))).toEqual({ n: 2, duplicate: false })
-    expect(await journal.append(delivery('a', { hookId: '' }))).toEqual({ n: 3, duplicate: false })
+    expect(await journal.append(delivery('a', { hookId: '1' }))).toEqual({
+      n: 1,
+      duplicate: false,
+      targets: [],
+    })
+    expect(await journal.append(delivery('a', { hookId: '2' }))).toEqual({
+      n: 2,
+      duplicate: false,
+      targets: [],
+    })
+    expect(await journal.append(delivery('a', { hookId: '' }))).toEqual({
+      n: 3,
+      duplicate: false,
+      targets: [],
+    })
   })
 
   it('stores one of many that come at once', async () => {
     await using database = await open()
     const journal = openJournal(database)
     const receipts = await Promise.all(Array.from({ length: 50 }, () => journal.append(delivery('a'))))
-    expect(receipts.filter(({ duplicate }) => !duplicate)).toEqual([{ n: 1, duplicate: false }])
+    expect(receipts.filter(({ duplicate }) => !duplicate)).toEqual([{ n: 1, duplicate: false, targets: [] }])
     expect(receipts.every(({ n }) => n === 1)).toBe(true)
     expect([...journal.entries()]).toEqual([{ n: 1, ...delivery('a'), duplicates: 49 }])
   })
@@ -100,7 +112,7 @@ describe.each(['memory', 'file'] as const)('a journal in a %s database', (kind) 
       // A read opens a snapshot that must not outlive the write.
       journal.read(1)
       const [, again] = [await journal.append(delivery(`${i}`)), await journal.append(delivery(`${i}`))]
-      expect(again).toEqual({ n: i + 1, duplicate: true })
+      expect(again).toEqual({ n: i + 1, duplicate: true, targets: [] })
     }
     expect(journal.count()).toBe(100)
   })
@@ -118,8 +130,8 @@ describe('a journal in a file', () => {
     }
     await using database = await openDatabase({ kind: 'file', folder })
     const journal = openJournal(database)
-    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true })
-    expect(await journal.append(delivery('c'))).toEqual({ n: 3, duplicate: false })
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true, targets: [] })
+    expect(await journal.append(delivery('c'))).toEqual({ n: 3, duplicate: false, targets: [] })
     expect([...journal.entries()].map(({ n, duplicates }) => [n, duplicates])).toEqual([
       [1, 2],
       [2, 0],
@@ -131,11 +143,11 @@ describe('a journal in a file', () => {
     const folder = emptyFolder()
     await using one = await openDatabase({ kind: 'file', folder })
     await using other = await openDatabase({ kind: 'file', folder })
-    const journals = [openJournal(one), openJournal(other)]
+    const [even, odd] = [openJournal(one), openJournal(other)]
     const receipts = await Promise.all(
-      Array.from({ length: 200 }, (_, i) => journals[i % 2]?.append(delivery(`${i >> 2}`))),
+      Array.from({ length: 200 }, (_, i) => (i % 2 ? odd : even).append(delivery(`${i >> 2}`))),
     )
-    expect(receipts.filter((receipt) => receipt?.duplicate === false)).toHaveLength(50)
+    expect(receipts.filter(({ duplicate }) => !duplicate)).toHaveLength(50)
     const entries = [...openJournal(one).entries()]
     expect(entries.map(({ n }) => n)).toEqual(Array.from({ length: 50 }, (_, i) => i + 1))
     expect(new Set(entries.map(({ deliveryId }) => deliveryId)).size).toBe(50)
@@ -151,7 +163,7 @@ describe('a journal whose database fails', () => {
     await expect(journal.append(delivery('a'))).rejects.toEqual(new RelayError('storage', 'no room'))
     expect([...journal.entries()]).toEqual([])
     broken.now('works')
-    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false })
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false, targets: [] })
     expect([...journal.entries()]).toEqual([{ n: 1, ...delivery('a'), duplicates: 0 }])
   })
 
@@ -162,7 +174,7 @@ describe('a journal whose database fails', () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 3 }, () => journal.append(delivery('a'))))
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
     broken.now('works')
-    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false })
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: false, targets: [] })
   })
 
   it('knows a delivery again whose write landed after its time', async () => {
@@ -171,8 +183,8 @@ describe('a journal whose database fails', () => {
     late.now('is late')
     await expect(journal.append(delivery('a'))).rejects.toThrow('no room')
     late.now('works')
-    expect(await journal.append(delivery('b'))).toEqual({ n: 2, duplicate: false })
-    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true })
+    expect(await journal.append(delivery('b'))).toEqual({ n: 2, duplicate: false, targets: [] })
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true, targets: [] })
     expect([...journal.entries()].map(({ n, deliveryId }) => [n, deliveryId])).toEqual([
       [1, 'a'],
       [2, 'b'],
@@ -186,7 +198,7 @@ describe('a journal whose database fails', () => {
     broken.now('fails')
     await expect(journal.append(delivery('a'))).rejects.toThrow('no room')
     broken.now('works')
-    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true })
+    expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true, targets: [] })
     expect(journal.read(1)?.duplicates).toBe(1)
   })
 })

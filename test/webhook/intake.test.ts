@@ -43,7 +43,7 @@ describe('a delivery that is genuine', () => {
       id: 'a-1',
       hook: '7',
     })
-    expect(await intake.receive(request)).toEqual({ n: 1, duplicate: false })
+    expect(await intake.receive(request)).toEqual({ n: 1, duplicate: false, targets: [] })
     const delivery = {
       receivedAt: 1000,
       provider: 'github',
@@ -58,7 +58,7 @@ describe('a delivery that is genuine', () => {
       number: 12,
     }
     expect(journal.read(1)).toEqual({ n: 1, ...delivery, body: new Uint8Array(request.body), duplicates: 0 })
-    expect(told).toEqual([[delivery, { n: 1, duplicate: false }]])
+    expect(told).toEqual([[delivery, { n: 1, duplicate: false, targets: [] }]])
   })
 
   it('is known by its previous secret too', async () => {
