@@ -46,10 +46,11 @@ export function environmentHelp(
   more: readonly (readonly [string, string])[] = [],
 ): string {
   const secrets = names.filter((name) => 'secret' in OPTIONS[name])
+  const rows = [...names.map((name) => [OPTIONS[name].env, optionHelp(name)] as const), ...more]
   return [
     '',
     'Environment:',
-    ...columns([...names.map((name) => [OPTIONS[name].env, optionHelp(name)] as const), ...more]),
+    ...columns(rows.length > 0 ? rows : [['none']]),
     ...(secrets.length > 0 ? ['  A secret may also lie in the file that <NAME>_FILE names.'] : []),
   ].join('\n')
 }
@@ -79,6 +80,6 @@ export function exitCodesHelp(
   ].join('\n')
 }
 
-function columns(rows: readonly (readonly [string, string])[]): string[] {
+function columns(rows: readonly (readonly string[])[]): string[] {
   return table(rows).map((line) => `  ${line}`)
 }

@@ -1,7 +1,8 @@
 import { CommanderError } from 'commander'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Context } from './context.js'
-import { createOutput } from './output.js'
+import type { RawOptions } from './globals.js'
+import { createOutput, type ColorMode } from './output.js'
 import { createProgram } from './program.js'
 
 /**
@@ -10,24 +11,31 @@ import { createProgram } from './program.js'
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const json = argv.includes('--json')
+  const program = createProgram(context, { json })
   try {
-    await createProgram(context, { json }).parseAsync(argv, { from: 'user' })
+    await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (thrown) {
-    if (!(thrown instanceof CommanderError)) return report(toRelayError(thrown), json, context)
+    if (!(thrown instanceof CommanderError)) {
+      const { color } = program.opts<RawOptions>()
+      return json
+        ? reportObject(toRelayError(thrown), context)
+        : reportText(toRelayError(thrown), context, color)
+    }
     if (thrown.exitCode === 0) return 0 // help and the version were asked for
     // Commander has told a person by now.
-    return json ? report(usageError(thrown), json, context) : usageError(thrown).exitCode
+    return json ? reportObject(usageError(thrown), context) : usageError(thrown).exitCode
   }
 }
 
-function report(error: RelayError, json: boolean, context: Context): number {
-  const { message, kind, cause = error, exitCode } = error
-  if (json) {
-    context.stderr.write(`${JSON.stringify({ v: 1, type: 'error', code: kind, error: message })}\n`)
-  } else {
-    createOutput(context, { color: 'auto', quiet: false, verbose: false }).log.error(message, cause)
-  }
+function reportObject({ message, kind, exitCode }: RelayError, context: Context): number {
+  context.stderr.write(`${JSON.stringify({ v: 1, type: 'error', code: kind, error: message })}\n`)
+  return exitCode
+}
+
+function reportText(error: RelayError, context: Context, color: ColorMode): number {
+  const { message, cause = error, exitCode } = error
+  createOutput(context, { color, quiet: false, verbose: false }).log.error(message, cause)
   return exitCode
 }
 

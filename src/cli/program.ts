@@ -19,7 +19,12 @@ import { fit, joinParagraphs } from './wrap.js'
 export function createProgram(context: Context, { json = false } = {}): Command {
   const program = addOptions(new Command('relay'), ['profile'])
     .description(
-      "Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.",
+      `Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.
+
+Examples:
+  relay serve --sandbox          the service, with a code host of its own
+  relay login --profile sandbox  sign in there
+  relay comment octo/demo#1 "Hello" --profile sandbox`,
     )
     .version(packageVersion(), '-V, --version')
     .option('--json', 'results as JSON on stdout, one object a line')

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import type { Context } from '../context.js'
-import { createOutputFor, exitCodesHelp, type RawOptions } from '../globals.js'
+import { createOutputFor, environmentHelp, exitCodesHelp, type RawOptions } from '../globals.js'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
@@ -20,7 +20,7 @@ Examples:
   relay completion fish | source        in ~/.config/fish/config.fish`,
     )
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
-    .addHelpText('after', exitCodesHelp([0, 2]))
+    .addHelpText('after', `${environmentHelp([])}\n${exitCodesHelp([0, 2])}`)
     .action((shell: Shell, _: unknown, command: Command) =>
       run(context, command.optsWithGlobals(), shell, program),
     )
