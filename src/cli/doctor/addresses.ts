@@ -1,6 +1,6 @@
 import { isLoopback } from '../../base/loopback.js'
 import type { Facts } from './facts.js'
-import { ok, wrong, type Verdict } from './finding.js'
+import { none, ok, wrong, type Verdict } from './finding.js'
 import { redirectUri } from './sign-in.js'
 
 /** Whether the addresses agree between which a browser goes when it signs in. */
@@ -18,6 +18,7 @@ export function checkAddresses(facts: Facts): Verdict {
       `relay is ${reached.hostname} and the application ${back.hostname}: a sign-in begun at one does not end at the other`,
       `set RELAY_PUBLIC_URL=${publicUrl.replace(reached.hostname, back.hostname)}`,
     )
+  if (reached.port === '0') return none('known once relay serve has taken a port')
   const listening = instance ? new URL(instance.url).port : String(facts.port)
   if (isLoopback(reached.hostname) && listening !== '0' && portOf(reached) !== listening)
     return wrong(

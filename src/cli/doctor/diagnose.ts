@@ -41,7 +41,7 @@ export async function diagnose(context: Context, flags: Flags, options: Diagnose
   const settings: Finding = { check: 'settings', ...verdict }
   if (!reading) return [node, settings]
   // Before the store is opened, which would put the permissions right.
-  const folder = await bounded('folder', () => checkFolder(profileFolder(reading.options)))
+  const folder = await bounded('folder', () => checkFolder(profileFolder(reading.options)), LOOK)
   const { database, problem } = await open(reading.options, folder)
   try {
     const facts = await profileFacts(context, flags, reading.options, database)
@@ -102,20 +102,21 @@ async function checkAll(
     ],
     ['addresses', () => checkAddresses(facts)],
   ]
-  const findings = await Promise.all(checks.map(async ([check, run]) => bounded(check, run)))
+  const mend = facts.kind === 'keychain' ? 'unlock the keychain, or choose --store file' : LOOK
+  const findings = await Promise.all(checks.map(async ([check, run]) => bounded(check, run, mend)))
   signal.throwIfAborted()
   return findings
 }
 
 /** What a check says, or that it failed, or took too long. What relay itself says names the remedy, and no secret. */
-async function bounded(check: string, run: () => Verdict | Promise<Verdict>): Promise<Finding> {
+async function bounded(check: string, run: () => Verdict | Promise<Verdict>, mend: string): Promise<Finding> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<Verdict>((resolve) => {
     // A little later than the code host's own limit, which says more.
-    timer = setTimeout(() => resolve(wrong(`no answer within ${LIMIT / 1000} s`, LOOK)), LIMIT + 250)
+    timer = setTimeout(() => resolve(wrong(`no answer within ${LIMIT / 1000} s`, mend)), LIMIT + 250)
   })
   const verdict = await Promise.race([begin(run), late]).catch((error: unknown) =>
-    wrong(error instanceof RelayError ? error.message : 'the check itself failed', LOOK),
+    wrong(error instanceof RelayError ? error.message : 'the check itself failed', mend),
   )
   clearTimeout(timer)
   return { check, ...verdict }

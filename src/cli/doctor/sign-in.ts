@@ -52,9 +52,9 @@ export async function checkClient({
   )
 }
 
-/** Where the code host sends a browser back to; registered there to the letter. */
+/** Where the code host sends a browser back to; registered there to the letter. Port 0 is not known before it is used. */
 export function redirectUri(publicUrl: string, provider: string): string {
-  return `${publicUrl}/auth/${provider}/callback`
+  return `${publicUrl.replace(/:0$/, ':<port>')}/auth/${provider}/callback`
 }
 
 /** Whether the user has a token, it lives, and it is this code host's. The token is not sent anywhere. */
