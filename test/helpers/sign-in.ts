@@ -12,13 +12,28 @@ export async function signIn(relayUrl: string, userId: string): Promise<SignedIn
 }
 
 /** The same from the address where signing in begins; the person presses `button`. */
-export async function signInAt(
-  address: string,
-  button: 'authorize' | 'cancel' = 'authorize',
+export async function signInAt(address: string, button?: Button): Promise<SignedIn> {
+  return finishSignIn(await beginSignIn(address), button)
+}
+
+type Button = 'authorize' | 'cancel'
+
+/** A sign-in up to the consent page: its address, and the cookie the browser was given on the way. */
+export interface BegunSignIn {
+  readonly authorize: string
+  readonly cookie: string
+}
+
+export async function beginSignIn(address: string): Promise<BegunSignIn> {
+  const { headers } = await fetch(address, { redirect: 'manual' })
+  const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';')
+  return { authorize: headers.get('location') ?? '', cookie }
+}
+
+export async function finishSignIn(
+  { authorize, cookie }: BegunSignIn,
+  button: Button = 'authorize',
 ): Promise<SignedIn> {
-  const start = await fetch(address, { redirect: 'manual' })
-  const authorize = start.headers.get('location') ?? ''
-  const cookie = (start.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
   const page = await (await fetch(authorize)).text()
   const [, authenticity = ''] = /name="authenticity_token" value="([^"]+)"/.exec(page) ?? []
   const consented = await fetch(new URL(authorize).origin + new URL(authorize).pathname, {
