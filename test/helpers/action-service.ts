@@ -15,6 +15,10 @@ const CLIENT = { id: 'relay-test', secret: 'client-secret-canary' }
 const TIME_LIMIT = 500
 export const DAY = 86_400_000
 
+/** The repository of the sandbox, and a comment there. */
+export const DEMO = { owner: 'octo', repo: 'demo' }
+export const HELLO = { ...DEMO, issueNumber: 1, body: 'hello' }
+
 export interface ActionAnswer {
   readonly status: number
   readonly body: unknown
@@ -32,6 +36,8 @@ export interface ActionService extends AsyncDisposable {
   send(path: string, body: unknown, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>
   /** Sends, and reads the answer, which must be JSON and free of the token. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<ActionAnswer>
+  /** The same, down to what most answers are compared by. */
+  ask(path: string, body: unknown, headers?: Record<string, string>): Promise<[status: number, body: unknown]>
   /** How many requests of that method the sandbox has had. */
   requests(method: string): number
 }
@@ -50,6 +56,13 @@ export async function startActionService(): Promise<ActionService> {
       body: typeof body === 'string' ? body : JSON.stringify(body),
       signal: signal ?? null,
     })
+  const post: ActionService['post'] = async (path, body, headers) => {
+    const response = await send(path, body, headers)
+    const text = await response.text()
+    if (text.includes(token)) throw new Error('the answer holds the token')
+    if (response.headers.get('content-type') !== 'application/json') throw new Error('the answer is no JSON')
+    return { status: response.status, body: JSON.parse(text), headers: response.headers }
+  }
   return {
     sandbox,
     tokens,
@@ -57,13 +70,10 @@ export async function startActionService(): Promise<ActionService> {
     app,
     listener,
     send,
-    async post(path, body, headers) {
-      const response = await send(path, body, headers)
-      const text = await response.text()
-      if (text.includes(token)) throw new Error('the answer holds the token')
-      if (response.headers.get('content-type') !== 'application/json')
-        throw new Error('the answer is no JSON')
-      return { status: response.status, body: JSON.parse(text), headers: response.headers }
+    post,
+    async ask(path, body, headers) {
+      const answer = await post(path, body, headers)
+      return [answer.status, answer.body]
     },
     requests: (method) => sandbox.state.requests.filter((request) => request.method === method).length,
     async [Symbol.asyncDispose]() {

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Fault } from '../../src/sandbox/faults.js'
-import type { Sandbox } from '../../src/sandbox/start.js'
 import { answerOf, call, getCode, NOW, redeem, refusal, signIn, start } from './rig.js'
 
-let sandbox: Sandbox
-let headers: { authorization: string }
-beforeAll(async () => {
-  sandbox = await start()
-  headers = await signIn(sandbox)
-})
+const sandbox = await start()
+const headers = await signIn(sandbox)
 afterAll(() => sandbox.close())
 
 const comment = (repo: string, signal?: AbortSignal): Promise<Response> =>

@@ -1,21 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { startActionService, type ActionService } from '../helpers/action-service.js'
+import { afterAll, describe, expect, it, vi } from 'vitest'
+import { DEMO, HELLO, startActionService } from '../helpers/action-service.js'
 
-const demo = { owner: 'octo', repo: 'demo' }
-const hello = { ...demo, issueNumber: 1, body: 'hello' }
-
-let service: ActionService
-
-beforeAll(async () => {
-  service = await startActionService()
-})
-
+const service = await startActionService()
 afterAll(() => service[Symbol.asyncDispose]())
-
-async function statusAndBody(path: string, body: unknown, headers?: Record<string, string>) {
-  const answer = await service.post(path, body, headers)
-  return [answer.status, answer.body]
-}
 
 describe('what the provider says', () => {
   const none = 'The sandbox refused: Not Found (no such repository or number, or no access to it)'
@@ -23,49 +10,49 @@ describe('what the provider says', () => {
   it.each<[string, object, number, string]>([
     [
       'comment',
-      { ...hello, issueNumber: 4 },
+      { ...HELLO, issueNumber: 4 },
       403,
       'The sandbox refused: Unable to create comment because issue is locked.',
     ],
-    ['comment', { ...hello, issueNumber: 99 }, 404, none],
-    ['comment', { ...hello, repo: 'none' }, 404, none],
-    ['merge', { ...demo, pullNumber: 1 }, 404, none],
-    ['merge', { ...demo, pullNumber: 3 }, 409, 'The sandbox refused: Pull Request is not mergeable'],
+    ['comment', { ...HELLO, issueNumber: 99 }, 404, none],
+    ['comment', { ...HELLO, repo: 'none' }, 404, none],
+    ['merge', { ...DEMO, pullNumber: 1 }, 404, none],
+    ['merge', { ...DEMO, pullNumber: 3 }, 409, 'The sandbox refused: Pull Request is not mergeable'],
     [
       'merge',
-      { ...demo, pullNumber: 5, sha: '0'.repeat(40) },
+      { ...DEMO, pullNumber: 5, sha: '0'.repeat(40) },
       409,
       'The sandbox refused: Head branch was modified. Review and try the merge again.',
     ],
     [
       'comment',
-      { ...hello, repo: 'no-issues' },
+      { ...HELLO, repo: 'no-issues' },
       410,
       'The sandbox refused: Issues are disabled for this repo',
     ],
     [
       'comment',
-      { ...hello, body: 'x'.repeat(65_537) },
+      { ...HELLO, body: 'x'.repeat(65_537) },
       422,
       'The sandbox refused: Validation Failed (IssueComment.data: Body is too long (maximum is 65536 characters))',
     ],
-    ['comment', { ...hello, repo: 'fault-502' }, 502, `The sandbox failed (502)${doubt}`],
+    ['comment', { ...HELLO, repo: 'fault-502' }, 502, `The sandbox failed (502)${doubt}`],
     [
       'comment',
-      { ...hello, repo: 'fault-invalid-json' },
+      { ...HELLO, repo: 'fault-invalid-json' },
       502,
       `The sandbox gave an answer that was not understood${doubt}`,
     ],
     [
       'comment',
-      { ...hello, repo: 'fault-reset' },
+      { ...HELLO, repo: 'fault-reset' },
       502,
       `The sandbox broke the connection (ECONNRESET)${doubt}`,
     ],
-    ['comment', { ...hello, repo: 'fault-slow' }, 504, `The sandbox did not answer within 0.5 s${doubt}`],
+    ['comment', { ...HELLO, repo: 'fault-slow' }, 504, `The sandbox did not answer within 0.5 s${doubt}`],
   ])('%s %j', async (path, body, status, error) => {
     const before = service.requests('POST') + service.requests('PUT')
-    expect(await statusAndBody(path, body)).toEqual([status, { error }])
+    expect(await service.ask(path, body)).toEqual([status, { error }])
     expect(service.requests('POST') + service.requests('PUT')).toBe(before + 1)
   })
 
@@ -77,7 +64,7 @@ describe('what the provider says', () => {
     ],
   ])('429 with Retry-After: %s', async (fault, said) => {
     const answer = await service.post('react', {
-      ...demo,
+      ...DEMO,
       repo: `fault-${fault}`,
       issueNumber: 1,
       content: 'eyes',
@@ -96,7 +83,7 @@ describe('a write is made once', () => {
   it('although the connection broke after a comment was posted', async () => {
     const commentsOf = () =>
       service.sandbox.state.comments.filter(({ repo }) => repo === 'octo/fault-reset-after')
-    expect(await statusAndBody('comment', { ...hello, repo: 'fault-reset-after' })).toEqual([
+    expect(await service.ask('comment', { ...HELLO, repo: 'fault-reset-after' })).toEqual([
       502,
       { error: doubt },
     ])
@@ -105,7 +92,7 @@ describe('a write is made once', () => {
 
   it('although the connection broke after a merge', async () => {
     const before = service.requests('PUT')
-    expect(await statusAndBody('merge', { ...demo, repo: 'fault-reset-after', pullNumber: 2 })).toEqual([
+    expect(await service.ask('merge', { ...DEMO, repo: 'fault-reset-after', pullNumber: 2 })).toEqual([
       502,
       { error: doubt },
     ])
@@ -119,7 +106,7 @@ describe('a write is made once', () => {
     service.sandbox.faults.next('comment', { kind: 'slow', ms: 100 })
     const before = service.requests('POST')
     const client = new AbortController()
-    const answer = service.send('comment', { ...hello, body: 'from one who left' }, {}, client.signal)
+    const answer = service.send('comment', { ...HELLO, body: 'from one who left' }, {}, client.signal)
     await vi.waitFor(() => expect(service.requests('POST')).toBe(before + 1))
     client.abort()
     await expect(answer).rejects.toThrow('aborted')

@@ -1,29 +1,16 @@
 import { hc } from 'hono/client'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { DAY, startActionService, type ActionService } from '../helpers/action-service.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { type ActionService, DAY, DEMO, HELLO, startActionService } from '../helpers/action-service.js'
 import { connect } from '../helpers/http.js'
 
 const NAME = 'must be 1 to 100 of A-Z a-z 0-9 . _ - and not . or ..'
 
-const demo = { owner: 'octo', repo: 'demo' }
-const hello = { ...demo, issueNumber: 1, body: 'hello' }
-
-let service: ActionService
-
-beforeAll(async () => {
-  service = await startActionService()
-})
-
+const service = await startActionService()
 afterAll(() => service[Symbol.asyncDispose]())
-
-async function statusAndBody(path: string, body: unknown, headers?: Record<string, string>) {
-  const answer = await service.post(path, body, headers)
-  return [answer.status, answer.body]
-}
 
 describe('what is done', () => {
   it('comments', async () => {
-    const answer = await statusAndBody('comment', { ...hello, body: 'héllo 👋' })
+    const answer = await service.ask('comment', { ...HELLO, body: 'héllo 👋' })
     const comment = service.sandbox.state.comments.at(-1)
     expect(comment).toMatchObject({ repo: 'octo/demo', issueNumber: 1, body: 'héllo 👋', user: 'octo' })
     const url = `${service.sandbox.url}/octo/demo/issues/1#issuecomment-${comment?.id}`
@@ -31,7 +18,7 @@ describe('what is done', () => {
   })
 
   it('reacts, to the issue and to comments, once', async () => {
-    await service.post('comment', hello)
+    await service.post('comment', HELLO)
     const id = service.sandbox.state.comments.at(-1)?.id
     const [reviewComment] = service.sandbox.state.reviewComments
     const targets = [
@@ -41,8 +28,8 @@ describe('what is done', () => {
     ]
     for (const target of targets) {
       const answers = [
-        await statusAndBody('react', { ...demo, ...target, content: 'rocket' }),
-        await statusAndBody('react', { ...demo, ...target, content: 'rocket' }),
+        await service.ask('react', { ...DEMO, ...target, content: 'rocket' }),
+        await service.ask('react', { ...DEMO, ...target, content: 'rocket' }),
       ]
       const made = service.sandbox.state.reactions.at(-1)?.id
       expect(answers).toEqual([
@@ -54,8 +41,8 @@ describe('what is done', () => {
 
   it('merges the head it was told', async () => {
     const pull = service.sandbox.state.issue('octo/demo', 2)?.pull
-    const body = { ...demo, pullNumber: 2, method: 'squash', title: 'T', message: 'M', sha: pull?.head.sha }
-    const answer = await statusAndBody('merge', body)
+    const body = { ...DEMO, pullNumber: 2, method: 'squash', title: 'T', message: 'M', sha: pull?.head.sha }
+    const answer = await service.ask('merge', body)
     const merge = service.sandbox.state.issue('octo/demo', 2)?.pull?.merge
     expect(merge).toMatchObject({ method: 'squash', title: 'T', message: 'M' })
     expect(answer).toEqual([200, { ok: true, merged: true, sha: merge?.sha }])
@@ -64,7 +51,7 @@ describe('what is done', () => {
   it('in-process, and with types, as over the network', async () => {
     const client = hc<ActionService['app']>('http://localhost', { fetch: service.app.request })
     const answer = await client.api.comment.$post(
-      { json: hello },
+      { json: HELLO },
       { headers: { authorization: `Bearer ${service.token}` } },
     )
     const { ok, id, url }: { ok: true; id: number; url: string } = await answer.json()
@@ -90,7 +77,7 @@ describe('401', () => {
     [`Bearer ${'x'.repeat(8_193)}`, invalid],
   ])('%.40s', async (authorization, error) => {
     const before = service.sandbox.state.requests.length
-    const answer = await service.post('comment', hello, { authorization })
+    const answer = await service.post('comment', HELLO, { authorization })
     expect([answer.status, answer.body]).toEqual([401, error])
     const reason = error === invalid ? ', error="invalid_token"' : ''
     expect(answer.headers.get('www-authenticate')).toBe(`Bearer realm="relay"${reason}`)
@@ -98,7 +85,7 @@ describe('401', () => {
   })
 
   it('takes the scheme in any case', async () => {
-    expect((await service.post('comment', hello, { authorization: `bEARER  ${service.token}` })).status).toBe(
+    expect((await service.post('comment', HELLO, { authorization: `bEARER  ${service.token}` })).status).toBe(
       200,
     )
   })
@@ -119,7 +106,7 @@ describe('401', () => {
     })
     const before = service.sandbox.state.requests.length
     for (const bearer of ['old', 'gone', 'foreign'])
-      expect(await statusAndBody('comment', hello, { authorization: `Bearer ${bearer}` })).toEqual([
+      expect(await service.ask('comment', HELLO, { authorization: `Bearer ${bearer}` })).toEqual([
         401,
         invalid,
       ])
@@ -132,7 +119,7 @@ describe('401', () => {
       expiresAt: Date.now() + DAY,
       origin: service.sandbox.url,
     })
-    const answer = await service.post('comment', hello, { authorization: 'Bearer stale' })
+    const answer = await service.post('comment', HELLO, { authorization: 'Bearer stale' })
     expect([answer.status, answer.body]).toEqual([401, invalid])
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="relay", error="invalid_token"')
   })
@@ -157,7 +144,7 @@ describe('what is wrong with a request is told in order: 401, 415, 413, 400', ()
     ],
   ])('%s', async (_, headers, body, status, error) => {
     for (const path of ['comment', 'merge', 'react'].slice(0, status === 400 ? 1 : 3))
-      expect(await statusAndBody(path, body, headers)).toEqual([status, { error }])
+      expect(await service.ask(path, body, headers)).toEqual([status, { error }])
   })
 
   it.each(['', 'application/jsonp', 'application/x-www-form-urlencoded', 'text/json'])(
@@ -170,7 +157,7 @@ describe('what is wrong with a request is told in order: 401, 415, 413, 400', ()
   it.each(['application/json', 'Application/JSON; charset=utf-8', 'application/json;charset=UTF-8'])(
     '%s',
     async (type) => {
-      expect((await service.post('comment', hello, { 'content-type': type })).status).toBe(200)
+      expect((await service.post('comment', HELLO, { 'content-type': type })).status).toBe(200)
     },
   )
 
@@ -179,7 +166,7 @@ describe('what is wrong with a request is told in order: 401, 415, 413, 400', ()
     const head = (headers: string) => `POST /api/comment HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n\r\n`
     connection.send(head(`Content-Length: ${big.length}`) + big)
     connection.send(head(`Authorization: Bearer ${service.token}\r\nContent-Length: ${big.length}`) + big)
-    const body = JSON.stringify(hello)
+    const body = JSON.stringify(HELLO)
     const json = `Authorization: Bearer ${service.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
     connection.send(head(json) + body)
     const statuses = [await connection.answer(), await connection.answer(), await connection.answer()]

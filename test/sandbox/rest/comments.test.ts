@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import { afterAll, describe, expect, it } from 'vitest'
 import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
-let sandbox: Sandbox
-let headers: { authorization: string }
-beforeAll(async () => {
-  sandbox = await start()
-  headers = await signIn(sandbox)
-})
+const sandbox = await start()
+const headers = await signIn(sandbox)
 afterAll(() => sandbox.close())
 
 const comment = (issue: string, body: unknown): Promise<Response> =>

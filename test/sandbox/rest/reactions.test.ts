@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { REACTIONS } from '../../../src/providers/provider.js'
-import type { Sandbox } from '../../../src/sandbox/start.js'
 import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
-let sandbox: Sandbox
-let headers: { authorization: string }
-beforeAll(async () => {
-  sandbox = await start()
-  headers = await signIn(sandbox)
-})
+const sandbox = await start()
+const headers = await signIn(sandbox)
 afterAll(() => sandbox.close())
 
 const react = (subject: string, content: unknown): Promise<Response> =>
