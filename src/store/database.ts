@@ -23,6 +23,8 @@ export interface Table<Key extends number | string, Value extends TableValue> {
   /** A consistent view; rows changed meanwhile may or may not be seen. Numbered tables only. */
   range(range?: Range): Iterable<{ readonly key: number; readonly value: Value }>
   count(): number
+  /** What the table takes in storage, in bytes; the cost does not grow with it. */
+  bytes(): number
   put(key: Key, value: Value): TableWrite
   remove(key: Key): TableWrite
 }

@@ -38,6 +38,8 @@ export interface Engine extends AsyncDisposable {
   get(table: string, key: Uint8Array): Uint8Array | undefined
   range(table: string, range: RowRange): Iterable<Row>
   count(table: string): number
+  /** What a table takes in storage, in bytes; the cost does not grow with it. */
+  bytes(table: string): number
   /** All rows or none. Concurrent calls share a flush. */
   write(writes: readonly RowWrite[]): Promise<void>
   /**

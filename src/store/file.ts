@@ -67,6 +67,7 @@ function createFileEngine(environment: Environment, log: Log): Engine {
     get: (table, key) => reading(() => rowsOf(table).getBinary(key)),
     range: (table, range) => select(() => rowsOf(table), range),
     count: (table) => reading(() => rowsOf(table).getKeysCount()),
+    bytes: (table) => reading(() => bytesOf(rowsOf(table))),
     async write(writes) {
       await writing(async (isLate) => {
         mustBeOpen()
@@ -116,6 +117,20 @@ function* select(
   } finally {
     rows.return?.()
   }
+}
+
+/** Whole pages, those of the tree and those of values too large for it. */
+function bytesOf(rows: Rows): number {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- lmdb declares nothing of what LMDB's mdb_stat gives
+  const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = rows.getStats() as Stats
+  return pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
+}
+
+interface Stats {
+  readonly pageSize: number
+  readonly treeBranchPageCount: number
+  readonly treeLeafPageCount: number
+  readonly overflowPages: number
 }
 
 function reading<T>(read: () => T): T {

@@ -5,6 +5,7 @@ import type { Engine, Row, RowRange, RowWrite } from './engine.js'
 interface Rows {
   readonly values: Map<string, Uint8Array>
   readonly keys: string[]
+  bytes: number
 }
 
 /** An engine that forgets everything when it is closed. */
@@ -13,7 +14,7 @@ export function createMemoryEngine(): Engine {
   let open = true
   const rowsOf = (table: string): Rows => {
     if (!open) throw new RelayError('storage', 'The memory store is closed')
-    const rows = tables.get(table) ?? { values: new Map(), keys: [] }
+    const rows = tables.get(table) ?? { values: new Map(), keys: [], bytes: 0 }
     tables.set(table, rows)
     return rows
   }
@@ -25,6 +26,7 @@ export function createMemoryEngine(): Engine {
     get: (table, key) => rowsOf(table).values.get(toText(key))?.slice(),
     range: (table, range) => select(rowsOf(table), range),
     count: (table) => rowsOf(table).keys.length,
+    bytes: (table) => rowsOf(table).bytes,
     async write(writes) {
       apply(writes)
     },
@@ -42,8 +44,11 @@ export function createMemoryEngine(): Engine {
   }
 }
 
-function set({ values, keys }: Rows, key: string, value: Uint8Array | undefined): void {
+function set(rows: Rows, key: string, value: Uint8Array | undefined): void {
+  const { values, keys } = rows
   const at = position(keys, key)
+  const before = values.get(key)
+  rows.bytes += (value ? key.length + value.length : 0) - (before ? key.length + before.length : 0)
   if (value === undefined) {
     if (values.delete(key)) keys.splice(at, 1)
     return
@@ -56,9 +61,10 @@ function set({ values, keys }: Rows, key: string, value: Uint8Array | undefined)
 function* select({ values, keys }: Rows, { from, to, reverse, limit = Infinity }: RowRange): Generator<Row> {
   const first = from ? position(keys, toText(from)) : 0
   const last = to ? position(keys, `${toText(to)}\0`) : keys.length
-  const chosen = keys.slice(first, last)
-  if (reverse) chosen.reverse()
-  const rows = chosen.slice(0, limit).map((key) => [key, values.get(key)] as const)
+  const chosen = reverse
+    ? keys.slice(Math.max(first, last - limit), last).toReversed()
+    : keys.slice(first, Math.min(last, first + limit))
+  const rows = chosen.map((key) => [key, values.get(key)] as const)
   for (const [key, value] of rows) {
     if (value) yield { key: Buffer.from(key, 'latin1'), value: value.slice() }
   }

@@ -23,6 +23,7 @@ export function createTable<Key extends number | string, Value extends TableValu
       }
     },
     count: () => engine.count(name),
+    bytes: () => engine.bytes(name),
     put: (key, value) => ({ table: name, key: toBytes(key), value: encode(value) }),
     remove: (key) => ({ table: name, key: toBytes(key), value: undefined }),
   }
