@@ -7,7 +7,7 @@ import type { Journal } from './journal.js'
 import { fromMeta, type Meta, toMeta } from './meta.js'
 import { type Plan, planAgain, planNew } from './plan.js'
 import { createProgress, readHandOns, writeHandOns } from './progress.js'
-import { openTables, type Tables } from './tables.js'
+import { newestNumber, openTables, type Tables } from './tables.js'
 
 export interface JournalOptions {
   /** The ids of the targets a delivery is to be handed on to. Called while all writing waits; must not throw. */
@@ -73,7 +73,7 @@ function addNew(
   { targetsOf }: JournalOptions,
 ): Decision<Receipt> {
   const { metas, bodies, numbers } = tables
-  const n = nextNumber(tables)
+  const n = newestNumber(tables) + 1
   const plan = planNew(targetsOf?.(delivery) ?? [], delivery.receivedAt)
   const rows = [metas.put(n, toMeta(delivery)), bodies.put(n, delivery.body), numbers.put(key, n)]
   const result = { n, duplicate: false, targets: plan.targets }
@@ -99,9 +99,4 @@ function countAgain(
 
 function planWrites(tables: Tables, n: number, { targets, handOns }: Plan): Decision<Receipt>['writes'] {
   return targets.length === 0 ? [] : writeHandOns(tables, n, handOns)
-}
-
-function nextNumber({ metas }: Tables): number {
-  const [newest] = metas.range({ reverse: true, limit: 1 })
-  return (newest?.key ?? 0) + 1
 }

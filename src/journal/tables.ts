@@ -44,3 +44,9 @@ export function openTables(database: Database): Tables {
     attempts: database.table('journal-attempt', { keys: 'number', values: 'bytes' }),
   }
 }
+
+/** 0 when there is no entry. */
+export function newestNumber({ metas }: Tables): number {
+  const [newest] = metas.range({ reverse: true, limit: 1 })
+  return newest?.key ?? 0
+}

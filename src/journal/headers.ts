@@ -1,0 +1,27 @@
+import type { Header } from './delivery.js'
+
+/** They belong to one connection (RFC 9110 section 7.6.1), or are made anew for each, like Host and the body's length. */
+const OF_ONE_HOP = new Set([
+  'host',
+  'content-length',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+])
+const CREDENTIALS = /^(?:authorization|cookie|proxy-.*)$/
+
+/** The headers a delivery is passed on with: without those of one connection, those it names, and credentials. */
+export function passedOn(headers: readonly Header[]): Header[] {
+  const named = headers.flatMap(([name, value]) =>
+    name.toLowerCase() === 'connection' ? value.toLowerCase().split(',') : [],
+  )
+  const left = new Set([...OF_ONE_HOP, ...named.map((name) => name.trim())])
+  return headers.filter(([name]) => {
+    const key = name.toLowerCase()
+    return !left.has(key) && !CREDENTIALS.test(key)
+  })
+}
