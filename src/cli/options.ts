@@ -12,6 +12,7 @@ import {
   hostNames,
   matching,
   oneOf,
+  pageAddress,
   port,
   userId,
   webAddress,
@@ -138,7 +139,7 @@ export const OPTIONS = {
     help: 'application to return to after signing in; else BASE_URL',
     otherwise: 'the public address',
     project: 'this machine',
-    parse: webAddress,
+    parse: pageAddress,
   }),
   store: row({
     env: 'RELAY_STORE',

@@ -36,13 +36,25 @@ export function duration(text: string): number {
   return ms
 }
 
-/** An absolute http(s) address; what comes back has no trailing slash. */
+/** An absolute http(s) address under which paths lie; what comes back has no trailing slash. */
 export function webAddress(text: string): string {
+  const url = httpUrl(text)
+  if (url.search || url.hash) throw new Error('must not hold a query or a fragment')
+  return url.href.replace(/\/+$/, '')
+}
+
+/** An absolute http(s) address of a page, as it was written. */
+export function pageAddress(text: string): string {
+  httpUrl(text)
+  return text
+}
+
+function httpUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
     throw new Error('must be an absolute http:// or https:// address')
   if (url.username || url.password) throw new Error('must not hold a user name or password')
-  return url.href.replace(/\/+$/, '')
+  return url
 }
 
 export function hostNames(text: string): readonly string[] {

@@ -60,7 +60,9 @@ function providerUrl(provider: Settings['provider'], url: string | undefined): s
   if (url === undefined) {
     throw new RelayError(
       'settings',
-      `RELAY_PROVIDER_URL is not set: where is your ${provider}? For example https://git.example.com`,
+      provider === 'sandbox'
+        ? 'The sandbox does not run: start it with relay serve --sandbox, or name its address with RELAY_PROVIDER_URL'
+        : `RELAY_PROVIDER_URL is not set: where is your ${provider}? For example https://git.example.com`,
     )
   }
   return url

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.js'
 import { listen } from '../../src/http/listen.js'
+import { signIn } from '../helpers/sign-in.js'
 import { emptyFolder } from '../helpers/context.js'
 import { Program, relay } from '../helpers/program.js'
 
@@ -30,6 +31,21 @@ describe('relay serve', () => {
       out: '',
       err: 'error: --port: must be a whole number from 0 to 65535\n',
     })
+  })
+
+  it('returns browsers to the base URL as it was written', async () => {
+    const base = 'http://localhost:3000/done/?to=/#/'
+    await using program = new Program([...SANDBOX, '--base-url', base])
+    const { location } = await signIn(await program.url(), 'ada')
+    expect(location).toBe('http://localhost:3000/done/?to=/&auth=success&userId=ada#/')
+  })
+
+  it('warns of an address that others reach', async () => {
+    await using program = new Program([...SERVE, '--host', '0.0.0.0'])
+    await program.url()
+    await program.says(
+      'warning: --host 0.0.0.0: whoever reaches it can revoke tokens, since DELETE /auth/token asks for no password',
+    )
   })
 
   it('says that the port is in use, exit 1', async () => {

@@ -84,9 +84,13 @@ export function given(text: string, origin: Origin, parse: (text: string) => unk
  * @throws RelayError `settings` naming where the file was named.
  */
 export function readSecretFile(file: string, { text }: Origin): string {
+  let secret: string
   try {
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    secret = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   } catch (cause) {
     throw new RelayError('settings', `${text}: ${file} cannot be read`, { cause })
   }
+  // Who names a file means to set the secret; without it another would be made in silence.
+  if (secret === '') throw new RelayError('settings', `${text}: ${file} is empty`)
+  return secret
 }

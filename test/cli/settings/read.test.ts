@@ -32,6 +32,9 @@ describe('readOptions', () => {
     [{ RELAY_TOKEN_TTL: '30' }, {}, 'RELAY_TOKEN_TTL: must be a duration such as 12h or 30d'],
     [{ RELAY_BASE_URL: '/' }, {}, 'RELAY_BASE_URL: must be an absolute http:// or https:// address'],
     [{ RELAY_PUBLIC_URL: 'https://a:b@c' }, {}, 'RELAY_PUBLIC_URL: must not hold a user name or password'],
+    [{ RELAY_PUBLIC_URL: 'https://a/?b=1' }, {}, 'RELAY_PUBLIC_URL: must not hold a query or a fragment'],
+    [{ RELAY_PROVIDER_URL: 'https://a/#b' }, {}, 'RELAY_PROVIDER_URL: must not hold a query or a fragment'],
+    [{ RELAY_WEBHOOK_SECRET_FILE: '/dev/null' }, {}, 'RELAY_WEBHOOK_SECRET_FILE: /dev/null is empty'],
     [{}, { publicUrl: 'javascript:1' }, '--public-url: must be an absolute http:// or https:// address'],
     [
       { RELAY_PROFILE: '../x' },
@@ -57,7 +60,7 @@ describe('readOptions', () => {
   })
 
   it('takes BASE_URL when RELAY_BASE_URL is not set', () => {
-    expect(read({ BASE_URL: 'https://app.example/x/' })).toEqual({ baseUrl: 'https://app.example/x' })
+    expect(read({ BASE_URL: 'https://app.example/x/' })).toEqual({ baseUrl: 'https://app.example/x/' })
     expect(read({ BASE_URL: 'https://app.example', RELAY_BASE_URL: 'https://b.example' })).toEqual({
       baseUrl: 'https://b.example',
     })
