@@ -17,5 +17,5 @@ export function decodeAttempt(row: Uint8Array): Attempt {
     new TextDecoder().decode(row.subarray(0, end)),
   )
   if (v !== 1) throw new RelayError('storage', 'An attempt was written by a newer version of relay')
-  return { ...attempt, answer: row.slice(end + 1) }
+  return { ...attempt, answer: new Uint8Array(row.subarray(end + 1)) }
 }

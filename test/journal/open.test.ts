@@ -1,31 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import type { Delivery } from '../../src/journal/delivery.js'
 import { openJournal } from '../../src/journal/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { breakable } from '../helpers/breakable.js'
 import { emptyFolder } from '../helpers/context.js'
-
-function delivery(deliveryId: string, more: Partial<Delivery> = {}): Delivery {
-  return {
-    receivedAt: 1_700_000_000_000,
-    provider: 'github',
-    event: 'push',
-    deliveryId,
-    hookId: '42',
-    headers: [
-      ['X-GitHub-Event', 'push'],
-      ['X-Twice', 'one'],
-      ['x-twice', 'two \u00e9'],
-    ],
-    body: Uint8Array.from([0, 255, 13, 10, 0xef, 0xbb, 0xbf]),
-    verifiedBy: 'current',
-    action: null,
-    repo: 'octo/demo',
-    number: 7,
-    ...more,
-  }
-}
+import { delivery } from './rig.js'
 
 const memory = () => openDatabase({ kind: 'memory', folder: '' })
 

@@ -1,0 +1,49 @@
+import type { Delivery } from '../../src/journal/delivery.js'
+import type { Attempt, HandOn } from '../../src/journal/hand-on.js'
+import { openDatabase } from '../../src/store/open.js'
+import { emptyFolder } from '../helpers/context.js'
+
+export const NOW = 1_700_000_000_000
+
+export const KINDS = ['memory', 'file'] as const
+
+export const open = (kind: (typeof KINDS)[number], folder = emptyFolder()) => openDatabase({ kind, folder })
+
+export function delivery(deliveryId: string, more: Partial<Delivery> = {}): Delivery {
+  return {
+    receivedAt: NOW,
+    provider: 'github',
+    event: 'push',
+    deliveryId,
+    hookId: '42',
+    headers: [
+      ['X-GitHub-Event', 'push'],
+      ['X-Twice', 'one'],
+      ['x-twice', 'two \u00e9'],
+    ],
+    body: Uint8Array.from([0, 255, 13, 10, 0xef, 0xbb, 0xbf]),
+    verifiedBy: 'current',
+    action: null,
+    repo: 'octo/demo',
+    number: 7,
+    ...more,
+  }
+}
+
+export function attempt(target: string, more: Partial<Attempt> = {}): Attempt {
+  return {
+    at: NOW + 5,
+    target,
+    outcome: 'succeeded',
+    status: 200,
+    ms: 38,
+    answer: Uint8Array.of(0xff, 10, 0, 123),
+    error: null,
+    count: 1,
+    ...more,
+  }
+}
+
+export const waiting: HandOn = { state: 'waiting', tries: 0, since: NOW }
+export const succeeded: HandOn = { state: 'succeeded', tries: 0, since: NOW }
+export const failed: HandOn = { state: 'failed', tries: 5, since: NOW, reason: 'answered 500 five times' }
