@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Operation } from '../store/contract.js'
-import type { SignIn, TokenRecord } from './tokens.js'
+import type { SignIn, TokenRecord } from './record.js'
 
 /** The last instant whose ISO form has a four-digit year. */
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
