@@ -43,7 +43,7 @@ describe('relay serve', () => {
   it('warns of an address that others reach', async () => {
     await using program = new Program([...SERVE, '--host', '0.0.0.0'])
     await program.url()
-    await program.says(
+    expect((await program.stop()).err).toContain(
       'warning: --host 0.0.0.0: whoever reaches it can revoke tokens, since DELETE /auth/token asks for no password',
     )
   })
