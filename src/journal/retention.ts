@@ -58,7 +58,8 @@ function sweepStep(tables: Tables, from: number, oldest: number, keepMax: number
   let excess = bytesOf(tables) - keepMax
   let removed = 0
   const end = (next?: number): Decision<Step> => ({ result: { removed, next }, writes })
-  const rows = [...tables.metas.range({ from, to: newestNumber(tables) - 1, limit: LOOK })]
+  const to = Math.max(0, newestNumber(tables) - 1)
+  const rows = [...tables.metas.range({ from, to, limit: LOOK })]
   for (const { key: n, value: meta } of rows) {
     // The sizes subtracted are near the truth only, so what was enough by them is looked at again.
     if (meta.receivedAt >= oldest && excess <= 0) return end(removed > 0 ? n : undefined)

@@ -47,3 +47,7 @@ export function attempt(target: string, more: Partial<Attempt> = {}): Attempt {
 export const waiting: HandOn = { state: 'waiting', tries: 0, since: NOW }
 export const succeeded: HandOn = { state: 'succeeded', tries: 0, since: NOW }
 export const failed: HandOn = { state: 'failed', tries: 5, since: NOW, reason: 'answered 500 five times' }
+
+/** A body that belongs to one delivery id only, of up to 12 KB. */
+export const bodyOf = (deliveryId: string): Buffer =>
+  Buffer.from(`${deliveryId} `.repeat(1 + (Number(deliveryId) % 1500)))
