@@ -72,6 +72,24 @@ export function describeTables(open: Open): void {
       expect(ids(database).get('é')).toEqual({ n: 1 })
     })
 
+    it('say what they take in storage, in a transaction too', async () => {
+      await using database = await open()
+      const table = bodies(database)
+      expect(table.bytes()).toBe(0)
+      const row = (n: number) => table.put(n, Buffer.alloc(10_000, n))
+      await database.commit(Array.from({ length: 100 }, (_, n) => row(n)))
+      const full = table.bytes()
+      // At most 8 bytes of key and a page for each row, beside its value, and the tree above.
+      expect([full >= 1_000_000, full < 1_500_000]).toEqual([true, true])
+      await database.commit(Array.from({ length: 100 }, (_, n) => row(n)))
+      expect(table.bytes()).toBe(full)
+      await database.commit(Array.from({ length: 50 }, (_, n) => table.remove(n)))
+      const half = await database.transact(() => ({ result: table.bytes(), writes: [table.remove(50)] }))
+      expect([half >= 500_000, half < 750_000]).toEqual([true, true])
+      await database.commit(Array.from({ length: 50 }, (_, n) => table.remove(50 + n)))
+      expect(table.bytes()).toBe(0)
+    })
+
     it('refuse a key that is none before anything is written', async () => {
       await using database = await open()
       const [numbered, named] = [bodies(database), ids(database)]
