@@ -17,7 +17,7 @@ import {
 } from './rows.js'
 import type { Holder, Refreshable, SignIn, TokenRecord } from './record.js'
 
-export type { Holder, Refreshable, SignIn, TokenRecord } from './record.js'
+export type { Holder, Refreshable, SignIn } from './record.js'
 
 /**
  * The users' tokens. A token that was revoked, replaced, or has expired is unknown to every method from that moment on, also when
