@@ -110,6 +110,14 @@ function grouped(headers: readonly Header[]): Record<string, string[]> {
 
 /** The user name and password of the target's own address (RFC 7617). */
 function basic(username: string, password: string): Header {
-  const both = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  const both = `${decoded(username)}:${decoded(password)}`
   return ['Authorization', `Basic ${Buffer.from(both).toString('base64')}`]
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

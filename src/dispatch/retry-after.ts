@@ -9,7 +9,7 @@ export function parseRetryAfter(
 ): number | undefined {
   if (text === undefined) return undefined
   if (/^\d+$/.test(text)) return Number(text) * 1000
-  const until = Date.parse(text)
+  const until = text.endsWith(' GMT') ? Date.parse(text) : NaN
   if (Number.isNaN(until)) return undefined
   const from = Date.parse(date ?? '')
   return Math.max(0, until - (Number.isNaN(from) ? now : from))

@@ -34,8 +34,8 @@ export function parseForward(text: string): Route {
 }
 
 /**
- * Reads `[match=]command`; without a match it is for every delivery. What stands before the first `=` is a match unless it holds
- * white space, so a command that begins with an assignment needs one: `*=NAME=value command`.
+ * Reads `[match=]command`; without a match it is for every delivery. A word before the first `=` is the match, so a command
+ * that begins with an assignment needs one of its own: `*=NAME=value command`.
  * @throws RelayError `settings`, naming what is wrong.
  */
 export function parseExec(text: string): Route {

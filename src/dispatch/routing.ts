@@ -1,9 +1,41 @@
 import type { Delivery } from '../journal/delivery.js'
-import { type Match, matches } from '../journal/match.js'
-import type { Route } from './route.js'
+import type { HandOnSettings } from '../base/settings.js'
+import { type Match, matches, parseMatch } from '../journal/match.js'
+import { parseExec, parseForward, type Route } from './route.js'
 
 /** What of a delivery decides where it goes. */
 export type Routed = Pick<Delivery, 'event' | 'action'>
+
+/** The routes in force. */
+export interface Routing {
+  readonly routes: readonly Route[]
+  readonly ignore: readonly Match[]
+  /** The ids of the targets a delivery goes to, each once. */
+  targetsOf(delivery: Routed): readonly string[]
+  /** @throws RelayError `settings`, and nothing is changed. */
+  replace(settings: HandOnSettings): void
+}
+
+/** @throws RelayError `settings`, naming the route that cannot be read. */
+export function createRouting(settings: HandOnSettings): Routing {
+  let { routes, ignore } = readRouting(settings)
+  return {
+    get routes() {
+      return routes
+    },
+    get ignore() {
+      return ignore
+    },
+    targetsOf: (delivery) => [...new Set(routesFor(routes, ignore, delivery).map(({ id }) => id))],
+    replace(next) {
+      ;({ routes, ignore } = readRouting(next))
+    },
+  }
+}
+
+function readRouting({ forward, exec, ignore }: HandOnSettings): Pick<Routing, 'routes' | 'ignore'> {
+  return { routes: [...forward.map(parseForward), ...exec.map(parseExec)], ignore: ignore.map(parseMatch) }
+}
 
 /** How one route takes a delivery, and why, for a person. */
 export interface Explanation {

@@ -44,12 +44,14 @@ export async function startTarget(answer: (handed: Handed) => Answer = () => 200
   const script: Answer[] = []
   const waiting = new Set<() => void>()
   let connections = 0
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const handed = await take(incoming)
+    received.push(handed)
+    for (const look of waiting) look()
+    reply(incoming, outgoing, script.shift() ?? answer(handed))
+  }
   const server = createServer((incoming, outgoing) => {
-    void take(incoming).then((handed) => {
-      received.push(handed)
-      for (const look of waiting) look()
-      reply(incoming, outgoing, script.shift() ?? answer(handed))
-    })
+    void serve(incoming, outgoing)
   }).on('connection', () => connections++)
   const down = async (): Promise<void> => {
     if (!server.listening) return

@@ -1,0 +1,281 @@
+import fc from 'fast-check'
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { MAX_AGE_MS } from '../../src/dispatch/policy.js'
+import { type QueueParts, type Step, TargetQueue } from '../../src/dispatch/queue.js'
+import { VirtualTime } from './virtual-time.js'
+
+const DONE: Step = { reached: true, ended: true }
+const DOWN: Step = { reached: false, ended: false }
+const later = (rest: number): Step => ({ reached: true, ended: false, rest })
+
+interface Tried {
+  readonly n: number
+  readonly end: (step: Step) => Promise<void>
+}
+
+/** A queue whose attempts the test ends, in virtual time. */
+function rig(concurrency = 1, over: Partial<QueueParts> = {}) {
+  const time = new VirtualTime()
+  const tried: Tried[] = []
+  const states: string[] = []
+  const expired: number[] = []
+  const queue = new TargetQueue({
+    concurrency,
+    time,
+    expire: async (numbers) => {
+      expired.push(...numbers)
+      return []
+    },
+    onState: () => states.push(queue.status.state),
+    onProgress: () => {},
+    ...over,
+  })
+  const attempt = (n: number): Promise<Step> =>
+    new Promise((resolve) => {
+      tried.push({
+        n,
+        end: async (step) => {
+          resolve(step)
+          await turn()
+        },
+      })
+    })
+  const add = async (...numbers: number[]): Promise<void> => {
+    for (const n of numbers) queue.add(n, time.clock())
+    await turn()
+  }
+  const last = (): Tried => tried.at(-1) ?? expect.fail('nothing was tried')
+  return { queue, time, tried, states, expired, attempt, add, last, order: () => tried.map(({ n }) => n) }
+}
+
+describe('a queue', () => {
+  it('tries one after the other, in order of the numbers', async () => {
+    const { queue, attempt, add, last, order } = rig()
+    queue.open(attempt)
+    await add(2, 3)
+    await add(1)
+    expect(order()).toEqual([2])
+    for (let i = 0; i < 3; i++) await last().end(DONE)
+    expect(order()).toEqual([2, 1, 3])
+    expect([queue.status, queue.isIdle]).toEqual([{ state: 'up', queued: 0 }, true])
+  })
+
+  it('tries as many at once as it may', async () => {
+    const { queue, attempt, add, tried, order } = rig(3)
+    queue.open(attempt)
+    await add(1, 2, 3, 4, 5)
+    expect(order()).toEqual([1, 2, 3])
+    await tried[1]?.end(DONE)
+    expect(order()).toEqual([1, 2, 3, 4])
+    expect(queue.status).toEqual({ state: 'up', queued: 4 })
+  })
+
+  it('keeps the place of an entry that is to be tried again, while others wait', async () => {
+    const { queue, time, attempt, add, last, order } = rig()
+    queue.open(attempt)
+    await add(1, 2)
+    await last().end(later(5000))
+    expect([order(), time.waits]).toEqual([[1], [5000]])
+    await time.next()
+    await last().end(DONE)
+    expect(order()).toEqual([1, 1, 2])
+  })
+
+  it('tries one entry at a time while the target is down, ever more seldom, until it answers', async () => {
+    const { queue, time, states, attempt, add, last, order } = rig()
+    const since = time.clock()
+    queue.open(attempt)
+    await add(1, 2, 3)
+    const waits: number[] = []
+    for (let i = 0; i < 8; i++) {
+      await last().end(DOWN)
+      waits.push(...time.waits)
+      expect(queue.status).toEqual({
+        state: 'down',
+        queued: 3,
+        since,
+        nextProbeAt: time.clock() + (time.waits[0] ?? 0),
+      })
+      await time.next()
+    }
+    expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
+    expect([order(), states]).toEqual([Array(9).fill(1), ['down']])
+    await last().end(DONE)
+    await last().end(DOWN)
+    expect([time.waits, states]).toEqual([[1000], ['down', 'up', 'down']])
+  })
+
+  it('counts several that failed together as one failure', async () => {
+    const { queue, time, tried, attempt, add, order } = rig(3)
+    queue.open(attempt)
+    await add(1, 2, 3, 4)
+    await tried[2]?.end(DOWN)
+    await add(5)
+    expect([time.waits, order()]).toEqual([[1000], [1, 2, 3]])
+    await tried[0]?.end(DOWN)
+    time.advance(1000)
+    expect(order()).toEqual([1, 2, 3])
+    await tried[1]?.end(DOWN)
+    expect(order()).toEqual([1, 2, 3, 1])
+    await tried[3]?.end(DONE)
+    expect(order()).toEqual([1, 2, 3, 1, 2, 3, 4])
+  })
+
+  it('comes up again with any answer', async () => {
+    const { queue, time, tried, states, attempt, add, order } = rig(2)
+    queue.open(attempt)
+    await add(1, 2, 3)
+    await tried[0]?.end(DOWN)
+    await tried[1]?.end(DONE)
+    expect([order(), states, time.waits]).toEqual([[1, 2, 1, 3], ['down', 'up'], []])
+  })
+
+  it('looks again at an entry that came again while it was under way', async () => {
+    const { queue, attempt, add, last, order } = rig()
+    queue.open(attempt)
+    await add(1, 2)
+    await add(1, 1)
+    await last().end(DONE)
+    expect(order()).toEqual([1, 1])
+    await last().end(DONE)
+    await last().end(DONE)
+    expect([order(), queue.isEmpty]).toEqual([[1, 1, 2], true])
+  })
+
+  it('ends what is too old when the target cannot be reached', async () => {
+    const { queue, time, expired, attempt, add, last } = rig()
+    queue.open(attempt)
+    await add(1, 2)
+    await last().end(DOWN)
+    time.advance(1000)
+    await add(3)
+    time.advance(MAX_AGE_MS - 1000)
+    await last().end({ reached: false, ended: true })
+    expect([expired, queue.status.queued]).toEqual([[2], 1])
+  })
+
+  it('keeps what it could not end, and tries that again', async () => {
+    const { queue, time, attempt, add, last } = rig(1, { expire: async (numbers) => numbers })
+    queue.open(attempt)
+    await add(1)
+    await last().end(DOWN)
+    time.advance(MAX_AGE_MS)
+    await last().end(DOWN)
+    await turn()
+    expect(queue.status.queued).toBe(1)
+  })
+
+  it('waits without its target, however long it is gone, and goes on when it returns', async () => {
+    const { queue, time, states, expired, tried, attempt, add, last, order } = rig()
+    queue.open(attempt)
+    await add(1, 2)
+    queue.leave()
+    const since = time.clock()
+    await tried[0]?.end(later(5000))
+    await add(3)
+    expect([order(), queue.status, queue.isIdle]).toEqual([[1], { state: 'gone', queued: 3, since }, true])
+    time.advance(MAX_AGE_MS / 2)
+    await add(4)
+    queue.open(attempt)
+    expect([order(), queue.status]).toEqual([[1, 1], { state: 'up', queued: 4 }])
+    expect(states).toEqual(['gone', 'up'])
+    await last().end(DONE)
+    await last().end(DONE)
+    queue.leave()
+    await last().end(later(0))
+    time.advance(MAX_AGE_MS / 2 + 60_000)
+    await turn()
+    expect([expired, queue.status.queued]).toEqual([[3], 1])
+    await queue.close()
+    expect(time.waits).toEqual([])
+  })
+
+  it('closes in the middle of anything, and leaves no timer', async () => {
+    for (const step of [later(5000), DOWN, DONE, undefined]) {
+      const { queue, time, tried, attempt, add, last, order } = rig()
+      queue.open((n, signal) => {
+        const ending = attempt(n)
+        const { end } = last()
+        signal.addEventListener('abort', () => void end({ reached: undefined, ended: false }))
+        return ending
+      })
+      await add(1, 2)
+      if (step) await tried[0]?.end(step)
+      const before = order()
+      queue.add(3, 0)
+      await queue.close()
+      queue.add(4, 0)
+      await turn()
+      expect([order(), time.waits]).toEqual([before, []])
+    }
+  })
+})
+
+describe('the law of the queue', () => {
+  /** What happens to an entry at each attempt until the last, which succeeds. */
+  const fate = fc.array(fc.constantFrom(later(0), later(1000), later(40_000), DOWN), { maxLength: 6 })
+  const action = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant('add'), fate, again: fc.boolean() }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('end'), which: fc.nat() }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance'), ms: fc.nat(90_000) }) },
+    { weight: 1, arbitrary: fc.constant({ kind: 'leave' } as const) },
+    { weight: 2, arbitrary: fc.constant({ kind: 'open' } as const) },
+  )
+
+  it('every entry ends, once, and with one at a time in order', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 4 }),
+        fc.array(action, { maxLength: 60 }),
+        async (concurrency, actions) => {
+          const { queue, time, tried, attempt } = rig(concurrency)
+          const fates = new Map<number, Step[]>()
+          const ended: number[] = []
+          const open: Tried[] = []
+          const tryOne = async (n: number): Promise<Step> => {
+            expect(open.map((each) => each.n)).not.toContain(n)
+            const ending = attempt(n)
+            open.push(tried.at(-1) ?? expect.fail())
+            expect(open.length).toBeLessThanOrEqual(concurrency)
+            return ending
+          }
+          const end = async (which: number): Promise<void> => {
+            const [one] = open.splice(which % open.length, 1)
+            if (!one) return
+            const step = fates.get(one.n)?.shift() ?? DONE
+            if (step.ended) ended.push(one.n)
+            await one.end(step)
+          }
+          queue.open(tryOne)
+          for (const each of actions) {
+            if (each.kind === 'add' && 'fate' in each) {
+              const n = fates.size + 1
+              fates.set(n, [...each.fate])
+              queue.add(n, time.clock())
+              if (each.again) queue.add(n, time.clock())
+            }
+            if (each.kind === 'end' && 'which' in each && open.length > 0) await end(each.which)
+            if (each.kind === 'advance' && 'ms' in each) time.advance(each.ms)
+            if (each.kind === 'leave') queue.leave()
+            if (each.kind === 'open' && queue.status.state === 'gone') queue.open(tryOne)
+            await turn()
+          }
+          if (queue.status.state === 'gone') queue.open(tryOne)
+          for (let i = 0; !queue.isEmpty; i++) {
+            if (i > 5000) expect.fail(`stuck: ${JSON.stringify([queue.status, time.waits])}`)
+            if (open.length > 0) await end(0)
+            else time.advance(72_000)
+            await turn()
+          }
+          const all = [...fates.keys()]
+          expect(ended.toSorted((one, other) => one - other)).toEqual(all)
+          if (concurrency === 1) expect(ended).toEqual(all)
+          await queue.close()
+          expect(time.waits).toEqual([])
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { labelOf, parseExec, parseForward } from '../../src/dispatch/route.js'
+import { failure } from '../helpers/failure.js'
+
+describe('parseForward', () => {
+  it.each([
+    ['http://localhost:3000/pr', '*', 'http://localhost:3000/pr', 'http://localhost:3000/pr'],
+    ['push=http://localhost:3000', 'push', 'http://localhost:3000', 'push=http://localhost:3000'],
+    [
+      ' pull_request.* = https://a.example/x ',
+      'pull_request.*',
+      'https://a.example/x',
+      'pull_request.*=https://a.example/x',
+    ],
+    ['http://a.example/?x=1&y=2', '*', 'http://a.example/?x=1&y=2', 'http://a.example/?…'],
+    [
+      '*.opened=HTTP://me:pa%20ss@a.example/p?key=k#f',
+      '*.opened',
+      'HTTP://me:pa%20ss@a.example/p?key=k#f',
+      '*.opened=HTTP://***@a.example/p?…',
+    ],
+    ['*=http://[::1]:3000/', '*', 'http://[::1]:3000/', 'http://[::1]:3000/'],
+  ])('reads %j', (text, match, url, label) => {
+    const route = parseForward(text)
+    expect(route).toEqual({
+      match: { text: match },
+      target: { kind: 'http', url },
+      id: `${match}=${url}`,
+      label,
+    })
+    expect(labelOf(route.id)).toBe(label)
+  })
+
+  it.each([
+    ['localhost:3000', "Invalid route: 'localhost:3000' names no http:// or https:// address"],
+    ['push=', "Invalid route: 'push=' names no http:// or https:// address"],
+    [
+      'ftp://me:secret@a.example/?token=1',
+      "Invalid route: 'ftp://***@a.example/?…' names no http:// or https:// address",
+    ],
+    ['push=http://', "Invalid route: 'push=http://' names no http:// or https:// address"],
+    ['pu*=http://a.example', "Invalid match 'pu*': write event or event.action, with * for all of a part"],
+    ['=http://a.example', "Invalid match '': write event or event.action, with * for all of a part"],
+  ])('refuses %j', (text, message) => {
+    expect(failure(() => parseForward(text))).toEqual({ kind: 'settings', message })
+  })
+})
+
+describe('parseExec', () => {
+  it.each([
+    ['./deploy.sh', '*', './deploy.sh', 'exec:./deploy.sh'],
+    ['push=./deploy.sh --env=prod', 'push', './deploy.sh --env=prod', 'push=exec:./deploy.sh --env=prod'],
+    [
+      'curl -d a=b http://a.example?x=1',
+      '*',
+      'curl -d a=b http://a.example?x=1',
+      'exec:curl -d a=b http://a.example?x=1',
+    ],
+    ['*=NAME=value ./x', '*', 'NAME=value ./x', 'exec:NAME=value ./x'],
+    ['issues.opened=cat\necho two', 'issues.opened', 'cat\necho two', 'issues.opened=exec:cat echo two'],
+    ['[ "$A" = b ]', '*', '[ "$A" = b ]', 'exec:[ "$A" = b ]'],
+  ])('reads %j', (text, match, command, label) => {
+    const route = parseExec(text)
+    expect(route).toEqual({
+      match: { text: match },
+      target: { kind: 'command', command },
+      id: `${match}=exec:${command}`,
+      label,
+    })
+    expect(labelOf(route.id)).toBe(label)
+  })
+
+  it.each([
+    ['', 'Invalid route: there is no command'],
+    ['push=  ', 'Invalid route: there is no command'],
+    ['push=a\0b', 'Invalid route: a command cannot hold a NUL character'],
+    ['FOO=bar ./x', "Invalid route: 'FOO=' sets a variable; for a command that begins so, write '*=FOO=…'"],
+    ['pu*h=./x', "Invalid match 'pu*h': write event or event.action, with * for all of a part"],
+  ])('refuses %j', (text, message) => {
+    expect(failure(() => parseExec(text))).toEqual({ kind: 'settings', message })
+  })
+})
