@@ -13,6 +13,7 @@ const KINDS = {
   invalid_token: { status: 401, exit: 4 },
   forbidden: { status: 403, exit: 8 },
   not_found: { status: 404, exit: 8 },
+  no_match: { status: 404, exit: 6 },
   method_not_allowed: { status: 405, exit: 2 },
   request_timeout: { status: 408, exit: 1 },
   conflict: { status: 409, exit: 8 },

@@ -16,5 +16,5 @@ export interface Context {
 export interface TextStream {
   readonly isTTY?: boolean
   readonly columns?: number
-  write(text: string): unknown
+  write(text: string | Uint8Array): unknown
 }

@@ -18,6 +18,8 @@ export interface OutputOptions {
 export interface Output {
   /** A result for a person or a pipe. */
   result(line: string): void
+  /** A result to the byte, with nothing added. */
+  exactly(bytes: string | Uint8Array): void
   /** A result for a program: one JSON object on a line, marked `"v":1`. */
   object(value: Readonly<Record<string, unknown>>): void
   /** Said to people; silent under `--quiet`. */
@@ -40,6 +42,7 @@ export function createOutput(context: Context, options: OutputOptions): Output {
   }
   return {
     result: (text) => void stdout.write(`${text}\n`),
+    exactly: (bytes) => void stdout.write(bytes),
     object: (value) => void stdout.write(`${JSON.stringify({ v: 1, ...value })}\n`),
     say,
     paint,

@@ -1,3 +1,5 @@
+import type { HeaderLines } from './headers.js'
+
 /** Providers send one field. Enough for any of them, and few enough that a body of `&` costs nothing. */
 const MAX_FIELDS = 100
 /** `payload` with every letter percent-encoded. */
@@ -29,6 +31,12 @@ export function formPayload(body: Uint8Array): Uint8Array | undefined {
     start = end + 1
   }
   return payload
+}
+
+/** Whether a delivery's body is a form; any other is read as JSON. */
+export function isForm(lines: HeaderLines): boolean {
+  const [type = ''] = (lines.get('content-type')?.[0] ?? '').split(';')
+  return type.trim().toLowerCase() === 'application/x-www-form-urlencoded'
 }
 
 function indexOf(bytes: Uint8Array, byte: number, from: number, to: number): number {

@@ -4,8 +4,8 @@ import { type Clock, systemClock } from '../base/time.js'
 import type { Delivery, Header, Receipt } from '../journal/delivery.js'
 import type { Journal } from '../journal/journal.js'
 import type { Provider } from '../providers/provider.js'
-import { formPayload } from './form.js'
-import { type HeaderLines, indexHeaders, only, withoutCredentials } from './headers.js'
+import { formPayload, isForm } from './form.js'
+import { indexHeaders, only, withoutCredentials } from './headers.js'
 import { readIdentity } from './identity.js'
 import { parseJson } from './json.js'
 import { verify } from './signature.js'
@@ -73,9 +73,4 @@ function authenticate({ headers, body }: WebhookRequest, parts: IntakeParts, rec
     body,
     verifiedBy,
   }
-}
-
-function isForm(lines: HeaderLines): boolean {
-  const [type = ''] = (lines.get('content-type')?.[0] ?? '').split(';')
-  return type.trim().toLowerCase() === 'application/x-www-form-urlencoded'
 }
