@@ -1,0 +1,26 @@
+import type { TargetStatus } from '../dispatch/dispatcher.js'
+import { printable, type Paint } from './output.js'
+
+/** `12:04:11  http://localhost:3000 is down: 3 waiting, next try in 2s`, when a target's state has changed at `now`. */
+export function targetLine(
+  { label, state, queued, nextProbeAt }: TargetStatus,
+  now: number,
+  paint: Paint,
+): string {
+  const time = paint.dim(new Date(now).toTimeString().slice(0, 8))
+  const name = `${time}  ${printable(label)}`
+  if (state === 'up') return `${name} ${paint.green('is back')}: ${queued} waiting`
+  if (state === 'gone')
+    return `${name} ${paint.yellow('is no longer configured')}: ${queued} waiting, 24 h at most`
+  const seconds = nextProbeAt === undefined ? undefined : Math.max(1, Math.round((nextProbeAt - now) / 1000))
+  const next = seconds === undefined ? '' : `, next try in ${seconds}s`
+  return `${name} ${paint.red('is down')}: ${queued} waiting${next}`
+}
+
+/** The same for a program. */
+export function targetObject(status: TargetStatus): Record<string, unknown> {
+  const { label, state, queued, since, nextProbeAt } = status
+  const time = (at: number | undefined): string | null =>
+    at === undefined ? null : new Date(at).toISOString()
+  return { type: 'target', target: label, state, queued, since: time(since), nextTryAt: time(nextProbeAt) }
+}
