@@ -3,12 +3,16 @@ import { addComment } from './commands/comment.js'
 import { addCompletion } from './commands/completion.js'
 import { addConfig } from './commands/config.js'
 import { addDoctor } from './commands/doctor.js'
+import { addExport } from './commands/export.js'
+import { addLog } from './commands/log.js'
 import { addLogin } from './commands/login.js'
 import { addMerge } from './commands/merge.js'
 import { addReact } from './commands/react.js'
 import { addRevoke } from './commands/revoke.js'
 import { addServe } from './commands/serve.js'
+import { addShow } from './commands/show.js'
 import { addToken } from './commands/token.js'
+import { addWait } from './commands/wait.js'
 import { addWhoami } from './commands/whoami.js'
 import type { Context, TextStream } from './context.js'
 import { addOptions, environmentHelp, exitCodesHelp } from './globals.js'
@@ -50,6 +54,11 @@ Examples:
   program.addHelpText('after', HELP)
   program.commandsGroup('Service:')
   addServe(program, context)
+  program.commandsGroup('Journal:')
+  addLog(program, context)
+  addShow(program, context)
+  addExport(program, context)
+  addWait(program, context)
   program.commandsGroup('Signing in:')
   addLogin(program, context)
   addRevoke(program, context)
@@ -80,4 +89,4 @@ const VARIABLES = [
 ] as const
 
 const HELP = `${environmentHelp(['profile', 'home'], VARIABLES)}
-${exitCodesHelp([0, 1, 2, 4, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve' })}`
+${exitCodesHelp([0, 1, 2, 4, 6, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve and log --follow' })}`
