@@ -49,7 +49,7 @@ const LIMITS: Limits = { http: 30_000, command: 600_000, grace: 5000 }
  * the journal; here are only the numbers of what waits, so that a start, also after a crash, goes on where it was.
  */
 export interface Dispatcher extends AsyncDisposable {
-  /** Begins, with all that the journal has waiting. */
+  /** Begins, with all that the journal has waiting; again, it looks for what has been added there without its knowledge. */
   start(): void
   /** Hands on an entry that was just recorded. Before the start there is no need to: it is in the journal. */
   take(n: number, targets: readonly string[]): void
@@ -83,6 +83,7 @@ class TargetDispatcher implements Dispatcher {
   readonly #time: Time
   #routes: readonly Route[]
   #running = false
+  #closed = false
   #idle: (() => void)[] = []
 
   constructor(options: DispatcherOptions) {
@@ -92,6 +93,7 @@ class TargetDispatcher implements Dispatcher {
   }
 
   start(): void {
+    if (this.#closed) return
     this.#running = true
     this.#openAll()
     for (const { n, target, handOn } of this.#options.journal.unfinished()) {
@@ -130,6 +132,7 @@ class TargetDispatcher implements Dispatcher {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#running = false
+    this.#closed = true
     await Promise.all([...this.#queues.values()].map((queue) => queue.close()))
     for (const id of this.#opened.keys()) this.#free(id)
     await Promise.all(this.#leaving)

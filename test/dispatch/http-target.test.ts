@@ -158,8 +158,8 @@ describe('an HTTP target', () => {
   it('that never stops answering is cut off', async () => {
     let socket: Socket | undefined
     await using stack = new Disposal()
-    const server = createHttpServer((_, response) => {
-      ;({ socket } = response as unknown as { socket: Socket })
+    const server = createHttpServer((request, response) => {
+      socket = request.socket
       response.writeHead(200)
       const more = (): void => {
         while (response.write(Buffer.alloc(65_536, 'x')));

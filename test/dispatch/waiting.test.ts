@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Waiting } from '../../src/dispatch/waiting.js'
 
@@ -19,14 +19,9 @@ describe('Waiting', () => {
         const waiting = new Waiting()
         const model = new Map<number, number>()
         for (const { add, n, since } of steps) {
-          const has = model.has(n)
-          if (add) {
-            expect(waiting.add(n, since)).toBe(!has)
-            if (!has) model.set(n, since)
-          } else {
-            expect(waiting.delete(n)).toBe(has)
-            model.delete(n)
-          }
+          expect(add ? waiting.add(n, since) : waiting.delete(n)).toBe(model.has(n) !== add)
+          if (!add) model.delete(n)
+          else if (!model.has(n)) model.set(n, since)
           expect(waiting.size).toBe(model.size)
         }
         const sorted = [...model].toSorted(([one], [other]) => one - other)
