@@ -43,7 +43,7 @@ export function createHandOver(parts: HandOverParts): Try {
     try {
       return await handOver(n, parts, signal)
     } catch (error) {
-      if (!signal.aborted) log.error(`#${n} → ${route.label}: put off until the next start`, error)
+      if (!signal.aborted) log.error(`#${n} → ${route.label}: put off`, error)
       return NOTHING
     }
   }
@@ -57,7 +57,7 @@ async function handOver(n: number, parts: HandOverParts, signal: AbortSignal): P
   const at = time.clock()
   const result = await target.deliver(entry, 1 + timesTried(parts, n), { signal })
   const now = time.clock()
-  const attempt = { at, target: route.id, ms: now - at, count: 1, ...kept(result) }
+  const attempt = { at, target: route.id, ms: Math.max(0, now - at), count: 1, ...kept(result) }
   const handOn = standAfter(before, result, now)
   if (!(await record(n, attempt, handOn, parts, signal))) return NOTHING
   const ended = handOn.state !== 'waiting'
