@@ -45,5 +45,9 @@ const code = await main(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   signal: root.signal,
+  onHangup(listener) {
+    process.on('SIGHUP', listener)
+    return () => void process.off('SIGHUP', listener)
+  },
 })
 process.exitCode = pipeClosed ? 0 : code

@@ -5,4 +5,4 @@ export type { OAuthClient, ProviderName, Settings, StoreKind, WebhookSecrets } f
 export type { Delivery, Entry, Header, Receipt } from './journal/delivery.js'
 export type { Journal } from './journal/journal.js'
 export { createRelay, type Relay, type RelayOptions } from './relay.js'
-export { serve, type ServeOptions, type Serving } from './serve.js'
+export { serve, type ServeOptions, type Serving } from './serve/serve.js'

@@ -2,6 +2,7 @@ import { Disposal } from './base/disposal.js'
 import { systemClock, type Clock } from './base/time.js'
 import { silentLog, type Log } from './base/log.js'
 import type { Settings } from './base/settings.js'
+import { createRouting, type Routing } from './dispatch/routing.js'
 import { hostCheck } from './http/host.js'
 import type { Delivery, Receipt } from './journal/delivery.js'
 import type { Journal } from './journal/journal.js'
@@ -32,6 +33,8 @@ export interface Relay extends AsyncDisposable {
   readonly app: ReturnType<typeof createApp>
   readonly database: Database
   readonly journal: Journal
+  /** Which deliveries go where; may be replaced while it runs. */
+  readonly routing: Routing
   readonly tokens: Tokens
   /** The address it is reached at unless the settings name one; `serve` says once it listens. */
   address: string
@@ -54,7 +57,11 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     options.database ??
     opened.use(await openDatabase({ kind: settings.store, folder: settings.folder, clock, log }))
   const { store } = database
-  const journal = openJournal(database)
+  const routing = createRouting(settings.handOn)
+  const journal = openJournal(database, {
+    targetsOf: (delivery) => routing.targetsOf(delivery),
+    onDuplicate: settings.onDuplicate,
+  })
   const tokens = createTokens(store, clock)
   const publicUrl = (): string => settings.publicUrl ?? relay.address
   const oauth = createOAuth({
@@ -89,6 +96,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     app,
     database,
     journal,
+    routing,
     tokens,
     address: `http://${settings.host}:${settings.port}`,
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),

@@ -10,12 +10,10 @@ const RANKS: readonly (readonly string[])[] = [
   ['webhook', 'oauth', 'actions', 'dispatch'],
   ['tunnel'],
   ['server', 'sandbox'],
-  ['relay.ts', 'serve.ts', 'client'],
+  ['relay.ts', 'client'],
+  ['serve'],
   ['cli', 'testing', 'index.ts'],
 ]
-/** The two that are composed of each other within their rank, in this direction. */
-const WITHIN_RANK = new Set(['serve.ts → relay.ts'])
-
 const SRC = path.resolve('src')
 
 describe('the layers of src', () => {
@@ -30,9 +28,7 @@ describe('the layers of src', () => {
 
   it('imports strictly downwards', () => {
     const wrong = edges.filter(({ from, to }) => from !== to && rankOf(to) >= rankOf(from))
-    expect(
-      wrong.map(({ file, from, to }) => `${file}: ${from} → ${to}`).filter((edge) => !allowed(edge)),
-    ).toEqual([])
+    expect(wrong.map(({ file, from, to }) => `${file}: ${from} → ${to}`)).toEqual([])
   })
 
   it('reads process.env, signals and process.exit nowhere below the command line', () => {
@@ -59,10 +55,6 @@ describe('the layers of src', () => {
     expect(edges.length).toBeGreaterThan(files.length)
   })
 })
-
-function allowed(edge: string): boolean {
-  return [...WITHIN_RANK].some((pair) => edge.endsWith(`: ${pair}`))
-}
 
 /** The files, relative to src, that a file imports by a relative path: statically, dynamically, or for re-export. */
 function relativeImports(file: string): string[] {

@@ -18,6 +18,15 @@ export interface OAuthClient {
   readonly secret: Secret
 }
 
+export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
+
+/** Where deliveries are handed on to, as it was written: `[match=]url`, `[match=]command`, `match`. */
+export interface HandOnSettings {
+  readonly forward: readonly string[]
+  readonly exec: readonly string[]
+  readonly ignore: readonly string[]
+}
+
 /** Everything that decides how a relay behaves, checked and complete. Only `cli/settings.ts` reads the environment. */
 export interface Settings {
   readonly profile: string
@@ -42,6 +51,15 @@ export interface Settings {
   readonly maxBody: number
   /** How long a token lives when the provider does not say, in milliseconds. */
   readonly tokenTtl: number
+  readonly handOn: HandOnSettings
+  /** How many deliveries are handed on to one target at once; 1 keeps their order. */
+  readonly concurrency: number
+  /** Which targets get a delivery again that came again. */
+  readonly onDuplicate: (typeof ON_DUPLICATE)[number]
+  /** How long deliveries stay in the journal, in milliseconds. */
+  readonly keep: number
+  /** What the journal may take in storage, in bytes. */
+  readonly keepMax: number
 }
 
 /** 1 MiB: the service's limit for a webhook body. */
@@ -50,5 +68,10 @@ export const DEFAULT_MAX_BODY = 1_048_576
 export const LARGEST_MAX_BODY = 26_214_400
 /** 30 days: long enough not to nag, short enough that a forgotten token ends. */
 export const DEFAULT_TOKEN_TTL = 30 * 86_400_000
+/** 7 days: GitHub lets deliveries be sent again for three, GitHub Enterprise Server for seven. */
+export const DEFAULT_KEEP = 7 * 86_400_000
+/** 1 GiB: a workstation's disk does not miss it, and it holds a hundred thousand pushes. */
+export const DEFAULT_KEEP_MAX = 2 ** 30
+export const NO_HAND_ON: HandOnSettings = { forward: [], exec: [], ignore: [] }
 export const DEFAULT_PORT = 8787
 export const DEFAULT_SANDBOX_PORT = 8788

@@ -11,6 +11,8 @@ export interface Context {
   readonly stderr: TextStream
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
+  /** Has SIGHUP call `listener` from now on, instead of ending the process; returns what undoes that. */
+  onHangup(listener: () => void): () => void
 }
 
 export interface TextStream {

@@ -16,10 +16,16 @@ export type RawOptions = Flags & {
 /** Adds the flags of these settings to a command. */
 export function addOptions(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
-    const { flag }: OptionRow<unknown> = OPTIONS[name]
-    if (flag) command.addOption(new Option(flag, optionHelp(name)))
+    const { flag, list }: OptionRow<unknown> = OPTIONS[name]
+    if (!flag) continue
+    const option = new Option(flag, optionHelp(name))
+    command.addOption(list ? option.argParser(another) : option)
   }
   return command
+}
+
+function another(text: string, given: readonly string[] | undefined): readonly string[] {
+  return [...(given ?? []), text]
 }
 
 /**

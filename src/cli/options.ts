@@ -2,6 +2,7 @@ import {
   DEFAULT_MAX_BODY,
   DEFAULT_PORT,
   DEFAULT_SANDBOX_PORT,
+  ON_DUPLICATE,
   LARGEST_MAX_BODY,
   PROVIDER_NAMES,
   STORE_KINDS,
@@ -9,6 +10,9 @@ import {
 import {
   anyText,
   duration,
+  formatSize,
+  lines,
+  size,
   hostNames,
   matching,
   oneOf,
@@ -18,6 +22,12 @@ import {
   webAddress,
   wholeNumber,
 } from './parsers.js'
+import { formatDuration } from '../base/time.js'
+import { parseExec, parseForward } from '../dispatch/route.js'
+import { parseMatch } from '../journal/match.js'
+
+/** More at once than a program on the same machine is likely to answer faster. */
+const MAX_CONCURRENCY = 64
 
 /**
  * One setting: where it may be given and how its text is read. `parse` throws an Error whose message completes
@@ -33,6 +43,10 @@ export interface OptionRow<Value> {
   readonly otherwise?: string
   /** All there is to choose from. */
   readonly choices?: readonly string[]
+  /** Given again for each; one a line in the environment, a list in files. */
+  readonly list?: true
+  /** How a value is written, where that is not how it is kept. */
+  readonly format?: (value: number) => string
   /** Never taken from the command line, never printed; also read from the file that `<env>_FILE` names. */
   readonly secret?: true
   /** Whether a project's relay.json may set it, and to what: a checkout's author is not always a friend. */
@@ -161,7 +175,65 @@ export const OPTIONS = {
     env: 'RELAY_TOKEN_TTL',
     help: 'how long a token lives when the code host does not say',
     default: '30d',
+    format: formatDuration,
     parse: duration,
+  }),
+  forward: row({
+    env: 'RELAY_FORWARD',
+    flag: '--forward <[match=]url>',
+    help: 'hand deliveries on to this address; again for more',
+    list: true,
+    project: 'this machine',
+    parse: lines(parseForward),
+  }),
+  exec: row({
+    env: 'RELAY_EXEC',
+    flag: '--exec <[match=]command>',
+    help: 'run this command for deliveries, their payload on its stdin; again for more',
+    list: true,
+    project: 'anything',
+    parse: lines(parseExec),
+  }),
+  ignore: row({
+    env: 'RELAY_IGNORE',
+    flag: '--ignore <match>',
+    help: 'hand these on to nobody; again for more',
+    list: true,
+    project: 'anything',
+    parse: lines(parseMatch),
+  }),
+  concurrency: row({
+    env: 'RELAY_CONCURRENCY',
+    flag: '--concurrency <number>',
+    help: 'deliveries handed on to one target at once; 1 keeps their order',
+    default: '1',
+    project: 'anything',
+    parse: wholeNumber(1, MAX_CONCURRENCY),
+  }),
+  onDuplicate: row({
+    env: 'RELAY_ON_DUPLICATE',
+    flag: '--on-duplicate <rule>',
+    help: `hand a repeated delivery on again: ${ON_DUPLICATE.join(', ')}`,
+    default: 'if-failed',
+    choices: ON_DUPLICATE,
+    project: 'anything',
+    parse: oneOf(ON_DUPLICATE),
+  }),
+  keep: row({
+    env: 'RELAY_KEEP',
+    flag: '--keep <duration>',
+    help: 'how long deliveries stay in the journal',
+    default: '7d',
+    format: formatDuration,
+    parse: duration,
+  }),
+  keepMax: row({
+    env: 'RELAY_KEEP_MAX',
+    flag: '--keep-max <size>',
+    help: 'how much the journal may hold',
+    default: '1GiB',
+    format: formatSize,
+    parse: size,
   }),
   sandboxPort: row({
     env: 'RELAY_SANDBOX_PORT',

@@ -57,6 +57,39 @@ function httpUrl(text: string): URL {
   return url
 }
 
+const SIZES: Readonly<Record<string, number>> = {
+  '': 1,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+}
+
+/** Bytes. */
+export function size(text: string): number {
+  const [, amount = '', unit = 'none'] = /^(\d{1,12})(|KiB|MiB|GiB|TiB)$/.exec(text) ?? []
+  const bytes = Number(amount) * (SIZES[unit] ?? 0)
+  if (!(bytes > 0 && Number.isSafeInteger(bytes))) throw new Error('must be a size such as 500MiB or 1GiB')
+  return bytes
+}
+
+/** The largest unit that says it whole. */
+export function formatSize(bytes: number): string {
+  const units = Object.entries(SIZES).toReversed()
+  const [unit = '', one = 1] = units.find(([, one]) => bytes % one === 0) ?? []
+  return `${bytes / one}${unit}`
+}
+
+/** Several, one a line; each is checked by `check`, which throws an Error that says what is wrong with it. */
+export function lines(check: (text: string) => unknown): (text: string) => readonly string[] {
+  return (text) => {
+    const given = text.split('\n').map((line) => line.trim())
+    const wanted = given.filter((line) => line !== '')
+    for (const line of wanted) check(line)
+    return wanted
+  }
+}
+
 export function hostNames(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim())
   if (names.some((name) => !/^[A-Za-z0-9._-]{1,255}$/.test(name)))

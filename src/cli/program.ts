@@ -9,6 +9,7 @@ import { addLogin } from './commands/login.js'
 import { addMerge } from './commands/merge.js'
 import { addReact } from './commands/react.js'
 import { addRevoke } from './commands/revoke.js'
+import { addRoutes } from './commands/routes.js'
 import { addServe } from './commands/serve.js'
 import { addShow } from './commands/show.js'
 import { addToken } from './commands/token.js'
@@ -59,6 +60,7 @@ Examples:
   addShow(program, context)
   addExport(program, context)
   addWait(program, context)
+  addRoutes(program, context)
   program.commandsGroup('Signing in:')
   addLogin(program, context)
   addRevoke(program, context)

@@ -2,7 +2,15 @@ import path from 'node:path'
 import envPaths from 'env-paths'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import { DEFAULT_MAX_BODY, DEFAULT_PORT, DEFAULT_TOKEN_TTL, type Settings } from '../base/settings.js'
+import {
+  DEFAULT_KEEP,
+  DEFAULT_KEEP_MAX,
+  DEFAULT_MAX_BODY,
+  DEFAULT_PORT,
+  DEFAULT_TOKEN_TTL,
+  type HandOnSettings,
+  type Settings,
+} from '../base/settings.js'
 import type { OptionValues } from './options.js'
 import { readWebhookSecret } from './webhook-secret.js'
 
@@ -42,7 +50,17 @@ export function completeSettings(options: OptionValues): Settings {
     store,
     maxBody: options.maxBody ?? DEFAULT_MAX_BODY,
     tokenTtl: options.tokenTtl ?? DEFAULT_TOKEN_TTL,
+    handOn: handOnSettings(options),
+    concurrency: options.concurrency ?? 1,
+    onDuplicate: options.onDuplicate ?? 'if-failed',
+    keep: options.keep ?? DEFAULT_KEEP,
+    keepMax: options.keepMax ?? DEFAULT_KEEP_MAX,
   }
+}
+
+/** Where deliveries are handed on to; may be read anew while relay runs. */
+export function handOnSettings({ forward = [], exec = [], ignore = [] }: OptionValues): HandOnSettings {
+  return { forward, exec, ignore }
 }
 
 /** The folder that holds all data of the profile the options name. */

@@ -1,6 +1,6 @@
 import type { Settings } from '../base/settings.js'
-import type { Serving } from '../serve.js'
-import type { Paint } from './output.js'
+import type { Serving } from '../serve/serve.js'
+import { printable, type Paint } from './output.js'
 import { tilde } from './place.js'
 import { packageVersion } from './version.js'
 
@@ -15,6 +15,7 @@ export function startUpBlock(serving: Serving, secretFrom: 'settings' | 'profile
     `${paint.bold('relay')} ${packageVersion()}, profile ${profile}, listening on ${host}`,
     '',
     ...rows(facts(serving, secretFrom)),
+    ...rows(routes(serving)),
     '',
     ...rows(nextSteps(serving)),
     '',
@@ -29,6 +30,10 @@ function facts({ url, settings }: Serving, secretFrom: 'settings' | 'profile'): 
     ['store', whereKept(store, tilde(folder))],
     ['secret', secretFrom === 'profile' && store === 'memory' ? MADE : revealing(profile)],
   ]
+}
+
+function routes({ relay }: Serving): Row[] {
+  return relay.routing.routes.map(({ label }, i) => [i === 0 ? 'hands on to' : '', printable(label)])
 }
 
 function whereKept(store: Settings['store'], folder: string): string {

@@ -1,6 +1,13 @@
 import { Secret } from '../base/secret.js'
-import { DEFAULT_MAX_BODY, DEFAULT_TOKEN_TTL, type Settings } from '../base/settings.js'
-import { serve, type ServeOptions, type Serving } from '../serve.js'
+import {
+  DEFAULT_KEEP,
+  DEFAULT_KEEP_MAX,
+  DEFAULT_MAX_BODY,
+  DEFAULT_TOKEN_TTL,
+  NO_HAND_ON,
+  type Settings,
+} from '../base/settings.js'
+import { serve, type ServeOptions, type Serving } from '../serve/serve.js'
 
 export interface TestRelayOptions extends Omit<ServeOptions, 'sandboxPort'> {
   /** Overrides of the settings below, e.g. `maxBody`. */
@@ -34,5 +41,10 @@ function testSettings(): Settings {
     store: 'memory',
     maxBody: DEFAULT_MAX_BODY,
     tokenTtl: DEFAULT_TOKEN_TTL,
+    handOn: NO_HAND_ON,
+    concurrency: 1,
+    onDuplicate: 'if-failed',
+    keep: DEFAULT_KEEP,
+    keepMax: DEFAULT_KEEP_MAX,
   }
 }

@@ -46,6 +46,13 @@ describe('relay config', () => {
       ['store', 'file', 'default'],
       ['maxBody', '1048576', 'default'],
       ['tokenTtl', '2d', 'RELAY_TOKEN_TTL'],
+      ['forward', '-', 'default'],
+      ['exec', '-', 'default'],
+      ['ignore', '-', 'default'],
+      ['concurrency', '1', 'default'],
+      ['onDuplicate', 'if-failed', 'default'],
+      ['keep', '7d', 'default'],
+      ['keepMax', '1GiB', 'default'],
       ['sandboxPort', '8788', 'default'],
       [''],
     ])

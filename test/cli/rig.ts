@@ -2,12 +2,18 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { Secret } from '../../src/base/secret.js'
-import { DEFAULT_MAX_BODY, DEFAULT_TOKEN_TTL } from '../../src/base/settings.js'
+import {
+  DEFAULT_KEEP,
+  DEFAULT_KEEP_MAX,
+  DEFAULT_MAX_BODY,
+  DEFAULT_TOKEN_TTL,
+  NO_HAND_ON,
+} from '../../src/base/settings.js'
 import type { Context } from '../../src/cli/context.js'
 import { main } from '../../src/cli/main.js'
 import type { SandboxOptions } from '../../src/sandbox/options.js'
 import { startSandbox, type Sandbox } from '../../src/sandbox/start.js'
-import { serve, type Serving } from '../../src/serve.js'
+import { serve, type Serving } from '../../src/serve/serve.js'
 import type { Store } from '../../src/store/contract.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createTokens, type SignIn } from '../../src/tokens/tokens.js'
@@ -67,6 +73,11 @@ export async function startServed(): Promise<Served> {
       store: 'file',
       maxBody: DEFAULT_MAX_BODY,
       tokenTtl: DEFAULT_TOKEN_TTL,
+      handOn: NO_HAND_ON,
+      concurrency: 1,
+      onDuplicate: 'if-failed',
+      keep: DEFAULT_KEEP,
+      keepMax: DEFAULT_KEEP_MAX,
     },
     { sandboxPort: 0 },
   )

@@ -25,6 +25,11 @@ describe('completeSettings', () => {
       store: 'file',
       maxBody: 1_048_576,
       tokenTtl: 30 * 86_400_000,
+      handOn: { forward: [], exec: [], ignore: [] },
+      concurrency: 1,
+      onDuplicate: 'if-failed',
+      keep: 7 * 86_400_000,
+      keepMax: 1_073_741_824,
     })
     expect(settings.webhookSecrets.current.reveal()).toBe('w')
   })

@@ -20,6 +20,7 @@ export function testContext(over: Partial<Context> = {}): {
     stdout,
     stderr,
     signal: new AbortController().signal,
+    onHangup: () => () => {},
     ...over,
   }
   return { context, out: () => stdout.text, err: () => stderr.text }

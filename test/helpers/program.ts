@@ -19,6 +19,8 @@ export interface Ended {
  * `wrapper`, a command that takes another (`strace`, `sh -c`), where one is given. It does not outlive the test process.
  */
 export class Program implements AsyncDisposable {
+  /** The folder it works in. */
+  readonly cwd = emptyFolder()
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
   #out = ''
@@ -35,7 +37,7 @@ export class Program implements AsyncDisposable {
     const [command = '', ...rest] = [...wrapper, process.execPath, '--import', LEASH, PROGRAM, ...args]
     this.child = spawn(command, rest, {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
-      cwd: emptyFolder(),
+      cwd: this.cwd,
       env: { PATH: process.env['PATH'], HOME: emptyFolder(), RELAY_HOME: emptyFolder(), ...env },
     })
     const { stdout, stderr } = this.child

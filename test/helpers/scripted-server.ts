@@ -28,7 +28,10 @@ export interface ScriptedServer extends AsyncDisposable {
 }
 
 /** An HTTP server on 127.0.0.1 that answers each request, once read whole, as `answer` says. */
-export async function scriptedServer(answer: (request: Received) => Answer): Promise<ScriptedServer> {
+export async function scriptedServer(
+  answer: (request: Received) => Answer,
+  port = 0,
+): Promise<ScriptedServer> {
   const received: Received[] = []
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const request = await read(incoming)
@@ -36,7 +39,7 @@ export async function scriptedServer(answer: (request: Received) => Answer): Pro
     reply(incoming, outgoing, answer(request))
   }
   const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
-  server.listen(0, '127.0.0.1')
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${portOf(server)}`,

@@ -2,7 +2,14 @@ import { hc } from 'hono/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
-import { DEFAULT_MAX_BODY, DEFAULT_TOKEN_TTL, type Settings } from '../../src/base/settings.js'
+import {
+  DEFAULT_MAX_BODY,
+  DEFAULT_TOKEN_TTL,
+  DEFAULT_KEEP,
+  DEFAULT_KEEP_MAX,
+  NO_HAND_ON,
+  type Settings,
+} from '../../src/base/settings.js'
 import { type Listener, listen } from '../../src/http/listen.js'
 import { createRelay, type Relay } from '../../src/relay.js'
 import { exchange, requestText } from '../helpers/http.js'
@@ -19,6 +26,11 @@ const settings: Settings = {
   store: 'memory',
   maxBody: DEFAULT_MAX_BODY,
   tokenTtl: DEFAULT_TOKEN_TTL,
+  handOn: NO_HAND_ON,
+  concurrency: 1,
+  onDuplicate: 'if-failed',
+  keep: DEFAULT_KEEP,
+  keepMax: DEFAULT_KEEP_MAX,
 }
 
 let relay: Relay

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import type { Reason } from '../../oauth/outcome.js'
-import type { Serving } from '../../serve.js'
+import type { Serving } from '../../serve/serve.js'
 import { openBrowser } from '../browser.js'
 import type { Context } from '../context.js'
 import { addOptions } from '../globals.js'
@@ -68,7 +68,7 @@ async function serveCallback({ settings, client, output }: Session): Promise<Ser
       `sign-in is not set up: register an OAuth app at ${providerUrl} that returns to ${publicUrl}/auth/${provider}/callback, then set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
     )
   }
-  const { serve } = await import('../../serve.js')
+  const { serve } = await import('../../serve/serve.js')
   return serve({ ...settings, oauthClient: client }, { log: output.log })
 }
 

@@ -1,14 +1,20 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
-import { DEFAULT_SANDBOX_PORT } from '../../base/settings.js'
+import { toRelayError } from '../../base/errors.js'
+import { DEFAULT_SANDBOX_PORT, type HandOnSettings } from '../../base/settings.js'
 import { isLoopback } from '../../base/loopback.js'
+import type { ServeOptions, Serving } from '../../serve/serve.js'
+import { attemptLine, attemptObject } from '../attempt-line.js'
 import type { Context } from '../context.js'
 import { deliveryLine, deliveryObject } from '../delivery-line.js'
 import { addOptions, environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../globals.js'
 import type { OptionName } from '../options.js'
 import type { Output } from '../output.js'
-import { completeSettings } from '../settings.js'
+import { onSettingsChange } from '../reload.js'
+import { completeSettings, handOnSettings } from '../settings.js'
+import type { Origins } from '../settings/origin.js'
 import { startUpBlock } from '../start-up.js'
+import { targetLine, targetObject } from '../target-line.js'
 
 type ServeFlags = RawOptions & { readonly sandbox?: boolean }
 
@@ -23,6 +29,13 @@ const FLAGS: readonly OptionName[] = [
   'store',
   'maxBody',
   'sandboxPort',
+  'forward',
+  'exec',
+  'ignore',
+  'concurrency',
+  'onDuplicate',
+  'keep',
+  'keepMax',
 ]
 const ENVIRONMENT: readonly OptionName[] = [
   'clientId',
@@ -39,13 +52,14 @@ export function addServe(program: Command, context: Context, run = runServe): vo
     .command('serve')
     .summary('run the service')
     .description(
-      `Runs the service: receives signed webhook deliveries and writes each to the journal before answering, signs users
-in at the code host, and comments, merges and reacts for them. Runs until Ctrl-C.
+      `Runs the service: receives signed webhook deliveries, writes each to the journal before answering, and hands it on to
+local programs; signs users in at the code host, and comments, merges and reacts for them. Runs until Ctrl-C.
 
 Examples:
   relay serve --sandbox           everything, with a code host of its own
   relay serve                     GitHub
   relay serve --provider gitea --provider-url https://git.example.com
+  relay serve --forward http://localhost:3000/hooks --exec 'push=./deploy.sh'
   relay serve --json | jq .event  one JSON object for each delivery`,
     )
     .option('--sandbox', 'start an emulated code host beside the service and use it')
@@ -59,27 +73,81 @@ ${exitCodesHelp([0, 1, 2], { 0: 'ok, also after Ctrl-C' })}`,
 }
 
 async function runServe(context: Context, flags: ServeFlags): Promise<void> {
-  const { output, options: read } = prepare(context, flags)
+  const { output, options: read, origins } = prepare(context, flags)
   const options = flags.sandbox ? { ...read, provider: 'sandbox' as const, providerUrl: SANDBOX } : read
   const settings = completeSettings(options)
-  const { serve } = await import('../../serve.js')
+  const { serve } = await import('../../serve/serve.js')
+  const show = createShow(output, flags.json === true)
   await using serving = await serve(settings, {
     log: output.log,
     signal: context.signal,
     sandboxPort: flags.sandbox ? (options.sandboxPort ?? DEFAULT_SANDBOX_PORT) : undefined,
-    onDelivery: (delivery, receipt) => {
-      if (flags.json) output.object(deliveryObject(delivery, receipt))
-      output.say(deliveryLine(delivery, receipt, output.paint))
-    },
+    env: context.env,
+    ...show,
   })
   if (flags.json)
     output.object({ type: 'listening', url: serving.url, sandbox: serving.sandbox?.url ?? null })
   output.say(startUpBlock(serving, options.webhookSecret ? 'settings' : 'profile', output.paint))
   warnOfOpenHost(settings.host, output)
+  listProjectCommands(settings.handOn, origins, output)
+  using _reload = onSettingsChange(context, () => reload(context, flags, serving, output))
   const stopped = aborted(context.signal)
   await Promise.race([serving.sandbox?.ping(), stopped])
   await stopped
   output.say('finishing what is under way; Ctrl-C again quits at once')
+}
+
+/**
+ * What `serve` shows while it runs: an object for programs of everything, a line for people of each delivery. Where it is
+ * handed on at once, the attempt's line tells of it.
+ */
+function createShow(
+  output: Output,
+  json: boolean,
+): Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget'> {
+  const { paint } = output
+  const down = new Set<string>()
+  const object = (value: Record<string, unknown>): void => {
+    if (json) output.object(value)
+  }
+  return {
+    onDelivery(delivery, receipt) {
+      object(deliveryObject(delivery, receipt))
+      const { targets, duplicate } = receipt
+      if (duplicate || targets.length === 0 || targets.some((id) => down.has(id)))
+        output.say(deliveryLine(delivery, receipt, paint))
+    },
+    onAttempt(event) {
+      object(attemptObject(event))
+      output.say(attemptLine(event, paint))
+    },
+    onTarget(status) {
+      if (status.state === 'up') down.delete(status.id)
+      else down.add(status.id)
+      object(targetObject(status))
+      output.say(targetLine(status, Date.now(), paint))
+    },
+  }
+}
+
+/** Takes the routes over as the settings name them now; what is wrong with them is said, and nothing changes. */
+function reload(context: Context, flags: ServeFlags, serving: Serving, output: Output): void {
+  try {
+    const { options, origins } = prepare(context, flags)
+    const handOn = handOnSettings(options)
+    serving.replaceRoutes(handOn)
+    output.say(`routes read again: ${handOn.forward.length + handOn.exec.length}`)
+    listProjectCommands(handOn, origins, output)
+  } catch (error) {
+    output.log.warn(`the routes stay as they are: ${toRelayError(error).message}`)
+  }
+}
+
+/** Whoever wrote the project wrote these commands, so a person should see what will run. */
+function listProjectCommands({ exec }: HandOnSettings, origins: Origins, output: Output): void {
+  if (origins.exec?.kind !== 'project') return
+  for (const command of exec)
+    output.log.warn(`${origins.exec.text} runs a command for deliveries: ${command}`)
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

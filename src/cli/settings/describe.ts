@@ -1,4 +1,3 @@
-import { formatDuration } from '../../base/time.js'
 import { OPTION_NAMES, OPTIONS, type OptionName, type OptionRow, type OptionValues } from '../options.js'
 import { defaultHome, profileFolder } from '../settings.js'
 import { readUser } from '../user.js'
@@ -33,11 +32,11 @@ function describe(name: OptionName, { options, origins }: Reading): Described {
   return { ...common, value: defaultOf(name, options), origin: 'default' }
 }
 
-/** The value in the form in which it may be set: a duration in the units of people. */
+/** The value in the form in which it may be set: a duration or size in the units of people. */
 function written(options: OptionValues, name: OptionName): Described['value'] {
-  return name === 'tokenTtl' && options.tokenTtl !== undefined
-    ? formatDuration(options.tokenTtl)
-    : options[name]
+  const { format }: OptionRow<unknown> = OPTIONS[name]
+  const value = options[name]
+  return format && typeof value === 'number' ? format(value) : value
 }
 
 function defaultOf(name: OptionName, options: OptionValues): Described['value'] {
@@ -47,7 +46,7 @@ function defaultOf(name: OptionName, options: OptionValues): Described['value'] 
   if (name === 'providerUrl')
     return (options.provider ?? 'github') === 'github' ? 'https://github.com' : undefined
   if (row.default === undefined) return undefined
-  return name === 'tokenTtl' ? row.default : row.parse(row.default)
+  return row.format ? row.default : row.parse(row.default)
 }
 
 function userName(): string | undefined {

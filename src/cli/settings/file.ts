@@ -81,7 +81,11 @@ function readEntry(section: Section, key: string, value: unknown): [OptionName, 
 
 /** Numbers and lists may be written as such. */
 function parseValue(value: unknown, row: OptionRow<unknown>, full: (text: string) => string): unknown {
-  const text = Array.isArray(value) ? value.join(',') : typeof value === 'number' ? String(value) : value
+  const text = Array.isArray(value)
+    ? value.join(row.list ? '\n' : ',')
+    : typeof value === 'number'
+      ? String(value)
+      : value
   if (typeof text !== 'string') throw new Error('must be a text, a number, or a list of texts')
   if (text === '') throw new Error('must not be empty: leave it out instead')
   const parsed = row.parse(full(text))
@@ -118,7 +122,8 @@ function notForProjects({ env, flag, secret }: OptionRow<unknown>): string {
 }
 
 function mustBeHere(value: unknown, { env }: OptionRow<unknown>): void {
-  if (!isLoopback(new URL(String(value)).hostname))
+  const addresses = [value].flat().map((text) => String(text).replace(/^[^/]*=/, ''))
+  if (addresses.some((address) => !isLoopback(new URL(address).hostname)))
     throw new Error(`must be on this machine in a project's file: ${env} sets any other`)
 }
 

@@ -9,7 +9,7 @@ import type { Given, Origin, Origins, Source } from './origin.js'
 import { findProjectFile } from './project.js'
 
 /** Flags as commander gives them: by option name, as text. */
-export type Flags = Partial<Record<OptionName, string>> & {
+export type Flags = Partial<Record<OptionName, string | readonly string[]>> & {
   /** Names the profile, unless a flag or the environment does. */
   readonly sandbox?: boolean
 }
@@ -75,7 +75,7 @@ function flagSource(flags: Flags): Source {
     const { flag, env, parse }: OptionRow<unknown> = OPTIONS[name]
     const text = flags[name]
     const origin = { kind: 'flag', text: flag?.split(' ')[0] ?? env } as const
-    return text === undefined ? undefined : given(text, origin, parse)
+    return text === undefined ? undefined : given([text].flat().join('\n'), origin, parse)
   }
 }
 
