@@ -16,7 +16,7 @@ export interface Routing {
   replace(settings: HandOnSettings): void
 }
 
-/** @throws RelayError `settings`, naming the route that cannot be read. */
+/** @throws RelayError `settings` naming the route, or `usage` naming the match, that cannot be read. */
 export function createRouting(settings: HandOnSettings): Routing {
   let { routes, ignore } = readRouting(settings)
   return {

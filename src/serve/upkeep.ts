@@ -19,8 +19,8 @@ export interface UpkeepParts {
 const EVERY_MS = 60_000
 
 /**
- * Does every minute what nobody asks for: removes expired records and old deliveries, and looks whether another process
- * of the profile, one that was just ending, left deliveries to hand on.
+ * Does every minute what nobody asks for: removes expired records and old deliveries; and once, looks whether another
+ * process of the profile, that was just ending, left deliveries to hand on.
  */
 export function startUpkeep({ database, dispatcher, retention, clock, log }: UpkeepParts): AsyncDisposable {
   const stop = new AbortController()
@@ -32,13 +32,15 @@ export function startUpkeep({ database, dispatcher, retention, clock, log }: Upk
       log.error(toRelayError(error).message, error)
     }
   }
+  let rounds = 0
   const stopped = (async () => {
     while (!signal.aborted) {
       // The first one tells at once of a keychain that cannot be used.
       await carefully(() => database.store.sweep())
       await carefully(() => sweep(database, { ...retention, now: clock(), signal }))
       await sleep(EVERY_MS, { signal }).catch(() => {})
-      if (!signal.aborted) await carefully(() => dispatcher.start())
+      // By then another process, that was ending when this one began, has ended.
+      if (!signal.aborted && rounds++ < 1) await carefully(() => dispatcher.start())
     }
   })()
   return {

@@ -61,9 +61,18 @@ export class Program implements AsyncDisposable {
 
   /** The first object on stdout with these fields, now or to come. Fails when the program ends without it. */
   async object(fields: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
-    const fits = (object: Record<string, unknown>): boolean =>
-      Object.entries(fields).every(([name, value]) => object[name] === value)
-    return this.#until(() => this.#objects.find(fits), JSON.stringify(fields))
+    return this.#until(() => this.#objects.find((object) => has(object, fields)), JSON.stringify(fields))
+  }
+
+  /** Waits until so many objects with these fields were on stdout. Fails when the program ends before. */
+  async objects(fields: Readonly<Record<string, unknown>>, count: number): Promise<void> {
+    let seen = 0
+    let read = 0
+    const enough = (): true | undefined => {
+      for (; read < this.#objects.length; read++) if (has(this.#objects[read], fields)) seen++
+      return seen >= count || undefined
+    }
+    await this.#until(enough, `${count} of ${JSON.stringify(fields)}`)
   }
 
   /** Waits until this was said on stderr. Fails when the program ends without saying it. */
@@ -112,6 +121,13 @@ export class Program implements AsyncDisposable {
     for (const resume of this.#waiting) resume()
     this.#waiting.clear()
   }
+}
+
+function has(
+  object: Record<string, unknown> | undefined,
+  fields: Readonly<Record<string, unknown>>,
+): boolean {
+  return object !== undefined && Object.entries(fields).every(([name, value]) => object[name] === value)
 }
 
 /** Runs the built program to its end. */

@@ -7,17 +7,23 @@ import { Program } from './program.js'
 
 /**
  * The built `relay serve` on a free port, for GitHub's deliveries signed with {@link SECRET}. `home` is its data folder;
- * `wrapper` as in {@link Program}.
+ * `wrapper` as in {@link Program}, `flags` are further ones.
  */
-export function serve(home: string, wrapper?: readonly string[]): Program {
+export function serve(home: string, wrapper?: readonly string[], flags: readonly string[] = []): Program {
   const env = { RELAY_HOME: home, RELAY_WEBHOOK_SECRET: SECRET }
-  return new Program(['serve', '--port', '0', '--json'], env, wrapper)
+  return new Program(['serve', '--port', '0', '--json', ...flags], env, wrapper)
 }
 
 /** All that the journal below that data folder holds, oldest first. */
 export async function journalOf(home: string): Promise<Entry[]> {
   await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
   return [...openJournal(database).entries()]
+}
+
+/** The numbers of what that journal has waiting for a target. */
+export async function unfinished(home: string): Promise<number[]> {
+  await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
+  return [...openJournal(database).unfinished()].map(({ n }) => n)
 }
 
 export function textOf({ body }: Entry): string {

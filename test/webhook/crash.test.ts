@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import type { Program } from '../helpers/program.js'
-import { journalOf, serve, textOf } from '../helpers/serve.js'
+import { journalOf, serve, textOf, unfinished } from '../helpers/serve.js'
+import { startTarget } from '../helpers/target.js'
 
 /** More with RELAY_CRASH_ROUNDS. */
 const ROUNDS = Number(process.env['RELAY_CRASH_ROUNDS'] ?? 4)
@@ -29,11 +30,13 @@ async function load(program: Program, webhook: string): Promise<Map<string, stri
 }
 
 describe('relay serve, killed under load and started again', () => {
-  it('has every delivery it answered 200 in the journal, once, byte for byte', async () => {
+  it('has all it answered 200 in the journal, once, byte for byte, and brings it to its target', async () => {
     const home = emptyFolder()
+    await using target = await startTarget()
+    const flags = ['--forward', target.url, '--concurrency', '8', '--keep-max', '1TiB']
     const answered = new Map<string, string>()
     for (let round = 1; round <= ROUNDS; round++) {
-      await using program = serve(home)
+      await using program = serve(home, [], flags)
       const loading = load(program, `${await program.url()}/webhook`)
       await sleep(200 + Math.random() * 400)
       await program.stop('SIGKILL')
@@ -41,13 +44,32 @@ describe('relay serve, killed under load and started again', () => {
       for (const [id, body] of await loading) answered.set(id, body)
       expect(answered.size).toBeGreaterThan(before)
     }
+    await handOnTheRest(home, flags)
+
     const entries = await journalOf(home)
     const stored = new Map(entries.map((entry) => [entry.deliveryId, textOf(entry)]))
     const lost = [...answered].filter(([id, body]) => stored.get(id) !== body).map(([id]) => id)
+    const handedOn = new Set(target.received.map(({ body }) => body.toString()))
+    const missing = [...stored.values()].filter((body) => !handedOn.has(body))
     process.stderr.write(
-      `${ROUNDS} rounds: ${answered.size} answered, ${entries.length} stored, ${lost.length} lost\n`,
+      `${ROUNDS} rounds: ${answered.size} answered, ${entries.length} stored, ${lost.length} lost; ` +
+        `${missing.length} not handed on, ${target.received.length - handedOn.size} handed on again\n`,
     )
-    expect({ lost, repeated: entries.length - stored.size }).toEqual({ lost: [], repeated: 0 })
+    expect({ lost, missing, repeated: entries.length - stored.size }).toEqual({
+      lost: [],
+      missing: [],
+      repeated: 0,
+    })
     expect(entries.map(({ n }) => n)).toEqual(entries.map((_, i) => i + 1))
-  }, 60_000)
+  }, 120_000)
 })
+
+/** Starts once more, and waits until nothing waits for the target. */
+async function handOnTheRest(home: string, flags: readonly string[]): Promise<void> {
+  const { length } = await unfinished(home)
+  await using program = serve(home, [], flags)
+  await program.url()
+  if (length > 0) await program.objects({ type: 'attempt', outcome: 'succeeded' }, length)
+  expect((await program.stop()).code).toBe(0)
+  expect(await unfinished(home)).toEqual([])
+}
