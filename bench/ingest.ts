@@ -1,5 +1,6 @@
 import { post, type Rate } from './load.js'
 import { startServer } from './server.js'
+import { median } from './statistics.js'
 
 const SECRET = 'bench'
 const ROUNDS = 7
@@ -28,8 +29,6 @@ export async function ingest(print: (line: string) => void): Promise<void> {
   const ratios = rates.relay.map(
     ({ perSecond }, round) => perSecond / (rates.bare[round]?.perSecond ?? Number.NaN),
   )
-  const median = (values: number[]): number =>
-    values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
   const both = (of: (rate: Rate) => number): string =>
     `${median(rates.relay.map(of)).toFixed(1)} beside ${median(rates.bare.map(of)).toFixed(1)}`
   print(`ingest, deliveries/s: ${both(({ perSecond }) => perSecond)}; ratio ${median(ratios).toFixed(2)}`)

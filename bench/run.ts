@@ -1,7 +1,8 @@
 // npm run bench [-- <name> …]: each benchmark beside what it is compared with, in one run, as ratios.
 import { ingest } from './ingest.js'
+import { journal } from './journal.js'
 
-const BENCHMARKS = { ingest }
+const BENCHMARKS = { ingest, journal }
 
 const names = process.argv.slice(2)
 for (const [name, run] of Object.entries(BENCHMARKS)) {

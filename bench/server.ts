@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 /** A server in a process of its own, known by the `listening` object it prints. */
 export interface Server extends AsyncDisposable {
   readonly url: string
+  readonly pid: number
 }
 
 /** Starts `node <args>` in an empty data folder. */
@@ -24,7 +25,7 @@ export async function startServer(
     const message: { type?: string; url?: string } = JSON.parse(line)
     if (message.type !== 'listening' || !message.url) continue
     child.stdout.resume()
-    return { url: message.url, [Symbol.asyncDispose]: () => stop() }
+    return { url: message.url, pid: child.pid ?? 0, [Symbol.asyncDispose]: () => stop() }
   }
   throw new Error(`node ${args.join(' ')} ended before it listened`)
 
