@@ -1,0 +1,149 @@
+import path from 'node:path'
+import { RelayError } from '../../src/base/errors.js'
+import type { Delivery } from '../../src/journal/delivery.js'
+import type { Attempt, HandOn } from '../../src/journal/hand-on.js'
+import type { Journal } from '../../src/journal/journal.js'
+import { openJournal } from '../../src/journal/open.js'
+import { openDatabase } from '../../src/store/open.js'
+import { attempt, delivery, NOW } from '../journal/rig.js'
+import { start } from '../store/programs/start.js'
+import { type Ran, shell, type Shell } from './rig.js'
+
+export const URL_TARGET = '*=http://localhost:3000/hook'
+const EXEC_TARGET = 'push=exec:./deploy.sh'
+/** Has what nobody is to be shown. */
+const SECRET_TARGET = 'issues=https://u:password-canary@example.com/x?token=query-canary'
+
+const MINUTE = 60_000
+
+/** Has a journal of the shell's profile filled, and closes it. */
+export async function fill(
+  { home }: Pick<Shell, 'home'>,
+  write: (journal: Journal) => Promise<void>,
+  targets: readonly string[] = [],
+  profile = 'default',
+): Promise<void> {
+  await using database = await openDatabase({ kind: 'file', folder: path.join(home, profile) })
+  await write(openJournal(database, { targetsOf: () => targets }))
+}
+
+/** A pull request's delivery, as its sender wrote it: with a number that no program keeps. */
+export function opened(id: string, more: Partial<Delivery> = {}): Delivery {
+  const body =
+    '{"action":"opened","big":12345678901234567890,"labels":[],"repository":{"full_name":"octo/demo"}}'
+  return delivery(id, {
+    event: 'pull_request',
+    action: 'opened',
+    headers: [
+      ['Content-Type', 'application/json'],
+      ['X-GitHub-Event', 'pull_request'],
+    ],
+    body: Buffer.from(body),
+    ...more,
+  })
+}
+
+/** Five entries: not handed on, done and come again, failed, waiting, and one with three targets. */
+export async function exampleShell(): Promise<Shell> {
+  const here = shell()
+  await fill(here, async (journal) => void (await journal.append(opened('a'))))
+  await fill(here, withOneTarget, [URL_TARGET])
+  await fill(here, withThreeTargets, [URL_TARGET, EXEC_TARGET, SECRET_TARGET])
+  return here
+}
+
+async function withOneTarget(journal: Journal): Promise<void> {
+  await journal.append(delivery('b', { receivedAt: NOW + MINUTE, number: null }))
+  await journal.record(2, attempt(URL_TARGET), { state: 'succeeded', tries: 0, since: NOW })
+  for (let i = 0; i < 2; i++) await journal.append(delivery('b'))
+
+  await journal.append(
+    delivery('c', { receivedAt: NOW + 2 * MINUTE, event: 'issues', action: 'closed', number: 12 }),
+  )
+  const waits = { state: 'waiting', tries: 0, since: NOW } as const
+  const down = {
+    at: NOW + 2 * MINUTE,
+    outcome: 'unreachable',
+    status: null,
+    error: 'connection refused',
+  } as const
+  for (let i = 0; i < 3; i++)
+    await journal.record(3, attempt(URL_TARGET, { ...down, answer: Buffer.of() }), waits)
+  const refused = { at: NOW + 3 * MINUTE, outcome: 'refused', status: 404, ms: 12_345 } as const
+  const answer = Buffer.from('no\u001b[2J such\r\nthing\n')
+  await journal.record(3, attempt(URL_TARGET, { ...refused, answer }), {
+    ...waits,
+    state: 'failed',
+    reason: 'answered 404',
+  })
+
+  await journal.append(delivery('d', { receivedAt: NOW + 3 * MINUTE, repo: null, number: null }))
+}
+
+async function withThreeTargets(journal: Journal): Promise<void> {
+  await journal.append(
+    delivery('e', {
+      receivedAt: NOW + 4 * MINUTE,
+      event: 'x\u001b[2J',
+      repo: 'octo/other',
+      verifiedBy: 'previous',
+    }),
+  )
+  const failed = { state: 'failed', tries: 0, since: NOW, reason: 'exit code 1' } as const
+  await journal.record(5, attempt(EXEC_TARGET, { outcome: 'refused', status: 1 }), failed)
+}
+
+/**
+ * Another process that writes to the shell's journal. It has to be another one: LMDB's writer waits for this thread, which
+ * a command that just opens the journal makes wait for the writer.
+ */
+export interface Appender extends AsyncDisposable {
+  append(id: string, more?: Partial<Delivery> & { readonly payload?: unknown }): Promise<void>
+  record(n: number, attempt: Attempt, handOn: HandOn): Promise<void>
+}
+
+export async function startAppender(
+  { home }: Pick<Shell, 'home'>,
+  targets: readonly string[] = [],
+): Promise<Appender> {
+  const program = start('cli/programs/append', [path.join(home, 'default'), ...targets])
+  await program.line()
+  const tell = async (what: object): Promise<void> => {
+    program.tell(JSON.stringify(what))
+    await program.line()
+  }
+  return {
+    append: (id, more) => tell({ id, ...more }),
+    record: (n, attempt, handOn) => tell({ n, attempt: { ...attempt, answer: [...attempt.answer] }, handOn }),
+    [Symbol.asyncDispose]: () => program.kill(),
+  }
+}
+
+/** A command that is under way. */
+export interface Running {
+  /** Waits until it has printed so many lines, and gives them all. */
+  lines(count: number): Promise<string[]>
+  /** What Ctrl-C does. */
+  interrupt(): void
+  readonly ended: Promise<Ran>
+}
+
+export function startCommand(shell: Shell, argv: readonly string[]): Running {
+  const abort = new AbortController()
+  let out = ''
+  let wake = (): void => {}
+  const stdout = {
+    write(text: string | Uint8Array) {
+      out += String(text)
+      wake()
+    },
+  }
+  return {
+    async lines(count) {
+      while (out.split('\n').length <= count) await new Promise<void>((resolve) => (wake = resolve))
+      return out.split('\n').slice(0, -1)
+    },
+    interrupt: () => abort.abort(new RelayError('cancelled', 'Interrupted')),
+    ended: shell.run(argv, { stdout, signal: abort.signal }).then((ran) => ({ ...ran, out })),
+  }
+}
