@@ -59,7 +59,7 @@ describe('relay serve with targets', () => {
     await using first = new Program([...SERVE, '--forward', address], env)
     const url = await first.url()
     for (const id of ['a', 'b', 'c']) await deliver(url, 'push', id)
-    expect(await first.object({ type: 'target', state: 'down' })).toMatchObject({ target: `${address}` })
+    expect(await first.object({ type: 'target', state: 'down' })).toMatchObject({ target: address })
     await first.stop('SIGKILL')
 
     await using other = new Program([...SERVE, '--exec', 'push=exit 0'], env)
