@@ -30,7 +30,7 @@ let pipeClosed = false
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', () => {
     pipeClosed = true
-    root.abort(new RelayError('cancelled', 'Nobody reads the output any more'))
+    root.abort(new RelayError('unread', 'Nobody reads the output any more'))
   })
 }
 

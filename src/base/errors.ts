@@ -32,6 +32,7 @@ const KINDS = {
   provider_timeout: { status: 504, exit: 8 },
   timed_out: { status: 504, exit: 7 },
   cancelled: { status: 503, exit: 130 },
+  unread: { status: 503, exit: 0 },
 } as const satisfies Record<string, { status: number; exit: number }>
 
 export type ErrorKind = keyof typeof KINDS

@@ -17,10 +17,12 @@ export async function main(argv: readonly string[], context: Context): Promise<n
     return 0
   } catch (thrown) {
     if (!(thrown instanceof CommanderError)) {
-      const { color } = program.opts<RawOptions>()
+      const error = toRelayError(thrown)
+      // Whoever read has seen enough, and is told nothing more.
+      if (error.kind === 'unread') return error.exitCode
       return json
-        ? reportObject(toRelayError(thrown), context)
-        : reportText(toRelayError(thrown), context, color)
+        ? reportObject(error, context)
+        : reportText(error, context, program.opts<RawOptions>().color)
     }
     if (thrown.exitCode === 0) return 0 // help and the version were asked for
     // Commander has told a person by now.
