@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { emptyFolder } from '../helpers/context.js'
+import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
+import { describeWith } from '../helpers/needs.js'
+import { Program } from '../helpers/program.js'
+import { scriptedServer } from '../helpers/scripted-server.js'
+
+interface Result {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** A shell in which `relay` is the built program. */
+function shell(home: string): (script: string) => Promise<Result> {
+  const bin = emptyFolder()
+  const program = path.join(bin, 'relay')
+  writeFileSync(
+    program,
+    `#!/bin/sh\nexec "${process.execPath}" "${path.resolve('dist/bin/relay.js')}" "$@"\n`,
+  )
+  chmodSync(program, 0o755)
+  const env = { PATH: `${bin}:${process.env['PATH']}`, HOME: bin, RELAY_HOME: home, TZ: 'Asia/Kolkata' }
+  return (script) =>
+    new Promise((resolve) => {
+      const child = execFile('bash', ['-o', 'pipefail', '-c', script], { cwd: bin, env }, (_, out, err) => {
+        resolve({ code: child.exitCode ?? -1, out, err })
+      })
+    })
+}
+
+const comment = (i: number): string =>
+  `{"action":"created","number":${i},"comment":{"body":"/ship ${i}"},"repository":{"full_name":"octo/demo"}}\r\n`
+
+/** What a person's scripts do with a journal that holds {@link comment} 1 to 3; nothing in it changes meanwhile. */
+async function read(run: (script: string) => Promise<Result>): Promise<void> {
+  const prints = async (script: string, out: string): Promise<void> =>
+    expect({ script, ...(await run(script)) }).toEqual({ script, code: 0, out, err: '' })
+  await prints('relay log --json | jq -r \'"\\(.v) \\(.n) \\(.event) \\(.targets[0].state)"\'', ROWS)
+  await prints('relay log --event issue_comment.created --last 1 --json | jq .number', '3\n')
+  await prints('relay log --failed --json | jq .targets[].status', '410\n')
+  await prints(
+    'relay show last --json | jq -r .v,.payload.comment.body,.attempts[].answer',
+    '1\n/ship 3\nthanks\n',
+  )
+  await prints('relay show 1 --json | jq -j .body', comment(1))
+  await prints('relay show 1 --body', comment(1))
+  await prints('relay export 2 | jq -j .body', comment(2))
+  await prints(
+    'relay export 2 --out f.json --force --json | jq -r .v,.file; jq .relay f.json',
+    '1\nf.json\n1\n',
+  )
+  await prints(
+    "relay wait issue_comment --since 1h --where 'comment.body ~ ^/ship [23]' --json | jq .v,.n,.payload.number",
+    '1\n2\n2\n',
+  )
+  await prints("relay log | cut -d ' ' -f 1 | head -1", '#1\n')
+  for (const command of ['log --event push', 'show 9', 'export 9', 'wait push --timeout 1s']) {
+    const { code, out, err } = await run(
+      `relay ${command} --json 2>&1 >none | jq -r .v,.type,.code; wc -c < none`,
+    )
+    const kind = command.startsWith('wait') ? 'timed_out' : 'no_match'
+    expect({ code, out: out.replaceAll(' ', ''), err }).toEqual({
+      code: 0,
+      out: `1\nerror\n${kind}\n0\n`,
+      err: '',
+    })
+  }
+  expect(await run('relay log --event push')).toMatchObject({ code: 6 })
+  expect(await run('relay wait push --timeout 1s')).toMatchObject({ code: 7 })
+}
+
+const ROWS = '1 1 issue_comment succeeded\n1 2 issue_comment failed\n1 3 issue_comment succeeded\n'
+
+describeWith('jq', 'scripts that read the journal', () => {
+  it('find the same while relay serve runs and when it does not', async () => {
+    await using target = await scriptedServer(({ body }) =>
+      body.includes('/ship 2') ? { status: 410 } : { body: 'thanks' },
+    )
+    const home = emptyFolder()
+    const run = shell(home)
+    await using serve = new Program(['serve', '--port', '0', '--json', '--forward', target.url], {
+      RELAY_HOME: home,
+      RELAY_WEBHOOK_SECRET: SECRET,
+    })
+    const url = `${await serve.url()}/webhook`
+    for (let i = 1; i <= 3; i++) {
+      const body = comment(i)
+      expect(await post(url, githubDelivery({ event: 'issue_comment', body }))).toMatchObject({ status: 200 })
+      await serve.object({ type: 'attempt', n: i })
+    }
+    await read(run)
+    expect((await serve.stop()).code).toBe(0)
+    await read(run)
+  }, 120_000)
+
+  it('wait for what serve receives, follow it, and end as they should', async () => {
+    const home = emptyFolder()
+    const run = shell(home)
+    const env = { RELAY_HOME: home }
+    await using waiting = new Program(['wait', 'issue_comment', '--where', 'number==2', '--json'], env)
+    await using following = new Program(['log', '--follow', '--json'], env)
+    await using serve = new Program(['serve', '--port', '0', '--json'], {
+      ...env,
+      RELAY_WEBHOOK_SECRET: SECRET,
+    })
+    const url = `${await serve.url()}/webhook`
+    for (let i = 1; i <= 3; i++) await post(url, githubDelivery({ event: 'issue_comment', body: comment(i) }))
+    expect(await waiting.ended).toMatchObject({ code: 0, err: '' })
+    expect(await waiting.object({})).toMatchObject({ v: 1, n: 2, payload: { number: 2 } })
+    for (let n = 1; n <= 3; n++) expect(await following.object({ n })).toMatchObject({ v: 1, number: n })
+    expect(await following.stop('SIGINT')).toMatchObject({ code: 0, signal: null, err: '' })
+    // A reader that has seen enough, which is noticed when there is more to tell.
+    const head = run('relay log --follow --event issue_comment | head -1 | cut -c 1-2')
+    const read = new AbortController()
+    void head.finally(() => read.abort())
+    for (let i = 4; !read.signal.aborted; i++)
+      await post(url, githubDelivery({ event: 'issue_comment', body: comment(i) }))
+    expect(await head).toEqual({ code: 0, out: expect.stringMatching(/^#\d/), err: '' })
+  }, 120_000)
+})
