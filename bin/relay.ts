@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The edge of the process: arguments in, exit code out, and the only place that touches signals.
+import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import { main } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
@@ -12,6 +13,7 @@ console.error = (...values: unknown[]) => {
   if (!byLmdb || process.env['RELAY_DEBUG']) print(...values)
 }
 
+const hadTerminal = isatty(0)
 const root = new AbortController()
 
 /**
@@ -46,8 +48,13 @@ const code = await main(process.argv.slice(2), {
   stderr: process.stderr,
   signal: root.signal,
   onHangup(listener) {
-    process.on('SIGHUP', listener)
-    return () => void process.off('SIGHUP', listener)
+    const hear = (): void => {
+      // The terminal that was closed is gone by now; who asks for a reload has left it open.
+      if (hadTerminal && !isatty(0)) root.abort(new RelayError('unread', 'The terminal was closed'))
+      else listener()
+    }
+    process.on('SIGHUP', hear)
+    return () => void process.off('SIGHUP', hear)
   },
 })
 process.exitCode = pipeClosed ? 0 : code

@@ -10,7 +10,7 @@ export function attemptLine(
 ): string {
   const start = lineStart(attempt.at, n, entry, paint)
   const next = nextWords(attempt, handOn, retryAt)
-  const line = `${start}  → ${printable(route.label)} ${attemptWords(attempt)}`
+  const line = `${start}  → ${shortLabel(route.label)} ${attemptWords(attempt)}`
   return next === '' ? line : `${line}  ${handOn.state === 'failed' ? paint.red(next) : paint.yellow(next)}`
 }
 
@@ -37,6 +37,14 @@ export function attemptFields(attempt: Attempt, label: string): Record<string, u
   const { at, outcome, status, ms, error } = attempt
   return { time: new Date(at).toISOString(), target: label, outcome, status, ms, error }
 }
+
+/** A target's label on a line: a command can be long. */
+export function shortLabel(label: string): string {
+  const shown = printable(label)
+  return shown.length > LONGEST_LABEL ? `${shown.slice(0, LONGEST_LABEL - 1)}…` : shown
+}
+
+const LONGEST_LABEL = 40
 
 /** `202 38ms`, `exit 1 20ms`, `unreachable 3ms`. */
 export function attemptWords({ target, outcome, status, ms }: Attempt): string {

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Context } from './context.js'
 import type { RawOptions } from './globals.js'
-import { createOutput, type ColorMode } from './output.js'
+import { createOutput, jsonLine, type ColorMode } from './output.js'
 import { createProgram } from './program.js'
 
 /**
@@ -10,7 +10,8 @@ import { createProgram } from './program.js'
  * Never rejects.
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
-  const json = argv.includes('--json')
+  // Behind `--` it is a word like any other.
+  const json = argv.slice(0, [...argv, '--'].indexOf('--')).includes('--json')
   const program = createProgram(context, { json })
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -31,7 +32,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
 }
 
 function reportObject({ message, kind, exitCode }: RelayError, context: Context): number {
-  context.stderr.write(`${JSON.stringify({ v: 1, type: 'error', code: kind, error: message })}\n`)
+  context.stderr.write(jsonLine({ type: 'error', code: kind, error: message }))
   return exitCode
 }
 

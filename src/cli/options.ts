@@ -23,7 +23,7 @@ import {
   wholeNumber,
 } from './parsers.js'
 import { formatDuration } from '../base/time.js'
-import { parseExec, parseForward } from '../dispatch/route.js'
+import { parseExec, parseForward, withoutSecrets } from '../dispatch/route.js'
 import { parseMatch } from '../journal/match.js'
 
 /** More at once than a program on the same machine is likely to answer faster. */
@@ -47,6 +47,8 @@ export interface OptionRow<Value> {
   readonly list?: true
   /** How a value is written, where that is not how it is kept. */
   readonly format?: (value: number) => string
+  /** How a value is shown, where it may hold a password. */
+  readonly mask?: (text: string) => string
   /** Never taken from the command line, never printed; also read from the file that `<env>_FILE` names. */
   readonly secret?: true
   /** Whether a project's relay.json may set it, and to what: a checkout's author is not always a friend. */
@@ -184,6 +186,7 @@ export const OPTIONS = {
     help: 'hand deliveries on to this address; again for more',
     list: true,
     project: 'this machine',
+    mask: withoutSecrets,
     parse: lines(parseForward),
   }),
   exec: row({

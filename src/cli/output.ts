@@ -43,7 +43,7 @@ export function createOutput(context: Context, options: OutputOptions): Output {
   return {
     result: (text) => void stdout.write(`${text}\n`),
     exactly: (bytes) => void stdout.write(bytes),
-    object: (value) => void stdout.write(`${JSON.stringify({ v: 1, ...value })}\n`),
+    object: (value) => void stdout.write(jsonLine(value)),
     say,
     paint,
     resultPaint: painter(stdout),
@@ -61,12 +61,18 @@ export function createOutput(context: Context, options: OutputOptions): Output {
   }
 }
 
+/** The object on one line, marked `"v":1`; what could rewrite a terminal's display is escaped, which is the same JSON. */
+export function jsonLine(value: Readonly<Record<string, unknown>>): string {
+  const json = JSON.stringify({ v: 1, ...value })
+  return `${json.replaceAll(REWRITING, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
+}
+
+/** Controls, line ends, text direction: all below U+10000. */
+const REWRITING = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+
 /** Shows characters that could rewrite what a terminal displays (controls, line ends, text direction) as `\u{…}`. */
 export function printable(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu,
-    (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`,
-  )
+  return text.replaceAll(REWRITING, (char) => `\\u{${char.charCodeAt(0).toString(16)}}`)
 }
 
 /** `--color` wins, then NO_COLOR and FORCE_COLOR when not empty, then whether a person is looking. */

@@ -1,5 +1,6 @@
 import type { TargetStatus } from '../dispatch/dispatcher.js'
-import { printable, type Paint } from './output.js'
+import { shortLabel } from './attempt-line.js'
+import type { Paint } from './output.js'
 
 /** `12:04:11  http://localhost:3000 is down: 3 waiting, next try in 2s`, when a target's state has changed at `now`. */
 export function targetLine(
@@ -8,7 +9,7 @@ export function targetLine(
   paint: Paint,
 ): string {
   const time = paint.dim(new Date(now).toTimeString().slice(0, 8))
-  const name = `${time}  ${printable(label)}`
+  const name = `${time}  ${shortLabel(label)}`
   if (state === 'up') return `${name} ${paint.green('is back')}: ${queued} waiting`
   if (state === 'gone')
     return `${name} ${paint.yellow('is no longer configured')}: ${queued} waiting, 24 h at most`

@@ -2,8 +2,8 @@ import type { Summary } from '../journal/delivery.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Relay's own secrets, and where files with them lie: `RELAY_CLIENT_SECRET_FILE`, `RELAY_WEBHOOK_SECRET_PREVIOUS` … */
-const SECRETS = /^RELAY_(?:CLIENT|WEBHOOK)_SECRET/
+/** Relay's own secrets, where files with them lie, and addresses that may hold passwords. */
+const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK)_SECRET|FORWARD$)/
 
 /** Bytes of UTF-8 that a value taken from a delivery may have. */
 const MAX_LENGTH = 1024

@@ -58,12 +58,13 @@ export function labelOf(id: string): string {
 }
 
 /** Works on what is no address too: it is what a message about that quotes. */
-function withoutSecrets(url: string): string {
+export function withoutSecrets(url: string): string {
   return url.replace(/\/\/[^/?#]*@/, '//***@').replace(/\?.*$/s, '?…')
 }
 
 function isHttp(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+  // Other spellings of an address would not be known as one where its password is left out.
+  return /^https?:\/\//i.test(text) && URL.canParse(text)
 }
 
 function readMatch(text: string): Match {

@@ -38,7 +38,7 @@ export async function sweep(
   const tables = openTables(database)
   let removed = 0
   const step = (from: number): Promise<Step> =>
-    database.transact(() => sweepStep(tables, from, now - keep, keepMax))
+    database.transact(() => sweepStep(tables, from, { keep, keepMax, now }))
   let next: number | undefined = 0
   while (next !== undefined) {
     if (signal?.aborted) break
@@ -56,7 +56,8 @@ interface Step {
   readonly next: number | undefined
 }
 
-function sweepStep(tables: Tables, from: number, oldest: number, keepMax: number): Decision<Step> {
+function sweepStep(tables: Tables, from: number, { keep, keepMax, now }: Retention): Decision<Step> {
+  const oldest = now - keep
   const writes: TableWrite[] = []
   let excess = bytesOf(tables) - keepMax
   let removed = 0
@@ -65,7 +66,10 @@ function sweepStep(tables: Tables, from: number, oldest: number, keepMax: number
   const rows = [...tables.metas.range({ from, to, limit: LOOK })]
   for (const { key: n, value: meta } of rows) {
     // The sizes subtracted are near the truth only, so what was enough by them is looked at again.
-    if (meta.receivedAt >= oldest && excess <= 0) return end(removed > 0 ? n : undefined)
+    const isYoung = meta.receivedAt >= oldest
+    // One from the future, received when the clock was wrong, hides nothing behind it.
+    if (isYoung && meta.receivedAt > now && excess <= 0) continue
+    if (isYoung && excess <= 0) return end(removed > 0 ? n : undefined)
     if (tables.open.get(n)) continue
     const removal = remove(tables, n, meta, STEP - writes.length)
     if (!removal.whole && writes.length > 0) return end(n)

@@ -15,8 +15,14 @@ import { startUpkeep } from './upkeep.js'
 export interface ServeOptions extends Omit<RelayOptions, 'prove'>, Cancellable {
   /** Starts the emulated code host beside the relay on this port (0: any); it then is the provider. */
   readonly sandboxPort?: number | undefined
+  /**
+   * False: deliveries are stored, and handed on by the next instance; nothing is removed from the journal. Default: true.
+   */
+  readonly handsOn?: boolean
   /** The environment of commands that deliveries are handed on to; relay's own secrets are taken out. Default: empty. */
   readonly env?: DispatcherOptions['env']
+  /** Told where it listens, before anything else is. */
+  readonly onListening?: (place: { readonly url: string; readonly sandbox: string | null }) => void
   readonly onAttempt?: DispatcherOptions['onAttempt']
   readonly onTarget?: DispatcherOptions['onTarget']
 }
@@ -29,7 +35,6 @@ export interface Serving extends AsyncDisposable {
   readonly settings: Settings
   /** The code host beside it, which has not sent anything yet: `ping()` announces its webhook. */
   readonly sandbox: Sandbox | undefined
-  readonly dispatcher: Dispatcher
   /** Hands deliveries on to these from now on. @throws RelayError `settings`, and nothing is changed. */
   replaceRoutes(handOn: HandOnSettings): void
 }
@@ -77,20 +82,21 @@ export async function serve(given: Settings, options: ServeOptions = {}): Promis
   })
   // In this order: the profile is ours until the last request is answered.
   closing.use(heldBy(instance))
-  dispatcher = closing.use(createDispatcher(dispatcherOptions(relay, settings, options)))
+  if (options.handsOn !== false)
+    dispatcher = closing.use(createDispatcher(dispatcherOptions(relay, settings, options)))
   closing.defer(() => listener.close())
   if (beside) await renewSandbox(relay, beside)
-  dispatcher.start()
+  options.onListening?.({ url, sandbox: beside?.sandbox.url ?? null })
+  dispatcher?.start()
   gate.open()
   const { database } = relay
-  closing.use(startUpkeep({ database, dispatcher, retention: settings, clock, log }))
+  if (dispatcher) closing.use(startUpkeep({ database, dispatcher, retention: settings, clock, log }))
   const owner = closing.move()
   return {
     url,
     relay,
     settings,
     sandbox: beside?.sandbox,
-    dispatcher,
     replaceRoutes(handOn) {
       relay.routing.replace(handOn)
       dispatcher?.replaceRoutes(relay.routing.routes)

@@ -3,7 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import type { Context } from '../context.js'
 import { createOutputFor, environmentHelp, exitCodesHelp, type RawOptions } from '../globals.js'
 import { didYouMean, plain } from '../nearest.js'
-import { OPTION_NAMES, OPTIONS, type OptionName } from '../options.js'
+import { OPTION_NAMES, OPTIONS, type OptionName, type OptionRow } from '../options.js'
 import { printable } from '../output.js'
 import { tilde } from '../place.js'
 import type { Described } from '../settings/describe.js'
@@ -86,12 +86,19 @@ function revealed(settings: readonly Described[], name: OptionName): NonNullable
   )
 }
 
-function asObject({ value, origin, secret }: Described): Record<string, unknown> {
-  return secret ? { set: value !== undefined, origin } : { value: value ?? null, origin }
+function asObject({ name, value, origin, secret }: Described): Record<string, unknown> {
+  return secret ? { set: value !== undefined, origin } : { value: masked(name, value) ?? null, origin }
+}
+
+/** Only `--reveal` shows a password. */
+function masked(name: OptionName, value: Described['value']): Described['value'] {
+  const { mask }: OptionRow<unknown> = OPTIONS[name]
+  return mask && typeof value === 'object' ? value.map(mask) : value
 }
 
 function asRow({ name, value, origin, secret, otherwise = '-' }: Described): string[] {
-  const shown = value === undefined ? otherwise : secret ? 'set' : text(value)
+  const open = masked(name, value)
+  const shown = open === undefined ? otherwise : secret ? 'set' : text(open)
   return [name, printable(shown), printable(tilde(origin))]
 }
 

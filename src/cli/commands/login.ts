@@ -6,6 +6,7 @@ import type { Serving } from '../../serve/serve.js'
 import { openBrowser } from '../browser.js'
 import type { Context } from '../context.js'
 import { addOptions } from '../globals.js'
+import { printable } from '../output.js'
 import type { Session, SessionFlags } from '../session.js'
 import { addUserOptions } from '../user-options.js'
 
@@ -52,11 +53,11 @@ async function runLogin(context: Context, flags: LoginFlags): Promise<void> {
   if (outcome.auth === 'error') throw failed(outcome.reason, session)
   const who = await describeHolder(session, await session.holder({ signal }), { signal })
   if (flags.json) return output.object({ ...who })
-  output.say(`signed in as ${who.login} at ${who.providerUrl}, for user ${who.user}`)
+  output.say(`signed in as ${printable(who.login)} at ${who.providerUrl}, for user ${who.user}`)
   output.say(`the token is in ${who.store} and ends ${who.expiresAt}`)
 }
 
-/** The whole service, for as long as the sign-in takes: the code host's answer has to arrive somewhere. */
+/** The service, for as long as the sign-in takes: the code host's answer has to arrive somewhere. It hands nothing on. */
 async function serveCallback({ settings, client, output }: Session): Promise<Serving> {
   if (settings.store === 'memory') {
     throw new RelayError('settings', '--store memory would forget the token as soon as this command ends')
@@ -69,7 +70,7 @@ async function serveCallback({ settings, client, output }: Session): Promise<Ser
     )
   }
   const { serve } = await import('../../serve/serve.js')
-  return serve({ ...settings, oauthClient: client }, { log: output.log })
+  return serve({ ...settings, oauthClient: client }, { log: output.log, handsOn: false })
 }
 
 /**

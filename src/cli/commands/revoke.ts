@@ -37,7 +37,7 @@ async function runRevoke(context: Context, flags: RevokeFlags): Promise<void> {
   const { removed, upstream } = await revokeEverywhere(session, user, { local, signal: context.signal })
   if (typeof upstream === 'object') throw refused(session, upstream.failed)
   if (flags.json) output.object({ user, removed, upstream })
-  else output.say(words(session, { removed, upstream }))
+  else output.say(words(session, { removed, upstream }, local === true))
 }
 
 /** The code host's refusal is a failure of the network kind, whatever status it came with. */
@@ -49,12 +49,14 @@ function refused({ user, provider }: Session, { message, kind }: RelayError): Re
   )
 }
 
-function words({ user, provider }: Session, { removed, upstream }: Revocation): string {
+function words({ user, provider }: Session, { removed, upstream }: Revocation, local: boolean): string {
   if (!removed) return `${user} was not signed in: there was nothing to revoke`
   const there = {
     revoked: `revoked at ${provider.url}`,
     unsupported: `still good at ${provider.url}, which lets only its user revoke it, in the settings there`,
-    skipped: 'left alone at the code host',
+    skipped: local
+      ? 'left alone at the code host'
+      : `not revoked at ${provider.url}: it had ended, or came from another code host. What could renew it may still be good there`,
     'no client': `still good at ${provider.url}: only with RELAY_CLIENT_ID and RELAY_CLIENT_SECRET can it be revoked there`,
   }
   return `${user}'s token is gone here, and ${typeof upstream === 'string' ? there[upstream] : ''}`

@@ -15,6 +15,7 @@ const HELP = `${environmentHelp([...FLAGS, 'home', 'store'])}\n${exitCodesHelp([
 export function addRoutes(program: Command, context: Context, run = runTest): void {
   const routes = program
     .command('routes')
+    .helpCommand(false)
     .summary('say where deliveries go')
     .description('Says where deliveries are handed on to.\n\nExamples:\n  relay routes test last')
     .addHelpText('after', HELP)
@@ -51,7 +52,10 @@ async function runTest(context: Context, text: string, flags: RawOptions): Promi
     const rows = explained.map(({ route, matched, why }) => ({ target: route.label, matched, why }))
     return output.object({ n: entry.n, event: entry.event, action: entry.action, routes: rows })
   }
-  if (explained.length === 0) output.say(`#${entry.n} ${eventName(entry)}: there are no routes`)
+  if (explained.length === 0)
+    output.say(
+      `#${entry.n} ${eventName(entry)}: there are no routes in the settings; those that a running serve was given as flags, give here too`,
+    )
   const rows = explained.map(
     ({ route, matched, why }) => [matched ? 'yes' : 'no', printable(route.label), printable(why)] as const,
   )

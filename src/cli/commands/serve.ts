@@ -3,18 +3,16 @@ import type { Command } from 'commander'
 import { toRelayError } from '../../base/errors.js'
 import { DEFAULT_SANDBOX_PORT, type HandOnSettings } from '../../base/settings.js'
 import { isLoopback } from '../../base/loopback.js'
-import type { ServeOptions, Serving } from '../../serve/serve.js'
-import { attemptLine, attemptObject } from '../attempt-line.js'
+import type { Serving } from '../../serve/serve.js'
 import type { Context } from '../context.js'
-import { deliveryLine, deliveryObject } from '../delivery-line.js'
 import { addOptions, environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../globals.js'
 import type { OptionName } from '../options.js'
 import type { Output } from '../output.js'
 import { onSettingsChange } from '../reload.js'
+import { createShow } from '../show.js'
 import { completeSettings, handOnSettings } from '../settings.js'
 import type { Origins } from '../settings/origin.js'
 import { startUpBlock } from '../start-up.js'
-import { targetLine, targetObject } from '../target-line.js'
 
 type ServeFlags = RawOptions & { readonly sandbox?: boolean }
 
@@ -60,7 +58,7 @@ Examples:
   relay serve                     GitHub
   relay serve --provider gitea --provider-url https://git.example.com
   relay serve --forward http://localhost:3000/hooks --exec 'push=./deploy.sh'
-  relay serve --json | jq .event  one JSON object for each delivery`,
+  relay serve --json | jq 'select(.type == "delivery")'`,
     )
     .option('--sandbox', 'start an emulated code host beside the service and use it')
   addOptions(command, FLAGS)
@@ -77,16 +75,15 @@ async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   const options = flags.sandbox ? { ...read, provider: 'sandbox' as const, providerUrl: SANDBOX } : read
   const settings = completeSettings(options)
   const { serve } = await import('../../serve/serve.js')
-  const show = createShow(output, flags.json === true)
+  const show = createShow(output, { json: flags.json === true, signal: context.signal })
   await using serving = await serve(settings, {
     log: output.log,
     signal: context.signal,
     sandboxPort: flags.sandbox ? (options.sandboxPort ?? DEFAULT_SANDBOX_PORT) : undefined,
     env: context.env,
+    onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...show,
   })
-  if (flags.json)
-    output.object({ type: 'listening', url: serving.url, sandbox: serving.sandbox?.url ?? null })
   output.say(startUpBlock(serving, options.webhookSecret ? 'settings' : 'profile', output.paint))
   warnOfOpenHost(settings.host, output)
   listProjectCommands(settings.handOn, origins, output)
@@ -94,40 +91,9 @@ async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   const stopped = aborted(context.signal)
   await Promise.race([serving.sandbox?.ping(), stopped])
   await stopped
-  output.say('finishing what is under way; Ctrl-C again quits at once')
-}
-
-/**
- * What `serve` shows while it runs: an object for programs of everything, a line for people of each delivery. Where it is
- * handed on at once, the attempt's line tells of it.
- */
-function createShow(
-  output: Output,
-  json: boolean,
-): Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget'> {
-  const { paint } = output
-  const down = new Set<string>()
-  const object = (value: Record<string, unknown>): void => {
-    if (json) output.object(value)
-  }
-  return {
-    onDelivery(delivery, receipt) {
-      object(deliveryObject(delivery, receipt))
-      const { targets, duplicate } = receipt
-      if (duplicate || targets.length === 0 || targets.some((id) => down.has(id)))
-        output.say(deliveryLine(delivery, receipt, paint))
-    },
-    onAttempt(event) {
-      object(attemptObject(event))
-      output.say(attemptLine(event, paint))
-    },
-    onTarget(status) {
-      if (status.state === 'up') down.delete(status.id)
-      else down.add(status.id)
-      object(targetObject(status))
-      output.say(targetLine(status, Date.now(), paint))
-    },
-  }
+  output.say(
+    'finishing what is under way; what is not handed on yet will be at the next start; Ctrl-C again quits at once',
+  )
 }
 
 /** Takes the routes over as the settings name them now; what is wrong with them is said, and nothing changes. */

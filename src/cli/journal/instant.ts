@@ -22,8 +22,14 @@ export function parseSince(text: string, now: number): number {
 
 /** A date alone would be read as UTC. */
 function parseInstant(text: string): number {
-  if (!ISO.test(text)) return Number.NaN
+  if (!ISO.test(text) || !isDay(text.slice(0, 10))) return Number.NaN
   return Date.parse(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T'))
+}
+
+/** False for what the calendar does not have, such as 31 February, which would be read as a day in March. */
+function isDay(date: string): boolean {
+  const at = Date.parse(`${date}T00:00Z`)
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date)
 }
 
 /** `2026-01-31 12:00:00`, local. */

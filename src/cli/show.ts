@@ -1,0 +1,58 @@
+import type { ServeOptions } from '../serve/serve.js'
+import { attemptLine, attemptObject } from './attempt-line.js'
+import { deliveryLine, deliveryObject } from './delivery-line.js'
+import type { Output } from './output.js'
+import { targetLine, targetObject } from './target-line.js'
+
+type Show = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget'>>
+
+export interface ShowOptions {
+  readonly json: boolean
+  readonly signal: AbortSignal
+}
+
+/** An attempt that ends within this many milliseconds tells of the delivery in its own line. */
+const SOON_MS = 1_000
+
+/**
+ * What `serve` shows while it runs: for programs an object of everything, for people a line of each delivery, where it
+ * went, and how the targets are. A delivery that is handed on at once has one line, one that waits has its own first.
+ */
+export function createShow(output: Output, { json, signal }: ShowOptions): Show {
+  const { paint } = output
+  const down = new Set<string>()
+  const awaited = new Map<number, NodeJS.Timeout>()
+  const object = (value: Record<string, unknown>): void => {
+    if (json) output.object(value)
+  }
+  const endWait = (n: number): void => {
+    clearTimeout(awaited.get(n))
+    awaited.delete(n)
+  }
+  signal.addEventListener('abort', () => {
+    for (const n of awaited.keys()) endWait(n)
+  })
+  return {
+    onDelivery(delivery, receipt) {
+      object(deliveryObject(delivery, receipt))
+      const { n, targets, duplicate } = receipt
+      const tell = (): void => {
+        awaited.delete(n)
+        output.say(deliveryLine(delivery, receipt, paint))
+      }
+      if (duplicate || targets.length === 0 || targets.some((id) => down.has(id))) tell()
+      else awaited.set(n, setTimeout(tell, SOON_MS))
+    },
+    onAttempt(event) {
+      endWait(event.n)
+      object(attemptObject(event))
+      output.say(attemptLine(event, paint))
+    },
+    onTarget(status) {
+      if (status.state === 'up') down.delete(status.id)
+      else down.add(status.id)
+      object(targetObject(status))
+      output.say(targetLine(status, Date.now(), paint))
+    },
+  }
+}
