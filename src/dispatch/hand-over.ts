@@ -30,24 +30,21 @@ export interface HandOverParts {
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined
 }
 
-/** As long as a target's third probe waits: a store that fails mends no sooner. */
-const LATER = 3
-
 /** Nothing was sent, and there is nothing to send. */
 const NOTHING: Step = { reached: undefined, ended: true }
 
 /**
  * Hands one entry to one target and records what came of it. Where an attempt cannot be made or told of at all, the entry is
- * left as the journal has it, waiting, and its turn comes again a little later.
+ * left as the journal has it, waiting, until the next start: one that cannot be read must not hold up all behind it.
  */
 export function createHandOver(parts: HandOverParts): Try {
-  const { route, log, time } = parts
+  const { route, log } = parts
   return async (n, signal) => {
     try {
       return await handOver(n, parts, signal)
     } catch (error) {
-      if (!signal.aborted) log.error(`#${n} → ${route.label}: put off`, error)
-      return { reached: undefined, ended: false, rest: probeDelay(LATER, time.random) }
+      if (!signal.aborted) log.error(`#${n} → ${route.label}: put off until the next start`, error)
+      return NOTHING
     }
   }
 }

@@ -259,6 +259,6 @@ describe('an attempt that cannot be recorded', () => {
     await rig.receive()
     await rig.dispatcher.idle()
     expect([server.received.length, waitingOf(rig.journal)]).toEqual([1, [`1 *=${server.url} 0`]])
-    expect(rig.said).toEqual([`#1 → ${server.url}: put off`])
+    expect(rig.said).toEqual([`#1 → ${server.url}: put off until the next start`])
   })
 })
