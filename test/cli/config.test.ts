@@ -58,6 +58,16 @@ describe('relay config', () => {
     ])
   })
 
+  it('shows no password of a target', async () => {
+    const env = { RELAY_FORWARD: `http://user:${CANARY}@localhost:1/x?token=${CANARY}` }
+    for (const argv of [[], ['--json']]) {
+      const { out } = await config(argv, { env })
+      expect(out).toContain('http://***@localhost:1/x?…')
+      expect(out).not.toContain(CANARY)
+    }
+    expect((await config(['--reveal', 'forward'], { env })).out).toBe(`${env.RELAY_FORWARD}\n`)
+  })
+
   it('shows a program the same', async () => {
     const { out } = await config(['--json'], {
       env: { RELAY_CLIENT_SECRET: CANARY, RELAY_PROVIDER: 'gitea' },

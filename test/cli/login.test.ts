@@ -1,6 +1,11 @@
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { main } from '../../src/cli/main.js'
+import { openJournal } from '../../src/journal/open.js'
+import { openDatabase } from '../../src/store/open.js'
 import { testContext } from '../helpers/context.js'
+import { delivery } from '../journal/rig.js'
+import { fill } from './journal-rig.js'
 import { signInAt } from '../helpers/sign-in.js'
 import { shell, startAlone, startServed, type Ran, type Shell } from './rig.js'
 
@@ -62,6 +67,29 @@ describe('relay login', () => {
       expiresAt: expect.stringMatching(new RegExp(`^${ENDS}$`)),
     })
     expect((await login(here, [], signInAt)).code).toBe(0)
+  })
+
+  it('does nothing else meanwhile: nothing is handed on, and nothing leaves the journal', async () => {
+    await using alone = await startAlone()
+    const { home } = alone.shell
+    const target = 'push=exec:exit 9'
+    await fill(
+      alone.shell,
+      async (journal) => {
+        await journal.append(delivery('old', { receivedAt: 0 }))
+        await journal.append(delivery('waiting', { receivedAt: 0 }))
+      },
+      [target],
+    )
+    const here = shell({ ...alone.shell.env, RELAY_PORT: '0', RELAY_EXEC: 'push=exit 9' }, home)
+    expect((await login(here, [], signInAt)).code).toBe(0)
+    await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
+    const journal = openJournal(database)
+    expect([...journal.unfinished()].map(({ n, handOn }) => [n, handOn.state])).toEqual([
+      [1, 'waiting'],
+      [2, 'waiting'],
+    ])
+    expect(journal.attempts(1)).toEqual([])
   })
 
   it('says that it was refused, exit 4', async () => {

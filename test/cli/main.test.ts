@@ -57,6 +57,11 @@ describe('main', () => {
     })
   })
 
+  it('takes a --json behind -- for a word', async () => {
+    const { err } = await run(['comment', 'nowhere', '--', '--json'])
+    expect(err).toMatch(/^error: /)
+  })
+
   it('runs without arguments as help, a usage error', async () => {
     const { code, out, err } = await run([])
     expect({ code, out }).toEqual({ code: 2, out: '' })

@@ -47,6 +47,14 @@ describe('createOutput', () => {
     expect(err()).toBe('s\ni\nwarning: w\\u{a}\nerror: e\n')
   })
 
+  it('lets no object rewrite the terminal either, and stays the same JSON', () => {
+    const { context, out } = testContext()
+    const value = { text: 'a\u001b\u009b\u061c\u202e\u2028👩‍💻' }
+    createOutput(context, { color: 'auto', quiet: false, verbose: false }).object(value)
+    expect(out()).toBe(`${String.raw`{"v":1,"text":"a\u001b\u009b\u061c\u202e\u2028`}👩‍💻"}\n`)
+    expect(JSON.parse(out())).toEqual({ v: 1, ...value })
+  })
+
   it('is quiet on demand, but for what is wrong', () => {
     const { context, err } = testContext()
     const output = createOutput(context, { color: 'auto', quiet: true, verbose: false })
