@@ -12,11 +12,15 @@ export interface Fixture {
   /** As received, but for those of the connection and credentials. One given several times has all its values. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   /** The body's exact text; where it is not UTF-8 there is `bodyBase64` instead. */
-  readonly body?: string
-  readonly bodyBase64?: string
+  readonly body?: string | undefined
+  readonly bodyBase64?: string | undefined
+  /** Instead of a body, where a person wrote the fixture: sent as compact JSON. */
+  readonly payload?: Readonly<Record<string, unknown>> | undefined
 }
 
-export function toFixture({ provider, event, deliveryId, headers, body }: Delivery): Fixture {
+type Kept = Pick<Delivery, 'provider' | 'event' | 'deliveryId' | 'headers' | 'body'>
+
+export function toFixture({ provider, event, deliveryId, headers, body }: Kept): Fixture {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   return {
     relay: 1,
@@ -34,15 +38,21 @@ export function fixtureText(fixture: Fixture): string {
 }
 
 /** The body's exact bytes. */
-export function fixtureBody({ body, bodyBase64 = '' }: Pick<Fixture, 'body' | 'bodyBase64'>): Uint8Array {
-  return body === undefined ? Buffer.from(bodyBase64, 'base64') : Buffer.from(body)
+export function fixtureBody({
+  body,
+  bodyBase64,
+  payload,
+}: Pick<Fixture, 'body' | 'bodyBase64' | 'payload'>): Uint8Array {
+  if (body !== undefined) return Buffer.from(body)
+  return bodyBase64 === undefined ? Buffer.from(JSON.stringify(payload)) : Buffer.from(bodyBase64, 'base64')
 }
 
-/** The headers line by line. */
+/** The headers line by line, without those of one connection and credentials, which a person may have put there. */
 export function fixtureHeaders({ headers }: Pick<Fixture, 'headers'>): Header[] {
-  return Object.entries(headers).flatMap(([name, value]) =>
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
     (typeof value === 'string' ? [value] : value).map((one): Header => [name, one]),
   )
+  return passedOn(lines)
 }
 
 /** In the order and spelling of each name's first line. */

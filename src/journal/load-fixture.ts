@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { addAbortSignal, type Readable } from 'node:stream'
+import type { Cancellable } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { type Fixture, toFixture } from './fixture.js'
+import { LARGEST_BODY } from './fixture-schema.js'
+import { parseFixture, parseJson } from './parse-fixture.js'
+
+export { parseFixture }
+
+/** A body of control characters takes six times its size; a mebibyte more for all else. */
+const LARGEST_FILE = 6 * LARGEST_BODY + 1_048_576
+
+export interface LoadOptions extends Cancellable {
+  /** What a file that holds a bare payload is: its event, and the provider it comes from (`github`). */
+  readonly event?: string | undefined
+  readonly provider?: string | undefined
+  /** Where `-` reads. */
+  readonly stdin?: Readable | undefined
+}
+
+export interface NamedFixture {
+  /** The file as it was given, or found in a folder. */
+  readonly name: string
+  readonly fixture: Fixture
+}
+
+/**
+ * Fixtures from files, from folders (every `*.json` in it and below, but for `*.schema.json`, in the order of their
+ * names) and from standard input (`-`), one at a time. Any other JSON is a bare payload when `event` says of what; its
+ * bytes are the body, and it gets an id of its own.
+ * @throws RelayError `usage` naming the file: as {@link parseFixture}; not there, not readable, not UTF-8; or a folder
+ * without fixtures; `too_large`; `cancelled`.
+ */
+export async function* loadFixtures(
+  paths: readonly string[],
+  options: LoadOptions = {},
+): AsyncGenerator<NamedFixture> {
+  for (const given of paths) {
+    for (const file of given === '-' ? [given] : await filesOf(given)) {
+      const name = file === '-' ? 'standard input' : file
+      yield { name, fixture: read(await readText(file, name, options), name, options) }
+    }
+  }
+}
+
+async function filesOf(given: string): Promise<string[]> {
+  try {
+    if (!(await stat(given)).isDirectory()) return [given]
+    const found = await readdir(given, { recursive: true, withFileTypes: true })
+    const files = found.filter((entry) => !entry.isDirectory() && /(?<!\.schema)\.json$/.test(entry.name))
+    if (files.length === 0) throw new RelayError('usage', `${given}: has no fixtures (*.json)`)
+    return files.map((entry) => path.join(entry.parentPath, entry.name)).toSorted()
+  } catch (cause) {
+    throw unreadable(given, cause)
+  }
+}
+
+function read(text: string, name: string, { event, provider = 'github' }: LoadOptions): Fixture {
+  const value = parseJson(text.replace(/^\uFEFF/, ''), name)
+  const isFixture = typeof value === 'object' && value !== null && 'relay' in value
+  if (isFixture) return parseFixture(text, name)
+  if (event === undefined)
+    throw new RelayError('usage', `${name}: not a fixture; to send it as a payload, say of which event it is`)
+  const headers = [['Content-Type', 'application/json']] as const
+  return toFixture({ provider, event, deliveryId: randomUUID(), headers, body: Buffer.from(text) })
+}
+
+async function readText(file: string, name: string, { stdin, signal }: LoadOptions): Promise<string> {
+  const source = file === '-' ? stdin : createReadStream(file)
+  if (!source) throw new RelayError('usage', 'There is no standard input to read')
+  try {
+    const bytes = await readBytes(signal ? addAbortSignal(signal, source) : source, name)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    if (signal?.aborted) throw cause
+    throw unreadable(name, cause)
+  }
+}
+
+async function readBytes(source: AsyncIterable<Uint8Array>, name: string): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of source) {
+    size += chunk.length
+    if (size > LARGEST_FILE) throw new RelayError('too_large', `${name}: too large for a fixture`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function unreadable(name: string, cause: unknown): unknown {
+  if (cause instanceof RelayError) return cause
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
+  const why: Record<string, string> = {
+    ENOENT: 'no such file or folder',
+    ERR_ENCODING_INVALID_ENCODED_DATA: 'not UTF-8',
+  }
+  return new RelayError('usage', `${name}: ${why[code] ?? `cannot be read (${code})`}`, { cause })
+}
