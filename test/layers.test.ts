@@ -8,7 +8,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['store', 'providers', 'http'],
   ['tokens', 'journal', 'instance'],
   ['webhook', 'oauth', 'actions', 'dispatch'],
-  ['tunnel'],
+  ['tunnel', 'replay'],
   ['server', 'sandbox'],
   ['relay.ts', 'client'],
   ['serve'],

@@ -24,6 +24,7 @@ const KINDS = {
   rate_limited: { status: 429, exit: 8 },
   header_too_large: { status: 431, exit: 2 },
   internal: { status: 500, exit: 1 },
+  target_failed: { status: 502, exit: 3 },
   provider_failed: { status: 502, exit: 8 },
   storage: { status: 503, exit: 1 },
   not_configured: { status: 503, exit: 2 },

@@ -8,6 +8,7 @@ import { addLog } from './commands/log.js'
 import { addLogin } from './commands/login.js'
 import { addMerge } from './commands/merge.js'
 import { addReact } from './commands/react.js'
+import { addReplay } from './commands/replay.js'
 import { addRevoke } from './commands/revoke.js'
 import { addRoutes } from './commands/routes.js'
 import { addServe } from './commands/serve.js'
@@ -60,6 +61,7 @@ Examples:
   addShow(program, context)
   addExport(program, context)
   addWait(program, context)
+  addReplay(program, context)
   addRoutes(program, context)
   program.commandsGroup('Signing in:')
   addLogin(program, context)
@@ -91,4 +93,4 @@ const VARIABLES = [
 ] as const
 
 const HELP = `${environmentHelp(['profile', 'home'], VARIABLES)}
-${exitCodesHelp([0, 1, 2, 4, 6, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve and log --follow' })}`
+${exitCodesHelp([0, 1, 2, 3, 4, 6, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve and log --follow' })}`

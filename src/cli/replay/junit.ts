@@ -1,0 +1,49 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { RelayError } from '../../base/errors.js'
+import type { Context } from '../context.js'
+import { type Result, told } from './result.js'
+
+/**
+ * Writes the results as JUnit XML, one test case each, over a file that is there.
+ * @throws RelayError `usage` when it cannot be written.
+ */
+export async function writeJunit({ cwd }: Context, file: string, results: readonly Result[]): Promise<void> {
+  try {
+    await writeFile(path.resolve(cwd, file), junit(results))
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
+    throw new RelayError('usage', `--junit: ${file} cannot be written (${code})`, { cause })
+  }
+}
+
+/** @see https://github.com/testmoapp/junitxml */
+function junit(results: readonly Result[]): string {
+  const failed = results.filter(({ ok }) => !ok).length
+  const seconds = results.reduce((sum, { answer }) => sum + answer.ms, 0) / 1000
+  const counts = `tests="${results.length}" failures="${failed}" errors="0" time="${seconds.toFixed(3)}"`
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites ${counts}>`,
+    `  <testsuite name="relay" ${counts}>`,
+    ...results.map(testCase),
+    '  </testsuite>',
+    '</testsuites>',
+    '',
+  ].join('\n')
+}
+
+function testCase({ name, event, ok, expected, answer }: Result): string {
+  const { status, ms } = answer
+  const start = `    <testcase name="${escaped(name)}" classname="${escaped(event)}" time="${(ms / 1000).toFixed(3)}"`
+  if (ok) return `${start}/>`
+  const message = escaped(`expected ${expected}, got ${status ?? 'no answer'}${told(answer)}`)
+  return `${start}>\n      <failure message="${message}"/>\n    </testcase>`
+}
+
+/** What XML 1.0 cannot hold at all is left out. */
+function escaped(text: string): string {
+  return text
+    .replaceAll(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, '')
+    .replaceAll(/[&<>"\t\n\r]/g, (char) => `&#${char.codePointAt(0)};`)
+}

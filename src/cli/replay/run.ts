@@ -1,0 +1,75 @@
+import { RelayError } from '../../base/errors.js'
+import type { Fixture } from '../../journal/fixture.js'
+import { inParallel } from '../../replay/in-parallel.js'
+import { deliveryId, prepare, withFreshId } from '../../replay/prepare.js'
+import { openSender } from '../../replay/send.js'
+import type { WebhookRequest } from '../../webhook/intake.js'
+import type { Context } from '../context.js'
+import { startBar } from './bar.js'
+import type { Destination } from './destination.js'
+import type { SendFlags, SendPlan } from './flags.js'
+import type { Item } from './item.js'
+import { createReport } from './report.js'
+
+interface Job {
+  readonly name: string
+  readonly event: string
+  readonly request: WebhookRequest
+}
+
+/**
+ * Sends every item as often as it is to be, and tells what became of it.
+ * @throws RelayError `target_failed` when an answer is not the expected one; `no_match` when all items are gone.
+ */
+export async function run(
+  context: Context,
+  flags: SendFlags,
+  plan: SendPlan,
+  items: readonly Item[],
+  destination: Destination,
+): Promise<void> {
+  const { signal } = context
+  const { concurrency, expectation, keepId, stop, times } = plan
+  const report = createReport(context, flags, plan, destination)
+  const bar = await startBar(context, items.length * times, report.leavesRoom)
+  await using sender = openSender(destination.url, concurrency)
+  const send = async ({ name, event, request }: Job): Promise<boolean> => {
+    const outgoing = keepId ? request : withFreshId(request)
+    const answer = await sender.send(outgoing, { signal })
+    const ok = expectation.fits(answer.status)
+    report.add({ name, event, delivery: deliveryId(outgoing), ok, expected: expectation.text, answer })
+    bar.step()
+    return ok || !stop
+  }
+  try {
+    await inParallel(jobs(items, plan, destination), concurrency, send)
+  } finally {
+    bar.end()
+  }
+  const { sent, failed } = await report.end()
+  if (sent === 0) throw new RelayError('no_match', 'What was to be sent is gone from the journal')
+  if (failed > 0) throw new RelayError('target_failed', `${failed} of ${sent} not answered as expected`)
+}
+
+/** Each is made when its turn comes, and once for all its times. */
+function* jobs(
+  items: readonly Item[],
+  { edits, tamper, times }: SendPlan,
+  { secret }: Destination,
+): Generator<Job> {
+  for (const item of items) {
+    const { name } = item
+    const fixture = item.load()
+    if (!fixture) continue
+    const request = prepareNamed(name, fixture, { secret, edits, tamper })
+    for (let i = 0; i < times; i++) yield { name, event: fixture.event, request }
+  }
+}
+
+function prepareNamed(name: string, fixture: Fixture, options: Parameters<typeof prepare>[1]) {
+  try {
+    return prepare(fixture, options)
+  } catch (error) {
+    throw error instanceof RelayError ? new RelayError(error.kind, `${name}: ${error.message}`) : error
+  }
+}

@@ -1,0 +1,93 @@
+import path from 'node:path'
+import { RelayError } from '../../base/errors.js'
+import { toFixture } from '../../journal/fixture.js'
+import type { Journal } from '../../journal/journal.js'
+import { loadFixtures } from '../../journal/load-fixture.js'
+import { select } from '../../journal/select.js'
+import type { Context } from '../context.js'
+import { findEntry } from '../journal/entry-number.js'
+import { type FilterFlags, readFilter } from '../journal/filter.js'
+import type { Item } from './item.js'
+
+/** What is selected in the journal: all that match, or the newest so many. */
+const ALL = '999999999'
+const ENTRY = /^(?:#?\d{1,15}|last)$/
+
+export interface Selection {
+  readonly journal: () => Journal
+  /** What bare payloads are delivered as. */
+  readonly provider: string | undefined
+}
+
+/** @throws RelayError `usage` when words and flags together say nothing, or too much. */
+export function checkSelection(words: readonly string[], flags: FilterFlags): void {
+  const { repo, since, failed, last, event = [] } = flags
+  const given = Object.entries({ repo, since, failed, last }).find(([, value]) => value !== undefined)
+  if (words.length === 0 && !given && event.length === 0)
+    throw new RelayError(
+      'usage',
+      'Nothing to replay: give files, folders, -, entry numbers or last; or --last, --event, --since, --failed',
+    )
+  if (words.length === 0) return
+  if (given)
+    throw new RelayError('usage', `--${given[0]}: selects in the journal, so it does not go with ${words[0]}`)
+  if (event.length > 1)
+    throw new RelayError('usage', '--event: says what bare payloads are, so it is given once')
+}
+
+/**
+ * What the words name, in their order; or, without words, what the flags find in the journal, oldest first. Files are
+ * read here, so that nothing is sent when one is wrong; entries when their turn comes.
+ * @throws RelayError `usage`, `no_match`; as {@link loadFixtures}.
+ */
+export async function selectItems(
+  context: Context,
+  words: readonly string[],
+  flags: FilterFlags,
+  selection: Selection,
+): Promise<Item[]> {
+  if (words.length === 0) return fromJournal(flags, selection.journal)
+  const items: Item[] = []
+  for (const word of words) {
+    if (ENTRY.test(word)) items.push(entryItem(selection.journal(), findEntry(selection.journal(), word).n))
+    else items.push(...(await fromFiles(context, word, flags, selection)))
+  }
+  return items
+}
+
+function fromJournal(flags: FilterFlags, open: () => Journal): Item[] {
+  const filter = readFilter({ ...flags, last: flags.last ?? ALL }, Date.now())
+  const journal = open()
+  const numbers = Array.from(select(journal, filter), ({ n }) => n).toReversed()
+  if (numbers.length === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
+  return numbers.map((n) => entryItem(journal, n))
+}
+
+function entryItem(journal: Journal, n: number): Item {
+  return {
+    name: `#${n}`,
+    load() {
+      const entry = journal.read(n)
+      return entry && toFixture(entry)
+    },
+  }
+}
+
+async function fromFiles(
+  { cwd, stdin, signal }: Context,
+  word: string,
+  { event }: FilterFlags,
+  { provider }: Selection,
+): Promise<Item[]> {
+  const given = word === '-' ? word : path.resolve(cwd, word)
+  const items: Item[] = []
+  const options = { event: event?.[0], provider, stdin, signal }
+  for await (const { name, fixture } of loadFixtures([given], options)) {
+    const near = path.relative(cwd, name)
+    items.push({
+      name: path.isAbsolute(name) && !near.startsWith('..') ? near : name,
+      load: () => fixture,
+    })
+  }
+  return items
+}

@@ -1,0 +1,101 @@
+import { RelayError } from '../base/errors.js'
+import { formPayload } from '../webhook/form.js'
+import { parseJson } from '../webhook/json.js'
+
+/** A place in a payload, and what is put there. */
+export interface Edit {
+  readonly path: readonly (string | number)[]
+  readonly value: unknown
+}
+
+const PATH = /^[^\s.[\]=]+(?:\.[^\s.[\]=]+|\[\d{1,6}\])*$/
+const STEP = /([^.[\]]+)|\[(\d+)\]/g
+
+/**
+ * Reads `a.b[0]=value`. The value is JSON where it can be read as that, else text.
+ * @throws RelayError `usage`
+ */
+export function parseEdit(text: string): Edit {
+  const equals = text.indexOf('=')
+  const path = text.slice(0, equals)
+  if (equals === -1 || !PATH.test(path))
+    throw new RelayError('usage', '--set: must be path=value, for example pull_request.number=7')
+  const steps = [...path.matchAll(STEP)].map(([, name, index]) => name ?? Number(index))
+  return { path: steps, value: readValue(text.slice(equals + 1)) }
+}
+
+export interface BodyKind {
+  /** Whether the JSON is in the `payload` of a form. */
+  readonly form: boolean
+  readonly goEscapes: boolean
+}
+
+/**
+ * The body with these places changed, written in the style it had: compact or indented, and what follows it. Objects on
+ * the way to a place are made where there are none.
+ * @throws RelayError `usage` when the body is not JSON, or a place cannot be in it.
+ */
+export function editBody(
+  body: Uint8Array,
+  edits: readonly Edit[],
+  { form, goEscapes }: BodyKind,
+): Uint8Array {
+  const bytes = form ? formPayload(body) : body
+  const text = Buffer.from(bytes ?? []).toString()
+  const holder = { payload: readBody(bytes) }
+  for (const edit of edits) put(holder, ['payload', ...edit.path], edit.value)
+  const json = write(holder.payload, text, goEscapes)
+  if (!form) return Buffer.from(json)
+  const fields = new URLSearchParams(Buffer.from(body).toString())
+  fields.set('payload', json)
+  return Buffer.from(fields.toString())
+}
+
+function readValue(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
+}
+
+function readBody(bytes: Uint8Array | undefined): unknown {
+  try {
+    if (bytes) return parseJson(bytes)
+  } catch {
+    // Told below.
+  }
+  throw new RelayError('usage', '--set: the body is not JSON')
+}
+
+function write(value: unknown, before: string, goEscapes: boolean): string {
+  const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(before)?.[1]
+  const end = /\s*$/.exec(before)?.[0] ?? ''
+  const json = JSON.stringify(value, null, indent)
+  return (goEscapes ? json.replaceAll(/[<>&\u2028\u2029]/g, escaped) : json) + end
+}
+
+function escaped(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+function put(target: object, path: readonly (string | number)[], value: unknown): void {
+  const [step = '', ...rest] = path
+  if (Array.isArray(target) && !(Number(step) <= target.length))
+    throw new RelayError('usage', `--set: a list of ${target.length} has no place ${step}`)
+  if (rest.length === 0) return define(target, step, value)
+  const inner: unknown = Object.getOwnPropertyDescriptor(target, step)?.value ?? empty(rest[0])
+  if (typeof inner !== 'object' || inner === null)
+    throw new RelayError('usage', `--set: ${step} is neither an object nor a list`)
+  define(target, step, inner)
+  put(inner, rest, value)
+}
+
+function empty(step: string | number | undefined): object {
+  return typeof step === 'number' ? [] : {}
+}
+
+/** Not by assignment, which takes `__proto__` for something else. */
+function define(target: object, step: string | number, value: unknown): void {
+  Object.defineProperty(target, step, { value, enumerable: true, writable: true, configurable: true })
+}
