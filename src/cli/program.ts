@@ -14,6 +14,7 @@ import { addRoutes } from './commands/routes.js'
 import { addServe } from './commands/serve.js'
 import { addShow } from './commands/show.js'
 import { addToken } from './commands/token.js'
+import { addTrigger } from './commands/trigger.js'
 import { addWait } from './commands/wait.js'
 import { addWhoami } from './commands/whoami.js'
 import type { Context, TextStream } from './context.js'
@@ -62,6 +63,7 @@ Examples:
   addExport(program, context)
   addWait(program, context)
   addReplay(program, context)
+  addTrigger(program, context)
   addRoutes(program, context)
   program.commandsGroup('Signing in:')
   addLogin(program, context)

@@ -44,7 +44,9 @@ export function editBody(
   const text = Buffer.from(bytes ?? []).toString()
   const holder = { payload: readBody(bytes) }
   for (const edit of edits) put(holder, ['payload', ...edit.path], edit.value)
-  const json = write(holder.payload, text, goEscapes)
+  const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(text)?.[1] ?? ''
+  const end = /\s*$/.exec(text)?.[0] ?? ''
+  const json = writeJson(holder.payload, indent, goEscapes) + end
   if (!form) return Buffer.from(json)
   const fields = new URLSearchParams(Buffer.from(body).toString())
   fields.set('payload', json)
@@ -68,11 +70,10 @@ function readBody(bytes: Uint8Array | undefined): unknown {
   throw new RelayError('usage', '--set: the body is not JSON')
 }
 
-function write(value: unknown, before: string, goEscapes: boolean): string {
-  const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(before)?.[1]
-  const end = /\s*$/.exec(before)?.[0] ?? ''
+/** JSON text, compact where `indent` is empty. */
+export function writeJson(value: unknown, indent: string, goEscapes: boolean): string {
   const json = JSON.stringify(value, null, indent)
-  return (goEscapes ? json.replaceAll(/[<>&\u2028\u2029]/g, escaped) : json) + end
+  return goEscapes ? json.replaceAll(/[<>&\u2028\u2029]/g, escaped) : json
 }
 
 function escaped(char: string): string {

@@ -19,8 +19,8 @@ import type { SendFlags, SendPlan } from './flags.js'
 export interface Destination extends AsyncDisposable {
   readonly output: Output
   readonly url: string
-  /** The code host of the instance; undefined for an address of the user's. */
-  readonly provider: string | undefined
+  /** Whose deliveries are made up there: `--provider`, else the instance's, else that of the settings. */
+  readonly provider: string
   readonly secret: Secret
   /** The profile's. @throws RelayError `no_match`, `settings` when it has none that can be read. */
   journal(): Journal
@@ -38,16 +38,23 @@ export async function openDestination(
   const { output, options } = prepare(context, flags)
   await using closing = new Disposal()
   const database = await openProfile(options, closing)
-  const instance = to === undefined && database && (await findInstance(database.store, context))
+  const instance = to === undefined && database ? await findInstance(database.store, context) : undefined
   const url = to ?? (instance ? `${instance.url}/webhook` : undefined)
   if (url === undefined)
     throw new RelayError('unavailable', 'No relay runs here: start relay serve, or name an address with --to')
+  const flagged = flags.provider === undefined ? undefined : options.provider
+  const secret = secretOf(context, flags, options)
+  if (!secret)
+    throw new RelayError(
+      'settings',
+      'There is no webhook secret to sign with: set RELAY_WEBHOOK_SECRET, or name a variable with --secret-env',
+    )
   const owner = closing.move()
   return {
     output,
     url,
-    provider: instance ? instance.provider : undefined,
-    secret: readSecret(context, flags, options),
+    provider: flagged ?? instance?.provider ?? options.provider ?? 'github',
+    secret,
     journal() {
       if (!database)
         throw new RelayError('no_match', 'The profile has no journal here: relay serve begins it')
@@ -57,6 +64,16 @@ export async function openDestination(
   }
 }
 
+/** The secret to sign with, if there is one. @throws RelayError `settings` when `--secret-env` names none. */
+export function findSecret(context: Context, flags: SendFlags): Secret | undefined {
+  return secretOf(context, flags, prepare(context, flags).options)
+}
+
+/** The code host of the settings. */
+export function readProvider(context: Context, flags: SendFlags): string {
+  return prepare(context, flags).options.provider ?? 'github'
+}
+
 /** Undefined when nothing was ever kept, or where it is known to relay serve alone. A keychain keeps tokens only. */
 async function openProfile(options: OptionValues, closing: Disposal): Promise<Database | undefined> {
   const folder = profileFolder(options)
@@ -64,17 +81,12 @@ async function openProfile(options: OptionValues, closing: Disposal): Promise<Da
   return closing.use(await openDatabase({ kind: 'file', folder }))
 }
 
-function readSecret({ env }: Context, { secretEnv }: SendFlags, options: OptionValues): Secret {
+function secretOf({ env }: Context, { secretEnv }: SendFlags, options: OptionValues): Secret | undefined {
   if (secretEnv !== undefined) {
     const value = env[secretEnv]
     if (value) return new Secret(value)
     throw new RelayError('settings', `--secret-env: ${secretEnv} is not set`)
   }
   if (options.webhookSecret) return new Secret(options.webhookSecret)
-  const kept = readKeptWebhookSecret(profileFolder(options), options.store ?? 'file')
-  if (kept) return kept
-  throw new RelayError(
-    'settings',
-    'There is no webhook secret to sign with: set RELAY_WEBHOOK_SECRET, or name a variable with --secret-env',
-  )
+  return readKeptWebhookSecret(profileFolder(options), options.store ?? 'file')
 }

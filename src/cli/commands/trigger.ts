@@ -1,0 +1,83 @@
+import type { Command } from 'commander'
+import { RelayError } from '../../base/errors.js'
+import type { Context } from '../context.js'
+import { addOptions, createOutputFor, environmentHelp, exitCodesHelp } from '../globals.js'
+import { addSendOptions, SEND_ENVIRONMENT, type SendFlags } from '../replay/flags.js'
+
+type TriggerFlags = SendFlags & { readonly list?: boolean; readonly print?: boolean }
+
+/** Declares `relay trigger`. */
+export function addTrigger(program: Command, context: Context, run = runTrigger): void {
+  const command = program
+    .command('trigger')
+    .summary('send a made-up delivery of an event')
+    .description(
+      `Sends a delivery as the code host would, with a made-up payload that has every field a real one has, signed, to the
+running relay serve or to any address.
+
+Examples:
+  relay trigger --list
+  relay trigger push
+  relay trigger issue_comment.created --set comment.body=/merge
+  relay trigger pull_request.opened --to http://localhost:3000/hook
+  relay trigger issues.opened --provider gitea --print > opened.json`,
+    )
+    .argument('[event]', 'event or event.action')
+    .option('--list', 'list the events')
+    .option('--print', 'print the fixture, and send nothing')
+  addSendOptions(addOptions(command, ['provider']))
+    .addHelpText(
+      'after',
+      `${environmentHelp(['provider', ...SEND_ENVIRONMENT])}
+${exitCodesHelp([0, 1, 2, 3, 130], { 3: 'an answer was not the expected one' })}`,
+    )
+    .action((event: string | undefined, _: unknown, self: Command) =>
+      run(context, event, self.optsWithGlobals()),
+    )
+}
+
+async function runTrigger(context: Context, event: string | undefined, flags: TriggerFlags): Promise<void> {
+  if (flags.list) return list(context, flags)
+  if (event === undefined) throw new RelayError('usage', 'No event: relay trigger --list has them')
+  if (flags.print) return print(context, event, flags)
+  const [{ readSendFlags }, { openDestination }, { synthesize }, { run }] = await Promise.all([
+    import('../replay/flags.js'),
+    import('../replay/destination.js'),
+    import('../replay/synthesize.js'),
+    import('../replay/run.js'),
+  ])
+  const plan = readSendFlags(flags)
+  await using destination = await openDestination(context, flags, plan)
+  const fixture = synthesize(destination.provider, event, Date.now())
+  await run(context, flags, plan, [{ name: event, load: () => fixture }], destination)
+}
+
+async function list(context: Context, flags: TriggerFlags): Promise<void> {
+  const [{ readProvider }, { triggers }] = await Promise.all([
+    import('../replay/destination.js'),
+    import('../replay/synthesize.js'),
+  ])
+  const output = createOutputFor(context, flags)
+  for (const trigger of triggers(readProvider(context, flags))) {
+    const [event, action = null] = trigger.split('.')
+    if (flags.json) output.object({ type: 'event', event, action })
+    else output.result(trigger)
+  }
+}
+
+/** Signed where there is a secret; replay signs it otherwise. */
+async function print(context: Context, event: string, flags: TriggerFlags): Promise<void> {
+  const [{ readSendFlags }, { findSecret, readProvider }, { synthesize }, { prepare }, journal] =
+    await Promise.all([
+      import('../replay/flags.js'),
+      import('../replay/destination.js'),
+      import('../replay/synthesize.js'),
+      import('../../replay/prepare.js'),
+      import('../../journal/fixture.js'),
+    ])
+  const plan = readSendFlags(flags)
+  const made = synthesize(readProvider(context, flags), event, Date.now())
+  const request = prepare(made, { ...plan, secret: findSecret(context, flags) })
+  const fixture = journal.toFixture({ ...made, deliveryId: made.delivery, ...request })
+  createOutputFor(context, flags).exactly(journal.fixtureText(fixture))
+}
