@@ -1,47 +1,114 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
-import { Secret } from '../src/base/secret.js'
-import { PROVIDER_NAMES } from '../src/base/settings.js'
+import { fixtureFiles } from '../scripts/fixture-set/files.js'
+import { fixtureBody, fixtureHeaders, type Fixture } from '../src/journal/fixture.js'
+import { loadFixtures, parseFixture } from '../src/journal/load-fixture.js'
 import { openJournal } from '../src/journal/open.js'
-import { createProvider } from '../src/providers/open.js'
 import { openDatabase } from '../src/store/open.js'
 import { createIntake } from '../src/webhook/intake.js'
+import { GITEA, GITHUB, SECRETS } from './helpers/delivery.js'
 
-/** What all fixtures are signed with; it is published, and protects nothing. */
-const SECRET = new Secret("It's a Secret to Everybody")
+const FOLDERS = ['fixtures', 'test/fixtures']
+const SCHEMA = 'fixtures/fixture.schema.json'
 
-interface Fixture {
-  readonly relay: 1
-  readonly provider: (typeof PROVIDER_NAMES)[number]
-  readonly event: string
-  readonly delivery: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
-const files = readdirSync('fixtures', { recursive: true, encoding: 'utf8' }).filter((file) =>
-  file.endsWith('.json'),
-)
+const generated = fixtureFiles()
+const files = [...generated.keys()].filter((file) => file !== SCHEMA)
+const validate = new Ajv2020().compile(JSON.parse(generated.get(SCHEMA) ?? ''))
 
 describe('fixtures', () => {
-  it('are there for GitHub and for Gitea', () => {
-    expect(new Set(files.map((file) => file.split('/')[0]))).toEqual(new Set(['github', 'gitea']))
+  it('are what `npm run fixtures` writes, byte for byte', () => {
+    const entries = FOLDERS.flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))
+    const found = entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.join(entry.parentPath, entry.name))
+    expect(found.toSorted()).toEqual([...generated.keys()].toSorted())
+    for (const file of found) expect(readFileSync(file, 'utf8')).toBe(generated.get(file))
   })
 
-  it.each(files)('%s is taken in, byte for byte', async (file) => {
-    const fixture: Fixture = JSON.parse(readFileSync(`fixtures/${file}`, 'utf8'))
-    await using database = await openDatabase({ kind: 'memory', folder: '' })
-    const journal = openJournal(database)
-    const provider = createProvider({ name: fixture.provider, url: 'https://git.example.com' })
-    const intake = createIntake({ provider, secrets: { current: SECRET }, journal })
-    const body = Buffer.from(fixture.body)
-    expect(await intake.receive({ headers: Object.entries(fixture.headers), body })).toEqual({
-      n: 1,
-      duplicate: false,
-      targets: [],
-    })
-    const entry = journal.read(1)
+  it('cover both providers, JSON and forms, text and bytes', async () => {
+    const shapes = new Set<string>()
+    for await (const { fixture } of loadFixtures(FOLDERS)) {
+      const { 'Content-Type': type } = fixture.headers
+      shapes.add(`${fixture.provider} ${String(type)} ${fixture.body === undefined ? 'bytes' : 'text'}`)
+    }
+    expect([...shapes].toSorted()).toEqual([
+      'gitea application/json text',
+      'gitea application/x-www-form-urlencoded text',
+      'github application/json text',
+      'github application/x-www-form-urlencoded bytes',
+      'github application/x-www-form-urlencoded text',
+    ])
+  })
+
+  it("have Gitea's JSON as Go writes it", () => {
+    const { body } = read('fixtures/gitea/push.json')
+    expect(body?.split('\n').find((line) => line.includes('Webhooks'))).toBe(
+      String.raw`      "message": "Webhooks \u003cYay\u003e \u0026 more \u2028\u2029 café 🚀\n",`,
+    )
+  })
+
+  it('have ids of their own', () => {
+    expect(new Set(files.map((file) => read(file).delivery)).size).toBe(files.length)
+  })
+
+  it.each(files)('%s is valid, and taken in byte for byte', async (file) => {
+    const fixture = read(file)
+    expect(validate(fixture)).toBe(true)
+    const body = Buffer.from(fixtureBody(fixture))
+    const entry = await takeIn(fixture)
     expect(entry).toMatchObject({ event: fixture.event, deliveryId: fixture.delivery, verifiedBy: 'current' })
-    expect(Buffer.from(entry?.body ?? [])).toEqual(body)
+    expect(Buffer.from(entry?.body ?? []).equals(body)).toBe(true)
   })
 })
+
+describe('fixture.schema.json', () => {
+  const { body, ...rest } = read('fixtures/github/ping.json')
+
+  it.each([
+    { ...rest, bodyBase64: 'AAA=' },
+    { ...rest, payload: {}, $schema: 'x' },
+    { ...rest, body, headers: { a: ['b', 'c'] } },
+  ])('takes what the loader takes (%#)', (fixture) => {
+    expect([validate(fixture), loads(fixture)]).toEqual([true, true])
+  })
+
+  it.each([
+    rest,
+    { ...rest, body, payload: {} },
+    { ...rest, body, boddy: '' },
+    { ...rest, body, relay: 2 },
+    { ...rest, body, event: '' },
+    { ...rest, body, delivery: 'a b' },
+    { ...rest, body, headers: { a: 'b\n' } },
+    { ...rest, body, headers: { a: [] } },
+    { ...rest, body, headers: { 'a b': 'c' } },
+    { ...rest, bodyBase64: '-_' },
+    { ...rest, payload: [] },
+  ])('refuses what the loader refuses (%#)', (fixture) => {
+    expect([validate(fixture), loads(fixture)]).toEqual([false, false])
+  })
+})
+
+function read(file: string): Fixture {
+  return parseFixture(readFileSync(file, 'utf8'), file)
+}
+
+function loads(fixture: object): boolean {
+  try {
+    parseFixture(JSON.stringify(fixture), 'x.json')
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function takeIn(fixture: Fixture) {
+  await using database = await openDatabase({ kind: 'memory', folder: '' })
+  const journal = openJournal(database)
+  const provider = fixture.provider === 'gitea' ? GITEA : GITHUB
+  const intake = createIntake({ provider, secrets: SECRETS, journal })
+  await intake.receive({ headers: fixtureHeaders(fixture), body: fixtureBody(fixture) })
+  return journal.read(1)
+}

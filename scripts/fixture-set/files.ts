@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { fixtureText, toFixture } from '../../src/journal/fixture.js'
+import { fixtureSchema } from '../../src/journal/fixture-schema.js'
+import { giteaDeliveries } from './gitea.js'
+import { githubDeliveries } from './github.js'
+import type { Recording } from './recording.js'
+
+/** Every generated file, by its path from the project's root. */
+export function fixtureFiles(): ReadonlyMap<string, string> {
+  const recordings = [...githubDeliveries(), ...giteaDeliveries()]
+  return new Map([
+    ['fixtures/fixture.schema.json', `${JSON.stringify(z.toJSONSchema(fixtureSchema), null, 2)}\n`],
+    ...recordings.map((one) => [fileOf(one), fixtureText(fixtureOf(one))] as const),
+  ])
+}
+
+/** Bytes that are not UTF-8 are for relay's own tests: verifiers that take text cannot read them. */
+function fileOf({ provider, name, forTests }: Recording): string {
+  return `${forTests ? 'test/' : ''}fixtures/${provider}/${name}.json`
+}
+
+function fixtureOf({ provider, name, event, body, headers }: Recording) {
+  const deliveryId = idOf(`${provider}/${name}`)
+  return toFixture({ provider, event, deliveryId, headers: headers(deliveryId), body })
+}
+
+/** A UUID (version 8, RFC 9562) that is the same each time. */
+function idOf(name: string): string {
+  const hex = createHash('sha256').update(name).digest('hex')
+  const groups = [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(12, 15)}`,
+    `a${hex.slice(15, 18)}`,
+    hex.slice(18, 30),
+  ]
+  return groups.join('-')
+}

@@ -1,0 +1,24 @@
+import { createHmac } from 'node:crypto'
+import type { Header } from '../../src/journal/delivery.js'
+
+/** GitHub's published example secret. It protects nothing. */
+const SECRET = "It's a Secret to Everybody"
+
+/** One delivery of the set, as its provider sends it. */
+export interface Recording {
+  readonly provider: 'github' | 'gitea'
+  /** The file's name, without `.json`. */
+  readonly name: string
+  readonly event: string
+  readonly body: Uint8Array
+  readonly headers: (deliveryId: string) => readonly Header[]
+  readonly forTests?: boolean
+}
+
+/** Lower-case hex digits. Not relay's own signing, which these files put to the test. */
+export function hmac(algorithm: 'sha1' | 'sha256', bytes: Uint8Array): string {
+  return createHmac(algorithm, SECRET).update(bytes).digest('hex')
+}
+
+export const JSON_TYPE = 'application/json'
+export const FORM_TYPE = 'application/x-www-form-urlencoded'
