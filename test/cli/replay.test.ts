@@ -1,11 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
 import { type Fixture, fixtureText } from '../../src/journal/fixture.js'
 import { sign, verify } from '../../src/webhook/signature.js'
 import { Secret } from '../../src/base/secret.js'
 import { emptyFolder } from '../helpers/context.js'
-import { startTarget, valuesOf, type Handed } from '../helpers/target.js'
+import { type Answer, startTarget, valuesOf, type Handed } from '../helpers/target.js'
 import { fill, opened } from './journal-rig.js'
 import { piped, shell, startServed } from './rig.js'
 
@@ -225,6 +226,22 @@ FAIL c.json       302  Nms  expected 2xx
     expect(err).toBe('FAIL a.json  500  expected 2xx\nerror: 1 of 300 not answered as expected\n')
     expect(target.connections).toBeLessThanOrEqual(8)
     expect(new Set(target.received.map((handed) => valuesOf(handed, 'x-github-delivery')[0])).size).toBe(300)
+  })
+
+  it('warns of nothing at its most concurrent, and ends when it is interrupted', async () => {
+    const warnings: unknown[] = []
+    const warned = (warning: unknown): void => void warnings.push(warning)
+    process.on('warning', warned)
+    await using target = await startTarget((): Answer => 'hang')
+    const cwd = folder({ 'a.json': fixture() })
+    const abort = new AbortController()
+    const argv = ['replay', 'a.json', '--to', target.url, '--times', '1000', '--concurrency', '64']
+    const running = shell(env).run(argv, { cwd, signal: abort.signal })
+    await target.has(64)
+    abort.abort(new RelayError('cancelled', 'Interrupted'))
+    expect(await running).toMatchObject({ code: 130, out: '' })
+    process.off('warning', warned)
+    expect([target.received.length, warnings]).toEqual([64, []])
   })
 
   it('shows how far it is on a terminal, and leaves nothing there', async () => {
