@@ -14,6 +14,7 @@ import type { Database } from './store/database.js'
 import { openDatabase } from './store/open.js'
 import { createTokens, type Tokens } from './tokens/tokens.js'
 import { createIntake } from './webhook/intake.js'
+import { createRefusals } from './webhook/refusals.js'
 
 export interface RelayOptions {
   readonly log?: Log
@@ -80,6 +81,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     journal,
     clock,
     ...(onDelivery && { onDelivery }),
+    onRefused: createRefusals({ scheme: provider.webhook, secrets: settings.webhookSecrets, log, clock }),
   })
   const app = createApp({
     provider,

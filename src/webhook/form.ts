@@ -1,3 +1,4 @@
+import type { WebhookScheme } from '../providers/provider.js'
 import type { HeaderLines } from './headers.js'
 
 /** Providers send one field. Enough for any of them, and few enough that a body of `&` costs nothing. */
@@ -31,6 +32,18 @@ export function formPayload(body: Uint8Array): Uint8Array | undefined {
     start = end + 1
   }
   return payload
+}
+
+/**
+ * What a delivery's signature covers. Decoding what is not yet proved genuine happens only for the provider whose
+ * signature asks for it.
+ */
+export function signedBytes(
+  lines: HeaderLines,
+  body: Uint8Array,
+  { formSignature }: Pick<WebhookScheme, 'formSignature'>,
+): Uint8Array | undefined {
+  return isForm(lines) && formSignature === 'payload' ? formPayload(body) : body
 }
 
 /** Whether a delivery's body is a form; any other is read as JSON. */

@@ -4,11 +4,11 @@ import { type Clock, systemClock } from '../base/time.js'
 import type { Delivery, Header, Receipt } from '../journal/delivery.js'
 import type { Journal } from '../journal/journal.js'
 import type { Provider } from '../providers/provider.js'
-import { formPayload, isForm } from './form.js'
+import { formPayload, isForm, signedBytes } from './form.js'
 import { indexHeaders, only, withoutCredentials } from './headers.js'
 import { readIdentity } from './identity.js'
 import { parseJson } from './json.js'
-import { verify } from './signature.js'
+import { SIGNATURE_HEADER, verify } from './signature.js'
 import { summarize } from './summary.js'
 
 /** A request as it came: every header line, and the body's exact bytes. */
@@ -24,6 +24,8 @@ export interface IntakeParts {
   readonly clock?: Clock | undefined
   /** Told of each delivery once it is stored. Must not throw: the sender is answered 200 whatever comes of it. */
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
+  /** Told of each request that no secret signed, before it is answered. Must not throw. */
+  readonly onRefused?: ((request: WebhookRequest) => void) | undefined
 }
 
 export interface Intake {
@@ -55,13 +57,14 @@ export function createIntake(parts: IntakeParts): Intake {
 function authenticate({ headers, body }: WebhookRequest, parts: IntakeParts, receivedAt: number): Delivery {
   const { name, webhook } = parts.provider
   const lines = indexHeaders(headers)
-  const form = isForm(lines)
-  // Decoding what is not yet proved genuine happens only for the provider whose signature asks for it.
-  const signed = form && webhook.formSignature === 'payload' ? formPayload(body) : body
-  const verifiedBy = signed && verify(only(lines, 'x-hub-signature-256'), signed, parts.secrets)
-  if (!verifiedBy) throw new RelayError('invalid_signature', 'Invalid signature')
+  const signed = signedBytes(lines, body, webhook)
+  const verifiedBy = signed && verify(only(lines, SIGNATURE_HEADER), signed, parts.secrets)
+  if (!verifiedBy) {
+    parts.onRefused?.({ headers, body })
+    throw new RelayError('invalid_signature', 'Invalid signature')
+  }
   const identity = readIdentity(lines, webhook)
-  const json = form && webhook.formSignature === 'body' ? formPayload(body) : signed
+  const json = isForm(lines) && webhook.formSignature === 'body' ? formPayload(body) : signed
   if (!json) throw new RelayError('invalid_event', 'Invalid event')
   const summary = summarize(parseJson(json))
   return {

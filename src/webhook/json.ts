@@ -51,7 +51,8 @@ function nestsDeeperThan(text: string, limit: number): boolean {
   return false
 }
 
-function endOfString(text: string, start: number): number {
+/** Where the string ends that begins at `start`; the text's end if it does not. */
+export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
   return end === -1 ? text.length : end

@@ -4,6 +4,9 @@ import type { Secret } from '../base/secret.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import type { VerifiedBy } from '../journal/delivery.js'
 
+/** Which header holds it; all our providers send it. */
+export const SIGNATURE_HEADER = 'x-hub-signature-256'
+
 /** Exactly this, so that an empty digest, another algorithm or another spelling is never worth comparing. */
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/
 
