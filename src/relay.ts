@@ -9,11 +9,12 @@ import type { Journal } from './journal/journal.js'
 import { openJournal } from './journal/open.js'
 import { createOAuth } from './oauth/oauth.js'
 import { createProvider } from './providers/open.js'
+import type { Provider } from './providers/provider.js'
 import { createApp } from './server/app.js'
 import type { Database } from './store/database.js'
 import { openDatabase } from './store/open.js'
 import { createTokens, type Tokens } from './tokens/tokens.js'
-import { createIntake } from './webhook/intake.js'
+import { createIntake, type Intake } from './webhook/intake.js'
 import { createRefusals } from './webhook/refusals.js'
 
 export interface RelayOptions {
@@ -37,6 +38,9 @@ export interface Relay extends AsyncDisposable {
   /** Which deliveries go where; may be replaced while it runs. */
   readonly routing: Routing
   readonly tokens: Tokens
+  /** Where deliveries come in that do not come over HTTP. */
+  readonly intake: Intake
+  readonly provider: Pick<Provider, 'name' | 'webhook'>
   /** The address it is reached at unless the settings name one; `serve` says once it listens. */
   address: string
 }
@@ -100,6 +104,8 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     journal,
     routing,
     tokens,
+    intake,
+    provider,
     address: `http://${settings.host}:${settings.port}`,
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }

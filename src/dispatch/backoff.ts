@@ -1,9 +1,4 @@
-/** A number from 0 (inclusive) to 1, as `Math.random` gives. */
-export type Random = () => number
-
-/** Milliseconds. */
-const FIRST_PROBE = 1000
-const LAST_PROBE = 60_000
+import { jittered, type Random } from '../base/backoff.js'
 
 /**
  * The waits between the five attempts at a target that asks for a retry: a minute in all. The first is short, since a
@@ -17,20 +12,11 @@ const LONGEST_RETRY_AFTER = 60_000
 /** Attempts at most at a target that asks for a retry each time. */
 export const MAX_TRIES = RETRY_DELAYS.length + 1
 
-/** Milliseconds until a target that could not be reached `failures` times in a row is tried again: 1, 2, 4 … 60 s, ±20 %. */
-export function probeDelay(failures: number, random: Random): number {
-  return jittered(Math.min(FIRST_PROBE * 2 ** (failures - 1), LAST_PROBE), random)
-}
-
 /**
  * Milliseconds until a delivery is sent again after the answer number `tries` that asked for a retry: 1, 4, 15, 40 s,
  * ±20 %, but not before the answer's `Retry-After`, which counts up to 60 s.
  */
 export function retryDelay(tries: number, retryAfter: number | undefined, random: Random): number {
-  const own = RETRY_DELAYS[Math.min(tries, RETRY_DELAYS.length) - 1] ?? FIRST_PROBE
+  const own = RETRY_DELAYS[Math.min(tries, RETRY_DELAYS.length) - 1] ?? 0
   return Math.max(jittered(own, random), Math.min(retryAfter ?? 0, LONGEST_RETRY_AFTER))
-}
-
-function jittered(ms: number, random: Random): number {
-  return Math.round(ms * (0.8 + 0.4 * random()))
 }

@@ -1,4 +1,4 @@
-import { probeDelay } from './backoff.js'
+import { probeDelay } from '../base/backoff.js'
 import { MAX_AGE_MS } from './policy.js'
 import { Rests, type Time } from './rests.js'
 import { Waiting } from './waiting.js'

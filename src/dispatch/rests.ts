@@ -1,5 +1,5 @@
 import type { Clock } from '../base/time.js'
-import type { Random } from './backoff.js'
+import type { Random } from '../base/backoff.js'
 
 /** Calls `run` once after `ms` milliseconds, unless the function it returns is called before. */
 export type Timer = (ms: number, run: () => void) => () => void

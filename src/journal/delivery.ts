@@ -6,6 +6,14 @@ export type VerifiedBy = 'current' | 'previous'
 /** One header as received: the name's own spelling, the value decoded as latin1. */
 export type Header = readonly [name: string, value: string]
 
+/** Of a delivery that came through a tunnel, which does not carry the bytes that were signed. */
+export type Restored = {
+  /** How they were got back, in a word or two. */
+  readonly how: string
+  /** SHA-256 of the body, base64url. The delivery is known by it: what else came with it is signed by nobody. */
+  readonly sha256: string
+}
+
 /** One webhook request that proved genuine. */
 export interface Delivery {
   /** Milliseconds since 1970-01-01 UTC. */
@@ -25,6 +33,8 @@ export interface Delivery {
   readonly action: string | null
   readonly repo: string | null
   readonly number: number | null
+  /** Absent where it came over HTTP, byte for byte. */
+  readonly restored?: Restored
 }
 
 /** A delivery's place in the journal. */

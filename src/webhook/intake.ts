@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { Delivery, Header, Receipt } from '../journal/delivery.js'
+import type { Delivery, Header, Receipt, Restored } from '../journal/delivery.js'
 import type { Journal } from '../journal/journal.js'
 import type { Provider } from '../providers/provider.js'
 import { formPayload, isForm, signedBytes } from './form.js'
@@ -31,20 +32,21 @@ export interface IntakeParts {
 export interface Intake {
   /**
    * Proves a webhook request genuine and stores it; resolved means that it is on disk. Nothing is looked at before
-   * the signature fits.
+   * the signature fits. `how` says of one from a tunnel how its bytes were got back.
    * @throws RelayError `invalid_signature` when no configured secret made the signature.
    * @throws RelayError `invalid_event` when the event or delivery header, or the body, is not as it must be.
    * @throws RelayError `storage` when it could not be stored; the sender may try again.
    */
-  receive(request: WebhookRequest): Promise<Receipt>
+  receive(request: WebhookRequest, how?: string): Promise<Receipt>
 }
 
 /** The one way in for deliveries, however they reached this machine. */
 export function createIntake(parts: IntakeParts): Intake {
   const { journal, clock = systemClock, onDelivery } = parts
   return {
-    async receive(request) {
-      const delivery = authenticate(request, parts, clock())
+    async receive(request, how) {
+      const genuine = authenticate(request, parts, clock())
+      const delivery = how === undefined ? genuine : { ...genuine, restored: restored(how, request.body) }
       const receipt = await journal.append(delivery).catch((cause: unknown) => {
         throw new RelayError('storage', 'Delivery could not be stored', { cause })
       })
@@ -52,6 +54,10 @@ export function createIntake(parts: IntakeParts): Intake {
       return receipt
     },
   }
+}
+
+function restored(how: string, body: Uint8Array): Restored {
+  return { how, sha256: hash('sha256', body, 'base64url') }
 }
 
 function authenticate({ headers, body }: WebhookRequest, parts: IntakeParts, receivedAt: number): Delivery {

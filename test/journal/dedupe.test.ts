@@ -9,6 +9,14 @@ describe('dedupeKey', () => {
     )
   })
 
+  it('knows one from a tunnel by its body, whatever is said to be its id', () => {
+    const restored = { how: 'compact', sha256: 'Jd6hfMrxUIz72JzHvspTjAa-8B6vzToQz6xQCJMiFIc' }
+    for (const deliveryId of ['a', 'b'])
+      expect(dedupeKey({ hookId: '', deliveryId, restored })).toBe(
+        'body:Jd6hfMrxUIz72JzHvspTjAa-8B6vzToQz6xQCJMiFIc',
+      )
+  })
+
   it('keeps ids apart, wherever one ends and the other begins', () => {
     const id = fc.string({ unit: fc.constantFrom('a', '"', ',', '\\', '[', '1'), maxLength: 4 })
     fc.assert(
