@@ -2,89 +2,219 @@ import { endOfString } from './json.js'
 
 /** One way in which programs write JSON. */
 export interface Encoding {
+  /** For a record: `compact-go`. */
+  readonly id: EncodingId
   /** For a sentence: `compact JSON`. */
   readonly name: string
   /** Writes a valid JSON text so. Numbers, order and repeated keys stay as they are; so do strings, but for escapes. */
   write(json: string): string
 }
 
-interface Style {
+export type EncodingId =
+  | 'compact'
+  | 'compact-upper'
+  | 'indented-go'
+  | 'indented-go-long'
+  | 'indented-go-replaced'
+  | 'compact-go'
+  | 'indented'
+  | 'compact-ascii'
+  | 'compact-php'
+  | 'spaced-ascii'
+
+interface Layout {
   readonly indent: string
   readonly comma: string
   readonly colon: string
-  readonly string: (content: string) => string
 }
 
-const COMPACT = { indent: '', comma: ',', colon: ':' }
-const INDENTED = { indent: '  ', comma: ',', colon: ': ' }
-const SPACED = { indent: '', comma: ', ', colon: ': ' }
+const COMPACT: Layout = { indent: '', comma: ',', colon: ':' }
+const INDENTED: Layout = { indent: '  ', comma: ',', colon: ': ' }
+const SPACED: Layout = { indent: '', comma: ', ', colon: ': ' }
 
-/** As code hosts, and what stands between them and us, write JSON; the likeliest first. */
-export const ENCODINGS: readonly Encoding[] = [
-  encoding('compact JSON', { ...COMPACT, string: javascript }),
-  encoding('compact JSON with upper-case escapes, as GitHub writes it', { ...COMPACT, string: github }),
-  encoding("two-space indented JSON with Go's escapes, as Gitea writes it", { ...INDENTED, string: go }),
-  encoding("compact JSON with Go's escapes", { ...COMPACT, string: go }),
-  encoding('two-space indented JSON', { ...INDENTED, string: javascript }),
-  encoding('JSON with spaces and in ASCII, as Python writes it', { ...SPACED, string: python }),
+/** In what a program's strings differ from those that JSON.stringify writes. */
+interface Habit {
+  /** Occurs where the habit shows. */
+  readonly sign: RegExp
+  /** Takes JSON text with strings as JSON.stringify writes them. Of what it looks for nothing can stand outside a string. */
+  apply(json: string): string
+}
+
+/** `encoding/json` has HTML in mind, Rails too; both write the two line ends that JavaScript once had no strings with. */
+const HTML = escaping(/[<>&\u2028\u2029]/g)
+const NOT_ASCII = escaping(/[\u0080-\uffff]/g)
+const DELETE = escaping(/\u007f/g)
+/** What Go writes for bytes that are not UTF-8. */
+const REPLACEMENT = escaping(/\ufffd/g)
+const SLASH: Habit = { sign: /\//, apply: (json) => json.replaceAll('/', String.raw`\/`) }
+/** As yajl, which GitHub uses. */
+const UPPER_CASE = respelling(/\\u00[01][a-f]/, (escape) =>
+  escape.length > 2 ? `\\u${escape.slice(2).toUpperCase()}` : escape,
+)
+/** As Go before 1.22 and json-iterator, which Gitea uses. */
+const LONG = respelling(/\\[bf]/, (escape) => LONG_ESCAPES.get(escape) ?? escape)
+const LONG_ESCAPES = new Map([
+  [String.raw`\b`, String.raw`\u0008`],
+  [String.raw`\f`, String.raw`\u000c`],
+])
+
+interface Style {
+  readonly id: EncodingId
+  readonly name: string
+  readonly layout: Layout
+  readonly habits: readonly Habit[]
+}
+
+/** As code hosts and those who test with them sign JSON; the likeliest first. */
+const STYLES: readonly Style[] = [
+  { id: 'compact', name: 'compact JSON', layout: COMPACT, habits: [] },
+  {
+    id: 'compact-upper',
+    name: 'compact JSON with upper-case escapes, as GitHub writes it',
+    layout: COMPACT,
+    habits: [UPPER_CASE],
+  },
+  {
+    id: 'indented-go',
+    name: "two-space indented JSON with Go's escapes, as Gitea writes it",
+    layout: INDENTED,
+    habits: [HTML],
+  },
+  {
+    id: 'indented-go-long',
+    name: "two-space indented JSON with Go's older escapes, as Gitea writes it",
+    layout: INDENTED,
+    habits: [HTML, LONG],
+  },
+  {
+    id: 'indented-go-replaced',
+    name: "two-space indented JSON with Go's escapes for what is not UTF-8, as Gitea writes it",
+    layout: INDENTED,
+    habits: [HTML, LONG, REPLACEMENT],
+  },
+  { id: 'compact-go', name: "compact JSON with Go's escapes", layout: COMPACT, habits: [HTML] },
+  { id: 'indented', name: 'two-space indented JSON', layout: INDENTED, habits: [] },
+  { id: 'compact-ascii', name: 'compact JSON in ASCII', layout: COMPACT, habits: [NOT_ASCII, DELETE] },
+  {
+    id: 'compact-php',
+    name: 'compact JSON in ASCII with escaped slashes, as PHP writes it',
+    layout: COMPACT,
+    habits: [NOT_ASCII, SLASH],
+  },
+  {
+    id: 'spaced-ascii',
+    name: 'JSON with spaces and in ASCII, as Python writes it',
+    layout: SPACED,
+    habits: [NOT_ASCII, DELETE],
+  },
 ]
+
+export const ENCODINGS: readonly Encoding[] = STYLES.map((style) => ({
+  id: style.id,
+  name: style.name,
+  write: (json) => write(plain(json), style),
+}))
 
 /** How the field `payload` of a form is written; the likeliest first. */
 export const FORMS: readonly ((json: string) => string)[] = [
+  // As Go, Python and Faraday write forms.
+  (json) =>
+    `payload=${percentEncoded(json)
+      .replaceAll('%20', '+')
+      .replaceAll(/[!'()*]/g, percent)}`,
   (json) => new URLSearchParams({ payload: json }).toString(),
-  (json) => `payload=${encodeURIComponent(json)}`,
+  (json) => `payload=${percentEncoded(json)}`,
 ]
 
-function encoding(name: string, style: Style): Encoding {
-  return { name, write: (json) => rewrite(json, style) }
+/**
+ * A valid JSON text in each of the {@link ENCODINGS}, in their order. A text that was given already is left out; each
+ * is written when it is asked for.
+ */
+export function* spellings(json: string): Generator<readonly [id: EncodingId, text: string]> {
+  const text = plain(json)
+  const seen = new Set<string>()
+  for (const style of STYLES) {
+    const shown = style.habits.map(({ sign }) => (text.search(sign) === -1 ? '' : sign.source))
+    const key = [style.layout.colon, style.layout.indent, ...shown.filter(Boolean)].join('\n')
+    if (seen.has(key)) continue
+    seen.add(key)
+    yield [style.id, write(text, style)]
+  }
 }
 
-/** Token by token, since a value once parsed has lost large numbers, repeated keys and the order of numeric ones. */
-function rewrite(json: string, { indent, comma, colon, string }: Style): string {
+function write(text: string, { layout, habits }: Style): string {
+  let written = text
+  for (const habit of habits) written = habit.apply(written)
+  return layout === COMPACT ? written : laidOut(written, layout)
+}
+
+/**
+ * Without white space between tokens, strings as JSON.stringify writes them. Token by token, since a value once parsed
+ * has lost large numbers, repeated keys and the order of numeric ones.
+ */
+function plain(json: string): string {
+  let out = ''
+  for (let at = 0; at < json.length;) {
+    const quote = json.indexOf('"', at)
+    const start = quote === -1 ? json.length : quote
+    out += json.slice(at, start).replaceAll(/[ \n\r\t]+/g, '')
+    const end = endOfString(json, start) + 1
+    out += respelled(json.slice(start, end))
+    at = end
+  }
+  return out
+}
+
+function respelled(string: string): string {
+  return string.includes('\\') ? JSON.stringify(JSON.parse(string)) : string
+}
+
+/** Takes what {@link plain} gives. */
+function laidOut(json: string, { indent, comma, colon }: Layout): string {
   let out = ''
   let depth = 0
-  /** Whether an array or object has just begun, and may yet be empty. */
-  let opened = false
   const newLine = (): string => (indent === '' ? '' : `\n${indent.repeat(depth)}`)
   for (let at = 0; at < json.length; at++) {
     const char = json[at] ?? ''
-    if (/[ \n\r\t]/.test(char)) continue
-    const closes = char === '}' || char === ']'
-    if (closes) depth--
-    if (opened !== closes) out += newLine()
-    opened = char === '{' || char === '['
-    if (opened) depth++
     if (char === '"') {
       const end = endOfString(json, at)
-      const content: string = JSON.parse(json.slice(at, end + 1))
-      out += string(content)
+      out += json.slice(at, end + 1)
       at = end
+    } else if (char === '{' || char === '[') {
+      depth++
+      out += char + (isClosing(json[at + 1]) ? '' : newLine())
+    } else if (isClosing(char)) {
+      depth--
+      out += (/[[{]/.test(json[at - 1] ?? '') ? '' : newLine()) + char
     } else if (char === ',') out += comma + newLine()
     else out += char === ':' ? colon : char
   }
   return out
 }
 
-function javascript(content: string): string {
-  return JSON.stringify(content)
+function isClosing(char: string | undefined): boolean {
+  return char === '}' || char === ']'
 }
 
-function github(content: string): string {
-  return javascript(content).replaceAll(
-    /\\u00[01][0-9a-f]/g,
-    (escape) => `\\u${escape.slice(2).toUpperCase()}`,
-  )
+/** Writes these characters as `\u00e9`. */
+function escaping(characters: RegExp): Habit {
+  return { sign: characters, apply: (json) => json.replaceAll(characters, escaped) }
 }
 
-/** As `encoding/json`, which has HTML in mind. */
-function go(content: string): string {
-  return javascript(content).replaceAll(/[<>&\u2028\u2029]/g, escaped)
-}
-
-function python(content: string): string {
-  return javascript(content).replaceAll(/[\u007f-\uffff]/g, escaped)
+/** Writes escapes in another way. Takes each as a whole: in `\\u001b` there is a backslash, and no `\u001b`. */
+function respelling(sign: RegExp, respell: (escape: string) => string): Habit {
+  return { sign, apply: (json) => json.replaceAll(/\\(?:u00[01][0-9a-f]|.)/g, respell) }
 }
 
 function escaped(char: string): string {
   return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+/** Half of a surrogate pair, which no encoding of UTF-8 has, is replaced. */
+function percentEncoded(text: string): string {
+  return encodeURIComponent(Buffer.from(text).toString())
+}
+
+function percent(char: string): string {
+  return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
 }

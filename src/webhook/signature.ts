@@ -18,6 +18,11 @@ export function sign(secret: Secret | string, bytes: Uint8Array): string {
   return `sha256=${digest(secret, bytes).toString('hex')}`
 }
 
+/** Whether it has the form that {@link sign} gives, and is worth comparing. */
+export function isSignature(text: string | undefined): text is string {
+  return text !== undefined && SIGNATURE.test(text)
+}
+
 /**
  * Which of the secrets made this signature of these bytes; undefined when none did, or when `signature` is absent or
  * not of the form {@link sign} gives. The comparison takes the same time wherever the digests differ. An empty

@@ -1,0 +1,113 @@
+import type { WebhookSecrets } from '../base/settings.js'
+import type { WebhookScheme } from '../providers/provider.js'
+import { ENCODINGS, type EncodingId, FORMS, spellings } from './encodings.js'
+import { isForm, signedBytes } from './form.js'
+import { type HeaderLines, only } from './headers.js'
+import { parseJson } from './json.js'
+import { members } from './members.js'
+import { isSignature, SIGNATURE_HEADER, verify } from './signature.js'
+
+/** What a tunnel's message still holds of a request's body. */
+export interface Remains {
+  /** The JSON text of the message's `body`, as the message spells it; undefined when there was none. */
+  readonly json: string | undefined
+  /** The body's exact bytes, where the server sends them too. */
+  readonly raw?: Uint8Array | undefined
+}
+
+/**
+ * From what a body was restored: the server's own copy (`raw`), a string that is the whole body (`text`), a form, or
+ * the JSON written in one of the encodings, with a newline at its end or without.
+ */
+export type How = 'raw' | 'text' | 'form' | EncodingId | `${EncodingId}-newline`
+
+export interface Restored {
+  readonly body: Uint8Array
+  readonly how: How
+}
+
+export interface RestoreParts {
+  readonly secrets: WebhookSecrets
+  readonly scheme: Pick<WebhookScheme, 'formSignature'>
+}
+
+/**
+ * More are never tried for one message. Each costs one HMAC per secret; of a usual payload, in which few of the encodings
+ * differ, it is about ten.
+ */
+export const MOST_CANDIDATES = 1 + ENCODINGS.length * Math.max(2, FORMS.length)
+
+/**
+ * The body of a request that came through a server which reads the JSON and writes it anew: the first candidate whose
+ * bytes the signature fits, so that intake, given these bytes and lines, finds it genuine. Undefined when none does:
+ * nothing is ever restored that the HMAC does not prove. Does not throw.
+ *
+ * An absent or malformed signature costs nothing. A wrong one costs one pass over the candidates, at most
+ * {@link MOST_CANDIDATES}, each written when its turn comes; where the server sent the bytes themselves, only those.
+ */
+export function restore(
+  remains: Remains,
+  lines: HeaderLines,
+  { secrets, scheme }: RestoreParts,
+): Restored | undefined {
+  const signature = only(lines, SIGNATURE_HEADER)
+  if (!isSignature(signature)) return undefined
+  for (const [how, text] of candidates(remains, isForm(lines))) {
+    const body = typeof text === 'string' ? Buffer.from(text) : text
+    const signed = signedBytes(lines, body, scheme)
+    if (signed && verify(signature, signed, secrets)) return { body, how }
+  }
+  return undefined
+}
+
+type Candidate = readonly [how: How, body: string | Uint8Array]
+
+/** What may have been signed, the likeliest first. */
+export function* candidates({ json, raw }: Remains, form: boolean): Generator<Candidate> {
+  if (raw) {
+    yield ['raw', raw]
+    return
+  }
+  if (json === undefined || !isJson(json)) return
+  // A server that could not read the body sends it as a string.
+  const text = stringIn(json)
+  if (text !== undefined) yield ['text', text]
+  yield* form ? forms(json) : written(json)
+}
+
+function* written(json: string): Generator<Candidate> {
+  for (const [id, text] of spellings(json)) {
+    yield [id, text]
+    yield [`${id}-newline`, `${text}\n`]
+  }
+}
+
+/** Of a form the message holds either the fields, or what was in `payload`. */
+function* forms(json: string): Generator<Candidate> {
+  const field = payloadIn(json)
+  const payloads = field === undefined ? spellings(json) : [['form', field] as const]
+  for (const [, payload] of payloads)
+    for (const form of new Set(FORMS.map((write) => write(payload)))) yield ['form', form]
+}
+
+function payloadIn(json: string): string | undefined {
+  try {
+    return stringIn(members(json).get('payload') ?? '')
+  } catch {
+    return undefined // Not an object.
+  }
+}
+
+function stringIn(json: string): string | undefined {
+  const value: unknown = json.trimStart().startsWith('"') ? JSON.parse(json) : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
+function isJson(text: string): boolean {
+  try {
+    parseJson(Buffer.from(text))
+    return true
+  } catch {
+    return false
+  }
+}
