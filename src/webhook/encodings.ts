@@ -6,8 +6,11 @@ export interface Encoding {
   readonly id: EncodingId
   /** For a sentence: `compact JSON`. */
   readonly name: string
-  /** Writes a valid JSON text so. Numbers, order and repeated keys stay as they are; so do strings, but for escapes. */
-  write(json: string): string
+  /**
+   * Writes a valid JSON text so. Numbers, order and repeated keys stay as they are; so do strings, but for escapes.
+   * Undefined where that would be {@link MAX_GROWTH} times as long, and over 64 KiB.
+   */
+  readonly write: (json: string) => string | undefined
 }
 
 export type EncodingId =
@@ -21,6 +24,10 @@ export type EncodingId =
   | 'compact-ascii'
   | 'compact-php'
   | 'spaced-ascii'
+
+/** More than any payload grows, while indenting what is nested deep could fill the memory. A small one may grow more. */
+const MAX_GROWTH = 8
+const SMALL = 8192
 
 interface Layout {
   readonly indent: string
@@ -127,8 +134,8 @@ export const FORMS: readonly ((json: string) => string)[] = [
 ]
 
 /**
- * A valid JSON text in each of the {@link ENCODINGS}, in their order. A text that was given already is left out; each
- * is written when it is asked for.
+ * A valid JSON text in each of the {@link ENCODINGS}, in their order. A text that was given already, or cannot be
+ * written, is left out; each is written when it is asked for.
  */
 export function* spellings(json: string): Generator<readonly [id: EncodingId, text: string]> {
   const text = plain(json)
@@ -138,11 +145,12 @@ export function* spellings(json: string): Generator<readonly [id: EncodingId, te
     const key = [style.layout.colon, style.layout.indent, ...shown.filter(Boolean)].join('\n')
     if (seen.has(key)) continue
     seen.add(key)
-    yield [style.id, write(text, style)]
+    const written = write(text, style)
+    if (written !== undefined) yield [style.id, written]
   }
 }
 
-function write(text: string, { layout, habits }: Style): string {
+function write(text: string, { layout, habits }: Style): string | undefined {
   let written = text
   for (const habit of habits) written = habit.apply(written)
   return layout === COMPACT ? written : laidOut(written, layout)
@@ -170,7 +178,8 @@ function respelled(string: string): string {
 }
 
 /** Takes what {@link plain} gives. */
-function laidOut(json: string, { indent, comma, colon }: Layout): string {
+function laidOut(json: string, { indent, comma, colon }: Layout): string | undefined {
+  const longest = MAX_GROWTH * Math.max(json.length, SMALL)
   let out = ''
   let depth = 0
   const newLine = (): string => (indent === '' ? '' : `\n${indent.repeat(depth)}`)
@@ -188,6 +197,7 @@ function laidOut(json: string, { indent, comma, colon }: Layout): string {
       out += (/[[{]/.test(json[at - 1] ?? '') ? '' : newLine()) + char
     } else if (char === ',') out += comma + newLine()
     else out += char === ':' ? colon : char
+    if (out.length > longest) return undefined
   }
   return out
 }

@@ -3,9 +3,9 @@ import { type Clock, systemClock } from '../base/time.js'
 import { explain, type ExplainParts } from './explain.js'
 import type { WebhookRequest } from './intake.js'
 
-/** What anybody may send should not keep relay busy: these bound the work to some milliseconds a second. */
-const LARGEST_BODY = 262_144
-const MOST_A_SECOND = 2
+/** What anybody may send must not keep relay busy: to look into so many bytes takes 0.2 s at worst. */
+const MOST_BYTES_A_SECOND = 262_144
+const MOST_LINES_A_SECOND = 3
 
 export interface RefusalParts extends ExplainParts {
   readonly log: Log
@@ -18,26 +18,30 @@ export interface RefusalParts extends ExplainParts {
  */
 export function createRefusals({ log, clock = systemClock, ...parts }: RefusalParts) {
   let since = -Infinity
-  let told = 0
+  let lines = 0
+  let bytes = 0
   let untold = 0
   return (request: WebhookRequest): void => {
     const now = clock()
     if (now - since >= 1000 || now < since) {
-      if (untold > 0) log.warn(`POST /webhook was answered 401 another ${untold} times`)
+      if (untold > 0) log.warn(`and ${untold} more were refused in that second`)
       since = now
-      told = untold = 0
+      lines = bytes = untold = 0
     }
-    if (told === MOST_A_SECOND) {
+    if (lines === MOST_LINES_A_SECOND) {
       untold++
       return
     }
-    told++
-    setImmediate(() => log.warn(`POST /webhook was answered 401: Invalid signature (${why(request, parts)})`))
+    lines++
+    bytes += request.body.byteLength
+    const why = bytes > MOST_BYTES_A_SECOND ? TOO_MUCH : undefined
+    setImmediate(() => log.warn(`a delivery was refused: ${why ?? reason(request, parts)}`))
   }
 }
 
-function why(request: WebhookRequest, parts: ExplainParts): string {
-  if (request.body.byteLength > LARGEST_BODY) return 'a body over 256 KiB is not looked into'
+const TOO_MUCH = 'its signature does not fit, and it is too large to look into'
+
+function reason(request: WebhookRequest, parts: ExplainParts): string {
   const explanation = explain(request, parts)
-  return explanation.valid ? 'valid after all' : explanation.hint
+  return explanation.valid ? 'its signature fits' : explanation.hint
 }
