@@ -17,11 +17,15 @@ const STEP = /([^.[\]]+)|\[(\d+)\]/g
  */
 export function parseEdit(text: string): Edit {
   const equals = text.indexOf('=')
-  const path = text.slice(0, equals)
-  if (equals === -1 || !PATH.test(path))
-    throw new RelayError('usage', '--set: must be path=value, for example pull_request.number=7')
-  const steps = [...path.matchAll(STEP)].map(([, name, index]) => name ?? Number(index))
-  return { path: steps, value: readValue(text.slice(equals + 1)) }
+  const path = equals === -1 ? undefined : readPath(text.slice(0, equals))
+  if (!path) throw new RelayError('usage', '--set: must be path=value, for example pull_request.number=7')
+  return { path, value: readValue(text.slice(equals + 1)) }
+}
+
+/** Reads `a.b[0]`; undefined for anything else. */
+export function readPath(text: string): Edit['path'] | undefined {
+  if (!PATH.test(text)) return undefined
+  return [...text.matchAll(STEP)].map(([, name, index]) => name ?? Number(index))
 }
 
 export interface BodyKind {
@@ -67,7 +71,7 @@ function readBody(bytes: Uint8Array | undefined): unknown {
   } catch {
     // Told below.
   }
-  throw new RelayError('usage', '--set: the body is not JSON')
+  throw new RelayError('usage', 'Cannot set a field: the body is not JSON')
 }
 
 /** JSON text, compact where `indent` is empty. */
@@ -83,11 +87,11 @@ function escaped(char: string): string {
 function put(target: object, path: readonly (string | number)[], value: unknown): void {
   const [step = '', ...rest] = path
   if (Array.isArray(target) && !(Number(step) <= target.length))
-    throw new RelayError('usage', `--set: a list of ${target.length} has no place ${step}`)
+    throw new RelayError('usage', `Cannot set a field: a list of ${target.length} has no place ${step}`)
   if (rest.length === 0) return define(target, step, value)
   const inner: unknown = Object.getOwnPropertyDescriptor(target, step)?.value ?? empty(rest[0])
   if (typeof inner !== 'object' || inner === null)
-    throw new RelayError('usage', `--set: ${step} is neither an object nor a list`)
+    throw new RelayError('usage', `Cannot set a field: ${step} is neither an object nor a list`)
   define(target, step, inner)
   put(inner, rest, value)
 }

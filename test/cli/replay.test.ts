@@ -262,7 +262,11 @@ FAIL c.json       302  Nms  expected 2xx
     ['replay a.json --to localhost', 2, /--to: must be an absolute/],
     ['replay a.json --to http://localhost:1 --expect 20', 2, /--expect: must be a status/],
     ['replay a.json --to http://localhost:1 --set x', 2, /--set: must be path=value/],
-    ['replay a.json --to http://localhost:1 --set action.x=1', 2, /a\.json: --set: action is neither/],
+    [
+      'replay a.json --to http://localhost:1 --set action.x=1',
+      2,
+      /a\.json: Cannot set a field: action is neither/,
+    ],
     ['replay a.json --to http://localhost:1 --times 0', 2, /--times: must be/],
     ['replay a.json --to http://localhost:1 --last 3', 2, /--last: selects in the journal/],
     ['replay a.json --to http://localhost:1 --secret-env NONE', 2, /--secret-env: NONE is not set/],

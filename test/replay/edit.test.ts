@@ -45,11 +45,11 @@ describe('an edited body', () => {
   })
 
   it.each([
-    ['not JSON', 'a=1', '--set: the body is not JSON'],
-    ['1', 'a=1', '--set: payload is neither an object nor a list'],
-    ['{"a":[1]}', 'a[2]=1', '--set: a list of 1 has no place 2'],
-    ['{"a":[1]}', 'a.b=1', '--set: a list of 1 has no place b'],
-    ['{"a":"x"}', 'a.b=1', '--set: a is neither an object nor a list'],
+    ['not JSON', 'a=1', 'Cannot set a field: the body is not JSON'],
+    ['1', 'a=1', 'Cannot set a field: payload is neither an object nor a list'],
+    ['{"a":[1]}', 'a[2]=1', 'Cannot set a field: a list of 1 has no place 2'],
+    ['{"a":[1]}', 'a.b=1', 'Cannot set a field: a list of 1 has no place b'],
+    ['{"a":"x"}', 'a.b=1', 'Cannot set a field: a is neither an object nor a list'],
   ])('%j refuses %s', (body, set, message) => {
     expect(() => edited(body, set)).toThrow(message)
   })

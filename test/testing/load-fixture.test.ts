@@ -1,0 +1,58 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { fixtureBody } from '../../src/journal/fixture.js'
+import { parseFixture } from '../../src/journal/load-fixture.js'
+import { loadFixture, loadFixtures } from '../../src/testing/index.js'
+import { emptyFolder } from '../helpers/context.js'
+
+const FILE = 'fixtures/github/issues.opened.json'
+const opened = parseFixture(readFileSync(FILE, 'utf8'), FILE)
+
+describe('loadFixture', () => {
+  it.each([
+    ['a path', FILE],
+    ['a URL', pathToFileURL(FILE)],
+    ['the name of one that comes with relay', `webhook-relay/${FILE}`],
+  ])('reads %s', async (_, file) => {
+    expect(await loadFixture(file)).toEqual(opened)
+  })
+
+  it('takes a bare payload for what it is told to', async () => {
+    const file = path.join(emptyFolder(), 'payload.json')
+    writeFileSync(file, '{ "zen": "é" }\r\n')
+    const fixture = await loadFixture(file, { event: 'ping', provider: 'gitea' })
+    expect(fixture).toMatchObject({ provider: 'gitea', event: 'ping', body: '{ "zen": "é" }\r\n' })
+    expect(Buffer.from(fixtureBody(fixture)).equals(readFileSync(file))).toBe(true)
+  })
+
+  it('names file, line and field of what is wrong', async () => {
+    const file = path.join(emptyFolder(), 'wrong.json')
+    writeFileSync(file, '{\n  "relay": 1,\n  "boddy": ""\n}\n')
+    await expect(loadFixture(file)).rejects.toThrow(`${file}, line `)
+    await expect(loadFixture('webhook-relay/fixtures/github/none.json')).rejects.toThrow(
+      'fixtures/github/none.json: no such file or folder',
+    )
+  })
+
+  it('says how a folder is read', async () => {
+    await expect(loadFixture('fixtures/gitea')).rejects.toMatchObject({
+      kind: 'usage',
+      message: 'fixtures/gitea: a folder of fixtures, which loadFixtures reads',
+    })
+  })
+})
+
+describe('loadFixtures', () => {
+  it('reads a folder in the order of the names', async () => {
+    const all = await loadFixtures('webhook-relay/fixtures/gitea')
+    const names = all.map(({ name }) => path.basename(name))
+    expect(names).toEqual(names.toSorted())
+    expect(all.map(({ fixture }) => fixture)).toContainEqual(await loadFixture('fixtures/gitea/push.json'))
+  })
+
+  it('refuses one without any', async () => {
+    await expect(loadFixtures(emptyFolder())).rejects.toThrow('has no fixtures')
+  })
+})
