@@ -59,7 +59,7 @@ describe.each([
   it('prints the address of the new comment', async () => {
     const { shell, sandbox } = place()
     const ran = await shell.run(['comment', 'octo/demo#1', 'héllo 👋'])
-    const made = sandbox.state.comments.at(-1)
+    const made = sandbox.comments.at(-1)
     expect(made).toMatchObject({ repo: 'octo/demo', issueNumber: 1, body: 'héllo 👋', user: 'octo' })
     const out = `${sandbox.url}/octo/demo/issues/1#issuecomment-${made?.id}\n`
     expect(ran).toEqual({ code: 0, out, err: '' })
@@ -73,7 +73,7 @@ describe.each([
     expect(await shell.run(['comment', 'octo/demo#1', '-'], { stdin })).toMatchObject({ code: 0, err: '' })
     const fromFile = ['comment', 'octo/demo#1', '--body-file', 'notes.md']
     expect(await shell.run(fromFile, { cwd })).toMatchObject({ code: 0, err: '' })
-    expect(sandbox.state.comments.slice(-2).map(({ body }) => body)).toEqual(['one\r\ntwo\n', '# Notes\n'])
+    expect(sandbox.comments.slice(-2).map(({ body }) => body)).toEqual(['one\r\ntwo\n', '# Notes\n'])
   })
 
   it('takes web addresses; that of a comment stands for its issue', async () => {
@@ -85,14 +85,14 @@ describe.each([
     ] as const
     for (const [address, issueNumber] of addresses) {
       expect(await shell.run(['comment', address, 'hi'])).toMatchObject({ code: 0, err: '' })
-      expect(sandbox.state.comments.at(-1)).toMatchObject({ repo: 'octo/demo', issueNumber, body: 'hi' })
+      expect(sandbox.comments.at(-1)).toMatchObject({ repo: 'octo/demo', issueNumber, body: 'hi' })
     }
   })
 
   it('prints an object under --json', async () => {
     const { shell, sandbox } = place()
     const { code, out, err } = await shell.run(['comment', 'octo/demo#1', 'hello', '--json'])
-    const id = sandbox.state.comments.at(-1)?.id
+    const id = sandbox.comments.at(-1)?.id
     const url = `${sandbox.url}/octo/demo/issues/1#issuecomment-${id}`
     expect({ code, out, err }).toEqual({ code: 0, out: `${JSON.stringify({ v: 1, id, url })}\n`, err: '' })
   })
@@ -106,10 +106,10 @@ describe.each([
     ['octo/fault-secondary-limit#1', `The sandbox refused: ${SECONDARY}; try again in 60 s`],
   ])('%s is refused, exit 8, once', async (target, message) => {
     const { shell, sandbox } = place()
-    const before = writes(sandbox.state.requests)
+    const before = writes(sandbox.requests)
     const ran = await shell.run(['comment', target, 'hello'])
     expect(ran).toEqual({ code: 8, out: '', err: `error: ${message}\n` })
-    expect(writes(sandbox.state.requests)).toBe(before + 1)
+    expect(writes(sandbox.requests)).toBe(before + 1)
   })
 
   it('fails with an object on stderr and nothing on stdout under --json', async () => {
@@ -129,27 +129,27 @@ describe.each([
   it('interrupted after it was sent says that it may have happened, exit 130', async () => {
     const { shell, sandbox } = place()
     sandbox.faults.next('comment', { kind: 'slow', ms: 300 })
-    const before = writes(sandbox.state.requests)
+    const before = writes(sandbox.requests)
     const abort = new AbortController()
     const running = shell.run(['comment', 'octo/demo#1', 'slow'], { signal: abort.signal })
-    await vi.waitUntil(() => writes(sandbox.state.requests) > before)
+    await vi.waitUntil(() => writes(sandbox.requests) > before)
     abort.abort(INTERRUPTED)
     expect(await running).toEqual({ code: 130, out: '', err: `error: Interrupted${DOUBT}\n` })
-    expect(writes(sandbox.state.requests)).toBe(before + 1)
+    expect(writes(sandbox.requests)).toBe(before + 1)
   })
 
   it('interrupted before sends nothing, exit 130', async () => {
     const { shell, sandbox } = place()
-    const before = writes(sandbox.state.requests)
+    const before = writes(sandbox.requests)
     const signal = AbortSignal.abort(INTERRUPTED)
     const ran = await shell.run(['comment', 'octo/demo#1', 'hello'], { signal })
     expect(ran).toEqual({ code: 130, out: '', err: 'error: Interrupted\n' })
-    expect(writes(sandbox.state.requests)).toBe(before)
+    expect(writes(sandbox.requests)).toBe(before)
   })
 
   it('--dry-run says what would happen, and asks nobody', async () => {
     const { shell, sandbox } = place()
-    const before = sandbox.state.requests.length
+    const before = sandbox.requests.length
     const instance = place() === served ? served.serving.url : undefined
     const through = instance ? `through the instance at ${instance}` : 'without a running instance'
     const argv = ['comment', `${sandbox.url}/octo/demo/issues/1`, 'héllo', '--dry-run']
@@ -171,7 +171,7 @@ describe.each([
     }
     const ran = await shell.run([...argv, '--json'])
     expect(ran).toEqual({ code: 0, out: `${JSON.stringify(plan)}\n`, err: '' })
-    expect(sandbox.state.requests).toHaveLength(before)
+    expect(sandbox.requests).toHaveLength(before)
   })
 })
 
@@ -221,7 +221,7 @@ it('interrupted while it waits for standard input ends, exit 130', async () => {
 
 it('is of no use when nobody answers at the code host: exit 8, without doubt', async () => {
   await using gone = await startAlone()
-  await gone.sandbox.close()
+  await gone.sandbox[Symbol.asyncDispose]()
   const err = 'error: The sandbox could not be reached (ECONNREFUSED)\n'
   expect(await gone.shell.run(['comment', 'octo/demo#1', 'x'])).toEqual({ code: 8, out: '', err })
 })

@@ -57,11 +57,11 @@ describe.each([
 ])('relay merge %s', (_, place) => {
   it('merges the head it was told, and prints the commit; the second time it is refused, exit 8', async () => {
     const { shell, sandbox } = place()
-    const head = sandbox.state.issue('octo/demo', 2)?.pull?.head.sha ?? ''
+    const head = sandbox.issue('octo/demo', 2)?.pull?.head.sha ?? ''
     const how = ['--method', 'squash', '--title', 'T', '--message', 'M']
     const argv = ['merge', `${sandbox.url}/octo/demo/pull/2`, ...how, '--match-head', head.toUpperCase()]
     const ran = await shell.run(argv)
-    const merge = sandbox.state.issue('octo/demo', 2)?.pull?.merge
+    const merge = sandbox.issue('octo/demo', 2)?.pull?.merge
     expect(merge).toMatchObject({ method: 'squash', title: 'T', message: 'M', user: 'octo' })
     expect(ran).toEqual({ code: 0, out: `${merge?.sha}\n`, err: '' })
     const refused = 'error: The sandbox refused: Pull Request is not mergeable\n'
@@ -71,7 +71,7 @@ describe.each([
   it('prints an object under --json', async () => {
     const { shell, sandbox } = place()
     const { code, out, err } = await shell.run(['merge', 'octo/demo#5', '--json'])
-    const sha = sandbox.state.issue('octo/demo', 5)?.pull?.merge?.sha
+    const sha = sandbox.issue('octo/demo', 5)?.pull?.merge?.sha
     const object = { v: 1, merged: true, sha }
     expect({ code, out, err }).toEqual({ code: 0, out: `${JSON.stringify(object)}\n`, err: '' })
   })
@@ -85,7 +85,7 @@ describe.each([
 
   it('--dry-run says what would happen, and asks nobody', async () => {
     const { shell, sandbox } = place()
-    const before = sandbox.state.requests.length
+    const before = sandbox.requests.length
     const argv = ['merge', 'octo/demo#2', '--method', 'rebase', '--match-head', SHA, '--dry-run']
     const { code, out, err } = await shell.run(argv)
     expect({ code, out }).toEqual({ code: 0, out: '' })
@@ -94,7 +94,7 @@ describe.each([
     )
     const { request }: { request: unknown } = JSON.parse((await shell.run([...argv, '--json'])).out)
     expect(request).toEqual({ owner: 'octo', repo: 'demo', pullNumber: 2, method: 'rebase', sha: SHA })
-    expect(sandbox.state.requests).toHaveLength(before)
+    expect(sandbox.requests).toHaveLength(before)
   })
 })
 

@@ -59,7 +59,7 @@ describe.each([
       { code: 0, out: '+1\n', err: AGAIN },
       { code: 0, out: '-1\n', err: '' },
     ])
-    const [first, second] = sandbox.state.reactions
+    const [first, second] = sandbox.reactions
     expect([first?.content, second?.content, first?.subject.kind]).toEqual(['+1', '-1', 'issue'])
   })
 
@@ -71,8 +71,8 @@ describe.each([
       await shell.run(['react', address.trim(), '🎉', '--json']),
       await shell.run(['react', review, ':rocket:', '--json']),
     ]
-    const made = sandbox.state.reactions.slice(-2)
-    const id = sandbox.state.comments.at(-1)?.id
+    const made = sandbox.reactions.slice(-2)
+    const id = sandbox.comments.at(-1)?.id
     expect(made.map(({ subject }) => subject)).toEqual([
       { kind: 'comment', id },
       { kind: 'review_comment', id: 3001 },
@@ -93,7 +93,7 @@ describe.each([
 
   it('--dry-run says what would happen, and asks nobody', async () => {
     const { shell, sandbox } = place()
-    const before = sandbox.state.requests.length
+    const before = sandbox.requests.length
     const plans = [
       ['octo/demo#1', 'octo/demo#1', {}],
       [`${sandbox.url}/octo/demo/issues/1#issuecomment-5`, 'comment 5 on octo/demo#1', { commentId: 5 }],
@@ -111,7 +111,7 @@ describe.each([
       const { request }: { request: unknown } = JSON.parse((await shell.run([...argv, '--json'])).out)
       expect(request).toEqual({ owner: 'octo', repo: 'demo', issueNumber: 1, ...ids, content: 'heart' })
     }
-    expect(sandbox.state.requests).toHaveLength(before)
+    expect(sandbox.requests).toHaveLength(before)
   })
 })
 

@@ -31,7 +31,7 @@ describe('relay revoke', () => {
 
   it('is exit 8 when the code host cannot be reached, and the token is gone here all the same', async () => {
     await using alone = await startAlone()
-    await alone.sandbox.close()
+    await alone.sandbox[Symbol.asyncDispose]()
     const { code, out, err } = await alone.shell.run(['revoke'])
     expect({ code, out }).toEqual({ code: 8, out: '' })
     expect(err).toContain(`error: ada's token is gone here, but ${alone.sandbox.url} did not revoke it: `)

@@ -1,25 +1,20 @@
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
-import { Secret } from '../../src/base/secret.js'
-import {
-  DEFAULT_KEEP,
-  DEFAULT_KEEP_MAX,
-  DEFAULT_MAX_BODY,
-  DEFAULT_TOKEN_TTL,
-  NO_HAND_ON,
-} from '../../src/base/settings.js'
 import type { Context } from '../../src/cli/context.js'
 import { main } from '../../src/cli/main.js'
-import type { SandboxOptions } from '../../src/sandbox/options.js'
-import { startSandbox, type Sandbox } from '../../src/sandbox/start.js'
-import { serve, type Serving } from '../../src/serve/serve.js'
 import type { Store } from '../../src/store/contract.js'
 import { openDatabase } from '../../src/store/open.js'
+import { type Grant, grantAt } from '../../src/testing/grant.js'
+import {
+  startRelay,
+  startSandbox,
+  type TestRelay,
+  type TestSandbox,
+  type TestSandboxOptions,
+} from '../../src/testing/index.js'
 import { createTokens, type SignIn } from '../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../helpers/context.js'
-import { sandboxGrant, type SandboxGrant } from '../helpers/sandbox-token.js'
-import { signIn } from '../helpers/sign-in.js'
 
 export const DAY = 86_400_000
 export const USER = 'ada'
@@ -53,40 +48,21 @@ export function shell(env: Readonly<Record<string, string>> = {}, home = emptyFo
 
 /** A running instance with its sandbox, where {@link USER} has signed in. */
 export interface Served extends AsyncDisposable {
-  readonly serving: Serving
-  readonly sandbox: Sandbox
+  readonly serving: TestRelay
+  readonly sandbox: TestSandbox
   readonly shell: Shell
 }
 
 export async function startServed(): Promise<Served> {
   const home = emptyFolder()
-  const serving = await serve(
-    {
-      profile: 'default',
-      folder: path.join(home, 'default'),
-      provider: 'sandbox',
-      providerUrl: 'http://127.0.0.1',
-      webhookSecrets: { current: new Secret('secret') },
-      host: '127.0.0.1',
-      port: 0,
-      allowedHosts: [],
-      store: 'file',
-      maxBody: DEFAULT_MAX_BODY,
-      tokenTtl: DEFAULT_TOKEN_TTL,
-      handOn: NO_HAND_ON,
-      concurrency: 1,
-      onDuplicate: 'if-failed',
-      keep: DEFAULT_KEEP,
-      keepMax: DEFAULT_KEEP_MAX,
-    },
-    { sandboxPort: 0 },
-  )
-  const { sandbox } = serving
-  if (!sandbox) throw new Error('unreachable: a sandbox port was given')
-  await signIn(serving.url, USER)
+  const serving = await startRelay({
+    secret: 'secret',
+    settings: { profile: 'default', folder: path.join(home, 'default'), store: 'file' },
+  })
+  await serving.signIn(USER)
   return {
     serving,
-    sandbox,
+    sandbox: serving.sandbox,
     shell: shell({}, home),
     [Symbol.asyncDispose]: () => serving[Symbol.asyncDispose](),
   }
@@ -94,15 +70,14 @@ export async function startServed(): Promise<Served> {
 
 /** A sandbox that runs alone, no instance, and a token of its for {@link USER}. */
 export interface Alone extends AsyncDisposable {
-  readonly sandbox: Sandbox
-  readonly grant: SandboxGrant
+  readonly sandbox: TestSandbox & AsyncDisposable
+  readonly grant: Grant
   readonly shell: Shell
 }
 
-export async function startAlone(options: Pick<SandboxOptions, 'lifetimes'> = {}): Promise<Alone> {
-  const client = { clientId: CLIENT.id, clientSecret: new Secret(CLIENT.secret) }
-  const sandbox = await startSandbox({ ...client, ...options })
-  const grant = await sandboxGrant(sandbox, CLIENT)
+export async function startAlone(options: Pick<TestSandboxOptions, 'lifetimes'> = {}): Promise<Alone> {
+  const sandbox = await startSandbox({ client: CLIENT, ...options })
+  const grant = await grantAt(sandbox.url, CLIENT)
   const here = shell({
     RELAY_PROVIDER: 'sandbox',
     RELAY_PROVIDER_URL: sandbox.url,
@@ -110,7 +85,7 @@ export async function startAlone(options: Pick<SandboxOptions, 'lifetimes'> = {}
     RELAY_CLIENT_SECRET: CLIENT.secret,
   })
   await keepToken(here, { accessToken: grant.access_token, origin: sandbox.url })
-  return { sandbox, grant, shell: here, [Symbol.asyncDispose]: () => sandbox.close() }
+  return { sandbox, grant, shell: here, [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose]() }
 }
 
 /** Has {@link USER} signed in with this token. */

@@ -62,7 +62,7 @@ describe('the running instance', () => {
       { code: 2, out: '', err: `error: --provider: ${serves}\n` },
       { code: 2, out: '', err: `error: --provider-url: ${serves}\n` },
     ])
-    expect(sandbox.state.comments).toEqual([])
+    expect(sandbox.comments).toEqual([])
     expect(await ran('--provider', 'sandbox', '--provider-url', `${sandbox.url}/`)).toMatchObject({ code: 0 })
   })
 
@@ -99,7 +99,7 @@ describe('the running instance', () => {
       err: `error: relay at ${broken.url} broke the connection (ECONNRESET); the request may have been carried out all the same\n`,
     })
     expect(broken.received.map(({ path }) => path)).toEqual(['/health', '/api/comment'])
-    expect(alone.sandbox.state.comments).toEqual([])
+    expect(alone.sandbox.comments).toEqual([])
   })
 })
 
@@ -112,7 +112,7 @@ describe('the bearer', () => {
     }))
     await claim(alone.shell, squatter.url, alone.sandbox.url)
     const ran = await alone.shell.run(COMMENT)
-    const id = alone.sandbox.state.comments.at(-1)?.id
+    const id = alone.sandbox.comments.at(-1)?.id
     expect(ran).toEqual({
       code: 0,
       out: `${alone.sandbox.url}/octo/demo/issues/1#issuecomment-${id}\n`,
@@ -140,7 +140,7 @@ describe('the bearer', () => {
       err: `error: The token of ada is from ${alone.sandbox.url} and is not sent to ${evil.url}; sign in again: relay login\n`,
     })
     expect(evil.received).toEqual([])
-    expect(alone.sandbox.state.comments).toEqual([])
+    expect(alone.sandbox.comments).toEqual([])
   })
 })
 
@@ -171,7 +171,7 @@ describe('the token', () => {
     expect(await alone.shell.run([...COMMENT, '--dry-run'])).toMatchObject({ code: 0 })
     expect(await tokenOf(alone.shell)).toBeUndefined()
     expect(await alone.shell.run(COMMENT)).toMatchObject({ code: 0, err: '' })
-    expect(sandbox.state.comments).toHaveLength(1)
+    expect(sandbox.comments).toHaveLength(1)
     expect(await tokenOf(alone.shell)).not.toBe(grant.access_token)
   })
 })

@@ -1,16 +1,13 @@
 import { silentLog } from '../../src/base/log.js'
-import { Secret } from '../../src/base/secret.js'
 import { hostCheck } from '../../src/http/host.js'
 import { listen, type Listener } from '../../src/http/listen.js'
 import { createRouter } from '../../src/http/router.js'
 import { createProvider } from '../../src/providers/open.js'
-import { startSandbox, type Sandbox } from '../../src/sandbox/start.js'
 import { actionRoutes } from '../../src/server/routes/actions.js'
 import { openDatabase } from '../../src/store/open.js'
+import { startSandbox, type TestSandbox } from '../../src/testing/index.js'
 import { createTokens, type Tokens } from '../../src/tokens/tokens.js'
-import { sandboxToken } from './sandbox-token.js'
 
-const CLIENT = { id: 'relay-test', secret: 'client-secret-canary' }
 /** Milliseconds; short, for the rows in which the provider is too slow. */
 const TIME_LIMIT = 500
 export const DAY = 86_400_000
@@ -27,7 +24,7 @@ export interface ActionAnswer {
 
 /** The three actions over HTTP, on a sandbox of their own where `token` belongs to the user `mona`. */
 export interface ActionService extends AsyncDisposable {
-  readonly sandbox: Sandbox
+  readonly sandbox: TestSandbox
   readonly tokens: Tokens
   readonly token: string
   readonly app: ReturnType<typeof serviceOf>
@@ -43,11 +40,11 @@ export interface ActionService extends AsyncDisposable {
 }
 
 export async function startActionService(): Promise<ActionService> {
-  const sandbox = await startSandbox({ clientId: CLIENT.id, clientSecret: new Secret(CLIENT.secret) })
+  const sandbox = await startSandbox()
   const tokens = createTokens((await openDatabase({ kind: 'memory', folder: '' })).store)
   const app = serviceOf(sandbox.url, tokens)
   const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
-  const token = await sandboxToken(sandbox, CLIENT)
+  const token = await sandbox.token()
   await tokens.save('mona', { accessToken: token, expiresAt: Date.now() + DAY, origin: sandbox.url })
   const send: ActionService['send'] = (path, body, headers, signal) =>
     fetch(`${listener.url}/api/${path}`, {
@@ -75,10 +72,10 @@ export async function startActionService(): Promise<ActionService> {
       const answer = await post(path, body, headers)
       return [answer.status, answer.body]
     },
-    requests: (method) => sandbox.state.requests.filter((request) => request.method === method).length,
+    requests: (method) => sandbox.requests.filter((request) => request.method === method).length,
     async [Symbol.asyncDispose]() {
       await listener.close()
-      await sandbox.close()
+      await sandbox[Symbol.asyncDispose]()
     },
   }
 }

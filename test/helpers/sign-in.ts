@@ -1,3 +1,5 @@
+import { consent, type ConsentButton } from '../../src/testing/consent.js'
+
 /** What came back to the relay's callback. */
 export interface SignedIn {
   readonly code: string
@@ -12,11 +14,9 @@ export async function signIn(relayUrl: string, userId: string): Promise<SignedIn
 }
 
 /** The same from the address where signing in begins; the person presses `button`. */
-export async function signInAt(address: string, button?: Button): Promise<SignedIn> {
+export async function signInAt(address: string, button?: ConsentButton): Promise<SignedIn> {
   return finishSignIn(await beginSignIn(address), button)
 }
-
-type Button = 'authorize' | 'cancel'
 
 /** A sign-in up to the consent page: its address, and the cookie the browser was given on the way. */
 export interface BegunSignIn {
@@ -32,19 +32,9 @@ export async function beginSignIn(address: string): Promise<BegunSignIn> {
 
 export async function finishSignIn(
   { authorize, cookie }: BegunSignIn,
-  button: Button = 'authorize',
+  button?: ConsentButton,
 ): Promise<SignedIn> {
-  const page = await (await fetch(authorize)).text()
-  const [, authenticity = ''] = /name="authenticity_token" value="([^"]+)"/.exec(page) ?? []
-  const consented = await fetch(new URL(authorize).origin + new URL(authorize).pathname, {
-    method: 'POST',
-    body: new URLSearchParams({
-      authenticity_token: authenticity,
-      authorize: button === 'authorize' ? '1' : '0',
-    }),
-    redirect: 'manual',
-  })
-  const callback = consented.headers.get('location') ?? ''
+  const callback = await consent(authorize, button)
   const back = await fetch(callback, { headers: { cookie }, redirect: 'manual' })
   const { searchParams } = new URL(callback)
   return {

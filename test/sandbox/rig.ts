@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Secret } from '../../src/base/secret.js'
 import type { SandboxOptions } from '../../src/sandbox/options.js'
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js'
-import { sandboxToken } from '../helpers/sandbox-token.js'
+import { grantAt } from '../../src/testing/grant.js'
 
 export const CLIENT = { id: 'relay-test', secret: 'client secret ✓' }
 export const REDIRECT_URI = 'http://127.0.0.1:8787/auth/sandbox/callback'
@@ -85,7 +85,8 @@ export function redeem(
 
 /** The headers of somebody who signed in. */
 export async function signIn(sandbox: Sandbox, scope = 'public_repo'): Promise<{ authorization: string }> {
-  return { authorization: `Bearer ${await sandboxToken(sandbox, CLIENT, scope)}` }
+  const { access_token: token } = await grantAt(sandbox.url, CLIENT, scope)
+  return { authorization: `Bearer ${token}` }
 }
 
 /** One call of the REST API; `body` is sent as JSON. */

@@ -81,8 +81,7 @@ describe('a write is made once', () => {
     'The sandbox broke the connection (ECONNRESET); the request may have been carried out all the same'
 
   it('although the connection broke after a comment was posted', async () => {
-    const commentsOf = () =>
-      service.sandbox.state.comments.filter(({ repo }) => repo === 'octo/fault-reset-after')
+    const commentsOf = () => service.sandbox.comments.filter(({ repo }) => repo === 'octo/fault-reset-after')
     expect(await service.ask('comment', { ...HELLO, repo: 'fault-reset-after' })).toEqual([
       502,
       { error: doubt },
@@ -97,9 +96,7 @@ describe('a write is made once', () => {
       { error: doubt },
     ])
     expect(service.requests('PUT')).toBe(before + 1)
-    expect(service.sandbox.state.merges.filter(({ repo }) => repo === 'octo/fault-reset-after')).toHaveLength(
-      1,
-    )
+    expect(service.sandbox.merges.filter(({ repo }) => repo === 'octo/fault-reset-after')).toHaveLength(1)
   })
 
   it('although the client has gone', async () => {
@@ -110,6 +107,6 @@ describe('a write is made once', () => {
     await vi.waitFor(() => expect(service.requests('POST')).toBe(before + 1))
     client.abort()
     await expect(answer).rejects.toThrow('aborted')
-    await vi.waitFor(() => expect(service.sandbox.state.comments.at(-1)?.body).toBe('from one who left'))
+    await vi.waitFor(() => expect(service.sandbox.comments.at(-1)?.body).toBe('from one who left'))
   })
 })

@@ -11,7 +11,7 @@ afterAll(() => service[Symbol.asyncDispose]())
 describe('what is done', () => {
   it('comments', async () => {
     const answer = await service.ask('comment', { ...HELLO, body: 'héllo 👋' })
-    const comment = service.sandbox.state.comments.at(-1)
+    const comment = service.sandbox.comments.at(-1)
     expect(comment).toMatchObject({ repo: 'octo/demo', issueNumber: 1, body: 'héllo 👋', user: 'octo' })
     const url = `${service.sandbox.url}/octo/demo/issues/1#issuecomment-${comment?.id}`
     expect(answer).toEqual([200, { ok: true, id: comment?.id, url }])
@@ -19,8 +19,8 @@ describe('what is done', () => {
 
   it('reacts, to the issue and to comments, once', async () => {
     await service.post('comment', HELLO)
-    const id = service.sandbox.state.comments.at(-1)?.id
-    const [reviewComment] = service.sandbox.state.reviewComments
+    const id = service.sandbox.comments.at(-1)?.id
+    const [reviewComment] = service.sandbox.reviewComments
     const targets = [
       { issueNumber: 1 },
       { issueNumber: 1, commentId: id },
@@ -31,7 +31,7 @@ describe('what is done', () => {
         await service.ask('react', { ...DEMO, ...target, content: 'rocket' }),
         await service.ask('react', { ...DEMO, ...target, content: 'rocket' }),
       ]
-      const made = service.sandbox.state.reactions.at(-1)?.id
+      const made = service.sandbox.reactions.at(-1)?.id
       expect(answers).toEqual([
         [200, { ok: true, id: made, content: 'rocket', created: true }],
         [200, { ok: true, id: made, content: 'rocket', created: false }],
@@ -40,10 +40,10 @@ describe('what is done', () => {
   })
 
   it('merges the head it was told', async () => {
-    const pull = service.sandbox.state.issue('octo/demo', 2)?.pull
+    const pull = service.sandbox.issue('octo/demo', 2)?.pull
     const body = { ...DEMO, pullNumber: 2, method: 'squash', title: 'T', message: 'M', sha: pull?.head.sha }
     const answer = await service.ask('merge', body)
-    const merge = service.sandbox.state.issue('octo/demo', 2)?.pull?.merge
+    const merge = service.sandbox.issue('octo/demo', 2)?.pull?.merge
     expect(merge).toMatchObject({ method: 'squash', title: 'T', message: 'M' })
     expect(answer).toEqual([200, { ok: true, merged: true, sha: merge?.sha }])
   })
@@ -57,7 +57,7 @@ describe('what is done', () => {
     const { ok, id, url }: { ok: true; id: number; url: string } = await answer.json()
     expect({ ok, id, url }).toEqual({
       ok: true,
-      id: service.sandbox.state.comments.at(-1)?.id,
+      id: service.sandbox.comments.at(-1)?.id,
       url: expect.any(String),
     })
   })
@@ -76,12 +76,12 @@ describe('401', () => {
     ['Bearer é', invalid],
     [`Bearer ${'x'.repeat(8_193)}`, invalid],
   ])('%.40s', async (authorization, error) => {
-    const before = service.sandbox.state.requests.length
+    const before = service.sandbox.requests.length
     const answer = await service.post('comment', HELLO, { authorization })
     expect([answer.status, answer.body]).toEqual([401, error])
     const reason = error === invalid ? ', error="invalid_token"' : ''
     expect(answer.headers.get('www-authenticate')).toBe(`Bearer realm="relay"${reason}`)
-    expect(service.sandbox.state.requests).toHaveLength(before)
+    expect(service.sandbox.requests).toHaveLength(before)
   })
 
   it('takes the scheme in any case', async () => {
@@ -104,13 +104,13 @@ describe('401', () => {
       expiresAt: day,
       origin: 'https://github.com',
     })
-    const before = service.sandbox.state.requests.length
+    const before = service.sandbox.requests.length
     for (const bearer of ['old', 'gone', 'foreign'])
       expect(await service.ask('comment', HELLO, { authorization: `Bearer ${bearer}` })).toEqual([
         401,
         invalid,
       ])
-    expect(service.sandbox.state.requests).toHaveLength(before)
+    expect(service.sandbox.requests).toHaveLength(before)
   })
 
   it('a token that the provider no longer knows', async () => {
