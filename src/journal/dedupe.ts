@@ -7,7 +7,7 @@ import type { Delivery } from './delivery.js'
  * delivery id for every hook that gets it, so the id alone would take two deliveries for one. A JSON array keeps
  * apart where the one ends and the other begins. Part of the file format.
  *
- * One that came through a tunnel is known by its body: the ids are not signed, and whoever knows the tunnel's address
+ * One that came through a tunnel is known by what was signed: the ids are not signed, and whoever knows the tunnel's address
  * could send a body again under others, or spoil an id before the delivery comes that has it.
  */
 export function dedupeKey({

@@ -10,7 +10,7 @@ export type Header = readonly [name: string, value: string]
 export type Restored = {
   /** How they were got back, in a word or two. */
   readonly how: string
-  /** SHA-256 of the body, base64url. The delivery is known by it: what else came with it is signed by nobody. */
+  /** SHA-256 of what was signed, base64url. The delivery is known by it: what else came with it is signed by nobody. */
   readonly sha256: string
 }
 

@@ -46,7 +46,7 @@ export function createIntake(parts: IntakeParts): Intake {
   return {
     async receive(request, how) {
       const genuine = authenticate(request, parts, clock())
-      const delivery = how === undefined ? genuine : { ...genuine, restored: restored(how, request.body) }
+      const delivery = how === undefined ? genuine : { ...genuine, restored: restored(how, request, parts) }
       const receipt = await journal.append(delivery).catch((cause: unknown) => {
         throw new RelayError('storage', 'Delivery could not be stored', { cause })
       })
@@ -56,8 +56,9 @@ export function createIntake(parts: IntakeParts): Intake {
   }
 }
 
-function restored(how: string, body: Uint8Array): Restored {
-  return { how, sha256: hash('sha256', body, 'base64url') }
+function restored(how: string, { headers, body }: WebhookRequest, { provider }: IntakeParts): Restored {
+  const signed = signedBytes(indexHeaders(headers), body, provider.webhook) ?? body
+  return { how, sha256: hash('sha256', signed, 'base64url') }
 }
 
 function authenticate({ headers, body }: WebhookRequest, parts: IntakeParts, receivedAt: number): Delivery {

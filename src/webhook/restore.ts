@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { WebhookSecrets } from '../base/settings.js'
 import type { WebhookScheme } from '../providers/provider.js'
 import { ENCODINGS, type EncodingId, FORMS, spellings } from './encodings.js'
@@ -52,18 +53,32 @@ export function restore(
 ): Restored | undefined {
   const signature = only(lines, SIGNATURE_HEADER)
   if (!isSignature(signature)) return undefined
-  for (const [how, text] of candidates(remains, isForm(lines))) {
+  for (const [how, text] of candidates(remains, formsOf(lines, scheme))) {
     const body = typeof text === 'string' ? Buffer.from(text) : text
     const signed = signedBytes(lines, body, scheme)
-    if (signed && verify(signature, signed, secrets)) return { body, how }
+    if (signed && verify(signature, signed, secrets)) return signed === body ? { body, how } : inForm(signed)
   }
   return undefined
+}
+
+/** The ways of writing a form that differ in what is signed. */
+function formsOf(lines: HeaderLines, { formSignature }: RestoreParts['scheme']): typeof FORMS {
+  if (!isForm(lines)) return []
+  return formSignature === 'payload' ? FORMS.slice(0, 1) : FORMS
+}
+
+/** Of a form only the payload is proved: other fields, or another spelling of it, are not taken over. */
+function inForm(payload: Uint8Array): Restored | undefined {
+  const [write] = FORMS
+  return write && isUtf8(payload)
+    ? { body: Buffer.from(write(Buffer.from(payload).toString())), how: 'form' }
+    : undefined
 }
 
 type Candidate = readonly [how: How, body: string | Uint8Array]
 
 /** What may have been signed, the likeliest first. */
-export function* candidates({ json, raw }: Remains, form: boolean): Generator<Candidate> {
+export function* candidates({ json, raw }: Remains, forms: typeof FORMS): Generator<Candidate> {
   if (raw) {
     yield ['raw', raw]
     return
@@ -72,10 +87,10 @@ export function* candidates({ json, raw }: Remains, form: boolean): Generator<Ca
   // A server that could not read the body sends it as a string.
   const text = stringIn(json)
   if (text !== undefined) yield ['text', text]
-  yield* form ? forms(json) : written(json)
+  yield* forms.length > 0 ? written(json, forms) : spelled(json)
 }
 
-function* written(json: string): Generator<Candidate> {
+function* spelled(json: string): Generator<Candidate> {
   for (const [id, text] of spellings(json)) {
     yield [id, text]
     yield [`${id}-newline`, `${text}\n`]
@@ -83,11 +98,11 @@ function* written(json: string): Generator<Candidate> {
 }
 
 /** Of a form the message holds either the fields, or what was in `payload`. */
-function* forms(json: string): Generator<Candidate> {
+function* written(json: string, forms: typeof FORMS): Generator<Candidate> {
   const field = payloadIn(json)
   const payloads = field === undefined ? spellings(json) : [['form', field] as const]
   for (const [, payload] of payloads)
-    for (const form of new Set(FORMS.map((write) => write(payload)))) yield ['form', form]
+    for (const form of new Set(forms.map((write) => write(payload)))) yield ['form', form]
 }
 
 function payloadIn(json: string): string | undefined {

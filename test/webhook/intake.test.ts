@@ -291,3 +291,20 @@ describe('a journal that fails', () => {
     expect(told).toEqual([])
   })
 })
+
+describe('a delivery from a tunnel', () => {
+  it('is known by what was signed, under any id and in any wrapping', async () => {
+    const { journal, intake } = await setUp({ provider: GITEA })
+    const wrapped = { signed: GITEA_JSON, type: FORM }
+    const requests = [
+      giteaDelivery({ body: GITEA_JSON, id: 'a' }),
+      giteaDelivery({ body: GITEA_JSON, id: 'b', event: 'issues' }),
+      giteaDelivery({ body: form(GITEA_JSON), ...wrapped }),
+      giteaDelivery({ body: `x=1&${form(GITEA_JSON)}`, ...wrapped }),
+    ]
+    for (const request of requests) await intake.receive(request, 'raw')
+    expect([...journal.entries()]).toMatchObject([
+      { n: 1, deliveryId: 'a', duplicates: 3, restored: { how: 'raw' } },
+    ])
+  })
+})

@@ -1,104 +1,281 @@
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Header } from '../../src/journal/delivery.js'
-import { indexHeaders } from '../../src/webhook/headers.js'
-import { members } from '../../src/webhook/members.js'
-import { candidates, MOST_CANDIDATES, type Restored, restore } from '../../src/webhook/restore.js'
+import { Secret } from '../../src/base/secret.js'
+import { ENCODINGS, FORMS } from '../../src/webhook/encodings.js'
+import { type HeaderLines, indexHeaders } from '../../src/webhook/headers.js'
+import { candidates, type How, MOST_CANDIDATES, type Remains, restore } from '../../src/webhook/restore.js'
 import { sign } from '../../src/webhook/signature.js'
 import { GITEA, GITHUB, SECRET, SECRETS } from '../helpers/delivery.js'
+import { formThroughSmee, throughSmee } from '../helpers/through-smee.js'
 
-/** What smee's server leaves of a body: it parses the JSON, and writes the message from the value. */
-function throughSmee(body: string): string | undefined {
-  const event = JSON.stringify({ 'x-github-event': 'push', body: JSON.parse(body) as unknown, timestamp: 1 })
-  return members(event).get('body')
-}
+const FORM = 'application/x-www-form-urlencoded'
 
-function signedLines(signed: string, type = 'application/json'): ReadonlyMap<string, readonly string[]> {
-  const headers: Header[] = [
+function signed(text: string, type = 'application/json', secret = SECRET): HeaderLines {
+  return indexHeaders([
     ['content-type', type],
-    ['x-hub-signature-256', sign(SECRET, Buffer.from(signed))],
-  ]
-  return indexHeaders(headers)
+    ['x-hub-signature-256', sign(secret, Buffer.from(text))],
+  ])
 }
 
-const shown = (restored: Restored | undefined): unknown =>
-  restored && { body: Buffer.from(restored.body).toString(), how: restored.how }
+/** What restore gives, the body as text. */
+function restored(
+  remains: Remains,
+  lines: HeaderLines,
+  { webhook: scheme } = GITHUB,
+): { readonly body: string; readonly how: How } | undefined {
+  const { body, how } = restore(remains, lines, { secrets: SECRETS, scheme }) ?? {}
+  return body && how && { body: Buffer.from(body).toString(), how }
+}
 
-/** As Gitea, and Go's json.MarshalIndent, write it. */
-const gitea = (...lines: string[]): string => `{\n  ${lines.join(',\n  ')}\n}`
+/** As Gitea, and Go's json.MarshalIndent, write an object. */
+const indented = (...lines: string[]): string => `{\n  ${lines.join(',\n  ')}\n}`
 
-describe('restore, of what smee leaves', () => {
+describe('what smee leaves of a body', () => {
   it.each([
     ['compact JSON', '{"a":[1,-2.5,true,null,{}],"b":"x"}', 'compact'],
     ['an emoji', '{"a":"😀é"}', 'compact'],
     ['HTML', '{"a":"<b> & co"}', 'compact'],
     ['U+2028', '{"a":"\u2028"}', 'compact'],
+    ['half an emoji', String.raw`{"a":"\ud83d"}`, 'compact'],
     ['short escapes', String.raw`{"a":"\b\f\n\r\t\"\\"}`, 'compact'],
     ['control characters, as JavaScript', String.raw`{"a":"\u001b[1m"}`, 'compact'],
     ['control characters, as GitHub', String.raw`{"a":"\u001B[1m"}`, 'compact-upper'],
-    ['control characters, and an escape that is text', String.raw`{"a":"\u001B \\u001b"}`, 'compact-upper'],
+    ['control characters, and what only looks so', String.raw`{"a":"\u001B \\u001b"}`, 'compact-upper'],
     ['a newline at the end', '{"a":1}\n', 'compact-newline'],
-    ['an emoji, as Gitea', gitea('"a": "😀é"', '"b": {}', '"c": []'), 'indented-go'],
-    ['HTML, as Gitea', gitea(String.raw`"a": "\u003cb\u003e \u0026 co"`), 'indented-go'],
-    ['U+2028, as Gitea', gitea(String.raw`"a": "\u2028\u2029"`), 'indented-go'],
-    ['control characters, as Gitea', gitea(String.raw`"a": "\u001b\u0008\u000c\n"`), 'indented-go-long'],
-    ['what is not UTF-8, as Gitea', gitea(String.raw`"a": "\ufffd\u0008"`), 'indented-go-replaced'],
-    ['U+FFFD, as Gitea', gitea('"a": "\ufffd"'), 'indented-go'],
-    ['two-space indentation', gitea('"a": "<"'), 'indented'],
-    ['two-space indentation and a newline', `${gitea('"a": "<"')}\n`, 'indented-newline'],
+    ['an emoji, as Gitea', indented('"a": "😀é"', '"b": {}', '"c": []'), 'indented-go'],
+    ['HTML, as Gitea', indented(String.raw`"a": "\u003cb\u003e \u0026 co"`), 'indented-go'],
+    ['U+2028, as Gitea', indented(String.raw`"a": "\u2028\u2029"`), 'indented-go'],
+    ['control characters, as Gitea', indented(String.raw`"a": "\u001b\u0008\u000c\n"`), 'indented-go-long'],
+    ['control characters, as newer Go', indented(String.raw`"a": "\u001b\b\f\n\u003c"`), 'indented-go'],
+    ['what is not UTF-8, as Gitea', indented(String.raw`"a": "\ufffd\u0008"`), 'indented-go-replaced'],
+    ['U+FFFD, as Gitea', indented('"a": "\ufffd"'), 'indented-go'],
+    ['a newline at the end, as Gitea', `${indented('"a": 1')}\n`, 'indented-go-newline'],
+    ['two-space indentation', indented('"a": "<"'), 'indented'],
+    ['two-space indentation and a newline', `${indented('"a": "<"')}\n`, 'indented-newline'],
     ["Go's escapes", String.raw`{"a":"\u003c"}`, 'compact-go'],
     ['escaped slashes', String.raw`{"a":"http:\/\/x\/"}`, 'compact-php'],
     ['escaped slashes and an emoji', String.raw`{"a":"\/\ud83d\ude00"}`, 'compact-php'],
     ['ASCII', String.raw`{"a":"\u00e9\ud83d\ude00"}`, 'compact-ascii'],
     ['ASCII, as Python', String.raw`{"a": "\u00e9\u007f", "b": [1, 2]}`, 'spaced-ascii'],
     ['an integer of 53 bits', '{"a":9007199254740991}', 'compact'],
-    ['integer-like keys in order', '{"1":1,"2":2,"x":3}', 'compact'],
+    ['integer-like keys in their order', '{"1":1,"2":2,"x":3}', 'compact'],
     ['a string', '"x"', 'compact'],
   ])('restores %s', (_, body, how) => {
-    const remains = { json: throughSmee(body) }
-    expect(shown(restore(remains, signedLines(body), { secrets: SECRETS, scheme: GITHUB.webhook }))).toEqual({
-      body,
-      how,
-    })
+    expect(restored({ json: throughSmee(body) }, signed(body))).toEqual({ body, how })
   })
 
   it.each([
     ['an integer above 2^53', '{"a":12345678901234567890}'],
-    ['an integer above 2^53, as Gitea', gitea('"a": 9007199254740993')],
+    ['an integer above 2^53, as Gitea', indented('"a": 9007199254740993')],
     ['1.0', '{"a":1.0}'],
     ['1e3', '{"a":1e3}'],
     ['-0', '{"a":-0}'],
-    ['integer-like keys out of order', '{"x":1,"2":2,"1":3}'],
+    ['integer-like keys out of their order', '{"x":1,"2":2,"1":3}'],
     ['a repeated key', '{"a":1,"a":2}'],
     ['slashes of which some are escaped', String.raw`{"a":"/\/"}`],
+    ['escapes in upper case for what is not ASCII', String.raw`{"a":"\u00E9"}`],
     ['another indentation', '{\n    "a": 1\n}'],
-    ['another line end', '{\r\n  "a": 1\r\n}'],
+    ['other line ends', '{\r\n  "a": 1\r\n}'],
+    ['white space before', ' {"a":1}'],
     ['two newlines at the end', '{"a":1}\n\n'],
-  ])('refuses %s', (_, body) => {
-    const remains = { json: throughSmee(body) }
-    expect(restore(remains, signedLines(body), { secrets: SECRETS, scheme: GITEA.webhook })).toBeUndefined()
+  ])('does not restore %s', (_, body) => {
+    expect(restored({ json: throughSmee(body) }, signed(body))).toBeUndefined()
   })
 })
 
-describe('the candidates', () => {
-  const odd = JSON.stringify({ a: '<\b\u001b\ufffd/\u007fé *~', '"': [] })
-  const bodies = (json: string, form: boolean): unknown[] =>
-    [...candidates({ json }, form)].map(([, body]) => body)
-
-  it.each([false, true])('are few, and no two are the same (form: %s)', (form) => {
-    const all = bodies(odd, form)
-    expect(new Set(all).size).toBe(all.length)
-    expect(all.length).toBeLessThanOrEqual(MOST_CANDIDATES)
-    expect(bodies(JSON.stringify(odd), form).length).toBeLessThanOrEqual(MOST_CANDIDATES)
+describe('what another server leaves of a body', () => {
+  it.each([
+    ['{"n":12345678901234567890}', '{"n":12345678901234567890}'],
+    ['{"n":[1.0,1e3,-0]}', indented('"n": [\n    1.0,\n    1e3,\n    -0\n  ]')],
+    ['{"x":1,"2":2,"1":3}', '{"x": 1, "2": 2, "1": 3}'],
+    ['{"a":1,"a":2}', '{"a":1,"a":2}\n'],
+    [String.raw`{ "a" : "\u0026\/" }`, '{"a":"&/"}'],
+  ])('keeps numbers and keys where the message does: %s', (json, body) => {
+    expect(restored({ json }, signed(body))).toMatchObject({ body })
   })
 
-  it('are fewer where encodings do not differ', () => {
-    expect(bodies('{"a":[1,"x"]}', false)).toEqual([
-      '{"a":[1,"x"]}',
-      '{"a":[1,"x"]}\n',
-      '{\n  "a": [\n    1,\n    "x"\n  ]\n}',
-      '{\n  "a": [\n    1,\n    "x"\n  ]\n}\n',
-      '{"a": [1, "x"]}',
-      '{"a": [1, "x"]}\n',
+  it('restores a body that came as a string', () => {
+    const body = '{ "a": 1.0 }'
+    expect(restored({ json: JSON.stringify(body) }, signed(body))).toEqual({ body, how: 'text' })
+    expect(restored({ json: JSON.stringify(body) }, signed('{"a":1}'))).toBeUndefined()
+  })
+
+  it('takes the bytes that the server sends, and then nothing else', () => {
+    const body = '{ "a": 1.0 }'
+    expect(restored({ json: '{"a":1}', raw: Buffer.from(body) }, signed(body))).toEqual({ body, how: 'raw' })
+    expect(restored({ json: '{"a":1}', raw: Buffer.from(body) }, signed('{"a":1}'))).toBeUndefined()
+  })
+
+  it.each(['', 'x', '{', '{"a":"\\x"}', '"\\ud800', '['.repeat(2000)])('does nothing with %s', (json) => {
+    for (const type of ['application/json', FORM])
+      expect(restored({ json }, signed(json, type))).toBeUndefined()
+  })
+
+  it('does nothing with nothing', () => {
+    expect(restored({ json: undefined }, signed(''))).toBeUndefined()
+  })
+})
+
+describe('a form', () => {
+  const json = '{"a":"x y*~\'()! é&=%+"}'
+
+  it.each(FORMS.map((write) => write(json)))(
+    'is restored from its payload, as GitHub signs it: %s',
+    (body) => {
+      expect(restored({ json: formThroughSmee(body) }, signed(body, FORM))).toEqual({ body, how: 'form' })
+      expect(restored({ json: JSON.stringify(body) }, signed(body, FORM))).toEqual({ body, how: 'text' })
+      expect(restored({ json }, signed(body, FORM))).toEqual({ body, how: 'form' })
+    },
+  )
+
+  it('is restored as Go writes it, as Gitea signs it', () => {
+    const payload = indented(String.raw`"a": "x y*~'()! é\u0026=%+"`)
+    const body = new URLSearchParams({ payload }).toString().replaceAll('%7E', '~').replaceAll('*', '%2A')
+    const lines = signed(payload, FORM)
+    for (const left of [formThroughSmee(body), throughSmee(payload), JSON.stringify(body)])
+      expect(restored({ json: left }, lines, GITEA)).toMatchObject({ body })
+    const raw = Buffer.from(`x=1&pay%6coad=${encodeURIComponent(payload)}&y=2`)
+    expect(restored({ json: undefined, raw }, lines, GITEA)).toEqual({ body, how: 'form' })
+  })
+
+  it('is none unless its type says so', () => {
+    const body = FORMS[0]?.(json) ?? ''
+    expect(restored({ json: formThroughSmee(body) }, signed(body))).toBeUndefined()
+    expect(restored({ json }, signed(json, FORM))).toBeUndefined()
+  })
+
+  it('is not restored from a payload that no form can hold', () => {
+    const lines = signed('payload=%EF%BF%BD', FORM)
+    expect(restored({ json: String.raw`{"payload":"\ud800"}` }, lines)).toEqual({
+      body: 'payload=%EF%BF%BD',
+      how: 'form',
+    })
+    expect(
+      restored({ json: undefined, raw: Buffer.from('payload=%ff') }, signed('\xff', FORM), GITEA),
+    ).toBeUndefined()
+  })
+})
+
+describe('the cost', () => {
+  const untouched: Remains = {
+    get json(): never {
+      throw new Error('read')
+    },
+    get raw(): never {
+      throw new Error('read')
+    },
+  }
+  const right = sign(SECRET, Buffer.from('{}'))
+
+  it.each([
+    ['absent', []],
+    ['empty', ['sha256=']],
+    ['short', [right.slice(0, -1)]],
+    ['in upper case', [right.toUpperCase()]],
+    ['there twice', [right, right]],
+  ])('is nothing where the signature is %s', (_, values) => {
+    expect(restored(untouched, new Map([['x-hub-signature-256', values]]))).toBeUndefined()
+  })
+
+  const odd = JSON.stringify({ a: '<\b\u001b\ufffd/\u007fé *~', '"': [] })
+  const bodies = (json: string, forms: typeof FORMS = []): unknown[] =>
+    [...candidates({ json }, forms)].map(([, body]) => body)
+
+  it.each([[[]], [FORMS]])('is bounded, and nothing is tried twice (%#)', (forms) => {
+    const all = bodies(odd, forms)
+    expect(new Set(all).size).toBe(all.length)
+    expect(all.length).toBeLessThanOrEqual(MOST_CANDIDATES)
+    expect(bodies(JSON.stringify(odd), forms).length).toBeLessThanOrEqual(MOST_CANDIDATES)
+  })
+
+  it('is less where encodings do not differ', () => {
+    const texts = ['{"a":[1,"x"]}', indented('"a": [\n    1,\n    "x"\n  ]'), '{"a": [1, "x"]}']
+    expect(bodies('{"a":[1,"x"]}')).toEqual(texts.flatMap((text) => [text, `${text}\n`]))
+  })
+})
+
+const ODD = ['"', '\\', '/', '<', '>', '&', '\b', '\f', '\n', '\u0000', '\u001b', '\u007f', '\u0080', 'é']
+ODD.push('\u2028', '\u2029', '\ufffd', '😀', '\ud800', 'u001b')
+/** Strings with what encodings spell differently. */
+const strings = fc.string({
+  unit: fc.oneof(fc.constantFrom(...ODD), fc.string({ minLength: 1, maxLength: 1 })),
+})
+const values = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    strings,
+    fc.constantFrom(null, true, false),
+    fc.maxSafeInteger(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(strings, tie('value'), { maxKeys: 4 }),
+  ),
+})).value
+/** JSON that smee's parsing changes in nothing but its spelling. */
+const texts = values.map((value) => JSON.stringify(value))
+const encodings = fc.constantFrom(
+  ...ENCODINGS.flatMap((encoding) => ['', '\n'].map((end) => (json: string) => encoding.write(json) + end)),
+)
+
+describe('restore', () => {
+  it('gives back exactly what was signed, however it was written', () => {
+    fc.assert(
+      fc.property(texts, encodings, (json, write) => {
+        const body = write(json)
+        expect(restored({ json: throughSmee(body) }, signed(body))).toMatchObject({ body })
+      }),
+    )
+  })
+
+  it('gives back exactly the form that was signed, however it was written', () => {
+    fc.assert(
+      fc.property(texts, encodings, fc.constantFrom(...FORMS), (json, write, form) => {
+        const body = form(write(json))
+        expect(restored({ json: formThroughSmee(body) }, signed(body, FORM))).toMatchObject({ body })
+      }),
+    )
+  })
+
+  it('gives back what was signed or nothing, whatever it was', () => {
+    const space = fc.constantFrom('', '', ' ', '\n', '\n  ')
+    const number = fc.constantFrom('1', '1.0', '-0', '1e2', '9007199254740993', '0.1')
+    const string = fc.constantFrom('"x"', String.raw`"\/"`, '"/"', String.raw`"\u00E9"`, '"é"', '"2"', '"1"')
+    const member = fc
+      .tuple(string, space, fc.oneof(number, string))
+      .map(([key, gap, value]) => `${key}:${gap}${value}`)
+    const object = fc
+      .tuple(space, fc.array(member, { maxLength: 3 }), fc.constantFrom(',', ', ', ',\n  '), space, space)
+      .map(([before, all, comma, inside, after]) => `{${before}${all.join(comma)}${inside}}${after}`)
+    fc.assert(
+      fc.property(object, (body) => {
+        const { body: outcome } = restored({ json: throughSmee(body) }, signed(body)) ?? {}
+        expect([undefined, body]).toContain(outcome)
+      }),
+    )
+  })
+
+  it('gives back nothing for another secret', () => {
+    fc.assert(
+      fc.property(texts, encodings, fc.boolean(), (json, write, gitea) => {
+        const body = write(json)
+        const left = [{ json }, { json: JSON.stringify(body) }, { json: undefined, raw: Buffer.from(body) }]
+        for (const remains of left)
+          for (const type of ['application/json', FORM])
+            expect(restored(remains, signed(body, type, 'other'), gitea ? GITEA : GITHUB)).toBeUndefined()
+      }),
+    )
+  })
+
+  it('tries the secret before too, and no empty one', () => {
+    const how = (secret: string, current: string, previous: string): How | undefined =>
+      restore({ json: '{}' }, signed('{}', 'application/json', secret), {
+        secrets: { current: new Secret(current), previous: new Secret(previous) },
+        scheme: GITHUB.webhook,
+      })?.how
+    expect([how('b', 'a', 'b'), how('', '', 'b'), how('', 'a', '')]).toEqual([
+      'compact',
+      undefined,
+      undefined,
     ])
   })
 })

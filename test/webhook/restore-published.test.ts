@@ -1,0 +1,55 @@
+import { createRequire } from 'node:module'
+import { describe, expect, it } from 'vitest'
+import { type Fixture, fixtureBody, fixtureHeaders } from '../../src/journal/fixture.js'
+import { loadFixtures } from '../../src/journal/load-fixture.js'
+import { ENCODINGS } from '../../src/webhook/encodings.js'
+import { isForm } from '../../src/webhook/form.js'
+import { indexHeaders } from '../../src/webhook/headers.js'
+import { restore } from '../../src/webhook/restore.js'
+import { sign } from '../../src/webhook/signature.js'
+import { GITEA, GITHUB, SECRET, SECRETS } from '../helpers/delivery.js'
+import { formThroughSmee, throughSmee } from '../helpers/through-smee.js'
+
+describe("GitHub's example payloads, through smee", () => {
+  const require = createRequire(import.meta.url)
+  const sets: { examples: object[] }[] = require('@octokit/webhooks-examples')
+  const examples = sets.flatMap((set) => set.examples).map((example) => JSON.stringify(example))
+
+  it.each(ENCODINGS.slice(0, 3).map((encoding) => [encoding.name, encoding] as const))(
+    'are all restored byte for byte, written as %s',
+    (_, encoding) => {
+      const bodies = examples.map((example) => encoding.write(example))
+      const restored = bodies.map((body) => {
+        const lines = indexHeaders([['X-Hub-Signature-256', sign(SECRET, Buffer.from(body))]])
+        const found = restore({ json: throughSmee(body) }, lines, {
+          secrets: SECRETS,
+          scheme: GITHUB.webhook,
+        })
+        return found && Buffer.from(found.body).toString()
+      })
+      expect(bodies.length).toBeGreaterThan(300)
+      expect(restored).toEqual(bodies)
+    },
+  )
+})
+
+describe('the fixtures, through smee', () => {
+  it('are all restored byte for byte', async () => {
+    const fixtures: Fixture[] = []
+    for await (const { fixture } of loadFixtures(['fixtures'])) fixtures.push(fixture)
+    const restored = fixtures.map((fixture) => {
+      const body = Buffer.from(fixtureBody(fixture)).toString()
+      const lines = indexHeaders(fixtureHeaders(fixture))
+      const json = isForm(lines) ? formThroughSmee(body) : throughSmee(body)
+      const { webhook: scheme } = fixture.provider === 'gitea' ? GITEA : GITHUB
+      const found = restore({ json }, lines, { secrets: SECRETS, scheme })
+      return found && { how: found.how, body: Buffer.from(found.body).toString() }
+    })
+    const expected = fixtures.map((fixture) => {
+      const json = fixture.provider === 'gitea' ? 'indented-go' : 'compact'
+      return { how: isForm(indexHeaders(fixtureHeaders(fixture))) ? 'form' : json, body: fixture.body }
+    })
+    expect(restored.length).toBeGreaterThan(50)
+    expect(restored).toEqual(expected)
+  })
+})
