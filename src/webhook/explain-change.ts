@@ -5,7 +5,7 @@ import { ENCODINGS, FORMS, spellings } from './encodings.js'
 import { type Invalid, invalid } from './explanation.js'
 import { formPayload, isForm } from './form.js'
 import { type HeaderLines, only } from './headers.js'
-import { endOfString, parseJson } from './json.js'
+import { endOfString, isJson } from './json.js'
 import { verify } from './signature.js'
 
 interface Mismatch {
@@ -122,13 +122,4 @@ function isCutOff(text: string): boolean {
 
 function textOf(bytes: Uint8Array): string | undefined {
   return isUtf8(bytes) ? Buffer.from(bytes).toString() : undefined
-}
-
-function isJson(text: string): boolean {
-  try {
-    parseJson(Buffer.from(text))
-    return true
-  } catch {
-    return false
-  }
 }

@@ -23,6 +23,16 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
+/** Whether {@link parseJson} reads the text. */
+export function isJson(text: string): boolean {
+  try {
+    parseJson(Buffer.from(text))
+    return true
+  } catch {
+    return false
+  }
+}
+
 function malformed(why: string): RelayError {
   return new RelayError('invalid_event', 'Invalid event', { cause: new Error(`the body is ${why}`) })
 }

@@ -4,7 +4,7 @@ import type { WebhookScheme } from '../providers/provider.js'
 import { ENCODINGS, type EncodingId, FORMS, spellings } from './encodings.js'
 import { isForm, signedBytes } from './form.js'
 import { type HeaderLines, only } from './headers.js'
-import { parseJson } from './json.js'
+import { isJson } from './json.js'
 import { members } from './members.js'
 import { isSignature, SIGNATURE_HEADER, verify } from './signature.js'
 
@@ -116,13 +116,4 @@ function payloadIn(json: string): string | undefined {
 function stringIn(json: string): string | undefined {
   const value: unknown = json.trimStart().startsWith('"') ? JSON.parse(json) : undefined
   return typeof value === 'string' ? value : undefined
-}
-
-function isJson(text: string): boolean {
-  try {
-    parseJson(Buffer.from(text))
-    return true
-  } catch {
-    return false
-  }
 }

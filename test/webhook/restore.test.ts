@@ -214,7 +214,9 @@ const values = fc.letrec<{ value: unknown }>((tie) => ({
 /** JSON that smee's parsing changes in nothing but its spelling. */
 const texts = values.map((value) => JSON.stringify(value))
 const encodings = fc.constantFrom(
-  ...ENCODINGS.flatMap((encoding) => ['', '\n'].map((end) => (json: string) => encoding.write(json) + end)),
+  ...ENCODINGS.flatMap((encoding) =>
+    ['', '\n'].map((end) => (json: string) => `${encoding.write(json)}${end}`),
+  ),
 )
 
 describe('restore', () => {
