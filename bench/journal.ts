@@ -1,73 +1,81 @@
-import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { openJournal } from '../src/journal/open.js'
 import { openDatabase } from '../src/store/open.js'
-import { post } from './load.js'
-import { startServer } from './server.js'
-import { median } from './statistics.js'
+import type { Benchmark } from './rig/benchmark.js'
+import { type Folder, temporaryFolder } from './rig/folder.js'
+import { inTurn } from './rig/in-turn.js'
+import { post } from './rig/load.js'
+import { SECRET, SMALL_PUSH } from './rig/push.js'
+import { atLeast, compare, type Comparison, type Row } from './rig/row.js'
+import { RELAY, startRelay } from './rig/server.js'
+import { wallTime } from './rig/wall-time.js'
 
-const run = promisify(execFile)
+const FEW = 1_000
+const MANY = { usual: 100_000, full: 1_000_000 }
+const ROUNDS = 7
+const SECONDS = 2
+/** They share a flush. */
+const BATCH = 500
 
-const SECRET = 'bench'
-const SIZES = { few: 1_000, many: 100_000 } as const
-const ROUNDS = 9
-const DELIVERIES = 2_000
-const BODY = Buffer.from(JSON.stringify({ ref: 'refs/heads/main', commits: 'x'.repeat(1000) }))
-
-/** What a long journal costs: intake, `relay log --last 20`, `relay show last`, and memory, beside a short one's. */
-export async function journal(print: (line: string) => void): Promise<void> {
-  const few = await fill(SIZES.few)
-  const many = await fill(SIZES.many)
-  await using atFew = await serve(few)
-  await using atMany = await serve(many)
-  const intake = { few: [] as number[], many: [] as number[] }
-  const log = { few: [] as number[], many: [] as number[] }
-  const show = { few: [] as number[], many: [] as number[] }
-  const memory = { few: [] as number[], many: [] as number[] }
-  for (let round = -1; round < ROUNDS; round++) {
-    for (const [size, home, server] of [
-      ['few', few, atFew],
-      ['many', many, atMany],
-    ] as const) {
-      const load = { url: server.url, secret: SECRET, body: BODY, requests: DELIVERIES, connections: 32 }
-      const rate = (await post(load)).perSecond
-      const logged = await timed(home, ['log', '--last', '20'])
-      const shown = await timed(home, ['show', 'last'])
-      if (round < 0) continue // the first round warms everything up
-      intake[size].push(rate)
-      log[size].push(logged)
-      show[size].push(shown)
-      memory[size].push(anonymous(server.pid))
-    }
-  }
-  const ratio = (values: { few: number[]; many: number[] }): string =>
-    median(values.many.map((value, round) => value / (values.few[round] ?? Number.NaN))).toFixed(2)
-  print(`a journal of ${SIZES.many} entries beside one of ${SIZES.few}, ${ROUNDS} rounds, medians of ratios`)
-  print(
-    `  intake rate: ${ratio(intake)} (${median(intake.many).toFixed(0)}/s beside ${median(intake.few).toFixed(0)}/s)`,
-  )
-  print(
-    `  time of relay log --last 20: ${ratio(log)} (${median(log.many).toFixed(0)} ms beside ${median(log.few).toFixed(0)} ms)`,
-  )
-  print(
-    `  time of relay show last: ${ratio(show)} (${median(show.many).toFixed(0)} ms beside ${median(show.few).toFixed(0)} ms)`,
-  )
-  print(
-    `  anonymous memory of serve: ${ratio(memory)} (${median(memory.many).toFixed(0)} MiB beside ${median(memory.few).toFixed(0)} MiB)`,
-  )
+export const journal: Benchmark = {
+  about: `What a long journal costs: one of ${MANY.full} entries of 1 KB, ${MANY.usual} without --full, beside one of ${FEW},
+which is made anew for each round, since it grows. Deliveries of 1 KB over 32 connections, ${ROUNDS} rounds: the service is
+started, takes some for 1 s, and is measured for ${SECONDS} s.`,
+  needs: ['wrk'],
+  async run({ full }) {
+    const count = full ? MANY.full : MANY.usual
+    using few = await filled(FEW)
+    using many = await filled(count)
+    const row = (what: string, times: Sides, unit: Comparison['unit'], target = {}): Row =>
+      compare({ what, relay: times.many, other: times.few, unit, beside: `${FEW} entries`, ...target })
+    const run =
+      (home: Folder, ...args: readonly string[]) =>
+      async () =>
+        wallTime({ command: process.execPath, args: [RELAY, ...args], env: env(home) })
+    const log = ['log', '--last', '20']
+    const show = ['show', 'last']
+    const logged = await inTurn(ROUNDS, { few: run(few, ...log), many: run(many, ...log) })
+    const shown = await inTurn(ROUNDS, { few: run(few, ...show), many: run(many, ...show) })
+    const intake = { few: intakeOfNew, many: () => intakeOf(many) }
+    return [
+      row(`deliveries, ${count} entries`, await inTurn(ROUNDS, intake), '/s', { target: atLeast(0.95) }),
+      row('relay log --last 20', logged, ' ms'),
+      row('relay show last', shown, ' ms'),
+    ]
+  },
 }
 
-/** A data folder whose journal has so many entries of 1 KB. */
-async function fill(count: number): Promise<string> {
-  const home = mkdtempSync(path.join(tmpdir(), 'relay-bench-'))
-  await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
+async function intakeOfNew(): Promise<number> {
+  using home = await filled(FEW)
+  return await intakeOf(home)
+}
+
+/** Deliveries a second. */
+async function intakeOf(home: Folder): Promise<number> {
+  await using server = await startRelay(env(home))
+  const load = { url: server.url, body: SMALL_PUSH }
+  await post({ ...load, seconds: 1 })
+  return (await post({ ...load, seconds: SECONDS })).perSecond
+}
+
+interface Sides {
+  readonly few: readonly number[]
+  readonly many: readonly number[]
+}
+
+function env(home: Folder): Record<string, string> {
+  // Nothing is swept away while it is measured.
+  return { RELAY_WEBHOOK_SECRET: SECRET, RELAY_HOME: home.path, RELAY_KEEP_MAX: '1TiB' }
+}
+
+/** A data folder whose journal has so many entries. */
+async function filled(count: number): Promise<Folder> {
+  const home = temporaryFolder()
+  await using database = await openDatabase({ kind: 'file', folder: path.join(home.path, 'default') })
   const journal = openJournal(database)
   const receivedAt = Date.now()
-  for (let n = 0; n < count; n += 500) {
-    const batch = Array.from({ length: 500 }, (_, i) =>
+  for (let n = 0; n < count; n += BATCH) {
+    const batch = Array.from({ length: BATCH }, (_, i) =>
       journal.append({
         receivedAt,
         provider: 'github',
@@ -75,7 +83,7 @@ async function fill(count: number): Promise<string> {
         deliveryId: `filled-${n + i}`,
         hookId: '',
         headers: [['Content-Type', 'application/json']],
-        body: BODY,
+        body: SMALL_PUSH,
         verifiedBy: 'current',
         action: null,
         repo: 'octo/demo',
@@ -85,24 +93,4 @@ async function fill(count: number): Promise<string> {
     await Promise.all(batch)
   }
   return home
-}
-
-function serve(home: string): ReturnType<typeof startServer> {
-  const env = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_HOME: home, RELAY_KEEP_MAX: '1TiB' }
-  return startServer(['dist/bin/relay.js', 'serve', '--port', '0', '--json', '--quiet'], env)
-}
-
-/** Wall time in milliseconds. */
-async function timed(home: string, args: readonly string[]): Promise<number> {
-  const started = performance.now()
-  await run(process.execPath, ['dist/bin/relay.js', ...args], {
-    env: { PATH: process.env['PATH'], RELAY_HOME: home },
-  })
-  return performance.now() - started
-}
-
-/** MiB. */
-function anonymous(pid: number): number {
-  const [, kib = '0'] = /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kib) / 1024
 }

@@ -1,0 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+export interface Folder extends Disposable {
+  readonly path: string
+}
+
+/** An empty folder that goes when it is disposed of: a benchmark leaves gigabytes otherwise. */
+export function temporaryFolder(): Folder {
+  const folder = mkdtempSync(path.join(tmpdir(), 'relay-bench-'))
+  return { path: folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+}

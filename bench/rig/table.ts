@@ -1,0 +1,24 @@
+import type { Row } from './row.js'
+
+const HEAD: Row = {
+  what: '',
+  relay: 'relay',
+  beside: 'beside',
+  other: 'the other',
+  figure: 'median of the rounds',
+  spread: 'spread',
+  target: 'target',
+  verdict: '',
+}
+
+const COLUMNS = ['what', 'relay', 'beside', 'other', 'figure', 'spread', 'target', 'verdict'] as const
+
+/** The rows as a table of Markdown, which is as easy to read as it is. */
+export function table(rows: readonly Row[]): string {
+  const all = [HEAD, ...rows]
+  const widths = COLUMNS.map((column) => Math.max(3, ...all.map((row) => row[column].length)))
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
+  const [head = '', ...body] = all.map((row) => line(COLUMNS.map((column) => row[column])))
+  return [head, line(widths.map((width) => '-'.repeat(width))), ...body, ''].join('\n')
+}
