@@ -38,8 +38,8 @@ function headersOf({ kind, retryAfter }: RelayError): Record<string, string> {
 /** The client went away: nobody failed, and nobody reads the answer. */
 const SILENT: ReadonlySet<ErrorKind> = new Set(['cancelled'])
 
-/** What a browser or a scanner asks for in passing, not what somebody waits for. */
-const ASIDE: ReadonlySet<ErrorKind> = new Set(['not_found', 'method_not_allowed'])
+/** What a browser or a scanner asks for in passing, not what somebody waits for; and what is told with its reason. */
+const ASIDE: ReadonlySet<ErrorKind> = new Set(['not_found', 'method_not_allowed', 'invalid_signature'])
 
 function report(error: RelayError, log: Log, request: string): void {
   const { kind, status, message, cause } = error

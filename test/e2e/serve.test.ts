@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.js'
 import { listen } from '../../src/http/listen.js'
+import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
+import { serve } from '../helpers/serve.js'
 import { signIn } from '../helpers/sign-in.js'
 import { emptyFolder } from '../helpers/context.js'
 import { Program, relay } from '../helpers/program.js'
@@ -32,6 +34,25 @@ describe('relay serve', () => {
       err: 'error: --port: must be a whole number from 0 to 65535\n',
     })
   })
+
+  it.each([[[]], [['--quiet']]])(
+    'says in one line why a delivery is refused, and nothing of it to the sender %j',
+    async (flags) => {
+      await using program = serve(emptyFolder(), [], flags)
+      const url = `${await program.url()}/webhook`
+      const refused = { status: 401, type: 'application/json', body: '{"error":"Invalid signature"}' }
+      expect(await post(url, githubDelivery({ secret: `${SECRET}\n` }))).toEqual(refused)
+      const line =
+        "warning: a delivery was refused: the sender's secret ends in a newline, relay's does not\n"
+      await program.says(line)
+      expect(await post(url, githubDelivery())).toMatchObject({ status: 200 })
+      await program.object({ type: 'delivery', n: 1 })
+      const { err } = await program.stop()
+      expect(err.split('\n').filter((text) => /warning|refused|401|Invalid/.test(text))).toEqual([
+        line.trimEnd(),
+      ])
+    },
+  )
 
   it('returns browsers to the base URL as it was written', async () => {
     const base = 'http://localhost:3000/done/?to=/#/'

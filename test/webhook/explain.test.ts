@@ -1,0 +1,273 @@
+import { describe, expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import type { WebhookSecrets } from '../../src/base/settings.js'
+import type { Provider } from '../../src/providers/provider.js'
+import { explain } from '../../src/webhook/explain.js'
+import type { Explanation, Reason } from '../../src/webhook/explanation.js'
+import type { WebhookRequest } from '../../src/webhook/intake.js'
+import { sign } from '../../src/webhook/signature.js'
+import {
+  type DeliveryOptions,
+  GITEA,
+  giteaDelivery,
+  GITHUB,
+  githubDelivery,
+  SECRET,
+  SECRETS,
+} from '../helpers/delivery.js'
+
+const FORM = 'application/x-www-form-urlencoded'
+const form = (payload: string): string => new URLSearchParams({ payload }).toString()
+const BODY = '{"action":"opened","zen":"<é> \\u001B & so"}'
+const GITEA_BODY = '{\n  "action": "opened",\n  "zen": "\\u003cé\\u003e"\n}'
+const digest = (body: string): string => sign(SECRET, Buffer.from(body)).slice('sha256='.length)
+
+const told = (request: WebhookRequest, secrets: WebhookSecrets = SECRETS, provider: Provider = GITHUB) =>
+  explain(request, { secrets, scheme: provider.webhook })
+const of = (options: DeliveryOptions, secrets?: WebhookSecrets) =>
+  told(githubDelivery({ body: BODY, ...options }), secrets)
+const ofGitea = (options: DeliveryOptions) =>
+  told(giteaDelivery({ body: GITEA_BODY, ...options }), SECRETS, GITEA)
+const because = (reason: Reason, hint: string): Explanation => ({ valid: false, reason, hint })
+
+describe('a signature that fits', () => {
+  it('is valid, and said to be of the current or the previous secret', () => {
+    const rotated = { current: new Secret('new'), previous: new Secret(SECRET) }
+    expect([
+      of({}),
+      of({}, rotated),
+      ofGitea({}),
+      ofGitea({ body: form('{}'), signed: '{}', type: FORM }),
+    ]).toEqual([
+      { valid: true, by: 'current' },
+      { valid: true, by: 'previous' },
+      { valid: true, by: 'current' },
+      { valid: true, by: 'current' },
+    ])
+  })
+})
+
+describe('the header', () => {
+  const WANTED = 'expected X-Hub-Signature-256: sha256=<64 lower-case hex digits>'
+  const RIGHT = `${WANTED}; otherwise it is right`
+  const WRONG = `${WANTED}; and it does not fit the secret and the body either`
+  const good = digest(BODY)
+  const base64 = Buffer.from(good, 'hex').toString('base64')
+  const withHeaders = (set: DeliveryOptions['set']) =>
+    of({ set: { 'X-Hub-Signature-256': undefined, ...set } })
+  const EMPTY = because(
+    'empty_signature',
+    'the signature is empty: the webhook has no secret at the code host',
+  )
+
+  it('is not there', () => {
+    const none = 'there is no X-Hub-Signature-256: has the webhook a secret at the code host?'
+    expect(withHeaders({})).toEqual(because('no_signature', none))
+    expect(withHeaders({ 'X-Hub-Signature': 'x', Digest: good.replace('a', 'b') })).toEqual(
+      because('no_signature', none),
+    )
+  })
+
+  it.each(['', 'sha256=', 'SHA256= '])('is empty, as Gitea sends it without a secret: %j', (value) => {
+    const headers = { 'X-Hub-Signature-256': value, 'X-Hub-Signature': 'sha1=', 'X-Gitea-Signature': '' }
+    expect(withHeaders(headers)).toEqual(EMPTY)
+  })
+
+  it('is not there, and that of Gitea is empty', () => {
+    expect(withHeaders({ 'X-Gitea-Signature': '' })).toEqual(EMPTY)
+  })
+
+  it.each([[[`sha256=${good}`, `sha256=${good}`]], [`sha256=${good}, sha256=${good}`]])(
+    'is given twice: %j',
+    (value) => {
+      expect(withHeaders({ 'X-Hub-Signature-256': value })).toEqual(
+        because('repeated_signature', 'X-Hub-Signature-256 is given more than once'),
+      )
+    },
+  )
+
+  it.each([
+    [good, 'lacks the prefix sha256=', RIGHT],
+    [`sha256=${good.toUpperCase()}`, 'is in upper case', RIGHT],
+    [`sha256=${base64}`, 'is in base64', RIGHT],
+    [base64.replace('=', ''), 'is in base64', RIGHT],
+    ['f'.repeat(64), 'lacks the prefix sha256=', WRONG],
+    [`sha256=${good.slice(1)}`, 'is malformed', WANTED],
+    ['whsec\u001b[2J', 'is malformed', WANTED],
+  ])('is malformed: %j', (value, what, expected) => {
+    expect(withHeaders({ 'X-Hub-Signature-256': value })).toEqual(
+      because('malformed_signature', `X-Hub-Signature-256 ${what}, ${expected}`),
+    )
+  })
+
+  it.each([
+    [
+      { 'X-Hub-Signature': 'sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59' },
+      'there is only a SHA-1 signature (X-Hub-Signature)',
+    ],
+    [
+      { 'X-Hub-Signature-256': 'sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59' },
+      'X-Hub-Signature-256 holds a SHA-1 signature',
+    ],
+  ])('is of SHA-1 alone: %j', (headers, what) => {
+    expect(withHeaders(headers)).toEqual(because('only_sha1', `${what}, ${WANTED}`))
+  })
+
+  it.each([
+    [{ 'X-Gitea-Signature': good }, 'X-Gitea-Signature', RIGHT],
+    [{ 'x-hub-signature': `sha256=${good}` }, 'X-Hub-Signature', RIGHT],
+    [{ 'X-Payload-Digest': `SHA-256=${base64}` }, 'X-Payload-Digest', RIGHT],
+    [{ 'X-Signature': 'f'.repeat(64) }, 'X-Signature', WRONG],
+    [{ 'X-Signature': 'f'.repeat(64), 'X-Hmac': good }, 'X-Hmac', RIGHT],
+  ])('is another: %j', (headers, name, expected) => {
+    expect(withHeaders(headers)).toEqual(because('wrong_header', `the signature is in ${name}, ${expected}`))
+  })
+
+  it('is looked for in few others, however many there are', () => {
+    const many = Object.fromEntries(Array.from({ length: 99 }, (_, i) => [`X-Digest-${i}`, 'f'.repeat(64)]))
+    expect(withHeaders({ ...many, 'X-Signature': good })).toMatchObject({ reason: 'no_signature' })
+    expect(withHeaders({ [`X-Signature-${'x'.repeat(60)}`]: good })).toMatchObject({ reason: 'no_signature' })
+  })
+})
+
+describe('the secret', () => {
+  const secrets = (current: string, previous?: string): WebhookSecrets => ({
+    current: new Secret(current),
+    previous: previous === undefined ? undefined : new Secret(previous),
+  })
+
+  it('is another', () => {
+    const hint = 'signed with another secret, or the body was changed on its way'
+    expect(of({ secret: 'other' })).toEqual(because('wrong_secret', hint))
+    expect(of({ secret: 'other' }, secrets('a\n', 'b '))).toEqual(because('wrong_secret', hint))
+    expect(of({ secret: 'other', body: 'no {JSON' })).toEqual(because('wrong_secret', hint))
+    expect(of({ secret: 'other', body: Buffer.from([0x7b, 0xff, 0x7d]) })).toEqual(
+      because('wrong_secret', hint),
+    )
+  })
+
+  it.each([
+    ['\n', 'a newline'],
+    ['\r\n', 'a carriage return and newline'],
+    [' ', 'a space'],
+  ])('has white space at its end at the sender: %j', (end, what) => {
+    const hint = `the sender's secret ends in ${what}, relay's does not`
+    const options = { secret: SECRET + end }
+    expect(of(options)).toEqual(because('secret_white_space', hint))
+    expect(of(options, secrets('new', SECRET))).toEqual(because('secret_white_space', hint))
+  })
+
+  it.each(['\n', ' \t', '\r\n'])('has white space at its end here: %j', (end) => {
+    const hint = "relay's secret has white space at its end, the sender's has not"
+    expect(of({}, secrets(SECRET + end))).toEqual(because('secret_white_space', hint))
+    expect(of({}, secrets('new', SECRET + end))).toEqual(because('secret_white_space', hint))
+  })
+
+  it('is never taken to be nothing but white space', () => {
+    expect(of({ secret: '' }, secrets(' '))).toMatchObject({ reason: 'wrong_secret' })
+  })
+})
+
+describe('the body', () => {
+  const CHANGED = 'the body was re-encoded on its way: it was signed'
+  const pretty = JSON.stringify(JSON.parse(BODY), null, 4)
+
+  it.each([
+    ['as compact JSON', JSON.stringify(JSON.parse(BODY)), pretty],
+    ['as compact JSON, with a newline at its end', `${JSON.stringify({ a: 1 })}\n`, '{ "a": 1 }'],
+    ['as compact JSON with upper-case escapes, as GitHub writes it', BODY, JSON.stringify(JSON.parse(BODY))],
+    [
+      "as two-space indented JSON with Go's escapes, as Gitea writes it",
+      GITEA_BODY,
+      JSON.stringify(JSON.parse(GITEA_BODY)),
+    ],
+    ["as compact JSON with Go's escapes", '{"a":"\\u003c"}', '{"a":"<"}'],
+    ['as two-space indented JSON', '{\n  "a": "<"\n}', '{"a":"<"}'],
+    ['as compact JSON in ASCII', '{"a":"\\u00e9"}', '{"a":"é"}'],
+    ['as compact JSON in ASCII with escaped slashes, as PHP writes it', '{"a":"\\/\\u00e9"}', '{"a":"/é"}'],
+    ['as JSON with spaces and in ASCII, as Python writes it', '{"a": "\\u00e9"}', '{"a":"é"}'],
+    ['with a newline at its end', `${BODY}\n`, BODY],
+    ['without white space at its end', BODY, `${BODY} \n`],
+    ['with LF line ends', GITEA_BODY, GITEA_BODY.replaceAll('\n', '\r\n')],
+    ['with CRLF line ends', GITEA_BODY.replaceAll('\n', '\r\n'), GITEA_BODY],
+    ['without a byte order mark', BODY, `\uFEFF${BODY}`],
+    ['with a byte order mark', `\uFEFF${BODY}`, BODY],
+    ['as UTF-8, and was read as Latin-1', BODY, Buffer.from(BODY).toString('latin1')],
+  ])('was signed %s', (as, signed, body) => {
+    const expected = because('re_encoded', `${CHANGED} ${as}`)
+    expect(of({ signed, body })).toEqual(expected)
+    expect(ofGitea({ signed, body })).toEqual(expected)
+    const rotated = { current: new Secret('new'), previous: new Secret(SECRET) }
+    expect(of({ signed, body }, rotated)).toEqual(expected)
+  })
+
+  const PERCENT = form(BODY).replaceAll('+', '%20')
+  it.each<[string, Explanation, Explanation]>([
+    [
+      'a form, its signature of the JSON in it',
+      of({ body: form(BODY), signed: BODY, type: FORM }),
+      because(
+        'form',
+        'the signature covers the JSON inside the form, as Gitea signs: is the provider right?',
+      ),
+    ],
+    [
+      'a form, its signature of the whole',
+      ofGitea({ body: form(GITEA_BODY), signed: form(GITEA_BODY), type: FORM }),
+      because('form', 'the signature covers the form as sent, as GitHub signs: is the provider right?'),
+    ],
+    [
+      'a form by its Content-Type alone',
+      ofGitea({ body: GITEA_BODY, type: FORM }),
+      because('form', 'Content-Type says form, but the body is none'),
+    ],
+    [
+      'a form, but not by its Content-Type',
+      ofGitea({ body: form(GITEA_BODY), signed: GITEA_BODY }),
+      because('form', 'the body is a form, but Content-Type does not say so'),
+    ],
+    [
+      'the JSON of a form that was signed',
+      of({ body: BODY, signed: form(BODY) }),
+      because('form', 'the body was re-encoded on its way: it was signed as a form'),
+    ],
+    [
+      'other JSON of a form that was signed',
+      of({ body: pretty, signed: form(BODY) }),
+      because('form', 'the body was re-encoded on its way: it was signed as a form'),
+    ],
+    [
+      'a form that was written anew',
+      of({ body: PERCENT, signed: form(BODY), type: FORM }),
+      because('re_encoded', 'the body was re-encoded on its way: it was signed as a form written otherwise'),
+    ],
+  ])('is %s', (_, explanation, expected) => {
+    expect(explanation).toEqual(expected)
+  })
+
+  it('is cut off', () => {
+    const cut = of({ signed: BODY, body: BODY.slice(0, 20), set: { 'Content-Length': String(BODY.length) } })
+    expect(cut).toEqual(because('truncated', `the body is cut off: 20 of ${BODY.length} bytes are there`))
+    const seems = because('truncated', 'the body seems cut off: its JSON does not end in 20 bytes')
+    for (const body of [BODY.slice(0, 20), ' {"a":{"b":[1,2],"c":', '["]}","[{\\"]}"        '])
+      expect(of({ signed: BODY, body: body.slice(0, 20) })).toEqual(seems)
+    expect(of({ signed: form(BODY), body: form(BODY).slice(0, 20), type: FORM })).toEqual(seems)
+    expect(ofGitea({ signed: GITEA_BODY, body: GITEA_BODY.slice(0, 20) })).toEqual(seems)
+  })
+})
+
+it('holds no secret, no digest and nothing of the body', () => {
+  const all = [
+    of({ secret: 'other' }),
+    of({}, { current: new Secret(`${SECRET}\n`) }),
+    of({ body: JSON.stringify(JSON.parse(BODY)), signed: BODY }),
+    of({ set: { 'X-Hub-Signature-256': digest(BODY) } }),
+    of({ set: { 'X-Hub-Signature-256': undefined, 'X-Signature': digest(BODY) } }),
+    of({ body: BODY.slice(0, 20), signed: BODY }),
+  ]
+  const text = JSON.stringify(all)
+  expect(new Set(all.map((explanation) => explanation.valid || explanation.reason)).size).toBe(all.length)
+  for (const kept of [SECRET, 'opened', digest(BODY), digest(JSON.stringify(JSON.parse(BODY)))])
+    expect(text).not.toContain(kept)
+  expect(text).not.toMatch(/[0-9a-f]{16}/)
+})

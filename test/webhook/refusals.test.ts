@@ -1,0 +1,77 @@
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { createRefusals } from '../../src/webhook/refusals.js'
+import { GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
+import { recordingLog } from '../http/edge.js'
+
+const LIMIT = 262_144
+const OTHER = 'warn a delivery was refused: signed with another secret, or the body was changed on its way'
+const LARGE = 'warn a delivery was refused: its signature does not fit, and it is too large to look into'
+const other = githubDelivery({ secret: 'other' })
+const large = (length: number) =>
+  githubDelivery({ body: 'x'.repeat(length), set: { 'X-Hub-Signature-256': undefined } })
+
+function setUp() {
+  const { log, lines } = recordingLog()
+  const clock = { now: 1_000_000 }
+  const onRefused = createRefusals({ secrets: SECRETS, scheme: GITHUB.webhook, log, clock: () => clock.now })
+  return {
+    clock,
+    onRefused,
+    said: lines,
+    /** What was said since last asked. */
+    lines: async () => {
+      await setImmediate()
+      return lines.splice(0)
+    },
+  }
+}
+
+describe('what is said of refused deliveries', () => {
+  it('is one line with the reason, after the request is done with', async () => {
+    const { onRefused, said, lines } = setUp()
+    onRefused(other)
+    expect(said).toEqual([])
+    expect(await lines()).toEqual([OTHER])
+  })
+
+  it('is three lines a second, and how many more there were', async () => {
+    const { clock, onRefused, lines } = setUp()
+    for (let i = 0; i < 50; i++) onRefused(other)
+    expect(await lines()).toEqual([OTHER, OTHER, OTHER])
+    clock.now += 999
+    onRefused(other)
+    expect(await lines()).toEqual([])
+    clock.now += 1
+    onRefused(other)
+    expect(await lines()).toEqual(['warn and 48 more were refused in that second', OTHER])
+    clock.now += 5000
+    onRefused(other)
+    expect(await lines()).toEqual([OTHER])
+  })
+
+  it('goes on when the clock is set back', async () => {
+    const { clock, onRefused, lines } = setUp()
+    for (let i = 0; i < 3; i++) onRefused(other)
+    await lines()
+    clock.now -= 3_600_000
+    onRefused(other)
+    expect(await lines()).toEqual([OTHER])
+  })
+
+  it('looks into 256 KiB a second', async () => {
+    const { clock, onRefused, lines } = setUp()
+    const none =
+      'warn a delivery was refused: there is no X-Hub-Signature-256: has the webhook a secret at the code host?'
+    onRefused(large(LIMIT))
+    onRefused(large(1))
+    expect(await lines()).toEqual([none, LARGE])
+    clock.now += 1000
+    onRefused(large(LIMIT + 1))
+    expect(await lines()).toEqual([LARGE])
+    clock.now += 1000
+    onRefused(large(LIMIT - 1))
+    onRefused(large(1))
+    expect(await lines()).toEqual([none, none])
+  })
+})
