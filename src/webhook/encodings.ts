@@ -35,6 +35,12 @@ interface Layout {
   readonly colon: string
 }
 
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const BRACKET = 0x5b
+const BRACE = 0x7b
+
 const COMPACT: Layout = { indent: '', comma: ',', colon: ':' }
 const INDENTED: Layout = { indent: '  ', comma: ',', colon: ': ' }
 const SPACED: Layout = { indent: '', comma: ', ', colon: ': ' }
@@ -119,7 +125,7 @@ const STYLES: readonly Style[] = [
 export const ENCODINGS: readonly Encoding[] = STYLES.map((style) => ({
   id: style.id,
   name: style.name,
-  write: (json) => write(plain(json), style),
+  write: (json) => spelled(laidOut(plain(json), style.layout), style),
 }))
 
 /** How the field `payload` of a form is written; the likeliest first. */
@@ -139,21 +145,24 @@ export const FORMS: readonly ((json: string) => string)[] = [
  */
 export function* spellings(json: string): Generator<readonly [id: EncodingId, text: string]> {
   const text = plain(json)
+  // Several styles share one, and laying out takes longest.
+  const layouts = new Map<Layout, string | undefined>()
   const seen = new Set<string>()
   for (const style of STYLES) {
     const shown = style.habits.map(({ sign }) => (text.search(sign) === -1 ? '' : sign.source))
     const key = [style.layout.colon, style.layout.indent, ...shown.filter(Boolean)].join('\n')
     if (seen.has(key)) continue
     seen.add(key)
-    const written = write(text, style)
+    if (!layouts.has(style.layout)) layouts.set(style.layout, laidOut(text, style.layout))
+    const written = spelled(layouts.get(style.layout), style)
     if (written !== undefined) yield [style.id, written]
   }
 }
 
-function write(text: string, { layout, habits }: Style): string | undefined {
+function spelled(text: string | undefined, { habits }: Style): string | undefined {
   let written = text
-  for (const habit of habits) written = habit.apply(written)
-  return layout === COMPACT ? written : laidOut(written, layout)
+  for (const habit of habits) written = written && habit.apply(written)
+  return written
 }
 
 /**
@@ -173,37 +182,45 @@ function plain(json: string): string {
   return out
 }
 
+/** Of the escapes only these may be others than JSON.stringify writes. */
 function respelled(string: string): string {
-  return string.includes('\\') ? JSON.stringify(JSON.parse(string)) : string
+  return /\\[u/]/.test(string) ? JSON.stringify(JSON.parse(string)) : string
 }
 
 /** Takes what {@link plain} gives. */
-function laidOut(json: string, { indent, comma, colon }: Layout): string | undefined {
+function laidOut(json: string, layout: Layout): string | undefined {
+  if (layout === COMPACT) return json
   const longest = MAX_GROWTH * Math.max(json.length, SMALL)
   let out = ''
   let depth = 0
-  const newLine = (): string => (indent === '' ? '' : `\n${indent.repeat(depth)}`)
+  let start = 0
   for (let at = 0; at < json.length; at++) {
-    const char = json[at] ?? ''
-    if (char === '"') {
-      const end = endOfString(json, at)
-      out += json.slice(at, end + 1)
-      at = end
-    } else if (char === '{' || char === '[') {
-      depth++
-      out += char + (isClosing(json[at + 1]) ? '' : newLine())
-    } else if (isClosing(char)) {
-      depth--
-      out += (/[[{]/.test(json[at - 1] ?? '') ? '' : newLine()) + char
-    } else if (char === ',') out += comma + newLine()
-    else out += char === ':' ? colon : char
+    const char = json.charCodeAt(at)
+    if (char === QUOTE) at = endOfString(json, at)
+    else if (char === COMMA) {
+      out += json.slice(start, at) + layout.comma + newLine(layout, depth)
+      start = at + 1
+    } else if (char === COLON) {
+      out += json.slice(start, at) + layout.colon
+      start = at + 1
+    } else if (char === BRACKET || char === BRACE) {
+      // Both differ from what closes them by two.
+      if (json.charCodeAt(at + 1) === char + 2) at++
+      else {
+        out += json.slice(start, at + 1) + newLine(layout, ++depth)
+        start = at + 1
+      }
+    } else if (char === BRACKET + 2 || char === BRACE + 2) {
+      out += json.slice(start, at) + newLine(layout, --depth)
+      start = at
+    }
     if (out.length > longest) return undefined
   }
-  return out
+  return out + json.slice(start)
 }
 
-function isClosing(char: string | undefined): boolean {
-  return char === '}' || char === ']'
+function newLine({ indent }: Layout, depth: number): string {
+  return indent === '' ? '' : `\n${indent.repeat(depth)}`
 }
 
 /** Writes these characters as `\u00e9`. */

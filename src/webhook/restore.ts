@@ -53,8 +53,7 @@ export function restore(
 ): Restored | undefined {
   const signature = only(lines, SIGNATURE_HEADER)
   if (!isSignature(signature)) return undefined
-  for (const [how, text] of candidates(remains, formsOf(lines, scheme))) {
-    const body = typeof text === 'string' ? Buffer.from(text) : text
+  for (const [how, body] of candidates(remains, formsOf(lines, scheme))) {
     const signed = signedBytes(lines, body, scheme)
     if (signed && verify(signature, signed, secrets)) return signed === body ? { body, how } : inForm(signed)
   }
@@ -75,7 +74,7 @@ function inForm(payload: Uint8Array): Restored | undefined {
     : undefined
 }
 
-type Candidate = readonly [how: How, body: string | Uint8Array]
+type Candidate = readonly [how: How, body: Uint8Array]
 
 /** What may have been signed, the likeliest first. */
 export function* candidates({ json, raw }: Remains, forms: typeof FORMS): Generator<Candidate> {
@@ -86,14 +85,15 @@ export function* candidates({ json, raw }: Remains, forms: typeof FORMS): Genera
   if (json === undefined || !isJson(json)) return
   // A server that could not read the body sends it as a string.
   const text = stringIn(json)
-  if (text !== undefined) yield ['text', text]
+  if (text !== undefined) yield ['text', Buffer.from(text)]
   yield* forms.length > 0 ? written(json, forms) : spelled(json)
 }
 
 function* spelled(json: string): Generator<Candidate> {
   for (const [id, text] of spellings(json)) {
-    yield [id, text]
-    yield [`${id}-newline`, `${text}\n`]
+    const bytes = Buffer.from(`${text}\n`)
+    yield [id, bytes.subarray(0, -1)]
+    yield [`${id}-newline`, bytes]
   }
 }
 
@@ -102,7 +102,7 @@ function* written(json: string, forms: typeof FORMS): Generator<Candidate> {
   const field = payloadIn(json)
   const payloads = field === undefined ? spellings(json) : [['form', field] as const]
   for (const [, payload] of payloads)
-    for (const form of new Set(forms.map((write) => write(payload)))) yield ['form', form]
+    for (const form of new Set(forms.map((write) => write(payload)))) yield ['form', Buffer.from(form)]
 }
 
 function payloadIn(json: string): string | undefined {
