@@ -1,7 +1,7 @@
 import type { ServeOptions } from '../serve/serve.js'
 import { attemptLine, attemptObject } from './attempt-line.js'
 import { deliveryLine, deliveryObject } from './delivery-line.js'
-import type { Output } from './output.js'
+import { jsonLine, type Output } from './output.js'
 import { targetLine, targetObject } from './target-line.js'
 
 type Show = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget'>>
@@ -22,9 +22,7 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
   const { paint } = output
   const down = new Set<string>()
   const awaited = new Map<number, NodeJS.Timeout>()
-  const object = (value: Record<string, unknown>): void => {
-    if (json) output.object(value)
-  }
+  const object = json ? createObjects(output) : () => {}
   const endWait = (n: number): void => {
     clearTimeout(awaited.get(n))
     awaited.delete(n)
@@ -54,5 +52,17 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
       object(targetObject(status))
       output.say(targetLine(status, Date.now(), paint))
     },
+  }
+}
+
+/** Writes what comes in one turn of the event loop in one go: a write to a pipe waits for its reader's side of it. */
+function createObjects({ exactly }: Pick<Output, 'exactly'>): (value: Record<string, unknown>) => void {
+  let lines: string[] = []
+  const flush = (): void => {
+    exactly(lines.join(''))
+    lines = []
+  }
+  return (value) => {
+    if (lines.push(jsonLine(value)) === 1) setImmediate(flush)
   }
 }

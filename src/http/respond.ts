@@ -1,5 +1,9 @@
+import type { HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Context } from 'hono'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
+import type { HttpEnv } from './env.js'
 
 /**
  * The answer to a failure: `{"error": "<message>"}` and nothing else, with the status of its kind, `Retry-After`
@@ -18,6 +22,20 @@ export function errorResponse(
     status: error.status,
     headers: { ...headersOf(error), ...headers },
   })
+}
+
+const JSON_HEADERS = { 'Content-Type': 'application/json' }
+
+/**
+ * Answers 200 with a text that is JSON. Where there is a connection it is written at once: making a Response and reading it
+ * again costs as much as receiving the request.
+ */
+export function jsonAnswer({ env }: Pick<Context<HttpEnv>, 'env'>, json: string): Response {
+  // Called in-process there is no connection.
+  const outgoing: HttpBindings['outgoing'] | undefined = env?.outgoing
+  if (!outgoing) return new Response(json, { headers: JSON_HEADERS })
+  outgoing.writeHead(200, JSON_HEADERS).end(json)
+  return RESPONSE_ALREADY_SENT
 }
 
 /** The body of every error. */

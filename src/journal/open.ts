@@ -7,7 +7,7 @@ import type { Journal } from './journal.js'
 import { fromMeta, type Meta, toMeta } from './meta.js'
 import { type Plan, planAgain, planNew } from './plan.js'
 import { createProgress, readHandOns, writeHandOns } from './progress.js'
-import { newestNumber, openTables, type Tables } from './tables.js'
+import { createNumbering, openTables, type Tables } from './tables.js'
 
 export interface JournalOptions {
   /** The ids of the targets a delivery is to be handed on to. Called while all writing waits; must not throw. */
@@ -26,13 +26,14 @@ export interface JournalOptions {
 export function openJournal(database: Database, options: JournalOptions = {}): Journal {
   const tables = openTables(database)
   const { metas, numbers } = tables
+  const nextNumber = createNumbering(tables)
   return {
     async append(delivery) {
       const key = dedupeKey(delivery)
       return database.transact(() => {
         const known = numbers.get(key)
         return known === undefined
-          ? addNew(tables, delivery, key, options)
+          ? addNew(tables, nextNumber(), delivery, key, options)
           : countAgain(tables, known, delivery.receivedAt, options)
       })
     },
@@ -68,12 +69,12 @@ function summarize(tables: Tables, n: number, meta: Meta): Summary {
 
 function addNew(
   tables: Tables,
+  n: number,
   delivery: Delivery,
   key: string,
   { targetsOf }: JournalOptions,
 ): Decision<Receipt> {
   const { metas, bodies, numbers } = tables
-  const n = newestNumber(tables) + 1
   const plan = planNew(targetsOf?.(delivery) ?? [], delivery.receivedAt)
   const rows = [metas.put(n, toMeta(delivery)), bodies.put(n, delivery.body), numbers.put(key, n)]
   const result = { n, duplicate: false, targets: plan.targets }

@@ -45,6 +45,19 @@ export function openTables(database: Database): Tables {
   }
 }
 
+/**
+ * Gives the number of the next entry; to be called while nobody else can write. The newest entry is looked for only when
+ * it is not the one given last: another process wrote, or what was decided here was not written.
+ */
+export function createNumbering(tables: Tables): () => number {
+  const { metas } = tables
+  let last = 0
+  return () => {
+    if (!metas.has(last) || metas.has(last + 1)) last = newestNumber(tables)
+    return ++last
+  }
+}
+
 /** 0 when there is no entry. */
 export function newestNumber({ metas }: Tables): number {
   const [newest] = metas.range({ reverse: true, limit: 1 })

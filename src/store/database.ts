@@ -20,6 +20,8 @@ export type TableWrite = RowWrite
 /** Rows in the order of their keys, which are all numbers (non-negative safe integers) or all short strings. */
 export interface Table<Key extends number | string, Value extends TableValue> {
   get(key: Key): Value | undefined
+  /** Whether there is a row, without reading it. */
+  has(key: Key): boolean
   /** A consistent view; rows changed meanwhile may or may not be seen. Numbered tables only. */
   range(range?: Range): Iterable<{ readonly key: number; readonly value: Value }>
   count(): number

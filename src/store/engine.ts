@@ -36,6 +36,7 @@ export interface Engine extends AsyncDisposable {
   /** Makes a table, or opens the one there is; to be called before any other use of it. May wait for other writers. */
   open(table: string): void
   get(table: string, key: Uint8Array): Uint8Array | undefined
+  has(table: string, key: Uint8Array): boolean
   range(table: string, range: RowRange): Iterable<Row>
   count(table: string): number
   /** What a table takes in storage, in bytes; the cost does not grow with it. */

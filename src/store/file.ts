@@ -4,6 +4,7 @@ import { type Database as Dbi, type RootDatabase, open } from 'lmdb'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { Decision, Engine, Row, RowRange, RowWrite } from './engine.js'
+import { createGroup } from './group.js'
 import { checkHeader } from './header.js'
 import { withinLimit } from './limit.js'
 
@@ -62,9 +63,18 @@ function createFileEngine(environment: Environment, log: Log): Engine {
       void (value === undefined ? rowsOf(table).remove(key) : rowsOf(table).put(key, value))
     }
   }
+  // A child transaction, because it is undone when the callback throws halfway.
+  const together = createGroup({
+    transaction: async (work) => {
+      mustBeOpen()
+      await environment.childTransaction(work)
+    },
+    apply,
+  })
   return {
     open: (table) => void reading(() => rowsOf(table)),
     get: (table, key) => reading(() => rowsOf(table).getBinary(key)),
+    has: (table, key) => reading(() => rowsOf(table).doesExist(key)),
     range: (table, range) => select(() => rowsOf(table), range),
     count: (table) => reading(() => rowsOf(table).getKeysCount()),
     bytes: (table) => reading(() => bytesOf(rowsOf(table))),
@@ -76,16 +86,12 @@ function createFileEngine(environment: Environment, log: Log): Engine {
       })
     },
     async transact<T>(decide: () => Decision<T>) {
-      return writing((isLate) => {
-        mustBeOpen()
-        // A child transaction, because it is undone when the callback throws halfway.
-        return environment.childTransaction<T>(() => {
+      return writing((isLate) =>
+        together(() => {
           if (isLate()) throw new RelayError('storage', 'Given up')
-          const { result, writes } = decide()
-          apply(writes)
-          return result
-        })
-      })
+          return decide()
+        }),
+      )
     },
     refresh: () => environment.resetReadTxn(),
     tidy: () =>

@@ -17,6 +17,7 @@ export function createTable<Key extends number | string, Value extends TableValu
       const bytes = engine.get(name, toBytes(key))
       return bytes && decode(bytes)
     },
+    has: (key) => engine.has(name, toBytes(key)),
     *range(range = {}) {
       for (const { key, value } of engine.range(name, toRowRange(range))) {
         yield { key: decodeNumber(key), value: decode(value) }
@@ -43,7 +44,8 @@ function toRowRange({
 }
 
 const encodeJson = (value: TableValue): Uint8Array => Buffer.from(JSON.stringify(value))
-const decodeJson = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes))
+const decodeJson = ({ buffer, byteOffset, byteLength }: Uint8Array): unknown =>
+  JSON.parse(Buffer.from(buffer, byteOffset, byteLength).toString())
 
 function encodeBytes(value: TableValue): Uint8Array {
   if (value instanceof Uint8Array) return value

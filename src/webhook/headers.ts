@@ -21,7 +21,9 @@ export function only(lines: HeaderLines, name: string): string | undefined {
   return values?.length === 1 ? values[0] : undefined
 }
 
+const CREDENTIALS = /^(?:authorization|cookie|proxy-.*)$/i
+
 /** The headers a delivery is kept with: without `Authorization`, `Cookie` and `Proxy-*`, which hold credentials. */
-export function withoutCredentials(headers: readonly Header[]): Header[] {
-  return headers.filter(([name]) => !/^(?:authorization|cookie|proxy-.*)$/i.test(name))
+export function withoutCredentials(headers: readonly Header[]): readonly Header[] {
+  return headers.filter(([name]) => !CREDENTIALS.test(name))
 }

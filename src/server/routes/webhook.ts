@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 
 import { readBody } from '../../http/body.js'
 import type { HttpEnv } from '../../http/env.js'
+import { jsonAnswer } from '../../http/respond.js'
 import type { Header } from '../../journal/delivery.js'
 import type { Intake } from '../../webhook/intake.js'
 
@@ -20,11 +21,14 @@ export function webhookRoutes({ intake, maxBody }: WebhookRoutes) {
     const body = await readBody(c, maxBody)
     const headers = headerLines(c.env?.incoming?.rawHeaders) ?? [...c.req.raw.headers]
     await intake.receive({ headers, body })
-    return c.json({ ok: true }, 200)
+    return jsonAnswer(c, '{"ok":true}')
   })
 }
 
 /** Node's flat list of names and values, which keeps spelling, order and repetition; fetch's `Headers` keep none. */
 function headerLines(raw: readonly string[] | undefined): Header[] | undefined {
-  return raw && Array.from({ length: raw.length / 2 }, (_, i) => [raw[2 * i] ?? '', raw[2 * i + 1] ?? ''])
+  if (!raw) return undefined
+  const lines: Header[] = []
+  for (let i = 0; i < raw.length; i += 2) lines.push([raw[i] ?? '', raw[i + 1] ?? ''])
+  return lines
 }
