@@ -60,6 +60,8 @@ export interface Settings {
   readonly keep: number
   /** What the journal may take in storage, in bytes. */
   readonly keepMax: number
+  /** A smee channel to listen on, or a smee server to make one on. Default: none. */
+  readonly tunnel?: string | undefined
 }
 
 /** 1 MiB: the service's limit for a webhook body. */
@@ -73,5 +75,7 @@ export const DEFAULT_KEEP = 7 * 86_400_000
 /** 1 GiB: a workstation's disk does not miss it, and it holds a hundred thousand pushes. */
 export const DEFAULT_KEEP_MAX = 2 ** 30
 export const NO_HAND_ON: HandOnSettings = { forward: [], exec: [], ignore: [] }
+/** The public server of smee's makers. */
+export const DEFAULT_TUNNEL = 'https://smee.io'
 export const DEFAULT_PORT = 8787
 export const DEFAULT_SANDBOX_PORT = 8788

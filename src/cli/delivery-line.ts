@@ -17,7 +17,7 @@ export function deliveryObject(delivery: Delivery, { n, duplicate }: Receipt): R
 
 /** What every object about a delivery tells. */
 export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string, unknown> {
-  const { event, action, repo, number, receivedAt, provider, deliveryId, verifiedBy } = delivery
+  const { event, action, repo, number, receivedAt, provider, deliveryId, verifiedBy, restored } = delivery
   return {
     time: new Date(receivedAt).toISOString(),
     provider,
@@ -27,6 +27,7 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string,
     repo,
     number,
     verifiedBy,
+    restored: restored?.how ?? null,
   }
 }
 

@@ -16,9 +16,9 @@ export type RawOptions = Flags & {
 /** Adds the flags of these settings to a command. */
 export function addOptions(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
-    const { flag, list }: OptionRow<unknown> = OPTIONS[name]
+    const { flag, list, bare }: OptionRow<unknown> = OPTIONS[name]
     if (!flag) continue
-    const option = new Option(flag, optionHelp(name))
+    const option = new Option(flag, optionHelp(name)).preset(bare)
     command.addOption(list ? option.argParser(another) : option)
   }
   return command

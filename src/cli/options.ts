@@ -2,6 +2,7 @@ import {
   DEFAULT_MAX_BODY,
   DEFAULT_PORT,
   DEFAULT_SANDBOX_PORT,
+  DEFAULT_TUNNEL,
   ON_DUPLICATE,
   LARGEST_MAX_BODY,
   PROVIDER_NAMES,
@@ -36,6 +37,8 @@ const MAX_CONCURRENCY = 64
 export interface OptionRow<Value> {
   readonly env: string
   readonly flag?: string
+  /** What the flag means without a value. */
+  readonly bare?: string
   readonly help: string
   /** What it is when nobody sets it. */
   readonly default?: string
@@ -237,6 +240,13 @@ export const OPTIONS = {
     default: '1GiB',
     format: formatSize,
     parse: size,
+  }),
+  tunnel: row({
+    env: 'RELAY_TUNNEL',
+    flag: '--tunnel [url]',
+    bare: DEFAULT_TUNNEL,
+    help: `also take deliveries from this smee channel, or a new one on this server, ${DEFAULT_TUNNEL} where none is named`,
+    parse: webAddress,
   }),
   sandboxPort: row({
     env: 'RELAY_SANDBOX_PORT',

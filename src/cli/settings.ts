@@ -55,6 +55,7 @@ export function completeSettings(options: OptionValues): Settings {
     onDuplicate: options.onDuplicate ?? 'if-failed',
     keep: options.keep ?? DEFAULT_KEEP,
     keepMax: options.keepMax ?? DEFAULT_KEEP_MAX,
+    tunnel: options.tunnel,
   }
 }
 

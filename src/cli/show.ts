@@ -3,8 +3,9 @@ import { attemptLine, attemptObject } from './attempt-line.js'
 import { deliveryLine, deliveryObject } from './delivery-line.js'
 import { jsonLine, type Output } from './output.js'
 import { targetLine, targetObject } from './target-line.js'
+import { tunnelLine, tunnelObject } from './tunnel-line.js'
 
-type Show = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget'>>
+type Show = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel'>>
 
 export interface ShowOptions {
   readonly json: boolean
@@ -51,6 +52,11 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
       else down.add(status.id)
       object(targetObject(status))
       output.say(targetLine(status, Date.now(), paint))
+    },
+    onTunnel(status) {
+      object(tunnelObject(status))
+      const line = tunnelLine(status, Date.now(), paint)
+      if (line !== undefined) output.say(line)
     },
   }
 }

@@ -10,6 +10,7 @@ import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
 import { renewSandbox, startBeside } from './beside.js'
 import { createGate } from './gate.js'
+import { startTunnel, type OnTunnel } from './tunnel.js'
 import { startUpkeep } from './upkeep.js'
 
 export interface ServeOptions extends Omit<RelayOptions, 'prove'>, Cancellable {
@@ -25,6 +26,8 @@ export interface ServeOptions extends Omit<RelayOptions, 'prove'>, Cancellable {
   readonly onListening?: (place: { readonly url: string; readonly sandbox: string | null }) => void
   readonly onAttempt?: DispatcherOptions['onAttempt']
   readonly onTarget?: DispatcherOptions['onTarget']
+  /** Told of each change of the tunnel's state. */
+  readonly onTunnel?: OnTunnel
 }
 
 /** The running instance of a profile. Disposing of it lets requests under way finish, then frees port and profile. */
@@ -91,6 +94,7 @@ export async function serve(given: Settings, options: ServeOptions = {}): Promis
   gate.open()
   const { database } = relay
   if (dispatcher) closing.use(startUpkeep({ database, dispatcher, retention: settings, clock, log }))
+  if (settings.tunnel !== undefined) closing.use(await startTunnel(relay, settings, settings.tunnel, options))
   const owner = closing.move()
   return {
     url,

@@ -53,6 +53,7 @@ describe('relay config', () => {
       ['onDuplicate', 'if-failed', 'default'],
       ['keep', '7d', 'default'],
       ['keepMax', '1GiB', 'default'],
+      ['tunnel', '-', 'default'],
       ['sandboxPort', '8788', 'default'],
       [''],
     ])

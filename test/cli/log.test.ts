@@ -52,6 +52,7 @@ describe('relay log', () => {
       repo: 'octo/demo',
       number: null,
       verifiedBy: 'current',
+      restored: null,
       duplicates: 2,
       size: 7,
       targets: [target],
@@ -63,6 +64,7 @@ describe('relay log', () => {
       n: 5,
       event: 'x\u001b[2J',
       verifiedBy: 'previous',
+      restored: null,
       targets: [
         waiting,
         { ...target, ...exit, target: 'push=exec:./deploy.sh' },

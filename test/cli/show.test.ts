@@ -157,6 +157,7 @@ handed on to no target
       repo: 'octo/demo',
       number: 12,
       verifiedBy: 'current',
+      restored: null,
       duplicates: 0,
       size: 7,
       targets: [

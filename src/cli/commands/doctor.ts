@@ -24,8 +24,8 @@ export function addDoctor(program: Command, context: Context, run = runDoctor): 
     .command('doctor')
     .summary('say what is wrong, and what mends it')
     .description(
-      `Checks what a profile needs: Node, folder, store, keychain, instance, port, code host, clock, webhook secret, OAuth
-client, token, addresses. Each line begins with "ok", with "x" when something is wrong, followed by what mends it, or with
+      `Checks what a profile needs: Node, folder, store, keychain, instance, port, tunnel, code host, clock, webhook
+secret, OAuth client, token, addresses. Each line begins with "ok", with "x" when something is wrong, followed by what mends it, or with
 "-" when it does not apply. Changes nothing, and sends no token anywhere.
 
 Examples:

@@ -27,6 +27,7 @@ const FLAGS: readonly OptionName[] = [
   'store',
   'maxBody',
   'sandboxPort',
+  'tunnel',
   'forward',
   'exec',
   'ignore',
@@ -58,6 +59,7 @@ Examples:
   relay serve                     GitHub
   relay serve --provider gitea --provider-url https://git.example.com
   relay serve --forward http://localhost:3000/hooks --exec 'push=./deploy.sh'
+  relay serve --tunnel            reached from the internet, through a channel of smee.io
   relay serve --json | jq 'select(.type == "delivery")'`,
     )
     .option('--sandbox', 'start an emulated code host beside the service and use it')

@@ -19,6 +19,7 @@ import { checkInstance, checkPort } from './network.js'
 import { checkSettings } from './settings.js'
 import { checkClient, checkToken, checkWebhookSecret } from './sign-in.js'
 import { checkKeychain, checkStore } from './store.js'
+import { checkTunnel } from './tunnel.js'
 
 export interface DiagnoseOptions {
   readonly log: Log
@@ -92,6 +93,7 @@ async function checkAll(
     ['keychain', () => checkKeychain(facts)],
     ['instance', () => checkInstance(facts)],
     ['port', () => checkPort(facts)],
+    ['tunnel', () => checkTunnel(facts)],
     ['code host', () => checkCodeHost(facts, answer)],
     ['clock', () => checkClock(answer)],
     ['webhook secret', () => checkWebhookSecret(facts)],

@@ -32,12 +32,14 @@ function facts({
   deliveryId,
   hookId,
   verifiedBy,
+  restored,
   duplicates,
 }: Entry): [string, string][] {
   return [
     ['received', localTime(receivedAt)],
     ['from', `${provider}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`],
     ['verified', `with the ${verifiedBy} webhook secret`],
+    ...(restored ? [['restored', `${restored.how}, from what a tunnel left of it`] as [string, string]] : []),
     ['duplicates', String(duplicates)],
   ]
 }

@@ -25,6 +25,7 @@ describe('a diagnosis', () => {
       { check: 'keychain', state: 'none', text: 'not used: --store keychain would' },
       { check: 'instance', state: 'ok', text: `process ${process.pid} at ${serving.url} has proved itself` },
       { check: 'port', state: 'ok', text: `${port} is the instance's` },
+      { check: 'tunnel', state: 'none', text: 'none: relay serve --tunnel makes one' },
       { check: 'code host', state: 'ok', text: `${host.url} answers` },
       { check: 'clock', state: 'ok', text: "within 1 s of the code host's" },
       { check: 'webhook secret', state: 'ok', text: 'set' },
@@ -58,6 +59,7 @@ describe('a diagnosis', () => {
       ['keychain', 'none', undefined],
       ['instance', 'none', undefined],
       ['port', 'wrong', `relay serve --port ${port + 1}`],
+      ['tunnel', 'none', undefined],
       ['code host', 'ok', undefined],
       ['clock', 'ok', undefined],
       ['webhook secret', 'none', undefined],
@@ -85,7 +87,7 @@ describe('a diagnosis', () => {
   it('that finds something wrong ends with 1, for a program too', async () => {
     const { context, out, err } = await profile({ RELAY_CLIENT_ID: '' })
     expect(await main(['doctor', '--json'], context)).toBe(1)
-    expect(err()).toBe('{"v":1,"type":"error","code":"unhealthy","error":"1 of 13 checks failed"}\n')
+    expect(err()).toBe('{"v":1,"type":"error","code":"unhealthy","error":"1 of 14 checks failed"}\n')
     const { v, ok, checks } = JSON.parse(out())
     expect({
       v,
@@ -106,6 +108,6 @@ describe('a diagnosis', () => {
     expect(out()).toContain(
       '\nx   token           ada is not signed in\n                    mend: relay login --user ada\n',
     )
-    expect(err()).toBe('error: 1 of 13 checks failed\n')
+    expect(err()).toBe('error: 1 of 14 checks failed\n')
   })
 })

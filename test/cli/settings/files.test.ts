@@ -100,7 +100,7 @@ describe('relay.json', () => {
   it.each<[Record<string, unknown>, string]>([
     [{ prot: 1 }, 'relay.json: prot is no setting (did you mean port?)'],
     [{ RELAY_PORT: 1 }, 'relay.json: RELAY_PORT is no setting (did you mean port?)'],
-    [{ tunnel: 1 }, 'relay.json: tunnel is no setting'],
+    [{ channel: 1 }, 'relay.json: channel is no setting'],
     [{ constructor: 1 }, 'relay.json: constructor is no setting'],
     [{ port: 65536 }, 'relay.json: port must be a whole number from 0 to 65535'],
     [{ port: true }, 'relay.json: port must be a text, a number, or a list of texts'],
@@ -132,6 +132,10 @@ describe('relay.json', () => {
       "relay.json: store is yours to say, not a project's: --store or RELAY_STORE sets it",
     ],
     [{ user: 'ada' }, "relay.json: user is yours to say, not a project's: --user or RELAY_USER sets it"],
+    [
+      { tunnel: 'https://smee.io/evil' },
+      "relay.json: tunnel is yours to say, not a project's: --tunnel or RELAY_TUNNEL sets it",
+    ],
     [{ tokenTtl: '9d' }, "relay.json: tokenTtl is yours to say, not a project's: RELAY_TOKEN_TTL sets it"],
     [{ profiles: {} }, "relay.json: profiles belongs in your own settings, not in a project's"],
     [

@@ -1,0 +1,24 @@
+import type { Log } from '../base/log.js'
+import { createSparing } from './sparing.js'
+import type { Clock } from '../base/time.js'
+import type { Queue } from './queue.js'
+
+export interface Entrance {
+  readonly onMessage: (text: string) => void
+  readonly onTooLarge: () => void
+}
+
+/** Where messages come in, or are dropped and said to be. */
+export function createEntrance(queue: Queue, log: Log, clock: Clock): Entrance {
+  const sparingly = createSparing(clock, (count) => log.warn(`the tunnel dropped another ${count} messages`))
+  return {
+    onMessage: (text) => {
+      if (!queue.push(text))
+        sparingly(() =>
+          log.warn('the tunnel dropped a message: too many wait; those that came first are kept'),
+        )
+    },
+    onTooLarge: () =>
+      sparingly(() => log.warn('the tunnel dropped a message: it is larger than --max-body allows')),
+  }
+}

@@ -1,0 +1,46 @@
+import { setImmediate } from 'node:timers/promises'
+
+/** What waits for its turn: one message at a time is looked at, and others have their turn in between. */
+export interface Queue extends AsyncDisposable {
+  /** False, and dropped, when there is no room: what came first is kept. */
+  push(text: string): boolean
+}
+
+export interface QueueLimits {
+  readonly messages: number
+  /** Characters of all messages together. */
+  readonly size: number
+}
+
+/**
+ * Anybody may send to a channel, so what waits is bounded: more than a code host sends at once, and no more memory than
+ * a workstation can spare.
+ */
+export const QUEUE_LIMITS: QueueLimits = { messages: 512, size: 64 * 1_048_576 }
+
+/** Has `handle`, which must not throw, take one message after the other. Closing it lets it finish what waits. */
+export function createQueue(handle: (text: string) => Promise<void>, limits = QUEUE_LIMITS): Queue {
+  const waiting: string[] = []
+  let size = 0
+  let working: Promise<void> | undefined
+  const work = async (): Promise<void> => {
+    for (let text = waiting.shift(); text !== undefined; text = waiting.shift()) {
+      await handle(text)
+      size -= text.length
+      await setImmediate()
+    }
+    working = undefined
+  }
+  return {
+    push(text) {
+      if (waiting.length >= limits.messages || size + text.length > limits.size) return false
+      waiting.push(text)
+      size += text.length
+      working ??= work()
+      return true
+    },
+    async [Symbol.asyncDispose]() {
+      await working
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import { RelayError, toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type { WebhookSecrets } from '../base/settings.js'
+import { createSparing } from './sparing.js'
+import type { Clock } from '../base/time.js'
+import type { WebhookScheme } from '../providers/provider.js'
+import { explain } from '../webhook/explain.js'
+import { type HeaderLines, indexHeaders, only } from '../webhook/headers.js'
+import type { Intake } from '../webhook/intake.js'
+import { restore } from '../webhook/restore.js'
+import { isSignature, SIGNATURE_HEADER } from '../webhook/signature.js'
+import { type Message, readMessage } from './message.js'
+
+export interface ReceiveParts {
+  readonly intake: Intake
+  readonly secrets: WebhookSecrets
+  readonly scheme: WebhookScheme
+  /** Bytes. */
+  readonly maxBody: number
+  readonly log: Log
+  readonly clock: Clock
+  /** Whether a message is one that relay sent to itself, and so not for the intake. */
+  readonly isOwn: (message: Message, lines: HeaderLines) => boolean
+}
+
+/**
+ * What becomes of a message: a delivery for the intake, and for nothing else, or a line that says why not. Costs one
+ * attempt to restore the body; the signature decides. Does not throw.
+ */
+export function createReceiver(parts: ReceiveParts): (text: string) => Promise<void> {
+  const { log, clock } = parts
+  const sparingly = createSparing(clock, (count) =>
+    log.warn(`another ${count} messages of the tunnel were refused`),
+  )
+  const refuse = (why: () => string): void =>
+    sparingly(() => log.warn(`a message of the tunnel was refused: ${why()}`))
+  return async (text) => {
+    try {
+      const why = await receive(text, parts)
+      if (why !== undefined) refuse(why)
+    } catch (thrown) {
+      const error = toRelayError(thrown)
+      if (error.kind === 'invalid_event' || error.kind === 'too_large') refuse(() => error.message)
+      else log.error(`a delivery of the tunnel is lost: ${error.message}`, error)
+    }
+  }
+}
+
+async function receive(text: string, parts: ReceiveParts): Promise<(() => string) | undefined> {
+  const message = readMessage(text)
+  if (!message) return undefined
+  const { headers, remains } = message
+  const lines = indexHeaders(headers)
+  if (parts.isOwn(message, lines)) return undefined
+  const restored = restore(remains, lines, parts)
+  if (!restored) return () => whyNot(message, lines, parts)
+  const { body, how } = restored
+  if (body.byteLength > parts.maxBody) throw new RelayError('too_large', 'Request too large')
+  await parts.intake.receive({ headers, body }, how)
+  return undefined
+}
+
+/** Where the bytes themselves are there, a signature that does not fit them is wrong; else nobody can tell. */
+function whyNot({ headers, remains }: Message, lines: HeaderLines, parts: ReceiveParts): string {
+  const { raw } = remains
+  if (!raw && isSignature(only(lines, SIGNATURE_HEADER)))
+    return 'unverifiable through this tunnel: it was signed with another secret, or the tunnel has lost the bytes that were'
+  const { byteLength: size } = raw ?? NOTHING
+  if (size > LARGEST_EXPLAINED) return 'invalid signature, and too large to look into'
+  const explanation = explain({ headers, body: raw ?? NOTHING }, parts)
+  return `invalid signature (${explanation.valid ? 'valid after all' : explanation.hint})`
+}
+
+const NOTHING = new Uint8Array()
+/** Bytes. To say why a signature does not fit takes some dozen hashes of them. */
+const LARGEST_EXPLAINED = 262_144

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { giteaDelivery, post } from '../helpers/delivery.js'
+import { emptyFolder } from '../helpers/context.js'
+import { serve } from '../helpers/serve.js'
+import { startSmee } from '../helpers/smee-server.js'
+import { startTarget, valuesOf } from '../helpers/target.js'
+
+const BODY = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é",\n  "number": 3\n}'
+const GITEA = ['--provider', 'gitea', '--provider-url', 'https://git.example.com']
+
+describe('relay serve --tunnel', () => {
+  it('hands on what comes through a channel, byte for byte', async () => {
+    await using smee = await startSmee()
+    await using target = await startTarget()
+    await using program = serve(
+      emptyFolder(),
+      [],
+      [...GITEA, '--tunnel', smee.channel, '--forward', target.url],
+    )
+    expect(await program.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })).toMatchObject({
+      v: 1,
+      url: smee.channel,
+      attempt: 0,
+      retryAt: null,
+    })
+    const delivery = giteaDelivery({ body: BODY })
+    await post(smee.channel, delivery)
+    await target.has(1)
+    const [handed] = target.received
+    expect(handed?.body.toString()).toBe(BODY)
+    expect(handed && valuesOf(handed, 'X-Hub-Signature-256')).toEqual(
+      delivery.headers.filter(([name]) => name === 'X-Hub-Signature-256').map(([, value]) => value),
+    )
+    expect(await program.object({ type: 'delivery' })).toMatchObject({ n: 1, restored: 'indented-go' })
+    const { code, err } = await program.stop()
+    expect(code).toBe(0)
+    expect(err).toContain(`tunnel connected: payload address ${smee.channel}\n`)
+    expect(err).toContain('tunnel works')
+  })
+
+  it('makes a channel where only a server is named, and keeps to it', async () => {
+    await using smee = await startSmee()
+    const home = emptyFolder()
+    const urls: unknown[] = []
+    for (const _ of ['first', 'second']) {
+      await using program = serve(home, [], ['--tunnel', smee.url])
+      urls.push((await program.object({ type: 'tunnel', state: 'connected' }))['url'])
+      await program.stop()
+    }
+    expect(urls[0]).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
+    expect(urls[1]).toBe(urls[0])
+  })
+})
