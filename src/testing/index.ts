@@ -1,3 +1,5 @@
+import './keep-fetch.js'
+
 export type { Fixture } from '../journal/fixture.js'
 export type { DeliveryFilter, TestAttempt, TestDelivery, WaitOptions } from './deliveries.js'
 export { loadFixture, type LoadFixtureOptions, loadFixtures, type NamedFixture } from './load-fixture.js'

@@ -1,48 +1,117 @@
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { emptyFolder } from '../helpers/context.js'
+import { codeBlocks } from '../helpers/code-blocks.js'
+import { type PackedProject, packedProject } from '../helpers/packed-project.js'
 
-const run = promisify(execFile)
-
-/** What somebody who installs the package writes first. */
+/** What somebody who installs the package writes first. It ends by itself. */
 const PROGRAM = `
 import { RelayError, type Settings } from 'webhook-relay'
-import { startRelay, type TestRelay } from 'webhook-relay/testing'
+import { type Fixture, loadFixture, startRelay, startSandbox, type TestRelay } from 'webhook-relay/testing'
 
 const relay: TestRelay = await startRelay()
 const settings: Settings = relay.settings
 const answer = await fetch(\`\${relay.url}/health\`)
 console.log(settings.store, await answer.text(), new RelayError('usage', 'x').exitCode)
+const push: Fixture = await loadFixture('webhook-relay/fixtures/github/push.json')
+const { event, attempts } = await relay.deliver(push)
+const sandbox = await startSandbox()
+console.log(event, attempts.length, (await relay.signIn()).slice(0, 4), (await sandbox.token()).slice(0, 4))
+await sandbox[Symbol.asyncDispose]()
 await relay[Symbol.asyncDispose]()
 `
 
-describe('the packed tarball', () => {
-  it('installs into an empty folder, runs, and brings its types', async () => {
-    const cwd = emptyFolder()
-    // Not through "prepare", which would build again under the other tests.
-    const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', cwd]
-    const { stdout: tarball } = await run('npm', pack)
-    writeFileSync(path.join(cwd, 'package.json'), '{"type":"module"}')
-    await run('npm', ['install', '--no-audit', '--no-fund', `./${tarball.trim()}`], { cwd })
-    expect((await run('npx', ['relay', '--version'], { cwd })).stdout).toBe(`${packageJson.version}\n`)
+/** Prints the globals that are not what they were, but for those that zod keeps its own state in. */
+const GLOBALS = `
+const globals = () => new Map(Reflect.ownKeys(globalThis).map((key) => [key, globalThis[key]]))
+globals() // Some are made when they are first looked at.
+const before = globals()
+const { startRelay } = await import('webhook-relay/testing')
+const relay = await startRelay()
+await relay.signIn()
+await relay[Symbol.asyncDispose]()
+const changed = [...globals()].filter(([key, value]) => !before.has(key) || !Object.is(before.get(key), value))
+console.log(changed.map(([key]) => String(key)).filter((key) => !key.startsWith('__zod_')))
+`
 
-    writeFileSync(path.join(cwd, 'program.ts'), PROGRAM)
-    const options = [
-      '--module',
-      'nodenext',
-      '--target',
-      'es2023',
-      '--lib',
-      'es2023,dom,esnext.disposable',
-      '--strict',
-    ]
-    const tsc = path.resolve('node_modules/typescript/bin/tsc')
-    await run(process.execPath, [tsc, ...options, '--skipLibCheck', '--types', '', 'program.ts'], { cwd })
-    const { stdout } = await run(process.execPath, ['program.js'], { cwd })
-    expect(stdout).toBe('memory {"status":"ok"} 2\n')
+/** Prints whether the package undici now serves Node's own fetch. */
+const DISPATCHER = `
+import 'webhook-relay/testing'
+import { Agent, getGlobalDispatcher } from 'undici'
+console.log(getGlobalDispatcher() instanceof Agent)
+`
+
+const OPTIONS = [
+  '--module',
+  'nodenext',
+  '--target',
+  'es2023',
+  '--lib',
+  'es2023,esnext.disposable',
+  '--strict',
+]
+
+describe('the packed tarball', () => {
+  let project: PackedProject
+  const compile = (...args: string[]): Promise<string> =>
+    project.run(process.execPath, project.tool('typescript/bin/tsc'), ...OPTIONS, '--skipLibCheck', ...args)
+  const write = (files: ReadonlyMap<string, string>): void => {
+    for (const [name, text] of files) writeFileSync(path.join(project.folder, name), text)
+  }
+
+  beforeAll(async () => {
+    project = await packedProject()
   }, 180_000)
+
+  it('installs into an empty folder, runs, and brings its types', async () => {
+    expect(await project.run('npx', 'relay', '--version')).toBe(`${packageJson.version}\n`)
+    write(new Map([['program.ts', PROGRAM]]))
+    await compile('--lib', 'es2023,dom,esnext.disposable', '--types', '', 'program.ts')
+    const out = await project.run(process.execPath, 'program.js')
+    expect(out).toBe('memory {"status":"ok"} 2\npush 0 gho_ gho_\n')
+  })
+
+  it('leaves globals alone', async () => {
+    write(
+      new Map([
+        ['globals.mjs', GLOBALS],
+        ['dispatcher.mjs', DISPATCHER],
+      ]),
+    )
+    expect(await project.run(process.execPath, 'globals.mjs')).toBe('[]\n')
+    expect(await project.run(process.execPath, 'dispatcher.mjs')).toBe('false\n')
+  })
+
+  it('does what the documentation shows', async () => {
+    const files = new Map([...codeBlocks('README.md'), ...codeBlocks('docs/testing.md')])
+    const names = [...files.keys()]
+    expect(names).toEqual([
+      'bot.ts',
+      'bot.test.ts',
+      'verify.ts',
+      'app.ts',
+      'app.test.ts',
+      'merge-bot.ts',
+      'merge-bot.test.ts',
+      'sandbox.test.ts',
+      'deploy.sh',
+      'webhooks.sh',
+    ])
+    write(files)
+    await compile('--noEmit', '--types', 'node', ...names.filter((name) => name.endsWith('.ts')))
+    const out = await project.run(
+      process.execPath,
+      project.tool('vitest/vitest.mjs'),
+      'run',
+      '--reporter=json',
+    )
+    const tests = names.filter((name) => name.endsWith('.test.ts'))
+    expect(JSON.parse(out)).toMatchObject({
+      success: true,
+      numTotalTestSuites: tests.length,
+      numPendingTests: 0,
+    })
+    await project.run('sh', 'webhooks.sh')
+  }, 60_000)
 })
