@@ -15,6 +15,7 @@ import { addServe } from './commands/serve.js'
 import { addShow } from './commands/show.js'
 import { addToken } from './commands/token.js'
 import { addTrigger } from './commands/trigger.js'
+import { addVerify } from './commands/verify.js'
 import { addWait } from './commands/wait.js'
 import { addWhoami } from './commands/whoami.js'
 import type { Context, TextStream } from './context.js'
@@ -64,6 +65,7 @@ Examples:
   addWait(program, context)
   addReplay(program, context)
   addTrigger(program, context)
+  addVerify(program, context)
   addRoutes(program, context)
   program.commandsGroup('Signing in:')
   addLogin(program, context)
@@ -95,4 +97,4 @@ const VARIABLES = [
 ] as const
 
 const HELP = `${environmentHelp(['profile', 'home'], VARIABLES)}
-${exitCodesHelp([0, 1, 2, 3, 4, 6, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve and log --follow' })}`
+${exitCodesHelp([0, 1, 2, 3, 4, 5, 6, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve and log --follow' })}`

@@ -48,11 +48,15 @@ export function fixtureBody({
 }
 
 /** The headers line by line, without those of one connection and credentials, which a person may have put there. */
-export function fixtureHeaders({ headers }: Pick<Fixture, 'headers'>): Header[] {
-  const lines = Object.entries(headers).flatMap(([name, value]) =>
+export function fixtureHeaders(fixture: Pick<Fixture, 'headers'>): Header[] {
+  return passedOn(fixtureLines(fixture))
+}
+
+/** The headers line by line, as they stand in the file. */
+export function fixtureLines({ headers }: Pick<Fixture, 'headers'>): Header[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
     (typeof value === 'string' ? [value] : value).map((one): Header => [name, one]),
   )
-  return passedOn(lines)
 }
 
 /** In the order and spelling of each name's first line. */

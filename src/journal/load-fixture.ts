@@ -64,7 +64,10 @@ function read(text: string, name: string, { event, provider = 'github' }: LoadOp
   const isFixture = typeof value === 'object' && value !== null && 'relay' in value
   if (isFixture) return parseFixture(text, name)
   if (event === undefined)
-    throw new RelayError('usage', `${name}: not a fixture; to send it as a payload, say of which event it is`)
+    throw new RelayError(
+      'usage',
+      `${name}: not a fixture but a bare payload, which holds no signature; to send it, say of which event it is`,
+    )
   const headers = [['Content-Type', 'application/json']] as const
   return toFixture({ provider, event, deliveryId: randomUUID(), headers, body: Buffer.from(text) })
 }

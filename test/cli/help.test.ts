@@ -82,7 +82,7 @@ describe('every flag', () => {
   })
 
   it('that a help page or the README names exists', () => {
-    const others = ['--data-binary', '--stat'] // curl's and git's
+    const others = ['--data-binary', '--stat', '--save-dev'] // curl's, git's and npm's
     const known = new Set([...options.map(({ long }) => long), '--help', ...others])
     const named = [...pages, README].flatMap((page) => page.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? [])
     expect(named.filter((flag) => !known.has(flag))).toEqual([])

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Disposal } from '../../base/disposal.js'
 import { RelayError } from '../../base/errors.js'
-import { Secret } from '../../base/secret.js'
+import type { Secret } from '../../base/secret.js'
 import { findInstance } from '../../instance/instance.js'
 import { type Journal } from '../../journal/journal.js'
 import { openJournal } from '../../journal/open.js'
@@ -12,7 +12,7 @@ import { prepare } from '../globals.js'
 import type { OptionValues } from '../options.js'
 import type { Output } from '../output.js'
 import { profileFolder } from '../settings.js'
-import { readKeptWebhookSecret } from '../webhook-secret.js'
+import { signingSecret } from '../signing-secret.js'
 import type { SendFlags, SendPlan } from './flags.js'
 
 /** Where requests go, and what they are signed with. */
@@ -43,7 +43,7 @@ export async function openDestination(
   if (url === undefined)
     throw new RelayError('unavailable', 'No relay runs here: start relay serve, or name an address with --to')
   const flagged = flags.provider === undefined ? undefined : options.provider
-  const secret = secretOf(context, flags, options)
+  const secret = signingSecret(context, flags, options)
   if (!secret)
     throw new RelayError(
       'settings',
@@ -66,7 +66,7 @@ export async function openDestination(
 
 /** The secret to sign with, if there is one. @throws RelayError `settings` when `--secret-env` names none. */
 export function findSecret(context: Context, flags: SendFlags): Secret | undefined {
-  return secretOf(context, flags, prepare(context, flags).options)
+  return signingSecret(context, flags, prepare(context, flags).options)
 }
 
 /** The code host of the settings. */
@@ -79,14 +79,4 @@ async function openProfile(options: OptionValues, closing: Disposal): Promise<Da
   const folder = profileFolder(options)
   if (options.store === 'memory' || !existsSync(folder)) return undefined
   return closing.use(await openDatabase({ kind: 'file', folder }))
-}
-
-function secretOf({ env }: Context, { secretEnv }: SendFlags, options: OptionValues): Secret | undefined {
-  if (secretEnv !== undefined) {
-    const value = env[secretEnv]
-    if (value) return new Secret(value)
-    throw new RelayError('settings', `--secret-env: ${secretEnv} is not set`)
-  }
-  if (options.webhookSecret) return new Secret(options.webhookSecret)
-  return readKeptWebhookSecret(profileFolder(options), options.store ?? 'file')
 }

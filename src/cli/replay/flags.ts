@@ -6,18 +6,19 @@ import { TAMPERS, type PrepareOptions } from '../../replay/prepare.js'
 import type { RawOptions } from '../globals.js'
 import { collect } from '../journal/filter.js'
 import { pageAddress, wholeNumber } from '../parsers.js'
+import type { SecretFlags } from '../signing-secret.js'
 
-export type SendFlags = RawOptions & {
-  readonly to?: string
-  readonly secretEnv?: string
-  readonly set?: readonly string[]
-  readonly tamper?: (typeof TAMPERS)[number]
-  readonly keepId?: boolean
-  readonly expect: string
-  readonly stop?: boolean
-  readonly times: string
-  readonly junit?: string
-}
+export type SendFlags = RawOptions &
+  SecretFlags & {
+    readonly to?: string
+    readonly set?: readonly string[]
+    readonly tamper?: (typeof TAMPERS)[number]
+    readonly keepId?: boolean
+    readonly expect: string
+    readonly stop?: boolean
+    readonly times: string
+    readonly junit?: string
+  }
 
 /** How requests are made, sent and judged. */
 export interface SendPlan extends Omit<PrepareOptions, 'secret'> {

@@ -13,6 +13,11 @@ import type { Item } from './item.js'
 const ALL = '999999999'
 const ENTRY = /^(?:#?\d{1,15}|last)$/
 
+/** Whether a word names an entry of the journal, and no file. */
+export function isEntry(word: string): boolean {
+  return ENTRY.test(word)
+}
+
 export interface Selection {
   readonly journal: () => Journal
   /** What bare payloads are delivered as. */
@@ -49,7 +54,7 @@ export async function selectItems(
   if (words.length === 0) return fromJournal(flags, selection.journal)
   const items: Item[] = []
   for (const word of words) {
-    if (ENTRY.test(word)) items.push(entryItem(selection.journal(), findEntry(selection.journal(), word).n))
+    if (isEntry(word)) items.push(entryItem(selection.journal(), findEntry(selection.journal(), word).n))
     else items.push(...(await fromFiles(context, word, flags, selection)))
   }
   return items
