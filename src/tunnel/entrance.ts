@@ -1,5 +1,5 @@
 import type { Log } from '../base/log.js'
-import { createSparing } from './sparing.js'
+import { createSparing } from '../base/sparing.js'
 import type { Clock } from '../base/time.js'
 import type { Queue } from './queue.js'
 

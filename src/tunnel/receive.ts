@@ -1,12 +1,12 @@
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { WebhookSecrets } from '../base/settings.js'
-import { createSparing } from './sparing.js'
+import { createSparing } from '../base/sparing.js'
 import type { Clock } from '../base/time.js'
 import type { WebhookScheme } from '../providers/provider.js'
-import { explain } from '../webhook/explain.js'
 import { type HeaderLines, indexHeaders, only } from '../webhook/headers.js'
 import type { Intake } from '../webhook/intake.js'
+import { refusalHint } from '../webhook/refusals.js'
 import { restore } from '../webhook/restore.js'
 import { isSignature, SIGNATURE_HEADER } from '../webhook/signature.js'
 import { type Message, readMessage } from './message.js'
@@ -65,12 +65,5 @@ function whyNot({ headers, remains }: Message, lines: HeaderLines, parts: Receiv
   const { raw } = remains
   if (!raw && isSignature(only(lines, SIGNATURE_HEADER)))
     return 'unverifiable through this tunnel: it was signed with another secret, or the tunnel has lost the bytes that were'
-  const { byteLength: size } = raw ?? NOTHING
-  if (size > LARGEST_EXPLAINED) return 'invalid signature, and too large to look into'
-  const explanation = explain({ headers, body: raw ?? NOTHING }, parts)
-  return `invalid signature (${explanation.valid ? 'valid after all' : explanation.hint})`
+  return `invalid signature (${refusalHint({ headers, body: raw ?? new Uint8Array() }, parts)})`
 }
-
-const NOTHING = new Uint8Array()
-/** Bytes. To say why a signature does not fit takes some dozen hashes of them. */
-const LARGEST_EXPLAINED = 262_144

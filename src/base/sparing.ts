@@ -1,4 +1,4 @@
-import type { Clock } from '../base/time.js'
+import type { Clock } from './time.js'
 
 const MOST_A_SECOND = 2
 
