@@ -1,7 +1,9 @@
 import path from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { openJournal } from '../../src/journal/open.js'
+import { LOGIN_LIMIT } from '../../src/oauth/login.js'
 import { openDatabase } from '../../src/store/open.js'
 import { testContext } from '../helpers/context.js'
 import { delivery } from '../journal/rig.js'
@@ -121,6 +123,25 @@ describe('relay login', () => {
       stderr: { write: (text: string) => void (text.includes('waiting') && controller.abort()) },
     })
     expect(await main(['login', '--no-browser'], context)).toBe(130)
+  })
+
+  it('gives up when nobody has signed in for five minutes, exit 7', async () => {
+    await using served = await startServed()
+    vi.useFakeTimers({ toFake: ['Date'] })
+    try {
+      const { code, out, err } = await login(served.shell, [], async () => {
+        // The address is there a moment before the wait begins.
+        await setImmediate()
+        vi.setSystemTime(Date.now() + LOGIN_LIMIT)
+      })
+      expect({ code, out, err: err.split('\n').at(-2) }).toEqual({
+        code: 7,
+        out: '',
+        err: 'error: Nobody has signed in within 5 minutes',
+      })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('says what to set up where no OAuth client is configured, exit 2', async () => {
