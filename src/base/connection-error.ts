@@ -30,6 +30,8 @@ const WORDS: Readonly<Record<string, string>> = {
 export function describeConnectionError(error: unknown): string {
   const { code, message, cause }: { code?: unknown; message?: unknown; cause?: unknown } = Object(error)
   if (typeof code === 'string' && WORDS[code]) return WORDS[code]
+  const [, proxied] = /^Proxy response \((\d+)\)/.exec(String(message)) ?? []
+  if (proxied !== undefined) return `the proxy answers ${proxied}`
   if (cause instanceof Error) return describeConnectionError(cause)
   if (typeof message === 'string' && message !== '') return message
   return typeof code === 'string' ? code : 'connection failed'

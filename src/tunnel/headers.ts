@@ -24,8 +24,11 @@ export function sentHeaders(lines: readonly Header[]): Header[] {
 function spelled(name: string): string {
   return name
     .split('-')
-    .map((word) => SPELLINGS[word] ?? word.charAt(0).toUpperCase() + word.slice(1))
+    .map((word) => SPELLINGS.get(word) ?? word.charAt(0).toUpperCase() + word.slice(1))
     .join('-')
 }
 
-const SPELLINGS: Readonly<Record<string, string>> = { github: 'GitHub', id: 'ID' }
+const SPELLINGS: ReadonlyMap<string, string> = new Map([
+  ['github', 'GitHub'],
+  ['id', 'ID'],
+])

@@ -27,6 +27,10 @@ export interface SmeeServer extends AsyncDisposable {
   fallSilent(): void
   /** Ends every open connection. */
   hangUp(): void
+  /** Once it has sent this many pings. */
+  pinged(count: number): Promise<void>
+  /** From now on it answers nobody, or everybody again. */
+  stall(yes: boolean): void
   /** From now on it answers with this, to all; with undefined, as it should. */
   refuse(status: number | undefined): void
   /** Nothing listens on its port until `up`. */
@@ -53,6 +57,8 @@ export async function startSmee({
   const waiting = new Set<() => void>()
   let connections = 0
   let refusal: number | undefined
+  let stalls = false
+  let pings = 0
   let id = 0
   const event = (name: string, data: string): void => {
     for (const stream of open)
@@ -60,6 +66,16 @@ export async function startSmee({
   }
   const changed = (): void => {
     for (const look of waiting) look()
+  }
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo())
+      await new Promise<void>((resolve) => {
+        const look = (): void => {
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+      })
   }
   const listen = (response: ServerResponse): void => {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
@@ -75,6 +91,7 @@ export async function startSmee({
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await read(request)
     const { method = '', url = '' } = request
+    if (stalls) return
     if (refusal !== undefined) return end(response, refusal)
     if (method === 'HEAD' && url === '/new')
       return end(response, 307, { location: `http://${request.headers.host}/${newChannel()}` })
@@ -87,7 +104,11 @@ export async function startSmee({
     return end(response, status)
   }
   const server = createServer((request, response) => void serve(request, response))
-  const pings = setInterval(() => event('ping', '{}'), pingEvery)
+  const pinging = setInterval(() => {
+    event('ping', '{}')
+    pings++
+    changed()
+  }, pingEvery)
   const up = async (port: number): Promise<number> => {
     server.listen(port, '127.0.0.1')
     await once(server, 'listening')
@@ -107,22 +128,14 @@ export async function startSmee({
     get connections() {
       return connections
     },
-    async listening(count) {
-      await new Promise<void>((resolve) => {
-        const look = (): void => {
-          if (open.size < count) return
-          waiting.delete(look)
-          resolve()
-        }
-        waiting.add(look)
-        look()
-      })
-    },
+    listening: (count) => until(() => open.size >= count),
+    pinged: (count) => until(() => pings >= count),
+    stall: (yes) => void (stalls = yes),
     write: (text) => {
       for (const stream of open) stream.write(text)
     },
     message: (data) => event('', JSON.stringify(data)),
-    fallSilent: () => clearInterval(pings),
+    fallSilent: () => clearInterval(pinging),
     hangUp: () => {
       for (const stream of open) stream.end()
     },
@@ -130,7 +143,7 @@ export async function startSmee({
     down,
     up: async () => void (await up(port)),
     async [Symbol.asyncDispose]() {
-      clearInterval(pings)
+      clearInterval(pinging)
       await down()
     },
   }

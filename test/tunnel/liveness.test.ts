@@ -1,0 +1,201 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { Agent, fetch as undiciFetch, ProxyAgent, type Dispatcher } from 'undici'
+import { describe, expect, it } from 'vitest'
+import type { TunnelStatus } from '../../src/tunnel/state.js'
+import { githubDelivery, post } from '../helpers/delivery.js'
+import { portOf } from '../helpers/scripted-server.js'
+import { type SmeeServer, startSmee } from '../helpers/smee-server.js'
+import { type RigOptions, startTunnel } from './rig.js'
+
+/** `fetch` by way of a dispatcher, as the network is by way of a resolver or a proxy. */
+function through(dispatcher: Dispatcher): typeof fetch {
+  const call = (url: string, init?: object) => undiciFetch(url, { ...init, dispatcher })
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return call as unknown as typeof fetch
+}
+
+/** A tunnel that has been up, and to which `happens` what ends its connection: why it says it did, once it is up again. */
+async function whyItEnded(
+  smee: SmeeServer,
+  happens: () => unknown,
+  options: RigOptions = {},
+  mend: () => unknown = () => {},
+): Promise<string | null> {
+  await using rig = await startTunnel(smee.channel, options)
+  await rig.status({ roundTrip: 'ok' })
+  const seen = rig.statuses.length
+  await happens()
+  const { why } = await rig.status({ state: 'waiting' }, seen)
+  await mend()
+  await rig.status({ state: 'connected', attempt: 0, retryAt: null, why: null, roundTrip: 'ok' }, seen)
+  await post(smee.channel, githubDelivery())
+  await rig.stored(1)
+  return why
+}
+
+/** The same of one that comes up only once `mend` was called. */
+async function whyItDidNotBegin(
+  channel: string,
+  smee: SmeeServer,
+  mend: () => unknown,
+  options: RigOptions = {},
+): Promise<TunnelStatus> {
+  await using rig = await startTunnel(channel, options)
+  await rig.status({ state: 'waiting', attempt: 1 })
+  const status = await rig.status({ state: 'waiting', attempt: 3 })
+  await mend()
+  await rig.status({ roundTrip: 'ok' })
+  await post(smee.channel, githubDelivery())
+  await rig.stored(1)
+  return status
+}
+
+describe('a connection that ends', () => {
+  it('is made anew when the server pings no more, and does not close', async () => {
+    await using smee = await startSmee({ pingEvery: 10 })
+    expect(await whyItEnded(smee, () => smee.fallSilent(), { limits: { silence: 300 } })).toBe(
+      'no traffic for 0.3 s',
+    )
+    expect(smee.connections).toBeGreaterThan(1)
+  })
+
+  it('is kept while the server pings', async () => {
+    await using smee = await startSmee({ pingEvery: 10 })
+    await using rig = await startTunnel(smee.channel, { limits: { silence: 300 } })
+    await rig.status({ roundTrip: 'ok' })
+    await smee.pinged(60)
+    expect([smee.connections, rig.statuses.length]).toEqual([1, 2])
+  })
+
+  it('is made anew when the server closes it', async () => {
+    await using smee = await startSmee()
+    expect(await whyItEnded(smee, () => smee.hangUp())).toBe('the server closed the connection')
+  })
+
+  it('is made anew when the server is gone, and comes back', async () => {
+    await using smee = await startSmee()
+    const why = await whyItEnded(
+      smee,
+      () => smee.down(),
+      {},
+      () => smee.up(),
+    )
+    expect(why).toBe('the connection broke off')
+  })
+
+  it('is made anew when the machine has slept', async () => {
+    await using smee = await startSmee()
+    let slept = 0
+    const clock = (): number => Date.now() + slept
+    expect(await whyItEnded(smee, () => (slept = 3_600_000), { clock })).toBe('this machine slept')
+  })
+
+  it('has no limit to the attempts, and none is sooner than it should', async () => {
+    await using smee = await startSmee()
+    await using rig = await startTunnel(smee.channel, { delay: (failures) => failures })
+    smee.refuse(503)
+    smee.hangUp()
+    const { attempt, why } = await rig.status({ state: 'waiting', attempt: 40 })
+    expect([attempt, why]).toEqual([40, 'the server answers 503'])
+    smee.refuse(undefined)
+    await rig.status({ state: 'connected', attempt: 0 }, rig.statuses.length)
+  })
+})
+
+describe('a connection that does not come about', () => {
+  it.each([502, 503, 429])(
+    'because the server answers %i, comes about when it is well again',
+    async (status) => {
+      await using smee = await startSmee()
+      smee.refuse(status)
+      const { why } = await whyItDidNotBegin(smee.channel, smee, () => smee.refuse(undefined))
+      expect(why).toBe(`the server answers ${status}`)
+    },
+  )
+
+  it('because nothing listens', async () => {
+    await using smee = await startSmee()
+    await smee.down()
+    const { why } = await whyItDidNotBegin(smee.channel, smee, () => smee.up())
+    expect(why).toBe('connection refused')
+  })
+
+  it('because the server does not answer', async () => {
+    await using smee = await startSmee()
+    smee.stall(true)
+    const limits = { opening: 50 }
+    const { why } = await whyItDidNotBegin(smee.channel, smee, () => smee.stall(false), { limits })
+    expect(why).toBe('no answer within 0.05 s')
+  })
+
+  it('because its host cannot be looked up', async () => {
+    await using smee = await startSmee()
+    let known = false
+    const agent = new Agent({
+      connect: {
+        lookup: (_, __, answer) => {
+          if (known) answer(null, [{ address: '127.0.0.1', family: 4 }])
+          else answer(Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' }), [])
+        },
+      },
+    })
+    const channel = smee.channel.replace('127.0.0.1', 'smee.invalid')
+    const mend = (): void => void (known = true)
+    const { why } = await whyItDidNotBegin(channel, smee, mend, { fetch: through(agent) })
+    expect(why).toBe('host not found')
+    await agent.destroy()
+  })
+
+  it('because a proxy refuses', async () => {
+    await using smee = await startSmee()
+    let open = false
+    const proxy = createServer().on('connect', (_, socket) => {
+      if (!open) return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+      const onward = connect(Number(new URL(smee.url).port), '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n')
+        socket.pipe(onward).pipe(socket)
+      })
+      socket.on('error', () => onward.destroy())
+      onward.on('error', () => socket.destroy())
+    })
+    proxy.listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const agent = new ProxyAgent(`http://127.0.0.1:${portOf(proxy)}`)
+    const mend = (): void => void (open = true)
+    const { why } = await whyItDidNotBegin(smee.channel, smee, mend, { fetch: through(agent) })
+    expect(why).toBe('the proxy answers 407')
+    await agent.destroy()
+    proxy.close()
+  })
+
+  it('because no channel is there', async () => {
+    await using smee = await startSmee()
+    await using rig = await startTunnel(`${smee.url}/`.replace(/\/$/, '/a/b'))
+    expect((await rig.status({ state: 'waiting' })).why).toBe('the server answers 404')
+  })
+
+  it('ends with the tunnel, also while it waits', async () => {
+    await using smee = await startSmee()
+    smee.stall(true)
+    const rig = await startTunnel(smee.channel)
+    await rig[Symbol.asyncDispose]()
+    const waiting = await startTunnel(smee.channel, { delay: () => 3_600_000, limits: { opening: 20 } })
+    await waiting.status({ state: 'waiting' })
+    await waiting[Symbol.asyncDispose]()
+    expect(waiting.statuses.length).toBe(1)
+  })
+})
+
+it('is tried again after about a second at first', async () => {
+  await using smee = await startSmee()
+  await using rig = await startTunnel(smee.channel, { delay: undefined })
+  await rig.status({ roundTrip: 'ok' })
+  const seen = rig.statuses.length
+  smee.hangUp()
+  const { since, retryAt } = await rig.status({ state: 'waiting' }, seen)
+  expect((retryAt ?? 0) - since).toBeGreaterThanOrEqual(799)
+  expect((retryAt ?? 0) - since).toBeLessThanOrEqual(1201)
+  await rig.status({ state: 'connected' }, seen)
+})
