@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { Agent, fetch as undiciFetch, ProxyAgent, type Dispatcher } from 'undici'
 import { describe, expect, it } from 'vitest'
@@ -14,6 +14,26 @@ function through(dispatcher: Dispatcher): typeof fetch {
   const call = (url: string, init?: object) => undiciFetch(url, { ...init, dispatcher })
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return call as unknown as typeof fetch
+}
+
+/** A proxy that refuses until `isOpen`, and then leads to that one server. */
+async function startProxy(isOpen: () => boolean, target: () => string): Promise<Server> {
+  const proxy = createServer().on('connect', (_, socket) => {
+    socket.on('error', () => {})
+    if (!isOpen()) {
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+      return
+    }
+    const onward = connect(Number(new URL(target()).port), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      socket.pipe(onward).pipe(socket)
+    })
+    socket.on('close', () => onward.destroy())
+    onward.on('error', () => socket.destroy())
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  return proxy
 }
 
 /** A tunnel that has been up, and to which `happens` what ends its connection: why it says it did, once it is up again. */
@@ -151,17 +171,10 @@ describe('a connection that does not come about', () => {
   it('because a proxy refuses', async () => {
     await using smee = await startSmee()
     let open = false
-    const proxy = createServer().on('connect', (_, socket) => {
-      if (!open) return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
-      const onward = connect(Number(new URL(smee.url).port), '127.0.0.1', () => {
-        socket.write('HTTP/1.1 200 OK\r\n\r\n')
-        socket.pipe(onward).pipe(socket)
-      })
-      socket.on('error', () => onward.destroy())
-      onward.on('error', () => socket.destroy())
-    })
-    proxy.listen(0, '127.0.0.1')
-    await once(proxy, 'listening')
+    const proxy = await startProxy(
+      () => open,
+      () => smee.url,
+    )
     const agent = new ProxyAgent(`http://127.0.0.1:${portOf(proxy)}`)
     const mend = (): void => void (open = true)
     const { why } = await whyItDidNotBegin(smee.channel, smee, mend, { fetch: through(agent) })

@@ -12,6 +12,7 @@ import { sign } from '../../src/webhook/signature.js'
 import { startTunnel } from './rig.js'
 
 const GITEA_JSON = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é",\n  "number": 3\n}'
+const NONE: Partial<Entry> = {}
 const textOf = (entry: Entry | undefined): string => Buffer.from(entry?.body ?? '').toString()
 
 /** The bodies of the fixtures that are JSON. */
@@ -60,7 +61,7 @@ describe('a delivery through a channel', () => {
     await post(smee.channel, delivery)
     await post(service.webhook, delivery)
     await rig.stored(1)
-    const { restored, ...entry } = rig.journal.read(1) ?? ({} as Entry)
+    const [{ restored, ...entry } = NONE] = rig.journal.entries()
     const direct = service.journal.read(1)
     // HTTP's own headers, Host and the length, are of the way, and are passed on to nobody.
     expect(entry).toEqual({ ...direct, headers: passedOn(direct?.headers ?? []), receivedAt: 1000 })
@@ -139,6 +140,7 @@ describe('what a channel brings and is no delivery', () => {
     await rig.says('dropped a message: it is larger than --max-body allows')
     await post(smee.channel, githubDelivery())
     await rig.stored(1)
+    expect(rig.journal.count()).toBe(1)
   })
 
   it('is passed over where it is none of HTTP', async () => {
@@ -159,6 +161,7 @@ describe('what a channel brings and is no delivery', () => {
       await rig.status({ roundTrip: 'ok' })
       smee.write(`data: ${text}\n\n`)
       await rig.says('a message of the tunnel was refused: Invalid event')
+      expect(rig.journal.count()).toBe(0)
     },
   )
 })
@@ -213,7 +216,7 @@ describe('a message that asks for more', () => {
     const rooms = files.flatMap((source) =>
       [...source.matchAll(/from '\.\.\/(\w+)\//g)].map(([, room]) => room),
     )
-    expect([...new Set(rooms)].toSorted()).toEqual(['base', 'journal', 'providers', 'store', 'webhook'])
+    expect(new Set(rooms)).toEqual(new Set(['base', 'journal', 'providers', 'store', 'webhook']))
   })
 
   it('is bounded in number: those that came first are kept, and the drop is said', async () => {
