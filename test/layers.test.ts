@@ -10,7 +10,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['webhook', 'oauth', 'actions', 'dispatch'],
   ['tunnel', 'replay'],
   ['server', 'sandbox'],
-  ['relay.ts', 'client'],
+  ['relay.ts', 'client', 'templates'],
   ['serve'],
   ['cli', 'testing', 'index.ts'],
 ]

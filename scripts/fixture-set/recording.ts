@@ -1,8 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Header } from '../../src/journal/delivery.js'
-
-/** GitHub's published example secret. It protects nothing. */
-const SECRET = "It's a Secret to Everybody"
+import { TEST_SECRET } from '../../src/testing/test-secret.js'
 
 /** One delivery of the set, as its provider sends it. */
 export interface Recording {
@@ -17,7 +15,7 @@ export interface Recording {
 
 /** Lower-case hex digits. Not relay's own signing, which these files put to the test. */
 export function hmac(algorithm: 'sha1' | 'sha256', bytes: Uint8Array): string {
-  return createHmac(algorithm, SECRET).update(bytes).digest('hex')
+  return createHmac(algorithm, TEST_SECRET).update(bytes).digest('hex')
 }
 
 export const JSON_TYPE = 'application/json'

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { Secret } from '../../src/base/secret.js'
-import { startSandbox } from '../../src/sandbox/start.js'
+import { startSandbox } from '../../src/testing/index.js'
+import { CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
 import {
   eventually,
@@ -76,15 +76,12 @@ describeWith('keyring', 'relay --store keychain', () => {
 
   it('goes on serving while D-Bus never answers, and says what to do', async () => {
     await using session = await startSilentSession()
-    await using sandbox = await startSandbox({ clientId: 'client', clientSecret: new Secret('secret') })
+    await using sandbox = await startSandbox({ client: CLIENT })
     const env = {
       ...session.env,
       RELAY_HOME: emptyFolder(),
       RELAY_STORE: 'keychain',
-      RELAY_PROVIDER: 'sandbox',
-      RELAY_PROVIDER_URL: sandbox.url,
-      RELAY_CLIENT_ID: 'client',
-      RELAY_CLIENT_SECRET: 'secret',
+      ...codeHost(sandbox),
     }
     const message = `The keychain cannot be used: it did not answer within 3 s. ${UNLOCK}`
     await using program = new Program(SERVE, env)

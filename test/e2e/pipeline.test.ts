@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { Secret } from '../../src/base/secret.js'
-import { startSandbox } from '../../src/sandbox/start.js'
+import { startSandbox } from '../../src/testing/index.js'
+import { CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
 import { describeWith } from '../helpers/needs.js'
 import { Program } from '../helpers/program.js'
@@ -100,18 +100,9 @@ describeWith(['chromium', 'jq', 'curl'], 'a shell script', () => {
   }, 120_000)
 
   it('does the same with no instance running', async () => {
-    await using sandbox = await startSandbox({ clientId: 'client', clientSecret: new Secret('secret') })
-    const run = shell({
-      RELAY_HOME: emptyFolder(),
-      RELAY_PORT: '0',
-      RELAY_PROVIDER: 'sandbox',
-      RELAY_PROVIDER_URL: sandbox.url,
-      RELAY_CLIENT_ID: 'client',
-      RELAY_CLIENT_SECRET: 'secret',
-    })
+    await using sandbox = await startSandbox({ client: CLIENT })
+    const run = shell({ RELAY_HOME: emptyFolder(), RELAY_PORT: '0', ...codeHost(sandbox) })
     await act(run, sandbox.url)
-    expect(sandbox.state.comments.map(({ body }) => body)).toEqual(
-      expect.arrayContaining(['two\nlines', 'hello']),
-    )
+    expect(sandbox.comments.map(({ body }) => body)).toEqual(expect.arrayContaining(['two\nlines', 'hello']))
   }, 120_000)
 })

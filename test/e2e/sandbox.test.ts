@@ -2,7 +2,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.js'
 import { listen } from '../../src/http/listen.js'
-import { startSandbox } from '../../src/sandbox/start.js'
+import { startSandbox } from '../../src/testing/index.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createTokens } from '../../src/tokens/tokens.js'
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
@@ -43,7 +43,7 @@ describe('relay serve --sandbox', () => {
 
   it('forgets the tokens of an earlier sandbox, and no others', async () => {
     const home = emptyFolder()
-    await using elsewhere = await startSandbox(CLIENT)
+    await using elsewhere = await startSandbox({ client: CLIENT })
     const env = { RELAY_HOME: home, RELAY_PROFILE: 'sandbox', ...codeHost(elsewhere) }
     await using ordinary = new Program(SERVE, env)
     await signIn(await ordinary.url(), 'grace')

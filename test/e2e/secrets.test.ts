@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js'
+import { startSandbox, type TestSandbox } from '../../src/testing/index.js'
 import { openDatabase } from '../../src/store/open.js'
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
@@ -86,7 +86,7 @@ class Run {
 }
 
 /** Sign-ins that fail in the middle, each in its own way. */
-async function failToSignIn(run: Run, url: string, sandbox?: Sandbox): Promise<void> {
+async function failToSignIn(run: Run, url: string, sandbox?: TestSandbox): Promise<void> {
   const cancelled = await finishSignIn(await run.begin(url, 'bob'), 'cancel')
   expect(cancelled.location).toContain('reason=access_denied')
   const begun = await run.begin(url, 'bob')
@@ -100,9 +100,9 @@ async function failToSignIn(run: Run, url: string, sandbox?: Sandbox): Promise<v
 
 describe('no secret is in any log line, answer or stack trace', () => {
   it('of a run with everything in it', async () => {
-    await using sandbox = await startSandbox({ ...CLIENT, lifetimes: LIFETIMES })
+    await using sandbox = await startSandbox({ client: CLIENT, lifetimes: LIFETIMES })
     const home = emptyFolder()
-    const secrets = { ...WEBHOOK_SECRETS, client: CLIENT.clientSecret.reveal() }
+    const secrets = { ...WEBHOOK_SECRETS, client: CLIENT.secret }
     const run = new Run(path.join(home, 'default'), secrets)
     const env = { RELAY_HOME: home, ...LOUD, ...codeHost(sandbox), ...WEBHOOK_SECRETS }
     await using program = new Program(SERVE, env)
@@ -194,7 +194,7 @@ describe('no secret is in any log line, answer or stack trace', () => {
   })
 
   it('of a start that fails', async () => {
-    const secrets = { RELAY_CLIENT_SECRET: CLIENT.clientSecret.reveal(), ...WEBHOOK_SECRETS }
+    const secrets = { RELAY_CLIENT_SECRET: CLIENT.secret, ...WEBHOOK_SECRETS }
     const { code, out, err } = await relay(['serve', '--json', '-v'], { ...LOUD, ...secrets })
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain('RELAY_CLIENT_ID')
@@ -204,7 +204,7 @@ describe('no secret is in any log line, answer or stack trace', () => {
 
 describeWith('Linux', 'no secret is said while the disk is full', () => {
   it('by deliveries, sign-ins and revocations that cannot be stored', async () => {
-    await using sandbox = await startSandbox(CLIENT)
+    await using sandbox = await startSandbox({ client: CLIENT })
     const home = emptyFolder()
     const run = new Run(path.join(home, 'default'), { ...WEBHOOK_SECRETS })
     const env = { RELAY_HOME: home, ...LOUD, ...codeHost(sandbox), ...WEBHOOK_SECRETS }

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { startSandbox } from '../../src/sandbox/start.js'
+import { startSandbox } from '../../src/testing/index.js'
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
 import { begin, finish, githubDelivery } from '../helpers/delivery.js'
@@ -31,7 +31,7 @@ describe.concurrent('relay serve, told to stop,', () => {
   })
 
   it('waits for an action that takes longer than most', async () => {
-    await using sandbox = await startSandbox(CLIENT)
+    await using sandbox = await startSandbox({ client: CLIENT })
     const env = { RELAY_HOME: emptyFolder(), ...codeHost(sandbox) }
     await using program = new Program(['serve', '--port', '0', '--json'], env)
     const url = await program.url()
@@ -40,11 +40,11 @@ describe.concurrent('relay serve, told to stop,', () => {
     sandbox.faults.next('comment', { kind: 'slow', ms: 12_000 })
     const comment = { owner: 'octo', repo: 'demo', issueNumber: 1, body: 'late' }
     const answer = fetch(`${url}/api/comment`, action(token.trim(), comment))
-    await vi.waitFor(() => expect(sandbox.state.requests.at(-1)?.path).toMatch(/\/comments$/))
+    await vi.waitFor(() => expect(sandbox.requests.at(-1)?.path).toMatch(/\/comments$/))
     program.child.kill('SIGTERM')
     await program.says('finishing what is under way')
     expect((await answer).status).toBe(200)
-    expect(sandbox.state.comments.map(({ body }) => body)).toEqual(['late'])
+    expect(sandbox.comments.map(({ body }) => body)).toEqual(['late'])
     expect((await program.ended).code).toBe(0)
   })
 })

@@ -1,18 +1,15 @@
-import { Secret } from '../../src/base/secret.js'
-import type { Sandbox } from '../../src/sandbox/start.js'
+import type { TestSandbox } from '../../src/testing/index.js'
 
-const SECRET = 'canary-client-secret'
-
-/** The OAuth application of a sandbox that stands in for a code host: `startSandbox(CLIENT)`. */
-export const CLIENT = { clientId: 'canary', clientSecret: new Secret(SECRET) }
+/** The OAuth application of a sandbox that stands in for a code host: `startSandbox({ client: CLIENT })`. */
+export const CLIENT = { id: 'canary', secret: 'canary-client-secret' }
 
 /** The environment in which a program takes that sandbox for its code host. */
-export function codeHost({ url }: Sandbox): Record<string, string> {
+export function codeHost({ url }: TestSandbox): Record<string, string> {
   return {
     RELAY_PROVIDER: 'sandbox',
     RELAY_PROVIDER_URL: url,
-    RELAY_CLIENT_ID: CLIENT.clientId,
-    RELAY_CLIENT_SECRET: SECRET,
+    RELAY_CLIENT_ID: CLIENT.id,
+    RELAY_CLIENT_SECRET: CLIENT.secret,
   }
 }
 

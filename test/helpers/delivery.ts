@@ -4,11 +4,11 @@ import { type Agent, type ClientRequest, type IncomingMessage, request as httpRe
 import { Secret } from '../../src/base/secret.js'
 import type { Header } from '../../src/journal/delivery.js'
 import { createProvider } from '../../src/providers/open.js'
+import { TEST_SECRET as SECRET } from '../../src/testing/test-secret.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { sign } from '../../src/webhook/signature.js'
 
-/** GitHub's published example secret. */
-export const SECRET = "It's a Secret to Everybody"
+export { SECRET }
 export const SECRETS = { current: new Secret(SECRET) }
 
 export const GITHUB = createProvider({ name: 'github', url: 'https://github.com' })

@@ -43,7 +43,7 @@ async function runTrigger(context: Context, event: string | undefined, flags: Tr
   const [{ readSendFlags }, { openDestination }, { synthesize }, { run }] = await Promise.all([
     import('../replay/flags.js'),
     import('../replay/destination.js'),
-    import('../replay/synthesize.js'),
+    import('../../templates/synthesize.js'),
     import('../replay/run.js'),
   ])
   const plan = readSendFlags(flags)
@@ -55,7 +55,7 @@ async function runTrigger(context: Context, event: string | undefined, flags: Tr
 async function list(context: Context, flags: TriggerFlags): Promise<void> {
   const [{ readProvider }, { triggers }] = await Promise.all([
     import('../replay/destination.js'),
-    import('../replay/synthesize.js'),
+    import('../../templates/synthesize.js'),
   ])
   const output = createOutputFor(context, flags)
   for (const trigger of triggers(readProvider(context, flags))) {
@@ -71,7 +71,7 @@ async function print(context: Context, event: string, flags: TriggerFlags): Prom
     await Promise.all([
       import('../replay/flags.js'),
       import('../replay/destination.js'),
-      import('../replay/synthesize.js'),
+      import('../../templates/synthesize.js'),
       import('../../replay/prepare.js'),
       import('../../journal/fixture.js'),
     ])

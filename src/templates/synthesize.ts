@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { RelayError } from '../../base/errors.js'
-import type { Fixture } from '../../journal/fixture.js'
-import { writeJson } from '../../replay/edit.js'
-import { GITEA_TEMPLATES } from './templates/gitea.js'
-import { GITHUB_TEMPLATES } from './templates/github.js'
-import type { Templates } from './templates/template.js'
+import { RelayError } from '../base/errors.js'
+import type { Fixture } from '../journal/fixture.js'
+import { writeJson } from '../replay/edit.js'
+import { GITEA_TEMPLATES } from './gitea.js'
+import { GITHUB_TEMPLATES } from './github.js'
+import type { Templates } from './template.js'
 
 /** The events there are templates for: `event` or `event.action`. */
 export function triggers(provider: string): string[] {
