@@ -61,11 +61,12 @@ function explainForm({ lines, body, signature, secrets }: Mismatch): Invalid | u
 }
 
 /** A proxy or library that reads the body and writes it again changes the bytes, and with them the signature. */
-function explainEncoding({ body, signature, secrets }: Mismatch): Invalid | undefined {
+function explainEncoding({ lines, body, signature, secrets }: Mismatch): Invalid | undefined {
   const isIt = (text: string): boolean => verify(signature, Buffer.from(text), secrets) !== undefined
-  const payload = formPayload(body)
-  const text = textOf(payload ?? body)
-  if (text === undefined) return undefined
+  const payload = payloadOf(lines, body)
+  const json = payload ?? body
+  if (!isUtf8(json)) return undefined
+  const text = Buffer.from(json).toString()
   for (const [other, as] of otherTexts(text))
     if (isIt(other)) return invalid('re_encoded', `the body was re-encoded on its way: it was signed ${as}`)
   if (!formsOf(text).some(isIt)) return undefined
@@ -102,7 +103,7 @@ function unproved({ lines, body }: Mismatch): Invalid {
   const length = Number(only(lines, 'content-length'))
   if (length > body.byteLength)
     return invalid('truncated', `the body is cut off: ${body.byteLength} of ${length} bytes are there`)
-  if (isCutOff(Buffer.from(formPayload(body) ?? body).toString()))
+  if (isCutOff(Buffer.from(payloadOf(lines, body) ?? body).toString()))
     return invalid('truncated', `the body seems cut off: its JSON does not end in ${body.byteLength} bytes`)
   return invalid('wrong_secret', 'signed with another secret, or the body was changed on its way')
 }
@@ -120,6 +121,7 @@ function isCutOff(text: string): boolean {
   return depth > 0
 }
 
-function textOf(bytes: Uint8Array): string | undefined {
-  return isUtf8(bytes) ? Buffer.from(bytes).toString() : undefined
+/** Of a body that is called a form and is one. In JSON, too, there may be something like a field. */
+function payloadOf(lines: HeaderLines, body: Uint8Array): Uint8Array | undefined {
+  return isForm(lines) ? formPayload(body) : undefined
 }

@@ -1,7 +1,9 @@
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import type { WebhookSecrets } from '../../src/base/settings.js'
 import type { Provider } from '../../src/providers/provider.js'
+import { ENCODINGS } from '../../src/webhook/encodings.js'
 import { explain } from '../../src/webhook/explain.js'
 import type { Explanation, Reason } from '../../src/webhook/explanation.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
@@ -199,6 +201,23 @@ describe('the body', () => {
     expect(ofGitea({ signed, body })).toEqual(expected)
     const rotated = { current: new Secret('new'), previous: new Secret(SECRET) }
     expect(of({ signed, body }, rotated)).toEqual(expected)
+  })
+
+  it('was signed in any encoding, and came in any other', () => {
+    const encoding = fc.constantFrom(...ENCODINGS)
+    const text = fc.string({
+      unit: fc.constantFrom('<', '\u001b', '\b', 'é', '/', '\u007f', '&payload=', '"'),
+    })
+    const value = fc.jsonValue({ stringUnit: 'binary' })
+    fc.assert(
+      fc.property(fc.tuple(text, value), encoding, encoding, (both, before, after) => {
+        const json = JSON.stringify(both)
+        const [signed = '', body = ''] = [before.write(json), after.write(json)]
+        const explanation = of({ signed, body })
+        const told = explanation.valid ? 'valid' : explanation.reason
+        expect(told).toBe(signed === body ? 'valid' : 're_encoded')
+      }),
+    )
   })
 
   const PERCENT = form(BODY).replaceAll('+', '%20')
