@@ -56,7 +56,8 @@ const NAMED = 10
 
 /**
  * Waits until enough deliveries that pass are in the journal and each was tried at every target it is meant for.
- * @throws RelayError `timed_out` naming what did arrive, `usage` for an event that is none; the signal's reason.
+ * @throws RelayError `timed_out` naming what did arrive, `usage` for an event that is none, `cancelled` when the relay is
+ * stopped meanwhile; the signal's reason.
  */
 export async function waitForDeliveries(
   journal: Journal,
@@ -74,8 +75,9 @@ export async function waitForDeliveries(
     )
     const ready = found.length >= count && found.every((each) => untried(each, watch).length === 0)
     if (ready || count === 0) return found.flatMap(({ n }) => describe(journal, n))
-    await watch.next(limited).catch(() => {
+    await watch.next(limited).catch((error: unknown) => {
       signal?.throwIfAborted()
+      if (!limited.aborted) throw error
       throw late(journal, watch, wanted, { count, timeout, found: found.length })
     })
   }

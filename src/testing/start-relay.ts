@@ -45,7 +45,8 @@ export interface TestRelay extends AsyncDisposable, Pick<Serving, 'url' | 'relay
   /**
    * Waits until so many deliveries have come, now or before, and each was tried at every target it is meant for; those
    * of the sandbox too. All that pass are given, oldest first.
-   * @throws RelayError `timed_out` naming what did arrive, `usage` for an event that is none; the signal's reason.
+   * @throws RelayError `timed_out` naming what did arrive, `usage` for an event that is none, `cancelled` when the relay
+   * is stopped meanwhile; the signal's reason.
    */
   deliveries(wanted?: DeliveryFilter, options?: WaitOptions): Promise<TestDelivery[]>
   /** Hands deliveries on to these from now on. @throws RelayError `settings`, and nothing is changed. */
@@ -97,7 +98,10 @@ function testRelay(serving: Serving, watch: Watch): TestRelay {
     },
     replaceRoutes: (handOn) => serving.replaceRoutes({ ...NO_HAND_ON, ...handOn }),
     signIn: (userId = 'tester') => signIn(serving, userId),
-    [Symbol.asyncDispose]: () => serving[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]() {
+      watch.end()
+      return serving[Symbol.asyncDispose]()
+    },
   }
 }
 

@@ -1,4 +1,5 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events'
+import { RelayError } from '../base/errors.js'
 import type { ServeOptions } from '../serve/serve.js'
 
 /** Tells those who wait that a delivery came or was tried, and which were tried since they came. */
@@ -7,8 +8,10 @@ export interface Watch {
   readonly onAttempt: NonNullable<ServeOptions['onAttempt']>
   /** Whether this target was tried with the entry since it came last. */
   isTried(n: number, target: string): boolean
-  /** Resolves at the next delivery or attempt. @throws AbortError when `signal` aborts first. */
+  /** Resolves at the next delivery or attempt. @throws AbortError when `signal` aborts first; RelayError `cancelled`. */
   next(signal: AbortSignal): Promise<void>
+  /** Nothing more comes: who waits now waits in vain. */
+  end(): void
 }
 
 export function createWatch(): Watch {
@@ -29,6 +32,14 @@ export function createWatch(): Watch {
     isTried: (n, target) => tried.has(key(n, target)),
     async next(signal) {
       await once(changes, 'change', { signal })
+    },
+    end() {
+      // Without anybody who waits, it would be thrown here.
+      if (changes.listenerCount('error') > 0)
+        changes.emit(
+          'error',
+          new RelayError('cancelled', 'The relay was stopped, and this still waited for it'),
+        )
     },
   }
 }

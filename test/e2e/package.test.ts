@@ -105,6 +105,8 @@ describe('the packed tarball', () => {
       project.tool('vitest/vitest.mjs'),
       'run',
       '--reporter=json',
+      // It shares the machine with all other tests.
+      '--testTimeout=20000',
     )
     const tests = names.filter((name) => name.endsWith('.test.ts'))
     expect(JSON.parse(out)).toMatchObject({

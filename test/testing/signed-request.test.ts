@@ -1,7 +1,9 @@
 import { Webhooks } from '@octokit/webhooks'
 import { Hono } from 'hono'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fixtureBody } from '../../src/journal/fixture.js'
+import { Secret } from '../../src/base/secret.js'
+import { fixtureBody, toFixture } from '../../src/journal/fixture.js'
 import {
   type Fixture,
   loadFixture,
@@ -9,6 +11,7 @@ import {
   signedRequest,
   TEST_SECRET,
 } from '../../src/testing/index.js'
+import { sign, verify } from '../../src/webhook/signature.js'
 
 const opened = await loadFixture('fixtures/github/issues.opened.json')
 const all = await loadFixtures('fixtures')
@@ -31,6 +34,25 @@ describe('signedRequest', () => {
       if (text === '' || (isForm && fixture.provider === 'gitea')) continue
       expect(await new Webhooks({ secret }).verify(text, signature)).toBe(true)
     }
+  })
+
+  it('is genuine, byte for byte, whatever the body and the secret', async () => {
+    const given = [
+      fc.uint8Array({ maxLength: 300 }),
+      fc.string({ minLength: 1 }),
+      fc.string({ minLength: 1 }),
+    ] as const
+    await fc.assert(
+      fc.asyncProperty(...given, async (bytes, recordedWith, secret) => {
+        const headers = [['X-Hub-Signature-256', sign(recordedWith, bytes)]] as const
+        const identity = { provider: 'github', event: 'push', deliveryId: '1' }
+        const { body, signature } = await seen(
+          signedRequest(toFixture({ ...identity, headers, body: bytes }), { secret }),
+        )
+        expect(body.equals(bytes)).toBe(true)
+        expect(verify(signature, bytes, { current: new Secret(secret) })).toBe('current')
+      }),
+    )
   })
 
   it('is the standard Request, with the headers that were recorded', () => {

@@ -132,6 +132,15 @@ describe('deliveries', () => {
     await expect(relay.deliver(push, { signal: abort.signal })).rejects.toThrow('enough')
   })
 
+  it('are not waited for any more when the relay is stopped', async () => {
+    const relay = await startRelay()
+    const waiting = [relay.deliveries(), relay.deliveries({ event: 'push' }, { count: 2 })]
+    const ended = Promise.allSettled(waiting)
+    await relay[Symbol.asyncDispose]()
+    const reason = expect.objectContaining({ kind: 'cancelled' })
+    expect(await ended).toEqual(waiting.map(() => ({ status: 'rejected', reason })))
+  })
+
   it('of no such event are refused', async () => {
     await using relay = await startRelay()
     await expect(relay.deliveries({ event: 'a b*' })).rejects.toMatchObject({ kind: 'usage' })
