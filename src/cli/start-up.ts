@@ -54,7 +54,7 @@ function nextSteps({ url, settings, sandbox }: Serving): Row[] {
   if (sandbox) return [...shells, SIGN_IN, ['look around', `open ${sandbox.url}`]]
   const webhook: Row = [
     'webhook',
-    `${publicUrl}/webhook, content type application/json, and the secret above`,
+    `${payloadAddress(settings, publicUrl)}, content type application/json, and the secret above`,
   ]
   if (oauthClient) return [webhook, ...shells, SIGN_IN]
   return [
@@ -63,6 +63,12 @@ function nextSteps({ url, settings, sandbox }: Serving): Row[] {
     ['sign-in', 'off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app that returns to'],
     ['', `${publicUrl}/auth/${provider}/callback`],
   ]
+}
+
+/** Where the code host is to send deliveries. A channel that is to be made has no address yet. */
+function payloadAddress({ tunnel }: Settings, publicUrl: string): string {
+  if (tunnel === undefined) return `${publicUrl}/webhook`
+  return new URL(tunnel).pathname === '/' ? 'the payload address that follows' : tunnel
 }
 
 const SIGN_IN: Row = ['sign in', 'relay login']

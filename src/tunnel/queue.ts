@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 
 /** What waits for its turn: one message at a time is looked at, and others have their turn in between. */
 export interface Queue extends AsyncDisposable {
@@ -18,16 +18,21 @@ export interface QueueLimits {
  */
 export const QUEUE_LIMITS: QueueLimits = { messages: 512, size: 64 * 1_048_576 }
 
-/** Has `handle`, which must not throw, take one message after the other. Closing it lets it finish what waits. */
-export function createQueue(handle: (text: string) => Promise<void>, limits = QUEUE_LIMITS): Queue {
+/**
+ * Has `handle`, which must not throw, take one message after the other, and say whether it was worth it. Others are given
+ * the time that one took which was not, so that whoever sends nonsense gets half of the processor at most. Closing the
+ * queue lets it finish what waits.
+ */
+export function createQueue(handle: (text: string) => Promise<boolean>, limits = QUEUE_LIMITS): Queue {
   const waiting: string[] = []
   let size = 0
   let working: Promise<void> | undefined
   const work = async (): Promise<void> => {
     for (let text = waiting.shift(); text !== undefined; text = waiting.shift()) {
-      await handle(text)
+      const began = performance.now()
+      const worth = await handle(text)
       size -= text.length
-      await setImmediate()
+      await setTimeout(worth ? 0 : performance.now() - began)
     }
     working = undefined
   }

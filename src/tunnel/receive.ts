@@ -25,23 +25,26 @@ export interface ReceiveParts {
 
 /**
  * What becomes of a message: a delivery for the intake, and for nothing else, or a line that says why not. Costs one
- * attempt to restore the body; the signature decides. Does not throw.
+ * attempt to restore the body; the signature decides. False when it was refused. Does not throw.
  */
-export function createReceiver(parts: ReceiveParts): (text: string) => Promise<void> {
+export function createReceiver(parts: ReceiveParts): (text: string) => Promise<boolean> {
   const { log, clock } = parts
   const sparingly = createSparing(clock, (count) =>
     log.warn(`another ${count} messages of the tunnel were refused`),
   )
-  const refuse = (why: () => string): void =>
+  const refuse = (why: () => string): false => {
     sparingly(() => log.warn(`a message of the tunnel was refused: ${why()}`))
+    return false
+  }
   return async (text) => {
     try {
       const why = await receive(text, parts)
-      if (why !== undefined) refuse(why)
+      return why === undefined ? true : refuse(why)
     } catch (thrown) {
       const error = toRelayError(thrown)
-      if (error.kind === 'invalid_event' || error.kind === 'too_large') refuse(() => error.message)
-      else log.error(`a delivery of the tunnel is lost: ${error.message}`, error)
+      if (error.kind === 'invalid_event' || error.kind === 'too_large') return refuse(() => error.message)
+      log.error(`a delivery of the tunnel is lost: ${error.message}`, error)
+      return true
     }
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { giteaDelivery, post } from '../helpers/delivery.js'
 import { emptyFolder } from '../helpers/context.js'
+import { relay } from '../helpers/program.js'
 import { serve } from '../helpers/serve.js'
 import { startSmee } from '../helpers/smee-server.js'
 import { startTarget, valuesOf } from '../helpers/target.js'
@@ -12,11 +13,8 @@ describe('relay serve --tunnel', () => {
   it('hands on what comes through a channel, byte for byte', async () => {
     await using smee = await startSmee()
     await using target = await startTarget()
-    await using program = serve(
-      emptyFolder(),
-      [],
-      [...GITEA, '--tunnel', smee.channel, '--forward', target.url],
-    )
+    const home = emptyFolder()
+    await using program = serve(home, [], [...GITEA, '--tunnel', smee.channel, '--forward', target.url])
     expect(await program.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })).toMatchObject({
       v: 1,
       url: smee.channel,
@@ -32,8 +30,15 @@ describe('relay serve --tunnel', () => {
       delivery.headers.filter(([name]) => name === 'X-Hub-Signature-256').map(([, value]) => value),
     )
     expect(await program.object({ type: 'delivery' })).toMatchObject({ n: 1, restored: 'indented-go' })
+    const shown = await relay(['show', 'last'], { RELAY_HOME: home })
+    expect(shown.out).toContain('restored    indented-go, from what a tunnel left of it\n')
+    const doctor = await relay(['doctor', '--json'], { RELAY_HOME: home })
+    expect(JSON.parse(doctor.out)).toMatchObject({
+      checks: expect.arrayContaining([expect.objectContaining({ check: 'tunnel', state: 'ok' })]),
+    })
     const { code, err } = await program.stop()
     expect(code).toBe(0)
+    expect(err).toContain(`webhook       ${smee.channel}, content type application/json`)
     expect(err).toContain(`tunnel connected: payload address ${smee.channel}\n`)
     expect(err).toContain('tunnel works')
   })

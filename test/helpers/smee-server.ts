@@ -33,6 +33,8 @@ export interface SmeeServer extends AsyncDisposable {
   stall(yes: boolean): void
   /** From now on it answers with this, to all; with undefined, as it should. */
   refuse(status: number | undefined): void
+  /** From now on it answers with this to deliveries, and sends none on. */
+  refusePosts(status: number): void
   /** Nothing listens on its port until `up`. */
   down(): Promise<void>
   up(): Promise<void>
@@ -57,6 +59,7 @@ export async function startSmee({
   const waiting = new Set<() => void>()
   let connections = 0
   let refusal: number | undefined
+  let refusedPosts: number | undefined
   let stalls = false
   let pings = 0
   let id = 0
@@ -98,7 +101,7 @@ export async function startSmee({
     if (!/^\/[\w-]{1,128}(?:\?|$)/.test(url)) return end(response, 404)
     if (method === 'GET' && request.headers.accept === 'text/event-stream') return listen(response)
     if (method !== 'POST') return end(response, 200, { 'content-type': 'text/html' })
-    const status = raw ? 202 : judge(request, body)
+    const status = refusedPosts ?? (raw ? 202 : judge(request, body))
     if (status < 300)
       event('', JSON.stringify(raw ? rawMessage(request, body) : parsedMessage(request, body)))
     return end(response, status)
@@ -139,6 +142,7 @@ export async function startSmee({
     hangUp: () => {
       for (const stream of open) stream.end()
     },
+    refusePosts: (status) => void (refusedPosts = status),
     refuse: (status) => void (refusal = status),
     down,
     up: async () => void (await up(port)),

@@ -9,6 +9,7 @@ function held(limits?: { readonly messages: number; readonly size: number }) {
   const queue = createQueue(async (text) => {
     await released
     taken.push(text)
+    return true
   }, limits)
   return { queue, taken, release }
 }

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest'
+import { Chalk } from 'chalk'
+import { tunnelLine, tunnelObject } from '../../src/cli/tunnel-line.js'
+import type { TunnelStatus } from '../../src/tunnel/state.js'
+import { NOW } from '../journal/rig.js'
+
+process.env['TZ'] = 'Asia/Kolkata'
+
+const paint = new Chalk({ level: 0 })
+const CONNECTED: TunnelStatus = {
+  state: 'connected',
+  url: 'https://smee.io/Kf3v',
+  since: NOW,
+  why: null,
+  attempt: 0,
+  retryAt: null,
+  roundTrip: null,
+}
+const DOWN = { state: 'waiting', why: 'no traffic for 65 s', attempt: 3, retryAt: NOW + 4100 } as const
+
+describe('a tunnel, on a line', () => {
+  it.each<[string, Partial<TunnelStatus>]>([
+    ['tunnel connected: payload address https://smee.io/Kf3v', {}],
+    ['tunnel works: a message to itself came back byte for byte', { roundTrip: 'ok' }],
+    [
+      'tunnel does not work: a message to itself was lost: nothing came back within 10 s',
+      { roundTrip: 'nothing came back within 10 s' },
+    ],
+    ['tunnel is down: no traffic for 65 s; attempt 3 in 4s', DOWN],
+    [
+      'tunnel is down: the server answers 301: it is at \\u{1b}[2J; attempt 1 in 1s',
+      { ...DOWN, why: 'the server answers 301: it is at \u001b[2J', attempt: 1, retryAt: NOW },
+    ],
+  ])('%s', (line, change) => {
+    expect(tunnelLine({ ...CONNECTED, ...change }, NOW, paint)).toBe(`03:43:20  ${line}`)
+  })
+
+  it('is silent while it connects', () => {
+    expect(tunnelLine({ ...CONNECTED, state: 'connecting', url: null }, NOW, paint)).toBeUndefined()
+  })
+
+  it('is an object for a program', () => {
+    expect(tunnelObject({ ...CONNECTED, ...DOWN, roundTrip: 'ok' })).toEqual({
+      type: 'tunnel',
+      state: 'waiting',
+      url: 'https://smee.io/Kf3v',
+      since: new Date(NOW).toISOString(),
+      why: 'no traffic for 65 s',
+      attempt: 3,
+      retryAt: new Date(NOW + 4100).toISOString(),
+      roundTrip: 'ok',
+    })
+  })
+})
