@@ -2,11 +2,12 @@ import type { Benchmark } from './rig/benchmark.js'
 import { startDebianWebhook } from './rig/debian-webhook.js'
 import { inTurn } from './rig/in-turn.js'
 import { lacking } from './rig/installed.js'
-import { post, type Rate } from './rig/load.js'
+import { post } from './rig/load.js'
 import { PUSH, SECRET } from './rig/push.js'
 import { requireCheck } from './rig/require-check.js'
 import { atLeast, atMost, compare, type Comparison, notMeasured, type Row } from './rig/row.js'
 import { type Server, startProgram, startRelay } from './rig/server.js'
+import type { Rate } from './rig/wrk.js'
 
 const ROUNDS = 9
 const SECONDS = 2

@@ -1,27 +1,53 @@
 // npm run bench [-- <name> …] [--full]: each benchmark beside what it is compared with, in one run.
+import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { action } from './action.js'
+import { bearer } from './bearer.js'
+import { comment } from './comment.js'
+import { handOn } from './hand-on.js'
 import { ingest } from './ingest.js'
+import { ingestLarge } from './ingest-large.js'
+import { journal } from './journal.js'
+import { memory } from './memory.js'
+import { replay } from './replay.js'
 import type { Benchmark, BenchmarkOptions } from './rig/benchmark.js'
 import { lacking } from './rig/installed.js'
+import { type Result, resultsText, section } from './rig/results.js'
 import { notMeasured, type Row } from './rig/row.js'
-import { table } from './rig/table.js'
-import { journal } from './journal.js'
 import { startUp } from './start-up.js'
 
-const BENCHMARKS: Readonly<Record<string, Benchmark>> = { ingest, journal, 'start-up': startUp }
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  ingest,
+  'ingest-large': ingestLarge,
+  journal,
+  memory,
+  'hand-on': handOn,
+  action,
+  bearer,
+  'start-up': startUp,
+  comment,
+  replay,
+}
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { full: { type: 'boolean', default: false } },
-})
-const unknown = positionals.filter((name) => !Object.hasOwn(BENCHMARKS, name))
-if (unknown.length > 0)
-  throw new Error(`no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHMARKS).join(', ')}`)
+await main()
 
-for (const [name, benchmark] of Object.entries(BENCHMARKS)) {
-  if (positionals.length > 0 && !positionals.includes(name)) continue
-  process.stdout.write(`\n## ${name}\n\n${benchmark.about}\n\n`)
-  process.stdout.write(table(await measure(benchmark, values)))
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { full: { type: 'boolean', default: false } },
+  })
+  const unknown = positionals.filter((name) => !Object.hasOwn(BENCHMARKS, name))
+  if (unknown.length > 0)
+    throw new Error(`no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHMARKS).join(', ')}`)
+  const results: Result[] = []
+  for (const [name, benchmark] of Object.entries(BENCHMARKS)) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue
+    const result = { name, benchmark, rows: await measure(benchmark, values) }
+    results.push(result)
+    process.stdout.write(`${section(result)}\n\n`)
+  }
+  // Some alone would leave the rest of the file from another day and another program.
+  if (positionals.length === 0) writeFileSync('bench/RESULTS.md', resultsText(results, values))
 }
 
 async function measure(benchmark: Benchmark, options: BenchmarkOptions): Promise<readonly Row[]> {

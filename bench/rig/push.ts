@@ -23,6 +23,9 @@ export const PUSH = Buffer.from(JSON.stringify(example))
 /** What of it makes 1 KB. */
 export const SMALL_PUSH = shortened(example)
 
+/** With as many commits as 1 MiB holds, the largest body that relay takes unless told otherwise. */
+export const LARGE_PUSH = lengthened(example, 1_048_576)
+
 export function signatureOf(body: Uint8Array): string {
   return `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`
 }
@@ -31,4 +34,11 @@ function shortened({ ref, before, after, created, deleted, compare, pusher, head
   const repository = { full_name: 'Codertocat/Hello-World' }
   const fields = { ref, before, after, created, deleted, compare, pusher, repository, head_commit }
   return Buffer.from(JSON.stringify(fields))
+}
+
+function lengthened(push: Push, bytes: number): Buffer {
+  const [commit = {}] = push.commits
+  const room = bytes - JSON.stringify({ ...push, commits: [] }).length
+  const count = Math.floor(room / (JSON.stringify(commit).length + 1))
+  return Buffer.from(JSON.stringify({ ...push, commits: Array.from({ length: count }, () => commit) }))
 }

@@ -29,7 +29,7 @@ export interface Comparison {
   /** What each round measured of relay and of the other. */
   readonly relay: readonly number[]
   readonly other: readonly number[]
-  readonly unit: '/s' | ' ms' | ' MiB'
+  readonly unit: '/s' | ' ms' | ' MiB' | ' MiB/s'
   /** What is made of a round's two values. Default: relay's divided by the other's. */
   readonly figure?: 'ratio' | 'difference'
   /** None: for information. */

@@ -20,5 +20,5 @@ export function table(rows: readonly Row[]): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
   const [head = '', ...body] = all.map((row) => line(COLUMNS.map((column) => row[column])))
-  return [head, line(widths.map((width) => '-'.repeat(width))), ...body, ''].join('\n')
+  return [head, line(widths.map((width) => '-'.repeat(width))), ...body].join('\n')
 }

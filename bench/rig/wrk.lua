@@ -1,15 +1,17 @@
--- For wrk: posts one signed delivery again and again, each with an id of its own.
--- Arguments: a file with the request up to the id, and one with its body.
+-- For wrk: sends one request again and again, each with a number of its own in it.
+-- Arguments: a file with the request up to the number, one with the rest, and, for random numbers, up to which.
 
 function init(args)
   head = read(args[1])
-  tail = "\r\n\r\n" .. read(args[2])
+  tail = read(args[2])
+  upTo = tonumber(args[3])
   sent = 0
+  math.randomseed(os.time())
 end
 
 function request()
   sent = sent + 1
-  return head .. sent .. tail
+  return head .. (upTo and math.random(upTo) or sent) .. tail
 end
 
 function done(summary, latency)
