@@ -10,7 +10,9 @@ import { openJournal } from './journal/open.js'
 import { createOAuth } from './oauth/oauth.js'
 import { createProvider } from './providers/open.js'
 import type { Provider } from './providers/provider.js'
+import type { DirectHandler } from './http/edge.js'
 import { createApp } from './server/app.js'
+import { webhookListener } from './server/routes/webhook.js'
 import type { Database } from './store/database.js'
 import { openDatabase } from './store/open.js'
 import { createTokens, type Tokens } from './tokens/tokens.js'
@@ -33,6 +35,8 @@ export interface RelayOptions {
 /** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
 export interface Relay extends AsyncDisposable {
   readonly app: ReturnType<typeof createApp>
+  /** Asked before the application by who listens: takes deliveries the short way. */
+  readonly direct: DirectHandler
   readonly database: Database
   readonly journal: Journal
   /** Which deliveries go where; may be replaced while it runs. */
@@ -87,19 +91,17 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     ...(onDelivery && { onDelivery }),
     onRefused: createRefusals({ scheme: provider.webhook, secrets: settings.webhookSecrets, log, clock }),
   })
-  const app = createApp({
-    provider,
+  const edge = {
     intake,
-    oauth,
-    tokens,
     maxBody: settings.maxBody,
-    baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
     hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
-    prove,
     log,
-  })
+  }
+  const baseUrl = (): string => settings.baseUrl ?? `${publicUrl()}/`
+  const app = createApp({ ...edge, provider, oauth, tokens, baseUrl, prove })
   const relay: Relay = {
     app,
+    direct: webhookListener(edge),
     database,
     journal,
     routing,

@@ -24,6 +24,8 @@ export interface Output {
   object(value: Readonly<Record<string, unknown>>): void
   /** Said to people; silent under `--quiet`. */
   say(text: string): void
+  /** Whether nothing is said, so that what is said often need not be put together. */
+  readonly quiet: boolean
   readonly log: Log
   /** Paints what goes to stderr. */
   readonly paint: Paint
@@ -45,6 +47,7 @@ export function createOutput(context: Context, options: OutputOptions): Output {
     exactly: (bytes) => void stdout.write(bytes),
     object: (value) => void stdout.write(jsonLine(value)),
     say,
+    quiet: options.quiet,
     paint,
     resultPaint: painter(stdout),
     log: {

@@ -23,7 +23,7 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
   const { paint } = output
   const down = new Set<string>()
   const awaited = new Map<number, NodeJS.Timeout>()
-  const object = json ? createObjects(output) : () => {}
+  const object = json ? createObjects(output) : undefined
   const endWait = (n: number): void => {
     clearTimeout(awaited.get(n))
     awaited.delete(n)
@@ -33,7 +33,8 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
   })
   return {
     onDelivery(delivery, receipt) {
-      object(deliveryObject(delivery, receipt))
+      object?.(deliveryObject(delivery, receipt))
+      if (output.quiet) return
       const { n, targets, duplicate } = receipt
       const tell = (): void => {
         awaited.delete(n)
@@ -44,17 +45,17 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
     },
     onAttempt(event) {
       endWait(event.n)
-      object(attemptObject(event))
+      object?.(attemptObject(event))
       output.say(attemptLine(event, paint))
     },
     onTarget(status) {
       if (status.state === 'up') down.delete(status.id)
       else down.add(status.id)
-      object(targetObject(status))
+      object?.(targetObject(status))
       output.say(targetLine(status, Date.now(), paint))
     },
     onTunnel(status) {
-      object(tunnelObject(status))
+      object?.(tunnelObject(status))
       const line = tunnelLine(status, Date.now(), paint)
       if (line !== undefined) output.say(line)
     },

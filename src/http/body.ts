@@ -23,8 +23,11 @@ async function readRequest(request: Request, limit: number): Promise<Uint8Array 
   return body.byteLength > limit ? undefined : body
 }
 
-/** Undefined when the body is over the limit; what is left of it flows on, or was never asked for. */
-async function readIncoming(
+/**
+ * Undefined when the body is over the limit; what is left of it flows on, or was never asked for.
+ * @throws RelayError `cancelled` when the client goes away before the end.
+ */
+export async function readIncoming(
   incoming: HttpBindings['incoming'],
   limit: number,
 ): Promise<Uint8Array | undefined> {

@@ -7,6 +7,9 @@ import type { Log } from '../base/log.js'
 import { refuse } from './refuse.js'
 import { errorResponse } from './respond.js'
 
+/** Answers a request by itself, without a Request or a Response; false when it leaves it to the {@link FetchHandler}. */
+export type DirectHandler = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
+
 export type FetchHandler = (request: Request, env: HttpBindings) => Response | Promise<Response>
 
 /** The open connections, each with the response last begun on it. */
@@ -18,13 +21,21 @@ interface EdgeLimits {
   readonly request: number
 }
 
+interface EdgeOptions {
+  readonly log: Log
+  readonly limits: EdgeLimits
+  readonly connections: Connections
+  /** Asked before `fetch`. Default: leaves all to it. */
+  readonly direct?: DirectHandler | undefined
+}
+
 /**
  * An HTTP/1.1 server that does not listen yet, and where all that Node would answer by itself, or not at all, is
  * answered like everything else. It keeps `connections` up to date.
  */
 export function createEdge(
   fetch: FetchHandler,
-  { log, limits, connections }: { log: Log; limits: EdgeLimits; connections: Connections },
+  { log, limits, connections, direct = () => false }: EdgeOptions,
 ): Server {
   const server = createServer({
     // An HTTP/1.1 request without Host would otherwise be answered by Node, with an empty body.
@@ -43,7 +54,7 @@ export function createEdge(
     outgoing.setHeader('X-Request-Id', randomUUID())
     connections.set(incoming.socket, outgoing)
     if (!server.listening) outgoing.shouldKeepAlive = false
-    void listener(incoming, outgoing)
+    if (!direct(incoming, outgoing)) void listener(incoming, outgoing)
   }
   server.on('connection', (socket) => {
     connections.set(socket, undefined)

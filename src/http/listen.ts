@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { type Connections, createEdge, type FetchHandler } from './edge.js'
+import { type Connections, createEdge, type DirectHandler, type FetchHandler } from './edge.js'
 
 export interface Listener {
   /** Where the service can be called, e.g. `http://127.0.0.1:8787`. */
@@ -31,6 +31,8 @@ export interface ListenOptions {
   /** The flag that sets the port, for the message that it is in use. Default: `--port`. */
   readonly portFlag?: string
   readonly limits?: Partial<typeof LIMITS>
+  /** Asked before `fetch`. Default: leaves all to it. */
+  readonly direct?: DirectHandler
 }
 
 /**
@@ -39,9 +41,10 @@ export interface ListenOptions {
  * @throws RelayError `unavailable` when the address cannot be listened on, the port being in use above all.
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
+  const { log, direct } = options
   const limits = { ...LIMITS, ...options.limits }
   const connections: Connections = new Map()
-  const server = createEdge(fetch, { log: options.log, limits, connections })
+  const server = createEdge(fetch, { log, limits, connections, direct })
   const port = await start(server, options)
   let closed: Promise<void> | undefined
   return {

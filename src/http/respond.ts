@@ -1,9 +1,6 @@
-import type { HttpBindings } from '@hono/node-server'
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import type { Context } from 'hono'
+import type { ServerResponse } from 'node:http'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import type { HttpEnv } from './env.js'
 
 /**
  * The answer to a failure: `{"error": "<message>"}` and nothing else, with the status of its kind, `Retry-After`
@@ -24,19 +21,21 @@ export function errorResponse(
   })
 }
 
-const JSON_HEADERS = { 'Content-Type': 'application/json' }
-
-/**
- * Answers 200 with a text that is JSON. Where there is a connection it is written at once: making a Response and reading it
- * again costs as much as receiving the request.
- */
-export function jsonAnswer({ env }: Pick<Context<HttpEnv>, 'env'>, json: string): Response {
-  // Called in-process there is no connection.
-  const outgoing: HttpBindings['outgoing'] | undefined = env?.outgoing
-  if (!outgoing) return new Response(json, { headers: JSON_HEADERS })
-  outgoing.writeHead(200, JSON_HEADERS).end(json)
-  return RESPONSE_ALREADY_SENT
+/** Answers 200 with JSON on Node's own response. */
+export function sendJson(outgoing: ServerResponse, value: object): void {
+  outgoing.writeHead(200, JSON_HEADERS).end(JSON.stringify(value))
 }
+
+/** {@link errorResponse} on Node's own response. */
+export function sendError(outgoing: ServerResponse, thrown: unknown, log: Log, request: string): void {
+  const error = toRelayError(thrown)
+  report(error, log, request)
+  outgoing
+    .writeHead(error.status, { ...JSON_HEADERS, ...headersOf(error) })
+    .end(JSON.stringify(errorBody(error)))
+}
+
+const JSON_HEADERS = { 'Content-Type': 'application/json' }
 
 /** The body of every error. */
 export function errorBody(error: RelayError): { error: string } {

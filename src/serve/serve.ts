@@ -75,6 +75,7 @@ export async function serve(given: Settings, options: ServeOptions = {}): Promis
     host: settings.host,
     port: settings.port,
     log,
+    direct: gate.direct,
     limits: { grace: GRACE_MS },
   })
   const { url } = listener

@@ -38,7 +38,7 @@ let listener: Listener
 
 beforeAll(async () => {
   relay = await createRelay(settings)
-  listener = await listen(relay.app.fetch, { ...settings, log: silentLog })
+  listener = await listen(relay.app.fetch, { ...settings, direct: relay.direct, log: silentLog })
 })
 
 afterAll(async () => {

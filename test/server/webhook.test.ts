@@ -33,7 +33,7 @@ const signature = (value: string | string[] | undefined): DeliveryOptions => ({
   set: { 'X-Hub-Signature-256': value },
 })
 
-describe('POST /webhook', () => {
+describe.each([{}, { through: 'application' } as const])('POST /webhook %o', (way) => {
   it.each<[string, typeof OK, DeliveryOptions]>([
     ['a signed delivery', OK, {}],
     ['a ping', OK, { event: 'ping' }],
@@ -97,7 +97,7 @@ describe('POST /webhook', () => {
     ['a form without payload', BAD_EVENT, { body: 'a=1', type: FORM }],
     ['a form with two payloads', BAD_EVENT, { body: 'payload={}&payload={}', type: FORM }],
   ])('answers %s, and serves on', async (_, answer, options) => {
-    await using service = await startWebhookService()
+    await using service = await startWebhookService(way)
     using agent = kept()
     expect(await post(service.webhook, githubDelivery(options), agent)).toEqual(answer)
     expect(service.journal.count()).toBe(answer === OK ? 1 : 0)
@@ -105,7 +105,7 @@ describe('POST /webhook', () => {
   })
 
   it('stores the bytes and header lines that were sent', async () => {
-    await using service = await startWebhookService()
+    await using service = await startWebhookService(way)
     const request = githubDelivery({
       body: '{"action":"opened", "n":12345678901234567890}',
       event: 'issues',
@@ -142,7 +142,7 @@ describe('POST /webhook', () => {
 
   it('accepts the previous secret while rotating', async () => {
     const secrets = { current: new Secret('new'), previous: new Secret(SECRET) }
-    await using service = await startWebhookService({ secrets })
+    await using service = await startWebhookService({ ...way, secrets })
     expect(await post(service.webhook, githubDelivery({ secret: 'new' }))).toEqual(OK)
     expect(await post(service.webhook, githubDelivery())).toEqual(OK)
     expect(await post(service.webhook, githubDelivery({ secret: 'older' }))).toEqual(BAD_SIGNATURE)
@@ -153,7 +153,7 @@ describe('POST /webhook', () => {
   })
 
   it('takes JSON and forms from Gitea, signed over the JSON', async () => {
-    await using service = await startWebhookService({ provider: GITEA })
+    await using service = await startWebhookService({ ...way, provider: GITEA })
     const requests = [
       giteaDelivery({ body: GITEA_JSON }),
       giteaDelivery({ body: form(GITEA_JSON), signed: GITEA_JSON, type: FORM }),
@@ -168,13 +168,13 @@ describe('POST /webhook', () => {
   })
 
   it('accepts larger bodies where it is told to', async () => {
-    await using service = await startWebhookService({ maxBody: 2_000_000 })
+    await using service = await startWebhookService({ ...way, maxBody: 2_000_000 })
     expect(await post(service.webhook, githubDelivery({ body: padded(2_000_000) }))).toEqual(OK)
     expect(await post(service.webhook, githubDelivery({ body: padded(2_000_001) }))).toEqual(TOO_LARGE)
   })
 
   it('answers in-process too, where there is no connection', async () => {
-    await using service = await startWebhookService()
+    await using service = await startWebhookService(way)
     const { headers, body } = githubDelivery({ id: 'in-process' })
     const init = { method: 'POST', headers: headers.map(([...line]) => line), body: new Uint8Array(body) }
     const response = await service.app.request('http://localhost/webhook', init)
