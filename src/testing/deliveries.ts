@@ -6,7 +6,7 @@ import type { Entry, Summary } from '../journal/delivery.js'
 import type { Attempt } from '../journal/hand-on.js'
 import type { Journal } from '../journal/journal.js'
 import { parseMatch } from '../journal/match.js'
-import { type Filter, passes } from '../journal/select.js'
+import { type Filter, select } from '../journal/select.js'
 import { formPayload, isForm } from '../webhook/form.js'
 import { indexHeaders } from '../webhook/headers.js'
 import { parseJson } from '../webhook/json.js'
@@ -69,10 +69,7 @@ export async function waitForDeliveries(
   const filter: Filter = { events, ...(wanted.repo !== undefined && { repo: wanted.repo }) }
   const limited = deadline(timeout, signal)
   for (;;) {
-    const found = [...journal.summaries()].filter(
-      (each) =>
-        passes(each, filter) && (wanted.deliveryId === undefined || each.deliveryId === wanted.deliveryId),
-    )
+    const found = [...matching(journal, filter, wanted.deliveryId)].toReversed()
     const ready = found.length >= count && found.every((each) => untried(each, watch).length === 0)
     if (ready || count === 0) return found.flatMap(({ n }) => describe(journal, n))
     await watch.next(limited).catch((error: unknown) => {
@@ -80,6 +77,15 @@ export async function waitForDeliveries(
       if (!limited.aborted) throw error
       throw late(journal, watch, wanted, { count, timeout, found: found.length })
     })
+  }
+}
+
+/** Newest first. An id is looked for no further than it takes to find it. */
+function* matching(journal: Journal, filter: Filter, id: string | undefined): Generator<Summary> {
+  for (const each of select(journal, filter)) {
+    if (id !== undefined && each.deliveryId !== id) continue
+    yield each
+    if (id !== undefined) return
   }
 }
 
