@@ -60,20 +60,26 @@ async function handOver(n: number, parts: HandOverParts, signal: AbortSignal): P
   const now = time.clock()
   const attempt = { at, target: route.id, ms: Math.max(0, now - at), count: 1, ...kept(result) }
   const handOn = standAfter(before, result, now)
-  if (!(await record(n, attempt, handOn, parts, signal))) return NOTHING
   const ended = handOn.state !== 'waiting'
   const again = !ended && result.outcome === 'retry'
   const delay = again ? retryDelay(handOn.tries, result.retryAfter, time.random) : undefined
   const { body: _, ...summary } = entry
-  onAttempt?.({
-    n,
-    entry: summary,
-    route,
-    attempt,
-    handOn,
-    ...(delay !== undefined && { retryAt: now + delay }),
-  })
-  return { reached: isReached(result), ended, ...(delay !== undefined && { rest: delay }) }
+  const tell = (): void =>
+    onAttempt?.({
+      n,
+      entry: summary,
+      route,
+      attempt,
+      handOn,
+      ...(delay !== undefined && { retryAt: now + delay }),
+    })
+  const recorded = record(n, attempt, handOn, parts, signal)
+  const reached = isReached(result)
+  // The target need not wait for our disk.
+  if (ended) return { reached, ended, recorded: recorded.then((isRecorded) => void (isRecorded && tell())) }
+  if (!(await recorded)) return NOTHING
+  tell()
+  return { reached, ended, ...(delay !== undefined && { rest: delay }) }
 }
 
 function timesTried({ journal, route }: HandOverParts, n: number): number {

@@ -11,13 +11,19 @@ export interface Step {
   readonly ended: boolean
   /** Milliseconds before it may be tried again; not given where the target is down. */
   readonly rest?: number
+  /** Resolves when it is written down that it ended, or cannot be. Must not reject. */
+  readonly recorded?: Promise<void>
 }
 
 /** Tries an entry once. Must not reject; once `signal` aborts, what it comes to no longer matters. */
 export type Try = (n: number, signal: AbortSignal) => Promise<Step>
 
 export interface QueueParts {
-  /** How many entries may be under way at once; with 1 they are handed on strictly in order. */
+  /**
+   * How many entries may be under way at once, and how many that the target has taken may still be being written down, since
+   * those are handed on again when relay is killed. With 1 they are handed on strictly in order, each written down
+   * before the next.
+   */
   readonly concurrency: number
   /** Ends entries that have waited too long, and gives those that it could not end. Must not reject. */
   readonly expire: (numbers: readonly number[]) => Promise<readonly number[]>
@@ -57,7 +63,9 @@ export class TargetQueue {
   readonly #parts: QueueParts
   readonly #waiting = new Waiting()
   readonly #busy = new Set<number>()
-  /** Entries that came again while under way, and when. */
+  /** Entries that have ended, while that is written down. */
+  readonly #recording = new Set<number>()
+  /** Entries that came again while under way or being written down, and when. */
   readonly #again = new Map<number, number>()
   readonly #resting: Rests<number>
   readonly #pauses: Rests<'probe' | 'look'>
@@ -97,7 +105,8 @@ export class TargetQueue {
   /** Has an entry that waits since then tried in its turn. */
   add(n: number, since: number): void {
     // What is under way may be just ending, so it is looked at again.
-    if (!this.#waiting.add(n, since) && this.#busy.has(n)) this.#again.set(n, since)
+    if (this.#busy.has(n) || this.#recording.has(n)) this.#again.set(n, since)
+    else this.#waiting.add(n, since)
     // Not at once: the sender of the delivery is answered first.
     if (!this.#stop.signal.aborted) this.#woken ??= setImmediate(() => this.#pump())
   }
@@ -142,7 +151,9 @@ export class TargetQueue {
   #next(): number | undefined {
     if (!this.#try || this.#stop.signal.aborted) return undefined
     if (this.#down && (this.#busy.size > 0 || this.#pauses.has('probe'))) return undefined
-    if (this.#busy.size + this.#resting.size >= this.#parts.concurrency) return undefined
+    const { concurrency } = this.#parts
+    if (this.#busy.size + this.#resting.size >= concurrency || this.#recording.size >= concurrency)
+      return undefined
     return this.#waiting.first((n) => !this.#busy.has(n) && !this.#resting.has(n))
   }
 
@@ -152,14 +163,25 @@ export class TargetQueue {
     this.#follow(async () => {
       const step = await this.#try?.(n, this.#stop.signal)
       this.#busy.delete(n)
+      if (step?.recorded) this.#recording.add(n)
       if (step && !this.#stop.signal.aborted) this.#settle(n, step, isProbe)
+      if (!step?.recorded) return
+      await step.recorded
+      this.#recording.delete(n)
+      if (this.#stop.signal.aborted) return
+      this.#takeAgain(n)
+      this.#pump()
     })
   }
 
-  #settle(n: number, { reached, ended, rest }: Step, isProbe: boolean): void {
+  #takeAgain(n: number): void {
+    const since = this.#again.get(n)
+    if (this.#again.delete(n) && since !== undefined) this.#waiting.add(n, since)
+  }
+
+  #settle(n: number, { reached, ended, rest, recorded }: Step, isProbe: boolean): void {
     if (ended) this.#waiting.delete(n)
-    const again = this.#again.get(n)
-    if (this.#again.delete(n) && again !== undefined) this.#waiting.add(n, again)
+    if (!recorded) this.#takeAgain(n)
     if (this.#try) {
       if (!ended && rest !== undefined) this.#resting.start(n, rest, () => this.#pump())
       if (reached === true) this.#comeUp()

@@ -9,6 +9,18 @@ const DONE: Step = { reached: true, ended: true }
 const DOWN: Step = { reached: false, ended: false }
 const later = (rest: number): Step => ({ reached: true, ended: false, rest })
 
+/** What has ended, and is written down when the test says so. */
+function recording() {
+  let resolve = (): void => {}
+  const recorded = new Promise<void>((written) => (resolve = written))
+  const step: Step = { ...DONE, recorded }
+  const end = async (): Promise<void> => {
+    resolve()
+    await turn()
+  }
+  return { step, end }
+}
+
 interface Tried {
   readonly n: number
   readonly end: (step: Step) => Promise<void>
@@ -145,6 +157,44 @@ describe('a queue', () => {
     await last().end(DONE)
     await last().end(DONE)
     expect([order(), queue.isEmpty]).toEqual([[1, 1, 2], true])
+  })
+
+  it('goes on while what has ended is written down, but with no more of those than may be under way', async () => {
+    const { queue, attempt, add, tried, order } = rig(2)
+    queue.open(attempt)
+    await add(1, 2, 3, 4, 5)
+    const [first, second] = [recording(), recording()]
+    await tried[0]?.end(first.step)
+    expect([order(), queue.status.queued]).toEqual([[1, 2, 3], 4])
+    await tried[1]?.end(second.step)
+    expect([order(), queue.status.queued]).toEqual([[1, 2, 3], 3])
+    await second.end()
+    expect([order(), queue.isIdle]).toEqual([[1, 2, 3, 4], false])
+  })
+
+  it('with one at a time waits until each is written down', async () => {
+    const { queue, attempt, add, last, order } = rig()
+    queue.open(attempt)
+    await add(1, 2)
+    const written = recording()
+    await last().end(written.step)
+    expect(order()).toEqual([1])
+    await written.end()
+    expect(order()).toEqual([1, 2])
+  })
+
+  it('looks again at an entry that came again while it was written down, and only then', async () => {
+    const { queue, attempt, add, last, order } = rig(2)
+    queue.open(attempt)
+    await add(1)
+    const written = recording()
+    await last().end(written.step)
+    await add(1)
+    expect(order()).toEqual([1])
+    await written.end()
+    expect(order()).toEqual([1, 1])
+    await last().end(DONE)
+    expect(queue.isEmpty).toBe(true)
   })
 
   it('ends what is too old when the target cannot be reached', async () => {
