@@ -8,15 +8,15 @@ export interface Queue extends AsyncDisposable {
 
 export interface QueueLimits {
   readonly messages: number
-  /** Characters of all messages together. */
+  /** Characters of all messages together; a single one may be larger. */
   readonly size: number
 }
 
 /**
- * Anybody may send to a channel, so what waits is bounded: more than a code host sends at once, and no more memory than
- * a workstation can spare.
+ * Anybody may send to a channel, so what waits is bounded: more than a code host sends at once, but no more than is looked
+ * at in some ten seconds, however it is made to be slow: that long a delivery waits that comes behind it.
  */
-export const QUEUE_LIMITS: QueueLimits = { messages: 512, size: 64 * 1_048_576 }
+export const QUEUE_LIMITS: QueueLimits = { messages: 512, size: 16 * 1_048_576 }
 
 /**
  * Has `handle`, which must not throw, take one message after the other, and say whether it was worth it. Others are given
@@ -38,7 +38,7 @@ export function createQueue(handle: (text: string) => Promise<boolean>, limits =
   }
   return {
     push(text) {
-      if (waiting.length >= limits.messages || size + text.length > limits.size) return false
+      if (waiting.length >= limits.messages || (size > 0 && size + text.length > limits.size)) return false
       waiting.push(text)
       size += text.length
       working ??= work()

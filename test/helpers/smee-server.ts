@@ -99,7 +99,7 @@ export async function startSmee({
     if (method === 'HEAD' && url === '/new')
       return end(response, 307, { location: `http://${request.headers.host}/${newChannel()}` })
     if (!/^\/[\w-]{1,128}(?:\?|$)/.test(url)) return end(response, 404)
-    if (method === 'GET' && request.headers.accept === 'text/event-stream') return listen(response)
+    if (method === 'GET' && wantsEvents(request, raw)) return listen(response)
     if (method !== 'POST') return end(response, 200, { 'content-type': 'text/html' })
     const status = refusedPosts ?? (raw ? 202 : judge(request, body))
     if (status < 300)
@@ -151,6 +151,11 @@ export async function startSmee({
       await down()
     },
   }
+}
+
+/** smee.io goes by what a client accepts, gosmee by what it is. */
+function wantsEvents({ headers }: IncomingMessage, raw: boolean): boolean {
+  return raw ? /gosmee/.test(headers['user-agent'] ?? '') : headers.accept === 'text/event-stream'
 }
 
 function newChannel(): string {

@@ -47,4 +47,12 @@ describe('the queue', () => {
     await queue[Symbol.asyncDispose]()
     expect(taken).toEqual(['abc', 'de'])
   })
+
+  it('takes one that is larger than all may be, when it is alone', async () => {
+    const { queue, taken, release } = held({ messages: 100, size: 5 })
+    expect(['abcdef', 'a'].map((text) => queue.push(text))).toEqual([true, false])
+    release()
+    await queue[Symbol.asyncDispose]()
+    expect(taken).toEqual(['abcdef'])
+  })
 })

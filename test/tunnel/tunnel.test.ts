@@ -219,6 +219,18 @@ describe('a message that asks for more', () => {
     expect(new Set(rooms)).toEqual(new Set(['base', 'journal', 'providers', 'store', 'webhook']))
   })
 
+  it('loads the client only where there is a tunnel', () => {
+    const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('.ts'),
+    )
+    const sources = files.map((file) => [file, readFileSync(path.join('src', file), 'utf8')] as const)
+    expect(sources.filter(([, source]) => source.includes("from 'smee-client'"))).toEqual([])
+    const loading = sources.filter(([, source]) =>
+      /from '[^']*tunnel\/(?!state)/.test(source.replaceAll(/import type .*/g, '')),
+    )
+    expect(loading.map(([file]) => file).filter((file) => !file.startsWith('tunnel'))).toEqual([])
+  })
+
   it('is bounded in number: those that came first are kept, and the drop is said', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel, { limits: { queue: { messages: 2, size: 1_000_000 } } })
