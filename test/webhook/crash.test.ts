@@ -12,21 +12,33 @@ import { startTarget } from '../helpers/target.js'
 const ROUNDS = Number(process.env['RELAY_CRASH_ROUNDS'] ?? 4)
 const IN_FLIGHT = 32
 
-/** Sends deliveries of 7 KB, each once, until the program is gone; gives those that were answered 200. */
-async function load(program: Program, webhook: string): Promise<Map<string, string>> {
+interface Load {
+  /** Resolves when something was answered. */
+  readonly begun: Promise<unknown>
+  /** All that was answered 200, when the program is gone. */
+  readonly ended: Promise<Map<string, string>>
+}
+
+/** Sends deliveries of 7 KB, each once, until the program is gone. */
+function load(program: Program, webhook: string): Load {
   const answered = new Map<string, string>()
   const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT })
   const send = async (): Promise<void> => {
-    while (program.child.signalCode === null) {
-      const id = randomUUID()
-      const body = `{"id":"${id}","noise":"${randomBytes(3500).toString('hex')}"}`
-      const answer = await post(webhook, githubDelivery({ id, body }), agent).catch(() => undefined)
-      if (answer?.status === 200) answered.set(id, body)
-    }
+    const id = randomUUID()
+    const body = `{"id":"${id}","noise":"${randomBytes(3500).toString('hex')}"}`
+    const answer = await post(webhook, githubDelivery({ id, body }), agent).catch(() => undefined)
+    if (answer?.status === 200) answered.set(id, body)
   }
-  await Promise.all(Array.from({ length: IN_FLIGHT }, send))
-  agent.destroy()
-  return answered
+  const goOn = async (): Promise<void> => {
+    while (program.child.signalCode === null) await send()
+  }
+  const all = async (begun: readonly Promise<void>[]): Promise<Map<string, string>> => {
+    await Promise.all(begun.map(async (first) => first.then(goOn)))
+    agent.destroy()
+    return answered
+  }
+  const begun = Array.from({ length: IN_FLIGHT }, send)
+  return { begun: Promise.race(begun), ended: all(begun) }
 }
 
 describe('relay serve, killed under load and started again', () => {
@@ -38,10 +50,11 @@ describe('relay serve, killed under load and started again', () => {
     for (let round = 1; round <= ROUNDS; round++) {
       await using program = serve(home, [], flags)
       const loading = load(program, `${await program.url()}/webhook`)
-      await sleep(200 + Math.random() * 400)
+      await loading.begun
+      await sleep(Math.random() * 400)
       await program.stop('SIGKILL')
       const before = answered.size
-      for (const [id, body] of await loading) answered.set(id, body)
+      for (const [id, body] of await loading.ended) answered.set(id, body)
       expect(answered.size).toBeGreaterThan(before)
     }
     await handOnTheRest(home, flags)
