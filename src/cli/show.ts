@@ -22,6 +22,7 @@ const SOON_MS = 1_000
 export function createShow(output: Output, { json, signal }: ShowOptions): Show {
   const { paint } = output
   const down = new Set<string>()
+  let tunnel: TunnelStatus | undefined
   const awaited = new Map<number, NodeJS.Timeout>()
   const object = json ? createObjects(output) : undefined
   const endWait = (n: number): void => {
@@ -56,7 +57,8 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
     },
     onTunnel(status) {
       object?.(tunnelObject(status))
-      const line = tunnelLine(status, Date.now(), paint)
+      const line = tunnelLine(status, tunnel, Date.now(), paint)
+      tunnel = status
       if (line !== undefined) output.say(line)
     },
   }

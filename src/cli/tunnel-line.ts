@@ -1,20 +1,28 @@
 import type { TunnelStatus } from '../tunnel/state.js'
 import { type Paint, printable } from './output.js'
 
-/** `12:04:11  tunnel connected: https://smee.io/…`; undefined for a change that nobody needs to be told of. */
-export function tunnelLine(status: TunnelStatus, now: number, paint: Paint): string | undefined {
+/**
+ * `12:04:11  tunnel connected: payload address https://smee.io/…`: what has changed since `before`. Undefined for what
+ * nobody needs to be told of.
+ */
+export function tunnelLine(
+  status: TunnelStatus,
+  before: TunnelStatus | undefined,
+  now: number,
+  paint: Paint,
+): string | undefined {
   const { state, url, why, attempt, retryAt, roundTrip } = status
   const start = `${paint.dim(new Date(now).toTimeString().slice(0, 8))}  tunnel`
   if (state === 'connecting') return undefined
-  if (state === 'connected') {
-    if (roundTrip === null)
-      return `${start} ${paint.green('connected')}: payload address ${printable(url ?? '')}`
-    if (roundTrip === 'ok')
-      return `${start} ${paint.green('works')}: a message to itself came back byte for byte`
-    return `${start} ${paint.yellow('does not work')}: a message to itself was lost: ${printable(roundTrip)}`
+  if (state === 'waiting') {
+    const seconds = retryAt === null ? 0 : Math.max(1, Math.round((retryAt - now) / 1000))
+    return `${start} ${paint.red('is down')}: ${printable(why ?? '')}; attempt ${attempt} in ${seconds}s`
   }
-  const seconds = retryAt === null ? 0 : Math.max(1, Math.round((retryAt - now) / 1000))
-  return `${start} ${paint.red('is down')}: ${printable(why ?? '')}; attempt ${attempt} in ${seconds}s`
+  if (before?.state !== 'connected')
+    return `${start} ${paint.green('connected')}: payload address ${printable(url ?? '')}`
+  if (roundTrip === 'ok')
+    return `${start} ${paint.green('works')}: a message to itself came back byte for byte`
+  return `${start} ${paint.yellow('does not work')}: a message to itself was lost: ${printable(roundTrip ?? '')}`
 }
 
 /** The same for a program. */

@@ -88,12 +88,7 @@ async function run(options: TunnelOptions, signal: AbortSignal): Promise<void> {
 function createTunnel(options: TunnelOptions, clock: Clock, signal: AbortSignal) {
   const { address, store, maxBody, fetch = outboundFetch, onStatus } = options
   const limits: TunnelLimits = { ...LIMITS, event: 2 * maxBody + AROUND_BODY, ...options.limits }
-  let status: TunnelStatus = { ...UNKNOWN, since: clock() }
-  const report = (change: Partial<TunnelStatus>): void => {
-    const since = change.state === undefined ? status.since : clock()
-    status = { ...status, since, ...change }
-    onStatus(status)
-  }
+  const report = createReport(clock, onStatus)
   const roundTrip = createRoundTrip(options.provider.webhook)
   const queue = createQueue(createReceiver(receiveParts(options, clock, roundTrip)), limits.queue)
   const { onMessage, onTooLarge } = createEntrance(queue, options.log, clock)
@@ -104,7 +99,7 @@ function createTunnel(options: TunnelOptions, clock: Clock, signal: AbortSignal)
     if (!signal.aborted) report({ roundTrip: outcome })
   }
   const onOpen = (url: string): void => {
-    report({ state: 'connected', url, why: null, attempt: 0, retryAt: null })
+    const status = report({ state: 'connected', url, why: null, attempt: 0, retryAt: null })
     if (status.roundTrip !== 'ok') checking ??= check(url)
   }
   const listen = async (): Promise<Ended> => {
@@ -134,6 +129,17 @@ interface Ended {
   readonly why: string
   /** Whether it had stood for a while. */
   readonly steady: boolean
+}
+
+/** Tells of the whole status whenever a part of it changes. */
+function createReport(clock: Clock, onStatus: TunnelOptions['onStatus']) {
+  let status: TunnelStatus = { ...UNKNOWN, since: clock() }
+  return (change: Partial<TunnelStatus>): TunnelStatus => {
+    const since = change.state === undefined ? status.since : clock()
+    status = { ...status, since, ...change }
+    onStatus(status)
+    return status
+  }
 }
 
 const UNKNOWN: TunnelStatus = {

@@ -19,24 +19,31 @@ const CONNECTED: TunnelStatus = {
 const DOWN = { state: 'waiting', why: 'no traffic for 65 s', attempt: 3, retryAt: NOW + 4100 } as const
 
 describe('a tunnel, on a line', () => {
-  it.each<[string, Partial<TunnelStatus>]>([
-    ['tunnel connected: payload address https://smee.io/Kf3v', {}],
-    ['tunnel works: a message to itself came back byte for byte', { roundTrip: 'ok' }],
+  const lost = { roundTrip: 'nothing came back within 10 s' }
+
+  it.each<[string, Partial<TunnelStatus>, TunnelStatus | undefined]>([
+    ['tunnel connected: payload address https://smee.io/Kf3v', {}, undefined],
     [
-      'tunnel does not work: a message to itself was lost: nothing came back within 10 s',
-      { roundTrip: 'nothing came back within 10 s' },
+      'tunnel connected: payload address https://smee.io/Kf3v',
+      { roundTrip: 'ok' },
+      { ...CONNECTED, ...DOWN },
     ],
-    ['tunnel is down: no traffic for 65 s; attempt 3 in 4s', DOWN],
+    ['tunnel works: a message to itself came back byte for byte', { roundTrip: 'ok' }, CONNECTED],
+    ['tunnel does not work: a message to itself was lost: nothing came back within 10 s', lost, CONNECTED],
+    ['tunnel is down: no traffic for 65 s; attempt 3 in 4s', DOWN, CONNECTED],
     [
       'tunnel is down: the server answers 301: it is at \\u{1b}[2J; attempt 1 in 1s',
       { ...DOWN, why: 'the server answers 301: it is at \u001b[2J', attempt: 1, retryAt: NOW },
+      undefined,
     ],
-  ])('%s', (line, change) => {
-    expect(tunnelLine({ ...CONNECTED, ...change }, NOW, paint)).toBe(`03:43:20  ${line}`)
+  ])('%s', (line, change, before) => {
+    expect(tunnelLine({ ...CONNECTED, ...change }, before, NOW, paint)).toBe(`03:43:20  ${line}`)
   })
 
   it('is silent while it connects', () => {
-    expect(tunnelLine({ ...CONNECTED, state: 'connecting', url: null }, NOW, paint)).toBeUndefined()
+    expect(
+      tunnelLine({ ...CONNECTED, state: 'connecting', url: null }, undefined, NOW, paint),
+    ).toBeUndefined()
   })
 
   it('is an object for a program', () => {
