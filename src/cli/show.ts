@@ -1,4 +1,5 @@
 import type { ServeOptions } from '../serve/serve.js'
+import type { TunnelStatus } from '../tunnel/state.js'
 import { attemptLine, attemptObject } from './attempt-line.js'
 import { deliveryLine, deliveryObject } from './delivery-line.js'
 import { jsonLine, type Output } from './output.js'
