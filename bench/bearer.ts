@@ -8,6 +8,7 @@ import { inTurn } from './rig/in-turn.js'
 import { SECRET } from './rig/push.js'
 import { atLeast, compare } from './rig/row.js'
 import { type Server, startRelay } from './rig/server.js'
+import { thousands } from './rig/thousands.js'
 import { drive } from './rig/wrk.js'
 
 const FEW = 100
@@ -21,7 +22,7 @@ const DAY_MS = 86_400_000
 
 export const bearer: Benchmark = {
   about: `Requests of the actions, each with the bearer token of another user taken at random, over 32 connections, with
-${MANY.full} users, ${MANY.usual} without --full, beside ${FEW}. What they send is no JSON, so that they end right after the
+${thousands(MANY.full)} users, ${thousands(MANY.usual)} without --full, beside ${thousands(FEW)}. What they send is no JSON, so that they end right after the
 look-up, with 415. ${ROUNDS} rounds of ${SECONDS} s.`,
   needs: ['wrk'],
   async run({ full }) {
@@ -34,8 +35,8 @@ look-up, with 415. ${ROUNDS} rounds of ${SECONDS} s.`,
       relay: () => lookUps(atMany, count),
       other: () => lookUps(atFew, FEW),
     })
-    const what = `look-ups, ${count} users`
-    return [compare({ ...rates, what, beside: `${FEW} users`, unit: '/s', target: atLeast(0.9) })]
+    const what = `look-ups, ${thousands(count)} users`
+    return [compare({ ...rates, what, beside: `${thousands(FEW)} users`, unit: '/s', target: atLeast(0.9) })]
   },
 }
 

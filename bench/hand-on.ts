@@ -4,6 +4,7 @@ import { inTurn } from './rig/in-turn.js'
 import { PUSH, SECRET } from './rig/push.js'
 import { atLeast, atMost, compare } from './rig/row.js'
 import { type Server, startProgram, startRelay } from './rig/server.js'
+import { thousands } from './rig/thousands.js'
 
 const ROUNDS = 7
 const CONCURRENCY = 8
@@ -13,9 +14,9 @@ const PACED = { count: 500, perSecond: 200 }
 const ENV = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_KEEP_MAX: '1TiB' }
 
 export const handOn: Benchmark = {
-  about: `Deliveries of ${PUSH.length} bytes handed on to an HTTP server on this machine that answers at once, ${CONCURRENCY} at a time,
+  about: `Deliveries of ${thousands(PUSH.length)} bytes handed on to an HTTP server on this machine that answers at once, ${CONCURRENCY} at a time,
 beside an undici client that posts the same bodies, as many at a time, and stores nothing. ${ROUNDS} rounds. Rate: from the moment
-the target lets a backlog of ${BACKLOG} go until the last has come. Latency: at ${PACED.perSecond} deliveries a second, from sending to arriving at
+the target lets a backlog of ${thousands(BACKLOG)} go until the last has come. Latency: at ${PACED.perSecond} deliveries a second, from sending to arriving at
 the target, through relay and without it.`,
   needs: [],
   async run() {

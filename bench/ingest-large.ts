@@ -7,6 +7,7 @@ import { LARGE_PUSH, SECRET } from './rig/push.js'
 import { requireCheck } from './rig/require-check.js'
 import { atLeast, compare } from './rig/row.js'
 import { startProgram, startRelay } from './rig/server.js'
+import { thousands } from './rig/thousands.js'
 
 const run = promisify(execFile)
 
@@ -17,7 +18,7 @@ const MIB = 1_048_576
 const ENV = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_KEEP_MAX: '1TiB' }
 
 export const ingestLarge: Benchmark = {
-  about: `The same with a push of ${LARGE_PUSH.length} bytes, as many commits as 1 MiB holds. ${ROUNDS} rounds of ${SECONDS} s. What OpenSSL alone can do of
+  about: `The same with a push of ${thousands(LARGE_PUSH.length)} bytes, as many commits as 1 MiB holds. ${ROUNDS} rounds of ${SECONDS} s. What OpenSSL alone can do of
 SHA-256 on one core shows what part of it the signature is.`,
   needs: ['wrk', 'openssl'],
   async run() {

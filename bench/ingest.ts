@@ -7,6 +7,7 @@ import { PUSH, SECRET } from './rig/push.js'
 import { requireCheck } from './rig/require-check.js'
 import { atLeast, atMost, compare, type Comparison, notMeasured, type Row } from './rig/row.js'
 import { type Server, startProgram, startRelay } from './rig/server.js'
+import { thousands } from './rig/thousands.js'
 import type { Rate } from './rig/wrk.js'
 
 const ROUNDS = 9
@@ -14,7 +15,7 @@ const SECONDS = 2
 const ENV = { RELAY_WEBHOOK_SECRET: SECRET }
 
 export const ingest: Benchmark = {
-  about: `GitHub's example of a push, ${PUSH.length} bytes, signed, with an id of its own each time, over 32 connections.
+  about: `GitHub's example of a push, ${thousands(PUSH.length)} bytes, signed, with an id of its own each time, over 32 connections.
 relay answers when the delivery is on disk; the others verify and parse, and store nothing. ${ROUNDS} rounds of ${SECONDS} s.
 Beside the bare server 0.90 would be better still.`,
   needs: ['wrk'],

@@ -8,6 +8,7 @@ import { post } from './rig/load.js'
 import { SECRET, SMALL_PUSH } from './rig/push.js'
 import { atLeast, compare, type Comparison, type Row } from './rig/row.js'
 import { RELAY, startRelay } from './rig/server.js'
+import { thousands } from './rig/thousands.js'
 import { wallTime } from './rig/wall-time.js'
 
 const FEW = 1_000
@@ -18,7 +19,7 @@ const SECONDS = 2
 const BATCH = 500
 
 export const journal: Benchmark = {
-  about: `What a long journal costs: one of ${MANY.full} entries of 1 KB, ${MANY.usual} without --full, beside one of ${FEW},
+  about: `What a long journal costs: one of ${thousands(MANY.full)} entries of 1 KB, ${thousands(MANY.usual)} without --full, beside one of ${thousands(FEW)},
 which is made anew for each round, since it grows. Deliveries of 1 KB over 32 connections, ${ROUNDS} rounds: the service is
 started, takes some for 1 s, and is measured for ${SECONDS} s.`,
   needs: ['wrk'],
@@ -27,7 +28,14 @@ started, takes some for 1 s, and is measured for ${SECONDS} s.`,
     using few = await filled(FEW)
     using many = await filled(count)
     const row = (what: string, times: Sides, unit: Comparison['unit'], target = {}): Row =>
-      compare({ what, relay: times.many, other: times.few, unit, beside: `${FEW} entries`, ...target })
+      compare({
+        what,
+        relay: times.many,
+        other: times.few,
+        unit,
+        beside: `${thousands(FEW)} entries`,
+        ...target,
+      })
     const run =
       (home: Folder, ...args: readonly string[]) =>
       async () =>
@@ -38,7 +46,9 @@ started, takes some for 1 s, and is measured for ${SECONDS} s.`,
     const shown = await inTurn(ROUNDS, { few: run(few, ...show), many: run(many, ...show) })
     const intake = { few: intakeOfNew, many: () => intakeOf(many) }
     return [
-      row(`deliveries, ${count} entries`, await inTurn(ROUNDS, intake), '/s', { target: atLeast(0.95) }),
+      row(`deliveries, ${thousands(count)} entries`, await inTurn(ROUNDS, intake), '/s', {
+        target: atLeast(0.95),
+      }),
       row('relay log --last 20', logged, ' ms'),
       row('relay show last', shown, ' ms'),
     ]

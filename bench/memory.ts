@@ -4,6 +4,7 @@ import { post } from './rig/load.js'
 import { SECRET, SMALL_PUSH } from './rig/push.js'
 import { atMost, compare } from './rig/row.js'
 import { type Server, startRelay } from './rig/server.js'
+import { thousands } from './rig/thousands.js'
 
 const FEW = 10_000
 const MANY = { usual: 100_000, full: 1_000_000 }
@@ -12,8 +13,8 @@ const ROUNDS = 3
 const ENV = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_KEEP_MAX: '1TiB' }
 
 export const memory: Benchmark = {
-  about: `Anonymous memory (RssAnon) of the service after ${MANY.full} deliveries of 1 KB, ${MANY.usual} without --full, over 32 connections,
-beside its own after ${FEW}. ${ROUNDS} services one after the other. Resident memory would count the pages of the journal's file too.`,
+  about: `Anonymous memory (RssAnon) of the service after ${thousands(MANY.full)} deliveries of 1 KB, ${thousands(MANY.usual)} without --full, over 32 connections,
+beside its own after ${thousands(FEW)}. ${ROUNDS} services one after the other. Resident memory would count the pages of the journal's file too.`,
   needs: ['wrk'],
   async run({ full }) {
     const count = full ? MANY.full : MANY.usual
@@ -25,7 +26,7 @@ beside its own after ${FEW}. ${ROUNDS} services one after the other. Resident me
       await deliver(server, count - before)
       sides.relay.push(anonymous(server))
     }
-    const [what, beside] = [`memory after ${count}`, `after ${FEW}`]
+    const [what, beside] = [`memory after ${thousands(count)}`, `after ${thousands(FEW)}`]
     return [compare({ ...sides, what, beside, unit: ' MiB', target: atMost(1.3) })]
   },
 }

@@ -12,6 +12,7 @@ import { inTurn } from './rig/in-turn.js'
 import { PUSH, SECRET, signatureOf } from './rig/push.js'
 import { atLeast, compare } from './rig/row.js'
 import { RELAY, type Server, startProgram } from './rig/server.js'
+import { thousands } from './rig/thousands.js'
 
 const ROUNDS = 7
 const FIXTURES = 10_000
@@ -25,7 +26,7 @@ const HEADERS = {
 }
 
 export const replay: Benchmark = {
-  about: `A folder of ${FIXTURES} fixtures of ${PUSH.length} bytes each sent to a server of node:http, ${CONCURRENCY} at a time, beside autocannon, which
+  about: `A folder of ${thousands(FIXTURES)} fixtures of ${thousands(PUSH.length)} bytes each sent to a server of node:http, ${CONCURRENCY} at a time, beside autocannon, which
 sends one body as often. ${ROUNDS} rounds. Time is taken from starting the program until the last request has come: that relay starts,
 reads and signs is part of it, that autocannon looks only once a second whether it is done is not.`,
   needs: [],

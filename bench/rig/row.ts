@@ -48,7 +48,7 @@ export function compare({ what, beside, relay, other, unit, figure = 'ratio', ta
     relay: amount(median(relay), unit),
     other: amount(median(other), unit),
     figure: show(median(values)),
-    spread: `${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)}`,
+    spread: `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`,
     target: target ? `${target.bound === 'at least' ? '≥' : '≤'} ${show(target.value)}` : '',
     verdict: target ? judge(median(values), target, show) : 'for information',
   }
