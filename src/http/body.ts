@@ -38,17 +38,24 @@ export async function readIncoming(
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
     let bytes = 0
-    const finish = (settle: () => void): void => {
-      incoming.off('data', keep).off('end', end).off('error', fail).off('close', fail)
-      settle()
+    let settled = false
+    const settle = (body: Uint8Array | undefined): void => {
+      settled = true
+      resolve(body)
     }
+    // The listeners stay: what comes when it is settled changes nothing, and taking them off costs more than they do.
     const keep = (chunk: Uint8Array): void => {
       bytes += chunk.byteLength
       if (bytes <= limit) chunks.push(chunk)
-      else finish(() => resolve(undefined))
+      else if (!settled) {
+        chunks.length = 0
+        settle(undefined)
+      }
     }
-    const end = (): void => finish(() => resolve(join(chunks, bytes)))
-    const fail = (): void => finish(() => reject(new RelayError('cancelled', 'The client went away')))
+    const end = (): void => settle(join(chunks, bytes))
+    const fail = (): void => {
+      if (!settled) reject(new RelayError('cancelled', 'The client went away'))
+    }
     incoming.on('data', keep).on('end', end).on('error', fail).on('close', fail)
   })
 }
