@@ -1,7 +1,6 @@
-import { createRequire } from 'node:module'
+import packageJson from '../../package.json' with { type: 'json' }
 
-/** The package's version. It finds itself by name, so that it works from the sources and from the build. */
+/** The package's version. */
 export function packageVersion(): string {
-  const { version }: { version: string } = createRequire(import.meta.url)('webhook-relay/package.json')
-  return version
+  return packageJson.version
 }
