@@ -30,7 +30,8 @@ function distribution(): string {
 
 /** On one in memory a flush costs nothing. */
 function fileSystem(): string {
-  return execFileSync('stat', ['-f', '-c', '%T', tmpdir()], { encoding: 'utf8' }).trim()
+  const told = execFileSync('df', ['--output=fstype', tmpdir()], { encoding: 'utf8' })
+  return told.trim().split('\n').at(-1) ?? 'unknown'
 }
 
 function packages(): string[] {

@@ -30,7 +30,7 @@ const CONNECTIONS = 32
 const TIMEOUT_S = 30
 
 /**
- * Sends requests for so long over 32 connections, on each the next when the last was answered. By wrk: it takes a tenth of
+ * Sends requests for so long over 32 connections, on each the next when the last was answered. By wrk: it takes a third of
  * the processor time of a generator in Node, and here it shares the processors with what it measures.
  * @throws Error when a connection failed.
  */
