@@ -5,7 +5,7 @@ import { licences } from './scripts/licences.js'
 const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts']
 
 /**
- * The command line in few files, since at every start each file costs about a millisecond. The library is left to tsc:
+ * The command line in few files, since at every start each file costs about a millisecond. The library is left to tsc.
  * See docs/decisions/011.
  */
 export default defineConfig({

@@ -1,3 +1,4 @@
+import type { Ask } from '../base/ask.js'
 import type { Settings } from '../base/settings.js'
 import type { Relay, RelayOptions } from '../relay.js'
 
@@ -5,17 +6,24 @@ import type { Relay, RelayOptions } from '../relay.js'
 export const IN_PROCESS = 'http://localhost'
 
 /**
- * A `fetch` that the whole service answers in this process: no port, no instance; the first call puts it together.
+ * Has the whole service answer in this process: no port, no instance; the first call puts it together.
  * When `signal` aborts, the calls to the code host that are under way are given up.
  */
-export function inProcessFetch(
+export function askInProcess(
   settings: Settings,
   { signal, ...options }: RelayOptions & { readonly signal: AbortSignal },
-): typeof fetch {
+): Ask {
   let relay: Promise<Relay> | undefined
-  return async (input, init) => {
+  return async (url, question, { signal: until = null } = {}) => {
     const { app } = await (relay ??= open(settings, options, signal))
-    return app.fetch(new Request(input, init))
+    const answer = await app.fetch(
+      new Request(url, { ...question, body: question.body ?? null, signal: until }),
+    )
+    return {
+      status: answer.status,
+      header: (name) => answer.headers.get(name) ?? undefined,
+      text: await answer.text(),
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Cancellable } from '../base/abort.js'
+import { ask } from '../base/ask.js'
 import { Disposal } from '../base/disposal.js'
 import { RelayError } from '../base/errors.js'
 import { silentLog } from '../base/log.js'
@@ -14,7 +15,7 @@ import { openDatabase } from '../store/open.js'
 import { createTokens, type Holder, type Tokens } from '../tokens/tokens.js'
 import type { Context } from './context.js'
 import { prepare, type RawOptions } from './globals.js'
-import { IN_PROCESS, inProcessFetch } from './in-process.js'
+import { IN_PROCESS, askInProcess } from './in-process.js'
 import { servedSettings } from './instance-settings.js'
 import type { Output } from './output.js'
 import { completeSettings, profileFolder } from './settings.js'
@@ -72,7 +73,7 @@ export async function openSession(context: Context, flags: SessionFlags): Promis
   const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
   // What the service refuses is told once, by the command.
   const quiet = flags.verbose ? log : silentLog
-  const inProcess = inProcessFetch(settings, { database, log: quiet, signal: context.signal })
+  const inProcess = askInProcess(settings, { database, log: quiet, signal: context.signal })
   const owner = closing.move()
   return {
     output,
@@ -87,8 +88,8 @@ export async function openSession(context: Context, flags: SessionFlags): Promis
       renew({ provider, client, store, tokens, tokenTtl: settings.tokenTtl, log }, user, options),
     api: ({ accessToken: bearer }) =>
       instance
-        ? createClient({ url: instance.url, bearer, fetch })
-        : createClient({ url: IN_PROCESS, bearer, fetch: inProcess }),
+        ? createClient({ url: instance.url, bearer, ask })
+        : createClient({ url: IN_PROCESS, bearer, ask: inProcess }),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
 }

@@ -1,5 +1,6 @@
-import { hc, type ClientResponse } from 'hono/client'
-import type { Cancellable } from '../base/abort.js'
+import type { hc, InferRequestType, InferResponseType } from 'hono/client'
+import { deadline, type Cancellable } from '../base/abort.js'
+import type { Ask } from '../base/ask.js'
 import { RelayError } from '../base/errors.js'
 import type {
   CommentInput,
@@ -23,45 +24,57 @@ export interface ClientOptions {
   /** Where the service is; an application called in-process still needs an address with a name it answers to. */
   readonly url: string
   readonly bearer: string
-  /** The network's, or the application's own. */
-  readonly fetch: typeof fetch
+  /** Through the network, or the application's own. */
+  readonly ask: Ask
 }
+
+/** The routes as the application declares them: the types of what they take and answer, and nothing of their code. */
+type Routes = ReturnType<typeof hc<ReturnType<typeof createApp>>>['api']
+type Taken<Name extends keyof Routes> = InferRequestType<Routes[Name]['$post']>['json']
+type Given<Name extends keyof Routes> = InferResponseType<Routes[Name]['$post'], 200>
+
+/** 60 s: the service itself gives the code host 25. */
+const ANSWER_LIMIT = 60_000
 
 /**
  * Typed calls to a relay. Each sends one request, once; redirects are errors, so that the bearer goes nowhere else.
  * @throws RelayError of the kind of the answer's status, with the answer's text; `unavailable` when the service cannot
- * be reached or the connection breaks; `cancelled`. The text says so where the request may have been carried out.
+ * be reached, the connection breaks or no answer comes for a minute; `cancelled`. The text says so where the request may
+ * have been carried out.
  */
-export function createClient({ url, bearer, fetch }: ClientOptions): RelayClient {
-  const headers = { authorization: `Bearer ${bearer}` }
-  const { api } = hc<ReturnType<typeof createApp>>(url, { fetch, headers })
-  const call = caller(url)
+export function createClient(options: ClientOptions): RelayClient {
+  const call = caller(options)
   return {
-    async comment(json, options) {
-      const { id, url } = await call((init) => api.comment.$post({ json }, { init }), options)
+    async comment(input, options) {
+      const { id, url } = await call('comment', input, options)
       return { id, url }
     },
-    async merge(json, options) {
-      const { ok: _, ...result } = await call((init) => api.merge.$post({ json }, { init }), options)
+    async merge(input, options) {
+      const { ok: _, ...result } = await call('merge', input, options)
       return result
     },
-    async react(json, options) {
-      const { id, content, created } = await call((init) => api.react.$post({ json }, { init }), options)
+    async react(input, options) {
+      const { id, content, created } = await call('react', input, options)
       return { id, content, created }
     },
   }
 }
 
-type Send<Answer> = (init: RequestInit) => Promise<ClientResponse<Answer, 200, 'json'>>
-
-function caller(url: string) {
-  return async function call<Answer>(send: Send<Answer>, { signal }: Cancellable = {}) {
+function caller({ url, bearer, ask }: ClientOptions) {
+  const headers = { Authorization: `Bearer ${bearer}`, 'Content-Type': 'application/json' }
+  return async function call<Name extends keyof Routes>(
+    name: Name,
+    input: Taken<Name>,
+    { signal }: Cancellable = {},
+  ): Promise<Given<Name>> {
     signal?.throwIfAborted()
+    const question = { method: 'POST', headers, body: JSON.stringify(input) } as const
     try {
-      const response = await send({ redirect: 'error', signal: signal ?? null })
-      // The types know the answers of the routes alone; a refusal is `{"error": …}`.
-      if (!response.ok) throw await refused(response)
-      return await response.json()
+      const answer = await ask(new URL(`/api/${name}`, url), question, {
+        signal: deadline(ANSWER_LIMIT, signal),
+      })
+      if (answer.status !== 200) throw refused(answer)
+      return JSON.parse(answer.text)
     } catch (error) {
       if (signal?.aborted) throw interrupted(error)
       throw error instanceof RelayError ? error : lost(url, error)

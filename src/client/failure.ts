@@ -1,3 +1,4 @@
+import type { Answer } from '../base/ask.js'
 import { RelayError, type ErrorKind } from '../base/errors.js'
 
 const KINDS: Readonly<Record<number, ErrorKind>> = {
@@ -20,11 +21,9 @@ const KINDS: Readonly<Record<number, ErrorKind>> = {
 }
 
 /** What an answer that is no success means: the kind of its status, the text of its `error`. */
-export async function refused(response: Pick<Response, 'status' | 'headers' | 'text'>): Promise<RelayError> {
-  const { status, headers } = response
-  const said = errorOf(await response.text())
-  const seconds = headers.get('retry-after') ?? ''
-  return new RelayError(KINDS[status] ?? 'unavailable', said ?? `relay answered ${status}`, {
+export function refused({ status, header, text }: Answer): RelayError {
+  const seconds = header('Retry-After') ?? ''
+  return new RelayError(KINDS[status] ?? 'unavailable', errorOf(text) ?? `relay answered ${status}`, {
     retryAfter: /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
   })
 }
@@ -58,8 +57,6 @@ export function lost(url: string, cause: unknown): RelayError {
   )
 }
 
-/** fetch says "fetch failed" and hides the code in the cause. */
 function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return ''
-  return 'code' in error && typeof error.code === 'string' ? error.code : codeOf(error.cause)
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

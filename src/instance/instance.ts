@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { sleep } from '../base/abort.js'
+import { sleep, type Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { systemClock, type Clock } from '../base/time.js'
 import type { Store } from '../store/contract.js'
-import { isAlive, isProven, type ProbeOptions } from './probe.js'
+import { isAlive, isProven } from './probe.js'
 import { INSTANCE_KEY, parseRow, prove, type InstanceRow } from './row.js'
 
 export type { InstanceRow } from './row.js'
@@ -17,7 +17,7 @@ export interface Instance {
   release(): Promise<void>
 }
 
-export interface TakeOptions extends ProbeOptions {
+export interface TakeOptions extends Cancellable {
   readonly clock?: Clock | undefined
 }
 
@@ -55,7 +55,7 @@ export async function takeInstance(
 /** The instance that serves the profile now, and has proved it; undefined when there is none. */
 export async function findInstance(
   store: Store,
-  options: ProbeOptions = {},
+  options: Cancellable = {},
 ): Promise<InstanceRow | undefined> {
   const row = parseRow(await store.get(INSTANCE_KEY))
   return row && isAlive(row.pid) && (await isProven(row, options)) ? row : undefined

@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { deadline, type Cancellable } from '../base/abort.js'
+import { ask } from '../base/ask.js'
 import { isProof, type InstanceRow } from './row.js'
-
-export interface ProbeOptions extends Cancellable {
-  /** How the instance is asked. Default: the runtime's own fetch, which uses no proxy. */
-  readonly probe?: typeof fetch | undefined
-}
 
 /** How long an instance may take to prove itself, in milliseconds; it is on this machine. */
 const PROBE_LIMIT = 2000
@@ -25,16 +21,14 @@ export function isAlive(pid: number): boolean {
  * nothing else: whoever listens there learns nothing.
  * @throws the signal's reason when the caller aborts.
  */
-export async function isProven(row: InstanceRow, { probe = fetch, signal }: ProbeOptions): Promise<boolean> {
+export async function isProven(row: InstanceRow, { signal }: Cancellable): Promise<boolean> {
   const challenge = randomBytes(32).toString('base64url')
   try {
-    const response = await probe(new URL('/health', row.url), {
-      headers: { 'X-Relay-Challenge': challenge },
-      redirect: 'error',
+    const question = { method: 'GET', headers: { 'X-Relay-Challenge': challenge } } as const
+    const answer = await ask(new URL('/health', row.url), question, {
       signal: deadline(PROBE_LIMIT, signal),
     })
-    await response.body?.cancel()
-    return isProof(row, challenge, response.headers.get('X-Relay-Instance'))
+    return isProof(row, challenge, answer.header('X-Relay-Instance'))
   } catch {
     signal?.throwIfAborted()
     return false

@@ -40,8 +40,8 @@ export function prove(row: InstanceRow, challenge: string): string {
   return createHmac('sha256', Buffer.from(row.key, 'base64url')).update(challenge).digest('hex')
 }
 
-export function isProof(row: InstanceRow, challenge: string, answer: string | null): boolean {
+export function isProof(row: InstanceRow, challenge: string, answer = ''): boolean {
   const expected = Buffer.from(prove(row, challenge))
-  const given = Buffer.from(answer ?? '')
+  const given = Buffer.from(answer)
   return given.length === expected.length && timingSafeEqual(given, expected)
 }

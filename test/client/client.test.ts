@@ -1,6 +1,7 @@
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { ask } from '../../src/base/ask.js'
 import { RelayError } from '../../src/base/errors.js'
 import { createClient, type RelayClient } from '../../src/client/client.js'
 import { portOf, scriptedServer, type Answer } from '../helpers/scripted-server.js'
@@ -10,7 +11,7 @@ const issue = { owner: 'octo', repo: 'demo', issueNumber: 1 }
 const DOUBT = '; the request may have been carried out all the same'
 
 function client(url: string) {
-  return createClient({ url, bearer: BEARER, fetch })
+  return createClient({ url, bearer: BEARER, ask })
 }
 
 /** What a comment sent to a service that answers so comes to. */
