@@ -117,17 +117,6 @@ describe('parseWhere', () => {
     })
   })
 
-  it('ends a pattern that would take for ever, in about a quarter of a second', () => {
-    const where = parseWhere('text~^(a+)+$')
-    const start = performance.now()
-    expect(failure(() => where({ text: `${'a'.repeat(64)}b` }))).toEqual({
-      kind: 'usage',
-      message: 'The pattern "^(a+)+$" takes too long: make it simpler',
-    })
-    expect(performance.now() - start).toBeLessThan(5000)
-    expect(where({ text: 'aaa' })).toBe(true)
-  })
-
   const name = fc.stringMatching(/^[A-Za-z_$][\w$-]{0,9}$/)
   const path = fc.array(fc.oneof(name, fc.nat(20)), { minLength: 1, maxLength: 6 })
   const scalar = fc.oneof(
