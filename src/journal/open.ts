@@ -30,10 +30,10 @@ export function openJournal(database: Database, options: JournalOptions = {}): J
   return {
     async append(delivery) {
       const key = dedupeKey(delivery)
-      return database.transact(() => {
+      return database.transact((transaction) => {
         const known = numbers.get(key)
         return known === undefined
-          ? addNew(tables, nextNumber(), delivery, key, options)
+          ? addNew(tables, nextNumber(transaction), delivery, key, options)
           : countAgain(tables, known, delivery.receivedAt, options)
       })
     },
@@ -76,7 +76,7 @@ function addNew(
 ): Decision<Receipt> {
   const { metas, bodies, numbers } = tables
   const plan = planNew(targetsOf?.(delivery) ?? [], delivery.receivedAt)
-  const rows = [metas.put(n, toMeta(delivery)), bodies.put(n, delivery.body), numbers.put(key, n)]
+  const rows = [metas.append(n, toMeta(delivery)), bodies.append(n, delivery.body), numbers.put(key, n)]
   const result = { n, duplicate: false, targets: plan.targets }
   return { result, writes: [...rows, ...planWrites(tables, n, plan)] }
 }

@@ -1,4 +1,5 @@
 import type { Database, Table } from '../store/database.js'
+import type { Transaction } from '../store/engine.js'
 import type { HandOns } from './hand-on.js'
 import type { Meta } from './meta.js'
 
@@ -45,16 +46,14 @@ export function openTables(database: Database): Tables {
   }
 }
 
-/**
- * Gives the number of the next entry; to be called while nobody else can write. The newest entry is looked for only when
- * it is not the one given last: another process wrote, or what was decided here was not written.
- */
-export function createNumbering(tables: Tables): () => number {
-  const { metas } = tables
-  let last = 0
-  return () => {
-    if (!metas.has(last) || metas.has(last + 1)) last = newestNumber(tables)
-    return ++last
+/** Gives the number of the next entry, looking for the newest one once in each transaction. */
+export function createNumbering(tables: Tables): (transaction: Transaction) => number {
+  let newest = 0
+  let seen: Transaction | undefined
+  return (transaction) => {
+    if (transaction !== seen) newest = newestNumber(tables)
+    seen = transaction
+    return ++newest
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Json, Store } from './contract.js'
-import type { Decision, RowWrite } from './engine.js'
+import type { Decision, RowWrite, Transaction } from './engine.js'
 
 /** A row of a {@link Table}: bytes for payloads, JSON for all else. */
 export type TableValue = Json | Uint8Array
@@ -20,14 +20,14 @@ export type TableWrite = RowWrite
 /** Rows in the order of their keys, which are all numbers (non-negative safe integers) or all short strings. */
 export interface Table<Key extends number | string, Value extends TableValue> {
   get(key: Key): Value | undefined
-  /** Whether there is a row, without reading it. */
-  has(key: Key): boolean
   /** A consistent view; rows changed meanwhile may or may not be seen. Numbered tables only. */
   range(range?: Range): Iterable<{ readonly key: number; readonly value: Value }>
   count(): number
   /** What the table takes in storage, in bytes; the cost does not grow with it. */
   bytes(): number
   put(key: Key, value: Value): TableWrite
+  /** For a key that comes after all others, as was seen within the transaction. */
+  append(key: Key, value: Value): TableWrite
   remove(key: Key): TableWrite
 }
 
@@ -61,5 +61,5 @@ export interface Database extends AsyncDisposable {
    * reads of the tables is the newest there is. It must not wait for anything; when it throws, nothing is written.
    * @throws RelayError `storage` as {@link commit}; what `decide` throws.
    */
-  transact<T>(decide: () => Decision<T>): Promise<T>
+  transact<T>(decide: (transaction: Transaction) => Decision<T>): Promise<T>
 }

@@ -3,6 +3,8 @@ export interface RowWrite {
   readonly table: string
   readonly key: Uint8Array
   readonly value: Uint8Array | undefined
+  /** The caller knows, from within the transaction, that the key comes after all there are: its place is not looked for. */
+  readonly last?: true
 }
 
 export interface Row {
@@ -18,6 +20,9 @@ export interface RowRange {
   readonly reverse?: boolean
   readonly limit?: number
 }
+
+/** Stands for one transaction: while it is the same, nobody else has written. */
+export type Transaction = object
 
 /** What a transaction came to: its answer, and the rows to write for it. */
 export interface Decision<T> {
@@ -36,7 +41,6 @@ export interface Engine extends AsyncDisposable {
   /** Makes a table, or opens the one there is; to be called before any other use of it. May wait for other writers. */
   open(table: string): void
   get(table: string, key: Uint8Array): Uint8Array | undefined
-  has(table: string, key: Uint8Array): boolean
   range(table: string, range: RowRange): Iterable<Row>
   count(table: string): number
   /** What a table takes in storage, in bytes; the cost does not grow with it. */
@@ -47,7 +51,7 @@ export interface Engine extends AsyncDisposable {
    * Calls `decide` while nobody else, in no process, can write, and writes what it decided: all rows or none. What it reads is
    * the newest there is. When it throws, nothing is written.
    */
-  transact<T>(decide: () => Decision<T>): Promise<T>
+  transact<T>(decide: (transaction: Transaction) => Decision<T>): Promise<T>
   /** Reads from here on see whatever any process has committed by now. */
   refresh(): void
   /** Frees what readers that died have left behind. */

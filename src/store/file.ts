@@ -3,13 +3,16 @@ import { join } from 'node:path'
 import { type Database as Dbi, type RootDatabase, open } from 'lmdb'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import type { Decision, Engine, Row, RowRange, RowWrite } from './engine.js'
+import type { Decision, Engine, Row, RowRange, RowWrite, Transaction } from './engine.js'
 import { createGroup } from './group.js'
 import { checkHeader } from './header.js'
 import { withinLimit } from './limit.js'
 
 /** The data lies in this file; the processes that have it open meet in `relay.mdb-lock` beside it. */
 const FILE = 'relay.mdb'
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- lmdb takes options here, which its types leave out
+const LAST = { append: true } as unknown as number
 
 type Rows = Dbi<Uint8Array, Uint8Array>
 type Environment = RootDatabase<Uint8Array, Uint8Array>
@@ -58,9 +61,11 @@ function createFileEngine(environment: Environment, log: Log): Engine {
     return rows
   }
   const apply = (writes: readonly RowWrite[]): void => {
-    for (const { table, key, value } of writes) {
+    for (const { table, key, value, last } of writes) {
       // These promises are those of the whole batch or transaction, which is what is waited for.
-      void (value === undefined ? rowsOf(table).remove(key) : rowsOf(table).put(key, value))
+      if (value === undefined) void rowsOf(table).remove(key)
+      else if (last) void rowsOf(table).put(key, value, LAST)
+      else void rowsOf(table).put(key, value)
     }
   }
   // A child transaction, because it is undone when the callback throws halfway.
@@ -74,7 +79,6 @@ function createFileEngine(environment: Environment, log: Log): Engine {
   return {
     open: (table) => void reading(() => rowsOf(table)),
     get: (table, key) => reading(() => rowsOf(table).getBinary(key)),
-    has: (table, key) => reading(() => rowsOf(table).doesExist(key)),
     range: (table, range) => select(() => rowsOf(table), range),
     count: (table) => reading(() => rowsOf(table).getKeysCount()),
     bytes: (table) => reading(() => bytesOf(rowsOf(table))),
@@ -85,11 +89,11 @@ function createFileEngine(environment: Environment, log: Log): Engine {
         if (isLate()) log.warn('A write that was given up for its time has been carried out after all')
       })
     },
-    async transact<T>(decide: () => Decision<T>) {
+    async transact<T>(decide: (transaction: Transaction) => Decision<T>) {
       return writing((isLate) =>
-        together(() => {
+        together((transaction) => {
           if (isLate()) throw new RelayError('storage', 'Given up')
-          return decide()
+          return decide(transaction)
         }),
       )
     },

@@ -1,4 +1,4 @@
-import type { Decision, RowWrite } from './engine.js'
+import type { Decision, RowWrite, Transaction } from './engine.js'
 
 /** Enough that a burst shares a flush, few enough that applying them does not hold the event loop for long. */
 const MOST = 64
@@ -12,7 +12,7 @@ export interface GroupParts {
 
 interface Member {
   /** Decides and applies. Throws when the rows cannot be written, not when the decision throws. */
-  attempt(): void
+  attempt(transaction: Transaction): void
   /** Tells its caller how it ended. */
   settle(): void
   fail(reason: unknown): void
@@ -40,7 +40,8 @@ export function createGroup({ transaction, apply }: GroupParts) {
     let attempted = false
     try {
       await transaction(() => {
-        for (const member of members) member.attempt()
+        const transaction = {}
+        for (const member of members) member.attempt(transaction)
         attempted = true
       })
       for (const member of members) member.settle()
@@ -51,13 +52,13 @@ export function createGroup({ transaction, apply }: GroupParts) {
   }
 
   /** @throws what `decide` throws, what `apply` throws for its rows, and what `transaction` rejects with. */
-  return function transact<T>(decide: () => Decision<T>): Promise<T> {
+  return function transact<T>(decide: (transaction: Transaction) => Decision<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let settle = (): void => {}
-      const attempt = (): void => {
+      const attempt = (transaction: Transaction): void => {
         let decision: Decision<T>
         try {
-          decision = decide()
+          decision = decide(transaction)
         } catch (thrown) {
           settle = () => reject(thrown)
           return

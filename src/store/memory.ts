@@ -24,7 +24,6 @@ export function createMemoryEngine(): Engine {
   return {
     open: (table) => void rowsOf(table),
     get: (table, key) => rowsOf(table).values.get(toText(key))?.slice(),
-    has: (table, key) => rowsOf(table).values.has(toText(key)),
     range: (table, range) => select(rowsOf(table), range),
     count: (table) => rowsOf(table).keys.length,
     bytes: (table) => rowsOf(table).bytes,
@@ -32,7 +31,7 @@ export function createMemoryEngine(): Engine {
       apply(writes)
     },
     async transact(decide) {
-      const { result, writes } = decide()
+      const { result, writes } = decide({})
       apply(writes)
       return result
     },

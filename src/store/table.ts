@@ -17,7 +17,6 @@ export function createTable<Key extends number | string, Value extends TableValu
       const bytes = engine.get(name, toBytes(key))
       return bytes && decode(bytes)
     },
-    has: (key) => engine.has(name, toBytes(key)),
     *range(range = {}) {
       for (const { key, value } of engine.range(name, toRowRange(range))) {
         yield { key: decodeNumber(key), value: decode(value) }
@@ -26,6 +25,7 @@ export function createTable<Key extends number | string, Value extends TableValu
     count: () => engine.count(name),
     bytes: () => engine.bytes(name),
     put: (key, value) => ({ table: name, key: toBytes(key), value: encode(value) }),
+    append: (key, value) => ({ table: name, key: toBytes(key), value: encode(value), last: true }),
     remove: (key) => ({ table: name, key: toBytes(key), value: undefined }),
   }
 }

@@ -27,8 +27,8 @@ function counting(database: Database) {
   const counted: Database = {
     ...database,
     transact: (decide) =>
-      database.transact(() => {
-        const decision = decide()
+      database.transact((transaction) => {
+        const decision = decide(transaction)
         writes.push(decision.writes.length)
         return decision
       }),
