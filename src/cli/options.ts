@@ -20,6 +20,7 @@ import {
   pageAddress,
   port,
   userId,
+  privateAddress,
   webAddress,
   wholeNumber,
 } from './parsers.js'
@@ -246,7 +247,7 @@ export const OPTIONS = {
     flag: '--tunnel [url]',
     bare: DEFAULT_TUNNEL,
     help: `also take deliveries from this smee channel, or a new one on this server, ${DEFAULT_TUNNEL} where none is named`,
-    parse: webAddress,
+    parse: privateAddress,
   }),
   sandboxPort: row({
     env: 'RELAY_SANDBOX_PORT',

@@ -1,3 +1,4 @@
+import { isLoopback } from '../base/loopback.js'
 import { parseDuration } from '../base/time.js'
 import { parseUserId } from '../tokens/user-id.js'
 
@@ -41,6 +42,15 @@ export function webAddress(text: string): string {
   const url = httpUrl(text)
   if (url.search || url.hash) throw new Error('must not hold a query or a fragment')
   return url.href.replace(/\/+$/, '')
+}
+
+/** The same for one that deliveries come from, which nobody on the way should read: https, unless on this machine. */
+export function privateAddress(text: string): string {
+  const address = webAddress(text)
+  const { protocol, hostname } = new URL(address)
+  if (protocol === 'http:' && !isLoopback(hostname))
+    throw new Error('must be https, unless it is on this machine')
+  return address
 }
 
 /** An absolute http(s) address of a page, as it was written. */

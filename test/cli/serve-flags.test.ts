@@ -33,4 +33,12 @@ describe('serve --tunnel', () => {
     expect(await tunnelOf([], { RELAY_TUNNEL: 'http://127.0.0.1:3000/a' })).toBe('http://127.0.0.1:3000/a')
     await expect(tunnelOf(['--tunnel', 'smee.io/a'])).rejects.toThrow('--tunnel: must be an absolute')
   })
+
+  it('is encrypted, unless the server is on this machine', async () => {
+    expect(await tunnelOf(['--tunnel', 'http://localhost:3000'])).toBe('http://localhost:3000')
+    for (const server of ['smee.io', '192.168.0.2:3000', 'localhost.example'])
+      await expect(tunnelOf(['--tunnel', `http://${server}/a`])).rejects.toThrow(
+        '--tunnel: must be https, unless it is on this machine',
+      )
+  })
 })

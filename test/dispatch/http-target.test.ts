@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
-import { connect, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Disposal } from '../../src/base/disposal.js'
 import { openHttpTarget } from '../../src/dispatch/http-target.js'
@@ -9,6 +9,7 @@ import type { OpenTarget, Result } from '../../src/dispatch/target.js'
 import type { Entry } from '../../src/journal/delivery.js'
 import { verify } from '../../src/webhook/signature.js'
 import { githubDelivery, SECRETS } from '../helpers/delivery.js'
+import { startProxy } from '../helpers/proxy.js'
 import { portOf } from '../helpers/scripted-server.js'
 import { startTarget, valuesOf } from '../helpers/target.js'
 
@@ -274,32 +275,15 @@ describe('an HTTP target elsewhere', () => {
 
   it('is reached through the proxy that the environment names, this machine is not', async () => {
     await using server = await startTarget()
-    const tunnels: string[] = []
-    const { port } = new URL(server.url)
-    await using stack = new Disposal()
-    const proxy = createHttpServer().on('connect', ({ url = '' }, socket) => {
-      tunnels.push(url)
-      const onward = connect(Number(port), '127.0.0.1', () => {
-        socket.write('HTTP/1.1 200 OK\r\n\r\n')
-        socket.pipe(onward).pipe(socket)
-      })
-      socket.on('error', () => onward.destroy())
-      onward.on('error', () => socket.destroy())
-    })
-    proxy.listen(0, '127.0.0.1')
-    stack.defer(async () => {
-      proxy.closeAllConnections()
-      proxy.close()
-    })
-    await once(proxy, 'listening')
-    vi.stubEnv('http_proxy', `http://127.0.0.1:${portOf(proxy)}`)
+    await using proxy = await startProxy(() => server.url)
+    vi.stubEnv('http_proxy', proxy.url)
     vi.stubEnv('no_proxy', '')
     const request = githubDelivery({ set: { 'X-Twice': ['one', 'two'] } })
     for (const url of ['http://app.invalid/hook', server.url]) {
       await using target = open(url)
       expect((await target.deliver(entryOf(request), 1, { signal: never })).outcome).toBe('succeeded')
     }
-    expect(tunnels).toEqual(['app.invalid:80'])
+    expect(proxy.asked).toEqual(['app.invalid:80'])
     expect(server.received.map(({ path }) => path)).toEqual(['/hook', '/'])
     for (const handed of server.received) {
       expect(handed.headers.filter(([name]) => /^[A-Z]/.test(name))).toEqual([

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { giteaDelivery, post } from '../helpers/delivery.js'
+import { selfSigned } from '../helpers/certificate.js'
+import { githubDelivery, giteaDelivery, post, SECRET } from '../helpers/delivery.js'
 import { emptyFolder } from '../helpers/context.js'
-import { relay } from '../helpers/program.js'
+import { describeWith } from '../helpers/needs.js'
+import { Program, relay } from '../helpers/program.js'
+import { startProxy } from '../helpers/proxy.js'
 import { serve } from '../helpers/serve.js'
 import { startSmee } from '../helpers/smee-server.js'
 import { startTarget, valuesOf } from '../helpers/target.js'
@@ -56,3 +59,30 @@ describe('relay serve --tunnel', () => {
     expect(urls[1]).toBe(urls[0])
   })
 })
+
+describeWith('openssl', 'relay serve --tunnel in a company', () => {
+  it('goes through its proxy, and knows its certificates', async () => {
+    const certificate = selfSigned('smee.invalid')
+    await using smee = await startSmee({ certificate })
+    await using proxy = await startProxy(() => smee.url)
+    const { port, pathname } = new URL(smee.channel)
+    // A name that cannot be looked up: only the proxy can lead there.
+    const channel = `https://smee.invalid:${port}${pathname}`
+    const args = ['serve', '--port', '0', '--json', '--tunnel', channel]
+    const env = { RELAY_WEBHOOK_SECRET: SECRET, HTTPS_PROXY: proxy.url }
+    await using stranger = new Program(args, env)
+    expect(await stranger.object({ type: 'tunnel', state: 'waiting' })).toMatchObject({
+      why: expect.stringMatching(/^its certificate is signed by one this machine does not know/),
+    })
+    await stranger.stop()
+    await using program = new Program(args, { ...env, NODE_EXTRA_CA_CERTS: certificate.file })
+    await program.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })
+    smee.message({ ...messageOf(githubDelivery({ body: '{"zen":"x"}' })), body: { zen: 'x' } })
+    await program.object({ type: 'delivery', n: 1 })
+    expect(new Set(proxy.asked)).toEqual(new Set([`smee.invalid:${port}`]))
+  })
+})
+
+function messageOf({ headers }: ReturnType<typeof githubDelivery>): Record<string, string> {
+  return Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]))
+}

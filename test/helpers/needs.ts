@@ -10,6 +10,7 @@ const HINTS = {
   fish: 'apt-get install fish',
   jq: 'apt-get install jq',
   curl: 'apt-get install curl',
+  openssl: 'apt-get install openssl',
   keyring: 'apt-get install dbus gnome-keyring libsecret-1-dev pkg-config, then npm ci, which builds keytar',
   Linux: 'run it there',
 } as const

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Certificate } from './certificate.js'
 import { portOf } from './scripted-server.js'
 
 export interface SmeeServerOptions {
@@ -8,6 +10,8 @@ export interface SmeeServerOptions {
   readonly pingEvery?: number
   /** Sends the bytes of a body, in base64, and not what it makes of them; as gosmee does. */
   readonly raw?: boolean
+  /** Makes it an https server. */
+  readonly certificate?: Certificate
 }
 
 /** A server on 127.0.0.1 that speaks smee's protocol, and does to a body what smee.io does. */
@@ -54,6 +58,7 @@ const PROXIES = {
 export async function startSmee({
   pingEvery = 30_000,
   raw = false,
+  certificate,
 }: SmeeServerOptions = {}): Promise<SmeeServer> {
   const open = new Set<ServerResponse>()
   const waiting = new Set<() => void>()
@@ -106,7 +111,8 @@ export async function startSmee({
       event('', JSON.stringify(raw ? rawMessage(request, body) : parsedMessage(request, body)))
     return end(response, status)
   }
-  const server = createServer((request, response) => void serve(request, response))
+  const listener: RequestListener = (request, response) => void serve(request, response)
+  const server = certificate ? createTlsServer(certificate, listener) : createServer(listener)
   const pinging = setInterval(() => {
     event('ping', '{}')
     pings++
@@ -124,7 +130,7 @@ export async function startSmee({
     await once(server, 'close')
   }
   const port = await up(0)
-  const url = `http://127.0.0.1:${port}`
+  const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`
   return {
     url,
     channel: `${url}/${newChannel()}`,

@@ -1,40 +1,10 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import { connect } from 'node:net'
-import { Agent, fetch as undiciFetch, ProxyAgent, type Dispatcher } from 'undici'
+import { Agent, ProxyAgent } from 'undici'
 import { describe, expect, it } from 'vitest'
 import type { TunnelStatus } from '../../src/tunnel/state.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
-import { portOf } from '../helpers/scripted-server.js'
+import { startProxy } from '../helpers/proxy.js'
 import { type SmeeServer, startSmee } from '../helpers/smee-server.js'
-import { type RigOptions, startTunnel } from './rig.js'
-
-/** `fetch` by way of a dispatcher, as the network is by way of a resolver or a proxy. */
-function through(dispatcher: Dispatcher): typeof fetch {
-  const call = (url: string, init?: object) => undiciFetch(url, { ...init, dispatcher })
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return call as unknown as typeof fetch
-}
-
-/** A proxy that refuses until `isOpen`, and then leads to that one server. */
-async function startProxy(isOpen: () => boolean, target: () => string): Promise<Server> {
-  const proxy = createServer().on('connect', (_, socket) => {
-    socket.on('error', () => {})
-    if (!isOpen()) {
-      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
-      return
-    }
-    const onward = connect(Number(new URL(target()).port), '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      socket.pipe(onward).pipe(socket)
-    })
-    socket.on('close', () => onward.destroy())
-    onward.on('error', () => socket.destroy())
-  })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  return proxy
-}
+import { type RigOptions, startTunnel, through } from './rig.js'
 
 /** A tunnel that has been up, and to which `happens` what ends its connection: why it says it did, once it is up again. */
 async function whyItEnded(
@@ -171,16 +141,15 @@ describe('a connection that does not come about', () => {
   it('because a proxy refuses', async () => {
     await using smee = await startSmee()
     let open = false
-    const proxy = await startProxy(
-      () => open,
+    await using proxy = await startProxy(
       () => smee.url,
+      () => open,
     )
-    const agent = new ProxyAgent(`http://127.0.0.1:${portOf(proxy)}`)
+    const agent = new ProxyAgent(proxy.url)
     const mend = (): void => void (open = true)
     const { why } = await whyItDidNotBegin(smee.channel, smee, mend, { fetch: through(agent) })
     expect(why).toBe('the proxy answers 407')
     await agent.destroy()
-    proxy.close()
   })
 
   it('because no channel is there', async () => {

@@ -1,3 +1,4 @@
+import { type Dispatcher, fetch as undiciFetch } from 'undici'
 import type { Log } from '../../src/base/log.js'
 import { openJournal } from '../../src/journal/open.js'
 import type { Provider } from '../../src/providers/provider.js'
@@ -72,4 +73,11 @@ export async function startTunnel(address: string, { provider = GITHUB, ...optio
       await database[Symbol.asyncDispose]()
     },
   }
+}
+
+/** `fetch` by way of a dispatcher, as the network is by way of a resolver or a proxy. */
+export function through(dispatcher: Dispatcher): typeof fetch {
+  const call = (url: string, init?: object) => undiciFetch(url, { ...init, dispatcher })
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return call as unknown as typeof fetch
 }
