@@ -66,7 +66,7 @@ function read(text: string, name: string, { event, provider = 'github' }: LoadOp
   if (event === undefined)
     throw new RelayError(
       'usage',
-      `${name}: not a fixture but a bare payload, which holds no signature; to send it, say of which event it is`,
+      `${name}: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push`,
     )
   const headers = [['Content-Type', 'application/json']] as const
   return toFixture({ provider, event, deliveryId: randomUUID(), headers, body: Buffer.from(text) })

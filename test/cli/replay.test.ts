@@ -138,7 +138,7 @@ FAIL c.json       302  Nms  expected 2xx
     const cwd = folder({ 'a.json': fixture() })
     const run = async (...argv: string[]) =>
       served.shell.run(['replay', ...argv], { cwd, env: { RELAY_WEBHOOK_SECRET: 'secret' } })
-    expect(await run('a.json')).toMatchObject({ code: 0, err: '1 replayed\n' })
+    expect(await run('a.json')).toMatchObject({ code: 0, err: '1 sent\n' })
     for (const tamper of ['signature', 'body']) {
       expect(await run('a.json', '--tamper', tamper, '--expect', '401')).toMatchObject({ code: 0 })
       const { code, out } = await run('a.json', '--tamper', tamper)

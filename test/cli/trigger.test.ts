@@ -39,7 +39,7 @@ describe('relay trigger', () => {
     expect({ ...ran, out: ran.out.replace(/\d+ms/, 'Nms') }).toEqual({
       code: 0,
       out: 'ok   issues  200  Nms\n',
-      err: '1 replayed\n',
+      err: '1 sent\n',
     })
     const { out } = await served.shell.run(['log', '--json'])
     expect(JSON.parse(out)).toMatchObject({ event: 'issues', action: 'opened', repo: 'octo/demo', number: 1 })

@@ -156,7 +156,7 @@ describe('loadFixtures', () => {
     })
     await expect(all([at('sub/payload')])).rejects.toMatchObject({
       kind: 'usage',
-      message: `${at('sub/payload')}: not a fixture but a bare payload, which holds no signature; to send it, say of which event it is`,
+      message: `${at('sub/payload')}: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push`,
     })
   })
 

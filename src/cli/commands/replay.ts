@@ -34,7 +34,7 @@ Examples:
   addSendOptions(command)
     .addHelpText(
       'after',
-      `${environmentHelp(SEND_ENVIRONMENT)}
+      `${environmentHelp(['provider', ...SEND_ENVIRONMENT])}
 ${exitCodesHelp([0, 1, 2, 3, 6, 130], { 3: 'an answer was not the expected one' })}`,
     )
     .action((words: readonly string[], _: unknown, self: Command) =>

@@ -41,7 +41,7 @@ function lineReport(...[context, flags, { junit }, { output }]: Parts): Report {
     },
     async end() {
       if (junit !== undefined) await writeJunit(context, junit, kept)
-      if (failed === 0 && sent > 0) output.say(`${sent} replayed`)
+      if (failed === 0 && sent > 0) output.say(`${sent} sent`)
       return { sent, failed }
     },
   }
