@@ -28,11 +28,16 @@ function another(text: string, given: readonly string[] | undefined): readonly s
   return [...(given ?? []), text]
 }
 
+/** What a command runs with. */
+export interface Prepared extends Reading {
+  readonly output: Output
+}
+
 /**
- * The output and the settings a command runs with.
+ * The output and the settings a command runs with. Called once, as it may warn.
  * @throws RelayError `settings`
  */
-export function prepare(context: Context, raw: RawOptions): Reading & { readonly output: Output } {
+export function prepare(context: Context, raw: RawOptions): Prepared {
   const output = createOutputFor(context, raw)
   const reading = readOptions(context, raw, output.log)
   if (!raw.sandbox) checkSecretsPlace(reading.origins)

@@ -151,7 +151,7 @@ describe('relay verify', () => {
     const here = shell({ ...env, RELAY_WEBHOOK_SECRET_PREVIOUS: 'old' })
     expect(await here.run(['verify', 'a.json', 'long-name.json'], { cwd })).toEqual({
       code: 0,
-      out: 'valid    a.json          signed with the secret\nvalid    long-name.json  signed with the previous secret\n',
+      out: 'valid    a.json\nvalid    long-name.json  signed with the previous secret\n',
       err: '',
     })
     const { out } = await here.run(['verify', 'long-name.json', '--json'], { cwd })
@@ -173,12 +173,41 @@ describe('relay verify', () => {
     expect(await shell(env).run(['verify', '.', '-'], { cwd, stdin })).toEqual({
       code: 5,
       out: [
-        'valid    a.json           signed with the secret\n',
+        'valid    a.json\n',
         'invalid  b\\u{1b}[2J.json  signed with another secret, or the body was changed on its way\n',
-        'valid    standard input   signed with the secret\n',
+        'valid    standard input\n',
       ].join(''),
       err: 'error: 1 of 3 signatures do not fit\n',
     })
+  })
+
+  it('keeps within the lines of a terminal', async () => {
+    const cwd = folder({ 'a.json': github({ secret: `${SECRET}\n` }), 'name.json': github(headers({})) })
+    let out = ''
+    const stdout = { isTTY: true, columns: 66, write: (text: unknown) => (out += String(text)) }
+    await shell({ ...env, NO_COLOR: '1' }).run(['verify', '.'], { cwd, stdout })
+    expect(out.split('\n')).toEqual([
+      'invalid  a.json',
+      "         the sender's secret ends in a newline, relay's does not",
+      'invalid  name.json',
+      '         there is no X-Hub-Signature-256: has the webhook a secret',
+      '             at the code host?',
+      '',
+    ])
+  })
+
+  it('ends between two fixtures when it is interrupted', async () => {
+    const cwd = folder({ 'a.json': github(), 'b.json': github() })
+    const abort = new AbortController()
+    let out = ''
+    const stdout = {
+      write(text: unknown) {
+        out += String(text)
+        abort.abort()
+      },
+    }
+    const { code } = await shell(env).run(['verify', '.'], { cwd, stdout, signal: abort.signal })
+    expect({ code, out }).toEqual({ code: 130, out: 'valid    a.json\n' })
   })
 
   it('takes entries of the journal', async () => {
@@ -190,7 +219,7 @@ describe('relay verify', () => {
     })
     expect(await here.run(['verify', '1'])).toEqual({
       code: 0,
-      out: 'valid    #1  signed with the secret\n',
+      out: 'valid    #1\n',
       err: '',
     })
     expect((await here.run(['verify', 'last'])).code).toBe(5)
@@ -218,7 +247,7 @@ describe('relay verify', () => {
     [
       env,
       'payload.json',
-      'payload.json: not a fixture but a bare payload, which holds no signature; to send it, say of which event it is',
+      'payload.json: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push',
     ],
     [env, 'none.json', 'none.json: no such file or folder'],
     [

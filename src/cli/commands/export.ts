@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import type { Context } from '../context.js'
-import { environmentHelp, exitCodesHelp, type RawOptions } from '../globals.js'
+import { environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../globals.js'
 
 type ExportFlags = RawOptions & { readonly out?: string; readonly force?: boolean }
 
@@ -33,7 +33,7 @@ async function runExport(context: Context, text: string, flags: ExportFlags): Pr
     import('../journal/entry-number.js'),
     import('../../journal/fixture.js'),
   ])
-  await using reading = await openReading(context, flags)
+  await using reading = await openReading(prepare(context, flags))
   const { journal, output } = reading
   const entry = findEntry(journal, text)
   const fixture = fixtureText(toFixture(entry))

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import type { Filter } from '../../journal/select.js'
 import type { Context } from '../context.js'
-import { environmentHelp, exitCodesHelp, type RawOptions } from '../globals.js'
+import { environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../globals.js'
 import { collect, DEFAULT_LAST, type FilterFlags, readFilter } from '../journal/filter.js'
 import type { Reading } from '../journal/open.js'
 import type { Printer } from '../journal/printer.js'
@@ -46,7 +46,7 @@ async function runLog(context: Context, flags: LogFlags): Promise<void> {
     import('../journal/entry-number.js'),
     import('../journal/printer.js'),
   ])
-  await using reading = await openReading(context, flags, { mayCome: flags.follow })
+  await using reading = await openReading(prepare(context, flags), { mayCome: flags.follow })
   const printer = createPrinter(reading, flags)
   // Read first: what comes meanwhile is printed by the one or the other.
   const after = newest(reading.journal)

@@ -37,16 +37,16 @@ Examples:
 }
 
 async function runTest(context: Context, text: string, flags: RawOptions): Promise<void> {
-  const { options } = prepare(context, flags)
+  const prepared = prepare(context, flags)
   const [{ openReading }, { findEntry }, { createRouting, explain }] = await Promise.all([
     import('../journal/open.js'),
     import('../journal/entry-number.js'),
     import('../../dispatch/routing.js'),
   ])
-  await using reading = await openReading(context, flags)
+  await using reading = await openReading(prepared)
   const { output, journal } = reading
   const entry = findEntry(journal, text)
-  const { routes, ignore } = createRouting(handOnSettings(options))
+  const { routes, ignore } = createRouting(handOnSettings(prepared.options))
   const explained = explain(routes, ignore, entry)
   if (flags.json) {
     const rows = explained.map(({ route, matched, why }) => ({ target: route.label, matched, why }))

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.js'
-import { environmentHelp, exitCodesHelp, type RawOptions } from '../globals.js'
+import { environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../globals.js'
 
 type ShowFlags = RawOptions & { readonly body?: boolean }
 
@@ -30,7 +30,7 @@ async function runShow(context: Context, text: string, flags: ShowFlags): Promis
     import('../journal/entry-number.js'),
     import('../journal/progress.js'),
   ])
-  await using reading = await openReading(context, flags)
+  await using reading = await openReading(prepare(context, flags))
   const { journal, output } = reading
   const entry = findEntry(journal, text)
   if (flags.body) return output.exactly(entry.body)

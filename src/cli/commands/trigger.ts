@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import type { Context } from '../context.js'
-import { addOptions, createOutputFor, environmentHelp, exitCodesHelp } from '../globals.js'
+import { addOptions, environmentHelp, exitCodesHelp, prepare } from '../globals.js'
 import { addSendOptions, SEND_ENVIRONMENT, type SendFlags } from '../replay/flags.js'
 
 type TriggerFlags = SendFlags & { readonly list?: boolean; readonly print?: boolean }
@@ -53,12 +53,9 @@ async function runTrigger(context: Context, event: string | undefined, flags: Tr
 }
 
 async function list(context: Context, flags: TriggerFlags): Promise<void> {
-  const [{ readProvider }, { triggers }] = await Promise.all([
-    import('../replay/destination.js'),
-    import('../../templates/synthesize.js'),
-  ])
-  const output = createOutputFor(context, flags)
-  for (const trigger of triggers(readProvider(context, flags))) {
+  const { triggers } = await import('../../templates/synthesize.js')
+  const { output, options } = prepare(context, flags)
+  for (const trigger of triggers(options.provider ?? 'github')) {
     const [event, action = null] = trigger.split('.')
     if (flags.json) output.object({ type: 'event', event, action })
     else output.result(trigger)
@@ -67,17 +64,17 @@ async function list(context: Context, flags: TriggerFlags): Promise<void> {
 
 /** Signed where there is a secret; replay signs it otherwise. */
 async function print(context: Context, event: string, flags: TriggerFlags): Promise<void> {
-  const [{ readSendFlags }, { findSecret, readProvider }, { synthesize }, { prepare }, journal] =
-    await Promise.all([
-      import('../replay/flags.js'),
-      import('../replay/destination.js'),
-      import('../../templates/synthesize.js'),
-      import('../../replay/prepare.js'),
-      import('../../journal/fixture.js'),
-    ])
+  const [{ readSendFlags }, { signingSecret }, { synthesize }, replay, journal] = await Promise.all([
+    import('../replay/flags.js'),
+    import('../signing-secret.js'),
+    import('../../templates/synthesize.js'),
+    import('../../replay/prepare.js'),
+    import('../../journal/fixture.js'),
+  ])
   const plan = readSendFlags(flags)
-  const made = synthesize(readProvider(context, flags), event, Date.now())
-  const request = prepare(made, { ...plan, secret: findSecret(context, flags) })
+  const { output, options } = prepare(context, flags)
+  const made = synthesize(options.provider ?? 'github', event, Date.now())
+  const request = replay.prepare(made, { ...plan, secret: signingSecret(context, flags, options) })
   const fixture = journal.toFixture({ ...made, deliveryId: made.delivery, ...request })
-  createOutputFor(context, flags).exactly(journal.fixtureText(fixture))
+  output.exactly(journal.fixtureText(fixture))
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
@@ -49,27 +50,39 @@ async function runVerify(context: Context, words: readonly string[], flags: Veri
       import('../verify/explain-fixture.js'),
       import('../verify/verdict.js'),
     ])
-  const { output, options } = prepare(context, flags)
+  const prepared = prepare(context, flags)
+  const { output, options } = prepared
   const secrets = secretsOf(context, flags, options)
-  await using reading = words.some(isEntry) ? await openReading(context, flags) : undefined
+  await using reading = words.some(isEntry) ? await openReading(prepared) : undefined
   const items = await selectItems(
     context,
     words,
     {},
     { journal: () => journalOf(reading), provider: undefined },
   )
-  const width = Math.max(...items.map(({ name }) => printable(name).length))
-  const verdicts = items.flatMap((item) => {
-    const fixture = item.load()
-    return fixture ? [{ name: item.name, fixture, explanation: explainFixture(fixture, secrets) }] : []
-  })
-  for (const verdict of verdicts) {
-    if (flags.json) output.object(verdictObject(verdict))
-    else output.result(verdictLine(verdict, width, output.resultPaint))
+  const layout = {
+    width: Math.max(...items.map(({ name }) => printable(name).length)),
+    columns: lineLength(context),
+    paint: output.resultPaint,
   }
-  const invalid = verdicts.filter(({ explanation }) => !explanation.valid).length
-  const of = verdicts.length === 1 ? 'The signature does' : `${invalid} of ${verdicts.length} signatures do`
+  let invalid = 0
+  for (const item of items) {
+    const fixture = item.load()
+    if (!fixture) continue
+    const verdict = { name: item.name, fixture, explanation: explainFixture(fixture, secrets) }
+    if (!verdict.explanation.valid) invalid += 1
+    if (flags.json) output.object(verdictObject(verdict))
+    else output.result(verdictLine(verdict, layout))
+    // A large one takes seconds, and Ctrl-C is heard only in between.
+    await setImmediate(undefined, { signal: context.signal })
+  }
+  const of = items.length === 1 ? 'The signature does' : `${invalid} of ${items.length} signatures do`
   if (invalid > 0) throw new RelayError('invalid_signature', `${of} not fit`)
+}
+
+/** On a terminal a line is kept within it. */
+function lineLength({ stdout }: Context): number {
+  return stdout.isTTY === true ? (stdout.columns ?? 80) : Infinity
 }
 
 /** @throws RelayError `settings` without a secret to verify with. */

@@ -3,8 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import type { Journal } from '../../journal/journal.js'
 import { openJournal } from '../../journal/open.js'
 import { openDatabase } from '../../store/open.js'
-import type { Context } from '../context.js'
-import { prepare, type RawOptions } from '../globals.js'
+import type { Prepared } from '../globals.js'
 import type { Output } from '../output.js'
 import { profileFolder } from '../settings.js'
 
@@ -15,17 +14,12 @@ export interface Reading extends AsyncDisposable {
 }
 
 /**
- * Opens the journal of the profile that the flags name, whether its instance runs or not; what that writes is seen as it
+ * Opens the journal of the profile that the settings name, whether its instance runs or not; what that writes is seen as it
  * comes. This file brings the database with it, so commands load it by `import()` when they run.
  * @throws RelayError `no_match` when nothing has been received yet, unless it may come; `settings` for a store that no other
  * process can read; `storage`.
  */
-export async function openReading(
-  context: Context,
-  flags: RawOptions,
-  { mayCome = false } = {},
-): Promise<Reading> {
-  const { output, options } = prepare(context, flags)
+export async function openReading({ output, options }: Prepared, { mayCome = false } = {}): Promise<Reading> {
   const { store, profile = 'default' } = options
   if (store === 'memory')
     throw new RelayError('settings', 'RELAY_STORE is memory: its journal is known to relay serve alone')

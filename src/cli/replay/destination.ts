@@ -64,16 +64,6 @@ export async function openDestination(
   }
 }
 
-/** The secret to sign with, if there is one. @throws RelayError `settings` when `--secret-env` names none. */
-export function findSecret(context: Context, flags: SendFlags): Secret | undefined {
-  return signingSecret(context, flags, prepare(context, flags).options)
-}
-
-/** The code host of the settings. */
-export function readProvider(context: Context, flags: SendFlags): string {
-  return prepare(context, flags).options.provider ?? 'github'
-}
-
 /** Undefined when nothing was ever kept, or where it is known to relay serve alone. A keychain keeps tokens only. */
 async function openProfile(options: OptionValues, closing: Disposal): Promise<Database | undefined> {
   const folder = profileFolder(options)

@@ -1,6 +1,7 @@
 import type { Fixture } from '../../journal/fixture.js'
 import type { Explanation } from '../../webhook/explanation.js'
 import { type Paint, printable } from '../output.js'
+import { fit } from '../wrap.js'
 
 /** What is the matter with one signature, or that nothing is. */
 export interface Verdict {
@@ -9,14 +10,29 @@ export interface Verdict {
   readonly explanation: Explanation
 }
 
-/** `valid    push.json  signed with the previous secret`, `invalid  push.json  the signature is empty: …`. */
-export function verdictLine({ name, explanation }: Verdict, width: number, paint: Paint): string {
-  const verdict = explanation.valid ? paint.green('valid  ') : paint.red('invalid')
-  const why = explanation.valid ? SIGNED[explanation.by] : explanation.hint
-  return `${verdict}  ${printable(name).padEnd(width)}  ${printable(why)}`
+export interface VerdictLayout {
+  /** That of the longest name. */
+  readonly width: number
+  /** Where that leaves a line no room, the reason gets lines of its own. */
+  readonly columns: number
+  readonly paint: Paint
 }
 
-const SIGNED = { current: 'signed with the secret', previous: 'signed with the previous secret' }
+/** `valid    push.json`, `invalid  push.json  the signature is empty: …`. */
+export function verdictLine(
+  { name, explanation }: Verdict,
+  { width, columns, paint }: VerdictLayout,
+): string {
+  const verdict = explanation.valid ? paint.green('valid  ') : paint.red('invalid')
+  const why = printable(explanation.valid ? SIGNED[explanation.by] : explanation.hint)
+  if (why === '') return `${verdict}  ${printable(name)}`
+  if (INDENT.length + width + 2 + why.length <= columns)
+    return `${verdict}  ${printable(name).padEnd(width)}  ${why}`
+  return `${verdict}  ${printable(name)}\n${fit(INDENT + why, columns)}`
+}
+
+const INDENT = ' '.repeat('invalid  '.length)
+const SIGNED = { current: '', previous: 'signed with the previous secret' }
 
 export function verdictObject({ name, fixture, explanation }: Verdict): Record<string, unknown> {
   const { provider, event, delivery } = fixture
