@@ -46,6 +46,7 @@ export function passes(summary: Omit<Summary, 'size'>, filter: Filter): boolean 
   )
 }
 
-function hasFailed({ handOns }: Pick<Summary, 'handOns'>): boolean {
+/** Whether its hand-on to a target has failed for good. */
+export function hasFailed({ handOns }: Pick<Summary, 'handOns'>): boolean {
   return Object.values(handOns).some(({ state }) => state === 'failed')
 }

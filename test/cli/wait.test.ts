@@ -103,6 +103,18 @@ describe('relay wait', () => {
     })
   })
 
+  it.each([
+    ['pull_request', '2023-11-14', 0, ''],
+    ['push', '2023-11-14', 0, ''],
+    ['issues', '2023-11-14', 3, 'error: #3 failed at a target\n'],
+    ['push', '2023-11-15T03:45:00', 7, 'error: #4 came, but was not handed on within 1s\n'],
+  ])('with --handed-on, %s since %s: ends with %i', async (match, since, code, err) => {
+    const here = await exampleShell()
+    const plain = ['wait', match, '--since', since, '--timeout', '1s']
+    const { out } = await here.run(plain)
+    expect(await here.run([...plain, '--handed-on'])).toEqual({ code, out: code === 7 ? '' : out, err })
+  })
+
   it('ends with 130 at Ctrl-C', async () => {
     const wait = startCommand(shell(), ['wait', 'ping'])
     setTimeout(() => wait.interrupt(), 300)

@@ -3,7 +3,7 @@ import type { Summary } from '../../journal/delivery.js'
 import type { Journal } from '../../journal/journal.js'
 
 /** Soon enough for a person and for a script, and some fifty microseconds of work. Milliseconds. */
-const EVERY = 100
+export const EVERY = 100
 /** Bounds what is in memory when much has come at once. */
 const AT_ONCE = 1000
 
