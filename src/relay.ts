@@ -89,7 +89,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     journal,
     clock,
     ...(onDelivery && { onDelivery }),
-    onRefused: createRefusals({ scheme: provider.webhook, secrets: settings.webhookSecrets, log, clock }),
+    onRefused: createRefusals({ scheme: provider.webhook, secrets: settings.webhookSecrets, log }),
   })
   const edge = {
     intake,

@@ -1,27 +1,19 @@
-import type { Clock } from './time.js'
-
 const MOST_A_SECOND = 2
+const SECOND = 1000
 
 /**
  * For what anybody can bring about: of many in a second the first two are told by `tell`, the others are counted, and the
- * count told by `rest` once a second is over and another comes.
+ * count is told by `rest` when the second is over. Keeps no process running.
  */
-export function createSparing(clock: Clock, rest: (count: number) => void): (tell: () => void) => void {
-  let since = -Infinity
-  let told = 0
-  let untold = 0
+export function createSparing(rest: (count: number) => void): (tell: () => void) => void {
+  let count = 0
+  const endSecond = (): void => {
+    const untold = count - MOST_A_SECOND
+    count = 0
+    if (untold > 0) rest(untold)
+  }
   return (tell) => {
-    const now = clock()
-    if (now - since >= 1000 || now < since) {
-      if (untold > 0) rest(untold)
-      since = now
-      told = untold = 0
-    }
-    if (told === MOST_A_SECOND) {
-      untold++
-      return
-    }
-    told++
-    tell()
+    if (++count === 1) setTimeout(endSecond, SECOND).unref()
+    if (count <= MOST_A_SECOND) tell()
   }
 }

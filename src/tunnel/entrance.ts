@@ -1,6 +1,5 @@
 import type { Log } from '../base/log.js'
 import { createSparing } from '../base/sparing.js'
-import type { Clock } from '../base/time.js'
 import type { Queue } from './queue.js'
 
 export interface Entrance {
@@ -9,8 +8,8 @@ export interface Entrance {
 }
 
 /** Where messages come in, or are dropped and said to be. */
-export function createEntrance(queue: Queue, log: Log, clock: Clock): Entrance {
-  const sparingly = createSparing(clock, (count) => log.warn(`the tunnel dropped another ${count} messages`))
+export function createEntrance(queue: Queue, log: Log): Entrance {
+  const sparingly = createSparing((count) => log.warn(`the tunnel dropped another ${count} messages`))
   return {
     onMessage: (text) => {
       if (!queue.push(text))

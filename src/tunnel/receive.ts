@@ -2,7 +2,6 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { createSparing } from '../base/sparing.js'
-import type { Clock } from '../base/time.js'
 import type { WebhookScheme } from '../providers/provider.js'
 import { type HeaderLines, indexHeaders, only } from '../webhook/headers.js'
 import type { Intake } from '../webhook/intake.js'
@@ -18,7 +17,6 @@ export interface ReceiveParts {
   /** Bytes. */
   readonly maxBody: number
   readonly log: Log
-  readonly clock: Clock
   /** Whether a message is one that relay sent to itself, and so not for the intake. */
   readonly isOwn: (message: Message, lines: HeaderLines) => boolean
 }
@@ -28,10 +26,8 @@ export interface ReceiveParts {
  * attempt to restore the body; the signature decides. False when it was refused. Does not throw.
  */
 export function createReceiver(parts: ReceiveParts): (text: string) => Promise<boolean> {
-  const { log, clock } = parts
-  const sparingly = createSparing(clock, (count) =>
-    log.warn(`another ${count} messages of the tunnel were refused`),
-  )
+  const { log } = parts
+  const sparingly = createSparing((count) => log.warn(`another ${count} messages of the tunnel were refused`))
   const refuse = (why: () => string): false => {
     sparingly(() => log.warn(`a message of the tunnel was refused: ${why()}`))
     return false
@@ -67,6 +63,6 @@ async function receive(text: string, parts: ReceiveParts): Promise<(() => string
 function whyNot({ headers, remains }: Message, lines: HeaderLines, parts: ReceiveParts): string {
   const { raw } = remains
   if (!raw && isSignature(only(lines, SIGNATURE_HEADER)))
-    return 'unverifiable through this tunnel: it was signed with another secret, or the tunnel has lost the bytes that were'
+    return 'unverifiable through this tunnel (another secret, or bytes that it lost)'
   return `invalid signature (${refusalHint({ headers, body: raw ?? new Uint8Array() }, parts)})`
 }

@@ -90,8 +90,8 @@ function createTunnel(options: TunnelOptions, clock: Clock, signal: AbortSignal)
   const limits: TunnelLimits = { ...LIMITS, event: 2 * maxBody + AROUND_BODY, ...options.limits }
   const report = createReport(clock, onStatus)
   const roundTrip = createRoundTrip(options.provider.webhook)
-  const queue = createQueue(createReceiver(receiveParts(options, clock, roundTrip)), limits.queue)
-  const { onMessage, onTooLarge } = createEntrance(queue, options.log, clock)
+  const queue = createQueue(createReceiver(receiveParts(options, roundTrip)), limits.queue)
+  const { onMessage, onTooLarge } = createEntrance(queue, options.log)
   let checking: Promise<void> | undefined
   const check = async (url: string): Promise<void> => {
     const outcome = await roundTrip.run(url, { fetch, limit: limits.roundTrip, signal })
@@ -131,12 +131,12 @@ interface Ended {
   readonly steady: boolean
 }
 
-/** Tells of the whole status whenever a part of it changes. */
+/** Tells of the whole status whenever a part of it changes; `since` is when its state did. */
 function createReport(clock: Clock, onStatus: TunnelOptions['onStatus']) {
   let status: TunnelStatus = { ...UNKNOWN, since: clock() }
   return (change: Partial<TunnelStatus>): TunnelStatus => {
-    const since = change.state === undefined ? status.since : clock()
-    status = { ...status, since, ...change }
+    const { state, since } = { ...status, ...change }
+    status = { ...status, ...change, since: state === status.state ? since : clock() }
     onStatus(status)
     return status
   }
@@ -154,8 +154,7 @@ const UNKNOWN: TunnelStatus = {
 
 function receiveParts(
   { intake, secrets, provider, maxBody, log }: TunnelOptions,
-  clock: Clock,
   { isOwn }: RoundTrip,
 ): ReceiveParts {
-  return { intake, secrets, scheme: provider.webhook, maxBody, log, clock, isOwn }
+  return { intake, secrets, scheme: provider.webhook, maxBody, log, isOwn }
 }

@@ -1,20 +1,18 @@
 import type { Log } from '../base/log.js'
 import { createSparing } from '../base/sparing.js'
-import { type Clock, systemClock } from '../base/time.js'
 import { explain, type ExplainParts } from './explain.js'
 import type { WebhookRequest } from './intake.js'
 
 export interface RefusalParts extends ExplainParts {
   readonly log: Log
-  readonly clock?: Clock
 }
 
 /**
  * Says on the log why a request was refused, after the answer has gone its way. Of many in a second the first are told
  * and the rest counted.
  */
-export function createRefusals({ log, clock = systemClock, ...parts }: RefusalParts) {
-  const sparingly = createSparing(clock, (count) => log.warn(`another ${count} deliveries were refused`))
+export function createRefusals({ log, ...parts }: RefusalParts) {
+  const sparingly = createSparing((count) => log.warn(`another ${count} deliveries were refused`))
   return (request: WebhookRequest): void =>
     sparingly(() => setImmediate(() => log.warn(`a delivery was refused: ${refusalHint(request, parts)}`)))
 }

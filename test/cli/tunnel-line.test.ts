@@ -40,6 +40,16 @@ describe('a tunnel, on a line', () => {
     expect(tunnelLine({ ...CONNECTED, ...change }, before, NOW, paint)).toBe(`03:43:20  ${line}`)
   })
 
+  it('tells less often of the same, the longer it lasts', () => {
+    const told = (change: Partial<TunnelStatus>): number[] =>
+      Array.from({ length: 40 }, (_, i) => i + 1).filter((attempt) => {
+        const before = { ...CONNECTED, ...DOWN, attempt: attempt - 1 }
+        return tunnelLine({ ...before, attempt, ...change }, before, NOW, paint)
+      })
+    expect(told({})).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 30, 40])
+    expect(told({ why: 'connection refused' }).length).toBe(40)
+  })
+
   it('is silent while it connects', () => {
     expect(
       tunnelLine({ ...CONNECTED, state: 'connecting', url: null }, undefined, NOW, paint),
