@@ -1,4 +1,5 @@
 import { RelayError } from '../base/errors.js'
+import { goEscaped } from '../webhook/encodings.js'
 import { formPayload } from '../webhook/form.js'
 import { parseJson } from '../webhook/json.js'
 
@@ -77,11 +78,7 @@ function readBody(bytes: Uint8Array | undefined): unknown {
 /** JSON text, compact where `indent` is empty. */
 export function writeJson(value: unknown, indent: string, goEscapes: boolean): string {
   const json = JSON.stringify(value, null, indent)
-  return goEscapes ? json.replaceAll(/[<>&\u2028\u2029]/g, escaped) : json
-}
-
-function escaped(char: string): string {
-  return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return goEscapes ? goEscaped(json) : json
 }
 
 function put(target: object, path: readonly (string | number)[], value: unknown): void {

@@ -139,6 +139,11 @@ export const FORMS: readonly ((json: string) => string)[] = [
   (json) => `payload=${percentEncoded(json)}`,
 ]
 
+/** What JSON.stringify wrote, with Go's escapes. */
+export function goEscaped(json: string): string {
+  return HTML.apply(json)
+}
+
 /**
  * A valid JSON text in each of the {@link ENCODINGS}, in their order. A text that was given already, or cannot be
  * written, is left out; each is written when it is asked for.
