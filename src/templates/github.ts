@@ -1,48 +1,31 @@
 import type { Comment, Issue, Pull } from '../sandbox/model.js'
 import { commentResource, issueResource } from '../sandbox/resources/issue.js'
 import { pullResource } from '../sandbox/resources/pull.js'
-import { repositoryResource } from '../sandbox/resources/repository.js'
 import { userResource } from '../sandbox/resources/user.js'
-import { nodeId, View } from '../sandbox/resources/view.js'
+import { nodeId } from '../sandbox/resources/view.js'
 import { DEMO, OWNER } from '../sandbox/seed.js'
-import { SandboxState } from '../sandbox/state.js'
 import { pingPayload } from '../sandbox/payloads.js'
-import { AFTER, BEFORE, type Template, type Templates, timestamp, TREE } from './template.js'
-
-/** The sandbox's repository as it would be on github.com. */
-class Scene extends View {
-  readonly at: string
-
-  constructor(now: number) {
-    super(new SandboxState(() => now), () => 'https://github.com')
-    this.at = timestamp(now)
-  }
-
-  override get api(): string {
-    return 'https://api.github.com'
-  }
-
-  get context() {
-    return { repository: repositoryResource(this, DEMO), sender: userResource(this, OWNER) }
-  }
-
-  issue(number: number, change: Partial<Issue> = {}): Issue {
-    const issue = this.state.issues.find((issue) => issue.repo === DEMO && issue.number === number)
-    if (!issue) throw new Error('unreachable: the sandbox has it')
-    return { ...issue, ...change }
-  }
-}
+import { checkRun, checkSuite, workflowRun } from './github-checks.js'
+import { type Scene, templateOf } from './scene.js'
+import { AFTER, BEFORE, type Template, type Templates, TREE } from './template.js'
 
 const TITLE = { changes: { title: { from: 'An earlier title' } } }
 const BODY = { changes: { body: { from: 'An earlier text.' } } }
 
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads */
 export const GITHUB_TEMPLATES: Templates = {
-  ping: of((scene) => pingPayload(scene, 'https://example.com/webhook')),
-  push: of(push),
-  create: of(({ context }) => ({ ...reference(), master_branch: 'main', description: null, ...context })),
-  delete: of(({ context }) => ({ ...reference(), ...context })),
-  fork: of((scene) => ({
+  ping: templateOf((scene) => pingPayload(scene, 'https://example.com/webhook')),
+  push: templateOf(push),
+  'check_run.completed': templateOf(checkRun),
+  'check_suite.completed': templateOf(checkSuite),
+  create: templateOf(({ context }) => ({
+    ...reference(),
+    master_branch: 'main',
+    description: null,
+    ...context,
+  })),
+  delete: templateOf(({ context }) => ({ ...reference(), ...context })),
+  fork: templateOf((scene) => ({
     forkee: { ...scene.context.repository, fork: true, public: true },
     ...scene.context,
   })),
@@ -60,15 +43,12 @@ export const GITHUB_TEMPLATES: Templates = {
   'pull_request.ready_for_review': pullRequest('ready_for_review'),
   'pull_request.reopened': pullRequest('reopened'),
   'pull_request.synchronize': pullRequest('synchronize', { before: BEFORE, after: AFTER }),
-  'pull_request_review.submitted': of(review),
-  'release.published': of(release),
-  'star.created': of(({ at, context }) => ({ action: 'created', starred_at: at, ...context })),
-  'star.deleted': of(({ context }) => ({ action: 'deleted', starred_at: null, ...context })),
-  'watch.started': of(({ context }) => ({ action: 'started', ...context })),
-}
-
-function of(payload: (scene: Scene) => Record<string, unknown>): Template {
-  return (now) => payload(new Scene(now))
+  'pull_request_review.submitted': templateOf(review),
+  'release.published': templateOf(release),
+  'star.created': templateOf(({ at, context }) => ({ action: 'created', starred_at: at, ...context })),
+  'star.deleted': templateOf(({ context }) => ({ action: 'deleted', starred_at: null, ...context })),
+  'watch.started': templateOf(({ context }) => ({ action: 'started', ...context })),
+  'workflow_run.completed': templateOf(workflowRun),
 }
 
 /** GitHub has `draft` in payloads of issues that are none, too. */
@@ -77,14 +57,14 @@ function issueIn(scene: Scene, issue: Issue) {
 }
 
 function issues(action: string, more: object = {}): Template {
-  return of((scene) => {
+  return templateOf((scene) => {
     const issue = scene.issue(1, action === 'closed' ? { closedAt: scene.at } : {})
     return { action, issue: issueIn(scene, issue), ...more, ...scene.context }
   })
 }
 
 function issueComment(action: string, more: object = {}): Template {
-  return of((scene) => {
+  return templateOf((scene) => {
     const issue = scene.issue(1, { commentCount: 1 })
     const comment: Comment = {
       id: 5001,
@@ -113,7 +93,7 @@ function pullIn({ pull }: Issue): Pull {
 }
 
 function pullRequest(action: string, more: object = {}): Template {
-  return of((scene) => {
+  return templateOf((scene) => {
     const pull = pullOf(scene, action === 'closed' ? { closedAt: scene.at } : {})
     return { action, number: pull.number, pull_request: pull, ...more, ...scene.context }
   })
