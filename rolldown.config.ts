@@ -1,5 +1,6 @@
 import { defineConfig } from 'rolldown'
-import { licences } from './scripts/licences.js'
+import { asCommonJs } from './scripts/bundle/as-common-js.js'
+import { licences } from './scripts/bundle/licences.js'
 
 /** What is started: the program, and the process it keeps for the keychain, which it looks for beside itself. */
 const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts']
@@ -15,15 +16,20 @@ export default defineConfig({
   transform: { target: 'es2023' },
   // Native, looking for files beside themselves, or seldom loaded.
   external: ['lmdb', 'keytar', 'open', 'smee-client', 'undici'],
-  plugins: [licences()],
+  plugins: [asCommonJs(), licences()],
   output: {
     dir: 'dist/bin',
+    format: 'cjs',
     chunkFileNames: '[name].js',
     sourcemap: true,
     codeSplitting: {
-      // Without the entries: they wait for what they have started, and nothing may wait for them.
+      // Each with all that it imports and no group before it has.
       groups: [
+        // But for the entries, which do something when they are loaded.
         { name: 'start', tags: ['$initial'], test: (id) => !ENTRIES.some((entry) => id.endsWith(entry)) },
+        { name: 'main', test: /src\/cli\/main\.ts$/ },
+        { name: 'store', test: /src\/store\/open\.ts$/ },
+        { name: 'session', test: /src\/cli\/session\.ts$/ },
       ],
     },
   },

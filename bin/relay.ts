@@ -2,7 +2,8 @@
 // The edge of the process: arguments in, exit code out, and the only place that touches signals.
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
-import { main } from '../src/cli/main.js'
+import type { Context } from '../src/cli/context.js'
+import { start } from '../src/cli/start.js'
 import { RelayError } from '../src/base/errors.js'
 
 // lmdb prints a stack of its own when the disk is full; relay says that in its own words.
@@ -36,7 +37,7 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-const code = await main(process.argv.slice(2), {
+void run({
   env: process.env,
   cwd: process.cwd(),
   configFolder: envPaths('relay', { suffix: '' }).config,
@@ -57,4 +58,8 @@ const code = await main(process.argv.slice(2), {
     return () => void process.off('SIGHUP', hear)
   },
 })
-process.exitCode = pipeClosed ? 0 : code
+
+async function run(context: Context): Promise<void> {
+  const code = await start(process.argv.slice(2), context)
+  process.exitCode = pipeClosed ? 0 : code
+}

@@ -55,7 +55,7 @@ Examples:
       boxWrap: fit,
     })
     .exitOverride()
-  program.addHelpText('after', HELP)
+  program.addHelpText('after', help)
   program.commandsGroup('Service:')
   addServe(program, context)
   program.commandsGroup('Journal:')
@@ -96,5 +96,5 @@ const VARIABLES = [
   ['RELAY_DEBUG', 'show where a failure came from'],
 ] as const
 
-const HELP = `${environmentHelp(['profile', 'home'], VARIABLES)}
+const help = (): string => `${environmentHelp(['profile', 'home'], VARIABLES)}
 ${exitCodesHelp([0, 1, 2, 3, 4, 5, 6, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve and log --follow' })}`

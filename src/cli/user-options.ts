@@ -15,6 +15,6 @@ export function addUserOptions(
 ): Command {
   return addOptions(command, FLAGS).addHelpText(
     'after',
-    `${environmentHelp([...FLAGS, ...ENVIRONMENT])}\n${exitCodesHelp(codes, words)}`,
+    () => `${environmentHelp([...FLAGS, ...ENVIRONMENT])}\n${exitCodesHelp(codes, words)}`,
   )
 }

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
@@ -19,7 +18,7 @@ export function readWebhookSecret(folder: string, store: StoreKind): Secret {
   if (store === 'memory') return new Secret(freshSecret())
   const file = webhookSecretFile(folder)
   try {
-    createWhole(folder, file)
+    if (!existsSync(file)) createWhole(folder, file)
     const text = readFileSync(file, 'utf8').trimEnd()
     if (text !== '') return new Secret(text)
   } catch (cause) {
@@ -47,13 +46,13 @@ export function readKeptWebhookSecret(folder: string, store: StoreKind): Secret 
 }
 
 function freshSecret(): string {
-  return randomBytes(32).toString('hex')
+  return randomHex(32)
 }
 
 /** Makes the file unless it is there. Linking a finished file shows no other process, and no crash, half a secret. */
 function createWhole(folder: string, file: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  const draft = `${file}.${randomHex(6)}`
   try {
     writeFileSync(draft, `${freshSecret()}\n`, { flag: 'wx', mode: 0o600 })
     linkSync(draft, file)
@@ -62,4 +61,9 @@ function createWhole(folder: string, file: string): void {
   } finally {
     rmSync(draft, { force: true })
   }
+}
+
+/** Of the global `crypto`: all of node:crypto would be loaded at every start. */
+function randomHex(bytes: number): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
 }

@@ -9,14 +9,14 @@ import { sign, verify } from '../webhook/signature.js'
 import { type Edit, editBody } from './edit.js'
 import { type Scheme, schemeOf, withHeader } from './scheme.js'
 
-export const TAMPERS = ['signature', 'body'] as const
+/** What may be spoilt after signing. */
+export type Tamper = 'signature' | 'body'
 
 export interface PrepareOptions {
   /** Without one nothing is signed. */
   readonly secret: Secret | undefined
   readonly edits?: readonly Edit[]
-  /** What is spoilt after signing. */
-  readonly tamper?: (typeof TAMPERS)[number] | undefined
+  readonly tamper?: Tamper | undefined
 }
 
 /** A header with the id of a delivery, of any provider. */

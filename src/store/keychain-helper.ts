@@ -31,7 +31,7 @@ const MARK = { account: 'relay', password: 'Shows that the keychain is unlocked'
 
 const [, , name = 'keytar'] = process.argv
 
-await serve()
+void serve()
 
 async function serve(): Promise<void> {
   // A call that hangs would hold up an ordinary exit.

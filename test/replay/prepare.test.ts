@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import type { Header } from '../../src/journal/delivery.js'
 import type { Fixture } from '../../src/journal/fixture.js'
-import { deliveryId, prepare, TAMPERS, withFreshId } from '../../src/replay/prepare.js'
+import { deliveryId, prepare, withFreshId } from '../../src/replay/prepare.js'
 
 const secret = new Secret('s')
 const hmac = (algorithm: string, text: string): string =>
@@ -92,7 +92,7 @@ describe('a delivery', () => {
     expect(other && deliveryId(other)).not.toBe(id)
   })
 
-  it.each(TAMPERS)('is spoilt in its %s alone', (tamper) => {
+  it.each(['signature', 'body'] as const)('is spoilt in its %s alone', (tamper) => {
     for (const body of ['{"a":1}', '{"a":[]}', '[19]']) {
       const right = prepare(fixture({ body }), { secret })
       const wrong = prepare(fixture({ body }), { secret, tamper })

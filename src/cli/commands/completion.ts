@@ -20,7 +20,7 @@ Examples:
   relay completion fish | source        in ~/.config/fish/config.fish`,
     )
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
-    .addHelpText('after', `${environmentHelp([])}\n${exitCodesHelp([0, 2])}`)
+    .addHelpText('after', () => `${environmentHelp([])}\n${exitCodesHelp([0, 2])}`)
     .action((shell: Shell, _: unknown, command: Command) =>
       run(context, command.optsWithGlobals(), shell, program),
     )

@@ -28,7 +28,7 @@ Examples:
   relay config --reveal webhookSecret    the secret to enter at the code host`,
     )
     .option('--reveal <name>', 'print the value of this setting alone, also of a secret')
-    .addHelpText('after', help(context))
+    .addHelpText('after', () => help(context))
     .action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
 }
 

@@ -36,7 +36,7 @@ Examples:
   addOptions(command, FLAGS)
     .addHelpText(
       'after',
-      `${environmentHelp(OPTION_NAMES)}
+      () => `${environmentHelp(OPTION_NAMES)}
 ${exitCodesHelp([0, 1, 2, 130], { 0: 'nothing is wrong', 1: 'something is' })}`,
     )
     .action((_: unknown, doctor: Command) => run(context, doctor.optsWithGlobals()))

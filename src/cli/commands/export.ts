@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
@@ -23,7 +22,7 @@ Examples:
     .argument('<entry>', 'number of the entry, or last')
     .option('--out <file>', 'write it there; a file that exists is left alone')
     .option('--force', 'overwrite the file')
-    .addHelpText('after', `${environmentHelp(['home', 'store'])}\n${exitCodesHelp([0, 1, 2, 6])}`)
+    .addHelpText('after', () => `${environmentHelp(['home', 'store'])}\n${exitCodesHelp([0, 1, 2, 6])}`)
     .action((entry: string, _: unknown, command: Command) => run(context, entry, command.optsWithGlobals()))
 }
 
@@ -46,6 +45,7 @@ async function runExport(context: Context, text: string, flags: ExportFlags): Pr
 
 /** @throws RelayError `usage` that names the file. */
 async function write(file: string, content: string, { out, force = false }: ExportFlags): Promise<void> {
+  const { writeFile } = await import('node:fs/promises')
   try {
     await writeFile(file, content, { flag: force ? 'w' : 'wx' })
   } catch (cause) {

@@ -33,7 +33,7 @@ Examples:
     .option('--follow', 'go on with what comes, and show again what changes, until Ctrl-C')
     .addHelpText(
       'after',
-      `${environmentHelp(['home', 'store'])}
+      () => `${environmentHelp(['home', 'store'])}
 ${exitCodesHelp([0, 1, 2, 6, 130], { 0: 'ok, also after Ctrl-C in --follow' })}`,
     )
     .action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import type { Reason } from '../../oauth/outcome.js'
@@ -45,7 +44,7 @@ async function runLogin(context: Context, flags: LoginFlags): Promise<void> {
   await using serving = session.instance ? undefined : await serveCallback(session)
   const { output } = session
   const signal = context.signal
-  const login = randomBytes(24).toString('base64url')
+  const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
   const address = await startAddress(session, serving, login, signal)
   await show(context, session, address, flags.browser !== false)
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Context } from '../context.js'
 import { environmentHelp, exitCodesHelp } from '../globals.js'
 import { collect, type FilterFlags } from '../journal/filter.js'
-import { addSendOptions, SEND_ENVIRONMENT, type SendFlags } from '../replay/flags.js'
+import { addSendOptions, SEND_ENVIRONMENT, type SendFlags } from '../replay/send-options.js'
 
 type ReplayFlags = SendFlags & FilterFlags
 
@@ -34,7 +34,7 @@ Examples:
   addSendOptions(command)
     .addHelpText(
       'after',
-      `${environmentHelp(['provider', ...SEND_ENVIRONMENT])}
+      () => `${environmentHelp(['provider', ...SEND_ENVIRONMENT])}
 ${exitCodesHelp([0, 1, 2, 3, 6, 130], { 3: 'an answer was not the expected one' })}`,
     )
     .action((words: readonly string[], _: unknown, self: Command) =>

@@ -9,7 +9,7 @@ import { table } from '../table.js'
 
 const FLAGS: readonly OptionName[] = ['forward', 'exec', 'ignore']
 
-const HELP = `${environmentHelp([...FLAGS, 'home', 'store'])}\n${exitCodesHelp([0, 1, 2, 6])}`
+const help = (): string => `${environmentHelp([...FLAGS, 'home', 'store'])}\n${exitCodesHelp([0, 1, 2, 6])}`
 
 /** Declares `relay routes test`. */
 export function addRoutes(program: Command, context: Context, run = runTest): void {
@@ -18,7 +18,7 @@ export function addRoutes(program: Command, context: Context, run = runTest): vo
     .helpCommand(false)
     .summary('say where deliveries go')
     .description('Says where deliveries are handed on to.\n\nExamples:\n  relay routes test last')
-    .addHelpText('after', HELP)
+    .addHelpText('after', help)
   const test = routes
     .command('test')
     .summary('say which routes a delivery takes, and why')
@@ -32,7 +32,7 @@ Examples:
     )
     .argument('<entry>', 'number of the entry, or last')
   addOptions(test, FLAGS)
-    .addHelpText('after', HELP)
+    .addHelpText('after', help)
     .action((entry: string, _: unknown, command: Command) => run(context, entry, command.optsWithGlobals()))
 }
 

@@ -66,7 +66,7 @@ Examples:
   addOptions(command, FLAGS)
     .addHelpText(
       'after',
-      `${environmentHelp([...FLAGS, ...ENVIRONMENT])}
+      () => `${environmentHelp([...FLAGS, ...ENVIRONMENT])}
 ${exitCodesHelp([0, 1, 2], { 0: 'ok, also after Ctrl-C' })}`,
     )
     .action((_: unknown, serve: Command) => run(context, serve.optsWithGlobals()))

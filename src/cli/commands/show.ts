@@ -20,7 +20,7 @@ Examples:
     )
     .argument('<entry>', 'number of the entry, or last')
     .option('--body', 'print the exact bytes of the body, and nothing else')
-    .addHelpText('after', `${environmentHelp(['home', 'store'])}\n${exitCodesHelp([0, 1, 2, 6])}`)
+    .addHelpText('after', () => `${environmentHelp(['home', 'store'])}\n${exitCodesHelp([0, 1, 2, 6])}`)
     .action((entry: string, _: unknown, command: Command) => run(context, entry, command.optsWithGlobals()))
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import type { Context } from '../context.js'
 import { addOptions, environmentHelp, exitCodesHelp, prepare } from '../globals.js'
-import { addSendOptions, SEND_ENVIRONMENT, type SendFlags } from '../replay/flags.js'
+import { addSendOptions, SEND_ENVIRONMENT, type SendFlags } from '../replay/send-options.js'
 
 type TriggerFlags = SendFlags & { readonly list?: boolean; readonly print?: boolean }
 
@@ -28,7 +28,7 @@ Examples:
   addSendOptions(addOptions(command, ['provider']))
     .addHelpText(
       'after',
-      `${environmentHelp(['provider', ...SEND_ENVIRONMENT])}
+      () => `${environmentHelp(['provider', ...SEND_ENVIRONMENT])}
 ${exitCodesHelp([0, 1, 2, 3, 130], { 3: 'an answer was not the expected one' })}`,
     )
     .action((event: string | undefined, _: unknown, self: Command) =>

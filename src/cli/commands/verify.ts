@@ -34,7 +34,7 @@ Examples:
     .option('--secret-env <name>', 'the secret is in this variable (default: RELAY_WEBHOOK_SECRET)')
     .addHelpText(
       'after',
-      `${environmentHelp(['home', 'store', 'webhookSecret', 'webhookSecretPrevious'])}
+      () => `${environmentHelp(['home', 'store', 'webhookSecret', 'webhookSecretPrevious'])}
 ${exitCodesHelp([0, 1, 2, 5, 6, 130], { 0: 'all valid' })}`,
     )
     .action((words: readonly string[], _: unknown, self: Command) =>

@@ -44,7 +44,7 @@ Where:
     .option('--timeout <duration>', 'how long to wait', '5m')
     .addHelpText(
       'after',
-      `${environmentHelp(['home', 'store'])}
+      () => `${environmentHelp(['home', 'store'])}
 ${exitCodesHelp([0, 1, 2, 3, 7, 130], { 3: 'it failed at a target', 7: 'nothing matched in time, or it was not handed on' })}`,
     )
     .action((match: string, _: unknown, command: Command) => run(context, match, command.optsWithGlobals()))

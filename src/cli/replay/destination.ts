@@ -13,7 +13,8 @@ import type { OptionValues } from '../options.js'
 import type { Output } from '../output.js'
 import { profileFolder } from '../settings.js'
 import { signingSecret } from '../signing-secret.js'
-import type { SendFlags, SendPlan } from './flags.js'
+import type { SendPlan } from './flags.js'
+import type { SendFlags } from './send-options.js'
 
 /** Where requests go, and what they are signed with. */
 export interface Destination extends AsyncDisposable {
