@@ -244,6 +244,19 @@ FAIL c.json       302  Nms  expected 2xx
     expect([target.received.length, warnings]).toEqual([64, []])
   })
 
+  it('tells of a load run as far as it went, when it is interrupted', async () => {
+    let received = 0
+    await using target = await startTarget((): Answer => (++received > 5 ? 'hang' : 200))
+    const abort = new AbortController()
+    const argv = ['replay', 'a.json', '--to', target.url, '--times', '1000', '--json']
+    const cwd = folder({ 'a.json': fixture() })
+    const running = shell(env).run(argv, { cwd, signal: abort.signal })
+    await target.has(6)
+    abort.abort(new RelayError('cancelled', 'Interrupted'))
+    const { code, out } = await running
+    expect([code, JSON.parse(out)]).toMatchObject([130, { requests: 5, failed: 0, answers: { 200: 5 } }])
+  })
+
   it('shows how far it is on a terminal, and leaves nothing there', async () => {
     await using target = await startTarget()
     const cwd = folder({ 'a.json': fixture() })

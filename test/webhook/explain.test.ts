@@ -275,6 +275,28 @@ describe('the body', () => {
   })
 })
 
+/** It is asked for after the answer, where nobody is left to catch what it throws. */
+it('is given whatever comes', () => {
+  const json = fc.json().map((text) => Buffer.from(text))
+  const asForm = fc.json().map((text) => Buffer.from(form(text)))
+  const pieces = '{ [ " \\ \\u d800 , : } ] % payload= & 1e \r\n \uFEFF \u2028'.split(' ')
+  const pieced = fc.array(fc.constantFrom(...pieces)).map((some) => Buffer.from(some.join('')))
+  const value = fc.oneof(fc.string(), fc.constantFrom(`sha256=${'a'.repeat(64)}`, 'sha1=', ','))
+  const names = ['X-Hub-Signature-256', 'X-Hub-Signature', 'X-Gitea-Signature', 'Content-Length']
+  const request = fc.record({
+    headers: fc.array(
+      fc.tuple(fc.constantFrom('Content-Type', ...names), fc.oneof(value, fc.constant(FORM))),
+    ),
+    body: fc.oneof(json, asForm, pieced, fc.uint8Array()),
+  })
+  fc.assert(
+    fc.property(request, fc.constantFrom(GITHUB, GITEA), (any, provider) => {
+      expect(told(any, SECRETS, provider)).toMatchObject({ valid: false, hint: expect.any(String) })
+    }),
+    { numRuns: 1000 },
+  )
+})
+
 it('holds no secret, no digest and nothing of the body', () => {
   const all = [
     of({ secret: 'other' }),

@@ -47,9 +47,13 @@ export async function run(
   }
   try {
     await inParallel(jobs(items, plan, destination), concurrency, send)
-  } finally {
+  } catch (error) {
     bar.end()
+    // A load run that somebody has seen enough of.
+    if (signal.aborted && times > 1) await report.end()
+    throw error
   }
+  bar.end()
   const { sent, failed } = await report.end()
   if (sent === 0) throw new RelayError('no_match', 'What was to be sent is gone from the journal')
   if (failed > 0) throw new RelayError('target_failed', `${failed} of ${sent} not answered as expected`)
