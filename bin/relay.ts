@@ -3,6 +3,7 @@
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import type { Context } from '../src/cli/context.js'
+import { gathered } from '../src/cli/gathered.js'
 import { start } from '../src/cli/start.js'
 import { RelayError } from '../src/base/errors.js'
 
@@ -45,8 +46,7 @@ void run({
   get stdin() {
     return process.stdin
   },
-  stdout: process.stdout,
-  stderr: process.stderr,
+  ...gathered(process.stdout, process.stderr),
   signal: root.signal,
   onHangup(listener) {
     const hear = (): void => {

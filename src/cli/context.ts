@@ -16,7 +16,7 @@ export interface Context {
 }
 
 export interface TextStream {
-  readonly isTTY?: boolean
-  readonly columns?: number
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
   write(text: string | Uint8Array): unknown
 }

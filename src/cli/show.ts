@@ -2,7 +2,7 @@ import type { ServeOptions } from '../serve/serve.js'
 import type { TunnelStatus } from '../tunnel/state.js'
 import { attemptLine, attemptObject } from './attempt-line.js'
 import { deliveryLine, deliveryObject } from './delivery-line.js'
-import { jsonLine, type Output } from './output.js'
+import type { Output } from './output.js'
 import { targetLine, targetObject } from './target-line.js'
 import { tunnelLine, tunnelObject } from './tunnel-line.js'
 
@@ -25,7 +25,9 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
   const down = new Set<string>()
   let tunnel: TunnelStatus | undefined
   const awaited = new Map<number, NodeJS.Timeout>()
-  const object = json ? createObjects(output) : undefined
+  const object = (value: Record<string, unknown>): void => {
+    if (json) output.object(value)
+  }
   const endWait = (n: number): void => {
     clearTimeout(awaited.get(n))
     awaited.delete(n)
@@ -35,7 +37,7 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
   })
   return {
     onDelivery(delivery, receipt) {
-      object?.(deliveryObject(delivery, receipt))
+      object(deliveryObject(delivery, receipt))
       if (output.quiet) return
       const { n, targets, duplicate } = receipt
       const tell = (): void => {
@@ -47,32 +49,20 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
     },
     onAttempt(event) {
       endWait(event.n)
-      object?.(attemptObject(event))
+      object(attemptObject(event))
       output.say(attemptLine(event, paint))
     },
     onTarget(status) {
       if (status.state === 'up') down.delete(status.id)
       else down.add(status.id)
-      object?.(targetObject(status))
+      object(targetObject(status))
       output.say(targetLine(status, Date.now(), paint))
     },
     onTunnel(status) {
-      object?.(tunnelObject(status))
+      object(tunnelObject(status))
       const line = tunnelLine(status, tunnel, Date.now(), paint)
       tunnel = status
       if (line !== undefined) output.say(line)
     },
-  }
-}
-
-/** Writes what comes in one turn of the event loop in one go: a write to a pipe waits for its reader's side of it. */
-function createObjects({ exactly }: Pick<Output, 'exactly'>): (value: Record<string, unknown>) => void {
-  let lines: string[] = []
-  const flush = (): void => {
-    exactly(lines.join(''))
-    lines = []
-  }
-  return (value) => {
-    if (lines.push(jsonLine(value)) === 1) setImmediate(flush)
   }
 }

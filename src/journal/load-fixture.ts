@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, readFileSync, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
@@ -7,7 +7,7 @@ import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { type Fixture, toFixture } from './fixture.js'
 import { LARGEST_BODY } from './fixture-schema.js'
-import { parseFixture, parseJson } from './parse-fixture.js'
+import { checkFixture, parseFixture, parseJson } from './parse-fixture.js'
 
 export { parseFixture }
 
@@ -60,9 +60,10 @@ async function filesOf(given: string): Promise<string[]> {
 }
 
 function read(text: string, name: string, { event, provider = 'github' }: LoadOptions): Fixture {
-  const value = parseJson(text.replace(/^\uFEFF/, ''), name)
+  const json = text.replace(/^\uFEFF/, '')
+  const value = parseJson(json, name)
   const isFixture = typeof value === 'object' && value !== null && 'relay' in value
-  if (isFixture) return parseFixture(text, name)
+  if (isFixture) return checkFixture(value, json, name)
   if (event === undefined)
     throw new RelayError(
       'usage',
@@ -72,11 +73,11 @@ function read(text: string, name: string, { event, provider = 'github' }: LoadOp
   return toFixture({ provider, event, deliveryId: randomUUID(), headers, body: Buffer.from(text) })
 }
 
-async function readText(file: string, name: string, { stdin, signal }: LoadOptions): Promise<string> {
-  const source = file === '-' ? stdin : createReadStream(file)
-  if (!source) throw new RelayError('usage', 'There is no standard input to read')
+async function readText(file: string, name: string, options: LoadOptions): Promise<string> {
+  const { signal } = options
   try {
-    const bytes = await readBytes(signal ? addAbortSignal(signal, source) : source, name)
+    signal?.throwIfAborted()
+    const bytes = readRegular(file, name) ?? (await readBytes(sourceOf(file, options), name))
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
     if (signal?.aborted) throw cause
@@ -84,12 +85,30 @@ async function readText(file: string, name: string, { stdin, signal }: LoadOptio
   }
 }
 
+/** Thousands of small files are read in a quarter of the time that streams of them take. Undefined for a pipe. */
+function readRegular(file: string, name: string): Uint8Array | undefined {
+  const about = file === '-' ? undefined : statSync(file)
+  if (!about?.isFile()) return undefined
+  if (about.size > LARGEST_FILE) throw tooLarge(name)
+  return readFileSync(file)
+}
+
+function sourceOf(file: string, { stdin, signal }: LoadOptions): AsyncIterable<Uint8Array> {
+  const source = file === '-' ? stdin : createReadStream(file)
+  if (!source) throw new RelayError('usage', 'There is no standard input to read')
+  return signal ? addAbortSignal(signal, source) : source
+}
+
+function tooLarge(name: string): RelayError {
+  return new RelayError('too_large', `${name}: too large for a fixture`)
+}
+
 async function readBytes(source: AsyncIterable<Uint8Array>, name: string): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of source) {
     size += chunk.length
-    if (size > LARGEST_FILE) throw new RelayError('too_large', `${name}: too large for a fixture`)
+    if (size > LARGEST_FILE) throw tooLarge(name)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -14,7 +14,11 @@ const BODIES = ['body', 'bodyBase64', 'payload'] as const
  */
 export function parseFixture(text: string, name: string): Fixture {
   const json = text.replace(/^\uFEFF/, '')
-  const value = parseJson(json, name)
+  return checkFixture(parseJson(json, name), json, name)
+}
+
+/** The same of a text that was parsed. @throws RelayError `usage` as {@link parseFixture} */
+export function checkFixture(value: unknown, json: string, name: string): Fixture {
   // The value itself, as the schema's copy would lack a header called __proto__.
   if (isFixture(value)) return value
   const [path, why] = complaintAbout(value) ?? [[], 'not a fixture']

@@ -1,10 +1,7 @@
 import { performance } from 'node:perf_hooks'
-import type { Readable } from 'node:stream'
-import { Agent, EnvHttpProxyAgent, request } from 'undici'
 import type { Cancellable } from '../base/abort.js'
-import { isLoopback } from '../base/loopback.js'
 import { describeConnectionError } from '../base/connection-error.js'
-import { StartOf } from '../dispatch/start-of.js'
+import { openPoster } from '../dispatch/poster.js'
 import { withTimeLimit } from '../dispatch/time-limit.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 
@@ -26,28 +23,16 @@ export interface Sender extends AsyncDisposable {
 
 /** As long as relay gives the targets it hands deliveries on to. */
 const TIME_LIMIT_MS = 30_000
-/** On a connection that the other side is just closing, a request is lost. */
-const KEEP_ALIVE = { keepAliveTimeout: 1000, keepAliveMaxTimeout: 1000 }
 
 /**
  * Sends to one address, over at most so many connections. Redirects are not followed. Any address but this machine's own
  * is reached through the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name.
  */
 export function openSender(url: string, connections: number): Sender {
-  const direct = isLoopback(new URL(url).hostname)
-  const options = { ...KEEP_ALIVE, connections, headersTimeout: 0, bodyTimeout: 0 }
-  const pool = direct ? new Agent(options) : new EnvHttpProxyAgent(options)
+  const poster = openPoster(url, connections)
   const post = async ({ headers, body }: WebhookRequest, signal: AbortSignal) => {
-    // undici's proxy agent makes an object of a list and would keep one line of each name only.
-    const lines = direct ? headers.flat() : grouped(headers)
-    const { statusCode, body: answer } = await request(url, {
-      method: 'POST',
-      headers: lines,
-      body,
-      dispatcher: pool,
-      signal,
-    })
-    return { status: statusCode, error: null, body: await startOf(answer) }
+    const { status, start } = await poster.post(headers, body, signal)
+    return { status, error: null, body: start }
   }
   return {
     async send(outgoing, { signal = new AbortController().signal } = {}) {
@@ -65,22 +50,6 @@ export function openSender(url: string, connections: number): Sender {
       })
       return { ...got, ms: performance.now() - start }
     },
-    [Symbol.asyncDispose]: () => pool.close(),
+    [Symbol.asyncDispose]: () => poster[Symbol.asyncDispose](),
   }
-}
-
-async function startOf(answer: Readable): Promise<Uint8Array> {
-  const start = new StartOf()
-  try {
-    for await (const chunk of answer) start.add(chunk)
-  } catch {
-    // The status has been given.
-  }
-  return start.bytes
-}
-
-function grouped(headers: WebhookRequest['headers']): Record<string, string[]> {
-  const lines = new Map<string, string[]>()
-  for (const [name, value] of headers) lines.set(name, [...(lines.get(name) ?? []), value])
-  return Object.fromEntries(lines)
 }
