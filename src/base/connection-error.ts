@@ -28,7 +28,9 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** Why a request was not answered, in the same words for the same reason, so that repetitions can be counted. */
 export function describeConnectionError(error: unknown): string {
-  const { code, message, cause }: { code?: unknown; message?: unknown; cause?: unknown } = Object(error)
+  const { name, code, message, cause }: Partial<Record<'name' | 'code' | 'message' | 'cause', unknown>> =
+    Object(error)
+  if (name === 'TimeoutError') return 'no answer in time'
   if (typeof code === 'string' && WORDS[code]) return WORDS[code]
   const [, proxied] = /^Proxy response \((\d+)\)/.exec(String(message)) ?? []
   if (proxied !== undefined) return `the proxy answers ${proxied}`

@@ -42,6 +42,9 @@ async function createChannel(
   /** Takes nothing of what the client wants but the address: the proxy it chooses is not ours. */
   const ask = async (url: string | URL | Request): Promise<Response> => {
     answer = await fetch(url, { method: 'HEAD', redirect: 'manual', signal })
+    // gosmee's server makes one for nothing but GET.
+    if (answer.status === 405) answer = await fetch(url, { redirect: 'manual', signal })
+    await answer.body?.cancel()
     return answer
   }
   const options = { newChannelUrl: `${server}/new`, fetch: ask }

@@ -33,8 +33,9 @@ export interface SmeeLimits {
 /** Nothing listens on port 9 of this machine, should the client ever forward by itself. */
 const NOWHERE = 'http://127.0.0.1:9/'
 const QUIET = { info: () => {}, error: () => {} }
-/** smee's server compares Accept with exactly this; gosmee's gives events only to a client that says it is one. */
-const HEADERS = { accept: 'text/event-stream', 'user-agent': 'webhook-relay (as gosmee)' }
+const EVENTS = 'text/event-stream'
+/** smee's server compares Accept with exactly this; gosmee's once gave events only to a client that says it is one. */
+const HEADERS = { accept: EVENTS, 'user-agent': 'webhook-relay (as gosmee)' }
 
 /**
  * Listens on a channel until the connection ends, and says why it did. Each connection has a client of its own: smee's
@@ -74,38 +75,50 @@ export async function listenToSmee(options: SmeeOptions): Promise<string> {
 
 /** The channel's event stream, watched. The client's own wishes for the request (its proxy, among them) do not count. */
 async function openStream(
-  { url, fetch, limits, onTooLarge }: SmeeOptions,
+  options: SmeeOptions,
   alive: () => void,
   fail: (why: string) => void,
   signal: AbortSignal,
 ): Promise<Response> {
-  const response = await fetch(url, { headers: HEADERS, redirect: 'manual', signal }).catch(
-    (error: unknown) => {
-      fail(describeConnectionError(error))
-      throw error
-    },
-  )
-  const { body, status } = response
-  const type = response.headers.get('content-type') ?? ''
-  const refusal = status === 200 ? notEvents(type) : refused(response)
+  const response = await request(options, signal).catch((error: unknown) => {
+    fail(describeConnectionError(error))
+    throw error
+  })
+  const { body } = response
+  const refusal = whyNot(response)
   if (refusal !== undefined || !body) {
     fail(refusal ?? 'the server answers nothing')
     await body?.cancel().catch(() => {})
     throw new Error(refusal)
   }
   alive()
-  const events = wholeEvents(watched(body, alive, fail), limits.event, onTooLarge)
-  return new Response(ReadableStream.from(events), { headers: { 'content-type': type } })
+  const events = wholeEvents(watched(body, alive, fail), options.limits.event, options.onTooLarge)
+  return new Response(ReadableStream.from(events), { headers: { 'content-type': EVENTS } })
 }
 
-function refused({ status, headers }: Response): string {
+/** gosmee's server has the events of `/channel`, where its page is, at `/events/channel`. */
+async function request({ url, fetch }: SmeeOptions, signal: AbortSignal): Promise<Response> {
+  const get = (address: string): Promise<Response> =>
+    fetch(address, { headers: HEADERS, redirect: 'manual', signal })
+  const first = await get(url)
+  if (first.status !== 200 || isEvents(first)) return first
+  const second = await get(url.replace(/[^/]*$/, 'events/$&'))
+  const [used, other] = isEvents(second) ? [second, first] : [first, second]
+  await other.body?.cancel().catch(() => {})
+  return used
+}
+
+function whyNot(response: Response): string | undefined {
+  const { status, headers } = response
   const location = headers.get('location')
-  return location ? `the server answers ${status}: it is at ${location}` : `the server answers ${status}`
+  if (location) return `the server answers ${status}: it is at ${location}`
+  if (status !== 200) return `the server answers ${status}`
+  if (isEvents(response)) return undefined
+  return `no channel is there: the server answers with ${headers.get('content-type') ?? 'no type'}`
 }
 
-function notEvents(type: string): string | undefined {
-  if (/^text\/event-stream\b/.test(type)) return undefined
-  return `no channel is there: the server answers with ${type === '' ? 'no type' : type}`
+function isEvents({ status, headers }: Response): boolean {
+  return status === 200 && /^text\/event-stream\b/.test(headers.get('content-type') ?? '')
 }
 
 async function* watched(

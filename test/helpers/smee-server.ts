@@ -101,10 +101,12 @@ export async function startSmee({
     const { method = '', url = '' } = request
     if (stalls) return
     if (refusal !== undefined) return end(response, refusal)
-    if (method === 'HEAD' && url === '/new')
-      return end(response, 307, { location: `http://${request.headers.host}/${newChannel()}` })
-    if (!/^\/[\w-]{1,128}(?:\?|$)/.test(url)) return end(response, 404)
+    if (url === '/new')
+      return method === (raw ? 'GET' : 'HEAD')
+        ? end(response, 307, { location: `http://${request.headers.host}/${newChannel()}` })
+        : end(response, 405)
     if (method === 'GET' && wantsEvents(request, raw)) return listen(response)
+    if (!/^\/[\w-]{1,128}(?:\?|$)/.test(url)) return end(response, 404)
     if (method !== 'POST') return end(response, 200, { 'content-type': 'text/html' })
     const status = refusedPosts ?? (raw ? 202 : judge(request, body))
     if (status < 300)
@@ -159,9 +161,10 @@ export async function startSmee({
   }
 }
 
-/** smee.io goes by what a client accepts, gosmee by what it is. */
-function wantsEvents({ headers }: IncomingMessage, raw: boolean): boolean {
-  return raw ? /gosmee/.test(headers['user-agent'] ?? '') : headers.accept === 'text/event-stream'
+/** smee.io goes by what a client accepts, gosmee by the path: it has a page where the channel is. */
+function wantsEvents({ headers, url = '' }: IncomingMessage, raw: boolean): boolean {
+  if (raw) return /^\/events\/[\w-]{12,64}$/.test(url)
+  return /^\/[\w-]{1,128}$/.test(url) && headers.accept === 'text/event-stream'
 }
 
 function newChannel(): string {

@@ -18,16 +18,19 @@ describe('openChannel', () => {
     expect(await store.list('')).toEqual([])
   })
 
-  it('makes one on a server, and remembers it for that server', async () => {
-    await using smee = await startSmee()
-    await using other = await startSmee()
-    const store = await emptyStore()
-    const url = await openChannel(smee.url, { store, fetch })
-    expect(url).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
-    expect(await openChannel(`${smee.url}/`, { store, fetch })).toBe(url)
-    expect(await openChannel(other.url, { store, fetch })).toMatch(other.url)
-    expect(await openChannel(smee.url, { store, fetch })).not.toBe(url)
-  })
+  it.each([false, true])(
+    'makes one on a server, and remembers it for that server (gosmee: %s)',
+    async (raw) => {
+      await using smee = await startSmee({ raw })
+      await using other = await startSmee()
+      const store = await emptyStore()
+      const url = await openChannel(smee.url, { store, fetch })
+      expect(url).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
+      expect(await openChannel(`${smee.url}/`, { store, fetch })).toBe(url)
+      expect(await openChannel(other.url, { store, fetch })).toMatch(other.url)
+      expect(await openChannel(smee.url, { store, fetch })).not.toBe(url)
+    },
+  )
 
   it.each([
     ['answers 503', { status: 503 }, 'it answers 503'],
@@ -54,6 +57,18 @@ describe('openChannel', () => {
       headers: { location: `https://${headers.host}/made` },
     }))
     expect(await openChannel(server.url, { store: await emptyStore(), fetch })).toBe(`${server.url}/made`)
+  })
+
+  it('waits for a server for no longer than its limit', async () => {
+    await using server = await scriptedServer(() => 'silence')
+    const late: typeof globalThis.fetch = (url, init) =>
+      fetch(url, {
+        ...init,
+        signal: AbortSignal.any([AbortSignal.timeout(50), ...[init?.signal ?? []].flat()]),
+      })
+    await expect(openChannel(server.url, { store: await emptyStore(), fetch: late })).rejects.toThrow(
+      `${server.url} makes no channel: no answer in time`,
+    )
   })
 
   it('names what is wrong with the connection', async () => {

@@ -92,6 +92,9 @@ describe('the message to oneself', () => {
     expect((await rig.status({ state: 'waiting' })).why).toBe(
       'no channel is there: the server answers with text/html',
     )
-    expect(server.received.map(({ method }) => method)).not.toContain('POST')
+    expect(server.received.slice(0, 2).map(({ method, path }) => [method, path])).toEqual([
+      ['GET', '/channel'],
+      ['GET', '/events/channel'],
+    ])
   })
 })
