@@ -18,7 +18,7 @@ export interface ReceiveParts {
   readonly maxBody: number
   readonly log: Log
   /** Whether a message is one that relay sent to itself, and so not for the intake. */
-  readonly isOwn: (message: Message, lines: HeaderLines) => boolean
+  readonly isOwn: (message: Message, lines: HeaderLines) => Promise<boolean>
 }
 
 /**
@@ -50,8 +50,8 @@ async function receive(text: string, parts: ReceiveParts): Promise<(() => string
   if (!message) return undefined
   const { headers, remains } = message
   const lines = indexHeaders(headers)
-  if (parts.isOwn(message, lines)) return undefined
-  const restored = restore(remains, lines, parts)
+  if (await parts.isOwn(message, lines)) return undefined
+  const restored = await restore(remains, lines, parts)
   if (!restored) return () => whyNot(message, lines, parts)
   const { body, how } = restored
   if (body.byteLength > parts.maxBody) throw new RelayError('too_large', 'Request too large')

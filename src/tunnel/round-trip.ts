@@ -10,7 +10,7 @@ import type { Message } from './message.js'
 
 export interface RoundTrip {
   /** Whether the message is the one that is under way; anybody else's never is. */
-  readonly isOwn: (message: Message, lines: HeaderLines) => boolean
+  readonly isOwn: (message: Message, lines: HeaderLines) => Promise<boolean>
   /** Sends a signed message to the channel: `ok` when it has come back byte for byte, else why it has not. */
   run(url: string, options: RoundTripOptions): Promise<string>
 }
@@ -36,12 +36,12 @@ interface UnderWay {
 export function createRoundTrip(scheme: WebhookScheme): RoundTrip {
   let underWay: UnderWay | undefined
   return {
-    isOwn({ remains }, lines) {
-      if (!underWay || only(lines, scheme.deliveryHeader) !== underWay.id) return false
-      const { key, body, back } = underWay
-      const restored = restore(remains, lines, { secrets: { current: key }, scheme })
-      underWay.changed = !restored
-      if (restored && Buffer.from(body).equals(restored.body)) back()
+    async isOwn({ remains }, lines) {
+      const sent = underWay
+      if (!sent || only(lines, scheme.deliveryHeader) !== sent.id) return false
+      const restored = await restore(remains, lines, { secrets: { current: sent.key }, scheme })
+      sent.changed = !restored
+      if (restored && Buffer.from(sent.body).equals(restored.body)) sent.back()
       return restored !== undefined
     },
     async run(url, { fetch, limit, signal }) {
