@@ -16,6 +16,8 @@ export default defineConfig({
   transform: { target: 'es2023' },
   // Native, looking for files beside themselves, or seldom loaded.
   external: ['lmdb', 'keytar', 'open', 'smee-client', 'undici'],
+  // What one command loads late, another may load at once.
+  checks: { ineffectiveDynamicImport: false },
   plugins: [asCommonJs(), licences()],
   output: {
     dir: 'dist/bin',
