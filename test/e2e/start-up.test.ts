@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const run = promisify(execFile)
+
+/** Runs the program named first, and ends what it prints with a line of the files it has loaded. */
+const LOADED = `
+process.on('exit', () => console.log(JSON.stringify(Object.keys(require.cache))))
+require(process.argv[1])`
+
+async function filesLoaded(...args: string[]): Promise<string[]> {
+  const program = path.resolve('dist/bin/relay.js')
+  const { stdout } = await run(process.execPath, ['-e', LOADED, '--', program, ...args])
+  const files: string[] = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')
+  return files.map((file) => path.relative(path.dirname(program), file)).toSorted()
+}
+
+// Each file more is about a millisecond at every start.
+it.each([
+  ['--version', ['relay.js', 'rolldown-runtime.js', 'start.js']],
+  ['--help', ['main.js', 'relay.js', 'rolldown-runtime.js', 'start.js']],
+])('relay %s loads few files', async (flag, files) => {
+  expect(await filesLoaded(flag)).toEqual(files)
+})
