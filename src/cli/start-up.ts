@@ -52,16 +52,16 @@ function nextSteps({ url, settings, sandbox }: Serving): Row[] {
   const publicUrl = settings.publicUrl ?? url
   const shells: Row[] = profile === 'default' ? [] : [['other shells', `export RELAY_PROFILE=${profile}`]]
   if (sandbox) return [...shells, SIGN_IN, ['look around', `open ${sandbox.url}`]]
-  const webhook: Row = [
-    'webhook',
-    `${payloadAddress(settings, publicUrl)}, content type application/json, and the secret above`,
+  const webhook: Row[] = [
+    ['webhook', payloadAddress(settings, publicUrl)],
+    ['', 'content type application/json, and the secret above'],
   ]
-  if (oauthClient) return [webhook, ...shells, SIGN_IN]
+  if (oauthClient) return [...webhook, ...shells, SIGN_IN]
   return [
-    webhook,
+    ...webhook,
     ...shells,
-    ['sign-in', 'off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app that returns to'],
-    ['', `${publicUrl}/auth/${provider}/callback`],
+    ['sign-in', 'off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth'],
+    ['', `app that returns to ${publicUrl}/auth/${provider}/callback`],
   ]
 }
 

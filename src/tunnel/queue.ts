@@ -21,18 +21,19 @@ export const QUEUE_LIMITS: QueueLimits = { messages: 512, size: 16 * 1_048_576 }
 /**
  * Has `handle`, which must not throw, take one message after the other, and say whether it was worth it. Others are given
  * the time that one took which was not, so that whoever sends nonsense gets half of the processor at most. Closing the
- * queue lets it finish what waits.
+ * queue lets it finish what waits, at once.
  */
 export function createQueue(handle: (text: string) => Promise<boolean>, limits = QUEUE_LIMITS): Queue {
   const waiting: string[] = []
   let size = 0
   let working: Promise<void> | undefined
+  let closing = false
   const work = async (): Promise<void> => {
     for (let text = waiting.shift(); text !== undefined; text = waiting.shift()) {
       const began = performance.now()
       const worth = await handle(text)
       size -= text.length
-      await setTimeout(worth ? 0 : performance.now() - began)
+      await setTimeout(worth || closing ? 0 : performance.now() - began)
     }
     working = undefined
   }
@@ -45,6 +46,7 @@ export function createQueue(handle: (text: string) => Promise<boolean>, limits =
       return true
     },
     async [Symbol.asyncDispose]() {
+      closing = true
       await working
     },
   }
