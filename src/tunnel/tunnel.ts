@@ -73,48 +73,51 @@ export function openTunnel(options: TunnelOptions): AsyncDisposable {
 
 async function run(options: TunnelOptions, signal: AbortSignal): Promise<void> {
   const { clock = systemClock, delay = (failures) => probeDelay(failures, Math.random) } = options
-  await using tunnel = createTunnel(options, clock, signal)
+  await using tunnel = createTunnel(options, { clock, delay }, signal)
   for (let failures = 1; ; failures++) {
     const { why, steady } = await tunnel.connect()
     if (signal.aborted) return
     if (steady) failures = 1
     const ms = delay(failures)
-    tunnel.report({ state: 'waiting', why, attempt: failures, retryAt: clock() + ms })
+    tunnel.status.change({ state: 'waiting', why, attempt: failures, retryAt: clock() + ms })
     await pause(ms, { clock, tick: tunnel.limits.tick, signal })
     if (signal.aborted) return
   }
 }
 
-function createTunnel(options: TunnelOptions, clock: Clock, signal: AbortSignal) {
+interface Timing {
+  readonly clock: Clock
+  readonly delay: (failures: number) => number
+}
+
+function createTunnel(options: TunnelOptions, { clock, delay }: Timing, signal: AbortSignal) {
   const { address, store, maxBody, fetch = outboundFetch, onStatus } = options
   const limits: TunnelLimits = { ...LIMITS, event: 2 * maxBody + AROUND_BODY, ...options.limits }
-  const report = createReport(clock, onStatus)
+  const status = createStatus(clock, onStatus)
   const roundTrip = createRoundTrip(options.provider.webhook)
   const queue = createQueue(createReceiver(receiveParts(options, roundTrip)), limits.queue)
   const { onMessage, onTooLarge } = createEntrance(queue, options.log)
   let checking: Promise<void> | undefined
-  const check = async (url: string): Promise<void> => {
-    const outcome = await roundTrip.run(url, { fetch, limit: limits.roundTrip, signal })
-    checking = undefined
-    if (!signal.aborted) report({ roundTrip: outcome })
-  }
-  const onOpen = (url: string): void => {
-    const status = report({ state: 'connected', url, why: null, attempt: 0, retryAt: null })
-    if (status.roundTrip !== 'ok') checking ??= check(url)
+  const check = (url: string): Promise<void> => {
+    const run = (): Promise<string> => roundTrip.run(url, { fetch, limit: limits.roundTrip, signal })
+    const wait = (failures: number): Promise<void> =>
+      pause(delay(failures), { clock, tick: limits.tick, signal })
+    return untilItIsBack(run, status, wait, signal)
   }
   const listen = async (): Promise<Ended> => {
     const url = await openChannel(address, { store, fetch, signal })
     let opened = Infinity
-    const open = (): void => {
+    const onOpen = (): void => {
       opened = clock()
-      onOpen(url)
+      status.change({ state: 'connected', url, why: null, attempt: 0, retryAt: null })
+      if (status.now().roundTrip !== 'ok') checking ??= check(url).finally(() => (checking = undefined))
     }
-    const why = await listenToSmee({ url, fetch, clock, limits, onOpen: open, onMessage, onTooLarge, signal })
+    const why = await listenToSmee({ url, fetch, clock, limits, onOpen, onMessage, onTooLarge, signal })
     return { why, steady: clock() - opened >= limits.steady }
   }
   return {
     limits,
-    report,
+    status,
     /** One connection, from its beginning to its end. */
     connect: () =>
       listen().catch((error: unknown): Ended => ({ why: toRelayError(error).message, steady: false })),
@@ -125,6 +128,23 @@ function createTunnel(options: TunnelOptions, clock: Clock, signal: AbortSignal)
   }
 }
 
+/** Sends messages to itself until one has come back, or nothing is connected any more. Tells of an outcome that is new. */
+async function untilItIsBack(
+  run: () => Promise<string>,
+  status: Status,
+  wait: (failures: number) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let failures = 1; !signal.aborted && status.now().state === 'connected'; failures++) {
+    const roundTrip = await run()
+    if (signal.aborted) return
+    const before = status.now()
+    if (before.state === 'connected' && roundTrip !== before.roundTrip) status.change({ roundTrip })
+    if (roundTrip === 'ok') return
+    await wait(failures)
+  }
+}
+
 interface Ended {
   readonly why: string
   /** Whether it had stood for a while. */
@@ -132,13 +152,20 @@ interface Ended {
 }
 
 /** Tells of the whole status whenever a part of it changes; `since` is when its state did. */
-function createReport(clock: Clock, onStatus: TunnelOptions['onStatus']) {
+interface Status {
+  readonly now: () => TunnelStatus
+  readonly change: (to: Partial<Omit<TunnelStatus, 'since'>>) => void
+}
+
+function createStatus(clock: Clock, onStatus: TunnelOptions['onStatus']): Status {
   let status: TunnelStatus = { ...UNKNOWN, since: clock() }
-  return (change: Partial<TunnelStatus>): TunnelStatus => {
-    const { state, since } = { ...status, ...change }
-    status = { ...status, ...change, since: state === status.state ? since : clock() }
-    onStatus(status)
-    return status
+  return {
+    now: () => status,
+    change(to) {
+      const { state = status.state } = to
+      status = { ...status, ...to, since: state === status.state ? status.since : clock() }
+      onStatus(status)
+    },
   }
 }
 

@@ -71,19 +71,34 @@ describe('the message to oneself', () => {
     expect(await rig.status({ roundTrip: outcome })).toMatchObject({ state: 'connected' })
   })
 
-  it('is sent again with the next connection, until it came back once', async () => {
+  it('is sent again until it came back once, also with the next connection', async () => {
     await using smee = await startSmee()
     let posts = 0
     const fetch: typeof globalThis.fetch = async (url, init) =>
       init?.method === 'POST' && posts++ === 0 ? new Response() : outboundFetch(url, init)
     await using rig = await startTunnel(smee.channel, { fetch, limits: LIMIT })
     await rig.status({ roundTrip: 'nothing came back within 0.15 s' })
-    smee.hangUp()
-    await rig.status({ roundTrip: 'ok' })
+    await rig.status({ state: 'connected', roundTrip: 'ok' })
     const seen = rig.statuses.length
     smee.hangUp()
     await rig.status({ state: 'connected' }, seen)
     expect(posts).toBe(2)
+  })
+
+  it('is told of once, while its outcome stays', async () => {
+    await using smee = await startSmee()
+    let posts = 0
+    const fetch: typeof globalThis.fetch = async (url, init) => {
+      if (init?.method !== 'POST') return outboundFetch(url, init)
+      return posts++ < 5 ? new Response('', { status: 502 }) : outboundFetch(url, init)
+    }
+    await using rig = await startTunnel(smee.channel, { fetch })
+    await rig.status({ roundTrip: 'ok' })
+    expect(rig.statuses.map(({ roundTrip }) => roundTrip)).toEqual([
+      null,
+      'the server answers 502 to a delivery',
+      'ok',
+    ])
   })
 
   it('is nothing to a server that only answers', async () => {
