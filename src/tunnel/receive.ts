@@ -9,6 +9,7 @@ import { refusalHint } from '../webhook/refusals.js'
 import { restore } from '../webhook/restore.js'
 import { isSignature, SIGNATURE_HEADER } from '../webhook/signature.js'
 import { type Message, readMessage } from './message.js'
+import { saysItIsRoundTrip } from './round-trip.js'
 
 export interface ReceiveParts {
   readonly intake: Intake
@@ -61,6 +62,7 @@ async function receive(text: string, parts: ReceiveParts): Promise<(() => string
 
 /** Where the bytes themselves are there, a signature that does not fit them is wrong; else nobody can tell. */
 function whyNot({ headers, remains }: Message, lines: HeaderLines, parts: ReceiveParts): string {
+  if (saysItIsRoundTrip(lines)) return 'another relay listens on this channel, and sent it to itself'
   const { raw } = remains
   if (!raw && isSignature(only(lines, SIGNATURE_HEADER)))
     return 'unverifiable through this tunnel (another secret, or bytes that it lost)'

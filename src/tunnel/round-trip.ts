@@ -21,6 +21,13 @@ export interface RoundTripOptions extends Cancellable {
   readonly limit: number
 }
 
+const USER_AGENT = 'webhook-relay'
+
+/** Whether the message says that a relay sent it to itself, which anybody may say. */
+export function saysItIsRoundTrip(lines: HeaderLines): boolean {
+  return only(lines, 'user-agent') === USER_AGENT
+}
+
 interface UnderWay {
   readonly id: string
   readonly key: Secret
@@ -84,7 +91,7 @@ async function post(
 ): Promise<string | undefined> {
   const headers = {
     'content-type': 'application/json',
-    'user-agent': 'webhook-relay',
+    'user-agent': USER_AGENT,
     [eventHeader]: 'ping',
     [deliveryHeader]: id,
     'x-hub-signature-256': sign(key, body),

@@ -26,7 +26,7 @@ describe('the message to oneself', () => {
     expect(heard.map(({ headers }) => headers['x-github-event'])).toEqual(['ping'])
     for (const { body, headers } of heard)
       await post(smee.channel, { headers: Object.entries(headers), body: Buffer.from(body) })
-    await rig.says('refused: unverifiable through this tunnel')
+    await rig.says('refused: another relay listens on this channel, and sent it to itself')
     await post(smee.channel, githubDelivery())
     await rig.stored(1)
   })
