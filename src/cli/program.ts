@@ -23,8 +23,46 @@ import { addOptions, environmentHelp, exitCodesHelp } from './globals.js'
 import { packageVersion } from './version.js'
 import { fit, joinParagraphs } from './wrap.js'
 
-/** The whole command tree, with the options every command takes. Nothing heavy is loaded before a command runs. */
-export function createProgram(context: Context, { json = false } = {}): Command {
+type Add = (program: Command, context: Context) => void
+
+/** Every command under its name, in the groups in which help shows them. */
+const COMMANDS: Readonly<Record<string, Readonly<Record<string, Add>>>> = {
+  'Service:': { serve: addServe },
+  'Journal:': {
+    log: addLog,
+    show: addShow,
+    export: addExport,
+    wait: addWait,
+    replay: addReplay,
+    trigger: addTrigger,
+    verify: addVerify,
+    routes: addRoutes,
+  },
+  'Signing in:': { login: addLogin, revoke: addRevoke, token: addToken, whoami: addWhoami },
+  'Acting:': { comment: addComment, merge: addMerge, react: addReact },
+  'relay itself:': { completion: addCompletion, config: addConfig, doctor: addDoctor },
+}
+
+/** The one command that speaks of all others. */
+const OF_ALL = 'completion'
+
+/**
+ * The command that a command line begins with. To declare all of them takes a short one as long as to load LMDB; without
+ * a name to go by, or for what is told of all, they are needed.
+ */
+export function commandOf([first = '']: readonly string[]): string | undefined {
+  const isCommand = Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, first))
+  return isCommand && first !== OF_ALL ? first : undefined
+}
+
+export interface ProgramOptions {
+  readonly json?: boolean
+  /** The one command to declare. Default: all. */
+  readonly only?: string | undefined
+}
+
+/** The command tree, with the options every command takes. Nothing heavy is loaded before a command runs. */
+export function createProgram(context: Context, { json = false, only }: ProgramOptions = {}): Command {
   const program = addOptions(new Command('relay'), ['profile'])
     .description(
       `Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.
@@ -56,30 +94,10 @@ Examples:
     })
     .exitOverride()
   program.addHelpText('after', help)
-  program.commandsGroup('Service:')
-  addServe(program, context)
-  program.commandsGroup('Journal:')
-  addLog(program, context)
-  addShow(program, context)
-  addExport(program, context)
-  addWait(program, context)
-  addReplay(program, context)
-  addTrigger(program, context)
-  addVerify(program, context)
-  addRoutes(program, context)
-  program.commandsGroup('Signing in:')
-  addLogin(program, context)
-  addRevoke(program, context)
-  addToken(program, context)
-  addWhoami(program, context)
-  program.commandsGroup('Acting:')
-  addComment(program, context)
-  addMerge(program, context)
-  addReact(program, context)
-  program.commandsGroup('relay itself:')
-  addCompletion(program, context)
-  addConfig(program, context)
-  addDoctor(program, context)
+  for (const [group, commands] of Object.entries(COMMANDS)) {
+    program.commandsGroup(group)
+    for (const [name, add] of Object.entries<Add>(commands)) if (!only || name === only) add(program, context)
+  }
   return program
 }
 

@@ -1,5 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import { RelayError } from '../base/errors.js'
+import { signInAgain } from './sign-in-again.js'
 import { askForToken, type Grant, type TokenEndpoint } from './token-endpoint.js'
 import { TokenError } from './token-error.js'
 
@@ -39,9 +40,4 @@ export function renewalError(error: unknown, userId: string): RelayError {
   if (UNKNOWN_CLIENT.has(code))
     return new RelayError('not_configured', `${what}; check RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`)
   return new RelayError(failure === 'timeout' ? 'provider_timeout' : 'provider_failed', what)
-}
-
-/** Only signing in helps. */
-export function signInAgain(why: string): RelayError {
-  return new RelayError('unauthenticated', `${why}; sign in again: relay login`)
 }

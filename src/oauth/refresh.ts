@@ -6,8 +6,7 @@ import { outboundFetch } from '../providers/fetch.js'
 import type { Holder, Refreshable, Tokens } from '../tokens/tokens.js'
 import { oneAtATime } from './lock.js'
 import type { OAuthParts } from './parts.js'
-import { refreshGrant, renewalError, signInAgain } from './refresh-grant.js'
-import { toSignIn } from './token-endpoint.js'
+import { signInAgain } from './sign-in-again.js'
 import { tokenFetch } from './token-fetch.js'
 
 type Defaulted = Pick<OAuthParts, 'clock' | 'fetch' | 'exchangeTimeout'>
@@ -96,6 +95,11 @@ async function means({ provider, client, tokens }: RenewParts, userId: string): 
 
 async function renewWith(parts: RenewParts, userId: string, { used, client }: Means): Promise<Holder> {
   const { provider, tokens, tokenTtl, clock, fetch, exchangeTimeout, log } = parts
+  // Most commands find a token that lives on, and need nothing of this.
+  const [{ refreshGrant, renewalError }, { toSignIn }] = await Promise.all([
+    import('./refresh-grant.js'),
+    import('./token-endpoint.js'),
+  ])
   const { origin, oauth: endpoints } = provider
   const endpoint = { endpoints, client, fetch: tokenFetch(fetch, { timeout: exchangeTimeout }) }
   const grant = await refreshGrant(endpoint, used.refreshToken).catch((error: unknown) =>
