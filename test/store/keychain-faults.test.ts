@@ -117,7 +117,8 @@ describeWith('keyring', 'a D-Bus that never answers', () => {
     expect(performance.now() - began).toBeLessThan(9000)
     expect(await store.get('file')).toBe(49)
     await expect(store.put('token:ada', 1)).rejects.toThrow(SLOW)
-    expect(helpersOf(process.pid)).toEqual([])
+    // Killed by then, but the system may still be about it.
+    await eventually(() => helpersOf(process.pid).length === 0 || undefined)
   })
 
   it('lets no more than 250 wait for their turn', async () => {
