@@ -1,15 +1,13 @@
-import { defineConfig } from 'rolldown'
-import { asCommonJs } from './scripts/bundle/as-common-js.js'
-import { licences } from './scripts/bundle/licences.js'
+// Bundles the command line into few files, since at every start each file costs about a millisecond. The library is left
+// to tsc. See docs/decisions/011.
+import { build } from 'rolldown'
+import { asCommonJs } from './bundle/as-common-js.js'
+import { licences } from './bundle/licences.js'
 
 /** What is started: the program, and the process it keeps for the keychain, which it looks for beside itself. */
 const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts']
 
-/**
- * The command line in few files, since at every start each file costs about a millisecond. The library is left to tsc.
- * See docs/decisions/011.
- */
-export default defineConfig({
+await build({
   input: ENTRIES,
   platform: 'node',
   tsconfig: false,
