@@ -25,9 +25,8 @@ await build({
     codeSplitting: {
       // Each with all that it imports and no group before it has.
       groups: [
-        // But for the entries, which do something when they are loaded.
-        { name: 'start', tags: ['$initial'], test: (id) => !ENTRIES.some((entry) => id.endsWith(entry)) },
-        { name: 'main', test: /src\/cli\/main\.ts$/ },
+        { name: 'version', test: /src\/cli\/version\.ts$/ },
+        { name: 'main', test: /bin\/process\.ts$/ },
         { name: 'store', test: /src\/store\/open\.ts$/ },
         { name: 'session', test: /src\/cli\/session\.ts$/ },
       ],

@@ -19,8 +19,8 @@ async function filesLoaded(...args: string[]): Promise<string[]> {
 
 // Each file more is about a millisecond at every start.
 it.each([
-  ['--version', ['relay.js', 'rolldown-runtime.js', 'start.js']],
-  ['--help', ['main.js', 'relay.js', 'rolldown-runtime.js', 'start.js']],
+  ['--version', ['relay.js', 'version.js']],
+  ['--help', ['main.js', 'relay.js', 'rolldown-runtime.js', 'version.js']],
 ])('relay %s loads few files', async (flag, files) => {
   expect(await filesLoaded(flag)).toEqual(files)
 })

@@ -1,0 +1,72 @@
+// The edge of the process: arguments in, exit code out, and the only place that touches signals.
+import module from 'node:module'
+import path from 'node:path'
+import { isatty } from 'node:tty'
+import envPaths from 'env-paths'
+import type { Context } from '../src/cli/context.js'
+import { gathered } from '../src/cli/gathered.js'
+import { main } from '../src/cli/main.js'
+import { RelayError } from '../src/base/errors.js'
+
+// lmdb prints a stack of its own when the disk is full; relay says that in its own words.
+/* oxlint-disable no-console */
+const print = console.error
+console.error = (...values: unknown[]) => {
+  const byLmdb = values.some((value) => value instanceof Error && value.stack?.includes('/lmdb/'))
+  if (!byLmdb || process.env['RELAY_DEBUG']) print(...values)
+}
+
+const { cache, config: configFolder } = envPaths('relay', { suffix: '' })
+
+// From 22.1 on Node keeps what it has compiled for the next start. It says nothing where it cannot.
+if ('enableCompileCache' in module && typeof module.enableCompileCache === 'function')
+  module.enableCompileCache(path.join(cache, 'compiled'))
+
+const hadTerminal = isatty(0)
+const root = new AbortController()
+
+/**
+ * The first signal asks everything to finish. The second is left to the system, which ends the process at once and on the
+ * spot: process.exit() would wait for LMDB's thread, which waits for this one (measured).
+ */
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const other of ['SIGINT', 'SIGTERM'] as const) process.removeAllListeners(other)
+    root.abort(new RelayError('cancelled', 'Interrupted'))
+  })
+}
+
+// A reader that has seen enough (`relay … | head -1`) is no failure: what is under way ends quietly.
+let pipeClosed = false
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', () => {
+    pipeClosed = true
+    root.abort(new RelayError('unread', 'Nobody reads the output any more'))
+  })
+}
+
+void run({
+  env: process.env,
+  cwd: process.cwd(),
+  configFolder,
+  // Only who reads it opens it.
+  get stdin() {
+    return process.stdin
+  },
+  ...gathered(process.stdout, process.stderr),
+  signal: root.signal,
+  onHangup(listener) {
+    const hear = (): void => {
+      // The terminal that was closed is gone by now; who asks for a reload has left it open.
+      if (hadTerminal && !isatty(0)) root.abort(new RelayError('unread', 'The terminal was closed'))
+      else listener()
+    }
+    process.on('SIGHUP', hear)
+    return () => void process.off('SIGHUP', hear)
+  },
+})
+
+async function run(context: Context): Promise<void> {
+  const code = await main(process.argv.slice(2), context)
+  process.exitCode = pipeClosed ? 0 : code
+}
