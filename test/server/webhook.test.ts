@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { Agent } from 'node:http'
+import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -102,6 +104,36 @@ describe.each([{}, { through: 'application' } as const])('POST /webhook %o', (wa
     expect(await post(service.webhook, githubDelivery(options), agent)).toEqual(answer)
     expect(service.journal.count()).toBe(answer === OK ? 1 : 0)
     expect(await post(service.webhook, githubDelivery(), agent)).toEqual(OK)
+  })
+
+  it('tells the length and the id of its answer, whatever it is', async () => {
+    await using service = await startWebhookService(way)
+    for (const secret of [SECRET, 'other']) {
+      const { headers, body } = githubDelivery({ secret })
+      const init = { method: 'POST', headers: headers.map(([...line]) => line), body: new Uint8Array(body) }
+      const response = await fetch(service.webhook, init)
+      const text = await response.text()
+      expect(Object.fromEntries(response.headers)).toEqual({
+        connection: 'keep-alive',
+        'content-length': String(text.length),
+        'content-type': 'application/json',
+        date: expect.any(String),
+        'keep-alive': 'timeout=5',
+        'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      })
+    }
+  })
+
+  it('forgets who goes away in the middle, and serves on', async () => {
+    await using service = await startWebhookService(way)
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(`POST /webhook HTTP/1.1\r\nHost: ${hostname}\r\nContent-Length: 9\r\n\r\n{"a"`)
+    await once(socket, 'connect')
+    socket.destroy()
+    await once(socket, 'close')
+    expect(await post(service.webhook, githubDelivery())).toEqual(OK)
+    expect(service.journal.count()).toBe(1)
   })
 
   it('stores the bytes and header lines that were sent', async () => {
