@@ -2,8 +2,8 @@ import type { Context, TextStream } from './context.js'
 
 /**
  * Gathers what goes to stdout in one turn of the event loop into one write, since a write to a pipe or a terminal waits for
- * the system, and a line for each of thousands of deliveries would take longer than the deliveries. Text for stderr is
- * written at once, after what came before it.
+ * the system, which with a line for each of thousands of deliveries adds up. Text for stderr is written at once, after what
+ * came before it.
  */
 export function gathered(
   stdout: TextStream,

@@ -47,8 +47,8 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Add>>>> = {
 const OF_ALL = 'completion'
 
 /**
- * The command that a command line begins with. To declare all of them takes a short one as long as to load LMDB; without
- * a name to go by, or for what is told of all, they are needed.
+ * The command that a command line begins with. To declare the others takes milliseconds that a short one has no use for;
+ * without a name to go by, or for what is told of all, they are needed.
  */
 export function commandOf([first = '']: readonly string[]): string | undefined {
   const isCommand = Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, first))

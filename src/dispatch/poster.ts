@@ -63,7 +63,7 @@ async function open(direct: boolean, connections: number | undefined): Promise<D
   return direct ? new Agent(options) : new EnvHttpProxyAgent(options)
 }
 
-/** undici's own `request` makes a stream of each answer, which costs as much as all the rest. */
+/** Not by undici's own `request`, which makes a stream of each answer that nobody here reads as one. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal
   readonly #resolve: (posted: Posted) => void
