@@ -24,3 +24,34 @@ export function deadline(ms: number, signal?: AbortSignal): AbortSignal {
 export async function sleep(ms: number, { signal }: Cancellable = {}): Promise<void> {
   await wait(ms, undefined, signal ? { signal } : {})
 }
+
+/** Of each signal, what is to be called when it aborts. */
+const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+
+/**
+ * Calls `run` when `signal` aborts, at once if it has, unless the function it returns is called before. A signal gets one
+ * listener in all: to add one and remove it again for each request takes longer than to write the request.
+ */
+export function onAbort(signal: AbortSignal, run: () => void): () => void {
+  if (signal.aborted) {
+    run()
+    return () => {}
+  }
+  const runs = waiting.get(signal) ?? listen(signal)
+  runs.add(run)
+  return () => void runs.delete(run)
+}
+
+function listen(signal: AbortSignal): Set<() => void> {
+  const runs = new Set<() => void>()
+  waiting.set(signal, runs)
+  signal.addEventListener(
+    'abort',
+    () => {
+      for (const run of runs) run()
+      runs.clear()
+    },
+    { once: true },
+  )
+  return runs
+}

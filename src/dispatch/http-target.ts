@@ -2,11 +2,11 @@ import type { Clock } from '../base/time.js'
 import type { Entry, Header } from '../journal/delivery.js'
 import { describeConnectionError } from '../base/connection-error.js'
 import { forwardedHeaders } from './forwarded-headers.js'
+import { openPoster } from './open-poster.js'
 import { statusOutcome } from './policy.js'
-import { openPoster } from './poster.js'
 import { parseRetryAfter } from './retry-after.js'
 import { type OpenTarget, type Result, unanswered } from './target.js'
-import { withTimeLimit } from './time-limit.js'
+import { isTimeout } from './time-limit.js'
 
 export interface HttpTargetOptions {
   readonly clock: Clock
@@ -26,28 +26,26 @@ export function openHttpTarget(url: string, { clock, limit }: HttpTargetOptions)
 
   const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<Result> => {
     const sent = [...forwardedHeaders(entry.headers, attempt), ...own]
-    const { status, headers, start } = await poster.post(sent, entry.body, signal)
-    const [asked, date] = ['retry-after', 'date'].map((name) => [headers[name]].flat()[0])
+    const { status, header, start } = await poster.post(sent, entry.body, { limit, signal })
     return {
       outcome: statusOutcome(status),
       status,
       answer: start,
       error: null,
-      retryAfter: parseRetryAfter(asked, date, clock()),
+      retryAfter: parseRetryAfter(header('retry-after'), header('date'), clock()),
     }
   }
 
   return {
-    deliver: (entry, attempt, { signal }) =>
-      withTimeLimit(limit, signal, async (limited) => {
-        try {
-          return await post(entry, attempt, limited)
-        } catch (error) {
-          if (signal.aborted) return unanswered('killed', 'relay was stopped')
-          if (limited.aborted) return unanswered('timed out', `no answer within ${limit / 1000} s`)
-          return unanswered('unreachable', describeConnectionError(error))
-        }
-      }),
+    async deliver(entry, attempt, { signal }) {
+      try {
+        return await post(entry, attempt, signal)
+      } catch (error) {
+        if (signal.aborted) return unanswered('killed', 'relay was stopped')
+        if (isTimeout(error)) return unanswered('timed out', `no answer within ${limit / 1000} s`)
+        return unanswered('unreachable', describeConnectionError(error))
+      }
+    },
     [Symbol.asyncDispose]: () => poster[Symbol.asyncDispose](),
   }
 }

@@ -1,21 +1,41 @@
+import { onAbort } from '../base/abort.js'
+
+/** What has come over work that was not done in time: a `TimeoutError`. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError'
+}
+
 /**
- * Calls `work` with a signal that aborts after `ms` milliseconds, or with `signal`. No timer and no listener is left
- * when it has ended, which `AbortSignal.timeout` and `AbortSignal.any` do not promise.
+ * Calls `giveUp` once, with why: after `ms` milliseconds a `TimeoutError`, or the signal's reason when it aborts; at once if it
+ * has. Unless the function it returns is called before, which leaves no timer and no listener.
  */
+export function limitTo(ms: number, signal: AbortSignal, giveUp: (reason: unknown) => void): () => void {
+  const end = (): void => {
+    clearTimeout(timer)
+    ignore()
+  }
+  const timer = setTimeout(() => {
+    ignore()
+    giveUp(new DOMException('Timed out', 'TimeoutError'))
+  }, ms)
+  const ignore = onAbort(signal, () => {
+    clearTimeout(timer)
+    giveUp(signal.reason)
+  })
+  return end
+}
+
+/** Calls `work` with a signal that aborts in these cases. */
 export async function withTimeLimit<T>(
   ms: number,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limited = new AbortController()
-  const abort = (): void => limited.abort(signal.reason)
-  const timer = setTimeout(() => limited.abort(new DOMException('Timed out', 'TimeoutError')), ms)
-  signal.addEventListener('abort', abort)
-  if (signal.aborted) abort()
+  const end = limitTo(ms, signal, (reason) => limited.abort(reason))
   try {
     return await work(limited.signal)
   } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', abort)
+    end()
   }
 }

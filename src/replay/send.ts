@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks'
 import type { Cancellable } from '../base/abort.js'
 import { describeConnectionError } from '../base/connection-error.js'
-import { openPoster } from '../dispatch/poster.js'
-import { withTimeLimit } from '../dispatch/time-limit.js'
+import { openPoster } from '../dispatch/open-poster.js'
+import { isTimeout } from '../dispatch/time-limit.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 
 /** What came back. */
@@ -24,30 +24,34 @@ export interface Sender extends AsyncDisposable {
 /** As long as relay gives the targets it hands deliveries on to. */
 const TIME_LIMIT_MS = 30_000
 
+const NOTHING = new Uint8Array()
+const { signal: NEVER } = new AbortController()
+
 /**
- * Sends to one address, over at most so many connections. Redirects are not followed. Any address but this machine's own
- * is reached through the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name.
+ * Sends to one address. Redirects are not followed. Any address but this machine's own is reached through the proxy that
+ * HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. Connections are as many as requests at once.
  */
-export function openSender(url: string, connections: number): Sender {
-  const poster = openPoster(url, connections)
-  const post = async ({ headers, body }: WebhookRequest, signal: AbortSignal) => {
-    const { status, start } = await poster.post(headers, body, signal)
-    return { status, error: null, body: start }
+export function openSender(url: string): Sender {
+  const poster = openPoster(url)
+  const post = async (
+    { headers, body }: WebhookRequest,
+    signal: AbortSignal,
+  ): Promise<Omit<Answer, 'ms'>> => {
+    try {
+      const { status, start } = await poster.post(headers, body, { limit: TIME_LIMIT_MS, signal })
+      return { status, error: null, body: start }
+    } catch (error) {
+      signal.throwIfAborted()
+      const why = isTimeout(error)
+        ? `no answer within ${TIME_LIMIT_MS / 1000} s`
+        : describeConnectionError(error)
+      return { status: null, error: why, body: NOTHING }
+    }
   }
   return {
-    async send(outgoing, { signal = new AbortController().signal } = {}) {
+    async send(outgoing, { signal = NEVER } = {}) {
       const start = performance.now()
-      const got = await withTimeLimit(TIME_LIMIT_MS, signal, async (limited) => {
-        try {
-          return await post(outgoing, limited)
-        } catch (error) {
-          signal.throwIfAborted()
-          const why = limited.aborted
-            ? `no answer within ${TIME_LIMIT_MS / 1000} s`
-            : describeConnectionError(error)
-          return { status: null, error: why, body: new Uint8Array() }
-        }
-      })
+      const got = await post(outgoing, signal)
       return { ...got, ms: performance.now() - start }
     },
     [Symbol.asyncDispose]: () => poster[Symbol.asyncDispose](),

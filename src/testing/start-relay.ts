@@ -106,7 +106,7 @@ function testRelay(serving: Serving, watch: Watch): TestRelay {
 }
 
 async function send(url: string, request: WebhookRequest, { signal }: Cancellable): Promise<void> {
-  await using sender = openSender(url, 1)
+  await using sender = openSender(url)
   const { status, error, body } = await sender.send(request, { signal })
   if (status === 200) return
   const said = error ?? `${status} ${Buffer.from(body).toString()}`

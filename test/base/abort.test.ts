@@ -1,9 +1,9 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { deadline } from '../../src/base/abort.js'
+import { deadline, onAbort } from '../../src/base/abort.js'
 
 describe('deadline', () => {
   it("aborts with the caller's reason, or with a time-out", async () => {
@@ -29,5 +29,24 @@ describe('deadline', () => {
       collect()
     }
     expect(await Promise.race([fired, wait(2_000, 'never fired')])).toBe('fired')
+  })
+})
+
+describe('onAbort', () => {
+  it('calls each that still waits once, with one listener for all', () => {
+    const controller = new AbortController()
+    const called: string[] = []
+    const ignore = ['a', 'b', 'c'].map((name) => onAbort(controller.signal, () => called.push(name)))
+    expect(getEventListeners(controller.signal, 'abort').length).toBe(1)
+    ignore[1]?.()
+    controller.abort()
+    ignore[0]?.()
+    expect(called).toEqual(['a', 'c'])
+  })
+
+  it('calls at once when the signal has aborted', () => {
+    const called: string[] = []
+    onAbort(AbortSignal.abort(), () => called.push('a'))()
+    expect(called).toEqual(['a'])
   })
 })

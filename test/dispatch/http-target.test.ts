@@ -175,7 +175,7 @@ describe('an HTTP target', () => {
       outcome: 'succeeded',
       answer: 4096,
     })
-    if (socket && !socket.closed) await once(socket, 'close')
+    await new Promise((resolve) => (socket?.closed ? resolve(true) : socket?.once('close', resolve)))
   })
 
   it('that hangs is given up at the limit', async () => {

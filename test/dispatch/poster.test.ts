@@ -1,39 +1,40 @@
 import { createServer, type RequestListener } from 'node:http'
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { openPoster, type Posted } from '../../src/dispatch/poster.js'
+import { DirectPoster } from '../../src/dispatch/direct-poster.js'
+import type { Posted } from '../../src/dispatch/poster.js'
+import { ProxiedPoster } from '../../src/dispatch/proxied-poster.js'
+import { portOf } from '../helpers/scripted-server.js'
 
 const NEVER = new AbortController().signal
 
-/** Posts `{}` with `X-A: 1` and `X-A: 2` to a server that answers so. */
-async function posted(answer: RequestListener, signal = NEVER): Promise<Posted> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : undefined
-  try {
-    await using poster = openPoster(`http://127.0.0.1:${port}/hook?a=b`)
-    const headers = [
-      ['X-A', '1'],
-      ['X-A', '2'],
-    ] as const
-    return await poster.post(headers, Buffer.from('{}'), signal)
-  } finally {
-    server.close()
-    server.closeAllConnections()
+describe.each([DirectPoster, ProxiedPoster])('a post by a %o', (OnePoster) => {
+  /** Posts `{}` with `X-A: 1` and `X-A: 2` to a server that answers so. */
+  async function posted(answer: RequestListener, signal = NEVER, limit = 5000): Promise<Posted> {
+    const server = createServer(answer).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      await using poster = new OnePoster(new URL(`http://127.0.0.1:${portOf(server)}/hook?a=b`))
+      const headers = [
+        ['X-A', '1'],
+        ['X-A', '2'],
+      ] as const
+      return await poster.post(headers, Buffer.from('{}'), { limit, signal })
+    } finally {
+      server.close()
+      server.closeAllConnections()
+    }
   }
-}
 
-describe('a post', () => {
   it('sends the lines and bytes to the address, and gives status, headers and how the answer begins', async () => {
-    const { status, headers, start } = await posted((request, response) => {
+    const { status, header, start } = await posted((request, response) => {
       request.once('data', (body) => {
         const { method, url, rawHeaders } = request
         const lines = rawHeaders.filter((_, i) => rawHeaders[i - (i % 2)] === 'X-A')
         response.writeHead(201, { 'X-B': '3' }).end(JSON.stringify([method, url, lines, String(body)]))
       })
     })
-    expect([status, headers['x-b'], JSON.parse(Buffer.from(start).toString())]).toEqual([
+    expect([status, header('x-b'), JSON.parse(Buffer.from(start).toString())]).toEqual([
       201,
       '3',
       ['POST', '/hook?a=b', ['X-A', '1', 'X-A', '2'], '{}'],
@@ -65,5 +66,16 @@ describe('a post', () => {
     const waiting = posted(() => stop.abort(new Error('stopped')), stop.signal)
     await expect(waiting).rejects.toThrow('stopped')
     await expect(posted(() => {}, stop.signal)).rejects.toThrow('stopped')
+  })
+
+  it('is given up at the limit', async () => {
+    await expect(posted(() => {}, NEVER, 50)).rejects.toThrow('Timed out')
+  })
+
+  it('gives what several lines of a header say with commas between', async () => {
+    const { header } = await posted((_, response) => {
+      response.writeHead(200, { 'X-B': ['1', '2'] }).end()
+    })
+    expect([header('x-b'), header('x-c')]).toEqual(['1, 2', undefined])
   })
 })

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import { RelayError } from '../../base/errors.js'
 import type { Fixture } from '../../journal/fixture.js'
 import { inParallel } from '../../replay/in-parallel.js'
@@ -32,11 +31,9 @@ export async function run(
 ): Promise<void> {
   const { signal } = context
   const { concurrency, expectation, keepId, stop, times } = plan
-  // Each request under way listens; past ten Node suspects a leak.
-  setMaxListeners(concurrency + 10, signal)
   const report = createReport(context, flags, plan, destination)
   const bar = await startBar(context, items.length * times, report.leavesRoom)
-  await using sender = openSender(destination.url, concurrency)
+  await using sender = openSender(destination.url)
   const send = async ({ name, event, request }: Job): Promise<boolean> => {
     const outgoing = keepId ? request : withFreshId(request)
     const answer = await sender.send(outgoing, { signal })
