@@ -57,8 +57,9 @@ export interface Database extends AsyncDisposable {
    */
   commit(writes: readonly TableWrite[]): Promise<void>
   /**
-   * Calls `decide` while nobody else, in no process, can write, and writes what it decided, all rows or none. What it
-   * reads of the tables is the newest there is. It must not wait for anything; when it throws, nothing is written.
+   * Calls `decide` and writes what it decided, all rows or none, as if nobody else, in no process, could write meanwhile: when
+   * somebody did, it is called again. What it reads of the tables is the newest there is. It must not wait for anything, nor
+   * do anything but decide; when it throws, nothing is written.
    * @throws RelayError `storage` as {@link commit}; what `decide` throws.
    */
   transact<T>(decide: (transaction: Transaction) => Decision<T>): Promise<T>

@@ -21,7 +21,7 @@ export interface RowRange {
   readonly limit?: number
 }
 
-/** Stands for one transaction: while it is the same, nobody else has written. */
+/** Stands for a time in which nobody else has written: it is the same from one decision to the next while that is so. */
 export type Transaction = object
 
 /** What a transaction came to: its answer, and the rows to write for it. */
@@ -48,8 +48,8 @@ export interface Engine extends AsyncDisposable {
   /** All rows or none. Concurrent calls share a flush. */
   write(writes: readonly RowWrite[]): Promise<void>
   /**
-   * Calls `decide` while nobody else, in no process, can write, and writes what it decided: all rows or none. What it reads is
-   * the newest there is. When it throws, nothing is written.
+   * Calls `decide` and writes what it decided, all rows or none, as if nobody else, in no process, could write meanwhile: when
+   * somebody did, it is called again. What it reads is the newest there is. When it throws, nothing is written.
    */
   transact<T>(decide: (transaction: Transaction) => Decision<T>): Promise<T>
   /** Reads from here on see whatever any process has committed by now. */

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { type Database as Dbi, type RootDatabase, open } from 'lmdb'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
+import { MAX_KEY_BYTES } from './contract.js'
 import type { Decision, Engine, Row, RowRange, RowWrite, Transaction } from './engine.js'
-import { createGroup } from './group.js'
+import { Group, type Version } from './group.js'
 import { checkHeader } from './header.js'
 import { withinLimit } from './limit.js'
 
@@ -13,6 +14,10 @@ const FILE = 'relay.mdb'
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- lmdb takes options here, which its types leave out
 const LAST = { append: true } as unknown as number
+
+/** In the root, beside the tables: a row whose version is that of all data. Every commit changes the root's page anyway. */
+const STATE = Buffer.from('state')
+const NOTHING = Buffer.alloc(0)
 
 type Rows = Dbi<Uint8Array, Uint8Array>
 type Environment = RootDatabase<Uint8Array, Uint8Array>
@@ -45,14 +50,16 @@ function openEnvironment(path: string): Environment {
     eventTurnBatching: false,
     encoding: 'binary',
     keyEncoding: 'binary',
+    useVersions: true,
   })
 }
 
 function createFileEngine(environment: Environment, log: Log): Engine {
   const tables = new Map<string, Rows>()
   let closing: Promise<void> | undefined
-  const mustBeOpen = (): void => {
-    if (closing) throw new RelayError('storage', 'The store is closed')
+  let closed = false
+  const mustBeOpen = (isOpen = !closed): void => {
+    if (!isOpen) throw new RelayError('storage', 'The store is closed')
   }
   const rowsOf = (table: string): Rows => {
     mustBeOpen()
@@ -60,43 +67,60 @@ function createFileEngine(environment: Environment, log: Log): Engine {
     tables.set(table, rows)
     return rows
   }
-  const apply = (writes: readonly RowWrite[]): void => {
+  const apply = (writes: readonly RowWrite[], version: number): void => {
+    void environment.put(STATE, NOTHING, version)
     for (const { table, key, value, last } of writes) {
-      // These promises are those of the whole batch or transaction, which is what is waited for.
+      // The promises are those of the whole commit, which is waited for; only lmdb's appending makes one of its own.
       if (value === undefined) void rowsOf(table).remove(key)
-      else if (last) void rowsOf(table).put(key, value, LAST)
+      else if (last)
+        rowsOf(table)
+          .put(key, value, LAST)
+          .catch(() => {})
       else void rowsOf(table).put(key, value)
     }
   }
-  // A child transaction, because it is undone when the callback throws halfway.
-  const together = createGroup({
-    transaction: async (work) => {
-      mustBeOpen()
-      await environment.childTransaction(work)
+  const group = new Group({
+    look: () => {
+      environment.resetReadTxn()
+      return environment.getEntry(STATE)?.version
     },
-    apply,
+    commit: (writes, expected, next) => ifVersion(environment, expected, () => apply(writes, next)),
+    // A child transaction, because it is undone when the callback throws halfway.
+    exclude: async (decide, next) => {
+      await environment.childTransaction(() => apply(decide(), next))
+    },
+    check: checkRow,
   })
+  const transact = async <T>(decide: (transaction: Transaction) => Decision<T>): Promise<T> => {
+    mustBeOpen(!closing)
+    return writing(async (isLate) => {
+      const result = await group.transact((transaction) => {
+        if (isLate()) throw new RelayError('storage', 'Given up')
+        return decide(transaction)
+      })
+      if (isLate()) log.warn('A write that was given up for its time has been carried out after all')
+      return result
+    })
+  }
   return {
     open: (table) => void reading(() => rowsOf(table)),
-    get: (table, key) => reading(() => rowsOf(table).getBinary(key)),
-    range: (table, range) => select(() => rowsOf(table), range),
-    count: (table) => reading(() => rowsOf(table).getKeysCount()),
+    get: (table, key) =>
+      reading(() => {
+        const written = group.written?.get(table, key)
+        return written ? written.value : rowsOf(table).getBinary(key)
+      }),
+    range: (table, range) => {
+      const committed = (part: RowRange): Iterable<Row> => select(() => rowsOf(table), part)
+      return group.written?.range(table, range, committed) ?? committed(range)
+    },
+    count: (table) =>
+      reading(() => {
+        const rows = rowsOf(table)
+        return rows.getKeysCount() + (group.written?.growth(table, (key) => rows.doesExist(key)) ?? 0)
+      }),
     bytes: (table) => reading(() => bytesOf(rowsOf(table))),
-    async write(writes) {
-      await writing(async (isLate) => {
-        mustBeOpen()
-        await environment.batch(() => apply(writes))
-        if (isLate()) log.warn('A write that was given up for its time has been carried out after all')
-      })
-    },
-    async transact<T>(decide: (transaction: Transaction) => Decision<T>) {
-      return writing((isLate) =>
-        together((transaction) => {
-          if (isLate()) throw new RelayError('storage', 'Given up')
-          return decide(transaction)
-        }),
-      )
-    },
+    write: (writes) => transact(() => ({ result: undefined, writes })),
+    transact,
     refresh: () => environment.resetReadTxn(),
     tidy: () =>
       reading(() => {
@@ -104,10 +128,26 @@ function createFileEngine(environment: Environment, log: Log): Engine {
         environment.readerCheck()
       }),
     async [Symbol.asyncDispose]() {
-      closing ??= withinLimit(() => environment.close())
+      closing ??= withinLimit(async () => {
+        await group.idle()
+        closed = true
+        await environment.close()
+      })
       await closing
     },
   }
+}
+
+function ifVersion(environment: Environment, version: Version, write: () => void): Promise<boolean> {
+  return version === undefined
+    ? environment.ifNoExists(STATE, write)
+    : environment.ifVersion(STATE, version, write)
+}
+
+/** LMDB would tell of such a key halfway through a commit. */
+function checkRow({ key }: RowWrite): void {
+  if (key.length === 0 || key.length > MAX_KEY_BYTES)
+    throw new RelayError('storage', `A key of ${key.length} bytes cannot be written`)
 }
 
 /** @throws RelayError `storage` when the rows cannot be read, or the store was closed meanwhile. */

@@ -46,6 +46,11 @@ export function decodeNumber(bytes: Uint8Array): number {
   return buffer.readUInt32BE(0) * 2 ** 32 + buffer.readUInt32BE(4)
 }
 
+/** A key with one character per byte: such texts compare as the bytes do. */
+export function keyText(bytes: Uint8Array): string {
+  return asBuffer(bytes).toString('latin1')
+}
+
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -1,7 +1,8 @@
 import { RelayError } from '../base/errors.js'
 import type { Engine, Row, RowRange, RowWrite } from './engine.js'
+import { keyText } from './keys.js'
 
-/** One table: its rows, and their keys in order. A key is a string with one character per byte, which compares like the bytes. */
+/** One table: its rows, and their keys as texts, in order. */
 interface Rows {
   readonly values: Map<string, Uint8Array>
   readonly keys: string[]
@@ -19,11 +20,11 @@ export function createMemoryEngine(): Engine {
     return rows
   }
   const apply = (writes: readonly RowWrite[]): void => {
-    for (const { table, key, value } of writes) set(rowsOf(table), toText(key), value?.slice())
+    for (const { table, key, value } of writes) set(rowsOf(table), keyText(key), value?.slice())
   }
   return {
     open: (table) => void rowsOf(table),
-    get: (table, key) => rowsOf(table).values.get(toText(key))?.slice(),
+    get: (table, key) => rowsOf(table).values.get(keyText(key))?.slice(),
     range: (table, range) => select(rowsOf(table), range),
     count: (table) => rowsOf(table).keys.length,
     bytes: (table) => rowsOf(table).bytes,
@@ -59,8 +60,8 @@ function set(rows: Rows, key: string, value: Uint8Array | undefined): void {
 
 /** A snapshot: the rows as they were when the iteration began. */
 function* select({ values, keys }: Rows, { from, to, reverse, limit = Infinity }: RowRange): Generator<Row> {
-  const first = from ? position(keys, toText(from)) : 0
-  const last = to ? position(keys, `${toText(to)}\0`) : keys.length
+  const first = from ? position(keys, keyText(from)) : 0
+  const last = to ? position(keys, `${keyText(to)}\0`) : keys.length
   const chosen = reverse
     ? keys.slice(Math.max(first, last - limit), last).toReversed()
     : keys.slice(first, Math.min(last, first + limit))
@@ -80,8 +81,4 @@ function position(keys: readonly string[], key: string): number {
     else high = middle
   }
   return low
-}
-
-function toText(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }

@@ -21,7 +21,7 @@ export async function sweep(engine: Engine, table: string, clock: Clock): Promis
   return swept
 }
 
-/** Looks again under the lock: a record may have been renewed since it was read. */
+/** Looks again: a record may have been renewed since it was read. */
 function removeExpired(
   engine: Engine,
   table: string,
