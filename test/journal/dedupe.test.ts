@@ -5,8 +5,9 @@ import { dedupeKey } from '../../src/journal/dedupe.js'
 describe('dedupeKey', () => {
   it('is the file format', () => {
     expect(dedupeKey({ hookId: '42', deliveryId: '72d3162e-cc78-11e3-81ab-4c9367dc0958' })).toBe(
-      'Jd6hfMrxUIz72JzHvspTjAa-8B6vzToQz6xQCJMiFIc',
+      '42 72d3162e-cc78-11e3-81ab-4c9367dc0958',
     )
+    expect(dedupeKey({ hookId: '', deliveryId: '72d3162e' })).toBe(' 72d3162e')
   })
 
   it('knows one from a tunnel by its body, whatever is said to be its id', () => {
