@@ -8,6 +8,7 @@ import type { Delivery, Receipt } from './journal/delivery.js'
 import type { Journal } from './journal/journal.js'
 import { openJournal } from './journal/open.js'
 import { createOAuth } from './oauth/oauth.js'
+import type { SendOnce } from './providers/fetch.js'
 import { createProvider } from './providers/open.js'
 import type { Provider } from './providers/provider.js'
 import type { DirectHandler } from './http/edge.js'
@@ -29,7 +30,7 @@ export interface RelayOptions {
   /** The profile's data, where the caller has it open; it then also closes it. */
   readonly database?: Database
   /** How the code host is called for the actions. Default: over the network. */
-  readonly fetch?: typeof fetch
+  readonly fetch?: SendOnce
 }
 
 /** A relay that is put together and answers requests through `app.fetch`, but does not listen. */

@@ -28,11 +28,11 @@ export function askInProcess(
 }
 
 async function open(settings: Settings, options: RelayOptions, signal: AbortSignal): Promise<Relay> {
-  const [{ createRelay }, { outboundFetch }] = await Promise.all([
+  const [{ createRelay }, { outboundCall }] = await Promise.all([
     import('../relay.js'),
     import('../providers/fetch.js'),
   ])
-  const fetch: typeof outboundFetch = (input, init) =>
-    outboundFetch(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, signal]) : signal })
+  const fetch: typeof outboundCall = (address, request) =>
+    outboundCall(address, { ...request, signal: AbortSignal.any([request.signal, signal]) })
   return createRelay(settings, { ...options, fetch })
 }

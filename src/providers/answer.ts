@@ -1,15 +1,17 @@
+import type { Incoming } from './fetch.js'
+
 /** Several times the largest answer of the calls we make (a pull request with both repositories, about 60 KiB). */
 const MOST_BYTES = 4 * 1_048_576
 
 /**
- * The body as text. Nothing beyond 4 MiB (unpacked) is read.
+ * The body as text. Nothing beyond 4 MiB is read.
  * @throws Error when the answer is larger, or whatever broke the connection.
  */
-export async function readText(response: Response): Promise<string> {
+export async function readText({ body }: Pick<Incoming, 'body'>): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   // Leaving the loop by an error cancels the stream, which closes the connection.
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body ?? []) {
     size += chunk.length
     if (size > MOST_BYTES) throw new AnswerTooLarge()
     chunks.push(chunk)

@@ -3,6 +3,7 @@ import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import { Refusal } from './errors.js'
+import type { SendOnce } from './fetch.js'
 import { send, type Api, type Call } from './http.js'
 import type {
   CommentInput,
@@ -17,7 +18,7 @@ import type {
 export interface HostOptions {
   readonly name: ProviderName
   readonly url: URL
-  readonly fetch: typeof fetch
+  readonly fetch: SendOnce
   readonly timeLimit: number
 }
 

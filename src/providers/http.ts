@@ -4,6 +4,7 @@ import { RelayError } from '../base/errors.js'
 import type { OAuthClient } from '../base/settings.js'
 import { parseJson, readText } from './answer.js'
 import { invalidToken, refusal, unanswered } from './errors.js'
+import type { Incoming, SendOnce } from './fetch.js'
 import { fetchFollowing } from './redirect.js'
 
 /** One code host's REST API. */
@@ -13,7 +14,7 @@ export interface Api {
   /** What every path is appended to, without a trailing slash. */
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
-  readonly fetch: typeof fetch
+  readonly fetch: SendOnce
   /** Milliseconds for one call, headers and body together. */
   readonly timeLimit: number
 }
@@ -40,13 +41,14 @@ export async function send<T>(api: Api, call: Call<T>): Promise<{ status: number
   const { response, text } = await exchange(api, call)
   const json = parseJson(text)
   const { status, headers } = response
-  if (!response.ok) throw refusal({ method: call.method, status, headers, json }, api.label, secretsOf(call))
+  if (status < 200 || status > 299)
+    throw refusal({ method: call.method, status, headers, json }, api.label, secretsOf(call))
   const parsed = call.answer.safeParse(json)
   if (!parsed.success) throw unanswered(api.label, call.method, 'gave an answer that was not understood')
   return { status, value: parsed.data }
 }
 
-async function exchange(api: Api, call: Call<unknown>): Promise<{ response: Response; text: string }> {
+async function exchange(api: Api, call: Call<unknown>): Promise<{ response: Incoming; text: string }> {
   const signal = deadline(api.timeLimit, call.signal)
   const init = {
     method: call.method,

@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { isLoopback } from '../base/loopback.js'
 import type { ProviderName } from '../base/settings.js'
-import { outboundFetch } from './fetch.js'
+import { outboundCall, type SendOnce } from './fetch.js'
 import { createGitea } from './gitea.js'
 import { createGitHub } from './github.js'
 import type { Provider } from './provider.js'
@@ -10,7 +10,7 @@ export interface ProviderOptions {
   readonly name: ProviderName
   /** The web address; a Gitea may live under a path. */
   readonly url: string
-  readonly fetch?: typeof fetch
+  readonly fetch?: SendOnce
   /** Milliseconds for one call, headers and body together. */
   readonly timeLimit?: number
 }
@@ -26,7 +26,7 @@ const TIME_LIMIT = 25_000
 export function createProvider({
   name,
   url,
-  fetch = outboundFetch,
+  fetch = outboundCall,
   timeLimit = TIME_LIMIT,
 }: ProviderOptions): Provider {
   const options = { name, url: checked(url), fetch, timeLimit }

@@ -1,7 +1,9 @@
+import type { Incoming } from './fetch.js'
+
 /** What a status line and headers say. */
 export interface Headed {
   readonly status: number
-  readonly headers: Headers
+  readonly headers: Incoming['headers']
 }
 
 /** GitHub: without further word, a secondary limit asks for at least a minute. */
@@ -25,19 +27,19 @@ export function retryAfterOf({ status, headers }: Headed, said: string): number 
 }
 
 /** `Retry-After`: seconds or a date (RFC 9110 section 10.2.3). */
-function asked(headers: Headers): number | undefined {
+function asked(headers: Incoming['headers']): number | undefined {
   const text = headers.get('retry-after') ?? ''
   if (/^\d+$/.test(text)) return Number(text)
   return secondsUntil(Date.parse(text), headers)
 }
 
-function untilReset(headers: Headers): number | undefined {
+function untilReset(headers: Incoming['headers']): number | undefined {
   const text = headers.get('x-ratelimit-reset') ?? ''
   return /^\d+$/.test(text) ? secondsUntil(Number(text) * 1000, headers) : undefined
 }
 
 /** Counted from the answer's own date: this machine's clock may be wrong. */
-function secondsUntil(instant: number, headers: Headers): number | undefined {
+function secondsUntil(instant: number, headers: Incoming['headers']): number | undefined {
   const now = Date.parse(headers.get('date') ?? '')
   const seconds = (instant - (Number.isNaN(now) ? Date.now() : now)) / 1000
   return Number.isNaN(seconds) ? undefined : seconds

@@ -1,7 +1,10 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { outboundFetch } from '../../src/providers/fetch.js'
+import { readText } from '../../src/providers/answer.js'
+import { outboundCall, outboundFetch } from '../../src/providers/fetch.js'
 import { type Proxy, startProxy } from '../helpers/proxy.js'
-import { scriptedServer, type ScriptedServer } from '../helpers/scripted-server.js'
+import { portOf, scriptedServer, type ScriptedServer } from '../helpers/scripted-server.js'
 
 describe('outboundFetch', () => {
   let server: ScriptedServer
@@ -47,5 +50,66 @@ describe('outboundFetch', () => {
 
   it('takes addresses only', async () => {
     await expect(outboundFetch(new Request(server.url))).rejects.toThrow('takes an address')
+  })
+})
+
+describe('outboundCall', () => {
+  const get = { method: 'GET', headers: { accept: 'text/plain' }, redirect: 'manual' } as const
+  const signal = new AbortController().signal
+
+  it('sends what it is given, uses no connection twice, and asks for text as it is', async () => {
+    await using server = await scriptedServer(({ method }) => ({
+      status: method === 'GET' ? 307 : 201,
+      headers: { location: '/next', 'x-said': 'a' },
+      body: `to ${method}`,
+    }))
+    for (const request of [get, { ...get, method: 'POST', body: '{"a":"é"}' } as const]) {
+      const { status, headers, body } = await outboundCall(`${server.url}/a?b`, { ...request, signal })
+      const said = [headers.get('X-Said'), headers.has('x-other')]
+      expect([status, said, await readText({ body })]).toEqual([
+        request.method === 'GET' ? 307 : 201,
+        ['a', false],
+        `to ${request.method}`,
+      ])
+    }
+    const sent = { accept: 'text/plain', 'accept-encoding': 'identity', connection: 'close' }
+    expect(server.received).toMatchObject([
+      { method: 'GET', path: '/a?b', headers: sent, body: '' },
+      { method: 'POST', path: '/a?b', headers: sent, body: '{"a":"é"}' },
+    ])
+  })
+
+  it('gives a header that came twice as one', async () => {
+    const lines = 'HTTP/1.1 200 OK\r\nx-a: 1\r\nX-A: 2\r\ncontent-length: 0\r\n\r\n'
+    const server = createServer((socket) => void socket.once('data', () => socket.end(lines)))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { headers } = await outboundCall(`http://127.0.0.1:${portOf(server)}`, { ...get, signal })
+    expect(headers.get('x-a')).toBe('1, 2')
+    server.close()
+  })
+
+  it('ends at the signal, with its reason', async () => {
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    await using server = await scriptedServer(() => {
+      controller.abort(reason)
+      return 'silence'
+    })
+    await expect(outboundCall(server.url, { ...get, signal: controller.signal })).rejects.toBe(reason)
+  })
+
+  it('goes through the proxy, but for this machine and what NO_PROXY names', async () => {
+    await using server = await scriptedServer(() => ({ body: 'hello' }))
+    await using proxy = await startProxy(() => server.url)
+    vi.resetModules()
+    vi.stubEnv('http_proxy', proxy.url)
+    vi.stubEnv('no_proxy', '0.0.0.0')
+    const { outboundCall: call } = await import('../../src/providers/fetch.js')
+    const { port } = new URL(server.url)
+    for (const host of [`localhost:${port}`, `0.0.0.0:${port}`, 'code.invalid']) {
+      expect(await readText(await call(`http://${host}/`, { ...get, signal }))).toBe('hello')
+    }
+    expect(proxy.asked).toEqual(['code.invalid:80'])
   })
 })
