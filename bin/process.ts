@@ -1,6 +1,4 @@
 // The edge of the process: arguments in, exit code out, and the only place that touches signals.
-import module from 'node:module'
-import path from 'node:path'
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import type { Context } from '../src/cli/context.js'
@@ -15,12 +13,6 @@ console.error = (...values: unknown[]) => {
   const byLmdb = values.some((value) => value instanceof Error && value.stack?.includes('/lmdb/'))
   if (!byLmdb || process.env['RELAY_DEBUG']) print(...values)
 }
-
-const { cache, config: configFolder } = envPaths('relay', { suffix: '' })
-
-// From 22.1 on Node keeps what it has compiled for the next start. It says nothing where it cannot.
-if ('enableCompileCache' in module && typeof module.enableCompileCache === 'function')
-  module.enableCompileCache(path.join(cache, 'compiled'))
 
 const hadTerminal = isatty(0)
 const root = new AbortController()
@@ -48,7 +40,7 @@ for (const stream of [process.stdout, process.stderr]) {
 void run({
   env: process.env,
   cwd: process.cwd(),
-  configFolder,
+  configFolder: envPaths('relay', { suffix: '' }).config,
   // Only who reads it opens it.
   get stdin() {
     return process.stdin

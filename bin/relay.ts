@@ -6,7 +6,7 @@ const [first, ...more] = process.argv.slice(2)
 
 // Scripts ask for the version alone often, and it needs no command, no stream and no signal.
 if (more.length === 0 && (first === '--version' || first === '-V')) tellVersion()
-else void import('./process.js')
+else void import('./start.js')
 
 function tellVersion(): void {
   try {

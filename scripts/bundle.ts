@@ -2,6 +2,7 @@
 // to tsc. See docs/decisions/011.
 import { build } from 'rolldown'
 import { asCommonJs } from './bundle/as-common-js.js'
+import { lateImports } from './bundle/late-imports.js'
 import { licences } from './bundle/licences.js'
 
 /** What is started: the program, and the process it keeps for the keychain, which it looks for beside itself. */
@@ -16,16 +17,20 @@ await build({
   external: ['lmdb', 'keytar', 'open', 'smee-client', 'undici'],
   // What one command loads late, another may load at once.
   checks: { ineffectiveDynamicImport: false },
-  plugins: [asCommonJs(), licences()],
+  plugins: [asCommonJs(), lateImports(), licences()],
   output: {
     dir: 'dist/bin',
     format: 'cjs',
     chunkFileNames: '[name].js',
+    // They are read at every start.
+    comments: false,
+    charset: 'ascii',
     sourcemap: true,
     codeSplitting: {
       // Each with all that it imports and no group before it has.
       groups: [
         { name: 'version', test: /src\/cli\/version\.ts$/ },
+        { name: 'start', test: /bin\/start\.ts$/ },
         { name: 'main', test: /bin\/process\.ts$/ },
         { name: 'store', test: /src\/store\/open\.ts$/ },
         { name: 'session', test: /src\/cli\/session\.ts$/ },

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
@@ -20,7 +21,17 @@ async function filesLoaded(...args: string[]): Promise<string[]> {
 // Each file more is about a millisecond at every start.
 it.each([
   ['--version', ['relay.js', 'version.js']],
-  ['--help', ['main.js', 'relay.js', 'rolldown-runtime.js', 'version.js']],
+  ['--help', ['main.js', 'relay.js', 'rolldown-runtime.js', 'start.js', 'version.js']],
 ])('relay %s loads few files', async (flag, files) => {
   expect(await filesLoaded(flag)).toEqual(files)
+})
+
+it('imports packages by way of one file, so that all others can be kept compiled', () => {
+  const folder = path.resolve('dist/bin')
+  const files = readdirSync(folder).filter((file) => file.endsWith('.js'))
+  const importing = files.filter((file) =>
+    /\bimport\(("[^"]+"|\w+)\)/.test(readFileSync(path.join(folder, file), 'utf8')),
+  )
+  // The keychain's helper is a program of its own.
+  expect(importing.toSorted()).toEqual(['import.js', 'keychain-helper.js'])
 })

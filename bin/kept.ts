@@ -1,0 +1,90 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { crc32 } from 'node:zlib'
+
+/** A command keeps about 20 files, the service 100, of 20 kB on the average: that many versions of relay or Node fit. */
+const MOST_FILES = 300
+
+/** Behind the data: V8 would crash over a file of which the disk has lost a part. */
+const CHECKSUM_BYTES = 4
+
+/** Data that can be made anew at any time, by name. Nothing of it fails: what cannot be read is not there. */
+export interface Kept {
+  read(name: string): Buffer | undefined
+  /** Writes what there is to write, each whole or not at all; `data` is called only where there is a place to write it to. */
+  write<Item>(items: ReadonlyMap<string, Item>, data: (item: Item) => Buffer): void
+}
+
+/**
+ * Data kept in a folder, which is made, private (0700), by the first write. Code is run from it, so a folder or a file that is
+ * not the user's own, or that others may write to, is not used.
+ */
+export function openKept(folder: string): Kept {
+  const usable = attempt(() => isOurs(fs.lstatSync(folder))) === true
+  return {
+    read: (name) => (usable ? attempt(() => readFile(path.join(folder, name))) : undefined),
+    write(items, data) {
+      if (items.size === 0) return
+      attempt(() => {
+        makeFolder(folder)
+        if (!isOurs(fs.lstatSync(folder))) return
+        for (const [name, item] of items) writeFile(path.join(folder, name), data(item))
+        removeOldest(folder)
+      })
+    },
+  }
+}
+
+/** Not `recursive`: Node then tries for ever where a file system says ENOENT in a folder that is there, as procfs and autofs do. */
+function makeFolder(folder: string): void {
+  if (fs.existsSync(folder)) return
+  if (folder !== path.dirname(folder)) makeFolder(path.dirname(folder))
+  fs.mkdirSync(folder, { mode: 0o700 })
+}
+
+function readFile(file: string): Buffer | undefined {
+  const fd = fs.openSync(file, 'r')
+  try {
+    if (!isOurs(fs.fstatSync(fd))) return undefined
+    const content = fs.readFileSync(fd)
+    const data = content.subarray(0, -CHECKSUM_BYTES)
+    return content.readUInt32LE(data.length) === crc32(data) ? data : undefined
+  } finally {
+    fs.closeSync(fd)
+  }
+}
+
+/** Others may be reading the file, or writing the same. */
+function writeFile(file: string, data: Buffer): void {
+  const checksum = Buffer.alloc(CHECKSUM_BYTES)
+  checksum.writeUInt32LE(crc32(data))
+  const unfinished = `${file}.${process.pid}`
+  fs.writeFileSync(unfinished, Buffer.concat([data, checksum]), { mode: 0o600, flag: 'wx' })
+  fs.renameSync(unfinished, file)
+}
+
+function removeOldest(folder: string): void {
+  const files = fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+  if (files.length <= MOST_FILES) return
+  const written = files.map(({ name }) => {
+    const file = path.join(folder, name)
+    return { file, at: fs.statSync(file).mtimeMs }
+  })
+  for (const { file } of written.toSorted((a, b) => b.at - a.at).slice(MOST_FILES / 2)) fs.rmSync(file)
+}
+
+/** Windows has no such modes; there the folder lies in the user's profile, which is closed to others. */
+function isOurs(stats: fs.Stats): boolean {
+  if (process.geteuid === undefined) return true
+  // A link may lead anywhere.
+  const real = stats.isDirectory() || stats.isFile()
+  return real && stats.uid === process.geteuid() && (stats.mode & 0o022) === 0
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}
