@@ -26,12 +26,14 @@ Beside the bare server 0.90 would be better still.`,
     await using octokit = await startProgram('octokit', ENV)
     const withoutDebian = lacking('webhook')
     await using debian = withoutDebian ? undefined : await startDebianWebhook(SECRET)
-    const load = (server: Server) => () => post({ url: server.url, body: PUSH, seconds: SECONDS })
+    const load = (server: Server, random?: boolean) => () =>
+      post({ url: server.url, body: PUSH, seconds: SECONDS, ...(random && { random }) })
     for (const server of [relay, telling, bare, octokit, debian]) if (server) await requireCheck(server)
     return rows(
       await inTurn(ROUNDS, {
         relay: load(relay),
         telling: load(telling),
+        random: load(relay, true),
         bare: load(bare),
         octokit: load(octokit),
         debian: debian && load(debian),
@@ -41,7 +43,7 @@ Beside the bare server 0.90 would be better still.`,
   },
 }
 
-type Side = 'relay' | 'telling' | 'bare' | 'octokit' | 'debian'
+type Side = 'relay' | 'telling' | 'random' | 'bare' | 'octokit' | 'debian'
 
 function rows(rates: Readonly<Record<Side, readonly Rate[]>>, withoutDebian: string | undefined): Row[] {
   const perSecond = (side: Side): number[] => rates[side].map((rate) => rate.perSecond)
@@ -72,5 +74,6 @@ function rows(rates: Readonly<Record<Side, readonly Rate[]>>, withoutDebian: str
       what: 'deliveries, --quiet as above',
       beside: 'relay that prints a line for each',
     }),
+    compare({ ...rate('random'), what: 'deliveries, ids counted up', beside: 'relay, ids at random' }),
   ]
 }

@@ -7,7 +7,7 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /**
  * Posts to an http address without a proxy, over connections of its own, as few as there are requests at once. Why not by a
- * library: docs/decisions/014.
+ * library: docs/decisions/015.
  */
 export class DirectPoster implements Poster {
   readonly #host: string

@@ -46,7 +46,7 @@ export function openTables(database: Database): Tables {
   }
 }
 
-/** Gives the number of the next entry, looking for the newest one once in each transaction. */
+/** Gives the number of the next entry, looking for the newest one when somebody else may have added to them. */
 export function createNumbering(tables: Tables): (transaction: Transaction) => number {
   let newest = 0
   let seen: Transaction | undefined
