@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { z } from 'zod'
+import { isInstant, isPositive, isText, shape } from '../store/shape.js'
 
 /** Where a profile's instance is written down. */
 export const INSTANCE_KEY = 'instance'
@@ -19,21 +19,17 @@ export interface InstanceRow {
   readonly startedAt: string
 }
 
-const schema = z.object({
-  v: z.literal(1),
-  pid: z.int().positive(),
-  url: z.string(),
-  provider: z.string(),
-  providerUrl: z.string(),
-  publicUrl: z.string(),
-  key: z.string(),
-  startedAt: z.iso.datetime(),
-})
-
 /** The row as it lies in the store; undefined for none and for what no relay of this version has written. */
-export function parseRow(value: unknown): InstanceRow | undefined {
-  return schema.safeParse(value).data
-}
+export const parseRow = shape<InstanceRow>({
+  v: (value) => value === 1,
+  pid: isPositive,
+  url: isText,
+  provider: isText,
+  providerUrl: isText,
+  publicUrl: isText,
+  key: isText,
+  startedAt: isInstant,
+})
 
 /** The answer to a challenge that only the holder of the row's key can give: HMAC-SHA256, hex. */
 export function prove(row: InstanceRow, challenge: string): string {

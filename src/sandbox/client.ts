@@ -1,12 +1,18 @@
-import { z } from 'zod'
 import { Secret } from '../base/secret.js'
 import type { OAuthClient } from '../base/settings.js'
 import type { Store } from '../store/contract.js'
+import { isText, shape } from '../store/shape.js'
 
 /** Part of what a profile keeps. */
 const KEY = 'sandbox-client'
 
-const schema = z.object({ id: z.string(), secret: z.string(), url: z.string() })
+interface ClientRow {
+  readonly id: string
+  readonly secret: string
+  readonly url: string
+}
+
+const parseRow = shape<ClientRow>({ id: isText, secret: isText, url: isText })
 
 /** Leaves the OAuth client a sandbox was started with where the other commands of the profile find it. */
 export async function keepSandboxClient(
@@ -28,6 +34,6 @@ export async function lastSandboxUrl(store: Store): Promise<string | undefined> 
   return (await read(store))?.url
 }
 
-async function read(store: Store): Promise<z.infer<typeof schema> | undefined> {
-  return schema.safeParse(await store.get(KEY)).data
+async function read(store: Store): Promise<ClientRow | undefined> {
+  return parseRow(await store.get(KEY))
 }

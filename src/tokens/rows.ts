@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
 import type { Operation } from '../store/contract.js'
-import type { SignIn, TokenRecord } from './record.js'
+import { isInstant, isText, shape } from '../store/shape.js'
+import type { Refreshable, SignIn, TokenRecord } from './record.js'
 
 /** The last instant whose ISO form has a four-digit year. */
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
@@ -13,12 +13,15 @@ export const refreshKey = (userId: string): string => `refresh:${userId}`
 /** All index keys of a bearer begin so; the user's id follows. The hash is as secret as the token is long. */
 export const bearerPrefix = (bearer: string): string => `bearer:${sha256(bearer)}:`
 
-export const tokenSchema = z.object({ accessToken: z.string(), expiresAt: z.iso.datetime() })
+export const parseToken = shape<TokenRecord>({ accessToken: isText, expiresAt: isInstant })
 
 /** Where a token came from; `token` is its hash, so that the origin of one token is never taken for that of another. */
-export const originSchema = z.object({ origin: z.string(), token: z.string() })
+export const parseOrigin = shape<{ readonly origin: string; readonly token: string }>({
+  origin: isText,
+  token: isText,
+})
 
-export const refreshSchema = z.object({ refreshToken: z.string(), origin: z.string() })
+export const parseRefresh = shape<Refreshable>({ refreshToken: isText, origin: isText })
 
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')

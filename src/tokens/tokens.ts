@@ -5,15 +5,15 @@ import type { Expectation, Operation, Store } from '../store/contract.js'
 import {
   bearerPrefix,
   originKey,
-  originSchema,
+  parseOrigin,
   refreshKey,
-  refreshSchema,
+  parseRefresh,
   removal,
   renewalRows,
   sha256,
   signInRows,
   tokenKey,
-  tokenSchema,
+  parseToken,
 } from './rows.js'
 import type { Holder, Refreshable, SignIn, TokenRecord } from './record.js'
 
@@ -64,7 +64,7 @@ export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
       return undefined
     },
     async refreshable(userId) {
-      return refreshSchema.safeParse(await store.get(refreshKey(userId))).data
+      return parseRefresh(await store.get(refreshKey(userId)))
     },
     async renew(userId, used, signIn) {
       const rows = (old: TokenRecord | undefined) => renewalRows(userId, old, signIn)
@@ -81,9 +81,9 @@ export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
 
   async function findHolder(userId: string): Promise<Holder | undefined> {
     for (let read = 0; read < READS; read++) {
-      const record = tokenSchema.safeParse(await store.get(tokenKey(userId))).data
+      const record = parseToken(await store.get(tokenKey(userId)))
       if (!record) return undefined
-      const source = originSchema.safeParse(await store.get(originKey(userId))).data
+      const source = parseOrigin(await store.get(originKey(userId)))
       if (source?.token !== sha256(record.accessToken)) continue
       const expiresAt = Date.parse(record.expiresAt)
       return clock() < expiresAt
@@ -107,7 +107,7 @@ async function replace(
 ): Promise<{ readonly old: TokenRecord | undefined } | undefined> {
   for (let round = 0; round < ROUNDS; round++) {
     const value = await store.get(tokenKey(userId))
-    const old = tokenSchema.safeParse(value).data
+    const old = parseToken(value)
     if (await store.write(operations(old), [{ key: tokenKey(userId), value }, ...expected])) return { old }
     // Nothing to do is done when all holds, so this tells which expectation failed.
     if (expected.length > 0 && !(await store.write([], expected))) return undefined
