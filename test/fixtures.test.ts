@@ -3,7 +3,8 @@ import path from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
 import { fixtureFiles } from '../scripts/fixture-set/files.js'
-import { fixtureBody, fixtureHeaders, type Fixture } from '../src/journal/fixture.js'
+import { fixtureBody, fixtureLines, type Fixture } from '../src/journal/fixture.js'
+import { passedOn } from '../src/journal/headers.js'
 import { loadFixtures, parseFixture } from '../src/journal/load-fixture.js'
 import { openJournal } from '../src/journal/open.js'
 import { openDatabase } from '../src/store/open.js'
@@ -109,6 +110,6 @@ async function takeIn(fixture: Fixture) {
   const journal = openJournal(database)
   const provider = fixture.provider === 'gitea' ? GITEA : GITHUB
   const intake = createIntake({ provider, secrets: SECRETS, journal })
-  await intake.receive({ headers: fixtureHeaders(fixture), body: fixtureBody(fixture) })
+  await intake.receive({ headers: passedOn(fixtureLines(fixture)), body: fixtureBody(fixture) })
   return journal.read(1)
 }

@@ -1,9 +1,7 @@
 import type { Header } from '../journal/delivery.js'
 import { Connection } from './connection.js'
+import { isWritable } from './forwarded-headers.js'
 import type { Limits, Posted, Poster } from './poster.js'
-
-const NAME = /^[!#$%&'*+.^_`|~\w-]+$/
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /**
  * Posts to an http address without a proxy, over connections of its own, as few as there are requests at once. Why not by a
@@ -45,7 +43,7 @@ export class DirectPoster implements Poster {
   #headOf(headers: readonly Header[], body: Uint8Array): string {
     let head = this.#top
     for (const [name, value] of headers) {
-      if (!NAME.test(name) || !VALUE.test(value)) throw new Error(`the header ${name} cannot be sent`)
+      if (!isWritable(name, value)) throw new Error(`the header ${name} cannot be sent`)
       head += `${name}: ${value}\r\n`
     }
     return `${head}content-length: ${body.byteLength}\r\n\r\n`

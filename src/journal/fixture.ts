@@ -18,9 +18,10 @@ export interface Fixture {
   readonly payload?: Readonly<Record<string, unknown>> | undefined
 }
 
-type Kept = Pick<Delivery, 'provider' | 'event' | 'deliveryId' | 'headers' | 'body'>
+/** What a fixture keeps of a delivery. */
+export type Recorded = Pick<Delivery, 'provider' | 'event' | 'deliveryId' | 'headers' | 'body'>
 
-export function toFixture({ provider, event, deliveryId, headers, body }: Kept): Fixture {
+export function toFixture({ provider, event, deliveryId, headers, body }: Recorded): Fixture {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   return {
     relay: 1,
@@ -30,6 +31,12 @@ export function toFixture({ provider, event, deliveryId, headers, body }: Kept):
     headers: toObject(passedOn(headers)),
     ...(isUtf8(bytes) ? { body: bytes.toString() } : { bodyBase64: bytes.toString('base64') }),
   }
+}
+
+/** The headers as they stand in the file, where a person may have put those of one connection, and credentials. */
+export function fromFixture(fixture: Fixture): Recorded {
+  const { provider, event, delivery } = fixture
+  return { provider, event, deliveryId: delivery, headers: fixtureLines(fixture), body: fixtureBody(fixture) }
 }
 
 /** The file's content. */
@@ -45,11 +52,6 @@ export function fixtureBody({
 }: Pick<Fixture, 'body' | 'bodyBase64' | 'payload'>): Uint8Array {
   if (body !== undefined) return Buffer.from(body)
   return bodyBase64 === undefined ? Buffer.from(JSON.stringify(payload)) : Buffer.from(bodyBase64, 'base64')
-}
-
-/** The headers line by line, without those of one connection and credentials, which a person may have put there. */
-export function fixtureHeaders(fixture: Pick<Fixture, 'headers'>): Header[] {
-  return passedOn(fixtureLines(fixture))
 }
 
 /** The headers line by line, as they stand in the file. */

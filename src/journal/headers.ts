@@ -16,12 +16,14 @@ const CREDENTIALS = /^(?:authorization|cookie|proxy-.*)$/
 
 /** The headers a delivery is passed on with: without those of one connection, those it names, and credentials. */
 export function passedOn(headers: readonly Header[]): Header[] {
-  const named = headers.flatMap(([name, value]) =>
-    name.toLowerCase() === 'connection' ? value.toLowerCase().split(',') : [],
-  )
-  const left = new Set([...OF_ONE_HOP, ...named.map((name) => name.trim())])
+  const named = namedByConnection(headers)
   return headers.filter(([name]) => {
     const key = name.toLowerCase()
-    return !left.has(key) && !CREDENTIALS.test(key)
+    return !OF_ONE_HOP.has(key) && !CREDENTIALS.test(key) && !named.has(key)
   })
+}
+
+function namedByConnection(headers: readonly Header[]): ReadonlySet<string> {
+  const values = headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
+  return new Set(values.flatMap((value) => value.toLowerCase().split(',')).map((name) => name.trim()))
 }

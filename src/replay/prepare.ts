@@ -1,7 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import type { Secret } from '../base/secret.js'
 import type { Header } from '../journal/delivery.js'
-import { type Fixture, fixtureBody, fixtureHeaders } from '../journal/fixture.js'
+import type { Recorded } from '../journal/fixture.js'
+import { passedOn } from '../journal/headers.js'
 import { formPayload, isForm } from '../webhook/form.js'
 import { indexHeaders, only } from '../webhook/headers.js'
 import type { WebhookRequest } from '../webhook/intake.js'
@@ -24,18 +25,18 @@ const DELIVERY = /^x-[a-z]+-delivery$/i
 const SIGNATURE = /^x-(?:hub-signature(?:-256)?|(?:gitea|gogs|forgejo)-signature)$/i
 
 /**
- * The request that delivers a fixture. Bytes and signature are the recorded ones when that signature was made with the
+ * The request that delivers what was recorded. Bytes and signature are the recorded ones when that signature was made with the
  * secret; otherwise it is signed as its provider signs. What a hand-written fixture leaves out is added.
  * @throws RelayError `usage` as {@link editBody}
  */
-export function prepare(fixture: Fixture, { secret, edits = [], tamper }: PrepareOptions): WebhookRequest {
-  const scheme = schemeOf(fixture.provider)
-  const headers = complete(fixture, scheme)
-  const form = isForm(indexHeaders(headers))
-  const recorded = fixtureBody(fixture)
-  const body = edits.length > 0 ? editBody(recorded, edits, { ...scheme, form }) : recorded
+export function prepare(recorded: Recorded, { secret, edits = [], tamper }: PrepareOptions): WebhookRequest {
+  const scheme = schemeOf(recorded.provider)
+  const headers = complete(recorded, scheme)
+  const index = indexHeaders(headers)
+  const form = isForm(index)
+  const body = edits.length > 0 ? editBody(recorded.body, edits, { ...scheme, form }) : recorded.body
   const signed = form && scheme.formSignature === 'payload' ? (formPayload(body) ?? body) : body
-  const given = only(indexHeaders(headers), 'x-hub-signature-256')
+  const given = only(index, 'x-hub-signature-256')
   const asItIs = !secret || verify(given, signed, { current: secret })
   const lines = asItIs ? headers : signedAnew(headers, scheme, secret, signed)
   if (tamper === 'signature') return { headers: lines.map(spoilt), body }
@@ -53,14 +54,14 @@ export function deliveryId({ headers }: Pick<WebhookRequest, 'headers'>): string
   return headers.find(([name]) => DELIVERY.test(name))?.[1] ?? ''
 }
 
-function complete(fixture: Fixture, { eventHeader, deliveryHeader }: Scheme): Header[] {
-  const headers = fixtureHeaders(fixture)
+function complete(recorded: Recorded, { eventHeader, deliveryHeader }: Scheme): Header[] {
+  const headers = passedOn(recorded.headers)
   const has = (wanted: RegExp): boolean => headers.some(([name]) => wanted.test(name))
   return [
     ...headers,
     ...(has(/^content-type$/i) ? [] : [['Content-Type', 'application/json'] as const]),
-    ...(has(/^x-[a-z]+-event$/i) ? [] : [[eventHeader, fixture.event] as const]),
-    ...(has(DELIVERY) ? [] : [[deliveryHeader, fixture.delivery] as const]),
+    ...(has(/^x-[a-z]+-event$/i) ? [] : [[eventHeader, recorded.event] as const]),
+    ...(has(DELIVERY) ? [] : [[deliveryHeader, recorded.deliveryId] as const]),
   ]
 }
 

@@ -1,6 +1,6 @@
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import type { Fixture } from '../journal/fixture.js'
+import { type Fixture, fromFixture } from '../journal/fixture.js'
 import { type Edit, readPath } from '../replay/edit.js'
 import { prepare, withFreshId } from '../replay/prepare.js'
 import type { WebhookRequest } from '../webhook/intake.js'
@@ -46,7 +46,7 @@ export function signed(
   fixture: Fixture,
   { secret = TEST_SECRET, set = {}, tamper, keepId = false }: SignOptions,
 ): WebhookRequest {
-  const request = prepare(fixture, { secret: new Secret(secret), edits: editsOf(set), tamper })
+  const request = prepare(fromFixture(fixture), { secret: new Secret(secret), edits: editsOf(set), tamper })
   return keepId ? request : withFreshId(request)
 }
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import type { Header } from '../../src/journal/delivery.js'
-import type { Fixture } from '../../src/journal/fixture.js'
+import { type Fixture, fromFixture } from '../../src/journal/fixture.js'
 import { deliveryId, prepare, withFreshId } from '../../src/replay/prepare.js'
 
 const secret = new Secret('s')
@@ -21,7 +21,8 @@ function fixture(more: Partial<Fixture> = {}): Fixture {
   }
 }
 
-const headersOf = (more: Partial<Fixture>): readonly Header[] => prepare(fixture(more), { secret }).headers
+const headersOf = (more: Partial<Fixture>): readonly Header[] =>
+  prepare(fromFixture(fixture(more)), { secret }).headers
 
 describe('a hand-written fixture', () => {
   it.each([
@@ -42,7 +43,7 @@ describe('a hand-written fixture', () => {
   it('is sent as compact JSON, without credentials and what belongs to a connection', () => {
     const headers = { Host: 'x', 'Content-Length': '3', Cookie: 'a=b', 'content-type': 'application/json' }
     const { body: _, ...rest } = fixture({ headers, payload: { a: [1] } })
-    const { headers: lines, body } = prepare(rest, { secret })
+    const { headers: lines, body } = prepare(fromFixture(rest), { secret })
     expect(Buffer.from(body).toString()).toBe('{"a":[1]}')
     expect(lines.map(([name]) => name)).toEqual([
       'content-type',
@@ -85,7 +86,7 @@ describe('signing anew', () => {
 describe('a delivery', () => {
   it('gets one fresh id in all headers that have it', () => {
     const headers = { 'X-GitHub-Delivery': 'a', 'x-gitea-delivery': 'a', 'X-Other': 'a' }
-    const [one, other] = [0, 1].map(() => withFreshId(prepare(fixture({ headers }), { secret })))
+    const [one, other] = [0, 1].map(() => withFreshId(prepare(fromFixture(fixture({ headers })), { secret })))
     const id = one && deliveryId(one)
     expect(id).toMatch(/^[0-9a-f-]{36}$/)
     expect(one?.headers.slice(0, 3).map(([, value]) => value)).toEqual([id, id, 'a'])
@@ -94,8 +95,8 @@ describe('a delivery', () => {
 
   it.each(['signature', 'body'] as const)('is spoilt in its %s alone', (tamper) => {
     for (const body of ['{"a":1}', '{"a":[]}', '[19]']) {
-      const right = prepare(fixture({ body }), { secret })
-      const wrong = prepare(fixture({ body }), { secret, tamper })
+      const right = prepare(fromFixture(fixture({ body })), { secret })
+      const wrong = prepare(fromFixture(fixture({ body })), { secret, tamper })
       expect(Buffer.from(wrong.body).equals(right.body)).toBe(tamper === 'signature')
       expect(JSON.stringify(wrong.headers) === JSON.stringify(right.headers)).toBe(tamper === 'body')
       expect(() => void JSON.parse(Buffer.from(wrong.body).toString())).not.toThrow()

@@ -40,16 +40,18 @@ async function runTrigger(context: Context, event: string | undefined, flags: Tr
   if (flags.list) return list(context, flags)
   if (event === undefined) throw new RelayError('usage', 'No event: relay trigger --list has them')
   if (flags.print) return print(context, event, flags)
-  const [{ readSendFlags }, { openDestination }, { synthesize }, { run }] = await Promise.all([
-    import('../replay/flags.js'),
-    import('../replay/destination.js'),
-    import('../../templates/synthesize.js'),
-    import('../replay/run.js'),
-  ])
+  const [{ readSendFlags }, { openDestination }, { synthesize }, { fromFixture }, { run }] =
+    await Promise.all([
+      import('../replay/flags.js'),
+      import('../replay/destination.js'),
+      import('../../templates/synthesize.js'),
+      import('../../journal/fixture.js'),
+      import('../replay/run.js'),
+    ])
   const plan = readSendFlags(flags)
   await using destination = await openDestination(context, flags, plan)
-  const fixture = synthesize(destination.provider, event, Date.now())
-  await run(context, flags, plan, [{ name: event, load: () => fixture }], destination)
+  const made = fromFixture(synthesize(destination.provider, event, Date.now()))
+  await run(context, flags, plan, [{ name: event, load: () => made }], destination)
 }
 
 async function list(context: Context, flags: TriggerFlags): Promise<void> {
@@ -74,7 +76,10 @@ async function print(context: Context, event: string, flags: TriggerFlags): Prom
   const plan = readSendFlags(flags)
   const { output, options } = prepare(context, flags)
   const made = synthesize(options.provider ?? 'github', event, Date.now())
-  const request = replay.prepare(made, { ...plan, secret: signingSecret(context, flags, options) })
+  const request = replay.prepare(journal.fromFixture(made), {
+    ...plan,
+    secret: signingSecret(context, flags, options),
+  })
   const fixture = journal.toFixture({ ...made, deliveryId: made.delivery, ...request })
   output.exactly(journal.fixtureText(fixture))
 }

@@ -43,11 +43,11 @@ ${exitCodesHelp([0, 1, 2, 5, 6, 130], { 0: 'all valid' })}`,
 }
 
 async function runVerify(context: Context, words: readonly string[], flags: VerifyFlags): Promise<void> {
-  const [{ openReading }, { isEntry, selectItems }, { explainFixture }, { verdictLine, verdictObject }] =
+  const [{ openReading }, { isEntry, selectItems }, { explainRecorded }, { verdictLine, verdictObject }] =
     await Promise.all([
       import('../journal/open.js'),
       import('../replay/select-items.js'),
-      import('../verify/explain-fixture.js'),
+      import('../verify/explain-recorded.js'),
       import('../verify/verdict.js'),
     ])
   const prepared = prepare(context, flags)
@@ -67,9 +67,9 @@ async function runVerify(context: Context, words: readonly string[], flags: Veri
   }
   let invalid = 0
   for (const item of items) {
-    const fixture = item.load()
-    if (!fixture) continue
-    const verdict = { name: item.name, fixture, explanation: explainFixture(fixture, secrets) }
+    const recorded = item.load()
+    if (!recorded) continue
+    const verdict = { name: item.name, recorded, explanation: explainRecorded(recorded, secrets) }
     if (!verdict.explanation.valid) invalid += 1
     if (flags.json) output.object(verdictObject(verdict))
     else output.result(verdictLine(verdict, layout))

@@ -1,9 +1,9 @@
-import type { Fixture } from '../../journal/fixture.js'
+import type { Recorded } from '../../journal/fixture.js'
 
 /** Something to be sent. */
 export interface Item {
   /** What its line calls it: a file, `#7`. */
   readonly name: string
   /** Undefined when it is gone by now, as an old entry may be. */
-  load(): Fixture | undefined
+  load(): Recorded | undefined
 }

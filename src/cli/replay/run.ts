@@ -1,5 +1,5 @@
 import { RelayError } from '../../base/errors.js'
-import type { Fixture } from '../../journal/fixture.js'
+import type { Recorded } from '../../journal/fixture.js'
 import { inParallel } from '../../replay/in-parallel.js'
 import { deliveryId, prepare, withFreshId } from '../../replay/prepare.js'
 import { openSender } from '../../replay/send.js'
@@ -64,16 +64,16 @@ function* jobs(
 ): Generator<Job> {
   for (const item of items) {
     const { name } = item
-    const fixture = item.load()
-    if (!fixture) continue
-    const request = prepareNamed(name, fixture, { secret, edits, tamper })
-    for (let i = 0; i < times; i++) yield { name, event: fixture.event, request }
+    const recorded = item.load()
+    if (!recorded) continue
+    const request = prepareNamed(name, recorded, { secret, edits, tamper })
+    for (let i = 0; i < times; i++) yield { name, event: recorded.event, request }
   }
 }
 
-function prepareNamed(name: string, fixture: Fixture, options: Parameters<typeof prepare>[1]) {
+function prepareNamed(name: string, recorded: Recorded, options: Parameters<typeof prepare>[1]) {
   try {
-    return prepare(fixture, options)
+    return prepare(recorded, options)
   } catch (error) {
     throw error instanceof RelayError ? new RelayError(error.kind, `${name}: ${error.message}`) : error
   }

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
-import { toFixture } from '../../journal/fixture.js'
+import { fromFixture } from '../../journal/fixture.js'
 import type { Journal } from '../../journal/journal.js'
 import { loadFixtures } from '../../journal/load-fixture.js'
 import { select } from '../../journal/select.js'
@@ -71,10 +71,7 @@ function fromJournal(flags: FilterFlags, open: () => Journal): Item[] {
 function entryItem(journal: Journal, n: number): Item {
   return {
     name: `#${n}`,
-    load() {
-      const entry = journal.read(n)
-      return entry && toFixture(entry)
-    },
+    load: () => journal.read(n),
   }
 }
 
@@ -89,9 +86,11 @@ async function fromFiles(
   const options = { event: event?.[0], provider, stdin, signal }
   for await (const { name, fixture } of loadFixtures([given], options)) {
     const near = path.relative(cwd, name)
+    // The body's bytes alone: its text would be moved about in memory until its turn comes.
+    const recorded = fromFixture(fixture)
     items.push({
       name: path.isAbsolute(name) && !near.startsWith('..') ? near : name,
-      load: () => fixture,
+      load: () => recorded,
     })
   }
   return items

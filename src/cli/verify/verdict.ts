@@ -1,4 +1,4 @@
-import type { Fixture } from '../../journal/fixture.js'
+import type { Recorded } from '../../journal/fixture.js'
 import type { Explanation } from '../../webhook/explanation.js'
 import { type Paint, printable } from '../output.js'
 import { fit } from '../wrap.js'
@@ -6,7 +6,7 @@ import { fit } from '../wrap.js'
 /** What is the matter with one signature, or that nothing is. */
 export interface Verdict {
   readonly name: string
-  readonly fixture: Pick<Fixture, 'provider' | 'event' | 'delivery'>
+  readonly recorded: Pick<Recorded, 'provider' | 'event' | 'deliveryId'>
   readonly explanation: Explanation
 }
 
@@ -34,7 +34,7 @@ export function verdictLine(
 const INDENT = ' '.repeat('invalid  '.length)
 const SIGNED = { current: '', previous: 'signed with the previous secret' }
 
-export function verdictObject({ name, fixture, explanation }: Verdict): Record<string, unknown> {
-  const { provider, event, delivery } = fixture
+export function verdictObject({ name, recorded, explanation }: Verdict): Record<string, unknown> {
+  const { provider, event, deliveryId: delivery } = recorded
   return { type: 'signature', name, provider, event, delivery, ...explanation }
 }
