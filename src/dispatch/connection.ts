@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { AnswerReader } from './answer-reader.js'
-import type { Limits, Posted } from './poster.js'
-import { limitTo } from './time-limit.js'
+import type { Posted } from './poster.js'
+import { onAbort } from '../base/abort.js'
+import { timedOut } from './time-limit.js'
 
 /** Milliseconds. Connections are kept for the rest of a burst only: on one that the other side is just closing, a request is lost. */
 const KEPT = 1000
@@ -9,7 +10,10 @@ const KEPT = 1000
 /** What is read is taken at once, so that one buffer does for all connections. */
 const read = Buffer.alloc(64 * 1024)
 
-export interface ConnectionEvents {
+export interface ConnectionOptions {
+  /** Milliseconds that an exchange may take, connecting included. */
+  readonly limit: number
+
   /** It can carry another request, while it {@link Connection.isOpen}. */
   onFree(connection: Connection): void
   /** It has ended. */
@@ -20,24 +24,29 @@ interface Exchange {
   readonly answer: AnswerReader
   readonly resolve: (posted: Posted) => void
   readonly reject: (reason: unknown) => void
-  /** Takes back the time limit. */
-  readonly unlimit: () => void
+  /** Stops listening to the signal. */
+  readonly ignore: () => void
 }
 
 /** A connection of HTTP/1.1, which carries one request after the other. It ends by itself when it is free for a second. */
 export class Connection {
   readonly #socket: Socket
-  readonly #events: ConnectionEvents
+  readonly #options: ConnectionOptions
+  /** Runs until the connection ends, since to begin anew takes less than to make one for each exchange. */
+  readonly #timer: NodeJS.Timeout
   #exchange: Exchange | undefined
   /** Why it is to end, or has. */
   #why: unknown
 
-  constructor(host: string, port: number, events: ConnectionEvents) {
-    this.#events = events
+  constructor(host: string, port: number, options: ConnectionOptions) {
+    this.#options = options
     const callback = (size: number): boolean => {
       this.#read(read.subarray(0, size))
       return true
     }
+    this.#timer = setTimeout(() => {
+      if (this.#exchange) this.end(timedOut())
+    }, options.limit)
     this.#socket = connect({ host, port, noDelay: true, onread: { buffer: read, callback } })
     this.#socket
       .setTimeout(KEPT, () => {
@@ -47,8 +56,9 @@ export class Connection {
       // Whoever has said all, and has not answered, will not.
       .on('end', () => this.end())
       .on('close', () => {
+        clearTimeout(this.#timer)
         this.#settle()
-        events.onClose(this)
+        options.onClose(this)
       })
   }
 
@@ -59,12 +69,13 @@ export class Connection {
 
   /**
    * Sends a request, its head with the empty line and its body. Not to be called again before it was free again.
-   * @throws what went wrong when there is no answer; as {@link limitTo} has it when that takes too long.
+   * @throws what went wrong when there is no answer; a `TimeoutError` when that takes too long, the signal's reason when it aborts.
    */
-  async post(head: string, body: Uint8Array, { limit, signal }: Limits): Promise<Posted> {
+  async post(head: string, body: Uint8Array, signal: AbortSignal): Promise<Posted> {
     return new Promise((resolve, reject) => {
-      const unlimit = limitTo(limit, signal, (reason) => this.end(reason))
-      this.#exchange = { answer: new AnswerReader(), resolve, reject, unlimit }
+      const ignore = onAbort(signal, () => this.end(signal.reason))
+      this.#exchange = { answer: new AnswerReader(), resolve, reject, ignore }
+      this.#timer.refresh()
       this.#socket.cork()
       this.#socket.write(head, 'latin1')
       this.#socket.write(body)
@@ -90,16 +101,16 @@ export class Connection {
     if (!answer.isComplete) return
     this.#settle()
     // An early answer may come before the request has gone out whole.
-    if (answer.keepsOpen && this.#socket.writableLength === 0) this.#events.onFree(this)
+    if (answer.keepsOpen && this.#socket.writableLength === 0) this.#options.onFree(this)
     else this.end()
   }
 
   /** The status decides as soon as it is there, whatever becomes of the text. */
   #settle(): void {
     if (!this.#exchange) return
-    const { answer, resolve, reject, unlimit } = this.#exchange
+    const { answer, resolve, reject, ignore } = this.#exchange
     this.#exchange = undefined
-    unlimit()
+    ignore()
     if (!answer.head) return reject(this.#why ?? Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
     const { status, headers } = answer.head
     resolve({ status, start: answer.start, header: (name) => headers.get(name) })

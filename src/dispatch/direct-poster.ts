@@ -1,7 +1,7 @@
 import type { Header } from '../journal/delivery.js'
 import { Connection } from './connection.js'
 import { isWritable } from './forwarded-headers.js'
-import type { Limits, Posted, Poster } from './poster.js'
+import type { Posted, Poster, PosterOptions } from './poster.js'
 
 /**
  * Posts to an http address without a proxy, over connections of its own, as few as there are requests at once. Why not by a
@@ -10,6 +10,7 @@ import type { Limits, Posted, Poster } from './poster.js'
 export class DirectPoster implements Poster {
   readonly #host: string
   readonly #port: number
+  readonly #limit: number
   /** The request line, and the headers that are not the caller's. */
   readonly #top: string
   readonly #open = new Set<Connection>()
@@ -17,16 +18,17 @@ export class DirectPoster implements Poster {
   readonly #free: Connection[] = []
   #closed: (() => void) | undefined
 
-  constructor({ hostname, host, port, pathname, search }: URL) {
+  constructor({ hostname, host, port, pathname, search }: URL, { limit }: PosterOptions) {
+    this.#limit = limit
     this.#host = hostname.replace(/^\[(.*)\]$/, '$1')
     this.#port = port === '' ? 80 : Number(port)
     this.#top = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
   }
 
-  async post(headers: readonly Header[], body: Uint8Array, limits: Limits): Promise<Posted> {
-    limits.signal.throwIfAborted()
+  async post(headers: readonly Header[], body: Uint8Array, signal: AbortSignal): Promise<Posted> {
+    signal.throwIfAborted()
     if (this.#closed) throw new Error('nothing more is posted')
-    return this.#connection().post(this.#headOf(headers, body), body, limits)
+    return this.#connection().post(this.#headOf(headers, body), body, signal)
   }
 
   /** Lets what is under way end. */
@@ -56,6 +58,7 @@ export class DirectPoster implements Poster {
 
   #connect(): Connection {
     const connection = new Connection(this.#host, this.#port, {
+      limit: this.#limit,
       onFree: (freed) => {
         if (this.#closed) freed.end()
         else this.#free.push(freed)

@@ -22,11 +22,11 @@ export interface HttpTargetOptions {
 export function openHttpTarget(url: string, { clock, limit }: HttpTargetOptions): OpenTarget {
   const { username, password } = new URL(url)
   const own = username === '' && password === '' ? [] : [basic(username, password)]
-  const poster = openPoster(url)
+  const poster = openPoster(url, { limit })
 
   const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<Result> => {
     const sent = [...forwardedHeaders(entry.headers, attempt), ...own]
-    const { status, header, start } = await poster.post(sent, entry.body, { limit, signal })
+    const { status, header, start } = await poster.post(sent, entry.body, signal)
     return {
       outcome: statusOutcome(status),
       status,

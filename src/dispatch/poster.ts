@@ -9,11 +9,9 @@ export interface Posted {
   readonly start: Uint8Array
 }
 
-/** When a request is given up. */
-export interface Limits {
-  /** Milliseconds for all of it, from connecting to the end of the answer. */
+export interface PosterOptions {
+  /** Milliseconds for all of a request, from connecting to the end of the answer. */
   readonly limit: number
-  readonly signal: AbortSignal
 }
 
 export interface Poster extends AsyncDisposable {
@@ -23,5 +21,5 @@ export interface Poster extends AsyncDisposable {
    * @throws when there is no answer: a `TimeoutError` at the limit, the signal's reason when it aborts, else what went wrong with
    * the connection, as {@link describeConnectionError} tells it.
    */
-  post(headers: readonly Header[], body: Uint8Array, limits: Limits): Promise<Posted>
+  post(headers: readonly Header[], body: Uint8Array, signal: AbortSignal): Promise<Posted>
 }

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { isLoopback } from '../base/loopback.js'
 import type { Header } from '../journal/delivery.js'
 import { MAX_READ } from './answer-reader.js'
-import type { Limits, Posted, Poster } from './poster.js'
+import type { Posted, Poster, PosterOptions } from './poster.js'
 import { StartOf } from './start-of.js'
 import { limitTo } from './time-limit.js'
 
@@ -19,20 +19,22 @@ const OPTIONS = {
 /** Posts with undici: over TLS, and through the proxy that the environment names, but for this machine's own addresses. */
 export class ProxiedPoster implements Poster {
   readonly #url: URL
+  readonly #limit: number
   #opened: Promise<Dispatcher> | undefined
 
-  constructor(url: URL) {
+  constructor(url: URL, { limit }: PosterOptions) {
     this.#url = url
+    this.#limit = limit
   }
 
-  async post(headers: readonly Header[], body: Uint8Array, { limit, signal }: Limits): Promise<Posted> {
+  async post(headers: readonly Header[], body: Uint8Array, signal: AbortSignal): Promise<Posted> {
     const { origin, pathname, search, hostname } = this.#url
     const pool = await (this.#opened ??= open(isLoopback(hostname)))
     signal.throwIfAborted()
     const path = `${pathname}${search}`
     const request = { origin, path, method: 'POST', headers: grouped(headers), body } as const
     return new Promise((resolve, reject) => {
-      pool.dispatch(request, new Exchange(limit, signal, resolve, reject))
+      pool.dispatch(request, new Exchange(this.#limit, signal, resolve, reject))
     })
   }
 

@@ -1,6 +1,10 @@
 import { onAbort } from '../base/abort.js'
 
-/** What has come over work that was not done in time: a `TimeoutError`. */
+/** Why work is given up that is not done in time: a `TimeoutError`. */
+export function timedOut(): DOMException {
+  return new DOMException('Timed out', 'TimeoutError')
+}
+
 export function isTimeout(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'TimeoutError'
 }
@@ -16,7 +20,7 @@ export function limitTo(ms: number, signal: AbortSignal, giveUp: (reason: unknow
   }
   const timer = setTimeout(() => {
     ignore()
-    giveUp(new DOMException('Timed out', 'TimeoutError'))
+    giveUp(timedOut())
   }, ms)
   const ignore = onAbort(signal, () => {
     clearTimeout(timer)

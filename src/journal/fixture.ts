@@ -56,9 +56,12 @@ export function fixtureBody({
 
 /** The headers line by line, as they stand in the file. */
 export function fixtureLines({ headers }: Pick<Fixture, 'headers'>): Header[] {
-  return Object.entries(headers).flatMap(([name, value]) =>
-    (typeof value === 'string' ? [value] : value).map((one): Header => [name, one]),
-  )
+  const lines: Header[] = []
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === 'string') lines.push([name, value])
+    else for (const one of value) lines.push([name, one])
+  }
+  return lines
 }
 
 /** In the order and spelling of each name's first line. */

@@ -59,11 +59,12 @@ async function filesOf(given: string): Promise<File[]> {
     const about = await stat(given)
     if (!about.isDirectory()) return [{ path: given, isRegular: about.isFile() }]
     const found = await readdir(given, { recursive: true, withFileTypes: true })
-    const files = found.filter((entry) => !entry.isDirectory() && /(?<!\.schema)\.json$/.test(entry.name))
-    if (files.length === 0) throw new RelayError('usage', `${given}: has no fixtures (*.json)`)
-    return files
-      .map((entry) => ({ path: path.join(entry.parentPath, entry.name), isRegular: entry.isFile() }))
-      .toSorted((one, other) => (one.path < other.path ? -1 : 1))
+    const entries = found.filter((entry) => !entry.isDirectory() && /(?<!\.schema)\.json$/.test(entry.name))
+    if (entries.length === 0) throw new RelayError('usage', `${given}: has no fixtures (*.json)`)
+    const files = new Map(
+      entries.map((entry) => [path.join(entry.parentPath, entry.name), entry.isFile()] as const),
+    )
+    return [...files.keys()].toSorted().map((file) => ({ path: file, isRegular: files.get(file) === true }))
   } catch (cause) {
     throw unreadable(given, cause)
   }

@@ -32,13 +32,13 @@ const { signal: NEVER } = new AbortController()
  * HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. Connections are as many as requests at once.
  */
 export function openSender(url: string): Sender {
-  const poster = openPoster(url)
+  const poster = openPoster(url, { limit: TIME_LIMIT_MS })
   const post = async (
     { headers, body }: WebhookRequest,
     signal: AbortSignal,
   ): Promise<Omit<Answer, 'ms'>> => {
     try {
-      const { status, start } = await poster.post(headers, body, { limit: TIME_LIMIT_MS, signal })
+      const { status, start } = await poster.post(headers, body, signal)
       return { status, error: null, body: start }
     } catch (error) {
       signal.throwIfAborted()

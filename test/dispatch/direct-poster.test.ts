@@ -6,7 +6,7 @@ import type { Posted } from '../../src/dispatch/poster.js'
 import { portOf } from '../helpers/scripted-server.js'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
-const limits = { limit: 5000, signal: new AbortController().signal }
+const { signal: never } = new AbortController()
 
 /** Called with all that a connection has received, whenever that is more. */
 type Serve = (socket: Socket, received: string, connection: number) => void
@@ -25,7 +25,7 @@ beforeEach(async () => {
     socket.on('error', () => {}).on('data', (data) => serve(socket, (received += String(data)), number))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  poster = new DirectPoster(new URL(`http://127.0.0.1:${portOf(server)}/hook?a=b`))
+  poster = open(5000)
 })
 
 afterEach(async () => {
@@ -34,8 +34,11 @@ afterEach(async () => {
   server.close()
 })
 
+const open = (limit: number): DirectPoster =>
+  new DirectPoster(new URL(`http://127.0.0.1:${portOf(server)}/hook?a=b`), { limit })
+
 const post = (body: string | Uint8Array = '{}'): Promise<Posted> =>
-  poster.post([['X-A', '1']], Buffer.from(body), limits)
+  poster.post([['X-A', '1']], Buffer.from(body), never)
 /** When this end has nothing more to say on one of the connections. */
 async function ended(connection: number): Promise<void> {
   const socket = connections[connection]
@@ -71,7 +74,7 @@ describe('a poster without a library', () => {
       ['X-A\r\nX-B', '2'],
       ['X-A', '\u20ac'],
     ] as const)
-      await expect(poster.post([header], Buffer.from(''), limits)).rejects.toThrow(/cannot be sent/)
+      await expect(poster.post([header], Buffer.from(''), never)).rejects.toThrow(/cannot be sent/)
     expect(connections.length).toBe(0)
   })
 
@@ -149,9 +152,14 @@ describe('a poster without a library', () => {
     expect(connections.length).toBe(1)
   })
 
-  it('cuts off what takes too long', async () => {
-    serve = () => {}
-    await expect(poster.post([], Buffer.from(''), { ...limits, limit: 50 })).rejects.toThrow('Timed out')
+  it('gives each request its time, and cuts off what takes longer', async () => {
+    await using hurried = open(200)
+    serve = (socket, received) => {
+      if (received.split('POST').length < 5) setTimeout(() => socket.write(OK), 80)
+    }
+    for (let i = 0; i < 3; i++) expect((await hurried.post([], Buffer.from(''), never)).status).toBe(200)
+    await expect(hurried.post([], Buffer.from(''), never)).rejects.toThrow('Timed out')
     await ended(0)
+    expect(connections.length).toBe(1)
   })
 })

@@ -14,12 +14,12 @@ describe.each([DirectPoster, ProxiedPoster])('a post by a %o', (OnePoster) => {
     const server = createServer(answer).listen(0, '127.0.0.1')
     await once(server, 'listening')
     try {
-      await using poster = new OnePoster(new URL(`http://127.0.0.1:${portOf(server)}/hook?a=b`))
+      await using poster = new OnePoster(new URL(`http://127.0.0.1:${portOf(server)}/hook?a=b`), { limit })
       const headers = [
         ['X-A', '1'],
         ['X-A', '2'],
       ] as const
-      return await poster.post(headers, Buffer.from('{}'), { limit, signal })
+      return await poster.post(headers, Buffer.from('{}'), signal)
     } finally {
       server.close()
       server.closeAllConnections()

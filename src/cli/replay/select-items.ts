@@ -82,14 +82,14 @@ async function fromFiles(
   { provider }: Selection,
 ): Promise<Item[]> {
   const given = word === '-' ? word : path.resolve(cwd, word)
+  const here = path.join(cwd, path.sep)
   const items: Item[] = []
   const options = { event: event?.[0], provider, stdin, signal }
   for await (const { name, fixture } of loadFixtures([given], options)) {
-    const near = path.relative(cwd, name)
     // The body's bytes alone: its text would be moved about in memory until its turn comes.
     const recorded = fromFixture(fixture)
     items.push({
-      name: path.isAbsolute(name) && !near.startsWith('..') ? near : name,
+      name: name.startsWith(here) ? name.slice(here.length) : name,
       load: () => recorded,
     })
   }
