@@ -25,9 +25,6 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
   const down = new Set<string>()
   let tunnel: TunnelStatus | undefined
   const awaited = new Map<number, NodeJS.Timeout>()
-  const object = (value: Record<string, unknown>): void => {
-    if (json) output.object(value)
-  }
   const endWait = (n: number): void => {
     clearTimeout(awaited.get(n))
     awaited.delete(n)
@@ -37,7 +34,7 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
   })
   return {
     onDelivery(delivery, receipt) {
-      object(deliveryObject(delivery, receipt))
+      if (json) output.object(deliveryObject(delivery, receipt))
       if (output.quiet) return
       const { n, targets, duplicate } = receipt
       const tell = (): void => {
@@ -49,17 +46,17 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
     },
     onAttempt(event) {
       endWait(event.n)
-      object(attemptObject(event))
+      if (json) output.object(attemptObject(event))
       output.say(attemptLine(event, paint))
     },
     onTarget(status) {
       if (status.state === 'up') down.delete(status.id)
       else down.add(status.id)
-      object(targetObject(status))
+      if (json) output.object(targetObject(status))
       output.say(targetLine(status, Date.now(), paint))
     },
     onTunnel(status) {
-      object(tunnelObject(status))
+      if (json) output.object(tunnelObject(status))
       const line = tunnelLine(status, tunnel, Date.now(), paint)
       tunnel = status
       if (line !== undefined) output.say(line)

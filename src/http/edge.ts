@@ -7,8 +7,11 @@ import type { Log } from '../base/log.js'
 import { refuse } from './refuse.js'
 import { errorResponse } from './respond.js'
 
-/** Answers a request by itself, without a Request or a Response; false when it leaves it to the {@link FetchHandler}. */
-export type DirectHandler = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
+/**
+ * Answers a request by itself, without a Request or a Response, and tells its `id` in `X-Request-Id`; false when it leaves it
+ * to the {@link FetchHandler}.
+ */
+export type DirectHandler = (incoming: IncomingMessage, outgoing: ServerResponse, id: string) => boolean
 
 export type FetchHandler = (request: Request, env: HttpBindings) => Response | Promise<Response>
 
@@ -51,10 +54,12 @@ export function createEdge(
     errorHandler: (error) => errorResponse(explain(error), log),
   })
   const respond = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    outgoing.setHeader('X-Request-Id', randomUUID())
+    const id = randomUUID()
     connections.set(incoming.socket, outgoing)
     if (!server.listening) outgoing.shouldKeepAlive = false
-    if (!direct(incoming, outgoing)) void listener(incoming, outgoing)
+    if (direct(incoming, outgoing, id)) return
+    outgoing.setHeader('X-Request-Id', id)
+    void listener(incoming, outgoing)
   }
   server.on('connection', (socket) => {
     connections.set(socket, undefined)

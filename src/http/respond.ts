@@ -21,22 +21,36 @@ export function errorResponse(
   })
 }
 
-/** Answers 200 with JSON on Node's own response. */
-export function sendJson(outgoing: ServerResponse, value: object): void {
-  send(outgoing, 200, value)
+/** Answers 200 with JSON on Node's own response to the request of this `id`. */
+export function sendJson(outgoing: ServerResponse, id: string, value: object): void {
+  send(outgoing, id, 200, value)
 }
 
-/** {@link errorResponse} on Node's own response. */
-export function sendError(outgoing: ServerResponse, thrown: unknown, log: Log, request: string): void {
+/** {@link errorResponse} on Node's own response to the request of this `id`. */
+export function sendError(
+  outgoing: ServerResponse,
+  id: string,
+  thrown: unknown,
+  log: Log,
+  request: string,
+): void {
   const error = toRelayError(thrown)
   report(error, log, request)
-  send(outgoing, error.status, errorBody(error), headersOf(error))
+  send(outgoing, id, error.status, errorBody(error), headersOf(error))
 }
 
-/** With its length: Node sends it in chunks otherwise, which is more to write and to read. */
-function send(outgoing: ServerResponse, status: number, value: object, more = {}): void {
+/**
+ * All headers at once: Node checks and keeps each one that is set before. With the length: Node sends the text in chunks
+ * otherwise, which is more to write and to read.
+ */
+function send(outgoing: ServerResponse, id: string, status: number, value: object, more = {}): void {
   const json = JSON.stringify(value)
-  const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...more }
+  const headers = {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(json),
+    'X-Request-Id': id,
+    ...more,
+  }
   outgoing.writeHead(status, headers).end(json)
 }
 

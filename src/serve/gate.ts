@@ -22,7 +22,7 @@ export function createGate(relay: Pick<Relay, 'app' | 'direct'>): Gate {
   let direct: DirectHandler = () => false
   return {
     fetch: (request, env) => fetch(request, env),
-    direct: (incoming, outgoing) => direct(incoming, outgoing),
+    direct: (incoming, outgoing, id) => direct(incoming, outgoing, id),
     open() {
       fetch = pass
       direct = relay.direct

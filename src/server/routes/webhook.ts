@@ -48,19 +48,19 @@ export function webhookListener({ intake, maxBody, hostAllowed, log }: WebhookLi
     headers.expect === undefined &&
     hostAllowed(headers.host) &&
     countOf('host', rawHeaders) === 1
-  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse, id: string): Promise<void> => {
     try {
       const body = await readIncoming(incoming, maxBody)
       if (!body) throw new Error('unreachable: its length is within the limit')
       await intake.receive({ headers: headerLines(incoming.rawHeaders), body })
-      sendJson(outgoing, OK)
+      sendJson(outgoing, id, OK)
     } catch (error) {
-      sendError(outgoing, error, log, `POST ${PATH}`)
+      sendError(outgoing, id, error, log, `POST ${PATH}`)
     }
   }
-  return (incoming, outgoing) => {
+  return (incoming, outgoing, id) => {
     if (!isPlain(incoming)) return false
-    void answer(incoming, outgoing)
+    void answer(incoming, outgoing, id)
     return true
   }
 }
