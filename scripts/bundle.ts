@@ -4,6 +4,7 @@ import { build } from 'rolldown'
 import { asCommonJs } from './bundle/as-common-js.js'
 import { lateImports } from './bundle/late-imports.js'
 import { licences } from './bundle/licences.js'
+import { nativeLmdb } from './bundle/native-lmdb.js'
 
 /** What is started: the program, and the process it keeps for the keychain, which it looks for beside itself. */
 const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts']
@@ -12,12 +13,16 @@ await build({
   input: ENTRIES,
   platform: 'node',
   tsconfig: false,
-  transform: { target: 'es2023' },
+  transform: {
+    target: 'es2023',
+    // lmdb has it for encodings that relay has no use for: its data is bytes.
+    define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
+  },
   // Native, looking for files beside themselves, or seldom loaded.
-  external: ['lmdb', 'keytar', 'open', 'smee-client', 'undici'],
+  external: ['keytar', 'msgpackr-extract', 'open', 'smee-client', 'undici'],
   // What one command loads late, another may load at once.
-  checks: { ineffectiveDynamicImport: false },
-  plugins: [asCommonJs(), lateImports(), licences()],
+  checks: { ineffectiveDynamicImport: false, eval: false },
+  plugins: [asCommonJs(), lateImports(), licences(), nativeLmdb()],
   output: {
     dir: 'dist/bin',
     format: 'cjs',
@@ -32,6 +37,7 @@ await build({
         { name: 'version', test: /src\/cli\/version\.ts$/ },
         { name: 'start', test: /bin\/start\.ts$/ },
         { name: 'main', test: /bin\/process\.ts$/ },
+        { name: 'lmdb', test: /node_modules\/lmdb\// },
         { name: 'store', test: /src\/store\/open\.ts$/ },
         { name: 'session', test: /src\/cli\/session\.ts$/ },
       ],

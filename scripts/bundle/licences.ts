@@ -21,8 +21,10 @@ function packageOf(id: string): string | undefined {
 }
 
 function licenceOf(folder: string): string {
-  const { name, version } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+  const { name, version, license } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
   const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name))
-  if (file === undefined) throw new Error(`${folder} has no licence`)
-  return `${name} ${version}\n\n${readFileSync(path.join(folder, file), 'utf8')}`
+  if (file === undefined && !license) throw new Error(`${folder} has no licence`)
+  // weak-lru-cache names its licence, and brings no text of it.
+  const text = file === undefined ? `${license}\n` : readFileSync(path.join(folder, file), 'utf8')
+  return `${name} ${version}\n\n${text}`
 }
