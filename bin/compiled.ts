@@ -1,7 +1,7 @@
 // Keeps what V8 has compiled of relay's files for the next start. See docs/decisions/014.
-import Module, { createRequire } from 'node:module'
+import { createRequire, Module } from 'node:module'
 import path from 'node:path'
-import vm from 'node:vm'
+import { constants, Script } from 'node:vm'
 import { crc32 } from 'node:zlib'
 import { openKept } from './kept.js'
 
@@ -27,7 +27,7 @@ export function keepCompiled(program: string, folder: string): void {
   // As Node's own does.
   if (process.env['NODE_DISABLE_COMPILE_CACHE']) return
   const kept = openKept(folder)
-  const anew = new Map<string, vm.Script>()
+  const anew = new Map<string, Script>()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see Loader
   const loader = Module.prototype as unknown as Loader
   const compile = loader._compile
@@ -56,12 +56,12 @@ function nameOf(content: string, filename: string): string {
   return `${process.version}-${process.arch}-${sum}-${path.basename(filename)}`
 }
 
-function scriptOf(content: string, filename: string, cachedData: Buffer | undefined): vm.Script {
-  return new vm.Script(Module.wrap(content), {
+function scriptOf(content: string, filename: string, cachedData: Buffer | undefined): Script {
+  return new Script(Module.wrap(content), {
     filename,
     // Node does the same to a file; stack traces tell columns of the file.
     columnOffset: -Module.wrap('').indexOf('\n'),
     ...(cachedData && { cachedData }),
-    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   })
 }

@@ -1,4 +1,18 @@
-import fs from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  type Stats,
+} from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 
@@ -20,14 +34,14 @@ export interface Kept {
  * not the user's own, or that others may write to, is not used.
  */
 export function openKept(folder: string): Kept {
-  const usable = attempt(() => isOurs(fs.lstatSync(folder))) === true
+  const usable = attempt(() => isOurs(lstatSync(folder))) === true
   return {
     read: (name) => (usable ? attempt(() => readFile(path.join(folder, name))) : undefined),
     write(items, data) {
       if (items.size === 0) return
       attempt(() => {
         makeFolder(folder)
-        if (!isOurs(fs.lstatSync(folder))) return
+        if (!isOurs(lstatSync(folder))) return
         for (const [name, item] of items) writeFile(path.join(folder, name), data(item))
         removeOldest(folder)
       })
@@ -37,20 +51,20 @@ export function openKept(folder: string): Kept {
 
 /** Not `recursive`: Node then tries for ever where a file system says ENOENT in a folder that is there, as procfs and autofs do. */
 function makeFolder(folder: string): void {
-  if (fs.existsSync(folder)) return
+  if (existsSync(folder)) return
   if (folder !== path.dirname(folder)) makeFolder(path.dirname(folder))
-  fs.mkdirSync(folder, { mode: 0o700 })
+  mkdirSync(folder, { mode: 0o700 })
 }
 
 function readFile(file: string): Buffer | undefined {
-  const fd = fs.openSync(file, 'r')
+  const fd = openSync(file, 'r')
   try {
-    if (!isOurs(fs.fstatSync(fd))) return undefined
-    const content = fs.readFileSync(fd)
+    if (!isOurs(fstatSync(fd))) return undefined
+    const content = readFileSync(fd)
     const data = content.subarray(0, -CHECKSUM_BYTES)
     return content.readUInt32LE(data.length) === crc32(data) ? data : undefined
   } finally {
-    fs.closeSync(fd)
+    closeSync(fd)
   }
 }
 
@@ -59,22 +73,22 @@ function writeFile(file: string, data: Buffer): void {
   const checksum = Buffer.alloc(CHECKSUM_BYTES)
   checksum.writeUInt32LE(crc32(data))
   const unfinished = `${file}.${process.pid}`
-  fs.writeFileSync(unfinished, Buffer.concat([data, checksum]), { mode: 0o600, flag: 'wx' })
-  fs.renameSync(unfinished, file)
+  writeFileSync(unfinished, Buffer.concat([data, checksum]), { mode: 0o600, flag: 'wx' })
+  renameSync(unfinished, file)
 }
 
 function removeOldest(folder: string): void {
-  const files = fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
   if (files.length <= MOST_FILES) return
   const written = files.map(({ name }) => {
     const file = path.join(folder, name)
-    return { file, at: fs.statSync(file).mtimeMs }
+    return { file, at: statSync(file).mtimeMs }
   })
-  for (const { file } of written.toSorted((a, b) => b.at - a.at).slice(MOST_FILES / 2)) fs.rmSync(file)
+  for (const { file } of written.toSorted((a, b) => b.at - a.at).slice(MOST_FILES / 2)) rmSync(file)
 }
 
 /** Windows has no such modes; there the folder lies in the user's profile, which is closed to others. */
-function isOurs(stats: fs.Stats): boolean {
+function isOurs(stats: Stats): boolean {
   if (process.geteuid === undefined) return true
   // A link may lead anywhere.
   const real = stats.isDirectory() || stats.isFile()

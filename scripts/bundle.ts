@@ -2,6 +2,7 @@
 // to tsc. See docs/decisions/011.
 import { build } from 'rolldown'
 import { asCommonJs } from './bundle/as-common-js.js'
+import { lateChildProcess } from './bundle/late-child-process.js'
 import { lateImports } from './bundle/late-imports.js'
 import { licences } from './bundle/licences.js'
 import { nativeLmdb } from './bundle/native-lmdb.js'
@@ -22,7 +23,7 @@ await build({
   external: ['keytar', 'msgpackr-extract', 'open', 'smee-client', 'undici'],
   // What one command loads late, another may load at once.
   checks: { ineffectiveDynamicImport: false, eval: false },
-  plugins: [asCommonJs(), lateImports(), licences(), nativeLmdb()],
+  plugins: [asCommonJs(), lateChildProcess(), lateImports(), licences(), nativeLmdb()],
   output: {
     dir: 'dist/bin',
     format: 'cjs',
