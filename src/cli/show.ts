@@ -47,7 +47,7 @@ export function createShow(output: Output, { json, signal }: ShowOptions): Show 
     onAttempt(event) {
       endWait(event.n)
       if (json) output.object(attemptObject(event))
-      output.say(attemptLine(event, paint))
+      if (!output.quiet) output.say(attemptLine(event, paint))
     },
     onTarget(status) {
       if (status.state === 'up') down.delete(status.id)

@@ -32,7 +32,10 @@ export function createProgress(database: Database, tables: Tables): Progress {
       update(n, attempt.target, handOn, () => [writeAttempt(tables, n, attempt)]),
     finish: (n, target, handOn) => update(n, target, handOn, () => []),
     handOns: (n) => readHandOns(tables, n),
-    attempts: (n) => [...tables.attempts.range(attemptsOf(n))].map(({ value }) => decodeAttempt(value)),
+    attempts: (n) =>
+      wasTried(tables, n)
+        ? [...tables.attempts.range(attemptsOf(n))].map(({ value }) => decodeAttempt(value))
+        : [],
   }
 }
 
@@ -54,10 +57,17 @@ export function attemptsOf(n: number): { from: number; to: number } {
   return { from: firstAttempt(n), to: firstAttempt(n + 1) - 1 }
 }
 
+/** Looking for one row costs less than looking through none, and most entries are tried once. */
+function wasTried({ attempts }: Tables, n: number): boolean {
+  return attempts.get(firstAttempt(n)) !== undefined
+}
+
 /** On a row of its own, or on that of the target's last attempt when its connection failed in the same way. */
-function writeAttempt({ attempts }: Tables, n: number, attempt: Attempt): TableWrite {
+function writeAttempt(tables: Tables, n: number, attempt: Attempt): TableWrite {
+  const { attempts } = tables
   const { from, to } = attemptsOf(n)
   let next = from
+  if (!wasTried(tables, n)) return attempts.put(from, encodeAttempt(attempt))
   for (const { key, value } of attempts.range({ from, to, reverse: true, limit: LOOK_BACK })) {
     if (next === from) next = Math.min(key + 1, from + MAX_ATTEMPTS - 1)
     const last = decodeAttempt(value)
