@@ -101,6 +101,25 @@ describe('parseJson', () => {
   })
 
   it.each([
+    ['the last of two members', (deep: string) => `{"a":1,"a":${deep}}`],
+    ['a member that is given again', (deep: string) => `{"a":${deep},"a":1}`],
+    ['a member within one that is given again', (deep: string) => `{"a":{"b":${deep}},"a":1}`],
+    ['a member named __proto__', (deep: string) => `{"__proto__":${deep}}`],
+  ])('counts the depth of %s', (_, around) => {
+    const above = around('').match(/\{/g)?.length ?? 0
+    const many = '[],'.repeat(2000)
+    expect(parse(`[${many}${around(arrays(999 - above))}]`)).toBeInstanceOf(Array)
+    expect(outcome(Buffer.from(`[${many}${around(arrays(1000 - above))}]`))).toEqual(refused)
+  })
+
+  it('refuses more brackets than it parses at once only for their depth', () => {
+    const wide = `[${'[],'.repeat(100_000)}0]`
+    expect(parse(wide)).toHaveLength(100_001)
+    expect(outcome(Buffer.from(wide.replace('0', arrays(1000))))).toEqual(refused)
+    expect(parse(wide.replace('0', arrays(999)))).toHaveLength(100_001)
+  })
+
+  it.each([
     ['unclosed brackets', '['.repeat(1_048_576)],
     ['quotes', '"'.repeat(1_048_576)],
     ['backslashes in a string', `${'['.repeat(1001)}"${'\\'.repeat(1_048_576)}`],
@@ -170,6 +189,35 @@ describe('parseJson', () => {
         const text = JSON.stringify(value)
         expect(outcome(Buffer.from('['.repeat(wrap) + text + ']'.repeat(wrap)))).not.toEqual(refused)
         expect(outcome(Buffer.from('['.repeat(wrap + 1) + text + ']'.repeat(wrap + 1)))).toEqual(refused)
+      }),
+    )
+  })
+
+  it('agrees with a plain count on texts with brackets in strings and members given twice', () => {
+    const { text } = fc.letrec<{ text: string }>((tie) => ({
+      text: fc.oneof(
+        { maxDepth: 4 },
+        fc.constantFrom('1', '"x"', '"[["', '"\\"{"', '"\\\\"', '"}]"'),
+        fc.array(tie('text')).map((items) => `[${items.join(',')}]`),
+        fc
+          .array(fc.tuple(fc.constantFrom('a', 'b', '{', '__proto__'), tie('text')))
+          .map((members) => `{${members.map(([name, value]) => `"${name}":${value}`).join(',')}}`),
+      ),
+    }))
+    const depthOf = (json: string): number => {
+      let [depth, deepest] = [0, 0]
+      for (const token of json.match(/"(?:[^"\\]|\\.)*"|[[\]{}]/g) ?? []) {
+        depth += token === '[' || token === '{' ? 1 : token === ']' || token === '}' ? -1 : 0
+        deepest = Math.max(deepest, depth)
+      }
+      return deepest
+    }
+    fc.assert(
+      fc.property(text, fc.nat({ max: 2000 }), fc.integer({ min: 990, max: 1001 }), (inner, wide, deep) => {
+        const around = deep - depthOf(inner)
+        const whole = `[${'[],'.repeat(wide)}${'['.repeat(around - 1)}${inner}${']'.repeat(around - 1)}]`
+        const expected = deep > 1000 ? refused : { value: JSON.parse(whole) as unknown }
+        expect(outcome(Buffer.from(whole))).toEqual(expected)
       }),
     )
   })
