@@ -27,6 +27,8 @@ export type SendOnce = (address: string, request: Outgoing) => Promise<Incoming>
 interface Outbound {
   readonly fetch: typeof fetch
   readonly request: (typeof import('undici'))['request']
+  /** For one request to an origin, of which then nothing is left; an agent makes a pool for each connection besides. */
+  readonly once: (origin: string) => Dispatcher
   readonly direct: Dispatcher
   readonly proxied: Dispatcher
 }
@@ -39,14 +41,15 @@ let outbound: Promise<Outbound> | undefined
  */
 export const outboundFetch: typeof fetch = async (input, init) => {
   if (input instanceof Request) throw new TypeError('outboundFetch takes an address')
-  const { fetch, dispatcher } = await way(input)
-  const through: object = { ...init, dispatcher }
+  const { fetch, direct, proxied } = await (outbound ??= load())
+  const through: object = { ...init, dispatcher: isHere(input) ? direct : proxied }
   return fetch(input, through)
 }
 
 /** The same for calls to a code host's API: without what makes a `Request`, a `Response` and their streams, half the time. */
 export const outboundCall: SendOnce = async (address, { method, headers: given, body: text, signal }) => {
-  const { request, dispatcher } = await way(address)
+  const { request, once, proxied } = await (outbound ??= load())
+  const dispatcher = isHere(address) ? once(new URL(address).origin) : proxied
   // Nothing here unpacks; without a word any encoding would do (RFC 9110 section 12.5.3).
   const headers = { 'accept-encoding': 'identity', ...given }
   const answer = await request(address, { method, headers, body: text ?? null, signal, dispatcher })
@@ -60,18 +63,19 @@ function toHeaders(lines: Readonly<Record<string, string | string[] | undefined>
   return headers
 }
 
-async function way(address: string | URL) {
-  const { direct, proxied, ...undici } = await (outbound ??= load())
-  return { ...undici, dispatcher: isLoopback(new URL(address).hostname) ? direct : proxied }
+function isHere(address: string | URL): boolean {
+  return isLoopback(new URL(address).hostname)
 }
 
 async function load(): Promise<Outbound> {
-  const { Agent, EnvHttpProxyAgent, fetch, request } = await import('undici')
+  const { Agent, Client, EnvHttpProxyAgent, fetch, request } = await import('undici')
   // No connection is used twice: on a kept one that the other side has just closed, a write fails and nobody
   // can tell whether it arrived.
-  const direct = new Agent({ pipelining: 0 })
-  const proxied = new EnvHttpProxyAgent({ pipelining: 0 })
+  const options = { pipelining: 0 }
+  const once = (origin: string): Dispatcher => new Client(origin, options)
+  const direct = new Agent(options)
+  const proxied = new EnvHttpProxyAgent(options)
   // Node's own fetch is an older undici, so the types differ, in places that no caller here uses.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return { fetch: fetch as unknown as typeof globalThis.fetch, request, direct, proxied }
+  return { fetch: fetch as unknown as typeof globalThis.fetch, request, once, direct, proxied }
 }
