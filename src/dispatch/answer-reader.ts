@@ -47,7 +47,7 @@ export class AnswerReader {
    */
   read(piece: Buffer): void {
     const text = this.#head ? piece : this.#readHead(piece)
-    if (!this.#head) return
+    if (!this.#head || text.length === 0) return
     const { framing } = this.#head
     const used = framing === 'chunked' ? this.#chunked.read(text, this.#add) : this.#readPlain(text, framing)
     if (used < text.length) this.#surplus = true

@@ -1,5 +1,7 @@
 import { MAX_ANSWER } from '../journal/hand-on.js'
 
+const NOTHING = new Uint8Array()
+
 /** Keeps the start of what a target says, {@link MAX_ANSWER} bytes, and lets the rest go. */
 export class StartOf {
   readonly #chunks: Uint8Array[] = []
@@ -7,13 +9,14 @@ export class StartOf {
 
   add(chunk: Uint8Array): void {
     if (this.#room === 0) return
-    // A copy, so that the few bytes kept do not keep the whole chunk.
-    const kept = Uint8Array.from(chunk.subarray(0, this.#room))
+    // A copy, so that the few bytes kept do not keep the whole chunk, and its memory may be used again.
+    const kept = new Uint8Array(chunk.subarray(0, this.#room))
     this.#room -= kept.byteLength
     this.#chunks.push(kept)
   }
 
   get bytes(): Uint8Array {
-    return Uint8Array.from(Buffer.concat(this.#chunks))
+    const [first, ...more] = this.#chunks
+    return more.length === 0 ? (first ?? NOTHING) : new Uint8Array(Buffer.concat(this.#chunks))
   }
 }
