@@ -50,9 +50,12 @@ export function keepCompiled(program: string, folder: string): void {
   process.once('exit', keep)
 }
 
-/** V8 itself looks at its version, its flags and the length of the source, and at nothing more. */
+/**
+ * V8 itself looks at its version, its flags and the length of the source, and at nothing more; and stack traces tell of the
+ * file as it was named when it was compiled.
+ */
 function nameOf(content: string, filename: string): string {
-  const sum = crc32(content).toString(16).padStart(8, '0')
+  const sum = crc32(content, crc32(filename)).toString(16).padStart(8, '0')
   return `${process.version}-${process.arch}-${sum}-${path.basename(filename)}`
 }
 

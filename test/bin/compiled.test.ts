@@ -60,6 +60,14 @@ describe.runIf(own)('what was compiled', () => {
     expect(await runWith(home, program, "console.log('two')")).toBe('two\n')
   })
 
+  it('is of one file: the same at another place is told of by its own name', async () => {
+    const home = newHome()
+    for (const folder of [emptyFolder(), emptyFolder()]) {
+      const program = path.join(folder, 'program.cjs')
+      expect(await runWith(home, program, 'console.log(new Error().stack)')).toContain(program)
+    }
+  })
+
   it('is made anew when it is damaged', async () => {
     const home = newHome()
     const first = await relay(['--help'], home.env)
