@@ -98,7 +98,11 @@ function createFileEngine(environment: Environment, log: Log): Engine {
     exclude: async (decide, next) => {
       await environment.childTransaction(() => apply(decide(), next))
     },
-    check: checkRow,
+    // Halfway through a commit it would be too late to find either wrong.
+    check: (write) => {
+      rowsOf(write.table)
+      checkKey(write.key)
+    },
   })
   const transact = async <T>(decide: (transaction: Transaction) => Decision<T>): Promise<T> => {
     mustBeOpen(!closing)
@@ -153,8 +157,7 @@ function ifVersion(environment: Environment, version: Version, write: () => void
     : environment.ifVersion(STATE, version, write)
 }
 
-/** LMDB would tell of such a key halfway through a commit. */
-function checkRow({ key }: RowWrite): void {
+function checkKey(key: Uint8Array): void {
   if (key.length === 0 || key.length > MAX_KEY_BYTES)
     throw new RelayError('storage', `A key of ${key.length} bytes cannot be written`)
 }

@@ -134,24 +134,28 @@ export class Group {
   }
 
   async #commit(members: readonly Member[]): Promise<void> {
-    const version = this.#parts.look()
-    // While something is under way the version is the one it leaves behind.
-    if (this.#underWay.size === 0 && version !== this.#version) this.#renew(version)
-    const expected = this.#version === 'outdated' ? version : this.#version
-    const batch = this.#decide(members)
-    if (batch.writes.length === 0 && this.#underWay.size === 0) return settle(batch)
-    const next = newVersion()
-    this.#version = next
-    await this.#follow(batch, async () => this.#parts.commit(batch.writes, expected, next))
+    const isOnly = this.#underWay.size === 0
+    const batch: Batch = { members, writes: [] }
+    await this.#follow(batch, async () => {
+      const version = this.#parts.look()
+      // While another is under way the version is the one that it leaves behind.
+      if (isOnly && version !== this.#version) this.#renew(version)
+      const expected = this.#version === 'outdated' ? version : this.#version
+      this.#decide(batch)
+      if (isOnly && batch.writes.length === 0) return true
+      const next = newVersion()
+      this.#version = next
+      return this.#parts.commit(batch.writes, expected, next)
+    })
   }
 
   async #exclude(members: readonly Member[]): Promise<void> {
-    this.#version = 'outdated'
     const batch: Batch = { members, writes: [] }
+    this.#version = 'outdated'
     await this.#follow(batch, async () => {
       const decide = (): readonly RowWrite[] => {
         this.#renew('outdated')
-        batch.writes.push(...this.#decide(members).writes)
+        this.#decide(batch)
         return batch.writes
       }
       await this.#parts.exclude(decide, newVersion())
@@ -165,8 +169,7 @@ export class Group {
     this.#transaction = {}
   }
 
-  #decide(members: readonly Member[]): Batch {
-    const writes: RowWrite[] = []
+  #decide({ members, writes }: Batch): void {
     this.#isDeciding = true
     for (const member of members) {
       const own = member.decide(this.#transaction)
@@ -174,7 +177,6 @@ export class Group {
       writes.push(...own)
     }
     this.#isDeciding = false
-    return { members, writes }
   }
 
   async #follow(batch: Batch, commit: () => Promise<boolean>): Promise<void> {

@@ -22,8 +22,12 @@ function rig() {
   const commits: Commit[] = []
   const excluded: (readonly RowWrite[])[] = []
   let version: Version
+  let readable = true
   const group = new Group({
-    look: () => version,
+    look() {
+      if (!readable) throw new Error('unreadable')
+      return version
+    },
     commit: (writes, expected, next) =>
       new Promise((resolve, reject) => {
         commits.push({
@@ -47,8 +51,9 @@ function rig() {
     check() {},
   })
   const othersWrite = (): void => void (version = Math.random())
+  const setReadable = (can: boolean): void => void (readable = can)
   const transact = <T>(decide: () => Decision<T>): Promise<T> => group.transact(decide)
-  return { group, transact, commits, excluded, othersWrite }
+  return { group, transact, commits, excluded, othersWrite, setReadable }
 }
 
 const decided = <T>(result: T, ...writes: RowWrite[]): (() => Decision<T>) => {
@@ -160,6 +165,19 @@ describe('decisions', () => {
     await commits[2]?.end()
     expect(await after).toBe(false)
     expect(keysOf(commits)).toEqual([[1], [2], [2]])
+  })
+
+  it('fail when the state cannot be read, and those after them do not', async () => {
+    const { transact, commits, setReadable } = rig()
+    setReadable(false)
+    const failing = transact(decided('a', row(1))).catch(String)
+    expect(await failing).toBe('Error: unreadable')
+    setReadable(true)
+    const after = transact(decided('b', row(2)))
+    await turn()
+    await commits[0]?.end()
+    expect(await after).toBe('b')
+    expect(keysOf(commits)).toEqual([[2]])
   })
 
   it('are refused when 4,096 wait for a disk that hangs', async () => {
