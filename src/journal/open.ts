@@ -7,10 +7,10 @@ import type { Journal } from './journal.js'
 import { fromMeta, type Meta, toMeta } from './meta.js'
 import { type Plan, planAgain, planNew } from './plan.js'
 import { createProgress, readHandOns, writeHandOns } from './progress.js'
-import { createNumbering, openTables, type Tables } from './tables.js'
+import { nextNumber, openTables, type Tables } from './tables.js'
 
 export interface JournalOptions {
-  /** The ids of the targets a delivery is to be handed on to. Called while all writing waits; must not throw. */
+  /** The ids of the targets a delivery is to be handed on to. May be called more than once for a delivery; must not throw. */
   readonly targetsOf?: (delivery: Delivery) => readonly string[]
   /** Default `if-failed`. */
   readonly onDuplicate?: OnDuplicate
@@ -26,14 +26,13 @@ export interface JournalOptions {
 export function openJournal(database: Database, options: JournalOptions = {}): Journal {
   const tables = openTables(database)
   const { metas, numbers } = tables
-  const nextNumber = createNumbering(tables)
   return {
     async append(delivery) {
       const key = dedupeKey(delivery)
       return database.transact((transaction) => {
         const known = numbers.get(key)
         return known === undefined
-          ? addNew(tables, nextNumber(transaction), delivery, key, options)
+          ? addNew(tables, nextNumber(tables, transaction), delivery, key, options)
           : countAgain(tables, known, delivery.receivedAt, options)
       })
     },

@@ -15,7 +15,7 @@ export interface Retention {
   readonly now: number
 }
 
-/** Rows removed in one transaction: one or two milliseconds in which nobody else can write. */
+/** Rows removed in one transaction: one or two milliseconds of the event loop. */
 const STEP = 200
 /** Between steps, in milliseconds: measured, the larger part of the time is then left to intake. */
 const PAUSE = 5

@@ -46,15 +46,14 @@ export function openTables(database: Database): Tables {
   }
 }
 
-/** Gives the number of the next entry, looking for the newest one when somebody else may have added to them. */
-export function createNumbering(tables: Tables): (transaction: Transaction) => number {
-  let newest = 0
-  let seen: Transaction | undefined
-  return (transaction) => {
-    if (transaction !== seen) newest = newestNumber(tables)
-    seen = transaction
-    return ++newest
-  }
+/** The number given last, while nobody else may have added to the entries. */
+const given = new WeakMap<Transaction, number>()
+
+/** The number of the next entry. */
+export function nextNumber(tables: Tables, transaction: Transaction): number {
+  const number = (given.get(transaction) ?? newestNumber(tables)) + 1
+  given.set(transaction, number)
+  return number
 }
 
 /** 0 when there is no entry. */

@@ -42,8 +42,9 @@ export interface Engine extends AsyncDisposable {
   open(table: string): void
   get(table: string, key: Uint8Array): Uint8Array | undefined
   range(table: string, range: RowRange): Iterable<Row>
+  /** Of what is committed, also within {@link transact}. */
   count(table: string): number
-  /** What a table takes in storage, in bytes; the cost does not grow with it. */
+  /** What a table takes in storage, in bytes, of what is committed; the cost does not grow with it. */
   bytes(table: string): number
   /** All rows or none. Concurrent calls share a flush. */
   write(writes: readonly RowWrite[]): Promise<void>

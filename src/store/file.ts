@@ -8,6 +8,7 @@ import type { Decision, Engine, Row, RowRange, RowWrite, Transaction } from './e
 import { Group, type Version } from './group.js'
 import { checkHeader } from './header.js'
 import { withinLimit } from './limit.js'
+import { Loan } from './loan.js'
 
 /** The data lies in this file; the processes that have it open meet in `relay.mdb-lock` beside it. */
 const FILE = 'relay.mdb'
@@ -71,16 +72,14 @@ function createFileEngine(environment: Environment, log: Log): Engine {
     tables.set(table, rows)
     return rows
   }
-  const apply = (writes: readonly RowWrite[], version: number): void => {
+  const apply = (writes: readonly RowWrite[], version: number, loan = new Loan()): void => {
     void environment.put(STATE, NOTHING, version)
     for (const { table, key, value, last } of writes) {
+      const rows = rowsOf(table)
       // The promises are those of the whole commit, which is waited for; only lmdb's appending makes one of its own.
-      if (value === undefined) void rowsOf(table).remove(key)
-      else if (last)
-        rowsOf(table)
-          .put(key, value, LAST)
-          .catch(() => {})
-      else void rowsOf(table).put(key, value)
+      if (value === undefined) void rows.remove(key)
+      else if (last) rows.put(key, loan.lend(value), LAST).catch(() => {})
+      else void rows.put(key, loan.lend(value))
     }
   }
   const group = new Group({
@@ -89,10 +88,11 @@ function createFileEngine(environment: Environment, log: Log): Engine {
       return environment.getEntry(STATE)?.version
     },
     async commit(writes, expected, next) {
-      const committed = ifVersion(environment, expected, () => apply(writes, next))
+      const loan = new Loan()
+      const committed = ifVersion(environment, expected, () => apply(writes, next, loan))
       // lmdb lets the event loop make another turn before it begins, but not when more is written than one thing.
       environment.batch(() => {}).catch(() => {})
-      return committed
+      return committed.finally(() => loan.end())
     },
     // A child transaction, because it is undone when the callback throws halfway.
     exclude: async (decide, next) => {
@@ -126,11 +126,7 @@ function createFileEngine(environment: Environment, log: Log): Engine {
       const committed = (part: RowRange): Iterable<Row> => select(() => rowsOf(table), part)
       return group.written?.range(table, range, committed) ?? committed(range)
     },
-    count: (table) =>
-      reading(() => {
-        const rows = rowsOf(table)
-        return rows.getKeysCount() + (group.written?.growth(table, (key) => rows.doesExist(key)) ?? 0)
-      }),
+    count: (table) => reading(() => rowsOf(table).getKeysCount()),
     bytes: (table) => reading(() => bytesOf(rowsOf(table))),
     write: (writes) => transact(() => ({ result: undefined, writes })),
     transact,

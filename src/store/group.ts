@@ -40,7 +40,7 @@ interface Batch {
 const MOST = 64
 /** While one is flushed, the next is already where it need not wait for the event loop. With more, each would be smaller. */
 const UNDER_WAY = 2
-/** When the disk hangs, what waits for it must not fill the memory: as many deliveries as 30 MB hold. */
+/** When the disk hangs, what waits for it must not fill the memory: of deliveries of the usual size this is 30 MB. */
 const MOST_WAITING = 4096
 /** How often others may get ahead before they are kept out. */
 const FAILURES = 3

@@ -40,15 +40,6 @@ export class Pending {
     return first(limit, merge(committed(whole), writes, range.reverse ? isAfter : isBefore))
   }
 
-  /** How many rows more a table will have than are committed; negative when there will be fewer. */
-  growth(table: string, isCommitted: (key: Uint8Array) => boolean): number {
-    const rows = [...(this.#tables.get(table)?.values() ?? [])]
-    return rows.reduce(
-      (sum, { key, value }) => sum + Number(value !== undefined) - Number(isCommitted(key)),
-      0,
-    )
-  }
-
   #within(table: string, { from, to, reverse }: RowRange): Write[] {
     const rows = this.#tables.get(table)
     if (!rows?.size) return []

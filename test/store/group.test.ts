@@ -209,11 +209,18 @@ describe('in a file', () => {
   it('each sees what those before it wrote', async () => {
     await using engine = await openFileEngine(emptyFolder(), silentLog)
     engine.open('rows')
-    const add = () =>
-      engine.transact(() => ({ result: engine.count('rows'), writes: [row(engine.count('rows'))] }))
+    const count = (): number => [...engine.range('rows', {})].length
+    const add = () => engine.transact(() => ({ result: count(), writes: [row(count())] }))
     expect(await Promise.all(Array.from({ length: 100 }, add))).toEqual(
       Array.from({ length: 100 }, (_, i) => i),
     )
+  })
+
+  it('one that writes nothing does not hold up closing', async () => {
+    const engine = await openFileEngine(emptyFolder(), silentLog)
+    const decision = engine.transact(decided('nothing'))
+    await engine[Symbol.asyncDispose]()
+    expect(await decision).toBe('nothing')
   })
 
   it('one that throws, and one whose rows cannot be written, stop nobody and write nothing', async () => {
