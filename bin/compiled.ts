@@ -2,8 +2,9 @@
 import { createRequire, Module } from 'node:module'
 import path from 'node:path'
 import { constants, Script } from 'node:vm'
-import { crc32 } from 'node:zlib'
-import { openKept } from './kept.js'
+// By the default: as a name of its own it could not be imported where it is missing.
+import zlib from 'node:zlib'
+import { makeOwn, openKept } from './kept.js'
 
 /** Long after a short command's end, and long before V8 forgets what a service runs only when it starts. */
 const SOON_MS = 2000
@@ -13,27 +14,35 @@ const IMPORT = 'import('
 
 /** What Node calls with the text of each CommonJS file; its types leave it out. */
 interface Loader {
-  _compile: (this: Module, content: string, filename: string) => unknown
+  _compile: (this: Module, content: string, filename: string, ...rest: readonly unknown[]) => unknown
 }
 
 /**
  * From here on the CommonJS files in `program` are run from what was compiled of them at an earlier start, as far as `folder`
- * has it; what it has not is written there when the program has run. Where Node can do that itself, from 22.1 on, it does.
- * Fails at nothing: without a folder that is the user's own everything is compiled anew.
+ * has it; what it has not is written there when the program has run. Where Node can do that itself, from 22.8 on, it does.
+ * Fails at nothing: without a folder that is the user's own, and in Node 21 to 22.1, everything is compiled anew.
  */
 export function keepCompiled(program: string, folder: string): void {
-  if ('enableCompileCache' in Module && typeof Module.enableCompileCache === 'function')
-    return void Module.enableCompileCache(folder)
   // As Node's own does.
   if (process.env['NODE_DISABLE_COMPILE_CACHE']) return
+  if ('enableCompileCache' in Module && typeof Module.enableCompileCache === 'function') {
+    // Node itself looks at no owner.
+    if (makeOwn(folder)) Module.enableCompileCache(folder)
+    return
+  }
+  // It is there from 20.15 and 22.2 on.
+  if (typeof zlib.crc32 === 'function') keepOurselves(program, folder)
+}
+
+function keepOurselves(program: string, folder: string): void {
   const kept = openKept(folder)
   const anew = new Map<string, Script>()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see Loader
   const loader = Module.prototype as unknown as Loader
   const compile = loader._compile
-  loader._compile = function (content, filename) {
+  loader._compile = function (content, filename, ...rest) {
     if (path.dirname(filename) !== program || content.includes(IMPORT))
-      return compile.call(this, content, filename)
+      return compile.call(this, content, filename, ...rest)
     const name = nameOf(content, filename)
     const script = scriptOf(content, filename, kept.read(name))
     if (script.cachedDataRejected !== false) anew.set(name, script)
@@ -55,7 +64,7 @@ export function keepCompiled(program: string, folder: string): void {
  * file as it was named when it was compiled.
  */
 function nameOf(content: string, filename: string): string {
-  const sum = crc32(content, crc32(filename)).toString(16).padStart(8, '0')
+  const sum = zlib.crc32(content, zlib.crc32(filename)).toString(16).padStart(8, '0')
   return `${process.version}-${process.arch}-${sum}-${path.basename(filename)}`
 }
 

@@ -14,7 +14,7 @@ import {
   type Stats,
 } from 'node:fs'
 import path from 'node:path'
-import { crc32 } from 'node:zlib'
+import zlib from 'node:zlib'
 
 /** A command keeps about 20 files, the service 100, of 20 kB on the average: that many versions of relay or Node fit. */
 const MOST_FILES = 300
@@ -25,7 +25,10 @@ const CHECKSUM_BYTES = 4
 /** Data that can be made anew at any time, by name. Nothing of it fails: what cannot be read is not there. */
 export interface Kept {
   read(name: string): Buffer | undefined
-  /** Writes what there is to write, each whole or not at all; `data` is called only where there is a place to write it to. */
+  /**
+   * Writes what there is to write, each whole or not at all, whatever becomes of the others; `data` is called only where there
+   * is a place to write it to.
+   */
   write<Item>(items: ReadonlyMap<string, Item>, data: (item: Item) => Buffer): void
 }
 
@@ -34,25 +37,36 @@ export interface Kept {
  * not the user's own, or that others may write to, is not used.
  */
 export function openKept(folder: string): Kept {
-  const usable = attempt(() => isOurs(lstatSync(folder))) === true
+  const usable = isOwn(folder)
   return {
     read: (name) => (usable ? attempt(() => readFile(path.join(folder, name))) : undefined),
     write(items, data) {
-      if (items.size === 0) return
-      attempt(() => {
-        makeFolder(folder)
-        if (!isOurs(lstatSync(folder))) return
-        for (const [name, item] of items) writeFile(path.join(folder, name), data(item))
-        removeOldest(folder)
-      })
+      if (items.size === 0 || !makeOwn(folder)) return
+      for (const [name, item] of items) attempt(() => writeFile(path.join(folder, name), data(item)))
+      attempt(() => removeOldest(folder))
     },
   }
 }
 
-/** Not `recursive`: Node then tries for ever where a file system says ENOENT in a folder that is there, as procfs and autofs do. */
+/** Makes the folder, private (0700), where it is missing; tells whether it is the user's own, and closed to others' writing. */
+export function makeOwn(folder: string): boolean {
+  attempt(() => makeFolder(folder))
+  return isOwn(folder)
+}
+
+function isOwn(folder: string): boolean {
+  return attempt(() => isOurs(lstatSync(folder))) === true
+}
+
+/**
+ * In a folder of the user's only: under sudo the home may be another's, who could not write to what root makes there.
+ * Not `recursive`: Node then tries for ever where a file system says ENOENT in a folder that is there, as procfs and autofs do.
+ */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
-  if (folder !== path.dirname(folder)) makeFolder(path.dirname(folder))
+  const parent = path.dirname(folder)
+  if (folder !== parent) makeFolder(parent)
+  if (!isOfUser(statSync(parent))) throw new Error(`${parent} is another user's`)
   mkdirSync(folder, { mode: 0o700 })
 }
 
@@ -62,7 +76,7 @@ function readFile(file: string): Buffer | undefined {
     if (!isOurs(fstatSync(fd))) return undefined
     const content = readFileSync(fd)
     const data = content.subarray(0, -CHECKSUM_BYTES)
-    return content.readUInt32LE(data.length) === crc32(data) ? data : undefined
+    return content.readUInt32LE(data.length) === zlib.crc32(data) ? data : undefined
   } finally {
     closeSync(fd)
   }
@@ -71,10 +85,16 @@ function readFile(file: string): Buffer | undefined {
 /** Others may be reading the file, or writing the same. */
 function writeFile(file: string, data: Buffer): void {
   const checksum = Buffer.alloc(CHECKSUM_BYTES)
-  checksum.writeUInt32LE(crc32(data))
+  checksum.writeUInt32LE(zlib.crc32(data))
   const unfinished = `${file}.${process.pid}`
-  writeFileSync(unfinished, Buffer.concat([data, checksum]), { mode: 0o600, flag: 'wx' })
-  renameSync(unfinished, file)
+  try {
+    writeFileSync(unfinished, Buffer.concat([data, checksum]), { mode: 0o600, flag: 'wx' })
+    renameSync(unfinished, file)
+  } catch (error) {
+    // Also what a process of the same number has left, as in containers: the next one finds the name free.
+    rmSync(unfinished, { force: true })
+    throw error
+  }
 }
 
 function removeOldest(folder: string): void {
@@ -92,7 +112,11 @@ function isOurs(stats: Stats): boolean {
   if (process.geteuid === undefined) return true
   // A link may lead anywhere.
   const real = stats.isDirectory() || stats.isFile()
-  return real && stats.uid === process.geteuid() && (stats.mode & 0o022) === 0
+  return real && isOfUser(stats) && (stats.mode & 0o022) === 0
+}
+
+function isOfUser(stats: Stats): boolean {
+  return process.geteuid === undefined || stats.uid === process.geteuid()
 }
 
 function attempt<T>(work: () => T): T | undefined {

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { Module } from 'node:module'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import zlib from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { relay } from '../helpers/program.js'
@@ -9,8 +11,8 @@ import { relay } from '../helpers/program.js'
 const run = promisify(execFile)
 const RUNNER = path.resolve('test/bin/programs/compiled.ts')
 
-/** Node keeps it itself from 22.1 on, in files of its own making. */
-const own = !('enableCompileCache' in (process.getBuiltinModule('node:module') ?? {}))
+/** Node keeps it itself from 22.8 on, in files of its own making; before 22.2, and in 21, it lacks the checksum. */
+const own = !('enableCompileCache' in Module) && typeof zlib.crc32 === 'function'
 
 interface Home {
   readonly env: Readonly<Record<string, string>>
@@ -127,6 +129,14 @@ describe.runIf(own)('what was compiled', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  it('is nothing to files from elsewhere, which are loaded as ever', async () => {
+    const file = JSON.stringify(path.join(emptyFolder(), 'module.mjs'))
+    // As Node loads an ES module that is required, which tsx does otherwise: without the format this one would be CommonJS.
+    const source = `new (require('node:module'))(${file})._compile('console.log(typeof this)', ${file}, 'module')`
+    const out = await runWith(newHome(), path.join(emptyFolder(), 'program.cjs'), source)
+    expect(out).toBe('undefined\n')
+  })
+
   it('is kept by a service while it runs', async () => {
     const home = newHome()
     const program = path.join(emptyFolder(), 'program.cjs')
@@ -146,6 +156,41 @@ describe('without a place to keep what was compiled', () => {
     expect(await relay(['--help'], { XDG_CACHE_HOME: '/proc' })).toEqual(usual)
   })
 })
+
+describe('another version of Node', () => {
+  it('that has no checksum compiles everything anew', async () => {
+    const { env } = newHome()
+    const usual = await relay(['--help'])
+    const without = preload(
+      "delete require('node:zlib').crc32; delete require('node:module').enableCompileCache",
+    )
+    expect(await relay(['--help'], { ...env, ...without })).toEqual(usual)
+    expect(readdirSync(env['XDG_CACHE_HOME'] ?? '')).toEqual([])
+  })
+
+  it('that keeps what was compiled is given a folder that is the own', async () => {
+    const { env, folder } = newHome()
+    expect((await relay(['--help'], { ...env, ...keeping() })).err).toBe(`${folder}\n`)
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+  })
+
+  it('that keeps what was compiled is given no folder to which others may write', async () => {
+    const { env, folder } = newHome()
+    mkdirSync(folder, { recursive: true })
+    chmodSync(folder, 0o777)
+    expect((await relay(['--help'], { ...env, ...keeping() })).err).toBe('')
+  })
+})
+
+/** Has Node run this before the program. */
+function preload(source: string): { readonly NODE_OPTIONS: string } {
+  const file = path.join(emptyFolder(), 'preload.cjs')
+  writeFileSync(file, source)
+  return { NODE_OPTIONS: `--require=${file}` }
+}
+
+/** A Node that tells the folder it is to keep compiled code in. */
+const keeping = () => preload("require('node:module').enableCompileCache = (folder) => console.error(folder)")
 
 /** Has the program hold this source, runs it with what is compiled of it kept, and gives what it prints. */
 async function runWith(

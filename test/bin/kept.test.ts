@@ -106,6 +106,14 @@ describe('a folder that is not the own', () => {
     expect(readdirSync(folder)).toEqual(['one'])
   })
 
+  it('has none made in it', () => {
+    const home = emptyFolder()
+    const folder = path.join(home, 'cache', 'compiled')
+    vi.spyOn(process, 'geteuid').mockReturnValue(statSync(home).uid + 1)
+    keep(folder)
+    expect(readdirSync(home)).toEqual([])
+  })
+
   it('is not used when it is a link', () => {
     const folder = newFolder()
     keep(folder)
@@ -137,7 +145,19 @@ describe('a folder that cannot be made', () => {
     const folder = newFolder()
     mkdirSync(path.join(folder, 'one'), { recursive: true, mode: 0o700 })
     expect(read(folder)).toBeUndefined()
-    keep(folder)
+    keep(folder, ['one', 'two'])
     expect(read(folder)).toBeUndefined()
+    expect(readdirSync(folder)).toEqual(['one', 'two'])
+    expect(read(folder, 'two')).toEqual(DATA)
+  })
+
+  it('does no harm where a process of the same number has left a file unfinished', () => {
+    const folder = newFolder()
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    writeFileSync(path.join(folder, `one.${process.pid}`), 'unfinished')
+    keep(folder, ['one', 'two'])
+    expect(readdirSync(folder)).toEqual(['two'])
+    keep(folder)
+    expect(read(folder)).toEqual(DATA)
   })
 })
