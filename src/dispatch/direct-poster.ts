@@ -28,7 +28,9 @@ export class DirectPoster implements Poster {
   async post(headers: readonly Header[], body: Uint8Array, signal: AbortSignal): Promise<Posted> {
     signal.throwIfAborted()
     if (this.#closed) throw new Error('nothing more is posted')
-    return this.#connection().post(this.#headOf(headers, body), body, signal)
+    // First, since a connection that is taken and then not used would not come back.
+    const head = this.#headOf(headers, body)
+    return this.#connection().post(head, body, signal)
   }
 
   /** Lets what is under way end. */

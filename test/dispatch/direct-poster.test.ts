@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { DirectPoster } from '../../src/dispatch/direct-poster.js'
 import type { Posted } from '../../src/dispatch/poster.js'
@@ -68,13 +69,16 @@ describe('a poster without a library', () => {
     )
   })
 
-  it('sends nothing that would end a line', async () => {
+  it('sends nothing that would end a line, and opens no connection for it', async () => {
     for (const header of [
       ['X-A', '1\r\nX-B: 2'],
       ['X-A\r\nX-B', '2'],
       ['X-A', '\u20ac'],
     ] as const)
       await expect(poster.post([header], Buffer.from(''), never)).rejects.toThrow(/cannot be sent/)
+    // Disposing waits for every connection, so that none can still be on its way here.
+    const disposed = poster[Symbol.asyncDispose]()
+    expect(await Promise.race([disposed, setImmediate('waits')])).toBeUndefined()
     expect(connections.length).toBe(0)
   })
 
