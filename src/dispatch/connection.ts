@@ -34,6 +34,8 @@ export class Connection {
   readonly #options: ConnectionOptions
   /** Runs until the connection ends, since to begin anew takes less than to make one for each exchange. */
   readonly #timer: NodeJS.Timeout
+  /** Begins anew whenever it becomes free. Not the socket's own, which runs during an exchange too. */
+  readonly #idle: NodeJS.Timeout
   #exchange: Exchange | undefined
   /** Why it is to end, or has. */
   #why: unknown
@@ -47,16 +49,17 @@ export class Connection {
     this.#timer = setTimeout(() => {
       if (this.#exchange) this.end(timedOut())
     }, options.limit)
+    this.#idle = setTimeout(() => {
+      if (!this.#exchange) this.end()
+    }, KEPT)
     this.#socket = connect({ host, port, noDelay: true, onread: { buffer: read, callback } })
     this.#socket
-      .setTimeout(KEPT, () => {
-        if (!this.#exchange) this.end()
-      })
       .on('error', (error) => (this.#why ??= error))
       // Whoever has said all, and has not answered, will not.
       .on('end', () => this.end())
       .on('close', () => {
         clearTimeout(this.#timer)
+        clearTimeout(this.#idle)
         this.#settle()
         options.onClose(this)
       })
@@ -101,8 +104,9 @@ export class Connection {
     if (!answer.isComplete) return
     this.#settle()
     // An early answer may come before the request has gone out whole.
-    if (answer.keepsOpen && this.#socket.writableLength === 0) this.#options.onFree(this)
-    else this.end()
+    if (!answer.keepsOpen || this.#socket.writableLength > 0) return this.end()
+    this.#idle.refresh()
+    this.#options.onFree(this)
   }
 
   /** The status decides as soon as it is there, whatever becomes of the text. */
