@@ -161,9 +161,9 @@ describe('a poster without a library', () => {
   })
 
   it('gives each request its time, and cuts off what takes longer', async () => {
-    await using hurried = open(200)
+    await using hurried = open(1000)
     serve = (socket, received) => {
-      if (received.split('POST').length < 5) setTimeout(() => socket.write(OK), 80)
+      if (received.split('POST').length < 5) setTimeout(() => socket.write(OK), 400)
     }
     for (let i = 0; i < 3; i++) expect((await hurried.post([], Buffer.from(''), never)).status).toBe(200)
     await expect(hurried.post([], Buffer.from(''), never)).rejects.toThrow('Timed out')
