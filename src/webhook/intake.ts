@@ -8,7 +8,6 @@ import type { Provider } from '../providers/provider.js'
 import { formPayload, isForm, signedBytes } from './form.js'
 import { indexHeaders, only, withoutCredentials } from './headers.js'
 import { readIdentity } from './identity.js'
-import { parseJson } from './json.js'
 import { SIGNATURE_HEADER, verify } from './signature.js'
 import { summarize } from './summary.js'
 
@@ -73,7 +72,7 @@ function authenticate({ headers, body }: WebhookRequest, parts: IntakeParts, rec
   const identity = readIdentity(lines, webhook)
   const json = isForm(lines) && webhook.formSignature === 'body' ? formPayload(body) : signed
   if (!json) throw new RelayError('invalid_event', 'Invalid event')
-  const summary = summarize(parseJson(json))
+  const summary = summarize(json)
   return {
     receivedAt,
     provider: name,

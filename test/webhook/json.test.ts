@@ -18,6 +18,15 @@ function outcome(bytes: Uint8Array): unknown {
 
 const refused = new RelayError('invalid_event', 'Invalid event')
 
+/** What JSON.parse says of it. */
+function expected(text: string): unknown {
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return refused
+  }
+}
+
 describe('parseJson', () => {
   it.each([
     ['{"a":[1,true,null,"x"]}', { a: [1, true, null, 'x'] }],
@@ -141,32 +150,67 @@ describe('parseJson', () => {
 
   it('agrees with JSON.parse on what is nearly JSON', () => {
     const pieces = fc.constantFrom(
-      '{',
-      '}',
-      '[',
-      ']',
-      '"',
-      '\\',
-      ',',
-      ':',
-      'a',
-      '1',
-      'é',
-      ' ',
-      'null',
-      '""',
-      '"a":',
+      ...[
+        '{',
+        '}',
+        '[',
+        ']',
+        '"',
+        '\\',
+        ',',
+        ':',
+        ' ',
+        '\n',
+        '\u0000',
+        'é',
+        '😀',
+        'a',
+        'null',
+        'tru',
+        '""',
+        '"a":',
+      ],
+      ...[
+        '1',
+        '0',
+        '-',
+        '+',
+        '.',
+        'e',
+        'E5',
+        '\\u',
+        '\\u00e9',
+        '\\n',
+        '\\"',
+        'bcdef',
+        '/',
+        "'",
+        '\u007f',
+        '\ufeff',
+      ],
     )
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
         const text = parts.join('')
-        let expected: unknown = refused
-        try {
-          expected = { value: JSON.parse(text) as unknown }
-        } catch {}
-        expect(outcome(Buffer.from(text))).toEqual(expected)
+        expect(outcome(Buffer.from(text))).toEqual(expected(text))
       }),
-      { numRuns: 2000 },
+      { numRuns: 5000 },
+    )
+  })
+
+  it('agrees with JSON.parse on JSON in which one character was changed', () => {
+    const change = fc.record({
+      at: fc.nat(),
+      drop: fc.nat({ max: 1 }),
+      add: fc.constantFrom('', ...Array.from('"\\{}[],:0-.eE+t\u001f\té')),
+    })
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4 }), change, (json, { at, drop, add }) => {
+        const start = at % (json.length + 1)
+        const text = Buffer.from(json.slice(0, start) + add + json.slice(start + drop)).toString()
+        expect(outcome(Buffer.from(text))).toEqual(expected(text))
+      }),
+      { numRuns: 5000 },
     )
   })
 

@@ -1,19 +1,22 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Delivery } from '../../src/journal/delivery.js'
 import { summarize } from '../../src/webhook/summary.js'
 
+const summaryOf = (payload: unknown): Pick<Delivery, 'action' | 'repo' | 'number'> =>
+  summarize(Buffer.from(JSON.stringify(payload)))
 const nothing = { action: null, repo: null, number: null }
 
 describe('summarize', () => {
   it('finds action, repository and number', () => {
     const repository = { full_name: 'octo/demo' }
-    expect(summarize({ action: 'opened', repository, number: 7, pull_request: { number: 7 } })).toEqual({
+    expect(summaryOf({ action: 'opened', repository, number: 7, pull_request: { number: 7 } })).toEqual({
       action: 'opened',
       repo: 'octo/demo',
       number: 7,
     })
-    expect(summarize({ issue: { number: 8 } })).toEqual({ ...nothing, number: 8 })
-    expect(summarize({ pull_request: { number: 9 } })).toEqual({ ...nothing, number: 9 })
+    expect(summaryOf({ issue: { number: 8 } })).toEqual({ ...nothing, number: 8 })
+    expect(summaryOf({ pull_request: { number: 9 } })).toEqual({ ...nothing, number: 9 })
   })
 
   it.each([
@@ -21,7 +24,6 @@ describe('summarize', () => {
     ['text', 'action'],
     ['a number', 5],
     ['an array', [{ action: 'opened' }]],
-    ['inherited fields', Object.create({ action: 'opened', number: 1 })],
     [
       'values of other types',
       { action: 1, repository: 'octo/demo', number: '7', issue: [], pull_request: null },
@@ -33,17 +35,17 @@ describe('summarize', () => {
     ['control characters', { action: 'a\u001b[31m', repository: { full_name: 'a\nb' } }],
     ['a lone surrogate', { action: '\ud800' }],
   ])('finds nothing in %s', (_, payload) => {
-    expect(summarize(payload)).toEqual(nothing)
+    expect(summaryOf(payload)).toEqual(nothing)
   })
 
   it('keeps text of 256 characters', () => {
-    expect(summarize({ action: 'a'.repeat(256) })).toEqual({ ...nothing, action: 'a'.repeat(256) })
+    expect(summaryOf({ action: 'a'.repeat(256) })).toEqual({ ...nothing, action: 'a'.repeat(256) })
   })
 
-  it('never throws', () => {
+  it('takes any JSON', () => {
     fc.assert(
-      fc.property(fc.anything(), (payload) => {
-        expect(Object.keys(summarize(payload))).toEqual(['action', 'repo', 'number'])
+      fc.property(fc.jsonValue(), (payload) => {
+        expect(Object.keys(summaryOf(payload))).toEqual(['action', 'repo', 'number'])
       }),
     )
   })
