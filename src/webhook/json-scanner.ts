@@ -81,7 +81,7 @@ export class JsonScanner {
   }
 
   #value(at: number, depth: number, sink?: Sink): number {
-    switch (this.#bytes[at]) {
+    switch (this.#bytes[at] ?? 0) {
       case QUOTE:
         return this.#string(at)
       case OBJECT:

@@ -1,6 +1,5 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { RelayError } from '../../src/base/errors.js'
 import { JsonScanner, type Outline, type Wanted } from '../../src/webhook/json-scanner.js'
 
 const WANTED: readonly Wanted[] = [
@@ -63,13 +62,19 @@ describe('JsonScanner', () => {
       }
   })
 
-  it('refuses each control character in a string, and each byte that is none in none', () => {
-    for (const code of Array(256).keys()) {
-      const text = `{"a":"xx${String.fromCharCode(code)}xxx"}`
-      const isString = code >= 0x20 && code !== 0x22 && code !== 0x5c
-      if (isString) expect(scan(text)).toEqual(JSON.parse(text))
-      else expect(() => scan(text)).toThrow(new RelayError('invalid_event', 'Invalid event'))
-    }
+  it('takes of a single character in a string those that JSON.parse takes', () => {
+    const around = Array.from({ length: 256 }, (_, code) => `{"a":"xx${String.fromCharCode(code)}xxx"}`)
+    const taken = (read: (text: string) => unknown): string[] =>
+      around.filter((text) => {
+        try {
+          read(text)
+          return true
+        } catch {
+          return false
+        }
+      })
+    expect(taken(scan)).toEqual(taken(JSON.parse))
+    expect(taken(scan)).toHaveLength(256 - 32 - 2)
   })
 
   it('gives of every object what JSON.parse gives, however it is spelled', () => {
