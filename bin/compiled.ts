@@ -1,9 +1,8 @@
 // Keeps what V8 has compiled of relay's files for the next start. See docs/decisions/014.
+import { statSync } from 'node:fs'
 import { createRequire, Module } from 'node:module'
 import path from 'node:path'
 import { constants, Script } from 'node:vm'
-// By the default: as a name of its own it could not be imported where it is missing.
-import zlib from 'node:zlib'
 import { makeOwn, openKept } from './kept.js'
 
 /** Long after a short command's end, and long before V8 forgets what a service runs only when it starts. */
@@ -20,7 +19,7 @@ interface Loader {
 /**
  * From here on the CommonJS files in `program` are run from what was compiled of them at an earlier start, as far as `folder`
  * has it; what it has not is written there when the program has run. Where Node can do that itself, from 22.8 on, it does.
- * Fails at nothing: without a folder that is the user's own, and in Node 21 to 22.1, everything is compiled anew.
+ * Fails at nothing: without a folder that is the user's own, everything is compiled anew.
  */
 export function keepCompiled(program: string, folder: string): void {
   // As Node's own does.
@@ -28,10 +27,7 @@ export function keepCompiled(program: string, folder: string): void {
   if ('enableCompileCache' in Module && typeof Module.enableCompileCache === 'function') {
     // Node itself looks at no owner.
     if (makeOwn(folder)) Module.enableCompileCache(folder)
-    return
-  }
-  // It is there from 20.15 and 22.2 on.
-  if (typeof zlib.crc32 === 'function') keepOurselves(program, folder)
+  } else keepOurselves(program, folder)
 }
 
 function keepOurselves(program: string, folder: string): void {
@@ -41,9 +37,8 @@ function keepOurselves(program: string, folder: string): void {
   const loader = Module.prototype as unknown as Loader
   const compile = loader._compile
   loader._compile = function (content, filename, ...rest) {
-    if (path.dirname(filename) !== program || content.includes(IMPORT))
-      return compile.call(this, content, filename, ...rest)
-    const name = nameOf(content, filename)
+    const name = path.dirname(filename) === program && !content.includes(IMPORT) && nameOf(filename)
+    if (!name) return compile.call(this, content, filename, ...rest)
     const script = scriptOf(content, filename, kept.read(name))
     if (script.cachedDataRejected !== false) anew.set(name, script)
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what Module.wrap makes is one
@@ -60,12 +55,23 @@ function keepOurselves(program: string, folder: string): void {
 }
 
 /**
- * V8 itself looks at its version, its flags and the length of the source, and at nothing more; and stack traces tell of the
- * file as it was named when it was compiled.
+ * Tells the file from any other, and from what it was before it was changed or moved: V8 itself looks at no more than the
+ * source's length, and stack traces tell the path as it was. By the times that the system keeps, since to load a checksum takes
+ * longer than all else that is done here. Undefined for a file that was changed since the process began: it may have been
+ * read before.
  */
-function nameOf(content: string, filename: string): string {
-  const sum = zlib.crc32(content, zlib.crc32(filename)).toString(16).padStart(8, '0')
+function nameOf(filename: string): string | undefined {
+  const { ino, size, mtimeMs, ctimeMs } = statSync(filename)
+  if (ctimeMs >= Date.now() - process.uptime() * 1000) return undefined
+  const sum = hash([filename, ino, size, mtimeMs, ctimeMs].join())
   return `${process.version}-${process.arch}-${sum}-${path.basename(filename)}`
+}
+
+/** FNV-1a: short, for a text that is short. */
+function hash(text: string): string {
+  let sum = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193)
+  return (sum >>> 0).toString(16).padStart(8, '0')
 }
 
 function scriptOf(content: string, filename: string, cachedData: Buffer | undefined): Script {

@@ -5,6 +5,7 @@ import type { Context } from '../src/cli/context.js'
 import { gathered } from '../src/cli/gathered.js'
 import { main } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
+import { openStandard } from './standard.js'
 
 // lmdb prints a stack of its own when the disk is full; relay says that in its own words.
 /* oxlint-disable no-console */
@@ -16,7 +17,6 @@ console.error = (...values: unknown[]) => {
   if (!byLmdb || process.env['RELAY_DEBUG']) print(...values)
 }
 
-const hadTerminal = isatty(0)
 const root = new AbortController()
 
 /**
@@ -32,11 +32,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 // A reader that has seen enough (`relay … | head -1`) is no failure: what is under way ends quietly.
 let pipeClosed = false
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', () => {
-    pipeClosed = true
-    root.abort(new RelayError('unread', 'Nobody reads the output any more'))
-  })
+const onUnread = (): void => {
+  pipeClosed = true
+  root.abort(new RelayError('unread', 'Nobody reads the output any more'))
 }
 
 void run({
@@ -47,9 +45,10 @@ void run({
   get stdin() {
     return process.stdin
   },
-  ...gathered(process.stdout, process.stderr),
+  ...gathered(openStandard(1, onUnread), openStandard(2, onUnread)),
   signal: root.signal,
   onHangup(listener) {
+    const hadTerminal = isatty(0)
     const hear = (): void => {
       // The terminal that was closed is gone by now; who asks for a reload has left it open.
       if (hadTerminal && !isatty(0)) root.abort(new RelayError('unread', 'The terminal was closed'))

@@ -2,10 +2,12 @@
 // to tsc. See docs/decisions/011.
 import { build } from 'rolldown'
 import { asCommonJs } from './bundle/as-common-js.js'
+import { lateBuiltins } from './bundle/late-builtins.js'
 import { lateChildProcess } from './bundle/late-child-process.js'
 import { lateImports } from './bundle/late-imports.js'
 import { licences } from './bundle/licences.js'
 import { nativeLmdb } from './bundle/native-lmdb.js'
+import { noSupportsColor } from './bundle/no-supports-color.js'
 
 /** What is started: the program, and the process it keeps for the keychain, which it looks for beside itself. */
 const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts']
@@ -23,7 +25,15 @@ await build({
   external: ['keytar', 'msgpackr-extract', 'open', 'smee-client', 'undici'],
   // What one command loads late, another may load at once.
   checks: { ineffectiveDynamicImport: false, eval: false },
-  plugins: [asCommonJs(), lateChildProcess(), lateImports(), licences(), nativeLmdb()],
+  plugins: [
+    asCommonJs(),
+    lateBuiltins(),
+    lateChildProcess(),
+    lateImports(),
+    licences(),
+    nativeLmdb(),
+    noSupportsColor(),
+  ],
   output: {
     dir: 'dist/bin',
     format: 'cjs',
@@ -35,12 +45,11 @@ await build({
     codeSplitting: {
       // Each with all that it imports and no group before it has.
       groups: [
-        { name: 'version', test: /src\/cli\/version\.ts$/ },
-        { name: 'start', test: /bin\/start\.ts$/ },
+        { name: 'start', test: /src\/cli\/version\.ts$|bin\/start\.ts$/ },
         { name: 'main', test: /bin\/process\.ts$/ },
-        { name: 'lmdb', test: /node_modules\/lmdb\// },
-        { name: 'store', test: /src\/store\/open\.ts$/ },
-        { name: 'session', test: /src\/cli\/session\.ts$/ },
+        { name: 'store', test: /src\/store\/(?:open|file)\.ts$/ },
+        { name: 'acting', test: /src\/cli\/commands\/(?:comment|merge|react)\.ts$/ },
+        { name: 'session', test: /src\/cli\/(?:session|action)\.ts$/ },
       ],
     },
   },

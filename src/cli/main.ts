@@ -3,7 +3,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import type { Context } from './context.js'
 import type { RawOptions } from './globals.js'
 import { createOutput, jsonLine, type ColorMode } from './output.js'
-import { commandOf, createProgram } from './program.js'
+import { createProgram } from './program.js'
 
 /**
  * Runs one command line and resolves with the exit code; the one place where a failure becomes a code.
@@ -12,7 +12,7 @@ import { commandOf, createProgram } from './program.js'
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   // Behind `--` it is a word like any other.
   const json = argv.slice(0, [...argv, '--'].indexOf('--')).includes('--json')
-  const program = createProgram(context, { json, only: commandOf(argv) })
+  const program = await createProgram(context, { json, argv })
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0

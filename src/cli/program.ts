@@ -1,68 +1,24 @@
-import { Command, Option } from 'commander'
-import { addComment } from './commands/comment.js'
-import { addCompletion } from './commands/completion.js'
-import { addConfig } from './commands/config.js'
-import { addDoctor } from './commands/doctor.js'
-import { addExport } from './commands/export.js'
-import { addLog } from './commands/log.js'
-import { addLogin } from './commands/login.js'
-import { addMerge } from './commands/merge.js'
-import { addReact } from './commands/react.js'
-import { addReplay } from './commands/replay.js'
-import { addRevoke } from './commands/revoke.js'
-import { addRoutes } from './commands/routes.js'
-import { addServe } from './commands/serve.js'
-import { addShow } from './commands/show.js'
-import { addToken } from './commands/token.js'
-import { addTrigger } from './commands/trigger.js'
-import { addVerify } from './commands/verify.js'
-import { addWait } from './commands/wait.js'
-import { addWhoami } from './commands/whoami.js'
+import { Command, Help, Option } from 'commander'
+import { type CommandRow, COMMANDS } from './commands.js'
 import type { Context, TextStream } from './context.js'
 import { addOptions, environmentHelp, exitCodesHelp } from './globals.js'
 import { packageVersion } from './version.js'
 import { fit, joinParagraphs } from './wrap.js'
 
-type Add = (program: Command, context: Context) => void
-
-/** Every command under its name, in the groups in which help shows them. */
-const COMMANDS: Readonly<Record<string, Readonly<Record<string, Add>>>> = {
-  'Service:': { serve: addServe },
-  'Journal:': {
-    log: addLog,
-    show: addShow,
-    export: addExport,
-    wait: addWait,
-    replay: addReplay,
-    trigger: addTrigger,
-    verify: addVerify,
-    routes: addRoutes,
-  },
-  'Signing in:': { login: addLogin, revoke: addRevoke, token: addToken, whoami: addWhoami },
-  'Acting:': { comment: addComment, merge: addMerge, react: addReact },
-  'relay itself:': { completion: addCompletion, config: addConfig, doctor: addDoctor },
-}
-
 /** The one command that speaks of all others. */
 const OF_ALL = 'completion'
 
-/**
- * The command that a command line begins with. To declare the others takes milliseconds that a short one has no use for;
- * without a name to go by, or for what is told of all, they are needed.
- */
-export function commandOf([first = '']: readonly string[]): string | undefined {
-  const isCommand = Object.values(COMMANDS).some((commands) => Object.hasOwn(commands, first))
-  return isCommand && first !== OF_ALL ? first : undefined
-}
-
 export interface ProgramOptions {
   readonly json?: boolean
-  /** The one command to declare. Default: all. */
-  readonly only?: string | undefined
+  /** The command line that is to be read, for which only what it may mean is declared. Default: every command is. */
+  readonly argv?: readonly string[] | undefined
 }
 
 /** The command tree, with the options every command takes. Nothing heavy is loaded before a command runs. */
-export function createProgram(context: Context, { json = false, only }: ProgramOptions = {}): Command {
+export async function createProgram(
+  context: Context,
+  { json = false, argv = [OF_ALL] }: ProgramOptions = {},
+): Promise<Command> {
   const program = addOptions(new Command('relay'), ['profile'])
     .description(
       `Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.
@@ -86,19 +42,51 @@ Examples:
       outputError: (text) => void (json || context.stderr.write(text)),
       getOutHelpWidth: () => helpWidth(context.stdout),
       getErrHelpWidth: () => helpWidth(context.stderr),
+      // Nothing in it is coloured; to ask would open the terminal.
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
     })
     .configureHelp({
       showGlobalOptions: true,
       commandDescription: (command) => joinParagraphs(command.description()),
+      subcommandTerm: term,
       boxWrap: fit,
     })
     .exitOverride()
   program.addHelpText('after', help)
+  await addCommands(program, context, argv)
+  return program
+}
+
+/**
+ * To load and declare a command takes time that another has no use for: of one that the command line does not name there is
+ * no more than the list of all shows, and nothing where the command line begins with another.
+ */
+async function addCommands(program: Command, context: Context, argv: readonly string[]): Promise<void> {
+  const only = commandOf(argv)
   for (const [group, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(group)
-    for (const [name, add] of Object.entries<Add>(commands)) if (!only || name === only) add(program, context)
+    for (const [name, { summary, load }] of Object.entries(commands)) {
+      if (only !== undefined && name !== only) continue
+      const command = program.command(name).summary(summary)
+      if (argv.includes(name) || argv.includes(OF_ALL)) (await load())(command, context)
+    }
   }
-  return program
+}
+
+/** The command that a command line begins with, but for the one that speaks of all. */
+function commandOf([first = '']: readonly string[]): string | undefined {
+  return first !== OF_ALL && rowOf(first) ? first : undefined
+}
+
+/** A command in the list of all; those of commands are always declared. */
+function term(command: Command): string {
+  const row = command.parent?.parent ? undefined : rowOf(command.name())
+  return row ? `${command.name()} ${row.usage}`.trimEnd() : new Help().subcommandTerm(command)
+}
+
+function rowOf(name: string): CommandRow | undefined {
+  return Object.values(COMMANDS).find((commands) => Object.hasOwn(commands, name))?.[name]
 }
 
 /** Lines longer than this are hard to read, however wide the terminal. */

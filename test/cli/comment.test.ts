@@ -3,7 +3,7 @@ import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { addComment } from '../../src/cli/commands/comment.js'
+import { declareComment } from '../../src/cli/commands/comment.js'
 import { emptyFolder } from '../helpers/context.js'
 import { scriptedServer } from '../helpers/scripted-server.js'
 import { type Alone, parsed, piped, type Served, shell, startAlone, startServed, USER } from './rig.js'
@@ -44,11 +44,11 @@ describe('the command line of relay comment', () => {
       ['octo/demo#1', undefined, { user: 'bob', dryRun: true, json: true, bodyFile: 'x' }],
     ],
   ])('%j', async (argv, given) => {
-    expect(await parsed(addComment, ['comment', ...argv])).toEqual(given)
+    expect(await parsed(declareComment, ['comment', ...argv])).toEqual(given)
   })
 
   it.each([[[]], [['octo/demo#1', 'a', 'b']], [['octo/demo#1', '--body', 'x']]])('not %j', async (argv) => {
-    await expect(parsed(addComment, ['comment', ...argv])).rejects.toMatchObject({ exitCode: 1 })
+    await expect(parsed(declareComment, ['comment', ...argv])).rejects.toMatchObject({ exitCode: 1 })
   })
 })
 

@@ -28,7 +28,7 @@ const run = (command: string, ...args: string[]): string =>
     env: { PATH: process.env['PATH'], HOME: cwd, TERM: 'dumb' },
   })
 
-const COMMANDS = createProgram(testContext().context).commands.map((command) => command.name())
+const COMMANDS = (await createProgram(testContext().context)).commands.map((command) => command.name())
 
 const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = [
   ['relay ', COMMANDS],

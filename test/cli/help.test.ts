@@ -9,7 +9,7 @@ import { testContext } from '../helpers/context.js'
 import { commandEnvironment } from '../../src/dispatch/command-environment.js'
 
 const tree = (command: Command): Command[] => [command, ...command.commands.flatMap(tree)]
-const program = createProgram(testContext().context)
+const program = await createProgram(testContext().context)
 const commands = tree(program).map((command) => [pathOf(command), command] as const)
 const options = tree(program).flatMap((command) => command.options)
 const README = readFileSync('README.md', 'utf8')

@@ -69,10 +69,11 @@ describe('main', () => {
   })
 })
 
-describe('help', () => {
+describe('help', async () => {
   const { context } = testContext()
   const tree = (command: Command): Command[] => [command, ...command.commands.flatMap(tree)]
-  const commands = tree(createProgram(context))
+  const program = await createProgram(context)
+  const commands = tree(program)
 
   it.each(commands.map((command) => [command.name(), command] as const))(
     '%s says what it is for',
@@ -82,7 +83,7 @@ describe('help', () => {
     },
   )
 
-  it.each(createProgram(context).commands.map((command) => [command.name(), command] as const))(
+  it.each(program.commands.map((command) => [command.name(), command] as const))(
     '%s gives examples before its flags',
     (_, command) => {
       expect(command.helpInformation()).toMatch(/Examples:[^]*Options:/)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addMerge } from '../../src/cli/commands/merge.js'
+import { declareMerge } from '../../src/cli/commands/merge.js'
 import { fakeGitea, MERGE_COMMIT, type FakeGitea } from '../helpers/gitea.js'
 import { type Alone, keepToken, parsed, type Served, shell, startAlone, startServed, USER } from './rig.js'
 
@@ -40,13 +40,13 @@ describe('the command line of relay merge', () => {
       ['octo/demo#2', options],
     ],
   ])('%j', async (argv, given) => {
-    expect(await parsed(addMerge, ['merge', ...argv])).toEqual(given)
+    expect(await parsed(declareMerge, ['merge', ...argv])).toEqual(given)
   })
 
   it.each([[[]], [['octo/demo#2', 'x']], [['octo/demo#2', '--method', 'octopus']]])(
     'not %j',
     async (argv) => {
-      await expect(parsed(addMerge, ['merge', ...argv])).rejects.toMatchObject({ exitCode: 1 })
+      await expect(parsed(declareMerge, ['merge', ...argv])).rejects.toMatchObject({ exitCode: 1 })
     },
   )
 })

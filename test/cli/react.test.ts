@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addReact } from '../../src/cli/commands/react.js'
+import { declareReact } from '../../src/cli/commands/react.js'
 import { type Alone, parsed, type Served, shell, startAlone, startServed, USER } from './rig.js'
 
 const AGAIN = 'the same reaction of yours was there already\n'
@@ -36,13 +36,13 @@ describe('the command line of relay react', () => {
       ['octo/demo#1', '-1', { dryRun: true }],
     ],
   ])('%j', async (argv, given) => {
-    expect(await parsed(addReact, ['react', ...argv])).toEqual(given)
+    expect(await parsed(declareReact, ['react', ...argv])).toEqual(given)
   })
 
   it.each([[['octo/demo#1']], [['octo/demo#1', '+1', '-1']], [['octo/demo#1', '-2x']]])(
     'not %j',
     async (argv) => {
-      await expect(parsed(addReact, ['react', ...argv])).rejects.toMatchObject({ exitCode: 1 })
+      await expect(parsed(declareReact, ['react', ...argv])).rejects.toMatchObject({ exitCode: 1 })
     },
   )
 })

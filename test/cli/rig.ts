@@ -105,18 +105,22 @@ export async function profileStore({ home }: Shell): Promise<Store> {
 
 /** What commander makes of a command line, given to a command's `run` in place of the real one. */
 export async function parsed<Args extends readonly unknown[]>(
-  add: (program: Command, context: Context, run: (context: Context, ...args: Args) => Promise<void>) => void,
-  argv: readonly string[],
+  declare: (
+    command: Command,
+    context: Context,
+    run: (context: Context, ...args: Args) => Promise<void>,
+  ) => void,
+  [name, ...argv]: readonly [string, ...string[]],
 ): Promise<Args | undefined> {
   let given: Args | undefined
   const program = new Command('relay')
     .option('--json')
     .exitOverride()
     .configureOutput({ writeErr() {} })
-  add(program, testContext().context, async (_, ...args) => {
+  declare(program.command(name), testContext().context, async (_, ...args) => {
     given = args
   })
-  await program.parseAsync(argv, { from: 'user' })
+  await program.parseAsync([name, ...argv], { from: 'user' })
   return given
 }
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.js'
-import { addServe } from '../../src/cli/commands/serve.js'
+import { declareServe } from '../../src/cli/commands/serve.js'
 import { readOptions, type Flags } from '../../src/cli/settings/read.js'
 import { testContext } from '../helpers/context.js'
 
@@ -13,7 +13,7 @@ async function tunnelOf(
   const { context } = testContext({ env })
   const program = new Command()
   let given: Flags = {}
-  addServe(program, context, async (_, flags) => void (given = flags))
+  declareServe(program.command('serve'), context, async (_, flags) => void (given = flags))
   await program.parseAsync(['serve', ...args], { from: 'user' })
   return readOptions(context, given, silentLog).options.tunnel
 }

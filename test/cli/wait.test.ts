@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { addWait } from '../../src/cli/commands/wait.js'
+import { declareWait } from '../../src/cli/commands/wait.js'
 import { exampleShell, startAppender, startCommand } from './journal-rig.js'
 import { parsed, shell } from './rig.js'
 
@@ -11,7 +11,7 @@ const FIRST =
 
 describe('relay wait', () => {
   it('waits for what comes within 5 minutes, or came in the last 10 seconds', async () => {
-    expect(await parsed(addWait, ['wait', 'push', '--where', 'a==1', '--where', 'b==2'])).toEqual([
+    expect(await parsed(declareWait, ['wait', 'push', '--where', 'a==1', '--where', 'b==2'])).toEqual([
       'push',
       { since: '10s', timeout: '5m', where: ['a==1', 'b==2'] },
     ])

@@ -9,10 +9,8 @@ import { addUserOptions } from '../user-options.js'
 type CommentFlags = ActionFlags & { readonly bodyFile?: string }
 
 /** Declares `relay comment`. */
-export function addComment(program: Command, context: Context, run = runComment): void {
-  const command = program
-    .command('comment')
-    .summary('comment on an issue or pull request')
+export function declareComment(command: Command, context: Context, run = runComment): void {
+  command
     .description(
       `Comments on an issue or pull request as a signed-in user, and prints the new comment's address.
 

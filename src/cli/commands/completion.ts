@@ -6,10 +6,8 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
 /** Declares `relay completion`. Its scripts are made from the whole command tree, when it runs. */
-export function addCompletion(program: Command, context: Context, run = runCompletion): void {
-  program
-    .command('completion')
-    .summary('print a script that completes relay in your shell')
+export function declareCompletion(command: Command, context: Context, run = runCompletion): void {
+  command
     .description(
       `Prints a script for your shell that completes relay's commands, flags and their values. Put the line for your shell
 into its start-up file.
@@ -22,7 +20,7 @@ Examples:
     .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
     .addHelpText('after', () => `${environmentHelp([])}\n${exitCodesHelp([0, 2])}`)
     .action((shell: Shell, _: unknown, command: Command) =>
-      run(context, command.optsWithGlobals(), shell, program),
+      run(context, command.optsWithGlobals(), shell, command.parent ?? command),
     )
 }
 

@@ -14,10 +14,8 @@ import { table } from '../table.js'
 type ConfigFlags = RawOptions & { readonly reveal?: string }
 
 /** Declares `relay config`. */
-export function addConfig(program: Command, context: Context, run = runConfig): void {
-  program
-    .command('config')
-    .summary('show the settings, and where each comes from')
+export function declareConfig(command: Command, context: Context, run = runConfig): void {
+  command
     .description(
       `Shows every setting, its value, and where that comes from. A flag wins over the environment, which wins over .env in
 the working folder, the project's relay.json, your own config.json, and the default. Secrets are masked.

@@ -19,12 +19,9 @@ const FLAGS: readonly OptionName[] = [
 ]
 
 /** Declares `relay doctor`. */
-export function addDoctor(program: Command, context: Context, run = runDoctor): void {
-  const command = program
-    .command('doctor')
-    .summary('say what is wrong, and what mends it')
-    .description(
-      `Checks what a profile needs: Node, folder, store, keychain, instance, port, tunnel, code host, clock, webhook
+export function declareDoctor(command: Command, context: Context, run = runDoctor): void {
+  command.description(
+    `Checks what a profile needs: Node, folder, store, keychain, instance, port, tunnel, code host, clock, webhook
 secret, OAuth client, token, addresses. Each line begins with "ok", with "x" when something is wrong, followed by what mends it, or with
 "-" when it does not apply. Changes nothing, and sends no token anywhere.
 
@@ -32,7 +29,7 @@ Examples:
   relay doctor
   relay doctor --profile sandbox
   relay doctor --json | jq '.checks[] | select(.state == "wrong")'`,
-    )
+  )
   addOptions(command, FLAGS)
     .addHelpText(
       'after',

@@ -7,10 +7,8 @@ import { environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../glo
 type ExportFlags = RawOptions & { readonly out?: string; readonly force?: boolean }
 
 /** Declares `relay export`. */
-export function addExport(program: Command, context: Context, run = runExport): void {
-  program
-    .command('export')
-    .summary('make a fixture of a delivery')
+export function declareExport(command: Command, context: Context, run = runExport): void {
+  command
     .description(
       `Prints one delivery as a fixture: a JSON file with its headers and exact body, to be kept beside tests. Headers with
 credentials are not in it, but the payload is as it came: look before you publish it.

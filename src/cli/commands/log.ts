@@ -11,10 +11,8 @@ import type { Printer } from '../journal/printer.js'
 type LogFlags = RawOptions & FilterFlags & { readonly follow?: boolean }
 
 /** Declares `relay log`. */
-export function addLog(program: Command, context: Context, run = runLog): void {
-  program
-    .command('log')
-    .summary('list deliveries, and what became of them')
+export function declareLog(command: Command, context: Context, run = runLog): void {
+  command
     .description(
       `Lists the deliveries in the journal, oldest first: number, local time, event, place, how it stands with the targets
 it is handed on to, and how often it came again. Works while relay serve runs, and without.

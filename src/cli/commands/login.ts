@@ -12,10 +12,8 @@ import { addUserOptions } from '../user-options.js'
 type LoginFlags = SessionFlags & { readonly browser?: boolean }
 
 /** Declares `relay login`. */
-export function addLogin(program: Command, context: Context, run = runLogin): void {
-  const command = program
-    .command('login')
-    .summary('sign in at the code host')
+export function declareLogin(command: Command, context: Context, run = runLogin): void {
+  command
     .description(
       `Signs a user in at the code host, in the browser, and keeps the token. Uses the running relay of the profile;
 where none runs, it takes the code host's answer itself, on the port that serve would use.

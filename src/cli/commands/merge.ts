@@ -15,10 +15,8 @@ type MergeFlags = ActionFlags & {
 }
 
 /** Declares `relay merge`. */
-export function addMerge(program: Command, context: Context, run = runMerge): void {
-  const command = program
-    .command('merge')
-    .summary('merge a pull request')
+export function declareMerge(command: Command, context: Context, run = runMerge): void {
+  command
     .description(
       `Merges a pull request as a signed-in user, and prints the merge commit's id. Where the code host
 merges it later, once checks have passed, that is said instead.

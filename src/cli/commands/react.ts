@@ -7,10 +7,8 @@ import { formatTarget, parseTarget, type Target } from '../target.js'
 import { addUserOptions } from '../user-options.js'
 
 /** Declares `relay react`. */
-export function addReact(program: Command, context: Context, run = runReact): void {
-  const command = program
-    .command('react')
-    .summary('react to an issue, pull request or comment')
+export function declareReact(command: Command, context: Context, run = runReact): void {
+  command
     .description(
       `Reacts to an issue or pull request, or to the one comment whose web address is given, as a signed-in user, and
 prints the reaction's name. Reacting twice in the same way is reacting once.

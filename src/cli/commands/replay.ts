@@ -7,10 +7,8 @@ import { addSendOptions, SEND_ENVIRONMENT, type SendFlags } from '../replay/send
 type ReplayFlags = SendFlags & FilterFlags
 
 /** Declares `relay replay`. */
-export function addReplay(program: Command, context: Context, run = runReplay): void {
-  const command = program
-    .command('replay')
-    .summary('send deliveries again')
+export function declareReplay(command: Command, context: Context, run = runReplay): void {
+  command
     .description(
       `Sends fixtures, or deliveries of the journal, to the running relay serve or to any address. The recorded bytes and
 signature are sent as they are when the signature fits the secret, and are signed anew otherwise.

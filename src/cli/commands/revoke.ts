@@ -8,10 +8,8 @@ import { addUserOptions } from '../user-options.js'
 type RevokeFlags = SessionFlags & { readonly local?: boolean }
 
 /** Declares `relay revoke`. */
-export function addRevoke(program: Command, context: Context, run = runRevoke): void {
-  const command = program
-    .command('revoke')
-    .summary("forget a user's token, here and at the code host")
+export function declareRevoke(command: Command, context: Context, run = runRevoke): void {
+  command
     .description(
       `Forgets a user's token: here at once, so that its bearer stops working, then at the code host where it can be
 revoked (GitHub; Gitea's users do that in their settings). Says what became of both.

@@ -12,14 +12,12 @@ const FLAGS: readonly OptionName[] = ['forward', 'exec', 'ignore']
 const help = (): string => `${environmentHelp([...FLAGS, 'home', 'store'])}\n${exitCodesHelp([0, 1, 2, 6])}`
 
 /** Declares `relay routes test`. */
-export function addRoutes(program: Command, context: Context, run = runTest): void {
-  const routes = program
-    .command('routes')
+export function declareRoutes(command: Command, context: Context, run = runTest): void {
+  command
     .helpCommand(false)
-    .summary('say where deliveries go')
     .description('Says where deliveries are handed on to.\n\nExamples:\n  relay routes test last')
     .addHelpText('after', help)
-  const test = routes
+  const test = command
     .command('test')
     .summary('say which routes a delivery takes, and why')
     .description(

@@ -46,10 +46,8 @@ const ENVIRONMENT: readonly OptionName[] = [
 ]
 
 /** Declares `relay serve`. `run` is a parameter so that parsing can be tested alone. */
-export function addServe(program: Command, context: Context, run = runServe): void {
-  const command = program
-    .command('serve')
-    .summary('run the service')
+export function declareServe(command: Command, context: Context, run = runServe): void {
+  command
     .description(
       `Runs the service: receives signed webhook deliveries, writes each to the journal before answering, and hands it on to
 local programs; signs users in at the code host, and comments, merges and reacts for them. Runs until Ctrl-C.

@@ -5,10 +5,8 @@ import { environmentHelp, exitCodesHelp, prepare, type RawOptions } from '../glo
 type ShowFlags = RawOptions & { readonly body?: boolean }
 
 /** Declares `relay show`. */
-export function addShow(program: Command, context: Context, run = runShow): void {
-  program
-    .command('show')
-    .summary('show one delivery, and what its targets said')
+export function declareShow(command: Command, context: Context, run = runShow): void {
+  command
     .description(
       `Shows one delivery: its headers in order, its body, and every attempt to hand it on with the start of the target's
 answer.

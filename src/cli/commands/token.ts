@@ -6,10 +6,8 @@ import { addUserOptions } from '../user-options.js'
 type TokenFlags = SessionFlags & { readonly header?: boolean }
 
 /** Declares `relay token`. */
-export function addToken(program: Command, context: Context, run = runToken): void {
-  const command = program
-    .command('token')
-    .summary("print a user's access token")
+export function declareToken(command: Command, context: Context, run = runToken): void {
+  command
     .description(
       `Prints the access token of a signed-in user, renewed if need be, for programs that call the service or the code
 host themselves.

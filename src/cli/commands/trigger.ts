@@ -7,10 +7,8 @@ import { addSendOptions, SEND_ENVIRONMENT, type SendFlags } from '../replay/send
 type TriggerFlags = SendFlags & { readonly list?: boolean; readonly print?: boolean }
 
 /** Declares `relay trigger`. */
-export function addTrigger(program: Command, context: Context, run = runTrigger): void {
-  const command = program
-    .command('trigger')
-    .summary('send a made-up delivery of an event')
+export function declareTrigger(command: Command, context: Context, run = runTrigger): void {
+  command
     .description(
       `Sends a delivery as the code host would, with a made-up payload that has every field a real one has, signed, to the
 running relay serve or to any address.

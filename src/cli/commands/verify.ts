@@ -14,10 +14,8 @@ import { type SecretFlags, signingSecret } from '../signing-secret.js'
 type VerifyFlags = RawOptions & SecretFlags
 
 /** Declares `relay verify`. */
-export function addVerify(program: Command, context: Context, run = runVerify): void {
-  program
-    .command('verify')
-    .summary('tell why a signature does not fit')
+export function declareVerify(command: Command, context: Context, run = runVerify): void {
+  command
     .description(
       `Tells of fixtures, or of deliveries of the journal, whether they are signed with the webhook secret, and what is the
 matter with one that is not: another secret, or white space at its end; a body that was changed on its way, and how it

@@ -16,10 +16,8 @@ type WaitFlags = RawOptions & {
 }
 
 /** Declares `relay wait`. */
-export function addWait(program: Command, context: Context, run = runWait): void {
-  program
-    .command('wait')
-    .summary('wait for a delivery')
+export function declareWait(command: Command, context: Context, run = runWait): void {
+  command
     .description(
       `Waits until a delivery matches, and prints it; one that came shortly before counts too, so that nothing is missed
 between an action and the wait. If several match, it is the one that came first. With --handed-on it waits on until that

@@ -5,17 +5,14 @@ import type { SessionFlags } from '../session.js'
 import { addUserOptions } from '../user-options.js'
 
 /** Declares `relay whoami`. */
-export function addWhoami(program: Command, context: Context, run = runWhoami): void {
-  const command = program
-    .command('whoami')
-    .summary('say who is signed in')
-    .description(
-      `Says whose token relay holds: the account at the code host, where the token is kept, and when it ends.
+export function declareWhoami(command: Command, context: Context, run = runWhoami): void {
+  command.description(
+    `Says whose token relay holds: the account at the code host, where the token is kept, and when it ends.
 
 Examples:
   relay whoami
   relay whoami --json | jq -r .login`,
-    )
+  )
   addUserOptions(command).action((_: unknown, command: Command) => run(context, command.optsWithGlobals()))
 }
 
