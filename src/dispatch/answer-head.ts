@@ -14,11 +14,19 @@ const NAME = /^[!#$%&'*+.^_`|~\w-]+$/
 /** A line that goes on with the next one, as was once allowed (RFC 9112 section 5.2). */
 const FOLD = /\r\n[ \t]+/g
 
+let last: { readonly text: string; readonly head: AnswerHead } | undefined
+
 /**
- * Reads a head without the empty line that ends it.
+ * Reads a head without the empty line that ends it. One like the last is not read again: within a second, a program's answers
+ * mostly begin the same.
  * @throws Error when it is none, or says two things about where the text ends.
  */
 export function parseAnswerHead(text: string): AnswerHead {
+  if (last?.text !== text) last = { text, head: readHead(text) }
+  return last.head
+}
+
+function readHead(text: string): AnswerHead {
   const [first = '', ...lines] = text.replace(FOLD, ' ').split('\r\n')
   const [, minor, digits] = STATUS_LINE.exec(first) ?? []
   if (digits === undefined) throw new Error('what it answers is not HTTP/1')

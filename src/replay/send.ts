@@ -33,26 +33,22 @@ const { signal: NEVER } = new AbortController()
  */
 export function openSender(url: string): Sender {
   const poster = openPoster(url, { limit: TIME_LIMIT_MS })
-  const post = async (
-    { headers, body }: WebhookRequest,
-    signal: AbortSignal,
-  ): Promise<Omit<Answer, 'ms'>> => {
-    try {
-      const { status, start } = await poster.post(headers, body, signal)
-      return { status, error: null, body: start }
-    } catch (error) {
-      signal.throwIfAborted()
-      const why = isTimeout(error)
-        ? `no answer within ${TIME_LIMIT_MS / 1000} s`
-        : describeConnectionError(error)
-      return { status: null, error: why, body: NOTHING }
-    }
+  const failed = (error: unknown): Omit<Answer, 'ms'> => {
+    const why = isTimeout(error)
+      ? `no answer within ${TIME_LIMIT_MS / 1000} s`
+      : describeConnectionError(error)
+    return { status: null, error: why, body: NOTHING }
   }
   return {
-    async send(outgoing, { signal = NEVER } = {}) {
-      const start = performance.now()
-      const got = await post(outgoing, signal)
-      return { ...got, ms: performance.now() - start }
+    async send({ headers, body }, { signal = NEVER } = {}) {
+      const begun = performance.now()
+      try {
+        const { status, start } = await poster.post(headers, body, signal)
+        return { status, error: null, ms: performance.now() - begun, body: start }
+      } catch (error) {
+        signal.throwIfAborted()
+        return { ...failed(error), ms: performance.now() - begun }
+      }
     },
     [Symbol.asyncDispose]: () => poster[Symbol.asyncDispose](),
   }

@@ -1,7 +1,7 @@
 import { RelayError } from '../../base/errors.js'
 import type { Recorded } from '../../journal/fixture.js'
 import { inParallel } from '../../replay/in-parallel.js'
-import { deliveryId, prepare, withFreshId } from '../../replay/prepare.js'
+import { deliveryId, prepare, type PrepareOptions, withFreshId } from '../../replay/prepare.js'
 import { openSender } from '../../replay/send.js'
 import type { WebhookRequest } from '../../webhook/intake.js'
 import type { Context } from '../context.js'
@@ -56,22 +56,35 @@ export async function run(
   if (failed > 0) throw new RelayError('target_failed', `${failed} of ${sent} not answered as expected`)
 }
 
-/** Each is made when its turn comes, and once for all its times. */
+/**
+ * Each is made once for all its times, when its turn comes, and with it as many as are sent at once: one after the other, what
+ * checks and signs them takes half as long as between two requests each.
+ */
 function* jobs(
   items: readonly Item[],
-  { edits, tamper, times }: SendPlan,
+  { concurrency, times, ...options }: SendPlan,
   { secret }: Destination,
 ): Generator<Job> {
-  for (const item of items) {
-    const { name } = item
-    const recorded = item.load()
-    if (!recorded) continue
-    const request = prepareNamed(name, recorded, { secret, edits, tamper })
-    for (let i = 0; i < times; i++) yield { name, event: recorded.event, request }
+  for (let at = 0; at < items.length; at += concurrency) {
+    const some = items.slice(at, at + concurrency)
+    const made = some.map((item) => make(item, { ...options, secret })).filter((job) => job !== undefined)
+    for (const job of made) for (let i = 0; i < times; i++) yield job
   }
 }
 
-function prepareNamed(name: string, recorded: Recorded, options: Parameters<typeof prepare>[1]) {
+/** Undefined where it is gone. @throws RelayError `usage` naming what cannot be edited. */
+function make(item: Item, options: PrepareOptions): Job | undefined {
+  const recorded = item.load()
+  return (
+    recorded && {
+      name: item.name,
+      event: recorded.event,
+      request: prepareNamed(item.name, recorded, options),
+    }
+  )
+}
+
+function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions) {
   try {
     return prepare(recorded, options)
   } catch (error) {
