@@ -63,11 +63,10 @@ async function handOver(n: number, parts: HandOverParts, signal: AbortSignal): P
   const ended = handOn.state !== 'waiting'
   const again = !ended && result.outcome === 'retry'
   const delay = again ? retryDelay(handOn.tries, result.retryAfter, time.random) : undefined
-  const { body: _, ...summary } = entry
   const tell = (): void =>
     onAttempt?.({
       n,
-      entry: summary,
+      entry: withoutBody(entry),
       route,
       attempt,
       handOn,
@@ -80,6 +79,11 @@ async function handOver(n: number, parts: HandOverParts, signal: AbortSignal): P
   if (!(await recorded)) return NOTHING
   tell()
   return { reached, ended, ...(delay !== undefined && { rest: delay }) }
+}
+
+function withoutBody(entry: Entry): AttemptEvent['entry'] {
+  const { body: _, ...summary } = entry
+  return summary
 }
 
 function timesTried({ journal, route }: HandOverParts, n: number): number {

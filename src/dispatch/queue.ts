@@ -20,9 +20,8 @@ export type Try = (n: number, signal: AbortSignal) => Promise<Step>
 
 export interface QueueParts {
   /**
-   * How many entries may be under way at once, and how many that the target has taken may still be being written down, since
-   * those are handed on again when relay is killed. With 1 they are handed on strictly in order, each written down
-   * before the next.
+   * How many entries may be under way at once, and {@link RECORDING} times as many that the target has taken may still be being
+   * written down. With 1 they are handed on strictly in order, each written down before the next.
    */
   readonly concurrency: number
   /** Ends entries that have waited too long, and gives those that it could not end. Must not reject. */
@@ -45,6 +44,11 @@ export interface QueueStatus {
   readonly nextProbeAt?: number
 }
 
+/**
+ * A commit takes about as long as four exchanges with a target on this machine, and whoever waits for it has the target wait. Not
+ * more, since what has not been written down is handed on again when relay is killed.
+ */
+const RECORDING = 4
 /** How often it is looked whether entries for a target that is gone have become too old; the clock may jump meanwhile. */
 const LOOK_EVERY = 60_000
 
@@ -152,7 +156,8 @@ export class TargetQueue {
     if (!this.#try || this.#stop.signal.aborted) return undefined
     if (this.#down && (this.#busy.size > 0 || this.#pauses.has('probe'))) return undefined
     const { concurrency } = this.#parts
-    if (this.#busy.size + this.#resting.size >= concurrency || this.#recording.size >= concurrency)
+    const recording = concurrency === 1 ? 1 : concurrency * RECORDING
+    if (this.#busy.size + this.#resting.size >= concurrency || this.#recording.size >= recording)
       return undefined
     return this.#waiting.first((n) => !this.#busy.has(n) && !this.#resting.has(n))
   }

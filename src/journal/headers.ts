@@ -12,6 +12,7 @@ const OF_ONE_HOP = new Set([
   'upgrade',
   'expect',
 ])
+const CONNECTION = 'connection'
 const CREDENTIALS = /^(?:authorization|cookie|proxy-.*)$/
 
 /** The headers a delivery is passed on with: without those of one connection, those it names, and credentials. */
@@ -24,6 +25,10 @@ export function passedOn(headers: readonly Header[]): Header[] {
 }
 
 function namedByConnection(headers: readonly Header[]): ReadonlySet<string> {
-  const values = headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
-  return new Set(values.flatMap((value) => value.toLowerCase().split(',')).map((name) => name.trim()))
+  const named = new Set<string>()
+  for (const [name, value] of headers) {
+    if (name.length !== CONNECTION.length || name.toLowerCase() !== CONNECTION) continue
+    for (const other of value.toLowerCase().split(',')) named.add(other.trim())
+  }
+  return named
 }

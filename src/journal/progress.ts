@@ -15,10 +15,12 @@ export function createProgress(database: Database, tables: Tables): Progress {
   /** An entry that was removed meanwhile stays so: nothing is written for it. */
   const update = (n: number, target: string, handOn: HandOn, more: () => TableWrite[]): Promise<void> =>
     database.transact(() => {
-      if (!tables.handOns.get(n)) return { result: undefined, writes: [] }
-      const before = Object.entries(readHandOns(tables, n))
-      const after = Object.fromEntries([...before, [target, handOn]])
-      return { result: undefined, writes: [...writeHandOns(tables, n, after), ...more()] }
+      const before = findHandOns(tables, n)
+      if (!before) return { result: undefined, writes: [] }
+      return {
+        result: undefined,
+        writes: [...writeHandOns(tables, n, { ...before, [target]: handOn }), ...more()],
+      }
     })
   return {
     *unfinished() {
@@ -40,12 +42,17 @@ export function createProgress(database: Database, tables: Tables): Progress {
 }
 
 /** @throws RelayError `storage` for a row of a later format. */
-export function readHandOns({ handOns }: Tables, n: number): HandOns {
+export function readHandOns(tables: Tables, n: number): HandOns {
+  return findHandOns(tables, n) ?? {}
+}
+
+/** Undefined for an entry that has none. */
+function findHandOns({ handOns }: Tables, n: number): HandOns | undefined {
   const row = handOns.get(n)
   if (row && row.v !== 1) {
     throw new RelayError('storage', `The hand-on of entry ${n} was written by a newer version of relay`)
   }
-  return row?.targets ?? {}
+  return row?.targets
 }
 
 export function writeHandOns({ handOns, open }: Tables, n: number, targets: HandOns): TableWrite[] {

@@ -40,6 +40,7 @@ export interface Decision<T> {
 export interface Engine extends AsyncDisposable {
   /** Makes a table, or opens the one there is; to be called before any other use of it. May wait for other writers. */
   open(table: string): void
+  /** The value is lent until the next read: whoever keeps it copies it. */
   get(table: string, key: Uint8Array): Uint8Array | undefined
   range(table: string, range: RowRange): Iterable<Row>
   /** Of what is committed, also within {@link transact}. */

@@ -120,7 +120,7 @@ function createFileEngine(environment: Environment, log: Log): Engine {
     get: (table, key) =>
       reading(() => {
         const written = group.written?.get(table, key)
-        return written ? written.value : rowsOf(table).getBinary(key)
+        return written ? written.value : lent(rowsOf(table).getBinaryFast(key))
       }),
     range: (table, range) => {
       const committed = (part: RowRange): Iterable<Row> => select(() => rowsOf(table), part)
@@ -145,6 +145,11 @@ function createFileEngine(environment: Environment, log: Log): Engine {
       await closing
     },
   }
+}
+
+/** Of lmdb's one buffer for what it reads, which tells the value's length as its own. */
+function lent(value: Uint8Array | undefined): Uint8Array | undefined {
+  return value && new Uint8Array(value.buffer, value.byteOffset, value.length)
 }
 
 function ifVersion(environment: Environment, version: Version, write: () => void): Promise<boolean> {

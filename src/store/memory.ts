@@ -24,7 +24,7 @@ export function createMemoryEngine(): Engine {
   }
   return {
     open: (table) => void rowsOf(table),
-    get: (table, key) => rowsOf(table).values.get(keyText(key))?.slice(),
+    get: (table, key) => rowsOf(table).values.get(keyText(key)),
     range: (table, range) => select(rowsOf(table), range),
     count: (table) => rowsOf(table).keys.length,
     bytes: (table) => rowsOf(table).bytes,

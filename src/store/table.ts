@@ -51,6 +51,5 @@ function encodeBytes(value: TableValue): Uint8Array {
   if (value instanceof Uint8Array) return value
   throw new TypeError('A table of bytes was given something else')
 }
-/** Plain bytes, whatever subclass the backend hands out. */
-const decodeBytes = (bytes: Uint8Array): Uint8Array =>
-  new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/** A copy, since they are lent; of plain bytes, whatever subclass the backend hands out. */
+const decodeBytes = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes)

@@ -53,6 +53,21 @@ export function describeTables(open: Open): void {
       expect(table.get(0)?.constructor).toBe(Uint8Array)
     })
 
+    it('give bytes that no later read or write changes', async () => {
+      await using database = await open()
+      const table = bodies(database)
+      const sizes = [10, 10, 7000, 7000, 40_000, 40_000]
+      const values = sizes.map((size, n) => Buffer.alloc(size, n + 1))
+      const all = (): (Uint8Array | undefined)[] => values.map((_, n) => table.get(n))
+      await database.commit(values.map((value, n) => table.put(n, value)))
+      const read = all()
+      await database.commit(values.map((value, n) => table.put(n, Buffer.alloc(value.length, 99))))
+      all()
+      expect(read.map((value, n) => values[n]?.equals(value ?? Buffer.of()))).toEqual(sizes.map(() => true))
+      read[0]?.fill(0)
+      expect(table.get(0)?.[0]).toBe(99)
+    })
+
     it('are written together or not at all, and apart from the store', async () => {
       await using database = await open()
       const [numbered, named] = [bodies(database), ids(database)]
