@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { isLoopback } from '../base/loopback.js'
+import { callHere } from './here.js'
 
 /** A request to a code host. */
 export interface Outgoing {
@@ -27,8 +28,6 @@ export type SendOnce = (address: string, request: Outgoing) => Promise<Incoming>
 interface Outbound {
   readonly fetch: typeof fetch
   readonly request: (typeof import('undici'))['request']
-  /** For one request to an origin, of which then nothing is left; an agent makes a pool for each connection besides. */
-  readonly once: (origin: string) => Dispatcher
   readonly direct: Dispatcher
   readonly proxied: Dispatcher
 }
@@ -47,11 +46,16 @@ export const outboundFetch: typeof fetch = async (input, init) => {
 }
 
 /** The same for calls to a code host's API: without what makes a `Request`, a `Response` and their streams, half the time. */
-export const outboundCall: SendOnce = async (address, { method, headers: given, body: text, signal }) => {
-  const { request, once, proxied } = await (outbound ??= load())
-  const dispatcher = isHere(address) ? once(new URL(address).origin) : proxied
+export const outboundCall: SendOnce = async (address, outgoing) => {
   // Nothing here unpacks; without a word any encoding would do (RFC 9110 section 12.5.3).
-  const headers = { 'accept-encoding': 'identity', ...given }
+  const headers = { 'accept-encoding': 'identity', ...outgoing.headers }
+  const call = isHere(address) && new URL(address).protocol === 'http:' ? callHere : callByUndici
+  return call(address, { ...outgoing, headers })
+}
+
+const callByUndici: SendOnce = async (address, { method, headers, body: text, signal }) => {
+  const { request, direct, proxied } = await (outbound ??= load())
+  const dispatcher = isHere(address) ? direct : proxied
   const answer = await request(address, { method, headers, body: text ?? null, signal, dispatcher })
   return { status: answer.statusCode, headers: toHeaders(answer.headers), body: answer.body }
 }
@@ -68,14 +72,13 @@ function isHere(address: string | URL): boolean {
 }
 
 async function load(): Promise<Outbound> {
-  const { Agent, Client, EnvHttpProxyAgent, fetch, request } = await import('undici')
+  const { Agent, EnvHttpProxyAgent, fetch, request } = await import('undici')
   // No connection is used twice: on a kept one that the other side has just closed, a write fails and nobody
   // can tell whether it arrived.
   const options = { pipelining: 0 }
-  const once = (origin: string): Dispatcher => new Client(origin, options)
   const direct = new Agent(options)
   const proxied = new EnvHttpProxyAgent(options)
   // Node's own fetch is an older undici, so the types differ, in places that no caller here uses.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return { fetch: fetch as unknown as typeof globalThis.fetch, request, once, direct, proxied }
+  return { fetch: fetch as unknown as typeof globalThis.fetch, request, direct, proxied }
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readText } from '../../src/providers/answer.js'
 import { outboundCall, outboundFetch } from '../../src/providers/fetch.js'
 import { type Proxy, startProxy } from '../helpers/proxy.js'
@@ -53,9 +53,13 @@ describe('outboundFetch', () => {
   })
 })
 
-describe('outboundCall', () => {
+// One way for this machine, and one for all others; 0.0.0.0 is none of its names, but leads here.
+describe.each(['127.0.0.1', '0.0.0.0'])('outboundCall to %s', (host) => {
   const get = { method: 'GET', headers: { accept: 'text/plain' }, redirect: 'manual' } as const
   const signal = new AbortController().signal
+  beforeEach(() => void vi.stubEnv('no_proxy', '0.0.0.0'))
+
+  const urlOf = (server: ScriptedServer): string => `http://${host}:${new URL(server.url).port}`
 
   it('sends what it is given, uses no connection twice, and asks for text as it is', async () => {
     await using server = await scriptedServer(({ method }) => ({
@@ -64,7 +68,7 @@ describe('outboundCall', () => {
       body: `to ${method}`,
     }))
     for (const request of [get, { ...get, method: 'POST', body: '{"a":"é"}' } as const]) {
-      const { status, headers, body } = await outboundCall(`${server.url}/a?b`, { ...request, signal })
+      const { status, headers, body } = await outboundCall(`${urlOf(server)}/a?b`, { ...request, signal })
       const said = [headers.get('X-Said'), headers.has('x-other')]
       expect([status, said, await readText({ body })]).toEqual([
         request.method === 'GET' ? 307 : 201,
@@ -84,7 +88,7 @@ describe('outboundCall', () => {
     const server = createServer((socket) => void socket.once('data', () => socket.end(lines)))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const { headers } = await outboundCall(`http://127.0.0.1:${portOf(server)}`, { ...get, signal })
+    const { headers } = await outboundCall(`http://${host}:${portOf(server)}`, { ...get, signal })
     expect(headers.get('x-a')).toBe('1, 2')
     server.close()
   })
@@ -96,8 +100,35 @@ describe('outboundCall', () => {
       controller.abort(reason)
       return 'silence'
     })
-    await expect(outboundCall(server.url, { ...get, signal: controller.signal })).rejects.toBe(reason)
+    await expect(outboundCall(urlOf(server), { ...get, signal: controller.signal })).rejects.toBe(reason)
   })
+
+  it('ends at a signal that has aborted before it sends anything', async () => {
+    await using server = await scriptedServer(() => 'silence')
+    const reason = new Error('enough')
+    await expect(outboundCall(urlOf(server), { ...get, signal: AbortSignal.abort(reason) })).rejects.toBe(
+      reason,
+    )
+    expect(server.received).toEqual([])
+  })
+
+  it('gives a body that breaks off as what went wrong', async () => {
+    await using server = await scriptedServer(() => ({ headers: { 'content-length': '99' }, body: '{' }))
+    const answer = await outboundCall(urlOf(server), { ...get, signal })
+    const code = expect.stringMatching(/^(?:ECONNRESET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/)
+    await expect(readText(answer)).rejects.toMatchObject({ code })
+  })
+
+  it('says how long a body is, whatever the method', async () => {
+    await using server = await scriptedServer(() => ({}))
+    await outboundCall(urlOf(server), { ...get, method: 'DELETE', body: 'é', signal })
+    expect(server.received).toMatchObject([{ headers: { 'content-length': '2' }, body: 'é' }])
+  })
+})
+
+describe('outboundCall', () => {
+  const get = { method: 'GET', headers: {}, redirect: 'manual' } as const
+  const signal = new AbortController().signal
 
   it('goes through the proxy, but for this machine and what NO_PROXY names', async () => {
     await using server = await scriptedServer(() => ({ body: 'hello' }))

@@ -18,7 +18,7 @@ describe('a call without a usable answer is made once', () => {
     [
       'connection closed in the middle of the answer',
       { headers: { 'content-length': '99' }, body: '{' },
-      'GitHub broke the connection (UND_ERR_RES_CONTENT_LENGTH_MISMATCH)',
+      'GitHub broke the connection (ECONNRESET)',
     ],
     ['not JSON', { status: 201, body: '{"id":' }, 'GitHub gave an answer that was not understood'],
     ['an HTML page', { status: 200, body: '<html>' }, 'GitHub gave an answer that was not understood'],
