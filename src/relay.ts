@@ -13,6 +13,7 @@ import { createProvider } from './providers/open.js'
 import type { Provider } from './providers/provider.js'
 import type { DirectHandler } from './http/edge.js'
 import { createApp } from './server/app.js'
+import { actionListener } from './server/routes/actions.js'
 import { webhookListener } from './server/routes/webhook.js'
 import type { Database } from './store/database.js'
 import { openDatabase } from './store/open.js'
@@ -36,7 +37,7 @@ export interface RelayOptions {
 /** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
 export interface Relay extends AsyncDisposable {
   readonly app: ReturnType<typeof createApp>
-  /** Asked before the application by who listens: takes deliveries the short way. */
+  /** Asked before the application by who listens: takes deliveries and actions the short way. */
   readonly direct: DirectHandler
   readonly database: Database
   readonly journal: Journal
@@ -100,9 +101,10 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   }
   const baseUrl = (): string => settings.baseUrl ?? `${publicUrl()}/`
   const app = createApp({ ...edge, provider, oauth, tokens, baseUrl, prove })
+  const listeners = [webhookListener(edge), actionListener({ ...edge, provider, tokens })]
   const relay: Relay = {
     app,
-    direct: webhookListener(edge),
+    direct: (incoming, outgoing, id) => listeners.some((answers) => answers(incoming, outgoing, id)),
     database,
     journal,
     routing,

@@ -3,7 +3,7 @@ import { hostCheck } from '../../src/http/host.js'
 import { listen, type Listener } from '../../src/http/listen.js'
 import { createRouter } from '../../src/http/router.js'
 import { createProvider } from '../../src/providers/open.js'
-import { actionRoutes } from '../../src/server/routes/actions.js'
+import { type ActionListener, actionListener, actionRoutes } from '../../src/server/routes/actions.js'
 import { openDatabase } from '../../src/store/open.js'
 import { startSandbox, type TestSandbox } from '../../src/testing/index.js'
 import { createTokens, type Tokens } from '../../src/tokens/tokens.js'
@@ -39,11 +39,19 @@ export interface ActionService extends AsyncDisposable {
   requests(method: string): number
 }
 
-export async function startActionService(): Promise<ActionService> {
+export interface ActionServiceOptions {
+  /** Default: the short way that actions go, where they can. */
+  readonly through?: 'application'
+}
+
+export async function startActionService({ through }: ActionServiceOptions = {}): Promise<ActionService> {
   const sandbox = await startSandbox()
   const tokens = createTokens((await openDatabase({ kind: 'memory', folder: '' })).store)
-  const app = serviceOf(sandbox.url, tokens)
-  const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
+  const parts = partsOf(sandbox.url, tokens)
+  const app = serviceOf(parts)
+  const place = { host: '127.0.0.1', port: 0, log: silentLog }
+  const direct = actionListener(parts)
+  const listener = await listen(app.fetch, through === 'application' ? place : { ...place, direct })
   const token = await sandbox.token()
   await tokens.save('mona', { accessToken: token, expiresAt: Date.now() + DAY, origin: sandbox.url })
   const send: ActionService['send'] = (path, body, headers, signal) =>
@@ -80,8 +88,11 @@ export async function startActionService(): Promise<ActionService> {
   }
 }
 
-function serviceOf(url: string, tokens: Tokens) {
+function partsOf(url: string, tokens: Tokens): ActionListener {
   const provider = createProvider({ name: 'sandbox', url, timeLimit: TIME_LIMIT })
-  const edge = { hostAllowed: hostCheck({ host: '127.0.0.1', allowed: [] }), log: silentLog }
-  return createRouter(edge).route('/', actionRoutes({ provider, tokens }))
+  return { provider, tokens, hostAllowed: hostCheck({ host: '127.0.0.1', allowed: [] }), log: silentLog }
+}
+
+function serviceOf(parts: ActionListener) {
+  return createRouter(parts).route('/', actionRoutes(parts))
 }

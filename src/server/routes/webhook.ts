@@ -4,6 +4,7 @@ import type { Log } from '../../base/log.js'
 import { readBody, readIncoming } from '../../http/body.js'
 import type { DirectHandler } from '../../http/edge.js'
 import type { HttpEnv } from '../../http/env.js'
+import { isPlain } from '../../http/plain.js'
 import { sendError, sendJson } from '../../http/respond.js'
 import type { Header } from '../../journal/delivery.js'
 import type { Intake } from '../../webhook/intake.js'
@@ -41,13 +42,7 @@ export function webhookRoutes({ intake, maxBody }: WebhookRoutes) {
  * other requests are left to the routes.
  */
 export function webhookListener({ intake, maxBody, hostAllowed, log }: WebhookListener): DirectHandler {
-  const isPlain = ({ method, url, headers, rawHeaders }: IncomingMessage): boolean =>
-    method === 'POST' &&
-    url === PATH &&
-    Number(headers['content-length']) <= maxBody &&
-    headers.expect === undefined &&
-    hostAllowed(headers.host) &&
-    countOf('host', rawHeaders) === 1
+  const plain = { hostAllowed, limit: maxBody }
   const answer = async (incoming: IncomingMessage, outgoing: ServerResponse, id: string): Promise<void> => {
     try {
       const body = await readIncoming(incoming, maxBody)
@@ -59,7 +54,8 @@ export function webhookListener({ intake, maxBody, hostAllowed, log }: WebhookLi
     }
   }
   return (incoming, outgoing, id) => {
-    if (!isPlain(incoming)) return false
+    const { method, url } = incoming
+    if (method !== 'POST' || url !== PATH || !isPlain(incoming, plain)) return false
     void answer(incoming, outgoing, id)
     return true
   }
@@ -70,14 +66,4 @@ function headerLines(raw: readonly string[]): Header[] {
   const lines: Header[] = []
   for (let i = 0; i < raw.length; i += 2) lines.push([raw[i] ?? '', raw[i + 1] ?? ''])
   return lines
-}
-
-/** Of a name in lower case. */
-function countOf(wanted: string, raw: readonly string[]): number {
-  let count = 0
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i] ?? ''
-    if (name.length === wanted.length && name.toLowerCase() === wanted) count++
-  }
-  return count
 }
