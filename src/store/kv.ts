@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/time.js'
 import type { Expectation, Expiry, Json, Operation, Store } from './contract.js'
-import type { Decision, Engine, RowWrite } from './engine.js'
+import type { Decision, Engine, RowRange, RowWrite } from './engine.js'
 import { decodeKey, encodeKey, encodePrefix } from './keys.js'
 import { decodeRecord, encodeRecord, isLive } from './record.js'
 import { sweep } from './sweep.js'
@@ -43,9 +43,9 @@ export function createStore(engine: Engine, clock: Clock): Store {
       return engine.transact(() => onlyIf(live(bytes) !== undefined, [removeRow(bytes)]))
     },
     async list(prefix) {
-      const start = encodePrefix(prefix)
+      const from = encodePrefix(prefix)
       engine.refresh()
-      return [...keysFrom(engine, start, clock())]
+      return keysWithin(engine, { from, to: endOf(from) }, clock())
     },
     async write(operations, expected = []) {
       const rows = operations.map(toRow)
@@ -59,11 +59,15 @@ export function createStore(engine: Engine, clock: Clock): Store {
   }
 }
 
-function* keysFrom(engine: Engine, prefix: Uint8Array, now: number): Generator<string> {
-  for (const { key, value } of engine.range(TABLE, { from: prefix })) {
-    if (Buffer.compare(key.subarray(0, prefix.length), prefix) !== 0) return
-    if (isLive(value, now)) yield decodeKey(key)
-  }
+function keysWithin(engine: Engine, range: RowRange, now: number): string[] {
+  const keys: string[] = []
+  for (const { key, value } of engine.range(TABLE, range)) if (isLive(value, now)) keys.push(decodeKey(key))
+  return keys
+}
+
+/** Comes after every key that begins so, and before all other keys that come after it: no byte of UTF-8 is so large. */
+function endOf(prefix: Uint8Array): Uint8Array {
+  return Buffer.concat([prefix, Buffer.of(0xff)])
 }
 
 function toRow(operation: Operation): RowWrite {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Operation } from '../store/contract.js'
 import { isInstant, isText, shape } from '../store/shape.js'
 import type { Refreshable, SignIn, TokenRecord } from './record.js'
@@ -10,8 +10,8 @@ export const tokenKey = (userId: string): string => `token:${userId}`
 export const originKey = (userId: string): string => `origin:${userId}`
 export const refreshKey = (userId: string): string => `refresh:${userId}`
 
-/** All index keys of a bearer begin so; the user's id follows. The hash is as secret as the token is long. */
-export const bearerPrefix = (bearer: string): string => `bearer:${sha256(bearer)}:`
+/** All index keys of a token of this hash begin so; the user's id follows. The hash is as secret as the token is long. */
+export const bearerPrefix = (tokenHash: string): string => `bearer:${tokenHash}:`
 
 export const parseToken = shape<TokenRecord>({ accessToken: isText, expiresAt: isInstant })
 
@@ -21,10 +21,13 @@ export const parseOrigin = shape<{ readonly origin: string; readonly token: stri
   token: isText,
 })
 
+/** What the index tells beside the user: where the token came from, so that a look-up need not read that elsewhere. */
+export const parseSource = shape<{ readonly origin: string }>({ origin: isText })
+
 export const parseRefresh = shape<Refreshable>({ refreshToken: isText, origin: isText })
 
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text)
 }
 
 /** A sign-in as the rows that make it up. All of them end with the token, but for a refresh token that may live longer. */
@@ -32,10 +35,11 @@ export function signInRows(userId: string, signIn: SignIn): Operation[] {
   const { accessToken, refreshToken, origin } = signIn
   const expiresAt = Math.min(Math.floor(signIn.expiresAt), LATEST)
   const record: TokenRecord = { accessToken, expiresAt: new Date(expiresAt).toISOString() }
+  const token = sha256(accessToken)
   return [
     { type: 'put', key: tokenKey(userId), value: { ...record }, expiresAt },
-    { type: 'put', key: originKey(userId), value: { origin, token: sha256(accessToken) }, expiresAt },
-    { type: 'put', key: `${bearerPrefix(accessToken)}${userId}`, value: true, expiresAt },
+    { type: 'put', key: originKey(userId), value: { origin, token }, expiresAt },
+    { type: 'put', key: `${bearerPrefix(token)}${userId}`, value: { origin }, expiresAt },
     refreshToken === undefined
       ? { type: 'delete', key: refreshKey(userId) }
       : {
@@ -50,7 +54,7 @@ export function signInRows(userId: string, signIn: SignIn): Operation[] {
 /** What removes a user's rows; `record` names the index that goes with them. */
 export function removal(userId: string, record: TokenRecord | undefined): Operation[] {
   const keys = [tokenKey(userId), originKey(userId), refreshKey(userId)]
-  if (record) keys.push(`${bearerPrefix(record.accessToken)}${userId}`)
+  if (record) keys.push(`${bearerPrefix(sha256(record.accessToken))}${userId}`)
   return keys.map((key) => ({ type: 'delete', key }))
 }
 

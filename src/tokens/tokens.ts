@@ -8,6 +8,7 @@ import {
   parseOrigin,
   refreshKey,
   parseRefresh,
+  parseSource,
   removal,
   renewalRows,
   sha256,
@@ -55,11 +56,16 @@ export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
     },
     get: findHolder,
     async findByBearer(bearer) {
-      const prefix = bearerPrefix(bearer)
+      const tokenHash = sha256(bearer)
+      const prefix = bearerPrefix(tokenHash)
       for (const key of await store.list(prefix)) {
-        const holder = await findHolder(key.slice(prefix.length))
-        // The index only says where to look: the record decides.
-        if (holder && sameToken(holder.accessToken, bearer)) return holder
+        const userId = key.slice(prefix.length)
+        const record = await liveRecord(userId)
+        // The index only says where to look, and where the token came from: the record decides.
+        if (!record || !sameHash(sha256(record.accessToken), tokenHash)) continue
+        // An index written before it told the origin leaves that to a row of its own.
+        const source = parseSource(await store.get(key)) ?? (await findHolder(userId))
+        if (source) return { userId, ...record, origin: source.origin }
       }
       return undefined
     },
@@ -81,16 +87,19 @@ export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
 
   async function findHolder(userId: string): Promise<Holder | undefined> {
     for (let read = 0; read < READS; read++) {
-      const record = parseToken(await store.get(tokenKey(userId)))
+      const record = await liveRecord(userId)
       if (!record) return undefined
       const source = parseOrigin(await store.get(originKey(userId)))
-      if (source?.token !== sha256(record.accessToken)) continue
-      const expiresAt = Date.parse(record.expiresAt)
-      return clock() < expiresAt
-        ? { userId, accessToken: record.accessToken, expiresAt, origin: source.origin }
-        : undefined
+      if (source?.token === sha256(record.accessToken)) return { userId, ...record, origin: source.origin }
     }
     return undefined
+  }
+
+  async function liveRecord(userId: string): Promise<Pick<Holder, 'accessToken' | 'expiresAt'> | undefined> {
+    const record = parseToken(await store.get(tokenKey(userId)))
+    if (!record) return undefined
+    const expiresAt = Date.parse(record.expiresAt)
+    return clock() < expiresAt ? { accessToken: record.accessToken, expiresAt } : undefined
   }
 }
 
@@ -119,6 +128,6 @@ function stillThere(userId: string, { refreshToken, origin }: Refreshable): Expe
   return { key: refreshKey(userId), value: { refreshToken, origin } }
 }
 
-function sameToken(one: string, other: string): boolean {
-  return timingSafeEqual(Buffer.from(sha256(one)), Buffer.from(sha256(other)))
+function sameHash(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(one), Buffer.from(other))
 }

@@ -49,7 +49,7 @@ export function rows(
   return {
     'token:alice': { accessToken, expiresAt: new Date(expiresAt).toISOString() },
     'origin:alice': { origin, token },
-    [`bearer:${token}:alice`]: true,
+    [`bearer:${token}:alice`]: { origin },
     ...(refreshToken !== undefined && { 'refresh:alice': { refreshToken, origin } }),
   }
 }

@@ -107,10 +107,11 @@ export const SIGNED_IN = { auth: 'success', userId: 'alice' }
 /** The whole store when alice is signed in and nothing else was ever done. */
 export function signedIn(rig: Rig, expiresAt: number): Record<string, Json> {
   const token = createHash('sha256').update(ACCESS_TOKEN).digest('hex')
+  const { origin } = rig.parts.provider
   return {
     'token:alice': { accessToken: ACCESS_TOKEN, expiresAt: new Date(expiresAt).toISOString() },
-    'origin:alice': { origin: rig.parts.provider.origin, token },
-    [`bearer:${token}:alice`]: true,
+    'origin:alice': { origin, token },
+    [`bearer:${token}:alice`]: { origin },
   }
 }
 

@@ -47,6 +47,7 @@ export function describeStore(open: Open, records = 1700): void {
       const { store } = database
       await store.put(LONGEST, 1)
       expect(await store.list('')).toEqual([LONGEST])
+      expect(await store.list(LONGEST)).toEqual([LONGEST])
       for (const key of BAD_KEYS) {
         const calls = [
           () => store.get(key),

@@ -37,7 +37,7 @@ function rows(accessToken: string, refreshToken?: string, expiresAt = '2026-01-0
   return {
     'token:ann': { accessToken, expiresAt },
     'origin:ann': { origin: ORIGIN, token: hash },
-    [`bearer:${hash}:ann`]: true,
+    [`bearer:${hash}:ann`]: { origin: ORIGIN },
     ...(refreshToken !== undefined && { 'refresh:ann': { refreshToken, origin: ORIGIN } }),
   }
 }

@@ -60,7 +60,7 @@ describe('tokens', () => {
       (await rig.store.list('')).map(async (key) => [key, await rig.store.get(key)]),
     )
     expect(rows).toEqual([
-      [`bearer:${hash('secret')}:ann`, true],
+      [`bearer:${hash('secret')}:ann`, { origin: ORIGIN }],
       ['origin:ann', { origin: ORIGIN, token: hash('secret') }],
       ['refresh:ann', { refreshToken: 'again', origin: ORIGIN }],
       ['token:ann', { accessToken: 'secret', expiresAt: '2026-01-01T01:00:00.000Z' }],
@@ -174,15 +174,32 @@ describe('tokens', () => {
   it('are not found by an index that fits no record', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('real'))
-    await rig.store.put(`bearer:${hash('forged')}:ann`, true)
-    await rig.store.put(`bearer:${hash('forged')}:nobody`, true)
+    for (const userId of ['ann', 'nobody'])
+      await rig.store.put(`bearer:${hash('forged')}:${userId}`, { origin: ORIGIN })
     expect(await rig.tokens.findByBearer('forged')).toBeUndefined()
+  })
+
+  it('are found by an index that does not tell the origin yet', async () => {
+    await using rig = await open()
+    await rig.tokens.save('ann', signIn('mine'))
+    await rig.store.put(`bearer:${hash('mine')}:ann`, true)
+    expect(await rig.tokens.findByBearer('mine')).toEqual(holder('ann', 'mine'))
+    await rig.tokens.revoke('ann')
+    expect(await rig.store.list('')).toEqual([])
+  })
+
+  it('are not found by an index whose record is gone, whatever it tells', async () => {
+    await using rig = await open()
+    await rig.tokens.save('ann', signIn('mine'))
+    await rig.store.delete('token:ann')
+    expect(await rig.tokens.findByBearer('mine')).toBeUndefined()
   })
 
   it('without an origin of their own are nobody’s: nobody knows where they may be sent', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('mine'))
     await rig.store.put('origin:ann', { origin: 'https://elsewhere.example', token: hash('another') })
+    await rig.store.put(`bearer:${hash('mine')}:ann`, true)
     expect(await rig.tokens.get('ann')).toBeUndefined()
     expect(await rig.tokens.findByBearer('mine')).toBeUndefined()
   })
