@@ -1,14 +1,18 @@
-import { fstatSync, statSync, writeFileSync } from 'node:fs'
+import { fstatSync, statSync, type Stats, writeFileSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { TextStream } from '../src/cli/context.js'
 
 /**
- * Standard output (1) or error (2). Its stream is opened when it is first used, and not at all for a file, which is written to
+ * Standard output (1) or error (2). Its stream is opened when it is first needed, and not at all for a file, which is written to
  * as Node's stream would: to load what streams and terminals need takes milliseconds. `onError` is called when it cannot be
  * written to any more.
  */
 export function openStandard(fd: 1 | 2, onError: () => void): TextStream {
-  return isFile(fd) ? fileAt(fd, onError) : streamAt(fd, onError)
+  const stats = fstatSync(fd)
+  if (stats.isFile() || isNull(stats)) return fileAt(fd, onError)
+  const stream = once(() => (fd === 1 ? process.stdout : process.stderr).on('error', onError))
+  // Nothing else can be a terminal.
+  return stats.isCharacterDevice() ? terminal(stream) : { write: (text) => stream().write(text) }
 }
 
 function fileAt(fd: number, onError: () => void): TextStream {
@@ -23,10 +27,7 @@ function fileAt(fd: number, onError: () => void): TextStream {
   }
 }
 
-function streamAt(fd: 1 | 2, onError: () => void): TextStream {
-  let opened: NodeJS.WriteStream | undefined
-  const stream = (): NodeJS.WriteStream =>
-    (opened ??= (fd === 1 ? process.stdout : process.stderr).on('error', onError))
+function terminal(stream: () => NodeJS.WriteStream): TextStream {
   return {
     get isTTY() {
       return stream().isTTY
@@ -38,13 +39,12 @@ function streamAt(fd: 1 | 2, onError: () => void): TextStream {
   }
 }
 
-/** Of what else there is, a terminal has a width, and a pipe may be full. */
-function isFile(fd: number): boolean {
-  const stats = fstatSync(fd)
-  return stats.isFile() || (stats.isCharacterDevice() && stats.rdev === nullDevice())
+/** Not told on Windows, where it is no file that could be looked at. */
+function isNull(stats: Stats): boolean {
+  return process.platform !== 'win32' && stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev
 }
 
-/** Windows has none that can be looked at. */
-function nullDevice(): number | undefined {
-  return statSync(devNull, { throwIfNoEntry: false })?.rdev
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => (made ??= make())
 }

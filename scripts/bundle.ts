@@ -16,13 +16,9 @@ await build({
   input: ENTRIES,
   platform: 'node',
   tsconfig: false,
-  transform: {
-    target: 'es2023',
-    // lmdb has it for encodings that relay has no use for: its data is bytes.
-    define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
-  },
+  transform: { target: 'es2023' },
   // Native, looking for files beside themselves, or seldom loaded.
-  external: ['keytar', 'msgpackr-extract', 'open', 'smee-client', 'undici'],
+  external: ['keytar', 'open', 'smee-client', 'undici'],
   // What one command loads late, another may load at once.
   checks: { ineffectiveDynamicImport: false, eval: false },
   plugins: [

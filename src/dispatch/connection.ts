@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
-import { AnswerReader } from './answer-reader.js'
-import type { Posted } from './poster.js'
 import { onAbort } from '../base/abort.js'
+import { AnswerReader } from '../base/answer-reader.js'
+import { MAX_READ, type Posted } from './poster.js'
+import { StartOf } from './start-of.js'
 import { timedOut } from './time-limit.js'
 
 /** Milliseconds. Connections are kept for the rest of a burst only: on one that the other side is just closing, a request is lost. */
@@ -22,6 +23,7 @@ export interface ConnectionOptions {
 
 interface Exchange {
   readonly answer: AnswerReader
+  readonly start: StartOf
   readonly resolve: (posted: Posted) => void
   readonly reject: (reason: unknown) => void
   /** Stops listening to the signal. */
@@ -77,7 +79,9 @@ export class Connection {
   async post(head: string, body: Uint8Array, signal: AbortSignal): Promise<Posted> {
     return new Promise((resolve, reject) => {
       const ignore = onAbort(signal, () => this.end(signal.reason))
-      this.#exchange = { answer: new AnswerReader(), resolve, reject, ignore }
+      const start = new StartOf()
+      const answer = new AnswerReader((content) => start.add(content), MAX_READ)
+      this.#exchange = { answer, start, resolve, reject, ignore }
       this.#timer.refresh()
       this.#socket.cork()
       this.#socket.write(head, 'latin1')
@@ -112,11 +116,11 @@ export class Connection {
   /** The status decides as soon as it is there, whatever becomes of the text. */
   #settle(): void {
     if (!this.#exchange) return
-    const { answer, resolve, reject, ignore } = this.#exchange
+    const { answer, start, resolve, reject, ignore } = this.#exchange
     this.#exchange = undefined
     ignore()
     if (!answer.head) return reject(this.#why ?? Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
     const { status, headers } = answer.head
-    resolve({ status, start: answer.start, header: (name) => headers.get(name) })
+    resolve({ status, start: start.bytes, header: (name) => headers.get(name) })
   }
 }

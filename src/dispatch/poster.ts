@@ -1,5 +1,8 @@
 import type { Header } from '../journal/delivery.js'
 
+/** A text is read to its end up to this many bytes, so that its connection can be used again; past it, it is cut off. */
+export const MAX_READ = 256 * 1024
+
 /** What came back. */
 export interface Posted {
   readonly status: number

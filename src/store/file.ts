@@ -1,4 +1,4 @@
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database as Dbi, type RootDatabase, open } from 'lmdb'
 import { RelayError } from '../base/errors.js'
@@ -32,8 +32,9 @@ type Environment = RootDatabase<Uint8Array, Uint8Array>
  */
 export async function openFileEngine(folder: string, log: Log): Promise<Engine> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await chmod(folder, 0o700)
+    // Once, when the process starts: to load what does it without waiting takes longer than it does.
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    chmodSync(folder, 0o700)
     const path = join(folder, FILE)
     await checkHeader(path)
     return createFileEngine(openEnvironment(path), log)

@@ -1,4 +1,4 @@
-import { open, type FileHandle } from 'node:fs/promises'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { sleep } from '../base/abort.js'
 
 /** An LMDB file of format 2 begins with two meta pages; what is needed of them lies at these offsets. */
@@ -32,27 +32,34 @@ const PAUSE = 20
  * the process with a segmentation fault, or read nothing where there was something.
  */
 export async function checkHeader(path: string): Promise<void> {
-  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-  })
-  if (!file) return
+  const file = openExisting(path)
+  if (file === undefined) return
   try {
     for (let tries = 1; ; tries++) {
-      const fault = await findFault(file)
+      const fault = findFault(file)
       if (!fault) return
       if (tries === TRIES) throw new Error(`${path} ${fault}`)
       await sleep(PAUSE)
     }
   } finally {
-    await file.close()
+    closeSync(file)
   }
 }
 
-async function findFault(file: FileHandle): Promise<string | undefined> {
-  const first = await readMeta(file, 0n)
-  const second = first && (await readMeta(file, first.pageSize))
+function openExisting(path: string): number | undefined {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function findFault(file: number): string | undefined {
+  const first = readMeta(file, 0n)
+  const second = first && readMeta(file, first.pageSize)
   // Last, because a page is written before the meta page that names it.
-  const { size } = await file.stat()
+  const { size } = fstatSync(file)
   if (size === 0) return undefined
   if (!second) return 'is no database'
   const { pageSize, roots } = first.transaction > second.transaction ? first : second
@@ -60,8 +67,9 @@ async function findFault(file: FileHandle): Promise<string | undefined> {
   return missing ? 'is cut short' : undefined
 }
 
-async function readMeta(file: FileHandle, position: bigint): Promise<Meta | undefined> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(META_BYTES), 0, META_BYTES, Number(position))
+function readMeta(file: number, position: bigint): Meta | undefined {
+  const buffer = Buffer.alloc(META_BYTES)
+  const bytesRead = readSync(file, buffer, 0, META_BYTES, Number(position))
   const valid =
     bytesRead === META_BYTES &&
     (buffer.readUInt16LE(META.flags) & META_FLAG) !== 0 &&

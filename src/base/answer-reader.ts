@@ -1,11 +1,8 @@
 import { type AnswerHead, parseAnswerHead } from './answer-head.js'
 import { Chunked } from './chunked.js'
-import { StartOf } from './start-of.js'
 
 /** As much as Node itself takes of one. */
 const MAX_HEAD = 16 * 1024
-/** A text is read to its end up to this many bytes, so that its connection can be used again; past it, it is cut off. */
-export const MAX_READ = 256 * 1024
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const BEGINNING = Buffer.from('HTTP/1.')
@@ -13,7 +10,8 @@ const NOTHING = Buffer.alloc(0)
 
 /** Reads the HTTP/1 answer to one request (RFC 9112) in whatever pieces it comes. */
 export class AnswerReader {
-  readonly #start = new StartOf()
+  readonly #take: (content: Buffer) => void
+  readonly #most: number
   readonly #chunked = new Chunked()
   /** What has come of a head that is not yet whole. */
   #unread = NOTHING
@@ -21,28 +19,35 @@ export class AnswerReader {
   #length = 0
   #surplus = false
 
+  /** Gives the text to `take`, piece by piece; past `most` bytes it is cut off. */
+  constructor(take: (content: Buffer) => void, most: number) {
+    this.#take = take
+    this.#most = most
+  }
+
   /** That of the answer itself, once it is there; those that tell of one still to come (1xx) are passed over. */
   get head(): AnswerHead | undefined {
     return this.#head
   }
 
-  /** How its text begins. */
-  get start(): Uint8Array {
-    return this.#start.bytes
-  }
-
   /** Whether nothing more is to be read of it. */
   get isComplete(): boolean {
-    return this.#isWhole || this.#length > MAX_READ
+    return this.isWhole || this.#length > this.#most
   }
 
   /** Whether another request can be sent where this answer, which is complete, came from. */
   get keepsOpen(): boolean {
-    return this.#isWhole && !this.#surplus && this.#head?.keepsOpen === true
+    return this.isWhole && !this.#surplus && this.#head?.keepsOpen === true
+  }
+
+  /** Whether all of its text has come, which of one that ends with its connection is not known here. */
+  get isWhole(): boolean {
+    const framing = this.#head?.framing
+    return framing === 'chunked' ? this.#chunked.isComplete : this.#length === framing
   }
 
   /**
-   * Nothing of `piece` is kept: its memory may be used again.
+   * Of `piece` nothing is kept here: when `take` keeps nothing, its memory may be used again.
    * @throws Error when it is not an HTTP/1 answer.
    */
   read(piece: Buffer): void {
@@ -51,11 +56,6 @@ export class AnswerReader {
     const { framing } = this.#head
     const used = framing === 'chunked' ? this.#chunked.read(text, this.#add) : this.#readPlain(text, framing)
     if (used < text.length) this.#surplus = true
-  }
-
-  get #isWhole(): boolean {
-    const framing = this.#head?.framing
-    return framing === 'chunked' ? this.#chunked.isComplete : this.#length === framing
   }
 
   /** What of it comes after the head. */
@@ -86,7 +86,7 @@ export class AnswerReader {
   }
 
   readonly #add = (content: Buffer): void => {
-    this.#start.add(content)
+    this.#take(content)
     this.#length += content.length
   }
 }
