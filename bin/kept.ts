@@ -5,7 +5,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  readFileSync,
+  readSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -18,8 +18,8 @@ import path from 'node:path'
 /** A command keeps about 20 files, the service 100, of 40 kB on the average: that many versions of relay or Node fit. */
 const MOST_FILES = 300
 
-/** Before the data, its length. */
-const LENGTH_BYTES = 4
+/** Before the data, its length; eight bytes, since V8 makes a copy of what does not begin at a multiple of them. */
+const LENGTH_BYTES = 8
 
 /** Data that can be made anew at any time, by name. Nothing of it fails: what cannot be read is not there. */
 export interface Kept {
@@ -72,8 +72,10 @@ function makeFolder(folder: string): void {
 function readFile(file: string): Buffer | undefined {
   const fd = openSync(file, 'r')
   try {
-    if (!isOurs(fstatSync(fd))) return undefined
-    return unpack(readFileSync(fd))
+    const stats = fstatSync(fd)
+    if (!isOurs(stats)) return undefined
+    const content = Buffer.allocUnsafeSlow(stats.size)
+    return unpack(content.subarray(0, readSync(fd, content)))
   } finally {
     closeSync(fd)
   }
@@ -85,12 +87,12 @@ function readFile(file: string): Buffer | undefined {
  */
 function pack(data: Buffer): Buffer {
   const length = Buffer.alloc(LENGTH_BYTES)
-  length.writeUInt32LE(data.length)
+  length.writeBigUInt64LE(BigInt(data.length))
   return Buffer.concat([length, data, data])
 }
 
 function unpack(content: Buffer): Buffer | undefined {
-  const end = LENGTH_BYTES + content.readUInt32LE()
+  const end = LENGTH_BYTES + Number(content.readBigUInt64LE())
   const data = content.subarray(LENGTH_BYTES, end)
   return content.length === end + data.length && content.subarray(end).equals(data) ? data : undefined
 }

@@ -3,11 +3,12 @@
 import { build } from 'rolldown'
 import { asCommonJs } from './bundle/as-common-js.js'
 import { lateBuiltins } from './bundle/late-builtins.js'
+import { lateChalk } from './bundle/late-chalk.js'
 import { lateChildProcess } from './bundle/late-child-process.js'
 import { lateImports } from './bundle/late-imports.js'
 import { licences } from './bundle/licences.js'
 import { nativeLmdb } from './bundle/native-lmdb.js'
-import { noSupportsColor } from './bundle/no-supports-color.js'
+import { ownRuntime } from './bundle/own-runtime.js'
 
 /** What is started: the program, and the process it keeps for the keychain, which it looks for beside itself. */
 const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts']
@@ -24,11 +25,12 @@ await build({
   plugins: [
     asCommonJs(),
     lateBuiltins(),
+    lateChalk(),
     lateChildProcess(),
     lateImports(),
     licences(),
     nativeLmdb(),
-    noSupportsColor(),
+    ownRuntime(),
   ],
   output: {
     dir: 'dist/bin',
@@ -41,7 +43,7 @@ await build({
     codeSplitting: {
       // Each with all that it imports and no group before it has.
       groups: [
-        { name: 'start', test: /src\/cli\/version\.ts$|bin\/start\.ts$/ },
+        { name: 'relay', test: /bin\/relay\.ts$/ },
         { name: 'main', test: /bin\/process\.ts$/ },
         { name: 'store', test: /src\/store\/(?:open|file)\.ts$/ },
         { name: 'acting', test: /src\/cli\/commands\/(?:comment|merge|react)\.ts$/ },

@@ -43,7 +43,8 @@ interface Builtin {
   readonly module: string
 }
 
-/** The first use puts the module in the getter's place. */
+/** The first use puts the module in the getter's place. What is there anyway need not be loaded. */
 function getter({ name, module }: Builtin): string {
+  if (module === 'node:process') return `${name}: process`
   return `get ${name}() { const value = require("${module}"); Object.defineProperty(this, "${name}", { value }); return value; }`
 }

@@ -1,10 +1,13 @@
 import { inspect } from 'node:util'
-import { Chalk, type ChalkInstance } from 'chalk'
+import { Chalk } from 'chalk'
 import type { Log } from '../base/log.js'
 import type { Context, TextStream } from './context.js'
 
-/** Paints text; see chalk. */
-export type Paint = ChalkInstance
+/** Paints text, or leaves it as it is; see chalk. */
+export type Paint = Readonly<Record<'bold' | 'dim' | 'green' | 'red' | 'yellow', (text: string) => string>>
+
+const asItIs = (text: string): string => text
+const PLAIN: Paint = { bold: asItIs, dim: asItIs, green: asItIs, red: asItIs, yellow: asItIs }
 
 export type ColorMode = 'auto' | 'always' | 'never'
 
@@ -36,7 +39,7 @@ export interface Output {
 export function createOutput(context: Context, options: OutputOptions): Output {
   const { stdout, stderr, env } = context
   const painter = (stream: TextStream): Paint =>
-    new Chalk({ level: wantsColor(stream, env, options.color) ? 1 : 0 })
+    wantsColor(stream, env, options.color) ? new Chalk({ level: 1 }) : PLAIN
   const paint = painter(stderr)
   const line = (text: string): void => void stderr.write(`${text}\n`)
   const say = (text: string): void => {

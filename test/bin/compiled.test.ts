@@ -65,7 +65,7 @@ describe.runIf(own)('what was compiled', () => {
     const home = newHome()
     const folder = emptyFolder()
     const other = path.join(folder, 'other.cjs')
-    const source = `require('node:fs').writeFileSync(${JSON.stringify(other)}, ''); require(${JSON.stringify(other)})`
+    const source = `require('node:fs').writeFileSync(${JSON.stringify(other)}, ''); require('./other.cjs')`
     await runWith(home, path.join(folder, 'program.cjs'), source)
     expect(readdirSync(home.folder).map((name) => name.split('-').at(-1))).toEqual(['program.cjs'])
   })
@@ -137,12 +137,26 @@ describe.runIf(own)('what was compiled', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('is nothing to files from elsewhere, which are loaded as ever', async () => {
-    const file = JSON.stringify(path.join(emptyFolder(), 'module.mjs'))
-    // As Node loads an ES module that is required, which tsx does otherwise: without the format this one would be CommonJS.
-    const source = `new (require('node:module'))(${file})._compile('console.log(typeof this)', ${file}, 'module')`
-    const out = await runWith(newHome(), path.join(emptyFolder(), 'program.cjs'), source)
-    expect(out).toBe('undefined\n')
+  it('is nothing to files from elsewhere, which Node loads as ever', async () => {
+    const home = newHome()
+    const other = path.join(emptyFolder(), 'other.cjs')
+    writeFileSync(other, 'module.exports = module.constructor.name')
+    const source = `console.log(require(${JSON.stringify(other)}), require('node:path').sep)`
+    expect(await runWith(home, path.join(emptyFolder(), 'program.cjs'), source)).toBe(`Module ${path.sep}\n`)
+    expect(readdirSync(home.folder).map((name) => name.split('-').at(-1))).toEqual(['program.cjs'])
+  })
+
+  it('is of files that are loaded once each, as they are to each other', async () => {
+    const folder = emptyFolder()
+    writeFileSync(
+      path.join(folder, 'other.cjs'),
+      "console.log('other'); exports.first = require('./program.cjs').first",
+    )
+    const source =
+      "exports.first = 1; console.log(require('./other.cjs') === require('./other.cjs'), require('./other.cjs').first)"
+    const home = newHome()
+    for (const _ of ['first', 'second'])
+      expect(await runWith(home, path.join(folder, 'program.cjs'), source)).toBe('other\ntrue 1\n')
   })
 
   it('is kept by a service while it runs', async () => {
@@ -188,7 +202,9 @@ function preload(source: string): { readonly NODE_OPTIONS: string } {
 }
 
 /** A Node that tells the folder it is to keep compiled code in. */
-const keeping = () => preload("require('node:module').enableCompileCache = (folder) => console.error(folder)")
+const keeping = () =>
+  preload(`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.8.0' } })
+require('node:module').enableCompileCache = (folder) => console.error(folder)`)
 
 /** Has the program hold this source, as a file that stays as it is where it does, runs it with what is compiled of it kept, and gives what it prints. */
 async function runWith(

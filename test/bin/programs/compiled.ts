@@ -4,5 +4,5 @@ import path from 'node:path'
 import { keepCompiled } from '../../../bin/compiled.js'
 
 const [folder = '', program = ''] = process.argv.slice(2)
-keepCompiled(path.dirname(program), folder)
-createRequire(import.meta.url)(program)
+const load = keepCompiled(path.dirname(program), folder, createRequire(program))
+load(`./${path.basename(program)}`)
