@@ -9,6 +9,7 @@ import { lateImports } from './bundle/late-imports.js'
 import { licences } from './bundle/licences.js'
 import { nativeLmdb } from './bundle/native-lmdb.js'
 import { ownRuntime } from './bundle/own-runtime.js'
+import { withoutThreads } from './bundle/without-threads.js'
 
 /** What is started: the program, and the process it keeps for the keychain, which it looks for beside itself. */
 const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts']
@@ -31,6 +32,7 @@ await build({
     licences(),
     nativeLmdb(),
     ownRuntime(),
+    withoutThreads(),
   ],
   output: {
     dir: 'dist/bin',

@@ -1,5 +1,5 @@
 import type { Cancellable } from '../base/abort.js'
-import { ask } from '../base/ask.js'
+import { Asker } from '../base/ask.js'
 import { Disposal } from '../base/disposal.js'
 import { RelayError } from '../base/errors.js'
 import { silentLog } from '../base/log.js'
@@ -64,7 +64,10 @@ export async function openSession(context: Context, flags: SessionFlags): Promis
     await openDatabase({ kind: options.store ?? 'file', folder: profileFolder(options), log }),
   )
   const { store } = database
-  const instance = await findInstance(store, { signal: context.signal })
+  const asker = new Asker()
+  closing.defer(async () => asker[Symbol.dispose]())
+  const { ask } = asker
+  const instance = await findInstance(store, { signal: context.signal, ask })
   if (!instance && options.profile === 'sandbox' && options.provider === undefined)
     throw new RelayError('unavailable', 'The sandbox does not run: start it with relay serve --sandbox')
   const settings = completeSettings(instance ? servedSettings(instance, flags, options) : options)

@@ -3,7 +3,7 @@ import { sleep, type Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { systemClock, type Clock } from '../base/time.js'
 import type { Store } from '../store/contract.js'
-import { isAlive, isProven } from './probe.js'
+import { isAlive, isProven, type ProbeOptions } from './probe.js'
 import { INSTANCE_KEY, parseRow, prove, type InstanceRow } from './row.js'
 
 export type { InstanceRow } from './row.js'
@@ -55,7 +55,7 @@ export async function takeInstance(
 /** The instance that serves the profile now, and has proved it; undefined when there is none. */
 export async function findInstance(
   store: Store,
-  options: Cancellable = {},
+  options: ProbeOptions = {},
 ): Promise<InstanceRow | undefined> {
   const row = parseRow(await store.get(INSTANCE_KEY))
   return row && isAlive(row.pid) && (await isProven(row, options)) ? row : undefined

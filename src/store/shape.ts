@@ -28,6 +28,6 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
 /** An instant of ISO 8601 in UTC, on a day that there is. */
 export function isInstant(value: unknown): boolean {
   if (!isText(value) || !INSTANT.test(value)) return false
-  const date = new Date(value)
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(value.slice(0, 10))
+  // Not by toISOString, for which Node finds out in which time zone this machine is.
+  return new Date(value).getUTCDate() === Number(value.slice(8, 10))
 }

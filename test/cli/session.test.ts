@@ -85,6 +85,8 @@ describe('the running instance', () => {
       ['/health', undefined],
       ['/api/comment', `Bearer ${token}`],
     ])
+    // Where it has proved itself.
+    expect(watched.connections).toBe(1)
   })
 
   it('that breaks the connection may have done it, exit 1', async () => {

@@ -25,6 +25,8 @@ export interface ScriptedServer extends AsyncDisposable {
   readonly url: string
   /** Every request that reached the server, in order. */
   readonly received: readonly Received[]
+  /** How many connections were made to it. */
+  readonly connections: number
 }
 
 /** An HTTP server on 127.0.0.1 that answers each request, once read whole, as `answer` says. */
@@ -39,11 +41,16 @@ export async function scriptedServer(
     reply(incoming, outgoing, answer(request))
   }
   const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
+  let connections = 0
+  server.on('connection', () => connections++)
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${portOf(server)}`,
     received,
+    get connections() {
+      return connections
+    },
     async [Symbol.asyncDispose]() {
       server.close()
       server.closeAllConnections()

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/store/contract.js'
+import { ask, type Ask } from '../../src/base/ask.js'
 import { findInstance, type Instance, takeInstance } from '../../src/instance/instance.js'
 import { answer, deadPid, profile, serve } from './rig.js'
 
@@ -122,7 +123,7 @@ describe('taking a profile', () => {
     expect(challenges.map((challenge) => Buffer.from(challenge, 'base64url').length)).toEqual([32, 32])
     expect(new Set(challenges).size).toBe(2)
     for (const { headers } of squatter.requests) {
-      expect(Object.keys(headers).toSorted()).toEqual(['connection', 'host', 'x-relay-challenge'])
+      expect(Object.keys(headers).toSorted()).toEqual(['host', 'x-relay-challenge'])
       expect(JSON.stringify(headers)).not.toContain(KEY)
     }
   })
@@ -176,6 +177,18 @@ describe('an instance', () => {
     await using moved = await profile(left({ url: server.url, key: Buffer.alloc(32).toString('base64url') }))
     expect(await findInstance(dead.store)).toBeUndefined()
     expect(await findInstance(moved.store)).toBeUndefined()
+  })
+
+  it('proves itself where more is to be asked', async () => {
+    const questions: string[] = []
+    await using server = await serve(answer((challenge) => hmac(KEY, challenge)))
+    await using taken = await profile(left({ url: server.url }))
+    const asking: Ask = async (url, question, options) => {
+      questions.push(url.href)
+      return await ask(url, question, options)
+    }
+    expect(await findInstance(taken.store, { ask: asking })).toMatchObject({ url: server.url })
+    expect(questions).toEqual([`${server.url}/health`])
   })
 
   it('gives the profile back', async () => {
