@@ -28,7 +28,8 @@ interface File {
 /**
  * Gives what loads the CommonJS files of `program`, named `./file.js`, once each, and runs them from what was compiled of them at
  * an earlier start, as far as `folder` has it; what it has not is written there when the program has run. `require` is Node's, of
- * a file in `program`, for whatever else they ask for, and for a file that imports, which should require no other. Without a folder that is the user's own, everything is compiled anew.
+ * a file in `program`, for whatever else they ask for, and for a file that imports, which should require no other. Without a
+ * folder that is the user's own, everything is compiled anew.
  */
 export function keepCompiled(program: string, folder: string, require: Require): Require {
   const kept = openKept(folder)
@@ -47,7 +48,13 @@ export function keepCompiled(program: string, folder: string, require: Require):
     const run = compile(content, filename, name)
     const file = { exports: {} }
     files.set(id, file)
-    run.call(file.exports, file.exports, load, file, filename, program)
+    try {
+      run.call(file.exports, file.exports, load, file, filename, program)
+    } catch (error) {
+      // As Node does: half of it is of no use to who asks again.
+      files.delete(id)
+      throw error
+    }
     return file.exports
   }
 

@@ -3,19 +3,9 @@ import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import type { Context } from '../src/cli/context.js'
 import { gathered } from '../src/cli/gathered.js'
-import { main } from '../src/cli/main.js'
+import { main, report } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
 import { openStandard } from './standard.js'
-
-// lmdb prints a stack of its own when the disk is full; relay says that in its own words.
-/* oxlint-disable no-console */
-/** A stack that leads through lmdb's files, or through the one that is made of them. */
-const LMDB = /[/\\]lmdb(?:[/\\]|\.js:)/
-const print = console.error
-console.error = (...values: unknown[]) => {
-  const byLmdb = values.some((value) => value instanceof Error && LMDB.test(value.stack ?? ''))
-  if (!byLmdb || process.env['RELAY_DEBUG']) print(...values)
-}
 
 const root = new AbortController()
 
@@ -30,14 +20,36 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-// A reader that has seen enough (`relay … | head -1`) is no failure: what is under way ends quietly.
-let pipeClosed = false
-const onUnread = (): void => {
-  pipeClosed = true
+/** What is said of a pipe, a socket or a terminal at whose other end nobody is any more. */
+const UNREAD = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
+
+/** Nobody reads the output any more. */
+let isUnread = false
+/** The exit code of a failure to write it, 0 as long as there is none. */
+let lost = 0
+/** That of the command, when it has ended. */
+let ended = 0
+
+/** A reader that has seen enough (`relay … | head -1`) is no failure: what is under way ends quietly. A full disk is one. */
+function onOutputError(error: NodeJS.ErrnoException): void {
+  if (isUnread || lost) return
+  isUnread = UNREAD.has(error.code ?? '')
+  if (!isUnread) {
+    const failure = new RelayError('storage', `The output could not be written: ${error.message}`)
+    // Before it is told, for which this may be called again.
+    lost = failure.exitCode
+    report(failure, argv, context)
+  }
+  settle()
   root.abort(new RelayError('unread', 'Nobody reads the output any more'))
 }
 
-void run({
+function settle(): void {
+  process.exitCode = isUnread ? 0 : ended || lost
+}
+
+const argv = process.argv.slice(2)
+const context: Context = {
   env: process.env,
   cwd: process.cwd(),
   configFolder: envPaths('relay', { suffix: '' }).config,
@@ -45,7 +57,7 @@ void run({
   get stdin() {
     return process.stdin
   },
-  ...gathered(openStandard(1, onUnread), openStandard(2, onUnread)),
+  ...gathered(openStandard(1, onOutputError), openStandard(2, onOutputError)),
   signal: root.signal,
   onHangup(listener) {
     const hadTerminal = isatty(0)
@@ -57,9 +69,11 @@ void run({
     process.on('SIGHUP', hear)
     return () => void process.off('SIGHUP', hear)
   },
-})
+}
 
-async function run(context: Context): Promise<void> {
-  const code = await main(process.argv.slice(2), context)
-  process.exitCode = pipeClosed ? 0 : code
+void run()
+
+async function run(): Promise<void> {
+  ended = await main(argv, context)
+  settle()
 }

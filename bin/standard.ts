@@ -4,10 +4,10 @@ import type { TextStream } from '../src/cli/context.js'
 
 /**
  * Standard output (1) or error (2). Its stream is opened when it is first needed, and not at all for a file, which is written to
- * as Node's stream would: to load what streams and terminals need takes milliseconds. `onError` is called when it cannot be
- * written to any more.
+ * as Node's stream would: to load what streams and terminals need takes milliseconds. `onError` is called with what it
+ * could not be written for.
  */
-export function openStandard(fd: 1 | 2, onError: () => void): TextStream {
+export function openStandard(fd: 1 | 2, onError: (error: NodeJS.ErrnoException) => void): TextStream {
   const stats = fstatSync(fd)
   if (stats.isFile() || isNull(stats)) return fileAt(fd, onError)
   const stream = once(() => (fd === 1 ? process.stdout : process.stderr).on('error', onError))
@@ -15,13 +15,13 @@ export function openStandard(fd: 1 | 2, onError: () => void): TextStream {
   return stats.isCharacterDevice() ? terminal(stream) : { write: (text) => stream().write(text) }
 }
 
-function fileAt(fd: number, onError: () => void): TextStream {
+function fileAt(fd: number, onError: (error: NodeJS.ErrnoException) => void): TextStream {
   return {
     write(text) {
       try {
         writeFileSync(fd, text)
-      } catch {
-        onError()
+      } catch (error) {
+        onError(error instanceof Error ? error : new Error(String(error)))
       }
     },
   }

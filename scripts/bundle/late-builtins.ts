@@ -8,13 +8,18 @@ export function lateBuiltins(): Plugin {
   return {
     name: 'late-builtins',
     generateBundle(_, bundle) {
-      for (const file of Object.values(bundle)) if (file.type === 'chunk') file.code = late(file.code)
+      for (const file of Object.values(bundle)) {
+        if (file.type !== 'chunk') continue
+        file.code = late(file.code)
+        // What the expressions below do not know would else be found out by who runs it.
+        this.parse(file.code)
+      }
     },
   }
 }
 
 /** As rolldown writes it: the module and, where its default is imported, a copy that has one. */
-const LOADED = /^let ([\w$]+) = require\("(node:[\w/]+)"\);\n(?:\1 = .*__toESM\(\1, 1\);\n)?/gm
+const LOADED = /^let ([\w$]+) = require\("(node:[\w/]+)"\);\n(?:\1 = .*__toESM\(\1(?:, 1)?\);\n)?/gm
 
 /** The rest of rolldown's own code is not needed by a file that had it for such copies alone. */
 const RUNTIME = /^const (\w+) = require\(".\/rolldown-runtime.js"\);\n(?![^]*\b\1\b)/m
@@ -24,13 +29,16 @@ function late(code: string): string {
   const [first] = modules
   if (!first) return code
   const names = modules.map(({ name }) => name.replaceAll('$', String.raw`\$`))
-  const use = new RegExp(String.raw`(?<![\w$.])(${names.join('|')})(?:\.default)?(?![\w$])`, 'g')
-  return code
+  const use = new RegExp(String.raw`(?<![\w$]|(?<!\.\.)\.)(${names.join('|')})(?:\.default)?(?![\w$])`, 'g')
+  const changed = code
     .replaceAll(LOADED, (lines, name: string) => `${name === first.name ? HERE : ''}${emptied(lines)}`)
     .replace(RUNTIME, emptied)
     .replaceAll(use, 'late$builtins.$1')
-    .replace(HERE, () => `const late$builtins = { ${modules.map(getter).join(', ')} };`)
+  if (ASSIGNED.test(changed)) throw new Error('A module of Node is assigned to, which cannot be loaded late')
+  return changed.replace(HERE, () => `const late$builtins = { ${modules.map(getter).join(', ')} };`)
 }
+
+const ASSIGNED = /late\$builtins\.[\w$]+ = /
 
 /** Source maps tell lines. */
 const emptied = (lines: string): string => lines.replaceAll(/[^\n]/g, '')

@@ -19,7 +19,21 @@ const ENCODER = `export class Encoder {
 }
 `
 
-const MODULES: Readonly<Record<string, string>> = { '\0place-of-lmdb': PLACE, '\0no-msgpackr': ENCODER }
+/** lmdb prints a stack of its own when the disk is full; relay says that in its own words. */
+const CONSOLE = `const { console: standard } = globalThis
+export const console = {
+  ...standard,
+  error: (...values) => {
+    if (process.env['RELAY_DEBUG']) standard.error(...values)
+  },
+}
+`
+
+const MODULES: Readonly<Record<string, string>> = {
+  '\0place-of-lmdb': PLACE,
+  '\0no-msgpackr': ENCODER,
+  '\0console-of-lmdb': CONSOLE,
+}
 
 /**
  * Takes the JavaScript of lmdb into a bundle, which is loaded in half the time of its 12 files, and leaves the compiled part.
@@ -31,9 +45,10 @@ export function nativeLmdb(): Plugin {
     resolveId: (id) => (id === 'msgpackr' ? '\0no-msgpackr' : id in MODULES ? id : undefined),
     load: (id) => MODULES[id],
     transform: {
-      filter: { id: /node_modules\/lmdb\/[^/]+\.js$/, code: 'import.meta.url' },
+      filter: { id: /node_modules\/lmdb\/[^/]+\.js$/, code: /import\.meta\.url|console\./ },
       handler: (code) => ({
-        code: `import { place } from '\0place-of-lmdb'\n${code.replaceAll('import.meta.url', 'place')}`,
+        code: `import { place } from '\0place-of-lmdb'; import { console } from '\0console-of-lmdb'
+${code.replaceAll('import.meta.url', 'place')}`,
         map: null,
       }),
     },

@@ -1,5 +1,6 @@
 import { onAbort, type Cancellable } from './abort.js'
 import { type Answer, Line } from './line.js'
+import { withoutBrackets } from './loopback.js'
 
 export type { Answer } from './line.js'
 
@@ -29,15 +30,19 @@ export const ask: Ask = async (url, question, options) => {
 export class Asker implements Disposable {
   #host = ''
   #line: Line | undefined
+  #isAsking = false
 
   readonly ask: Ask = async (url, question, { signal } = {}) => {
     if (signal?.aborted) throw aborted(signal)
+    if (this.#isAsking) throw new Error('unreachable: one question after the other')
     const request = requestOf(url, question)
     const line = this.#lineTo(url)
     const ignore = signal && onAbort(signal, () => line.end(aborted(signal)))
+    this.#isAsking = true
     try {
       return await line.send(request)
     } finally {
+      this.#isAsking = false
       ignore?.()
       if (!line.isFree) line.end()
     }
@@ -47,7 +52,7 @@ export class Asker implements Disposable {
     if (this.#line?.isFree && this.#host === url.host) return this.#line
     this[Symbol.dispose]()
     this.#host = url.host
-    return (this.#line = new Line(hostOf(url), Number(url.port || 80)))
+    return (this.#line = new Line(withoutBrackets(url.hostname), Number(url.port || 80)))
   }
 
   [Symbol.dispose](): void {
@@ -64,11 +69,6 @@ function requestOf(url: URL, { method, headers, body }: Question): Buffer {
     head += `${name}: ${value}\r\n`
   }
   return Buffer.concat([Buffer.from(`${head}\r\n`, 'latin1'), Buffer.from(body ?? '')])
-}
-
-/** An IPv6 address without its brackets. */
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
 /** As Node's own functions throw it. */

@@ -11,7 +11,7 @@ export interface Answer {
 /** 1 MiB: a thousand times the longest answer that relay gives. */
 const MAX_ANSWER = 1_048_576
 
-/** Half a second, half as long as relay's own server leaves a connection open: one that it may be closing is not used again. */
+/** Half a second. Node's servers close a connection after five of silence: one that is just being closed is not used again. */
 const FRESH_MS = 500
 
 interface Exchange {

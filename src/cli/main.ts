@@ -10,8 +10,7 @@ import { createProgram } from './program.js'
  * Never rejects.
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
-  // Behind `--` it is a word like any other.
-  const json = argv.slice(0, [...argv, '--'].indexOf('--')).includes('--json')
+  const json = isJson(argv)
   const program = await createProgram(context, { json, argv })
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -21,14 +20,27 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       const error = toRelayError(thrown)
       // Whoever read has seen enough, and is told nothing more.
       if (error.kind === 'unread') return error.exitCode
-      return json
-        ? reportObject(error, context)
-        : reportText(error, context, program.opts<RawOptions>().color)
+      return report(error, argv, context, program.opts<RawOptions>().color)
     }
     if (thrown.exitCode === 0) return 0 // help and the version were asked for
     // Commander has told a person by now.
     return json ? reportObject(usageError(thrown), context) : usageError(thrown).exitCode
   }
+}
+
+/** Tells of a failure on stderr, as the command line has it told, and gives its exit code. */
+export function report(
+  error: RelayError,
+  argv: readonly string[],
+  context: Context,
+  color: ColorMode = 'auto',
+): number {
+  return isJson(argv) ? reportObject(error, context) : reportText(error, context, color)
+}
+
+/** Behind `--` it is a word like any other. */
+function isJson(argv: readonly string[]): boolean {
+  return argv.slice(0, [...argv, '--'].indexOf('--')).includes('--json')
 }
 
 function reportObject({ message, kind, exitCode }: RelayError, context: Context): number {

@@ -1,3 +1,4 @@
+import { withoutBrackets } from '../base/loopback.js'
 import type { Header } from '../journal/delivery.js'
 import { Connection } from './connection.js'
 import { isWritable } from './forwarded-headers.js'
@@ -20,7 +21,7 @@ export class DirectPoster implements Poster {
 
   constructor({ hostname, host, port, pathname, search }: URL, { limit }: PosterOptions) {
     this.#limit = limit
-    this.#host = hostname.replace(/^\[(.*)\]$/, '$1')
+    this.#host = withoutBrackets(hostname)
     this.#port = port === '' ? 80 : Number(port)
     this.#top = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
   }

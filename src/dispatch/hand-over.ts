@@ -63,10 +63,12 @@ async function handOver(n: number, parts: HandOverParts, signal: AbortSignal): P
   const ended = handOn.state !== 'waiting'
   const again = !ended && result.outcome === 'retry'
   const delay = again ? retryDelay(handOn.tries, result.retryAfter, time.random) : undefined
+  // Not the body, which need not wait for the disk.
+  const { body: _, ...summary } = entry
   const tell = (): void =>
     onAttempt?.({
       n,
-      entry: withoutBody(entry),
+      entry: summary,
       route,
       attempt,
       handOn,
@@ -79,11 +81,6 @@ async function handOver(n: number, parts: HandOverParts, signal: AbortSignal): P
   if (!(await recorded)) return NOTHING
   tell()
   return { reached, ended, ...(delay !== undefined && { rest: delay }) }
-}
-
-function withoutBody(entry: Entry): AttemptEvent['entry'] {
-  const { body: _, ...summary } = entry
-  return summary
 }
 
 function timesTried({ journal, route }: HandOverParts, n: number): number {

@@ -16,7 +16,12 @@ export const callHere: SendOnce = (address, { method, headers, body, signal }) =
       resolve({ status: incoming.statusCode ?? 0, headers, body: incoming })
     })
     const ignore = onAbort(signal, () => outgoing.destroy(signal.reason))
-    outgoing.on('error', reject).on('close', ignore).end(body)
+    const close = (): void => {
+      ignore()
+      // Node says no more than this of an answer that changes the protocol.
+      reject(Object.assign(new Error('closed without an answer'), { code: 'ECONNRESET' }))
+    }
+    outgoing.on('error', reject).on('close', close).end(body)
   })
 
 type Lines = Readonly<Record<string, readonly string[] | undefined>>

@@ -63,9 +63,11 @@ export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
         const record = await liveRecord(userId)
         // The index only says where to look, and where the token came from: the record decides.
         if (!record || !sameHash(sha256(record.accessToken), tokenHash)) continue
-        // An index written before it told the origin leaves that to a row of its own.
-        const source = parseSource(await store.get(key)) ?? (await findHolder(userId))
+        const source = parseSource(await store.get(key))
         if (source) return { userId, ...record, origin: source.origin }
+        // An index written before it told the origin leaves that to a row of its own. Or the token was replaced just now.
+        const holder = await findHolder(userId)
+        if (holder && sameHash(sha256(holder.accessToken), tokenHash)) return holder
       }
       return undefined
     },

@@ -118,6 +118,14 @@ describe('an asker', () => {
     expect(server.requests).toEqual([1, 2])
   })
 
+  it('takes no second question before the first is answered', async () => {
+    await using server = await rawServer((socket) => socket.write(`${OK}\r\nok`))
+    using asker = new Asker()
+    const first = asker.ask(server.url, GET)
+    await expect(asker.ask(server.url, GET)).rejects.toThrow('one question after the other')
+    expect(await first).toMatchObject({ text: 'ok' })
+  })
+
   it('asks anew when half a second has gone by, since the other side may be closing', async () => {
     await using server = await rawServer((socket) => socket.write(`${OK}\r\nok`))
     using asker = new Asker()

@@ -212,6 +212,21 @@ FAIL c.json       302  Nms  expected 2xx
 `)
   })
 
+  it('sends what comes before a fixture that cannot be edited, however many are sent at once', async () => {
+    for (const concurrency of ['1', '4']) {
+      await using target = await startTarget()
+      const bad = fixture({
+        body: '[1]',
+        headers: { 'x-hub-signature-256': sign(SECRET, Buffer.from('[1]')) },
+      })
+      const cwd = folder({ 'a.json': fixture(), 'b.json': fixture(), 'c.json': bad, 'd.json': fixture() })
+      const argv = ['replay', '.', '--to', target.url, '--set', 'a.b=1', '--concurrency', concurrency]
+      const { code, err } = await shell(env).run(argv, { cwd })
+      expect([code, err]).toEqual([2, expect.stringContaining('c.json')])
+      expect(target.received).toHaveLength(2)
+    }
+  })
+
   it('tells rate and latency of a load run, not each request', async () => {
     await using target = await startTarget()
     target.answers(500)

@@ -53,13 +53,27 @@ describe('outboundFetch', () => {
   })
 })
 
+/** A server that answers every request with these bytes, and ends the connection. */
+async function answering(bytes: string): Promise<AsyncDisposable & { url: string }> {
+  const server = createServer((socket) => void socket.once('data', () => socket.end(bytes)))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${portOf(server)}`,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
 // One way for this machine, and one for all others; 0.0.0.0 is none of its names, but leads here.
 describe.each(['127.0.0.1', '0.0.0.0'])('outboundCall to %s', (host) => {
   const get = { method: 'GET', headers: { accept: 'text/plain' }, redirect: 'manual' } as const
   const signal = new AbortController().signal
   beforeEach(() => void vi.stubEnv('no_proxy', '0.0.0.0'))
 
-  const urlOf = (server: ScriptedServer): string => `http://${host}:${new URL(server.url).port}`
+  const urlOf = (server: { url: string }): string => `http://${host}:${new URL(server.url).port}`
 
   it('sends what it is given, uses no connection twice, and asks for text as it is', async () => {
     await using server = await scriptedServer(({ method }) => ({
@@ -84,13 +98,9 @@ describe.each(['127.0.0.1', '0.0.0.0'])('outboundCall to %s', (host) => {
   })
 
   it('gives a header that came twice as one', async () => {
-    const lines = 'HTTP/1.1 200 OK\r\nx-a: 1\r\nX-A: 2\r\ncontent-length: 0\r\n\r\n'
-    const server = createServer((socket) => void socket.once('data', () => socket.end(lines)))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { headers } = await outboundCall(`http://${host}:${portOf(server)}`, { ...get, signal })
+    await using server = await answering('HTTP/1.1 200 OK\r\nx-a: 1\r\nX-A: 2\r\ncontent-length: 0\r\n\r\n')
+    const { headers } = await outboundCall(urlOf(server), { ...get, signal })
     expect(headers.get('x-a')).toBe('1, 2')
-    server.close()
   })
 
   it('ends at the signal, with its reason', async () => {
@@ -117,6 +127,13 @@ describe.each(['127.0.0.1', '0.0.0.0'])('outboundCall to %s', (host) => {
     const answer = await outboundCall(urlOf(server), { ...get, signal })
     const code = expect.stringMatching(/^(?:ECONNRESET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/)
     await expect(readText(answer)).rejects.toMatchObject({ code })
+  })
+
+  it('fails when another protocol is answered', async () => {
+    const answer = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'
+    await using server = await answering(answer)
+    const code = expect.stringMatching(/^(?:ECONNRESET|UND_ERR_SOCKET)$/)
+    await expect(outboundCall(urlOf(server), { ...get, signal })).rejects.toMatchObject({ code })
   })
 
   it('says how long a body is, whatever the method', async () => {

@@ -188,6 +188,23 @@ describe('tokens', () => {
     expect(await rig.store.list('')).toEqual([])
   })
 
+  it.each([
+    ['as it is', { origin: ORIGIN }],
+    ['from before it told the origin', true],
+  ])('are nobody’s when they are replaced while they are looked up, with an index %s', async (_, index) => {
+    await using rig = await open()
+    await rig.tokens.save('ann', signIn('old'))
+    await rig.store.put(`bearer:${hash('old')}:ann`, index)
+    const get: Store['get'] = async (key) => {
+      const value = await rig.store.get(key)
+      if (key === 'token:ann')
+        await rig.tokens.save('ann', signIn('new', { origin: 'https://elsewhere.example' }))
+      return value
+    }
+    const tokens = createTokens({ ...rig.store, get }, () => NOW)
+    expect(await tokens.findByBearer('old')).toBeUndefined()
+  })
+
   it('are not found by an index whose record is gone, whatever it tells', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('mine'))

@@ -66,23 +66,35 @@ function* jobs(
   { secret }: Destination,
 ): Generator<Job> {
   for (let at = 0; at < items.length; at += concurrency) {
-    const some = items.slice(at, at + concurrency)
-    const made = some.map((item) => make(item, { ...options, secret })).filter((job) => job !== undefined)
+    const { made, failed } = makeAll(items.slice(at, at + concurrency), { ...options, secret })
     for (const job of made) for (let i = 0; i < times; i++) yield job
+    if (failed) throw failed.reason
   }
 }
 
-/** Undefined where it is gone. @throws RelayError `usage` naming what cannot be edited. */
-function make(item: Item, options: PrepareOptions): Job | undefined {
-  const recorded = item.load()
-  return (
-    recorded && {
-      name: item.name,
-      event: recorded.event,
-      request: prepareNamed(item.name, recorded, options),
-    }
-  )
+interface Made {
+  readonly made: readonly Job[]
+  /** The first that could not be made: those before it are sent all the same. */
+  readonly failed?: { readonly reason: unknown }
 }
+
+function makeAll(items: readonly Item[], options: PrepareOptions): Made {
+  const made: Job[] = []
+  try {
+    for (const item of items) {
+      const { name } = item
+      const recorded = item.load()
+      // Gone from the journal since it was chosen.
+      if (!recorded) continue
+      made.push({ name, event: recorded.event, request: prepareNamed(name, recorded, options) })
+    }
+    return { made }
+  } catch (reason) {
+    return { made, failed: { reason } }
+  }
+}
+
+/** @throws RelayError `usage` naming what cannot be edited. */
 
 function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions) {
   try {

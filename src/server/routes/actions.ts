@@ -62,7 +62,7 @@ export function actionRoutes({ provider, tokens }: ActionParts) {
 
 /**
  * The same for what comes over the network as nearly all does ({@link isPlain}), on Node's own request and response: to make
- * a Request and a Response of them took a fifth of an action's time here.
+ * a Request and a Response of them took a sixth of an action's time.
  */
 export function actionListener({ provider, tokens, hostAllowed, log }: ActionListener): DirectHandler {
   const plain = { hostAllowed, limit: MAX_BODY, headers: ['authorization', 'content-type'] }
