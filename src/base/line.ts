@@ -58,6 +58,12 @@ export class Line {
     })
   }
 
+  /** Leaves it, where it is free, to end with this process or by the other side, whichever is sooner; else ends it. */
+  leave(): void {
+    if (this.isFree) this.#socket.unref()
+    else this.end()
+  }
+
   /** Ends it, also in the middle of a request, which then fails with `why`. */
   end(why?: Error): void {
     this.#socket.destroy(why)

@@ -65,7 +65,7 @@ export async function openSession(context: Context, flags: SessionFlags): Promis
   )
   const { store } = database
   const asker = new Asker()
-  closing.defer(async () => asker[Symbol.dispose]())
+  closing.defer(async () => asker.leave())
   const { ask } = asker
   const instance = await findInstance(store, { signal: context.signal, ask })
   if (!instance && options.profile === 'sandbox' && options.provider === undefined)

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
+import { promisify } from 'node:util'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ask, Asker } from '../../src/base/ask.js'
 import { portOf, scriptedServer, type Answer } from '../helpers/scripted-server.js'
@@ -124,6 +126,23 @@ describe('an asker', () => {
     const first = asker.ask(server.url, GET)
     await expect(asker.ask(server.url, GET)).rejects.toThrow('one question after the other')
     expect(await first).toMatchObject({ text: 'ok' })
+  })
+
+  it('leaves a connection to the other side, and does not keep the process for it', async () => {
+    await using server = await rawServer((socket) => socket.write(`${OK}\r\nok`))
+    const source = `import { Asker } from './src/base/ask.ts'
+const asker = new Asker()
+console.log((await asker.ask(new URL('${server.url.href}'), { method: 'GET', headers: {} })).text)
+asker.leave()`
+    const args = ['--import', 'tsx', '--input-type=module', '-e', source]
+    expect((await promisify(execFile)(process.execPath, args)).stdout).toBe('ok\n')
+    const asker = new Asker()
+    await asker.ask(server.url, GET)
+    asker.leave()
+    const socket = server.connections.at(-1)
+    socket?.end()
+    // Ours has heard of it.
+    if (socket && !socket.destroyed) await once(socket, 'close')
   })
 
   it('asks anew when half a second has gone by, since the other side may be closing', async () => {
