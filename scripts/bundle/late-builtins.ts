@@ -18,14 +18,20 @@ export function lateBuiltins(): Plugin {
   }
 }
 
-/** As rolldown writes it: the module and, where its default is imported, a copy that has one. */
-const LOADED = /^let ([\w$]+) = require\("(node:[\w/]+)"\);\n(?:\1 = .*__toESM\(\1(?:, 1)?\);\n)?/gm
+/** As rolldown writes it: the module and, where its default is imported, a copy that has one, under its name or another. */
+const LOADED =
+  /^let ([\w$]+) = require\("(node:[\w/]+)"\);\n((?:(?:let [\w$]+|\1) = .*__toESM\(\1(?:, 1)?\);\n)*)/gm
+
+/** The other name of a copy. */
+const COPY = /^let ([\w$]+)/gm
 
 /** The rest of rolldown's own code is not needed by a file that had it for such copies alone. */
 const RUNTIME = /^const (\w+) = require\(".\/rolldown-runtime.js"\);\n(?![^]*\b\1\b)/m
 
 function late(code: string): string {
-  const modules = [...code.matchAll(LOADED)].map(([, name = '', module = '']) => ({ name, module }))
+  const modules = [...code.matchAll(LOADED)].flatMap(([, name = '', module = '', copies = '']) =>
+    [name, ...[...copies.matchAll(COPY)].map(([, copy = '']) => copy)].map((own) => ({ name: own, module })),
+  )
   const [first] = modules
   if (!first) return code
   const names = modules.map(({ name }) => name.replaceAll('$', String.raw`\$`))
