@@ -12,12 +12,13 @@ import type { Rate } from './rig/wrk.js'
 
 const ROUNDS = 9
 const SECONDS = 2
-const ENV = { RELAY_WEBHOOK_SECRET: SECRET }
+/** Round after round is more than a journal may hold by default; what it costs to remove the oldest is not what is measured. */
+const ENV = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_KEEP_MAX: '1TiB' }
 
 export const ingest: Benchmark = {
   about: `GitHub's example of a push, ${thousands(PUSH.length)} bytes, signed, with an id of its own each time, over 32 connections.
 relay answers when the delivery is on disk; the others verify and parse, and store nothing. ${ROUNDS} rounds of ${SECONDS} s.
-Beside the bare server 0.90 would be better still.`,
+Nothing is removed from the journal meanwhile. Beside the bare server 0.90 would be better still.`,
   needs: ['wrk'],
   async run() {
     await using relay = await startRelay(ENV)
