@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
+import { CHECKED_AHEAD } from '../../src/cli/replay/check-ahead.js'
 import { type Fixture, fixtureText } from '../../src/journal/fixture.js'
 import { sign, verify } from '../../src/webhook/signature.js'
 import { Secret } from '../../src/base/secret.js'
@@ -225,6 +226,38 @@ FAIL c.json       302  Nms  expected 2xx
       expect([code, err]).toEqual([2, expect.stringContaining('c.json')])
       expect(target.received).toHaveLength(2)
     }
+  })
+
+  it('sends nothing when one of a few files is wrong, and of many what comes before it, telling of that', async () => {
+    await using target = await startTarget()
+    const large = fixture({ body: 'x'.repeat(CHECKED_AHEAD / 4) })
+    const { 'e.json': wrong, ...right } = {
+      'a.json': large,
+      'b.json': large,
+      'c.json': large,
+      'd.json': large,
+      'e.json': '{"relay":1,\n}',
+    }
+    const run = async (files: Readonly<Record<string, Fixture | string>>) => {
+      const cwd = folder(files)
+      const argv = ['replay', '.', '--to', target.url, '--junit', 'out.xml']
+      const { code, out, err } = await shell(env).run(argv, { cwd })
+      const junit = existsSync(path.join(cwd, 'out.xml')) && readFileSync(path.join(cwd, 'out.xml'), 'utf8')
+      return { code, sent: out.split('\n').length - 1, err, junit: junit && /tests="(\d+)"/.exec(junit)?.[1] }
+    }
+    const where = 'e.json, line 2: not JSON'
+    expect(await run({ 'a.json': large, 'b.json': large, 'e.json': wrong })).toEqual({
+      code: 2,
+      sent: 0,
+      err: expect.stringContaining(where),
+      junit: false,
+    })
+    expect(await run({ ...right, 'e.json': wrong, 'f.json': large })).toEqual({
+      code: 2,
+      sent: 4,
+      err: expect.stringMatching(new RegExp(`^4 sent\nerror: .*${where}`)),
+      junit: '4',
+    })
   })
 
   it('tells rate and latency of a load run, not each request', async () => {

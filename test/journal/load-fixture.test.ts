@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import * as fc from 'fast-check'
@@ -8,6 +8,8 @@ import type { Header } from '../../src/journal/delivery.js'
 import { type Fixture, fixtureBody, fixtureLines, fixtureText, toFixture } from '../../src/journal/fixture.js'
 import { passedOn } from '../../src/journal/headers.js'
 import {
+  findFixtures,
+  type FoundFixture,
   type LoadOptions,
   loadFixtures,
   type NamedFixture,
@@ -168,6 +170,30 @@ describe('loadFixtures', () => {
     const reading = all(['-'], { stdin: new Readable({ read() {} }), signal: stop.signal })
     stop.abort()
     await expect(reading).rejects.toMatchObject({ name: 'AbortError' })
+  })
+})
+
+describe('findFixtures', () => {
+  it('reads regular files when they are loaded, and at once what can be read only once', async () => {
+    const folder = emptyFolder()
+    const file = path.join(folder, 'a.json')
+    const link = path.join(folder, 'b.json')
+    writeFileSync(file, fixtureText({ ...FIXTURE, delivery: 'before' }))
+    symlinkSync(file, link)
+    const stdin = Readable.from([Buffer.from(fixtureText({ ...FIXTURE, delivery: 'piped' }))])
+    const found: FoundFixture[] = []
+    for await (const one of findFixtures([folder, '-'], { stdin })) found.push(one)
+    expect(stdin.readableEnded).toBe(true)
+    writeFileSync(file, fixtureText({ ...FIXTURE, delivery: 'after' }))
+    expect(found.map(({ name, load }) => [name, load().delivery])).toEqual([
+      [file, 'after'],
+      [link, 'after'],
+      ['standard input', 'piped'],
+    ])
+    unlinkSync(file)
+    expect(() => found[1]?.load()).toThrow(
+      expect.objectContaining({ kind: 'usage', message: `${link}: no such file or folder` }),
+    )
   })
 })
 

@@ -41,11 +41,12 @@ ${exitCodesHelp([0, 1, 2, 3, 6, 130], { 3: 'an answer was not the expected one' 
 }
 
 async function runReplay(context: Context, words: readonly string[], flags: ReplayFlags): Promise<void> {
-  const [{ readSendFlags }, { openDestination }, { checkSelection, selectItems }, { run }] =
+  const [{ readSendFlags }, { openDestination }, { checkSelection, selectItems }, { checkAhead }, { run }] =
     await Promise.all([
       import('../replay/flags.js'),
       import('../replay/destination.js'),
       import('../replay/select-items.js'),
+      import('../replay/check-ahead.js'),
       import('../replay/run.js'),
     ])
   checkSelection(words, flags)
@@ -53,5 +54,5 @@ async function runReplay(context: Context, words: readonly string[], flags: Repl
   const plan = { ...read, keepId: read.keepId || flags.failed === true }
   await using destination = await openDestination(context, flags, plan)
   const items = await selectItems(context, words, flags, destination)
-  await run(context, flags, plan, items, destination)
+  await run(context, flags, plan, checkAhead(items), destination)
 }

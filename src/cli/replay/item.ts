@@ -4,6 +4,6 @@ import type { Recorded } from '../../journal/fixture.js'
 export interface Item {
   /** What its line calls it: a file, `#7`. */
   readonly name: string
-  /** Undefined when it is gone by now, as an old entry may be. */
+  /** Reads it; undefined when it is gone by now, as an old entry may be. @throws RelayError naming the file, when it is wrong */
   load(): Recorded | undefined
 }

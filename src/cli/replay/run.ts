@@ -19,8 +19,10 @@ interface Job {
 }
 
 /**
- * Sends every item as often as it is to be, and tells what became of it.
- * @throws RelayError `target_failed` when an answer is not the expected one; `no_match` when all items are gone.
+ * Sends every item as often as it is to be, and tells what became of it. One that cannot be read or made ends it after those
+ * before it.
+ * @throws RelayError `target_failed` when an answer is not the expected one; `no_match` when all items are gone; as the items'
+ * loading does; `usage` naming what cannot be edited.
  */
 export async function run(
   context: Context,
@@ -46,8 +48,8 @@ export async function run(
     await inParallel(jobs(items, plan, destination), concurrency, send)
   } catch (error) {
     bar.end()
-    // A load run that somebody has seen enough of.
-    if (signal.aborted && times > 1) await report.end()
+    // What was sent is told when it cannot go on, and when somebody has seen enough of a load run.
+    if (!signal.aborted || times > 1) await report.end()
     throw error
   }
   bar.end()
@@ -95,7 +97,6 @@ function makeAll(items: readonly Item[], options: PrepareOptions): Made {
 }
 
 /** @throws RelayError `usage` naming what cannot be edited. */
-
 function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions) {
   try {
     return prepare(recorded, options)

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import { fromFixture } from '../../journal/fixture.js'
 import type { Journal } from '../../journal/journal.js'
-import { loadFixtures } from '../../journal/load-fixture.js'
+import { findFixtures } from '../../journal/load-fixture.js'
 import { select } from '../../journal/select.js'
 import type { Context } from '../context.js'
 import { findEntry } from '../journal/entry-number.js'
@@ -42,8 +42,8 @@ export function checkSelection(words: readonly string[], flags: FilterFlags): vo
 
 /**
  * What the words name, in their order; or, without words, what the flags find in the journal, oldest first. Files are
- * read here, so that nothing is sent when one is wrong; entries when their turn comes.
- * @throws RelayError `usage`, `no_match`; as {@link loadFixtures}.
+ * read when their turn comes, as entries are.
+ * @throws RelayError `usage`, `no_match`; as {@link findFixtures}.
  */
 export async function selectItems(
   context: Context,
@@ -85,12 +85,11 @@ async function fromFiles(
   const here = path.join(cwd, path.sep)
   const items: Item[] = []
   const options = { event: event?.[0], provider, stdin, signal }
-  for await (const { name, fixture } of loadFixtures([given], options)) {
-    // The body's bytes alone: its text would be moved about in memory until its turn comes.
-    const recorded = fromFixture(fixture)
+  for await (const { name, load } of findFixtures([given], options)) {
     items.push({
       name: name.startsWith(here) ? name.slice(here.length) : name,
-      load: () => recorded,
+      // The body's bytes alone: its text would be moved about in memory until its turn comes.
+      load: () => fromFixture(load()),
     })
   }
   return items
