@@ -60,7 +60,7 @@ export async function run(
 
 /**
  * Each is made once for all its times, when its turn comes, and with it as many as are sent at once: one after the other, what
- * checks and signs them takes half as long as between two requests each.
+ * reads them, and what checks and signs them, takes half as long as between two requests each.
  */
 function* jobs(
   items: readonly Item[],
@@ -68,32 +68,47 @@ function* jobs(
   { secret }: Destination,
 ): Generator<Job> {
   for (let at = 0; at < items.length; at += concurrency) {
-    const { made, failed } = makeAll(items.slice(at, at + concurrency), { ...options, secret })
-    for (const job of made) for (let i = 0; i < times; i++) yield job
+    const loaded = untilOneFails(items.slice(at, at + concurrency), load)
+    const made = untilOneFails(loaded.done, (item) => make(item, { ...options, secret }))
+    for (const job of made.done) for (let i = 0; i < times; i++) yield job
+    const failed = made.failed ?? loaded.failed
     if (failed) throw failed.reason
   }
 }
 
-interface Made {
-  readonly made: readonly Job[]
-  /** The first that could not be made: those before it are sent all the same. */
+interface Done<To> {
+  readonly done: readonly To[]
+  /** Why the next could not be done: those before it are sent all the same. */
   readonly failed?: { readonly reason: unknown }
 }
 
-function makeAll(items: readonly Item[], options: PrepareOptions): Made {
-  const made: Job[] = []
+/** Leaves out what comes to nothing. */
+function untilOneFails<From, To>(items: readonly From[], work: (item: From) => To | undefined): Done<To> {
+  const done: To[] = []
   try {
     for (const item of items) {
-      const { name } = item
-      const recorded = item.load()
-      // Gone from the journal since it was chosen.
-      if (!recorded) continue
-      made.push({ name, event: recorded.event, request: prepareNamed(name, recorded, options) })
+      const result = work(item)
+      if (result !== undefined) done.push(result)
     }
-    return { made }
+    return { done }
   } catch (reason) {
-    return { made, failed: { reason } }
+    return { done, failed: { reason } }
   }
+}
+
+interface Loaded {
+  readonly name: string
+  readonly recorded: Recorded
+}
+
+/** Nothing when it is gone from the journal since it was chosen. */
+function load(item: Item): Loaded | undefined {
+  const recorded = item.load()
+  return recorded && { name: item.name, recorded }
+}
+
+function make({ name, recorded }: Loaded, options: PrepareOptions): Job {
+  return { name, event: recorded.event, request: prepareNamed(name, recorded, options) }
 }
 
 /** @throws RelayError `usage` naming what cannot be edited. */
