@@ -4,7 +4,7 @@ import { atMost, compare } from './rig/row.js'
 import { startSignedIn } from './rig/signed-in.js'
 import { median } from './rig/statistics.js'
 
-const ROUNDS = 9
+const ROUNDS = 15
 const REQUESTS = 100
 
 export const action: Benchmark = {

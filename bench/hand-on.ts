@@ -6,7 +6,7 @@ import { atLeast, atMost, compare } from './rig/row.js'
 import { type Server, startProgram, startRelay } from './rig/server.js'
 import { thousands } from './rig/thousands.js'
 
-const ROUNDS = 7
+const ROUNDS = 11
 const CONCURRENCY = 8
 const BACKLOG = 3_000
 const PACED = { count: 500, perSecond: 200 }

@@ -10,7 +10,7 @@ import { type Server, startProgram, startRelay } from './rig/server.js'
 import { thousands } from './rig/thousands.js'
 import type { Rate } from './rig/wrk.js'
 
-const ROUNDS = 9
+const ROUNDS = 13
 const SECONDS = 2
 /** Round after round is more than a journal may hold by default; what it costs to remove the oldest is not what is measured. */
 const ENV = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_KEEP_MAX: '1TiB' }

@@ -13,7 +13,7 @@ import { wallTime } from './rig/wall-time.js'
 
 const FEW = 1_000
 const MANY = { usual: 100_000, full: 1_000_000 }
-const ROUNDS = 7
+const ROUNDS = 11
 const SECONDS = 2
 /** They share a flush. */
 const BATCH = 500

@@ -14,7 +14,7 @@ import { atLeast, compare } from './rig/row.js'
 import { RELAY, type Server, startProgram } from './rig/server.js'
 import { thousands } from './rig/thousands.js'
 
-const ROUNDS = 7
+const ROUNDS = 11
 const FIXTURES = 10_000
 const CONCURRENCY = 32
 const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon/autocannon.js')

@@ -1,4 +1,13 @@
-import { closeSync, createReadStream, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
@@ -18,6 +27,8 @@ export interface FindOptions extends Cancellable {
 export interface FoundFile {
   /** As it was given, or found in a folder. */
   readonly name: string
+  /** Whether it has been read, since it can be read only once. */
+  readonly isRead: boolean
   /** What it holds, with a byte order mark if there is one. @throws RelayError as {@link findFiles} */
   readonly text: () => string
 }
@@ -31,22 +42,15 @@ export interface FoundFile {
 export async function* findFiles(given: string, options: FindOptions = {}): AsyncGenerator<FoundFile> {
   for (const file of await filesOf(given)) {
     options.signal?.throwIfAborted()
-    const name = file.path === '-' ? 'standard input' : file.path
-    yield { name, text: await textOf(file, name, options) }
+    yield await find(file, file.path === '-' ? 'standard input' : file.path, options)
   }
 }
 
-async function textOf(file: File, name: string, options: FindOptions): Promise<() => string> {
-  const decode = (bytes: () => Uint8Array) => (): string => {
-    try {
-      return utf8.decode(bytes())
-    } catch (cause) {
-      throw unreadable(name, cause)
-    }
-  }
-  if (isRegular(file, name)) return decode(() => readRegular(file.path, name))
+async function find(file: File, name: string, options: FindOptions): Promise<FoundFile> {
+  if (isRegular(file, name))
+    return { name, isRead: false, text: () => decode(readRegular(file.path, name), name) }
   const bytes = await readOnce(file.path, name, options)
-  return decode(() => bytes)
+  return { name, isRead: true, text: () => decode(bytes, name) }
 }
 
 /** A link is looked through here, and only here: to open a pipe just to see that it is one would take it from its writer. */
@@ -69,6 +73,14 @@ async function readOnce(file: string, name: string, options: FindOptions): Promi
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Uint8Array, name: string): string {
+  try {
+    return utf8.decode(bytes)
+  } catch (cause) {
+    throw unreadable(name, cause)
+  }
+}
 
 interface File {
   readonly path: string
@@ -96,18 +108,34 @@ async function filesOf(given: string): Promise<File[]> {
 /** Files up to this size, 64 KiB, are read into the same memory, each before the next. */
 const memory = Buffer.allocUnsafe(65_536)
 
-/** Thousands of small files are read in a quarter of the time that streams of them take. */
+/**
+ * Thousands of small files are read in a quarter of the time that streams of them take. What was a file when it was found may be
+ * a pipe by now, which nobody may ever write to, or a device, which may have no end.
+ */
 function readRegular(file: string, name: string): Uint8Array {
-  const opened = openSync(file, 'r')
   try {
-    const { size } = fstatSync(opened)
-    if (size > LARGEST_FILE) throw tooLarge(name)
-    const isSmall = size <= memory.length && readSync(opened, memory, 0, size, 0) === size
-    // What the system itself makes up, as in /proc, has the size 0.
-    return isSmall && size > 0 ? memory.subarray(0, size) : readFileSync(opened)
-  } finally {
-    closeSync(opened)
+    const opened = openSync(file, constants.O_RDONLY | WITHOUT_WAITING)
+    try {
+      return readOpened(opened, name)
+    } finally {
+      closeSync(opened)
+    }
+  } catch (cause) {
+    throw unreadable(name, cause)
   }
+}
+
+/** Windows has no pipes among its files. */
+const WITHOUT_WAITING = process.platform === 'win32' ? 0 : constants.O_NONBLOCK
+
+function readOpened(opened: number, name: string): Uint8Array {
+  const about = fstatSync(opened)
+  if (!about.isFile() && !about.isDirectory()) throw new RelayError('usage', `${name}: not a file any more`)
+  const { size } = about
+  if (size > LARGEST_FILE) throw tooLarge(name)
+  const isSmall = size <= memory.length && readSync(opened, memory, 0, size, 0) === size
+  // What the system itself makes up, as in /proc, has the size 0.
+  return isSmall && size > 0 ? memory.subarray(0, size) : readFileSync(opened)
 }
 
 function sourceOf(file: string, { stdin, signal }: FindOptions): AsyncIterable<Uint8Array> {

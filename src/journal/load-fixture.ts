@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import { type Fixture, toFixture } from './fixture.js'
-import { findFiles, type FindOptions } from './fixture-files.js'
+import { findFiles, type FindOptions, type FoundFile } from './fixture-files.js'
 import { checkFixture, parseFixture, parseJson } from './parse-fixture.js'
 
 export { parseFixture }
@@ -41,7 +41,8 @@ export async function* loadFixtures(
 }
 
 /**
- * The same, of which regular files are read when they are loaded. What can be read only once, as a pipe can, is read here.
+ * The same, of which regular files are read when they are loaded. What can be read only once, as a pipe can, is read and
+ * checked here.
  * @throws RelayError as {@link loadFixtures}
  */
 export async function* findFixtures(
@@ -49,9 +50,14 @@ export async function* findFixtures(
   options: LoadOptions = {},
 ): AsyncGenerator<FoundFixture> {
   for (const given of paths) {
-    for await (const { name, text } of findFiles(given, options))
-      yield { name, load: () => read(text(), name, options) }
+    for await (const file of findFiles(given, options)) yield found(file, options)
   }
+}
+
+function found({ name, isRead, text }: FoundFile, options: LoadOptions): FoundFixture {
+  if (!isRead) return { name, load: () => read(text(), name, options) }
+  const fixture = read(text(), name, options)
+  return { name, load: () => fixture }
 }
 
 function read(text: string, name: string, { event, provider = 'github' }: LoadOptions): Fixture {

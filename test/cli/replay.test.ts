@@ -228,36 +228,97 @@ FAIL c.json       302  Nms  expected 2xx
     }
   })
 
-  it('sends nothing when one of a few files is wrong, and of many what comes before it, telling of that', async () => {
-    await using target = await startTarget()
-    const large = fixture({ body: 'x'.repeat(CHECKED_AHEAD / 4) })
-    const { 'e.json': wrong, ...right } = {
-      'a.json': large,
-      'b.json': large,
-      'c.json': large,
-      'd.json': large,
-      'e.json': '{"relay":1,\n}',
-    }
-    const run = async (files: Readonly<Record<string, Fixture | string>>) => {
+  describe('a fixture that is wrong', () => {
+    const WRONG = '{"relay":1,\n}'
+    const WHERE = 'e.json, line 2: not JSON'
+    const LARGE = fixture({ body: 'x'.repeat(CHECKED_AHEAD / 4) })
+    /** As many as are checked ahead. */
+    const FIRST = { 'a.json': LARGE, 'b.json': LARGE, 'c.json': LARGE, 'd.json': LARGE }
+
+    async function replay(files: Readonly<Record<string, Fixture | string>>, ...flags: string[]) {
+      await using target = await startTarget()
       const cwd = folder(files)
-      const argv = ['replay', '.', '--to', target.url, '--junit', 'out.xml']
+      const argv = ['replay', '.', '--to', target.url, '--junit', 'out.xml', ...flags]
       const { code, out, err } = await shell(env).run(argv, { cwd })
-      const junit = existsSync(path.join(cwd, 'out.xml')) && readFileSync(path.join(cwd, 'out.xml'), 'utf8')
-      return { code, sent: out.split('\n').length - 1, err, junit: junit && /tests="(\d+)"/.exec(junit)?.[1] }
+      const file = path.join(cwd, 'out.xml')
+      const junit = existsSync(file) && /<testsuites .*errors="\d+"/.exec(readFileSync(file, 'utf8'))?.[0]
+      return { code, lines: out.split('\n').length - 1, received: target.received.length, err, junit }
     }
-    const where = 'e.json, line 2: not JSON'
-    expect(await run({ 'a.json': large, 'b.json': large, 'e.json': wrong })).toEqual({
-      code: 2,
-      sent: 0,
-      err: expect.stringContaining(where),
-      junit: false,
+
+    it('sends nothing, and writes no report, when it is among the first', async () => {
+      expect(await replay({ 'a.json': LARGE, 'b.json': LARGE, 'e.json': WRONG })).toEqual({
+        code: 2,
+        lines: 0,
+        received: 0,
+        err: expect.stringContaining(WHERE),
+        junit: false,
+      })
     })
-    expect(await run({ ...right, 'e.json': wrong, 'f.json': large })).toEqual({
-      code: 2,
-      sent: 4,
-      err: expect.stringMatching(new RegExp(`^4 sent\nerror: .*${where}`)),
-      junit: '4',
+
+    it.each(['1', '4', '8'])('sends and reports what comes before it, %s at once', async (concurrency) => {
+      const files = { ...FIRST, 'e.json': WRONG, 'f.json': LARGE }
+      expect(await replay(files, '--concurrency', concurrency)).toEqual({
+        code: 2,
+        lines: 4,
+        received: 4,
+        err: expect.stringMatching(new RegExp(`^4 sent\nerror: .*${WHERE}`)),
+        junit: '<testsuites tests="5" failures="0" errors="1"',
+      })
     })
+
+    it('names the first of two, though the other was read before that was found', async () => {
+      const cannotBeEdited = fixture({ body: '[1]', headers: {} })
+      const files = { ...FIRST, 'd2.json': cannotBeEdited, 'e.json': WRONG }
+      const { err, received } = await replay(
+        { ...files, ...Object.fromEntries(Object.keys(FIRST).map((name) => [name, editable()])) },
+        '--set',
+        'a.b=1',
+        '--concurrency',
+        '8',
+      )
+      expect([received, err]).toEqual([4, expect.stringContaining('d2.json')])
+    })
+
+    it('tells of no totals when nothing could be sent', async () => {
+      const cwd = folder({ 'a.json': fixture({ body: '[1]', headers: {} }) })
+      const argv = [
+        'replay',
+        'a.json',
+        '--to',
+        'http://localhost:9',
+        '--set',
+        'a.b=1',
+        '--times',
+        '3',
+        '--json',
+      ]
+      const { code, out } = await shell(env).run(argv, { cwd })
+      expect([code, out]).toEqual([2, ''])
+    })
+
+    it('tells of nothing when nothing could be sent', async () => {
+      const { code, err, junit } = await replay(
+        { 'a.json': fixture({ body: '[1]', headers: {} }) },
+        '--set',
+        'a.b=1',
+      )
+      expect({ code, err, junit }).toEqual({
+        code: 2,
+        err: expect.stringMatching(/^error: a\.json/),
+        junit: false,
+      })
+    })
+
+    it('is named even when the report cannot be written', async () => {
+      const { err } = await replay({ ...FIRST, 'e.json': WRONG }, '--junit', 'none/out.xml')
+      expect(err).toMatch(
+        new RegExp(`^4 sent\n--junit: none/out.xml cannot be written \\(ENOENT\\)\nerror: .*${WHERE}`),
+      )
+    })
+
+    function editable(): Fixture {
+      return fixture({ body: `{"a":{"b":"${'x'.repeat(CHECKED_AHEAD / 4)}"}}`, headers: {} })
+    }
   })
 
   it('tells rate and latency of a load run, not each request', async () => {

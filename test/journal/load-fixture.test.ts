@@ -1,4 +1,5 @@
-import { mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import * as fc from 'fast-check'
@@ -174,33 +175,63 @@ describe('loadFixtures', () => {
 })
 
 describe('findFixtures', () => {
-  it('reads regular files when they are loaded, and at once what can be read only once', async () => {
-    const folder = emptyFolder()
-    const file = path.join(folder, 'a.json')
-    const link = path.join(folder, 'b.json')
-    writeFileSync(file, fixtureText({ ...FIXTURE, delivery: 'before' }))
-    symlinkSync(file, link)
+  const folder = emptyFolder()
+  const file = path.join(folder, 'a.json')
+  const link = path.join(folder, 'b.json')
+  const write = (delivery: string): void => writeFileSync(file, fixtureText({ ...FIXTURE, delivery }))
+  write('before')
+  symlinkSync(file, link)
+
+  async function found(...paths: readonly string[]): Promise<FoundFixture[]> {
     const stdin = Readable.from([Buffer.from(fixtureText({ ...FIXTURE, delivery: 'piped' }))])
-    const found: FoundFixture[] = []
-    for await (const one of findFixtures([folder, '-'], { stdin })) found.push(one)
-    expect(stdin.readableEnded).toBe(true)
-    writeFileSync(file, fixtureText({ ...FIXTURE, delivery: 'after' }))
-    expect(found.map(({ name, load }) => [name, load().delivery])).toEqual([
+    return listed(findFixtures(paths, { stdin }))
+  }
+
+  it('reads regular files when they are loaded, and at once what can be read only once', async () => {
+    const all = await found(folder, '-')
+    write('after')
+    expect(all.map(({ name, load }) => [name, load().delivery])).toEqual([
       [file, 'after'],
       [link, 'after'],
       ['standard input', 'piped'],
     ])
+    expect(all[2]?.load()).toBe(all[2]?.load())
+    await expect(
+      listed(findFixtures([file, '-'], { stdin: Readable.from([Buffer.from('{')]) })),
+    ).rejects.toMatchObject({ message: 'standard input, line 1: not JSON' })
+  })
+
+  it.each([
+    ['gone', () => {}, 'no such file or folder'],
+    ['a pipe that nobody writes to', () => void execFileSync('mkfifo', [file]), 'not a file any more'],
+    ['without end', () => symlinkSync('/dev/zero', file), 'not a file any more'],
+    ['a folder', () => mkdirSync(file), 'cannot be read (EISDIR)'],
+  ])('says that a file is %s by the time it is loaded', async (_, become, why) => {
+    write('before')
+    const [one] = await found(link)
     unlinkSync(file)
-    expect(() => found[1]?.load()).toThrow(
-      expect.objectContaining({ kind: 'usage', message: `${link}: no such file or folder` }),
-    )
+    become()
+    expect(() => one?.load()).toThrow(expect.objectContaining({ kind: 'usage', message: `${link}: ${why}` }))
+    rmSync(file, { recursive: true, force: true })
+  })
+
+  it('stops reading when it is told to meanwhile', async () => {
+    const stop = new AbortController()
+    const stdin = new Readable({ read: () => stop.abort() })
+    await expect(all(['-'], { stdin, signal: stop.signal })).rejects.toMatchObject({ name: 'AbortError' })
+    write('after')
+    await expect(all([file], { signal: stop.signal })).rejects.toMatchObject({ name: 'AbortError' })
   })
 })
 
 async function all(paths: readonly string[], options?: LoadOptions): Promise<NamedFixture[]> {
-  const found: NamedFixture[] = []
-  for await (const one of loadFixtures(paths, options)) found.push(one)
-  return found
+  return listed(loadFixtures(paths, options))
+}
+
+async function listed<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const value of values) list.push(value)
+  return list
 }
 
 function failing(text: string): [string, string] | undefined {

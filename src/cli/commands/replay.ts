@@ -11,7 +11,8 @@ export function declareReplay(command: Command, context: Context, run = runRepla
   command
     .description(
       `Sends fixtures, or deliveries of the journal, to the running relay serve or to any address. The recorded bytes and
-signature are sent as they are when the signature fits the secret, and are signed anew otherwise.
+signature are sent as they are when the signature fits the secret, and are signed anew otherwise. Files are checked before
+anything is sent, the first 8 MiB of them; what comes after is read when its turn comes.
 
 Examples:
   relay replay last
@@ -41,12 +42,11 @@ ${exitCodesHelp([0, 1, 2, 3, 6, 130], { 3: 'an answer was not the expected one' 
 }
 
 async function runReplay(context: Context, words: readonly string[], flags: ReplayFlags): Promise<void> {
-  const [{ readSendFlags }, { openDestination }, { checkSelection, selectItems }, { checkAhead }, { run }] =
+  const [{ readSendFlags }, { openDestination }, { checkSelection, selectItems }, { run }] =
     await Promise.all([
       import('../replay/flags.js'),
       import('../replay/destination.js'),
       import('../replay/select-items.js'),
-      import('../replay/check-ahead.js'),
       import('../replay/run.js'),
     ])
   checkSelection(words, flags)
@@ -54,5 +54,5 @@ async function runReplay(context: Context, words: readonly string[], flags: Repl
   const plan = { ...read, keepId: read.keepId || flags.failed === true }
   await using destination = await openDestination(context, flags, plan)
   const items = await selectItems(context, words, flags, destination)
-  await run(context, flags, plan, checkAhead(items), destination)
+  await run(context, flags, plan, items, destination)
 }

@@ -1,18 +1,20 @@
 import type { Item } from './item.js'
 
 /**
- * Bytes of bodies that are read and checked before anything is sent, 8 MiB: the fixtures of most tests. What comes after is read
- * when its turn comes, so that neither memory nor the wait for the first request grows with the number of files.
+ * Bytes of fixtures that are read and checked before anything is sent, 8 MiB: those of most tests. What comes after is read when
+ * its turn comes, so that neither memory nor the wait for the first request grows with what all of them hold.
  */
 export const CHECKED_AHEAD = 8_388_608
+/** What one takes besides its body, in bytes: headers and names. */
+const BESIDES = 4096
 
-/** The items, of which the first have been loaded. @throws RelayError as their loading does */
-export function checkAhead(items: readonly Item[]): Item[] {
+/** Loads the first of the items it is given, and leaves the others as they are. @throws RelayError as their loading does */
+export function createCheckAhead(): (item: Item) => Item {
   let size = 0
-  return items.map((item) => {
+  return (item) => {
     if (size >= CHECKED_AHEAD) return item
     const recorded = item.load()
-    size += recorded?.body.length ?? 0
+    size += BESIDES + (recorded?.body.length ?? 0)
     return { name: item.name, load: () => recorded }
-  })
+  }
 }

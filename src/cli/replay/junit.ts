@@ -5,12 +5,17 @@ import type { Context } from '../context.js'
 import { type Result, told } from './result.js'
 
 /**
- * Writes the results as JUnit XML, one test case each, over a file that is there.
+ * Writes the results as JUnit XML, one test case each, over a file that is there; with why there are no more, if there should be.
  * @throws RelayError `usage` when it cannot be written.
  */
-export async function writeJunit({ cwd }: Context, file: string, results: readonly Result[]): Promise<void> {
+export async function writeJunit(
+  { cwd }: Context,
+  file: string,
+  results: readonly Result[],
+  stopped?: RelayError,
+): Promise<void> {
   try {
-    await writeFile(path.resolve(cwd, file), junit(results))
+    await writeFile(path.resolve(cwd, file), junit(results, stopped))
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
     throw new RelayError('usage', `--junit: ${file} cannot be written (${code})`, { cause })
@@ -18,15 +23,17 @@ export async function writeJunit({ cwd }: Context, file: string, results: readon
 }
 
 /** @see https://github.com/testmoapp/junitxml */
-function junit(results: readonly Result[]): string {
+function junit(results: readonly Result[], stopped?: RelayError): string {
+  const errors = stopped ? 1 : 0
   const failed = results.filter(({ ok }) => !ok).length
   const seconds = results.reduce((sum, { answer }) => sum + answer.ms, 0) / 1000
-  const counts = `tests="${results.length}" failures="${failed}" errors="0" time="${seconds.toFixed(3)}"`
+  const counts = `tests="${results.length + errors}" failures="${failed}" errors="${errors}" time="${seconds.toFixed(3)}"`
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites ${counts}>`,
     `  <testsuite name="relay" ${counts}>`,
     ...results.map(testCase),
+    ...(stopped ? [errorCase(stopped)] : []),
     '  </testsuite>',
     '</testsuites>',
     '',
@@ -39,6 +46,10 @@ function testCase({ name, event, ok, expected, answer }: Result): string {
   if (ok) return `${start}/>`
   const message = escaped(`expected ${expected}, got ${status ?? 'no answer'}${told(answer)}`)
   return `${start}>\n      <failure message="${message}"/>\n    </testcase>`
+}
+
+function errorCase({ message }: RelayError): string {
+  return `    <testcase name="stopped" classname="relay" time="0">\n      <error message="${escaped(message)}"/>\n    </testcase>`
 }
 
 /** What XML 1.0 cannot hold at all is left out. */

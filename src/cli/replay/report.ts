@@ -1,3 +1,4 @@
+import type { RelayError } from '../../base/errors.js'
 import { Tally } from '../../replay/tally.js'
 import type { Context } from '../context.js'
 import { printable } from '../output.js'
@@ -13,8 +14,8 @@ export interface Report {
   /** Whether nothing is printed meanwhile, so that a bar may stand there. */
   readonly leavesRoom: boolean
   add(result: Result): void
-  /** @throws RelayError as {@link writeJunit} */
-  end(): Promise<{ readonly sent: number; readonly failed: number }>
+  /** `stopped` is why it ends before its time; when nothing has been sent till then, nothing is told. @throws RelayError as {@link writeJunit} */
+  end(stopped?: RelayError): Promise<{ readonly sent: number; readonly failed: number }>
 }
 
 type Parts = readonly [Context, SendFlags, SendPlan, Destination]
@@ -40,9 +41,9 @@ function lineReport(...[context, flags, { junit }, { output }]: Parts): Report {
       if (flags.json) output.object(resultObject(result))
       else output.result(resultLine(result, width, output.resultPaint))
     },
-    async end() {
-      if (junit !== undefined) await writeJunit(context, junit, kept)
+    async end(stopped) {
       if (failed === 0 && sent > 0) output.say(`${sent} sent`)
+      if (junit !== undefined && (sent > 0 || !stopped)) await writeJunit(context, junit, kept, stopped)
       return { sent, failed }
     },
   }
@@ -62,10 +63,11 @@ function loadReport(...[, flags, , { output }]: Parts): Report {
       if (ok || shown.length >= MAX_SHOWN) return
       shown.push(`FAIL ${printable(name)}  ${status ?? '-'}  expected ${expected}${told(answer)}`)
     },
-    async end() {
+    async end(stopped) {
       const totals = tally.totals
       for (const line of shown) output.say(line)
       const { requests, failed, seconds, rate, latency, answers } = totals
+      if (requests === 0 && stopped) return { sent: 0, failed: 0 }
       if (flags.json) output.object({ type: 'totals', ...totals })
       else if (requests > 0) {
         const rows = [

@@ -1,4 +1,5 @@
-import { RelayError } from '../../base/errors.js'
+import { setImmediate } from 'node:timers/promises'
+import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Recorded } from '../../journal/fixture.js'
 import { inParallel } from '../../replay/in-parallel.js'
 import { deliveryId, prepare, type PrepareOptions, withFreshId } from '../../replay/prepare.js'
@@ -10,7 +11,7 @@ import type { Destination } from './destination.js'
 import type { SendPlan } from './flags.js'
 import type { SendFlags } from './send-options.js'
 import type { Item } from './item.js'
-import { createReport } from './report.js'
+import { createReport, type Report } from './report.js'
 
 interface Job {
   readonly name: string
@@ -33,6 +34,9 @@ export async function run(
 ): Promise<void> {
   const { signal } = context
   const { concurrency, expectation, keepId, stop, times } = plan
+  // Files were read without a turn of the event loop: only now can it be heard that somebody interrupts.
+  await setImmediate()
+  signal.throwIfAborted()
   const report = createReport(context, flags, plan, destination)
   const bar = await startBar(context, items.length * times, report.leavesRoom)
   await using sender = openSender(destination.url)
@@ -48,8 +52,7 @@ export async function run(
     await inParallel(jobs(items, plan, destination), concurrency, send)
   } catch (error) {
     bar.end()
-    // What was sent is told when it cannot go on, and when somebody has seen enough of a load run.
-    if (!signal.aborted || times > 1) await report.end()
+    await endEarly(report, error, destination)
     throw error
   }
   bar.end()
@@ -58,9 +61,18 @@ export async function run(
   if (failed > 0) throw new RelayError('target_failed', `${failed} of ${sent} not answered as expected`)
 }
 
+/** What goes wrong here must not hide why it ends. */
+async function endEarly(report: Report, error: unknown, { output }: Destination): Promise<void> {
+  try {
+    await report.end(toRelayError(error))
+  } catch (second) {
+    output.say(toRelayError(second).message)
+  }
+}
+
 /**
- * Each is made once for all its times, when its turn comes, and with it as many as are sent at once: one after the other, what
- * reads them, and what checks and signs them, takes half as long as between two requests each.
+ * Each is made once for all its times, when its turn comes, and with it as many as are sent at once: to read them one after the
+ * other, and then to check and sign them so, takes less than either between two requests.
  */
 function* jobs(
   items: readonly Item[],

@@ -7,6 +7,7 @@ import { select } from '../../journal/select.js'
 import type { Context } from '../context.js'
 import { findEntry } from '../journal/entry-number.js'
 import { type FilterFlags, readFilter } from '../journal/filter.js'
+import { createCheckAhead } from './check-ahead.js'
 import type { Item } from './item.js'
 
 /** What is selected in the journal: all that match, or the newest so many. */
@@ -41,8 +42,8 @@ export function checkSelection(words: readonly string[], flags: FilterFlags): vo
 }
 
 /**
- * What the words name, in their order; or, without words, what the flags find in the journal, oldest first. Files are
- * read when their turn comes, as entries are.
+ * What the words name, in their order; or, without words, what the flags find in the journal, oldest first. Entries are read
+ * when their turn comes, and so are files, but for the first of them ({@link createCheckAhead}).
  * @throws RelayError `usage`, `no_match`; as {@link findFixtures}.
  */
 export async function selectItems(
@@ -53,9 +54,10 @@ export async function selectItems(
 ): Promise<Item[]> {
   if (words.length === 0) return fromJournal(flags, selection.journal)
   const items: Item[] = []
+  const checkAhead = createCheckAhead()
   for (const word of words) {
     if (isEntry(word)) items.push(entryItem(selection.journal(), findEntry(selection.journal(), word).n))
-    else items.push(...(await fromFiles(context, word, flags, selection)))
+    else for await (const item of fromFiles(context, word, flags, selection)) items.push(checkAhead(item))
   }
   return items
 }
@@ -75,22 +77,20 @@ function entryItem(journal: Journal, n: number): Item {
   }
 }
 
-async function fromFiles(
+async function* fromFiles(
   { cwd, stdin, signal }: Context,
   word: string,
   { event }: FilterFlags,
   { provider }: Selection,
-): Promise<Item[]> {
+): AsyncGenerator<Item> {
   const given = word === '-' ? word : path.resolve(cwd, word)
   const here = path.join(cwd, path.sep)
-  const items: Item[] = []
   const options = { event: event?.[0], provider, stdin, signal }
   for await (const { name, load } of findFixtures([given], options)) {
-    items.push({
+    yield {
       name: name.startsWith(here) ? name.slice(here.length) : name,
-      // The body's bytes alone: its text would be moved about in memory until its turn comes.
+      // Of one that is checked ahead the body's bytes alone: its text would be moved about in memory until its turn comes.
       load: () => fromFixture(load()),
-    })
+    }
   }
-  return items
 }
