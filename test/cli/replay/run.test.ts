@@ -52,13 +52,12 @@ describe('run', () => {
   it('sends nothing when it was interrupted while files were read', async () => {
     const stop = new AbortController()
     const reason = new RelayError('cancelled', 'Interrupted')
-    const items = [there, there]
+    let loaded = 0
+    const item: Item = { name: 'a.json', load: () => (loaded++, there.load()) }
     // As a signal is heard: in the next turn of the event loop, and there was none while files were read.
-    const started = running(items, {
-      signal: stop.signal,
-      onReady: () => setImmediate(() => stop.abort(reason)),
-    })
-    expect(await started).toEqual({ ended: reason, received: 0, err: '' })
+    const onReady = () => void setImmediate(() => stop.abort(reason))
+    const ran = await running([item], { signal: stop.signal, onReady })
+    expect({ ...ran, loaded }).toEqual({ ended: reason, received: 0, err: '', loaded: 0 })
   })
 
   it('tells how many were sent when it is interrupted after that', async () => {
