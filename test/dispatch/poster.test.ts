@@ -51,7 +51,8 @@ describe.each([DirectPoster, ProxiedPoster])('a post by a %o', (OnePoster) => {
 
   it('takes the status of an answer that never ends, or breaks off', async () => {
     const endless = await posted((_, response) => {
-      const more = (): void => void (response.destroyed || response.write('x'.repeat(65_536), more))
+      const more = (error?: unknown): void =>
+        void (error || response.destroyed || response.write('x'.repeat(65_536), more))
       more()
     })
     const broken = await posted((_, response) => {

@@ -157,9 +157,9 @@ describe('a token endpoint that breaks', () => {
     let sent = 0
     const closed = new Promise<void>((resolve) => {
       rig.server.misbehave = (response) => {
-        const more = (): void => {
+        const more = (error?: unknown): void => {
           sent += 16_384
-          if (!response.destroyed) response.write(' '.repeat(16_384), more)
+          if (!error && !response.destroyed) response.write(' '.repeat(16_384), more)
         }
         response.on('close', resolve).writeHead(200, { 'content-type': 'application/json' })
         more()
