@@ -152,12 +152,13 @@ describe('a signal', () => {
 describe('processes that renew one token of a shared store', () => {
   const PROGRAM = 'oauth/programs/renew'
 
+  /** A token that is to be renewed, as it lives less than a minute; and lives on by a clock that is half a minute ahead. */
   async function shared() {
     const server = await AuthorizationServer.start()
     const folder = emptyFolder()
     const { origin } = createProvider({ name: 'github', url: server.url })
     await using database = await openDatabase({ kind: 'file', folder })
-    await createTokens(database.store).save('alice', { ...OLD, expiresAt: Date.now() + 1000, origin })
+    await createTokens(database.store).save('alice', { ...OLD, expiresAt: Date.now() + 50_000, origin })
     server.refreshTokens.add(OLD.refreshToken)
     server.grant = github(NEW)
     return { server, folder, args: [folder, server.url] }
