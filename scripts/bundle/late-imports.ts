@@ -3,6 +3,12 @@ import type { Plugin } from 'rolldown'
 const FILE = 'import.js'
 
 /**
+ * Packages that are CommonJS: they are required. Where they lie behind a symbolic link, as pnpm lays them, Node 22.23 may give
+ * who imports them the exports of a module that has not run.
+ */
+const COMMON_JS: ReadonlySet<string> = new Set(['undici'])
+
+/**
  * Has a bundle of CommonJS files import packages by way of one small file: in Node 20, code that was compiled at an earlier
  * start (bin/compiled.ts) cannot import by itself.
  */
@@ -17,5 +23,9 @@ export function lateImports(): Plugin {
 }
 
 function late(code: string): string {
-  return code.replaceAll(/\bimport\((?="[^"]+"\))/g, `require("./${FILE}")(`)
+  return code.replaceAll(/\bimport\("([^"]+)"\)/g, (_, name: string) =>
+    COMMON_JS.has(name)
+      ? `Promise.resolve().then(() => require("${name}"))`
+      : `require("./${FILE}")("${name}")`,
+  )
 }
