@@ -6,7 +6,7 @@ import { type Folder, temporaryFolder } from './rig/folder.js'
 import { inTurn } from './rig/in-turn.js'
 import { post } from './rig/load.js'
 import { SECRET, SMALL_PUSH } from './rig/push.js'
-import { atLeast, compare, type Comparison, type Row } from './rig/row.js'
+import { compare, type Comparison, type Row } from './rig/row.js'
 import { RELAY, startRelay } from './rig/server.js'
 import { thousands } from './rig/thousands.js'
 import { wallTime } from './rig/wall-time.js'
@@ -19,22 +19,21 @@ const SECONDS = 2
 const BATCH = 500
 
 export const journal: Benchmark = {
-  about: `What a long journal costs: one of ${thousands(MANY.full)} entries of 1 KB, ${thousands(MANY.usual)} without --full, beside one of ${thousands(FEW)},
-which is made anew for each round, since it grows. Deliveries of 1 KB over 32 connections, ${ROUNDS} rounds: the service is
-started, takes some for 1 s, and is measured for ${SECONDS} s.`,
+  about: `The cost of a long journal: one of ${thousands(MANY.full)} entries of 1 KB, ${thousands(MANY.usual)} without --full, compared with one of ${thousands(FEW)},
+which is created again for each round, since it grows. Deliveries of 1 KB over 32 connections, ${ROUNDS} rounds: the service
+starts, warms up for 1 s, and is measured for ${SECONDS} s.`,
   needs: ['wrk'],
   async run({ full }) {
     const count = full ? MANY.full : MANY.usual
     using few = await filled(FEW)
     using many = await filled(count)
-    const row = (what: string, times: Sides, unit: Comparison['unit'], target = {}): Row =>
+    const row = (what: string, times: Sides, unit: Comparison['unit']): Row =>
       compare({
         what,
         relay: times.many,
         other: times.few,
         unit,
-        beside: `${thousands(FEW)} entries`,
-        ...target,
+        baseline: `${thousands(FEW)} entries`,
       })
     const run =
       (home: Folder, ...args: readonly string[]) =>
@@ -46,9 +45,7 @@ started, takes some for 1 s, and is measured for ${SECONDS} s.`,
     const shown = await inTurn(ROUNDS, { few: run(few, ...show), many: run(many, ...show) })
     const intake = { few: intakeOfNew, many: () => intakeOf(many) }
     return [
-      row(`deliveries, ${thousands(count)} entries`, await inTurn(ROUNDS, intake), '/s', {
-        target: atLeast(0.95),
-      }),
+      row(`deliveries, ${thousands(count)} entries`, await inTurn(ROUNDS, intake), '/s'),
       row('relay log --last 20', logged, ' ms'),
       row('relay show last', shown, ' ms'),
     ]
@@ -74,15 +71,15 @@ interface Sides {
 }
 
 function env(home: Folder): Record<string, string> {
-  // Nothing is swept away while it is measured.
+  // Retention removes nothing during the measurement.
   return { RELAY_WEBHOOK_SECRET: SECRET, RELAY_HOME: home.path, RELAY_KEEP_MAX: '1TiB' }
 }
 
-/** A data folder whose journal has so many entries. */
+/** A data folder whose journal has `count` entries. */
 async function filled(count: number): Promise<Folder> {
   const home = temporaryFolder()
   await using database = await openDatabase({ kind: 'file', folder: path.join(home.path, 'default') })
-  const journal = openJournal(database)
+  const journal = openJournal(database.sql)
   const receivedAt = Date.now()
   for (let n = 0; n < count; n += BATCH) {
     const batch = Array.from({ length: BATCH }, (_, i) =>

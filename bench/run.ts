@@ -1,10 +1,10 @@
-// npm run bench [-- <name> …] [--full]: each benchmark beside what it is compared with, in one run.
+// npm run bench [-- <name> …] [--full]: each benchmark and its baseline, in one run.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { action } from './action.js'
 import { bearer } from './bearer.js'
 import { comment } from './comment.js'
-import { handOn } from './hand-on.js'
+import { forward } from './forward.js'
 import { ingest } from './ingest.js'
 import { ingestLarge } from './ingest-large.js'
 import { journal } from './journal.js'
@@ -21,7 +21,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'ingest-large': ingestLarge,
   journal,
   memory,
-  'hand-on': handOn,
+  forward,
   action,
   bearer,
   'start-up': startUp,
@@ -46,7 +46,7 @@ async function main(): Promise<void> {
     results.push(result)
     process.stdout.write(`${section(result)}\n\n`)
   }
-  // Some alone would leave the rest of the file from another day and another program.
+  // A partial run would mix results of different days and builds.
   if (positionals.length === 0) writeFileSync('bench/RESULTS.md', resultsText(results, values))
 }
 

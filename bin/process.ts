@@ -1,17 +1,18 @@
-// The edge of the process: arguments in, exit code out, and the only place that touches signals.
+// Connects relay to the process: arguments, signals and exit code. The only place that handles signals.
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import type { Context } from '../src/cli/context.js'
-import { gathered } from '../src/cli/gathered.js'
 import { main, report } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
-import { openStandard } from './standard.js'
+import { openStdio } from './stdio.js'
+import { killIfStuck } from './stuck-threads.js'
+import { watchUncaught } from './uncaught.js'
 
 const root = new AbortController()
 
 /**
- * The first signal asks everything to finish. The second is left to the system, which ends the process at once and on the
- * spot: process.exit() would wait for LMDB's thread, which waits for this one (measured).
+ * The first signal lets everything finish. The second is left to the system, which ends the process at once: process.exit() would
+ * wait for a thread that waits for the disk (measured).
  */
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -20,32 +21,45 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-/** What is said of a pipe, a socket or a terminal at whose other end nobody is any more. */
-const UNREAD = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
+/** Errors of writing to a pipe, a socket or a terminal that nothing reads any more. */
+const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
 
-/** Nobody reads the output any more. */
+/** The reader of the output has closed its end. */
 let isUnread = false
-/** The exit code of a failure to write it, 0 as long as there is none. */
-let lost = 0
-/** That of the command, when it has ended. */
-let ended = 0
+/** Exit code of a failure to write the output; 0 if there is none. */
+let outputExitCode = 0
+/** Exit code of the command, once it has ended. */
+let commandExitCode = 0
+/** Set by a service, which continues without its output; called for the first failure of standard output. See decision 024. */
+let onOutputLost: ((error: Error) => void) | undefined
 
-/** A reader that has seen enough (`relay … | head -1`) is no failure: what is under way ends quietly. A full disk is one. */
-function onOutputError(error: NodeJS.ErrnoException): void {
-  if (isUnread || lost) return
-  isUnread = UNREAD.has(error.code ?? '')
+function onStdoutError(error: NodeJS.ErrnoException): void {
+  const listener = onOutputLost
+  if (!listener) return endWithoutOutput(error)
+  onOutputLost = () => {}
+  listener(error)
+}
+
+function onStderrError(error: NodeJS.ErrnoException): void {
+  if (!onOutputLost) endWithoutOutput(error)
+}
+
+/** A closed pipe (`relay … | head -1`) is not a failure, and the command ends quietly. A full disk is a failure. */
+function endWithoutOutput(error: NodeJS.ErrnoException): void {
+  if (isUnread || outputExitCode) return
+  isUnread = READER_GONE.has(error.code ?? '')
   if (!isUnread) {
     const failure = new RelayError('storage', `The output could not be written: ${error.message}`)
-    // Before it is told, for which this may be called again.
-    lost = failure.exitCode
+    // Set first, since reporting the failure may fail in the same way.
+    outputExitCode = failure.exitCode
     report(failure, argv, context)
   }
   settle()
-  root.abort(new RelayError('unread', 'Nobody reads the output any more'))
+  root.abort(new RelayError('broken_pipe', 'The reader of the output closed its end'))
 }
 
 function settle(): void {
-  process.exitCode = isUnread ? 0 : ended || lost
+  process.exitCode = isUnread ? 0 : commandExitCode || outputExitCode
 }
 
 const argv = process.argv.slice(2)
@@ -53,27 +67,38 @@ const context: Context = {
   env: process.env,
   cwd: process.cwd(),
   configFolder: envPaths('relay', { suffix: '' }).config,
-  // Only who reads it opens it.
+  // Opened when it is first used.
   get stdin() {
     return process.stdin
   },
-  ...gathered(openStandard(1, onOutputError), openStandard(2, onOutputError)),
+  stdout: openStdio(1, onStdoutError),
+  stderr: openStdio(2, onStderrError),
   signal: root.signal,
+  continueWithoutOutput(listener) {
+    onOutputLost = listener
+  },
   onHangup(listener) {
     const hadTerminal = isatty(0)
-    const hear = (): void => {
-      // The terminal that was closed is gone by now; who asks for a reload has left it open.
-      if (hadTerminal && !isatty(0)) root.abort(new RelayError('unread', 'The terminal was closed'))
+    const onSignal = (): void => {
+      // A closed terminal is no longer a terminal; a request to reload leaves it open.
+      if (hadTerminal && !isatty(0)) root.abort(new RelayError('broken_pipe', 'The terminal was closed'))
       else listener()
     }
-    process.on('SIGHUP', hear)
-    return () => void process.off('SIGHUP', hear)
+    process.on('SIGHUP', onSignal)
+    return () => void process.off('SIGHUP', onSignal)
   },
+  onConnectionError: watchUncaught((failure) => process.exit(report(failure, argv, context))),
 }
+
+const STUCK = new RelayError(
+  'storage',
+  'A thread of relay waits for the disk and cannot be stopped. relay ends itself with SIGKILL',
+)
 
 void run()
 
 async function run(): Promise<void> {
-  ended = await main(argv, context)
+  commandExitCode = await main(argv, context)
   settle()
+  await killIfStuck(() => report(STUCK, argv, context))
 }

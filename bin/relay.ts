@@ -1,18 +1,8 @@
 #!/usr/bin/env node
-import { writeSync } from 'node:fs'
-import { packageVersion } from '../src/cli/version.js'
-import { start } from './start.js'
+import module from 'node:module'
 
-const [first, ...more] = process.argv.slice(2)
+// Node 22.8 and later keep compiled code between starts, for the modules loaded after this call.
+if ('enableCompileCache' in module && typeof module.enableCompileCache === 'function')
+  module.enableCompileCache()
 
-// Scripts ask for the version alone often, and it needs no command, no stream and no signal.
-if (more.length === 0 && (first === '--version' || first === '-V')) tellVersion()
-else start()
-
-function tellVersion(): void {
-  try {
-    writeSync(1, `${packageVersion()}\n`)
-  } catch {
-    // Nobody reads it.
-  }
-}
+await import('./process.js')

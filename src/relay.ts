@@ -6,15 +6,13 @@ import { createRouting, type Routing } from './dispatch/routing.js'
 import { hostCheck } from './http/host.js'
 import type { Delivery, Receipt } from './journal/delivery.js'
 import type { Journal } from './journal/journal.js'
-import { openJournal } from './journal/open.js'
+import { type Guard, openJournal } from './journal/open.js'
 import { createOAuth } from './oauth/oauth.js'
-import type { SendOnce } from './providers/fetch.js'
+import { renew } from './oauth/refresh.js'
+import type { SendOnce } from './net/send-once.js'
 import { createProvider } from './providers/open.js'
 import type { Provider } from './providers/provider.js'
-import type { DirectHandler } from './http/edge.js'
 import { createApp } from './server/app.js'
-import { actionListener } from './server/routes/actions.js'
-import { webhookListener } from './server/routes/webhook.js'
 import type { Database } from './store/database.js'
 import { openDatabase } from './store/open.js'
 import { createTokens, type Tokens } from './tokens/tokens.js'
@@ -28,17 +26,19 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
+  /** Fails every write to the journal when the profile belongs to another process. Default: it is not shared. */
+  readonly guard?: Guard
   /** The profile's data, where the caller has it open; it then also closes it. */
   readonly database?: Database
+  /** Opens the profile's data in a thread of its own, so that waiting for the disk does not block this one. Default: false. */
+  readonly thread?: boolean
   /** How the code host is called for the actions. Default: over the network. */
-  readonly fetch?: SendOnce
+  readonly sendOnce?: SendOnce
 }
 
 /** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
 export interface Relay extends AsyncDisposable {
   readonly app: ReturnType<typeof createApp>
-  /** Asked before the application by who listens: takes deliveries and actions the short way. */
-  readonly direct: DirectHandler
   readonly database: Database
   readonly journal: Journal
   /** Which deliveries go where; may be replaced while it runs. */
@@ -57,21 +57,25 @@ export interface Relay extends AsyncDisposable {
  * neither https nor loopback.
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
-  const { log = silentLog, clock = systemClock, onDelivery, prove = () => undefined, fetch } = options
+  const { log = silentLog, clock = systemClock, onDelivery, prove = () => undefined, sendOnce } = options
+  const { guard, thread = false } = options
   const provider = createProvider({
     name: settings.provider,
     url: settings.providerUrl,
-    ...(fetch && { fetch }),
+    ...(sendOnce && { sendOnce }),
   })
   await using opened = new Disposal()
   const database =
     options.database ??
-    opened.use(await openDatabase({ kind: settings.store, folder: settings.folder, clock, log }))
+    opened.use(await openDatabase({ kind: settings.store, folder: settings.folder, clock, thread }))
   const { store } = database
-  const routing = createRouting(settings.handOn)
-  const journal = openJournal(database, {
+  const routing = createRouting(settings.routes)
+  const journal = openJournal(database.sql, {
     targetsOf: (delivery) => routing.targetsOf(delivery),
     onDuplicate: settings.onDuplicate,
+    ...(guard && { guard }),
+    clock,
+    log,
   })
   const tokens = createTokens(store, clock)
   const publicUrl = (): string => settings.publicUrl ?? relay.address
@@ -93,18 +97,23 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     ...(onDelivery && { onDelivery }),
     onRefused: createRefusals({ scheme: provider.webhook, secrets: settings.webhookSecrets, log }),
   })
-  const edge = {
+  const baseUrl = (): string => settings.baseUrl ?? `${publicUrl()}/`
+  const { oauthClient: client, tokenTtl } = settings
+  const renewal = { provider, client, store, tokens, tokenTtl, clock, log }
+  const app = createApp({
     intake,
     maxBody: settings.maxBody,
+    provider,
     hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
     log,
-  }
-  const baseUrl = (): string => settings.baseUrl ?? `${publicUrl()}/`
-  const app = createApp({ ...edge, provider, oauth, tokens, baseUrl, prove })
-  const listeners = [webhookListener(edge), actionListener({ ...edge, provider, tokens })]
+    oauth,
+    tokens,
+    baseUrl,
+    prove,
+    renew: (userId) => renew(renewal, userId),
+  })
   const relay: Relay = {
     app,
-    direct: (incoming, outgoing, id) => listeners.some((answers) => answers(incoming, outgoing, id)),
     database,
     journal,
     routing,

@@ -3,15 +3,16 @@ import path from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
 import { fixtureFiles } from '../scripts/fixture-set/files.js'
-import { fixtureBody, fixtureLines, type Fixture } from '../src/journal/fixture.js'
-import { passedOn } from '../src/journal/headers.js'
-import { loadFixtures, parseFixture } from '../src/journal/load-fixture.js'
+import { fixtureBody, fixtureLines, type Fixture } from '../src/fixtures/fixture.js'
+import { passedOn } from '../src/http/headers.js'
+import { loadFixtures } from '../src/fixtures/load.js'
+import { parseFixture } from './helpers/fixture.js'
 import { openJournal } from '../src/journal/open.js'
 import { openDatabase } from '../src/store/open.js'
 import { createIntake } from '../src/webhook/intake.js'
 import { GITEA, GITHUB, SECRETS } from './helpers/delivery.js'
 
-const FOLDERS = ['fixtures', 'test/fixtures']
+const FOLDERS = ['fixtures', 'test/fixtures/github']
 const SCHEMA = 'fixtures/fixture.schema.json'
 
 const generated = fixtureFiles()
@@ -107,9 +108,9 @@ function loads(fixture: object): boolean {
 
 async function takeIn(fixture: Fixture) {
   await using database = await openDatabase({ kind: 'memory', folder: '' })
-  const journal = openJournal(database)
+  const journal = openJournal(database.sql)
   const provider = fixture.provider === 'gitea' ? GITEA : GITHUB
   const intake = createIntake({ provider, secrets: SECRETS, journal })
   await intake.receive({ headers: passedOn(fixtureLines(fixture)), body: fixtureBody(fixture) })
-  return journal.read(1)
+  return await journal.read(1)
 }

@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest'
 
 /** From the ground up. A room may use only rooms of a lower rank, and itself. */
 const RANKS: readonly (readonly string[])[] = [
-  ['base'],
-  ['store', 'providers', 'http'],
-  ['tokens', 'journal', 'instance'],
+  ['base', 'json'],
+  ['store', 'http', 'net'],
+  ['providers', 'tokens', 'journal', 'fixtures', 'instance'],
   ['webhook', 'oauth', 'actions', 'dispatch'],
   ['tunnel', 'replay'],
   ['server', 'sandbox'],
-  ['relay.ts', 'client', 'templates'],
+  ['relay.ts', 'client'],
   ['serve'],
   ['cli', 'testing', 'index.ts'],
 ]
@@ -42,12 +42,19 @@ describe('the layers of src', () => {
     const painters = files.filter((file) =>
       /from 'chalk'|\bconsole\./.test(readFileSync(path.join(SRC, file), 'utf8')),
     )
-    expect(painters).toEqual(['cli/output.ts'])
+    expect(painters).toEqual(['cli/output/output.ts'])
   })
 
   it('names keytar, which may be missing, in one place', () => {
     const naming = files.filter((file) => readFileSync(path.join(SRC, file), 'utf8').includes('keytar'))
     expect(naming).toEqual(['store/keychain-helper.ts'])
+  })
+
+  it('sends HTTP from one folder', () => {
+    const senders = files.filter((file) => sendsHttp(readFileSync(path.join(SRC, file), 'utf8')))
+    const answering = ['http/edge.ts', 'serve/readiness-gate.ts']
+    expect(senders.filter((file) => roomOf(file) !== 'net' && !answering.includes(file))).toEqual([])
+    expect(senders).toEqual(expect.arrayContaining(['net/agent.ts', 'net/loopback-client.ts', ...answering]))
   })
 
   it('finds the imports it checks', () => {
@@ -65,6 +72,19 @@ function relativeImports(file: string): string[] {
   return specifiers.map((specifier) =>
     path.relative(SRC, path.resolve(path.dirname(file), specifier)).replace(/\.js$/, '.ts'),
   )
+}
+
+/** Whether a file uses undici, a client of Node's, or a function called `fetch`, which may be the application's own. */
+function sendsHttp(source: string): boolean {
+  const [nodes, others] = [
+    /import \{([^}]*)\} from 'node:https?'/g,
+    /'(?:undici|node:http2)'|import\('node:https?'\)/,
+  ]
+  const names = [...source.matchAll(nodes)].flatMap(([, list = '']) =>
+    list.split(',').map((name) => name.trim()),
+  )
+  const clients = names.filter((name) => name && !/^(?:type .*|createServer|STATUS_CODES)$/.test(name))
+  return clients.length > 0 || others.test(source) || /(?<![.\w])(?:globalThis\.)?fetch\(/.test(source)
 }
 
 function roomOf(file: string): string {

@@ -1,8 +1,8 @@
-// Takes deliveries at /webhook, and tells when they came: in milliseconds of a clock that all processes share.
+// Receives deliveries at /webhook, and reports when they arrived: in milliseconds of a clock that all processes share.
 //   /reset           counts from nothing again
-//   /hold            the same, and answers none until /release, which tells when that was
-//   /held?count=n    waits until so many wait for their answer
-//   /received?count=n    waits until so many have come: when the last of them came, and the median of how long they were
+//   /hold            the same, but answers none until /release, which returns its time
+//   /held?count=n    waits until n wait for their answer
+//   /received?count=n    waits until n have arrived: when the last one arrived, and their median latency
 //                        on their way, for those whose id begins with the instant at which they were sent
 import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'

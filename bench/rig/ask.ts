@@ -1,6 +1,6 @@
 import type { Server } from './server.js'
 
-/** Has one of bench/programs do what it can, and gives what it tells. */
+/** Calls one of bench/programs and returns its answer. */
 export async function ask(
   { url }: Server,
   what: string,

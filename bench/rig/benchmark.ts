@@ -1,14 +1,14 @@
 import type { Row } from './row.js'
 
 export interface BenchmarkOptions {
-  /** As much as the targets speak of, where that takes too long or too much disk otherwise. */
+  /** Measure with the full numbers of entries and users, which takes far longer and gigabytes of disk. */
   readonly full: boolean
 }
 
 export interface Benchmark {
-  /** What is done and how, for who reads the results. */
+  /** What is measured and how, for readers of the results. */
   readonly about: string
-  /** Programs of the system without which nothing of it can be measured. */
+  /** System programs that the benchmark requires. */
   readonly needs: readonly string[]
   run(options: BenchmarkOptions): Promise<readonly Row[]>
 }

@@ -1,6 +1,6 @@
 /**
- * Measures all sides once a round, the one that goes first changing from round to round: what else the machine does falls
- * on all of them. The first round warms up and does not count. A side that cannot be measured has no values.
+ * Measures all sides once per round, in alternating order, so that other load on the machine affects all of them. The first round
+ * warms up and does not count. A side that cannot be measured has no values.
  */
 export async function inTurn<Side extends string, Measured>(
   rounds: number,

@@ -6,15 +6,10 @@ export interface Load {
   readonly url: string
   readonly body: Uint8Array
   readonly seconds: number
-  /** Whether the ids have no order. Default: each is the one before it counted up. */
-  readonly random?: boolean
 }
 
-/** So many that hardly one comes twice. */
-const RANDOM = 2 ** 31 - 1
-
 /** Posts signed deliveries with unique ids for so long. @throws Error when any was not answered with 2xx. */
-export async function post({ url, body, seconds, random = false }: Load): Promise<Rate> {
+export async function post({ url, body, seconds }: Load): Promise<Rate> {
   const head = [
     'POST /webhook HTTP/1.1',
     `Host: ${new URL(url).host}`,
@@ -27,7 +22,7 @@ export async function post({ url, body, seconds, random = false }: Load): Promis
     `X-GitHub-Delivery: ${randomUUID()}-`,
   ].join('\r\n')
   const request = [head, Buffer.concat([Buffer.from('\r\n\r\n'), body])] as const
-  const rate = await drive({ url, request, seconds, ...(random && { upTo: RANDOM }) })
+  const rate = await drive({ url, request, seconds })
   if (rate.refused > 0) throw new Error(`${url} refused ${rate.refused} of ${rate.requests} deliveries`)
   return rate
 }

@@ -2,10 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus, release, tmpdir, totalmem, type } from 'node:os'
 
-const PACKAGES = ['@octokit/webhooks', 'autocannon', 'undici']
+const PACKAGES = ['@octokit/webhooks', '@photostructure/sqlite', 'autocannon', 'undici']
 const PROGRAMS = [
   ['wrk', '-v'],
-  ['webhook', '-version'],
   ['curl', '--version'],
   ['openssl', 'version'],
 ] as const

@@ -23,7 +23,7 @@ export const PUSH = Buffer.from(JSON.stringify(example))
 /** What of it makes 1 KB. */
 export const SMALL_PUSH = shortened(example)
 
-/** With as many commits as 1 MiB holds, the largest body that relay takes unless told otherwise. */
+/** With as many commits as fit into 1 MiB, the largest body that relay accepts by default. */
 export const LARGE_PUSH = lengthened(example, 1_048_576)
 
 export function signatureOf(body: Uint8Array): string {

@@ -10,7 +10,7 @@ export interface Result {
   readonly rows: readonly Row[]
 }
 
-/** The text of bench/RESULTS.md. What is known of a benchmark's figures, bench/notes/<name>.md says; it is taken over. */
+/** The text of bench/RESULTS.md, with the notes on a benchmark's figures from bench/notes/<name>.md. */
 export function resultsText(results: readonly Result[], { full }: { readonly full: boolean }): string {
   const facts = Object.entries({ Date: new Date().toISOString().slice(0, 10), ...machine() })
   return [
@@ -23,7 +23,7 @@ export function resultsText(results: readonly Result[], { full }: { readonly ful
   ].join('\n\n')
 }
 
-/** One benchmark's part, as it is also printed. */
+/** The section of one benchmark, which is also printed. */
 export function section({ name, benchmark, rows }: Result): string {
   const notes = `bench/notes/${name}.md`
   return [

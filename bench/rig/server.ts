@@ -18,26 +18,24 @@ export const RELAY = path.resolve('dist/bin/relay.js')
 /** Longer than any of them takes to start. */
 const START_MS = 20_000
 
-/** Starts the built `relay serve`, which says nothing, as those beside it say nothing. Default: in an empty data folder. */
+/** Starts the built `relay serve` without output, like the baselines. Default: in an empty data folder. */
 export async function startRelay(env: Env, flags: readonly string[] = ['--quiet']): Promise<Server> {
   const port = await freePort()
   return start(process.execPath, [RELAY, 'serve', '--port', `${port}`, ...flags], env, port)
+}
+
+/** Starts `relay serve` of the built program that RELAY_EARLIER names; undefined when it names none. */
+export async function startEarlierRelay(env: Env): Promise<Server | undefined> {
+  const program = process.env['RELAY_EARLIER']
+  if (!program) return undefined
+  const port = await freePort()
+  return start(process.execPath, [program, 'serve', '--port', `${port}`, '--quiet'], env, port)
 }
 
 /** Starts one of bench/programs. */
 export async function startProgram(name: string, env: Env): Promise<Server> {
   const port = await freePort()
   return start(process.execPath, ['--import', 'tsx', `bench/programs/${name}.ts`, `${port}`], env, port)
-}
-
-/** Starts a program of the system, which is told its port. */
-export async function startCommand(
-  command: string,
-  args: (port: number) => readonly string[],
-  env: Env = {},
-): Promise<Server> {
-  const port = await freePort()
-  return start(command, args(port), env, port)
 }
 
 async function start(command: string, args: readonly string[], env: Env, port: number): Promise<Server> {
@@ -76,7 +74,7 @@ async function listens(port: number): Promise<boolean> {
   }
 }
 
-/** One that nobody listens on. */
+/** A free port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,17 +3,15 @@ import type { Row } from './row.js'
 const HEAD: Row = {
   what: '',
   relay: 'relay',
-  beside: 'beside',
-  other: 'the other',
+  baseline: 'compared with',
+  other: 'its value',
   figure: 'median of the rounds',
   spread: 'spread',
-  target: 'target',
-  verdict: '',
 }
 
-const COLUMNS = ['what', 'relay', 'beside', 'other', 'figure', 'spread', 'target', 'verdict'] as const
+const COLUMNS = ['what', 'relay', 'baseline', 'other', 'figure', 'spread'] as const
 
-/** The rows as a table of Markdown, which is as easy to read as it is. */
+/** The rows as an aligned Markdown table. */
 export function table(rows: readonly Row[]): string {
   const all = [HEAD, ...rows]
   const widths = COLUMNS.map((column) => Math.max(3, ...all.map((row) => row[column].length)))

@@ -11,7 +11,7 @@ export interface Load {
   /** The request in the two parts between which a number is put, which makes it unique. */
   readonly request: readonly [string, string | Uint8Array]
   readonly seconds: number
-  /** Numbers are taken at random up to this. Default: counted up. */
+  /** Upper limit of random numbers. Default: numbers count up. */
   readonly upTo?: number
 }
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Plugin } from 'rolldown'
 
-/** Writes the licences of the packages whose code a bundle holds into a file beside it. */
+/** Adds a file with the licences of all packages in the bundle. */
 export function licences(): Plugin {
   return {
     name: 'licences',
@@ -15,7 +15,7 @@ export function licences(): Plugin {
   }
 }
 
-/** The folder of the package that a module is from. */
+/** The folder of a module's package. */
 function packageOf(id: string): string | undefined {
   return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0]
 }
@@ -24,7 +24,7 @@ function licenceOf(folder: string): string {
   const { name, version, license } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
   const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name))
   if (file === undefined && !license) throw new Error(`${folder} has no licence`)
-  // weak-lru-cache names its licence, and brings no text of it.
+  // weak-lru-cache names its licence but has no licence file.
   const text = file === undefined ? `${license}\n` : readFileSync(path.join(folder, file), 'utf8')
   return `${name} ${version}\n\n${text}`
 }

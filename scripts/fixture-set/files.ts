@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { fixtureText, toFixture } from '../../src/journal/fixture.js'
-import { fixtureSchema } from '../../src/journal/fixture-schema.js'
+import { fixtureText, toFixture } from '../../src/fixtures/fixture.js'
+import { fixtureSchema } from '../../src/fixtures/schema.js'
 import { giteaDeliveries } from './gitea.js'
 import { githubDeliveries } from './github.js'
 import type { Recording } from './recording.js'
@@ -25,15 +25,8 @@ function fixtureOf({ provider, name, event, body, headers }: Recording) {
   return toFixture({ provider, event, deliveryId, headers: headers(deliveryId), body })
 }
 
-/** A UUID (version 8, RFC 9562) that is the same each time. */
+/** A UUID (version 8, RFC 9562) that depends only on the name. */
 function idOf(name: string): string {
   const hex = createHash('sha256').update(name).digest('hex')
-  const groups = [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(12, 15)}`,
-    `a${hex.slice(15, 18)}`,
-    hex.slice(18, 30),
-  ]
-  return groups.join('-')
+  return hex.replace(/^(.{8})(.{4})(.{3})(.{3})(.{12}).*/, '$1-$2-8$3-a$4-$5')
 }

@@ -1,23 +1,31 @@
-import { GITEA_PAYLOADS } from './gitea-payloads.js'
+import { TEMPLATES } from '../../src/providers/gitea/payloads.js'
+import { createScene } from '../../src/sandbox/scene.js'
 import { FORM_TYPE, hmac, JSON_TYPE, type Recording } from './recording.js'
+
+const EVENTS = [
+  'push',
+  'issues.opened',
+  'issues.closed',
+  'issue_comment.created',
+  'pull_request.opened',
+  'pull_request.synchronized',
+  'pull_request.closed',
+]
+/** Everything that Go escapes and JSON.stringify does not. */
+const TEXT = 'Webhooks <Yay> & more \u2028\u2029 caf\u00e9 \ud83d\ude80'
+const SCENE = createScene(Date.UTC(2024, 4, 15, 15, 20, 18))
 
 /** Gitea's common events, as Go writes JSON: two spaces of indent, and what HTML or JavaScript could trip over escaped. */
 export function giteaDeliveries(): Recording[] {
-  const entries = Object.entries(GITEA_PAYLOADS)
-  const { push } = GITEA_PAYLOADS
-  return [
-    ...entries.map(([name, payload]) => recording(name, goJson(payload))),
-    {
-      ...recording('push.form', goJson(push), FORM_TYPE),
-      body: Buffer.from(`payload=${queryEscape(goJson(push))}`),
-    },
-  ]
+  const form = recording('push', FORM_TYPE)
+  const body = Buffer.from(`payload=${queryEscape(form.body.toString())}`)
+  return [...EVENTS.map((name) => recording(name, JSON_TYPE)), { ...form, name: 'push.form', body }]
 }
 
-/** Signed is the JSON text, also where the body is a form around it. */
-function recording(name: string, json: string, type = JSON_TYPE): Recording {
+/** The signature covers the JSON text, even where the body is a form around it. */
+function recording(name: string, type: string): Recording & { readonly body: Buffer } {
   const [event = ''] = name.split('.')
-  const bytes = Buffer.from(json)
+  const bytes = Buffer.from(goJson(TEMPLATES[name]?.(SCENE)))
   const names = (own: string, value: string) => [
     [`X-Gitea-${own}`, value] as const,
     [`X-Gogs-${own}`, value] as const,
@@ -43,9 +51,11 @@ function recording(name: string, json: string, type = JSON_TYPE): Recording {
   }
 }
 
-/** `json.MarshalIndent(value, "", "  ")`. */
-function goJson(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(
+/** `json.MarshalIndent(value, "", "  ")`, with {@link TEXT} wherever a person writes text. */
+function goJson(payload: unknown): string {
+  const withText = (key: string, value: unknown): unknown =>
+    ['title', 'message', 'body'].includes(key) ? `${TEXT}\n` : value
+  return JSON.stringify(payload, withText, 2).replace(
     /[<>&\u2028\u2029]/g,
     (char) => String.raw`\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

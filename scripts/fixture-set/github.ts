@@ -28,7 +28,7 @@ interface Payload {
 /** GitHub's common events, `event.action` each; a form; and one whose bytes are not UTF-8. */
 export function githubDeliveries(): Recording[] {
   const form = Buffer.from(String(new URLSearchParams({ payload: JSON.stringify(example('push')) })))
-  // A field that nobody asked for need not be UTF-8; only the payload must.
+  // Only the payload must be UTF-8, not an extra field.
   const latin1 = Buffer.concat([form, Buffer.from('&note=caf\u00e9', 'latin1')])
   return [
     ...COMMON.trim()
@@ -39,14 +39,14 @@ export function githubDeliveries(): Recording[] {
   ]
 }
 
-/** GitHub's own example; of a push, one with commits. */
+/** GitHub's own example; for a push, one with commits. */
 function example(name: string): Payload {
-  // Of this GitHub gives none.
+  // GitHub has no example of it.
   if (name === 'issues.closed') return closed(example('issues.opened'))
   const [event, action] = name.split('.')
   const all = EXAMPLES.find((each) => each.name === event)?.examples ?? []
   const found = all.find((each) => (!action || each.action === action) && each.commits?.length !== 0)
-  if (!found) throw new Error(`There is no example of ${name}`)
+  if (!found) throw new Error(`GitHub has no example of ${name}`)
   return found
 }
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { Header } from '../../src/journal/delivery.js'
-import { TEST_SECRET } from '../../src/testing/test-secret.js'
+import type { Header } from '../../src/http/headers.js'
+import { TEST_SECRET } from '../../src/testing/signed-request.js'
 
 /** One delivery of the set, as its provider sends it. */
 export interface Recording {
@@ -13,7 +13,7 @@ export interface Recording {
   readonly forTests?: boolean
 }
 
-/** Lower-case hex digits. Not relay's own signing, which these files put to the test. */
+/** Lower-case hex digits. Not relay's own signing, since these files test that. */
 export function hmac(algorithm: 'sha1' | 'sha256', bytes: Uint8Array): string {
   return createHmac(algorithm, TEST_SECRET).update(bytes).digest('hex')
 }

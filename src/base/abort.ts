@@ -1,19 +1,20 @@
+import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** The last parameter of everything that waits. */
+/** The last parameter of every function that waits. */
 export interface Cancellable {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Node 20's `AbortSignal.any` holds its sources weakly, and a time-out that was collected never fires (measured). */
-const held = new WeakMap<AbortSignal, AbortSignal>()
+/** Keeps time-outs alive: Node 20's `AbortSignal.any` holds its sources weakly, and a collected one never fires (measured). */
+const timeouts = new WeakMap<AbortSignal, AbortSignal>()
 
-/** A signal that aborts with a `TimeoutError` after `ms` milliseconds, or with the caller's own reason before. */
+/** A signal that aborts with a `TimeoutError` after `ms` milliseconds, or earlier with the reason of `signal`. */
 export function deadline(ms: number, signal?: AbortSignal): AbortSignal {
   const limit = AbortSignal.timeout(ms)
   if (!signal) return limit
   const either = AbortSignal.any([signal, limit])
-  held.set(either, limit)
+  timeouts.set(either, limit)
   return either
 }
 
@@ -25,26 +26,31 @@ export async function sleep(ms: number, { signal }: Cancellable = {}): Promise<v
   await wait(ms, undefined, signal ? { signal } : {})
 }
 
-/** Of each signal, what is to be called when it aborts. */
-const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+/** Resolves once the signal aborts, at once if it has. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
+}
+
+/** The functions to call when a signal aborts. */
+const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Calls `run` when `signal` aborts, at once if it has, unless the function it returns is called before. A signal gets one
- * listener in all: to add one and remove it again for each request takes longer than to write the request.
+ * Calls `run` when `signal` aborts, or at once if it has. Calling the returned function cancels that. Each signal gets one
+ * listener in total: adding and removing one per request takes longer than writing the request.
  */
 export function onAbort(signal: AbortSignal, run: () => void): () => void {
   if (signal.aborted) {
     run()
     return () => {}
   }
-  const runs = waiting.get(signal) ?? listen(signal)
+  const runs = callbacks.get(signal) ?? listen(signal)
   runs.add(run)
   return () => void runs.delete(run)
 }
 
 function listen(signal: AbortSignal): Set<() => void> {
   const runs = new Set<() => void>()
-  waiting.set(signal, runs)
+  callbacks.set(signal, runs)
   signal.addEventListener(
     'abort',
     () => {

@@ -1,11 +1,11 @@
 /**
- * Collects what must be closed, in the manner of the standard's AsyncDisposableStack, which Node 20 lacks.
- * Closing goes in reverse order and reaches everything, also when one part fails; the first failure is then thrown.
+ * Collects resources to close, like the standard's AsyncDisposableStack, which Node 20 lacks. Closes them in reverse order,
+ * all of them even if one fails, and then throws the first failure.
  */
 export class Disposal implements AsyncDisposable {
   #closers: (() => Promise<void>)[] = []
 
-  /** Has `resource` closed with the rest, and returns it. */
+  /** Adds `resource` and returns it. */
   use<Resource extends AsyncDisposable>(resource: Resource): Resource {
     this.defer(() => Promise.resolve(resource[Symbol.asyncDispose]()))
     return resource
@@ -15,7 +15,7 @@ export class Disposal implements AsyncDisposable {
     this.#closers.push(close)
   }
 
-  /** Hands everything collected to a new owner; this one then closes nothing. */
+  /** Moves everything collected to a new owner; this one then closes nothing. */
   move(): Disposal {
     const owner = new Disposal()
     owner.#closers = this.#closers

@@ -1,6 +1,5 @@
 /**
- * Every way relay can fail that it expects: the HTTP status it answers and the code a command exits with.
- * A new failure is a new row here. The status is read in `http/respond.ts`, the exit code in `cli/main.ts`,
+ * Every failure that relay expects, with its HTTP status and exit code. A new failure is a new row here. The status is read in `http/respond.ts`, the exit code in `cli/main.ts`,
  * and nowhere else.
  */
 const KINDS = {
@@ -33,7 +32,7 @@ const KINDS = {
   provider_timeout: { status: 504, exit: 8 },
   timed_out: { status: 504, exit: 7 },
   cancelled: { status: 503, exit: 130 },
-  unread: { status: 503, exit: 0 },
+  broken_pipe: { status: 503, exit: 0 },
 } as const satisfies Record<string, { status: number; exit: number }>
 
 export type ErrorKind = keyof typeof KINDS
@@ -42,21 +41,25 @@ export type ErrorStatus = (typeof KINDS)[ErrorKind]['status']
 export interface RelayErrorOptions extends ErrorOptions {
   /** Whole seconds after which the caller may try again; becomes `Retry-After`. */
   readonly retryAfter?: number | undefined
+  /** For the log alone: what happened in detail, and what to do. Contains no secret and no part of a payload. */
+  readonly detail?: string | undefined
 }
 
 /**
- * A failure we expect and can explain. `message` is shown to people and sent to clients, so it says what
- * failed and never carries a secret or a payload; what is for the log alone goes into `cause`.
+ * A failure that relay expects and can explain. `message` is shown to people and sent to clients, so it says what failed and
+ * never contains a secret or a payload. Information for the log alone goes into `cause`.
  */
 export class RelayError extends Error {
   override readonly name: string = 'RelayError'
   readonly kind: ErrorKind
   readonly retryAfter: number | undefined
+  readonly detail: string | undefined
 
   constructor(kind: ErrorKind, message: string, options: RelayErrorOptions = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.kind = kind
     this.retryAfter = options.retryAfter
+    this.detail = options.detail
   }
 
   get status(): ErrorStatus {
@@ -69,8 +72,8 @@ export class RelayError extends Error {
 }
 
 /**
- * Turns anything thrown into a {@link RelayError}. The text of an unexpected error stays in `cause`: it may
- * hold anything. A cancelled wait becomes `cancelled`, a wait past its limit `unavailable`.
+ * Converts anything thrown to a {@link RelayError}. The text of an unexpected error stays in `cause`, since it may contain
+ * anything. A cancelled wait becomes `cancelled`, a wait past its limit `unavailable`.
  */
 export function toRelayError(thrown: unknown): RelayError {
   if (thrown instanceof RelayError) return thrown

@@ -6,7 +6,7 @@ export type ProviderName = (typeof PROVIDER_NAMES)[number]
 export const STORE_KINDS = ['file', 'keychain', 'memory'] as const
 export type StoreKind = (typeof STORE_KINDS)[number]
 
-/** The secrets a delivery's signature may be made with: the current one and, while rotating, the one before. */
+/** The secrets that may have signed a delivery: the current one and, during a rotation, the previous one. */
 export interface WebhookSecrets {
   readonly current: Secret
   readonly previous?: Secret | undefined
@@ -20,17 +20,17 @@ export interface OAuthClient {
 
 export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
 
-/** Where deliveries are handed on to, as it was written: `[match=]url`, `[match=]command`, `match`. */
-export interface HandOnSettings {
+/** Where to forward deliveries, as written in the settings: `[match=]url`, `[match=]command`, `match`. */
+export interface RouteSettings {
   readonly forward: readonly string[]
   readonly exec: readonly string[]
   readonly ignore: readonly string[]
 }
 
-/** Everything that decides how a relay behaves, checked and complete. Only `cli/settings.ts` reads the environment. */
+/** The complete, checked settings of a relay. Only `cli/settings/` reads the environment. */
 export interface Settings {
   readonly profile: string
-  /** The profile's own folder; nothing is written elsewhere. Unused by the memory store. */
+  /** The profile's folder, the only place that is written to. Unused by the memory store. */
   readonly folder: string
   readonly provider: ProviderName
   /** The provider's web address without a trailing slash, e.g. `https://github.com`. */
@@ -40,42 +40,52 @@ export interface Settings {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
-  /** Names besides the loopback ones that a request's Host header may carry. */
+  /** Names accepted in a request's Host header, in addition to the loopback names. */
   readonly allowedHosts: readonly string[]
-  /** Where this service is reached from outside; makes the redirect URI. Default: the address it listens on. */
+  /** Address of this service from outside, and base of the redirect URI. Default: the address it listens on. */
   readonly publicUrl?: string | undefined
-  /** The application a browser returns to after signing in. Default: the public address. */
+  /** Page to which a browser returns after signing in. Default: the public address. */
   readonly baseUrl?: string | undefined
   readonly store: StoreKind
   /** Largest accepted webhook body, in bytes. */
   readonly maxBody: number
-  /** How long a token lives when the provider does not say, in milliseconds. */
+  /** Lifetime of a token when the provider names none, in milliseconds. */
   readonly tokenTtl: number
-  readonly handOn: HandOnSettings
-  /** How many deliveries are handed on to one target at once; 1 keeps their order. */
+  readonly routes: RouteSettings
+  /** Number of parallel deliveries to one target; 1 keeps their order. */
   readonly concurrency: number
-  /** Which targets get a delivery again that came again. */
+  /** When to forward a duplicate again. */
   readonly onDuplicate: (typeof ON_DUPLICATE)[number]
-  /** How long deliveries stay in the journal, in milliseconds. */
+  /** How long the journal keeps deliveries, in milliseconds. */
   readonly keep: number
-  /** What the journal may take in storage, in bytes. */
+  /** Maximum size of the journal, in bytes. */
   readonly keepMax: number
-  /** A smee channel to listen on, or a smee server to make one on. Default: none. */
+  /** A smee channel to listen on, or a smee server to create one on. Default: none. */
   readonly tunnel?: string | undefined
 }
 
-/** 1 MiB: the service's limit for a webhook body. */
-export const DEFAULT_MAX_BODY = 1_048_576
+/** The defaults of the settings. */
+export const DEFAULTS = {
+  profile: 'default',
+  provider: 'github',
+  host: '127.0.0.1',
+  port: 8787,
+  sandboxPort: 8788,
+  store: 'file',
+  /** 1 MiB: the service's limit for a webhook body. */
+  maxBody: 1_048_576,
+  /** 30 days: long enough not to annoy, short enough that a forgotten token expires. */
+  tokenTtl: 30 * 86_400_000,
+  /** One delivery at a time: keeps their order. */
+  concurrency: 1,
+  onDuplicate: 'if-failed',
+  /** 7 days: GitHub offers redelivery for three, GitHub Enterprise Server for seven. */
+  keep: 7 * 86_400_000,
+  /** 1 GiB: holds a hundred thousand pushes. */
+  keepMax: 2 ** 30,
+} as const
 /** 25 MiB: GitHub sends nothing larger (docs.github.com, webhook payload cap of 25 MB). */
-export const LARGEST_MAX_BODY = 26_214_400
-/** 30 days: long enough not to nag, short enough that a forgotten token ends. */
-export const DEFAULT_TOKEN_TTL = 30 * 86_400_000
-/** 7 days: GitHub lets deliveries be sent again for three, GitHub Enterprise Server for seven. */
-export const DEFAULT_KEEP = 7 * 86_400_000
-/** 1 GiB: a workstation's disk does not miss it, and it holds a hundred thousand pushes. */
-export const DEFAULT_KEEP_MAX = 2 ** 30
-export const NO_HAND_ON: HandOnSettings = { forward: [], exec: [], ignore: [] }
+export const MAX_MAX_BODY = 26_214_400
+export const NO_ROUTES: RouteSettings = { forward: [], exec: [], ignore: [] }
 /** The public server of smee's makers. */
 export const DEFAULT_TUNNEL = 'https://smee.io'
-export const DEFAULT_PORT = 8787
-export const DEFAULT_SANDBOX_PORT = 8788

@@ -1,18 +1,28 @@
 import type { Readable } from 'node:stream'
 
-/** What a command may touch of the process. Tests give their own. */
+/** The parts of the process that a command may use. Tests pass their own. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Where the user's own settings are kept. */
+  /** The folder with the user's own settings. */
   readonly configFolder: string
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: TextStream
   readonly stderr: TextStream
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
-  /** Has SIGHUP call `listener` from now on, instead of ending the process; returns what undoes that. */
+  /**
+   * From now on the process keeps running when standard output or standard error cannot be written (disk full, pipe closed).
+   * Calls `listener` for the first failure of standard output.
+   */
+  continueWithoutOutput(listener: (error: Error) => void): void
+  /** Calls `listener` at SIGHUP, which then does not end the process. Returns a function that removes it. */
   onHangup(listener: () => void): () => void
+  /**
+   * Calls `listener` when a connection fails to which no part of relay listens; the process then keeps running. Returns a
+   * function that removes it.
+   */
+  onConnectionError(listener: (error: Error) => void): () => void
 }
 
 export interface TextStream {

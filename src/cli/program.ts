@@ -1,106 +1,123 @@
-import { Command, Help, Option } from 'commander'
-import { type CommandRow, COMMANDS } from './commands.js'
+import { Command } from 'commander'
+import { printableText } from '../base/printable.js'
+import type { CommandSpec } from './command.js'
+import { comment } from './commands/comment/declaration.js'
+import { completion } from './commands/completion/declaration.js'
+import { config } from './commands/config/declaration.js'
+import { doctor } from './commands/doctor/declaration.js'
+import { exportCommand } from './commands/export/declaration.js'
+import { log } from './commands/log/declaration.js'
+import { login } from './commands/login/declaration.js'
+import { merge } from './commands/merge/declaration.js'
+import { react } from './commands/react/declaration.js'
+import { replay } from './commands/replay/declaration.js'
+import { revoke } from './commands/revoke/declaration.js'
+import { routes } from './commands/routes/declaration.js'
+import { serve } from './commands/serve/declaration.js'
+import { show } from './commands/show/declaration.js'
+import { token } from './commands/token/declaration.js'
+import { trigger } from './commands/trigger/declaration.js'
+import { verify } from './commands/verify/declaration.js'
+import { wait } from './commands/wait/declaration.js'
+import { whoami } from './commands/whoami/declaration.js'
 import type { Context, TextStream } from './context.js'
-import { addOptions, environmentHelp, exitCodesHelp } from './globals.js'
+import { declare, toOption } from './declare.js'
+import { conclusion, introduction, optionsOf } from './help.js'
+import { fit } from './output/wrap.js'
 import { packageVersion } from './version.js'
-import { fit, joinParagraphs } from './wrap.js'
 
-/** The one command that speaks of all others. */
-const OF_ALL = 'completion'
+/** Every command, in the order of help. */
+export const COMMANDS: readonly CommandSpec[] = [
+  serve,
+  log,
+  show,
+  exportCommand,
+  wait,
+  replay,
+  trigger,
+  verify,
+  routes,
+  login,
+  revoke,
+  token,
+  whoami,
+  comment,
+  merge,
+  react,
+  completion,
+  config,
+  doctor,
+]
+
+/** relay itself: its options are those of every command. */
+export const RELAY = {
+  description: `Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.`,
+  examples: [
+    'relay serve --sandbox          run the service with an emulated code host',
+    'relay login --profile sandbox  sign in there',
+    'relay comment octo/demo#1 "Hello" --profile sandbox',
+  ],
+  settings: ['profile'],
+  options: [
+    { flags: '--json', help: 'print results as JSON, one object per line' },
+    {
+      flags: '--color <when>',
+      help: 'use colors: auto, always, never',
+      choices: ['auto', 'always', 'never'],
+      default: 'auto',
+    },
+    { flags: '-q, --quiet', help: 'print only results, warnings and errors' },
+    { flags: '-v, --verbose', help: 'print debug messages' },
+  ],
+  environment: ['home'],
+  variables: [
+    ['NO_COLOR', 'turn off colors, unless --color is given'],
+    ['FORCE_COLOR', 'turn on colors, even if the output is not a terminal'],
+    ['RELAY_DEBUG', 'print the stack of an error'],
+  ],
+  exitCodes: [[0, 'success, also after Ctrl-C in serve and log --follow'], 3, 4, 5, 6, 7, 8, 130],
+} as const
 
 export interface ProgramOptions {
   readonly json?: boolean
-  /** The command line that is to be read, for which only what it may mean is declared. Default: every command is. */
-  readonly argv?: readonly string[] | undefined
 }
 
-/** The command tree, with the options every command takes. Nothing heavy is loaded before a command runs. */
-export async function createProgram(
-  context: Context,
-  { json = false, argv = [OF_ALL] }: ProgramOptions = {},
-): Promise<Command> {
-  const program = addOptions(new Command('relay'), ['profile'])
-    .description(
-      `Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.
-
-Examples:
-  relay serve --sandbox          the service, with a code host of its own
-  relay login --profile sandbox  sign in there
-  relay comment octo/demo#1 "Hello" --profile sandbox`,
-    )
-    .version(packageVersion(), '-V, --version')
-    .option('--json', 'results as JSON on stdout, one object a line')
-    .addOption(new Option('--color <when>', 'colour').choices(['auto', 'always', 'never']).default('auto'))
-    .option('-q, --quiet', 'say nothing but warnings and errors')
-    .option('-v, --verbose', 'say more')
+/** The command tree as commander knows it, with the options that every command takes. */
+export function createProgram(context: Context, { json = false }: ProgramOptions = {}): Command {
+  const { stdout, stderr } = context
+  const program = new Command('relay')
+    .description(introduction(RELAY, context))
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
     .showHelpAfterError('(relay --help lists the commands)')
     .configureOutput({
-      writeOut: (text) => void context.stdout.write(fit(text, helpWidth(context.stdout))),
-      // Under --json the one who reports a failure is main, as an object.
-      writeErr: (text) => void (json || context.stderr.write(fit(text, helpWidth(context.stderr)))),
-      outputError: (text) => void (json || context.stderr.write(text)),
-      getOutHelpWidth: () => helpWidth(context.stdout),
-      getErrHelpWidth: () => helpWidth(context.stderr),
-      // Nothing in it is coloured; to ask would open the terminal.
+      writeOut: (text) => void stdout.write(fit(text, helpWidth(stdout))),
+      // Under --json, main reports the failure, as an object.
+      writeErr: (text) => void (json || stderr.write(fit(printableText(text), helpWidth(stderr)))),
+      outputError: (text) => void (json || stderr.write(printableText(text))),
+      getOutHelpWidth: () => helpWidth(stdout),
+      getErrHelpWidth: () => helpWidth(stderr),
+      // Help has no colors; to ask would open the terminal.
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
     .configureHelp({
       showGlobalOptions: true,
-      commandDescription: (command) => joinParagraphs(command.description()),
-      subcommandTerm: term,
+      optionDescription: ({ description }) => description,
+      argumentDescription: ({ description }) => description,
       boxWrap: fit,
     })
     .exitOverride()
-  program.addHelpText('after', help)
-  await addCommands(program, context, argv)
+    .addHelpText('after', () => conclusion(RELAY, RELAY.variables))
+  for (const option of optionsOf(RELAY)) program.addOption(toOption(option))
+  for (const spec of COMMANDS) declare(program, spec, context)
   return program
 }
 
-/**
- * To load and declare a command takes time that another has no use for: of one that the command line does not name there is
- * no more than the list of all shows, and nothing where the command line begins with another.
- */
-async function addCommands(program: Command, context: Context, argv: readonly string[]): Promise<void> {
-  const only = commandOf(argv)
-  for (const [group, commands] of Object.entries(COMMANDS)) {
-    program.commandsGroup(group)
-    for (const [name, { summary, load }] of Object.entries(commands)) {
-      if (only !== undefined && name !== only) continue
-      const command = program.command(name).summary(summary)
-      if (argv.includes(name) || argv.includes(OF_ALL)) (await load())(command, context)
-    }
-  }
-}
-
-/** The command that a command line begins with, but for the one that speaks of all. */
-function commandOf([first = '']: readonly string[]): string | undefined {
-  return first !== OF_ALL && rowOf(first) ? first : undefined
-}
-
-/** A command in the list of all; those of commands are always declared. */
-function term(command: Command): string {
-  const row = command.parent?.parent ? undefined : rowOf(command.name())
-  return row ? `${command.name()} ${row.usage}`.trimEnd() : new Help().subcommandTerm(command)
-}
-
-function rowOf(name: string): CommandRow | undefined {
-  return Object.values(COMMANDS).find((commands) => Object.hasOwn(commands, name))?.[name]
-}
-
-/** Lines longer than this are hard to read, however wide the terminal. */
-const WIDEST_HELP = 100
+/** Longer lines are hard to read, however wide the terminal. */
+const MAX_HELP_WIDTH = 100
 
 function helpWidth({ columns = 80 }: TextStream): number {
-  return Math.min(columns, WIDEST_HELP)
+  return Math.min(columns, MAX_HELP_WIDTH)
 }
-
-const VARIABLES = [
-  ['NO_COLOR', 'no colour, where --color does not say'],
-  ['FORCE_COLOR', 'colour also where no person is looking'],
-  ['RELAY_DEBUG', 'show where a failure came from'],
-] as const
-
-const help = (): string => `${environmentHelp(['profile', 'home'], VARIABLES)}
-${exitCodesHelp([0, 1, 2, 3, 4, 5, 6, 7, 8, 130], { 0: 'ok, also after Ctrl-C in serve and log --follow' })}`

@@ -1,7 +1,6 @@
 import type { hc, InferRequestType, InferResponseType } from 'hono/client'
-import { deadline, type Cancellable } from '../base/abort.js'
-import type { Ask } from '../base/ask.js'
-import { RelayError } from '../base/errors.js'
+import type { Cancellable } from '../base/abort.js'
+import type { SendRequest } from '../net/loopback-client.js'
 import type {
   CommentInput,
   CommentResult,
@@ -11,7 +10,7 @@ import type {
   ReactResult,
 } from '../providers/provider.js'
 import type { createApp } from '../server/app.js'
-import { lost, refused } from './failure.js'
+import { post } from './post.js'
 
 /** What the service does for one user. */
 export interface RelayClient {
@@ -25,16 +24,13 @@ export interface ClientOptions {
   readonly url: string
   readonly bearer: string
   /** Through the network, or the application's own. */
-  readonly ask: Ask
+  readonly send: SendRequest
 }
 
 /** The routes as the application declares them: the types of what they take and answer, and nothing of their code. */
 type Routes = ReturnType<typeof hc<ReturnType<typeof createApp>>>['api']
 type Taken<Name extends keyof Routes> = InferRequestType<Routes[Name]['$post']>['json']
 type Given<Name extends keyof Routes> = InferResponseType<Routes[Name]['$post'], 200>
-
-/** 60 s: the service itself gives the code host 25. */
-const ANSWER_LIMIT = 60_000
 
 /**
  * Typed calls to a relay. Each sends one request, once; redirects are errors, so that the bearer goes nowhere else.
@@ -60,30 +56,14 @@ export function createClient(options: ClientOptions): RelayClient {
   }
 }
 
-function caller({ url, bearer, ask }: ClientOptions) {
+function caller({ url, bearer, send }: ClientOptions) {
   const headers = { Authorization: `Bearer ${bearer}`, 'Content-Type': 'application/json' }
   return async function call<Name extends keyof Routes>(
     name: Name,
     input: Taken<Name>,
-    { signal }: Cancellable = {},
+    options?: Cancellable,
   ): Promise<Given<Name>> {
-    signal?.throwIfAborted()
-    const question = { method: 'POST', headers, body: JSON.stringify(input) } as const
-    try {
-      const answer = await ask(new URL(`/api/${name}`, url), question, {
-        signal: deadline(ANSWER_LIMIT, signal),
-      })
-      if (answer.status !== 200) throw refused(answer)
-      return JSON.parse(answer.text)
-    } catch (error) {
-      if (signal?.aborted) throw interrupted(error)
-      throw error instanceof RelayError ? error : lost(url, error)
-    }
+    const body = JSON.stringify(input)
+    return post(send, new URL(`/api/${name}`, url), { headers, body }, options)
   }
-}
-
-function interrupted(cause: unknown): RelayError {
-  return new RelayError('cancelled', 'Interrupted; the request may have been carried out all the same', {
-    cause,
-  })
 }

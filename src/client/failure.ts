@@ -1,5 +1,7 @@
-import type { Answer } from '../base/ask.js'
 import { RelayError, type ErrorKind } from '../base/errors.js'
+import { describeWithoutQuote, isUnreached } from '../net/connection-error.js'
+import type { HttpResponse } from '../net/loopback-client.js'
+import { parseRetryAfter } from '../net/retry-after.js'
 
 const KINDS: Readonly<Record<number, ErrorKind>> = {
   400: 'bad_request',
@@ -21,10 +23,10 @@ const KINDS: Readonly<Record<number, ErrorKind>> = {
 }
 
 /** What an answer that is no success means: the kind of its status, the text of its `error`. */
-export function refused({ status, header, text }: Answer): RelayError {
-  const seconds = header('Retry-After') ?? ''
+export function refused({ status, header, text }: HttpResponse): RelayError {
+  const wait = parseRetryAfter(header, Date.now())
   return new RelayError(KINDS[status] ?? 'unavailable', errorOf(text) ?? `relay answered ${status}`, {
-    retryAfter: /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
+    retryAfter: wait && Math.ceil(wait / 1000),
   })
 }
 
@@ -37,26 +39,19 @@ function errorOf(text: string): string | undefined {
   }
 }
 
-/** Codes of errors after which nothing can have reached the service. */
-const UNREACHED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND'])
-
 /** No whole answer came from the service at `url`. */
 export function lost(url: string, cause: unknown): RelayError {
-  const code = codeOf(cause)
   const where = `relay at ${url}`
-  if (UNREACHED.has(code))
-    return new RelayError('unavailable', `${where} cannot be reached (${code})`, { cause })
+  const why = describeWithoutQuote(cause)
+  if (isUnreached(cause))
+    return new RelayError('unavailable', `${where} cannot be reached (${why})`, { cause })
   const what =
     cause instanceof SyntaxError
       ? 'gave an answer that is not understood'
-      : `broke the connection${code && ` (${code})`}`
+      : `gave no complete answer (${why})`
   return new RelayError(
     'unavailable',
     `${where} ${what}; the request may have been carried out all the same`,
     { cause },
   )
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -6,10 +6,10 @@ import { jittered, type Random } from '../base/backoff.js'
  */
 const RETRY_DELAYS = [1000, 4000, 15_000, 40_000] as const
 
-/** An answer may ask for a longer wait than ours, up to this: the deliveries behind it wait too. */
-const LONGEST_RETRY_AFTER = 60_000
+/** An answer may ask for a longer wait, up to this many milliseconds: the deliveries behind it wait too. */
+const MAX_RETRY_AFTER = 60_000
 
-/** Attempts at most at a target that asks for a retry each time. */
+/** Number of attempts at a target that asks for a retry each time. */
 export const MAX_TRIES = RETRY_DELAYS.length + 1
 
 /**
@@ -18,5 +18,5 @@ export const MAX_TRIES = RETRY_DELAYS.length + 1
  */
 export function retryDelay(tries: number, retryAfter: number | undefined, random: Random): number {
   const own = RETRY_DELAYS[Math.min(tries, RETRY_DELAYS.length) - 1] ?? 0
-  return Math.max(jittered(own, random), Math.min(retryAfter ?? 0, LONGEST_RETRY_AFTER))
+  return Math.max(jittered(own, random), Math.min(retryAfter ?? 0, MAX_RETRY_AFTER))
 }

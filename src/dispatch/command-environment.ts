@@ -2,13 +2,13 @@ import type { Summary } from '../journal/delivery.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Relay's own secrets, where files with them lie, and addresses that may hold passwords. */
+/** Relay's own secrets, the paths of files with them, and addresses that may contain passwords. */
 const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK)_SECRET|FORWARD$)/
 
-/** Bytes of UTF-8 that a value taken from a delivery may have. */
+/** Length limit of a value from a delivery, in bytes of UTF-8. */
 const MAX_LENGTH = 1024
 
-/** What a command finds in its environment: relay's, without its secrets, and what the delivery is; empty where it has none. */
+/** The environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
 export function commandEnvironment(
   env: Environment,
   { event, action, repo, deliveryId }: Pick<Summary, 'event' | 'action' | 'repo' | 'deliveryId'>,
@@ -22,7 +22,7 @@ export function commandEnvironment(
   }
 }
 
-/** Without control characters, and cut where a character ends. */
+/** Without control characters, cut at the end of a character. */
 function clean(text: string): string {
   const room = new Uint8Array(MAX_LENGTH)
   const { written } = new TextEncoder().encodeInto(text.replace(/\p{Cc}/gu, ''), room)

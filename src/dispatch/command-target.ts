@@ -1,34 +1,36 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Readable, Writable } from 'node:stream'
+import { describeConnectionError } from '../net/connection-error.js'
+import { withoutInherited } from '../base/without-inherited.js'
 import type { Entry } from '../journal/delivery.js'
+import { jsonOf } from '../journal/payload.js'
 import { commandEnvironment, type Environment } from './command-environment.js'
-import { describeConnectionError } from '../base/connection-error.js'
 import { exitOutcome } from './policy.js'
 import { endGroup } from './process-group.js'
-import { StartOf } from './start-of.js'
-import { type OpenTarget, type Result, unanswered } from './target.js'
-import { withTimeLimit } from './time-limit.js'
+import { StartOf } from '../base/start-of.js'
+import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
+import { withTimeLimit } from '../base/time-limit.js'
 
 export interface CommandTargetOptions {
   readonly env: Environment
   /** Milliseconds a command may run. */
   readonly limit: number
-  /** Milliseconds between asking a command to end and ending it. */
+  /** Milliseconds between SIGTERM and SIGKILL. */
   readonly grace: number
 }
 
-type Shell = ChildProcessByStdio<Writable, Readable, null>
-
-/** How long output that was written before the end may take to arrive. Milliseconds. */
-const LAST_OUTPUT = 200
+/** How long output that was written before the end may take to arrive. */
+const LAST_OUTPUT_MS = 200
 
 const STOPPED = 'relay was stopped'
 
+const JOIN = 'exec /bin/sh -c "$0" 2>&1'
+
 /**
- * Runs a command for each delivery: `/bin/sh -c`, in a process group of its own, the payload on standard input. It ends
- * when its shell does; what that has left running in the background goes on, unheard. At the time limit, or when relay
- * stops, the whole group is asked to end (SIGTERM) and, after the grace, made to (SIGKILL).
+ * Runs a command for each delivery: `/bin/sh -c`, in a process group of its own, with the payload's JSON on standard input and no
+ * other open file of relay's. It ends when its shell ends; background processes of the shell continue, and their output is
+ * ignored. At the time limit, or when relay stops, the whole group gets SIGTERM and, after the grace period, SIGKILL. A command
+ * that cannot be started counts as a target that cannot be reached.
  */
 export function openCommandTarget(command: string, options: CommandTargetOptions): OpenTarget {
   const { env, limit, grace } = options
@@ -54,34 +56,38 @@ export function openCommandTarget(command: string, options: CommandTargetOptions
   }
 }
 
-/** The first shell only joins error output to standard output, which keeps the order of what is written to both. */
-function start(command: string, entry: Entry, env: Environment, output: StartOf): Shell {
-  const shell = spawn('/bin/sh', ['-c', 'exec /bin/sh -c "$0" 2>&1', command], {
-    detached: true,
-    env: commandEnvironment(env, entry),
-    stdio: ['pipe', 'pipe', 'ignore'],
-  })
-  shell.stdout.on('data', (chunk: Buffer) => output.add(chunk)).on('error', () => {})
+/**
+ * The first shell only joins error output to standard output, which keeps the order of what is written to both. Node reports some
+ * failures to start, such as too many open files, one turn later by `error`; there are no streams then.
+ */
+function start(command: string, entry: Entry, env: Environment, output: StartOf): ChildProcess {
+  const shell = withoutInherited(
+    { command: '/bin/sh', args: ['-c', JOIN, command], stdio: ['pipe', 'pipe', 'ignore'] },
+    ({ command: program, args, stdio }) =>
+      spawn(program, args, { detached: true, env: commandEnvironment(env, entry), stdio: [...stdio] }),
+  )
+  shell.on('error', () => {})
+  shell.stdout?.on('data', (chunk: Buffer) => output.add(chunk)).on('error', () => {})
   // A command need not read its input.
-  shell.stdin.on('error', () => {}).end(entry.body)
+  shell.stdin?.on('error', () => {}).end(jsonOf(entry) ?? entry.body)
   return shell
 }
 
 /**
- * What the shell's end came to; undefined when `signal` came first, and its process group was ended.
+ * The result of the shell's exit; undefined when `signal` aborted first, and its process group was ended.
  * @throws Error of the system when it could not be started.
  */
 async function exitOf(
-  shell: Shell,
+  shell: ChildProcess,
   signal: AbortSignal,
   grace: number,
-): Promise<Omit<Result, 'answer'> | undefined> {
+): Promise<Omit<DeliveryResult, 'answer'> | undefined> {
   try {
     const [code, by]: (number | string | null)[] = await once(shell, 'exit', { signal })
     if (typeof code === 'number') {
       return { outcome: exitOutcome(code), status: code, error: code === 0 ? null : `exit code ${code}` }
     }
-    // It did not say how it went, so that another try is due: someone ended it, or it crashed.
+    // It crashed or was killed, so its outcome is unknown and it runs again.
     return { outcome: 'retry', status: null, error: `ended by ${by}` }
   } catch (error) {
     if (!signal.aborted || shell.pid === undefined) throw error
@@ -90,9 +96,10 @@ async function exitOf(
   }
 }
 
-async function lastOutput({ stdin, stdout }: Shell): Promise<void> {
+async function lastOutput({ stdin, stdout }: ChildProcess): Promise<void> {
+  if (!stdin || !stdout) return
   const closed = (limited: AbortSignal) => once(stdout, 'close', { signal: limited }).catch(() => {})
-  if (!stdout.closed) await withTimeLimit(LAST_OUTPUT, new AbortController().signal, closed)
+  if (!stdout.closed) await withTimeLimit(LAST_OUTPUT_MS, new AbortController().signal, closed)
   stdin.destroy()
   stdout.destroy()
 }

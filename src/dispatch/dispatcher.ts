@@ -4,10 +4,10 @@ import type { Journal } from '../journal/journal.js'
 import type { Environment } from './command-environment.js'
 import { openCommandTarget } from './command-target.js'
 import { createExpiry } from './expiry.js'
-import { type AttemptEvent, createHandOver } from './hand-over.js'
+import { type AttemptEvent, createAttempt } from './attempt.js'
 import { openHttpTarget } from './http-target.js'
 import { type QueueStatus, TargetQueue } from './queue.js'
-import { systemTimer, type Time } from './rests.js'
+import { systemTimer, type Time } from './retry-timers.js'
 import { labelOf, type Route } from './route.js'
 import type { OpenTarget } from './target.js'
 
@@ -17,19 +17,29 @@ export interface TargetStatus extends QueueStatus {
 }
 
 export interface DispatcherOptions {
-  readonly journal: Pick<Journal, 'unfinished' | 'read' | 'handOns' | 'attempts' | 'record' | 'finish'>
+  readonly journal: Pick<Journal, 'waiting' | 'read' | 'forwards' | 'attempts' | 'record' | 'finish'>
   readonly routes: readonly Route[]
-  /** Entries under way at once per target; 1 keeps their order. */
+  /** Entries in flight at once per target; 1 keeps their order. */
   readonly concurrency: number
-  /** For commands; relay's own secrets are taken out. */
+  /** The environment of commands; relay's own secrets are removed. */
   readonly env: Environment
   readonly log: Log
-  /** Told of each attempt once it is recorded. Must not throw. */
+  /** Default: the profile is not shared. */
+  readonly owner?: Owner | undefined
+  /** Called for each attempt once it is recorded. Must not throw. */
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined
-  /** Told when a target goes down, comes up, is no longer configured, or is again. Must not throw. */
+  /** Called when a target goes down, comes up, is no longer configured, or is again. Must not throw. */
   readonly onTarget?: ((status: TargetStatus) => void) | undefined
   readonly time?: Partial<Time> | undefined
   readonly limits?: Partial<Limits> | undefined
+}
+
+/** Whether the profile is still this process's own. */
+export interface Owner {
+  /** Aborts when it no longer is: forwarding stops, and attempts in flight are interrupted. */
+  readonly lost: AbortSignal
+  /** Called before each attempt. @throws when it no longer is; {@link Owner.lost} has aborted then. RelayError `storage`. */
+  assert(): Promise<void>
 }
 
 /** Milliseconds. */
@@ -45,21 +55,25 @@ export interface Limits {
 const LIMITS: Limits = { http: 30_000, command: 600_000, grace: 5000 }
 
 /**
- * Hands deliveries on to the targets they are meant for, each target on its own. What is to be handed on, and how it stands, is in
- * the journal; here are only the numbers of what waits, so that a start, also after a crash, goes on where it was.
+ * Forwards deliveries to their targets, each target independently. Which forwards wait is in the journal; this has only the
+ * numbers of their entries, so that a start, also after a crash, continues where the last one ended.
  */
 export interface Dispatcher extends AsyncDisposable {
-  /** Begins, with all that the journal has waiting; again, it looks for what has been added there without its knowledge. */
-  start(): void
-  /** Hands on an entry that was just recorded. Before the start there is no need to: it is in the journal. */
+  /**
+   * Starts forwarding, with every forward that waits in the journal. Nothing is sent before all of them are read, so that the
+   * entries taken meanwhile keep their order. To be called once.
+   * @throws RelayError `storage`
+   */
+  start(): Promise<void>
+  /** Forwards an entry that was just recorded. Does nothing before the start, which finds the entry in the journal. */
   take(n: number, targets: readonly string[]): void
-  /** Work for a target that is in neither waits, is shown, and goes on when the target is configured again. */
+  /** Replaces the routes. Entries for a removed target wait until it is configured again. */
   replaceRoutes(routes: readonly Route[]): void
-  /** Every target that is configured, and those not configured any more for which something waits. */
+  /** Every configured target, and those not configured any more for which entries wait. */
   status(): readonly TargetStatus[]
   /** Resolves once nothing waits for a configured target, or relay stops. */
   idle(): Promise<void>
-  /** Stops: what is under way is cut off, and waits for the next start. */
+  /** Stops: attempts in flight are interrupted, and made again after the next start. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -67,7 +81,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return new TargetDispatcher(options)
 }
 
-/** A configured target, ready to be handed deliveries. */
+/** A configured target, open. */
 interface Opened {
   readonly route: Route
   readonly target: OpenTarget
@@ -76,46 +90,57 @@ interface Opened {
 class TargetDispatcher implements Dispatcher {
   readonly #options: DispatcherOptions
   readonly #queues = new Map<string, TargetQueue>()
-  /** Those of the targets that are configured. */
+  /** The configured targets. */
   readonly #opened = new Map<string, Opened>()
-  /** Targets that were left, while what they have open is freed. */
-  readonly #leaving = new Set<Promise<void>>()
+  /** Removed targets, while they close. */
+  readonly #closing = new Set<Promise<void>>()
   readonly #time: Time
+  /** Aborts at the end. */
+  readonly #stop = new AbortController()
   #routes: readonly Route[]
-  #running = false
-  #closed = false
+  /** Entries are taken. */
+  #isStarted = false
+  /** All waiting forwards are read. */
+  #isRunning = false
   #idle: (() => void)[] = []
 
   constructor(options: DispatcherOptions) {
     this.#options = options
     this.#routes = options.routes
-    this.#time = { clock: systemClock, timer: systemTimer, random: Math.random, ...options.time }
+    // Closing fails for no reason of its own; it is called again, and awaited, when the relay ends.
+    options.owner?.lost.addEventListener('abort', () => void this[Symbol.asyncDispose]().catch(() => {}))
+    const { clock = systemClock } = options.time ?? {}
+    this.#time = { clock, ages: clock, timer: systemTimer, random: Math.random, ...options.time }
   }
 
-  start(): void {
-    if (this.#closed) return
-    this.#running = true
-    this.#openAll()
-    for (const { n, target, handOn } of this.#options.journal.unfinished()) {
-      this.#queueOf(target).add(n, handOn.since)
+  async start(): Promise<void> {
+    const { signal } = this.#stop
+    if (signal.aborted) return
+    this.#isStarted = true
+    for await (const { n, target, forward } of this.#options.journal.waiting()) {
+      if (signal.aborted) return
+      this.#queueOf(target).add(n, forward.since)
     }
-    this.#leaveUnknown()
+    if (signal.aborted) return
+    this.#isRunning = true
+    this.#openAll()
+    this.#detachUnconfigured()
   }
 
   take(n: number, targets: readonly string[]): void {
-    if (!this.#running) return
+    if (!this.#isStarted) return
     for (const target of targets) this.#queueOf(target).add(n, this.#time.clock())
-    this.#leaveUnknown()
+    if (this.#isRunning) this.#detachUnconfigured()
   }
 
   replaceRoutes(routes: readonly Route[]): void {
     this.#routes = routes
-    if (!this.#running) return
+    if (!this.#isRunning) return
     const ids = new Set(routes.map(({ id }) => id))
-    for (const id of this.#opened.keys()) if (!ids.has(id)) this.#free(id)
+    for (const id of this.#opened.keys()) if (!ids.has(id)) this.#closeTarget(id)
     this.#openAll()
-    this.#progress()
-    this.#leaveUnknown()
+    this.#onProgress()
+    this.#detachUnconfigured()
   }
 
   status(): readonly TargetStatus[] {
@@ -126,18 +151,19 @@ class TargetDispatcher implements Dispatcher {
   async idle(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#idle.push(resolve)
-      this.#progress()
+      this.#onProgress()
     })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#running = false
-    this.#closed = true
+    this.#isStarted = false
+    this.#isRunning = false
+    this.#stop.abort()
     await Promise.all([...this.#queues.values()].map((queue) => queue.close()))
-    for (const id of this.#opened.keys()) this.#free(id)
-    await Promise.all(this.#leaving)
+    for (const id of this.#opened.keys()) this.#closeTarget(id)
+    await Promise.all(this.#closing)
     this.#queues.clear()
-    this.#progress()
+    this.#onProgress()
   }
 
   #openAll(): void {
@@ -145,22 +171,22 @@ class TargetDispatcher implements Dispatcher {
       if (this.#opened.has(route.id)) continue
       const target = openTarget(route, this.#options, this.#time)
       this.#opened.set(route.id, { route, target })
-      this.#queueOf(route.id).open(createHandOver({ ...this.#options, time: this.#time, route, target }))
+      this.#queueOf(route.id).attach(createAttempt({ ...this.#options, time: this.#time, route, target }))
     }
   }
 
-  #leaveUnknown(): void {
-    for (const [id, queue] of this.#queues) if (!this.#opened.has(id)) queue.leave()
+  #detachUnconfigured(): void {
+    for (const [id, queue] of this.#queues) if (!this.#opened.has(id)) queue.detach()
   }
 
-  #free(id: string): void {
+  #closeTarget(id: string): void {
     const opened = this.#opened.get(id)
     this.#opened.delete(id)
     if (!opened) return
-    const freed = Promise.resolve(opened.target[Symbol.asyncDispose]()).finally(() =>
-      this.#leaving.delete(freed),
+    const closed = Promise.resolve(opened.target[Symbol.asyncDispose]()).finally(() =>
+      this.#closing.delete(closed),
     )
-    this.#leaving.add(freed)
+    this.#closing.add(closed)
   }
 
   #queueOf(id: string): TargetQueue {
@@ -172,7 +198,7 @@ class TargetDispatcher implements Dispatcher {
       time: this.#time,
       expire: createExpiry(journal, { id, label: labelOf(id) }, log),
       onState: () => onTarget?.(this.#statusOf(id)),
-      onProgress: () => this.#progress(),
+      onProgress: () => this.#onProgress(),
     })
     this.#queues.set(id, queue)
     return queue
@@ -183,8 +209,8 @@ class TargetDispatcher implements Dispatcher {
     return { id, label: labelOf(id), ...status }
   }
 
-  /** Drops queues that nobody needs any more, and tells those who wait for the end. */
-  #progress(): void {
+  /** Drops the queues of removed targets that are empty, and resolves those who wait for idle. */
+  #onProgress(): void {
     for (const [id, queue] of this.#queues) {
       if (this.#opened.has(id) || !queue.isEmpty) continue
       this.#queues.delete(id)

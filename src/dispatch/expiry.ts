@@ -1,20 +1,20 @@
 import type { Log } from '../base/log.js'
 import type { Journal } from '../journal/journal.js'
-import { tooOld } from './policy.js'
+import { expired } from './policy.js'
 
 /** Enough to share a flush, few enough to let other writes in between. */
-const AT_ONCE = 100
+const BATCH_SIZE = 100
 
-/** Makes the function that ends entries which have waited too long for a target; it gives those that could not be written. */
+/** Makes the function that fails entries which waited too long for a target. It returns those that could not be recorded. */
 export function createExpiry(
-  journal: Pick<Journal, 'handOns' | 'finish'>,
+  journal: Pick<Journal, 'forwards' | 'finish'>,
   { id, label }: { readonly id: string; readonly label: string },
   log: Log,
 ): (numbers: readonly number[]) => Promise<readonly number[]> {
-  const expireOne = async (n: number): Promise<boolean> => {
+  const failOne = async (n: number): Promise<boolean> => {
     try {
-      const handOn = journal.handOns(n)[id]
-      if (handOn?.state === 'waiting') await journal.finish(n, id, tooOld(handOn))
+      const forward = (await journal.forwards(n))[id]
+      if (forward?.status === 'waiting') await journal.finish(n, id, expired(forward))
       return true
     } catch {
       return false
@@ -22,9 +22,9 @@ export function createExpiry(
   }
   return async (numbers) => {
     const left: number[] = []
-    for (let at = 0; at < numbers.length; at += AT_ONCE) {
-      const some = numbers.slice(at, at + AT_ONCE)
-      const done = await Promise.all(some.map(expireOne))
+    for (let at = 0; at < numbers.length; at += BATCH_SIZE) {
+      const some = numbers.slice(at, at + BATCH_SIZE)
+      const done = await Promise.all(some.map(failOne))
       left.push(...some.filter((_, i) => !done[i]))
     }
     const ended = numbers.length - left.length

@@ -1,38 +1,39 @@
+import { isTimeout } from '../base/time-limit.js'
 import type { Clock } from '../base/time.js'
-import type { Entry, Header } from '../journal/delivery.js'
-import { describeConnectionError } from '../base/connection-error.js'
+import type { Header } from '../http/headers.js'
+import type { Entry } from '../journal/delivery.js'
+import { describeConnectionError } from '../net/connection-error.js'
+import { DeliverySender } from '../net/delivery-sender.js'
+import { NotHttpError } from '../net/exchange.js'
+import { parseRetryAfter } from '../net/retry-after.js'
 import { forwardedHeaders } from './forwarded-headers.js'
-import { openPoster } from './open-poster.js'
 import { statusOutcome } from './policy.js'
-import { parseRetryAfter } from './retry-after.js'
-import { type OpenTarget, type Result, unanswered } from './target.js'
-import { isTimeout } from './time-limit.js'
+import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
 
 export interface HttpTargetOptions {
   readonly clock: Clock
-  /** Milliseconds for all of an attempt, from connecting to the end of the answer. */
+  /** Time limit of an attempt in milliseconds, from connecting to the end of the answer. */
   readonly limit: number
 }
 
 /**
- * Posts deliveries to an address: the recorded bytes and headers, once per attempt. Redirects are not followed. The
- * answer's status decides as soon as it is there; what then goes wrong with the answer's text changes nothing. Any
- * address but this machine's own is reached through the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name.
+ * Posts deliveries to an address with the recorded bytes and headers, through {@link DeliverySender}. If the answer is not HTTP,
+ * the delivery has failed: sending it again to that port would change nothing.
  */
 export function openHttpTarget(url: string, { clock, limit }: HttpTargetOptions): OpenTarget {
   const { username, password } = new URL(url)
   const own = username === '' && password === '' ? [] : [basic(username, password)]
-  const poster = openPoster(url, { limit })
+  const sender = new DeliverySender(url, { limit })
 
-  const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<Result> => {
+  const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<DeliveryResult> => {
     const sent = [...forwardedHeaders(entry.headers, attempt), ...own]
-    const { status, header, start } = await poster.post(sent, entry.body, signal)
+    const { status, header, start } = await sender.post(sent, entry.body, signal)
     return {
       outcome: statusOutcome(status),
       status,
       answer: start,
       error: null,
-      retryAfter: parseRetryAfter(header('retry-after'), header('date'), clock()),
+      retryAfter: parseRetryAfter(header, clock()),
     }
   }
 
@@ -43,10 +44,12 @@ export function openHttpTarget(url: string, { clock, limit }: HttpTargetOptions)
       } catch (error) {
         if (signal.aborted) return unanswered('killed', 'relay was stopped')
         if (isTimeout(error)) return unanswered('timed out', `no answer within ${limit / 1000} s`)
+        if (error instanceof NotHttpError)
+          return { outcome: 'refused', status: null, answer: error.start, error: error.message }
         return unanswered('unreachable', describeConnectionError(error))
       }
     },
-    [Symbol.asyncDispose]: () => poster[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),
   }
 }
 

@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { sleep } from '../base/abort.js'
 
-/** How often it is looked whether a group has ended. Milliseconds. */
-const LOOK_EVERY = 20
+/** How often a group is checked for its end. */
+const POLL_MS = 20
 
 /**
- * Ends every process of a group: asks with SIGTERM, and after `grace` milliseconds ends with SIGKILL what is still there.
- * Resolves once nothing runs any more, or SIGKILL was sent.
+ * Ends every process of a group: with SIGTERM, and with SIGKILL those that still run after `grace` milliseconds. Resolves once
+ * none runs any more, or SIGKILL was sent.
  */
 export async function endGroup(id: number, grace: number): Promise<void> {
   if (!send(id, 'SIGTERM')) return
   for (const until = performance.now() + grace; performance.now() < until;) {
-    await sleep(LOOK_EVERY)
+    await sleep(POLL_MS)
     if (!runs(id)) return
   }
   send(id, 'SIGKILL')
@@ -27,8 +27,8 @@ function send(id: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /**
- * A process that has ended, but that nobody has waited for, still is in its group; where relay is a container's first
- * process, nobody ever does. So where there is /proc, those do not count.
+ * A process that has ended stays in its group until its parent has waited for it, which never happens where relay is the first
+ * process of a container. Such processes do not count if there is a /proc.
  */
 function runs(id: number): boolean {
   if (!send(id, 0)) return false
@@ -42,7 +42,7 @@ function runs(id: number): boolean {
 function isRunning(pid: string, group: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name before it is in brackets, and may hold any character.
+    // The name before it is in parentheses, and may contain any character.
     const [state = '', , itsGroup] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return Number(itsGroup) === group && !'ZX'.includes(state)
   } catch {

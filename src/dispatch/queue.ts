@@ -1,56 +1,63 @@
 import { probeDelay } from '../base/backoff.js'
+import { PendingQueue } from './pending-queue.js'
 import { MAX_AGE_MS } from './policy.js'
-import { Rests, type Time } from './rests.js'
-import { Waiting } from './waiting.js'
+import { RetryTimers, type Time } from './retry-timers.js'
 
-/** What became of an entry that was tried. */
-export interface Step {
-  /** Whether the target answered; undefined when it was not asked, or was cut off. */
+/** What one attempt came to, for the queue. */
+export interface AttemptResult {
+  /** Whether the target answered; undefined when nothing was sent, or the attempt was interrupted. */
   readonly reached: boolean | undefined
-  /** True when there is nothing left to do for it; false when it is to be tried again. */
+  /** True when nothing is left to do for the entry; false when it must be attempted again. */
   readonly ended: boolean
-  /** Milliseconds before it may be tried again; not given where the target is down. */
-  readonly rest?: number
-  /** Resolves when it is written down that it ended, or cannot be. Must not reject. */
+  /** Milliseconds before the entry may be attempted again. Absent while the target is down. */
+  readonly delay?: number
+  /** Resolves when the end is recorded, or never can be. Must not reject. */
   readonly recorded?: Promise<void>
 }
 
-/** Tries an entry once. Must not reject; once `signal` aborts, what it comes to no longer matters. */
-export type Try = (n: number, signal: AbortSignal) => Promise<Step>
+export interface AttemptContext {
+  /** Aborts when relay stops. The result no longer matters then. */
+  readonly signal: AbortSignal
+  /** Resolves when the entry's turn to be sent has come. False: it must not be sent, since its target was removed or relay stops. */
+  readonly ready: () => Promise<boolean>
+}
+
+/** Attempts an entry once. Must not reject. */
+export type AttemptFn = (n: number, context: AttemptContext) => Promise<AttemptResult>
 
 export interface QueueParts {
   /**
-   * How many entries may be under way at once, and {@link RECORDING} times as many that the target has taken may still be being
-   * written down. With 1 they are handed on strictly in order, each written down before the next.
+   * Number of entries that may be in flight at once. With 1 they are sent strictly in order, each after the end of the one before
+   * it was recorded.
    */
   readonly concurrency: number
-  /** Ends entries that have waited too long, and gives those that it could not end. Must not reject. */
+  /** Fails entries that waited too long, and returns those that it could not fail. Must not reject. */
   readonly expire: (numbers: readonly number[]) => Promise<readonly number[]>
-  /** Told when the target goes down, comes up, goes, or returns. */
+  /** Called when the target goes down, comes up, is removed, or returns. */
   readonly onState: () => void
-  /** Told when entries have left. */
+  /** Called when entries have left. */
   readonly onProgress: () => void
   readonly time: Time
 }
 
 export interface QueueStatus {
-  /** `gone`: no longer configured; what is there waits for it to return. */
+  /** `gone`: no longer configured; its entries wait for it to return. */
   readonly state: 'up' | 'down' | 'gone'
-  /** Entries that wait or are under way. */
+  /** Entries that wait or are in flight. */
   readonly queued: number
-  /** When it went down, or was gone. Milliseconds. */
+  /** When it went down, or was removed. Milliseconds. */
   readonly since?: number
-  /** When a target that is down is tried next. Milliseconds. */
+  /** When a target that is down is attempted next. Milliseconds. */
   readonly nextProbeAt?: number
 }
 
 /**
- * A commit takes about as long as four exchanges with a target on this machine, and whoever waits for it has the target wait. Not
- * more, since what has not been written down is handed on again when relay is killed.
+ * Multiplied by `concurrency`, the number of sent entries whose end may still be unrecorded: a commit takes about as long as four
+ * exchanges with a target on this machine. Not more, since these are sent again after a crash.
  */
-const RECORDING = 4
-/** How often it is looked whether entries for a target that is gone have become too old; the clock may jump meanwhile. */
-const LOOK_EVERY = 60_000
+const RECORDING_FACTOR = 4
+/** How often the entries of a removed target are checked for their age. Milliseconds. */
+const EXPIRY_INTERVAL_MS = 60_000
 
 interface Down {
   readonly since: number
@@ -59,181 +66,192 @@ interface Down {
 }
 
 /**
- * What waits for one target, and when which of it is tried. An entry that is to be tried again keeps its place, so that those
- * behind it wait. A target that cannot be reached is tried with one entry at a time, at growing intervals, until it answers.
- * Whatever changes, `#pump` decides anew from what there is, so that nothing can be forgotten.
+ * The entries that wait for one target, and when each is attempted. An entry that must be attempted again keeps its place, so
+ * those behind it wait. A target that cannot be reached gets one entry at a time, at growing intervals, until it answers.
+ * After every change `#pump` decides from the present state alone, so that no entry can be forgotten.
  */
 export class TargetQueue {
   readonly #parts: QueueParts
-  readonly #waiting = new Waiting()
-  readonly #busy = new Set<number>()
-  /** Entries that have ended, while that is written down. */
-  readonly #recording = new Set<number>()
-  /** Entries that came again while under way or being written down, and when. */
-  readonly #again = new Map<number, number>()
-  readonly #resting: Rests<number>
-  readonly #pauses: Rests<'probe' | 'look'>
+  readonly #pending = new PendingQueue()
+  readonly #inFlight = new Set<number>()
+  /** Entries that have ended, while that is recorded. */
+  readonly #recording = new Map<number, Promise<void>>()
+  /** Entries that arrived again while in flight or recorded, and when. */
+  readonly #repeated = new Map<number, number>()
+  readonly #backingOff: RetryTimers<number>
+  readonly #timers: RetryTimers<'probe' | 'expiry'>
   readonly #tasks = new Set<Promise<void>>()
   readonly #stop = new AbortController()
-  #try: Try | undefined
+  #attempt: AttemptFn | undefined
   #down: Down | undefined
-  #goneSince: number | undefined
-  #woken: NodeJS.Immediate | undefined
+  #removedAt: number | undefined
+  #nextPump: NodeJS.Immediate | undefined
 
   constructor(parts: QueueParts) {
     this.#parts = parts
-    this.#resting = new Rests(parts.time.timer)
-    this.#pauses = new Rests(parts.time.timer)
+    this.#backingOff = new RetryTimers(parts.time.timer)
+    this.#timers = new RetryTimers(parts.time.timer)
   }
 
-  /** True when nothing is under way, and nothing waits that could be tried. */
+  /** True when nothing is in flight, and nothing waits that could be attempted. */
   get isIdle(): boolean {
-    return this.#tasks.size === 0 && (!this.#try || this.#waiting.size === 0)
+    return this.#tasks.size === 0 && (!this.#attempt || this.#pending.size === 0)
   }
 
-  /** True when nothing is under way or waits. */
+  /** True when nothing is in flight or waits. */
   get isEmpty(): boolean {
-    return this.#tasks.size === 0 && this.#waiting.size === 0
+    return this.#tasks.size === 0 && this.#pending.size === 0
   }
 
   get status(): QueueStatus {
-    const queued = this.#waiting.size
-    if (!this.#try) {
-      return { state: 'gone', queued, ...(this.#goneSince !== undefined && { since: this.#goneSince }) }
+    const queued = this.#pending.size
+    if (!this.#attempt) {
+      return { state: 'gone', queued, ...(this.#removedAt !== undefined && { since: this.#removedAt }) }
     }
     if (!this.#down) return { state: 'up', queued }
     const { since, nextProbeAt } = this.#down
-    return { state: 'down', queued, since, ...(this.#pauses.has('probe') && { nextProbeAt }) }
+    return { state: 'down', queued, since, ...(this.#timers.has('probe') && { nextProbeAt }) }
   }
 
-  /** Has an entry that waits since then tried in its turn. */
+  /** Adds an entry that has waited since then. An entry that waits already is not added again. */
   add(n: number, since: number): void {
-    // What is under way may be just ending, so it is looked at again.
-    if (this.#busy.has(n) || this.#recording.has(n)) this.#again.set(n, since)
-    else this.#waiting.add(n, since)
+    // An entry in flight may be just ending, so it is attempted again.
+    if (this.#inFlight.has(n) || this.#recording.has(n)) this.#repeated.set(n, since)
+    else this.#pending.add(n, since)
     // Not at once: the sender of the delivery is answered first.
-    if (!this.#stop.signal.aborted) this.#woken ??= setImmediate(() => this.#pump())
+    if (!this.#stop.signal.aborted) this.#nextPump ??= setImmediate(() => this.#pump())
   }
 
-  /** The target is configured: entries are tried. */
-  open(tryOne: Try): void {
-    const returned = this.#goneSince !== undefined
-    this.#try = tryOne
-    this.#goneSince = undefined
-    this.#pauses.endAll()
+  /** The target is configured: its entries are attempted. */
+  attach(attempt: AttemptFn): void {
+    const returned = this.#removedAt !== undefined
+    this.#attempt = attempt
+    this.#removedAt = undefined
+    this.#timers.cancelAll()
     this.#pump()
     if (returned) this.#parts.onState()
   }
 
-  /** The target is not configured any more: entries wait. One that is under way goes on to its end. */
-  leave(): void {
-    if (this.#goneSince !== undefined) return
-    this.#try = undefined
+  /** The target is not configured any more: its entries wait. One that is being sent continues to its end. */
+  detach(): void {
+    if (this.#removedAt !== undefined) return
+    this.#attempt = undefined
     this.#down = undefined
-    this.#goneSince = this.#parts.time.clock()
-    this.#resting.endAll()
-    this.#pauses.endAll()
+    this.#removedAt = this.#parts.time.clock()
+    this.#backingOff.cancelAll()
+    this.#timers.cancelAll()
     this.#parts.onState()
-    this.#look()
+    this.#expireRegularly()
   }
 
-  /** Cuts off what is under way, and resolves when nothing is any more. */
+  /** Interrupts what is in flight, and resolves when nothing is any more. */
   async close(): Promise<void> {
     this.#stop.abort()
-    clearImmediate(this.#woken)
-    this.#resting.endAll()
-    this.#pauses.endAll()
+    clearImmediate(this.#nextPump)
+    this.#backingOff.cancelAll()
+    this.#timers.cancelAll()
     await Promise.all(this.#tasks)
   }
 
   #pump(): void {
-    this.#woken = undefined
+    this.#nextPump = undefined
     for (let n = this.#next(); n !== undefined; n = this.#next()) this.#start(n)
   }
 
-  /** The entry that may be tried now. */
+  /** The entry that may be attempted now. */
   #next(): number | undefined {
-    if (!this.#try || this.#stop.signal.aborted) return undefined
-    if (this.#down && (this.#busy.size > 0 || this.#pauses.has('probe'))) return undefined
+    if (!this.#attempt || this.#stop.signal.aborted) return undefined
+    if (this.#down && (this.#inFlight.size > 0 || this.#timers.has('probe'))) return undefined
     const { concurrency } = this.#parts
-    const recording = concurrency === 1 ? 1 : concurrency * RECORDING
-    if (this.#busy.size + this.#resting.size >= concurrency || this.#recording.size >= recording)
-      return undefined
-    return this.#waiting.first((n) => !this.#busy.has(n) && !this.#resting.has(n))
+    if (this.#inFlight.size + this.#backingOff.size >= concurrency) return undefined
+    if (this.#recording.size >= concurrency * RECORDING_FACTOR) return undefined
+    return this.#pending.first((n) => !this.#inFlight.has(n) && !this.#backingOff.has(n))
   }
 
   #start(n: number): void {
     const isProbe = this.#down !== undefined
-    this.#busy.add(n)
-    this.#follow(async () => {
-      const step = await this.#try?.(n, this.#stop.signal)
-      this.#busy.delete(n)
-      if (step?.recorded) this.#recording.add(n)
-      if (step && !this.#stop.signal.aborted) this.#settle(n, step, isProbe)
-      if (!step?.recorded) return
-      await step.recorded
+    this.#inFlight.add(n)
+    this.#track(async () => {
+      const result = await this.#attempt?.(n, this.#contextOf(this.#attempt))
+      this.#inFlight.delete(n)
+      if (result?.recorded) this.#recording.set(n, result.recorded)
+      if (result && !this.#stop.signal.aborted) this.#settle(n, result, isProbe)
+      if (!result?.recorded) return
+      await result.recorded
       this.#recording.delete(n)
       if (this.#stop.signal.aborted) return
-      this.#takeAgain(n)
+      this.#requeueRepeated(n)
       this.#pump()
     })
   }
 
-  #takeAgain(n: number): void {
-    const since = this.#again.get(n)
-    if (this.#again.delete(n) && since !== undefined) this.#waiting.add(n, since)
+  /** An attempt may read its entry while the end of the one before is recorded; with a concurrency of 1 it then waits for that. */
+  #contextOf(attempt: AttemptFn): AttemptContext {
+    const { signal } = this.#stop
+    return {
+      signal,
+      ready: async () => {
+        if (this.#parts.concurrency === 1) await Promise.all(this.#recording.values())
+        return this.#attempt === attempt && !signal.aborted
+      },
+    }
   }
 
-  #settle(n: number, { reached, ended, rest, recorded }: Step, isProbe: boolean): void {
-    if (ended) this.#waiting.delete(n)
-    if (!recorded) this.#takeAgain(n)
-    if (this.#try) {
-      if (!ended && rest !== undefined) this.#resting.start(n, rest, () => this.#pump())
-      if (reached === true) this.#comeUp()
-      if (reached === false) this.#goDown(isProbe)
+  #requeueRepeated(n: number): void {
+    const since = this.#repeated.get(n)
+    if (this.#repeated.delete(n) && since !== undefined) this.#pending.add(n, since)
+  }
+
+  #settle(n: number, { reached, ended, delay, recorded }: AttemptResult, isProbe: boolean): void {
+    if (ended) this.#pending.delete(n)
+    if (!recorded) this.#requeueRepeated(n)
+    if (this.#attempt) {
+      if (!ended && delay !== undefined) this.#backingOff.start(n, delay, () => this.#pump())
+      if (reached === true) this.#markUp()
+      if (reached === false) this.#markDown(isProbe)
     }
     this.#pump()
   }
 
-  #comeUp(): void {
+  #markUp(): void {
     if (!this.#down) return
     this.#down = undefined
-    this.#pauses.end('probe')
+    this.#timers.cancel('probe')
     this.#parts.onState()
   }
 
-  #goDown(isProbe: boolean): void {
-    // One that was under way when the target went down says nothing new.
+  #markDown(isProbe: boolean): void {
+    // An attempt that was in flight when the target went down is no further failure.
     if (this.#down && !isProbe) return
     const { clock, random } = this.#parts.time
     const before = this.#down
     const failures = (before?.failures ?? 0) + 1
     const delay = probeDelay(failures, random)
     this.#down = { since: before?.since ?? clock(), failures, nextProbeAt: clock() + delay }
-    this.#pauses.start('probe', delay, () => this.#pump())
+    this.#timers.start('probe', delay, () => this.#pump())
     if (!before) this.#parts.onState()
     this.#expire()
   }
 
-  #look(): void {
+  #expireRegularly(): void {
     this.#expire()
-    this.#pauses.start('look', LOOK_EVERY, () => this.#look())
+    this.#timers.start('expiry', EXPIRY_INTERVAL_MS, () => this.#expireRegularly())
   }
 
   #expire(): void {
-    const limit = this.#parts.time.clock() - MAX_AGE_MS
-    const old = this.#waiting.until(limit).filter((n) => !this.#busy.has(n))
+    const limit = this.#parts.time.ages() - MAX_AGE_MS
+    const old = this.#pending.waitingSince(limit).filter((n) => !this.#inFlight.has(n))
     if (old.length === 0) return
     for (const n of old) {
-      this.#waiting.delete(n)
-      this.#resting.end(n)
+      this.#pending.delete(n)
+      this.#backingOff.cancel(n)
     }
-    this.#follow(async () => {
+    this.#track(async () => {
       for (const n of await this.#parts.expire(old)) this.add(n, limit)
     })
   }
 
-  #follow(task: () => Promise<void>): void {
+  #track(task: () => Promise<void>): void {
     const done = task().finally(() => {
       this.#tasks.delete(done)
       this.#parts.onProgress()

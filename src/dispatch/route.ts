@@ -6,7 +6,7 @@ import type { Target } from './target.js'
 export interface Route {
   readonly match: Match
   readonly target: Target
-  /** What the journal knows the target by: `<match>=<address>` or `<match>=exec:<command>`, as it was written. */
+  /** The target's id in the journal: `<match>=<address>` or `<match>=exec:<command>`, as written. */
   readonly id: string
   /** The id on one line, without a match that is `*`, and without the password and query of an address. */
   readonly label: string
@@ -30,6 +30,7 @@ export function parseForward(text: string): Route {
   const at = isHttp(whole) ? -1 : whole.indexOf('=')
   const url = whole.slice(at + 1).trim()
   if (!isHttp(url)) throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address`)
+  checkHost(url, whole)
   return createRoute(readMatch(at === -1 ? ALL : whole.slice(0, at).trim()), { kind: 'http', url })
 }
 
@@ -50,20 +51,43 @@ export function parseExec(text: string): Route {
   return createRoute(readMatch(isMatch ? match : ALL), { kind: 'command', command })
 }
 
-/** How a target is shown of which only the id is known. */
+/** The label of the target with this id. */
 export function labelOf(id: string): string {
   const [, match = '', target = ''] = /^([^=]*)=(.*)$/s.exec(id) ?? ['', '', id]
-  const shown = target.startsWith(EXEC) ? target : withoutSecrets(target)
+  const shown = target.startsWith(EXEC) ? target : asRequested(target)
   return (match === '' || match === ALL ? shown : `${match}=${shown}`).replaceAll(/\s+/g, ' ')
 }
 
-/** Works on what is no address too: it is what a message about that quotes. */
+/** Hides user name, password and query. Also for text that is no address, which error messages quote. */
 export function withoutSecrets(url: string): string {
   return url.replace(/\/\/[^/?#]*@/, '//***@').replace(/\?.*$/s, '?…')
 }
 
+/** The address that is requested, however it was written; without user name, password and query. */
+function asRequested(target: string): string {
+  if (!isHttp(target)) return withoutSecrets(target)
+  const { protocol, username, password, host, pathname, search } = new URL(target)
+  const path = /^[^/]*\/\/[^/?#\\]*$/.test(target) ? '' : pathname
+  return `${protocol}//${username || password ? '***@' : ''}${host}${path}${search === '' ? '' : '?…'}`
+}
+
+/**
+ * The URL standard reads some texts as another host than a person does: `http://a\@b/` goes to `a`, `http://127.1/` to
+ * 127.0.0.1 (https://url.spec.whatwg.org, sections 3.5 and 4.4).
+ * @throws RelayError `settings` saying how to write it.
+ */
+function checkHost(url: string, whole: string): void {
+  if (url.includes('\\'))
+    throw invalid(`'${withoutSecrets(whole)}' holds a backslash: write / where it means one, else %5C`)
+  const { hostname } = new URL(url)
+  const written = url.replace(/^[^/]*\/\//, '').replace(/[/?#].*$/s, '')
+  const name = written.slice(written.lastIndexOf('@') + 1).replace(/:\d*$/, '')
+  if (name.toLowerCase() !== hostname)
+    throw invalid(`'${withoutSecrets(whole)}' goes to the host ${hostname}: write that name`)
+}
+
 function isHttp(text: string): boolean {
-  // Other spellings of an address would not be known as one where its password is left out.
+  // Other spellings of an address would not be recognized where its password is hidden.
   return /^https?:\/\//i.test(text) && URL.canParse(text)
 }
 

@@ -1,23 +1,23 @@
 import type { Delivery } from '../journal/delivery.js'
-import type { HandOnSettings } from '../base/settings.js'
+import type { RouteSettings } from '../base/settings.js'
 import { type Match, matches, parseMatch } from '../journal/match.js'
 import { parseExec, parseForward, type Route } from './route.js'
 
-/** What of a delivery decides where it goes. */
+/** The fields of a delivery that decide its targets. */
 export type Routed = Pick<Delivery, 'event' | 'action'>
 
-/** The routes in force. */
+/** The current routes. */
 export interface Routing {
   readonly routes: readonly Route[]
   readonly ignore: readonly Match[]
   /** The ids of the targets a delivery goes to, each once. */
   targetsOf(delivery: Routed): readonly string[]
   /** @throws RelayError `settings`, and nothing is changed. */
-  replace(settings: HandOnSettings): void
+  replace(settings: RouteSettings): void
 }
 
 /** @throws RelayError `settings` naming the route, or `usage` naming the match, that cannot be read. */
-export function createRouting(settings: HandOnSettings): Routing {
+export function createRouting(settings: RouteSettings): Routing {
   let { routes, ignore } = readRouting(settings)
   return {
     get routes() {
@@ -33,11 +33,11 @@ export function createRouting(settings: HandOnSettings): Routing {
   }
 }
 
-function readRouting({ forward, exec, ignore }: HandOnSettings): Pick<Routing, 'routes' | 'ignore'> {
+function readRouting({ forward, exec, ignore }: RouteSettings): Pick<Routing, 'routes' | 'ignore'> {
   return { routes: [...forward.map(parseForward), ...exec.map(parseExec)], ignore: ignore.map(parseMatch) }
 }
 
-/** How one route takes a delivery, and why, for a person. */
+/** Whether a route takes a delivery, and why, for a person. */
 export interface Explanation {
   readonly route: Route
   readonly matched: boolean
@@ -54,7 +54,7 @@ export function routesFor(
   return routes.filter(({ match }) => matches(match, delivery))
 }
 
-/** Tells of every route whether a delivery takes it. */
+/** Explains for every route whether a delivery takes it. */
 export function explain(
   routes: readonly Route[],
   ignore: readonly Match[],

@@ -1,18 +1,20 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
+import { bodyBudgetOf } from './body-budget.js'
 import { discardBody } from './discard.js'
 import type { HttpEnv } from './env.js'
 
 /**
- * The exact bytes of a request's body. Of a body over `limit` bytes nothing beyond the limit is ever kept; the rest is
- * read and thrown away first (see {@link discardBody}), so that the client reads its answer.
- * @throws RelayError `too_large` over the limit, `cancelled` when the client goes away before the end.
+ * Reads the exact bytes of a request's body. The bytes past `limit` are never kept: the rest of the body is read and
+ * discarded first (see {@link discardBody}), so that the client reads its answer.
+ * @throws RelayError `too_large` over the limit (in bytes), `cancelled` when the client disconnects before the end,
+ * `unavailable` when too many bodies are read at the same time (see {@link BodyBudget}).
  */
 export async function readBody(c: Pick<Context<HttpEnv>, 'env' | 'req'>, limit: number): Promise<Uint8Array> {
-  // Called in-process the body is in memory already, and there is no connection to keep in order.
+  // A request made in-process has its body in memory and no connection.
   const incoming: HttpBindings['incoming'] | undefined = c.env?.incoming
-  const body = incoming ? await readIncoming(incoming, limit) : await readRequest(c.req.raw, limit)
+  const body = incoming ? await readIncoming(c.env, limit) : await readRequest(c.req.raw, limit)
   if (body) return body
   if (incoming) await discardBody(c.env)
   throw new RelayError('too_large', 'Request too large')
@@ -24,43 +26,45 @@ async function readRequest(request: Request, limit: number): Promise<Uint8Array 
 }
 
 /**
- * Undefined when the body is over the limit; what is left of it flows on, or was never asked for.
- * @throws RelayError `cancelled` when the client goes away before the end.
+ * Undefined when the body is over the limit. It then flows on, as after `unavailable`, or was never started; the caller
+ * discards the rest.
  */
-export async function readIncoming(
-  incoming: HttpBindings['incoming'],
+async function readIncoming(
+  { incoming, outgoing }: HttpBindings,
   limit: number,
 ): Promise<Uint8Array | undefined> {
   if (Number(incoming.headers['content-length']) > limit) return undefined
   if (incoming.readableDidRead) throw new Error('the body was read before')
-  // Nothing more would be heard of it.
+  // A destroyed request emits no more events.
   if (incoming.destroyed) throw new RelayError('cancelled', 'The client went away')
   return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = []
+    let chunks: Uint8Array[] = []
     let bytes = 0
     let settled = false
-    const settle = (body: Uint8Array | undefined): void => {
+    // The listeners stay after settling: removing them costs more than ignoring their events.
+    const settle = (done: () => void, free = share?.release): void => {
+      if (settled) return
       settled = true
-      resolve(body)
+      free?.()
+      done()
+      chunks = []
     }
-    // The listeners stay: what comes when it is settled changes nothing, and taking them off costs more than they do.
+    const share = bodyBudgetOf(incoming.socket)?.open((error) => settle(() => reject(error)))
     const keep = (chunk: Uint8Array): void => {
+      if (settled) return
       bytes += chunk.byteLength
-      if (bytes <= limit) chunks.push(chunk)
-      else if (!settled) {
-        chunks.length = 0
-        settle(undefined)
-      }
+      if (bytes > limit) return settle(() => resolve(undefined))
+      chunks.push(chunk)
+      share?.add(chunk.byteLength)
     }
-    const end = (): void => settle(join(chunks, bytes))
-    const fail = (): void => {
-      if (!settled) reject(new RelayError('cancelled', 'The client went away'))
-    }
+    const end = (): void => settle(() => resolve(join(chunks, bytes)), share?.complete)
+    outgoing.once('close', () => share?.release())
+    const fail = (): void => settle(() => reject(new RelayError('cancelled', 'The client went away')))
     incoming.on('data', keep).on('end', end).on('error', fail).on('close', fail)
   })
 }
 
-/** Most bodies come in one piece, which is given on as it is. */
+/** Most bodies are one chunk, which needs no copy. */
 function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
   const [first] = chunks
   return first && chunks.length === 1 ? first : Buffer.concat(chunks, bytes)

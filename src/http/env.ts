@@ -1,7 +1,7 @@
 import type { HttpBindings } from '@hono/node-server'
 
 /**
- * What a handler finds in `c.env`: Node's own request and response. An application called in-process, with
- * `app.request`, is given none, so code that uses them must do without.
+ * Type of `c.env`: Node's own request and response. Both are missing when the application is called in-process, with
+ * `app.request`, so a handler must work without them.
  */
 export type HttpEnv = { Bindings: HttpBindings }

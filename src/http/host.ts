@@ -2,10 +2,9 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { isLoopback } from '../base/loopback.js'
 
 /**
- * Decides which Host headers a service answers: a web page that points its own name at this machine (DNS rebinding)
- * sends that name. Accepted are `localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`, the address listened on, and the
- * `allowed` names; where that address is no loopback one, any IP literal too, since no name was looked up then.
- * Ports do not matter, nor case, nor one trailing dot.
+ * Check of the Host header against DNS rebinding: a web page that points its own name at this machine sends that name.
+ * Accepts `localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`, the address listened on and the `allowed` names. If that
+ * address is not loopback, any IP literal too, since no name was looked up then. Ignores ports, case and one trailing dot.
  */
 export function hostCheck(o: {
   host: string

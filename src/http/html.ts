@@ -3,23 +3,30 @@ import { html, raw } from 'hono/html'
 
 export interface Page {
   readonly title: string
-  /** Made with `html` of hono/html, which escapes what is put into it. */
+  /** Made with `html` of hono/html, which escapes the values inserted. */
   readonly body: ReturnType<typeof html>
-  /** Where its forms may be sent, and be redirected to from there: a CSP source list. Default: the page has none. */
+  /** Where its forms may be sent and then redirected: a CSP source list. Default: nowhere. */
   readonly formAction?: string
-  /** CSS besides what every page has. */
+  /** CSS in addition to the CSS of every page. */
   readonly style?: string
 }
 
+/** The CSS of every page, light and dark. White text on --go, --stop and --idle has a contrast of at least 4.5. */
 const STYLE = `
-:root { color-scheme: light dark }
-body { font: 1rem/1.6 system-ui, sans-serif; max-width: 36rem; margin: 12vh auto; padding: 0 1.5rem }
-h1 { font-size: 1.4rem }
+:root { color-scheme: light dark; --line: #8885; --soft: #8881; --go: #1f883d; --stop: #cf222e; --idle: #57606a; --link: #0969da }
+@media (prefers-color-scheme: dark) { :root { --go: #238636; --link: #4493f8 } }
+body { font: 1rem/1.6 system-ui, sans-serif; max-width: 46rem; margin: 0 auto; padding: 0 1.5rem 4rem; overflow-wrap: break-word }
+h1 { font-size: 1.4rem; line-height: 1.3 }
 code { font: 0.9em ui-monospace, monospace }
-button { font: inherit; padding: 0.4em 1.2em; margin-right: 0.5em }
+small, .soft { font-size: .875rem; opacity: .8 }
+.card { border: 1px solid var(--line); border-radius: .5rem; padding: 1.5rem }
+.card > :first-child { margin-top: 0 }
+.narrow { max-width: 28rem; margin: 0 auto }
+.center { text-align: center }
+button { font: inherit; padding: .4em 1.2em }
 `
 
-/** A small page without script that loads nothing, is framed and kept by nobody, and tells no other site its address. */
+/** Renders a small page without scripts. It loads nothing, cannot be framed or cached, and sends no referrer. */
 export async function htmlPage(
   { title, body, formAction = "'none'", style = '' }: Page,
   status = 200,

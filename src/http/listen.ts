@@ -1,87 +1,85 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { isIPv6 } from 'node:net'
+import { errorCode } from '../base/errno.js'
 import { RelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
-import { type Connections, createEdge, type DirectHandler, type FetchHandler } from './edge.js'
+import { type Connections, createEdge, type EdgeOptions, type FetchHandler } from './edge.js'
 
 export interface Listener {
-  /** Where the service can be called, e.g. `http://127.0.0.1:8787`. */
+  /** Address for clients, e.g. `http://127.0.0.1:8787`. */
   readonly url: string
   readonly port: number
-  /** Stops accepting, lets requests in flight finish and idle connections go; after the grace period cuts the rest. */
+  /** Stops accepting, closes idle connections and lets requests in flight finish; closes the rest after the grace period. */
   close(): Promise<void>
 }
 
-/** In milliseconds. */
+/** Time limits in milliseconds. */
 const LIMITS = {
-  /** A request's headers must be complete; slower is an attack or a broken link. */
+  /** For a request's headers: a slower client is an attack or a broken link. */
   headers: 10_000,
-  /** The whole request: 25 MiB at 7 Mbit/s. */
+  /** For the whole request: 25 MiB at 7 Mbit/s. */
   request: 30_000,
+  /** 60 s without a byte in either direction: an action takes up to 25 s, and a client that stops reading is cut off. */
+  idle: 60_000,
   /** How long close() waits for requests in flight. */
   grace: 10_000,
 }
 
-export interface ListenOptions {
+export interface ListenOptions extends Omit<EdgeOptions, 'limits' | 'connections'> {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
-  readonly log: Log
-  /** The flag that sets the port, for the message that it is in use. Default: `--port`. */
+  /** The option that sets the port, for the error message. Default: `--port`. */
   readonly portFlag?: string
   readonly limits?: Partial<typeof LIMITS>
-  /** Asked before `fetch`. Default: leaves all to it. */
-  readonly direct?: DirectHandler
 }
 
 /**
- * Serves `fetch` over HTTP/1.1. Every response carries `X-Request-Id`, also those to what the HTTP parser refuses,
- * which are `{"error": …}` like all others.
- * @throws RelayError `unavailable` when the address cannot be listened on, the port being in use above all.
+ * Serves `fetch` over HTTP/1.1. Every response has an `X-Request-Id`, and every error is `{"error": …}`, including those for
+ * requests that the HTTP parser refuses.
+ * @throws RelayError `unavailable` when the server cannot listen, usually because the port is in use.
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
-  const { log, direct } = options
   const limits = { ...LIMITS, ...options.limits }
   const connections: Connections = new Map()
-  const server = createEdge(fetch, { log, limits, connections, direct })
+  const server = createEdge(fetch, { ...options, limits, connections })
   const port = await start(server, options)
   let closed: Promise<void> | undefined
   return {
-    url: `http://${callable(options.host)}:${port}`,
+    url: `http://${reachableHost(options.host)}:${port}`,
     port,
     close: () => (closed ??= stop(server, connections, limits.grace)),
   }
 }
 
-/** Resolves to the port. */
+/** Resolves to the port in use. */
 async function start(server: Server, options: ListenOptions): Promise<number> {
   const { host, port, log } = options
   try {
     server.listen(port, host)
     await once(server, 'listening')
   } catch (cause) {
-    throw new RelayError('unavailable', whyNot(cause, options), { cause })
+    throw new RelayError('unavailable', listenFailure(cause, options), { cause })
   }
-  // Running out of file descriptors, for one: it passes, and must not end the process.
+  // For example no free file descriptor: it passes, and must not end the process.
   server.on('error', (error) => log.error('accepting a connection failed', error))
   const address = server.address()
   return typeof address === 'object' && address ? address.port : port
 }
 
-function whyNot(cause: unknown, { host, port, portFlag = '--port' }: ListenOptions): string {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+function listenFailure(cause: unknown, { host, port, portFlag = '--port' }: ListenOptions): string {
+  const code = errorCode(cause)
   if (code === 'EADDRINUSE')
-    return `port ${port} is in use: choose another with ${portFlag}, or 0 for any free one`
-  if (code === 'EACCES') return `port ${port} may not be used: choose one above 1023 with ${portFlag}`
-  return `cannot listen on ${host}, port ${port}: choose another address with --host (${String(code)})`
+    return `Port ${port} is in use. Choose another with ${portFlag}, or 0 for any free port.`
+  if (code === 'EACCES') return `Port ${port} needs privileges. Choose one above 1023 with ${portFlag}.`
+  return `Cannot listen on ${host}, port ${port} (${code}). Choose another address with --host.`
 }
 
 async function stop(server: Server, connections: Connections, grace: number): Promise<void> {
   const closed = once(server, 'close')
   server.close()
   for (const [socket, outgoing] of connections) {
-    // One that never sent a request is not idle to Node.
+    // To Node a connection that never sent a request is not idle.
     if (outgoing) outgoing.shouldKeepAlive = false
     else socket.destroy()
   }
@@ -90,8 +88,8 @@ async function stop(server: Server, connections: Connections, grace: number): Pr
   clearTimeout(cut)
 }
 
-/** All addresses at once cannot be called; the loopback one is among them. */
-function callable(host: string): string {
+/** A client cannot call a wildcard address, which includes the loopback address. */
+function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return isIPv6(host) ? `[${host}]` : host

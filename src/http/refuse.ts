@@ -6,9 +6,9 @@ import { linger } from './linger.js'
 import { errorBody } from './respond.js'
 
 /**
- * Answers what Node's HTTP parser refused, for which there is no response object, and closes the connection. `latest`
- * is the response last begun on it. A refusal must not be read in the place of a response still to come, so where one
- * is, it is let finish and the connection is closed without another word.
+ * Answers a request that Node's HTTP parser refused, for which there is no response object, and closes the connection.
+ * `latest` is the response last started on it. The client must not take the refusal for a response that is still pending, so
+ * then the connection is closed after that response, without a refusal.
  */
 export function refuse(
   error: NodeJS.ErrnoException,
@@ -23,18 +23,18 @@ export function refuse(
     latest.shouldKeepAlive = false
     latest.once('close', () => socket.destroy())
   } else {
-    // Its body broke off when its response had begun, or while an earlier one was still to come: it can never end.
+    // The body broke off after its response had started, or while an earlier one was pending: the request can never end.
     socket.destroy()
   }
 }
 
-/** The refused bytes are in the body of the request whose response is next, and nothing of it is sent. */
+/** The refused bytes belong to the body of the request whose response is next, and none of that response is sent. */
 function isAbout({ req, socket, headersSent }: ServerResponse): boolean {
   return !req.complete && socket !== null && !headersSent
 }
 
 function refusal(code: string | undefined): string {
-  const error = explain(code)
+  const error = parserError(code)
   const body = JSON.stringify(errorBody(error))
   return [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
@@ -48,7 +48,7 @@ function refusal(code: string | undefined): string {
 }
 
 /** Node's own codes: nodejs.org/api/http.html, event 'clientError'. */
-function explain(code: string | undefined): RelayError {
+function parserError(code: string | undefined): RelayError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new RelayError('header_too_large', 'Request header fields too large')
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RelayError('request_timeout', 'Request timeout')

@@ -1,11 +1,11 @@
-import type { ServerResponse } from 'node:http'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
+import { excerpt, type Log } from '../base/log.js'
+import { createLogThrottle, type LogThrottle } from '../base/log-throttle.js'
 
 /**
- * The answer to a failure: `{"error": "<message>"}` and nothing else, with the status of its kind, `Retry-After`
- * where it knows when to come back, `WWW-Authenticate` where a bearer token is wanted (RFC 6750 section 3).
- * What was not expected answers 500 `Internal error`; its cause goes to the log alone. The log says which `request` was refused.
+ * The answer to a failed request: `{"error": "<message>"}` with the status of the error's kind, `Retry-After` where the error
+ * has one, `WWW-Authenticate` where a bearer token is required (RFC 6750 section 3). An unexpected error is 500 `Internal
+ * error`; its cause goes only to the log. The log line names the `request`.
  */
 export function errorResponse(
   thrown: unknown,
@@ -19,39 +19,6 @@ export function errorResponse(
     status: error.status,
     headers: { ...headersOf(error), ...headers },
   })
-}
-
-/** Answers 200 with JSON on Node's own response to the request of this `id`. */
-export function sendJson(outgoing: ServerResponse, id: string, value: object): void {
-  send(outgoing, id, 200, value)
-}
-
-/** {@link errorResponse} on Node's own response to the request of this `id`. */
-export function sendError(
-  outgoing: ServerResponse,
-  id: string,
-  thrown: unknown,
-  log: Log,
-  request: string,
-): void {
-  const error = toRelayError(thrown)
-  report(error, log, request)
-  send(outgoing, id, error.status, errorBody(error), headersOf(error))
-}
-
-/**
- * All headers at once: Node checks and keeps each one that is set before. With the length: Node sends the text in chunks
- * otherwise, which is more to write and to read.
- */
-function send(outgoing: ServerResponse, id: string, status: number, value: object, more = {}): void {
-  const json = JSON.stringify(value)
-  const headers = {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(json),
-    'X-Request-Id': id,
-    ...more,
-  }
-  outgoing.writeHead(status, headers).end(json)
 }
 
 /** The body of every error. */
@@ -69,20 +36,44 @@ function headersOf({ kind, retryAfter }: RelayError): Record<string, string> {
   }
 }
 
-/** The client went away: nobody failed, and nobody reads the answer. */
+/** Not logged: a client that disconnects is not a failure. */
 const SILENT: ReadonlySet<ErrorKind> = new Set(['cancelled'])
 
-/** What a browser or a scanner asks for in passing, not what somebody waits for; and what is told with its reason. */
-const ASIDE: ReadonlySet<ErrorKind> = new Set(['not_found', 'method_not_allowed', 'invalid_signature'])
+/** Logged at debug level: requests that browsers and scanners make by themselves, and refusals whose reason is logged elsewhere. */
+const MINOR: ReadonlySet<ErrorKind> = new Set(['not_found', 'method_not_allowed', 'invalid_signature'])
 
 function report(error: RelayError, log: Log, request: string): void {
   const { kind, status, message, cause } = error
   if (SILENT.has(kind)) return
-  const line = `${request} was answered ${status}: ${message}`
-  if (kind === 'internal') log.error(line, cause)
-  else if (kind === 'storage')
-    log.error(cause instanceof RelayError ? `${line} (${cause.message})` : line, cause)
-  else if (status >= 500) log.warn(line)
-  else if (ASIDE.has(kind)) log.debug(line)
-  else log.info(line)
+  const level = levelOf(error)
+  const answered = `answered ${status}: ${message}`
+  const asked = `${excerpt(request)} was ${answered}`
+  const write = (): void => {
+    const line = `${asked}${detailOf(error)}`
+    if (level === 'error') log.error(line, cause)
+    else log[level](line)
+  }
+  // Unexpected errors of two requests can have two causes, so each request is logged.
+  throttleOf(log)(kind === 'internal' ? asked : answered, write, level)
+}
+
+/** A `detail` asks the user to act, so it is at least a warning. */
+function levelOf({ kind, status, detail }: RelayError): keyof Log {
+  if (kind === 'internal' || kind === 'storage') return 'error'
+  if (status >= 500 || detail !== undefined) return 'warn'
+  return MINOR.has(kind) ? 'debug' : 'info'
+}
+
+function detailOf({ kind, detail, cause }: RelayError): string {
+  if (kind === 'storage' && cause instanceof RelayError) return ` (${cause.message})`
+  return detail === undefined ? '' : `: ${detail}`
+}
+
+/** One throttle for each log, even where several applications write to it. */
+const throttles = new WeakMap<Log, LogThrottle>()
+
+function throttleOf(log: Log): LogThrottle {
+  const throttle = throttles.get(log) ?? createLogThrottle(log)
+  throttles.set(log, throttle)
+  return throttle
 }

@@ -5,18 +5,20 @@ import { discardBody } from './discard.js'
 import type { HttpEnv } from './env.js'
 import { errorResponse } from './respond.js'
 
-/** What every application at the edge needs to know. */
+/** Parts of every application that listens. */
 export interface RouterParts {
   readonly hostAllowed: (host: string | undefined) => boolean
   readonly log: Log
+  /** A detail for the log about a request that matches no route. */
+  readonly explainUnrouted?: (c: Context<HttpEnv>) => string | undefined
 }
 
 /**
- * An application without routes yet that keeps the edge's promises for those it is given: the Host check comes before
- * everything, every failure is `{"error": …}`, an unknown path 404, a known one with another method 405 with
- * `Allow`, and a refused request's body is read before the answer is sent.
+ * An application without routes. For the routes added to it, the Host check comes first, every error is `{"error": …}`, an
+ * unknown path is 404, another method on a known path is 405 with `Allow`, and the body of a refused request is read
+ * before the answer is sent.
  */
-export function createRouter({ hostAllowed, log }: RouterParts): Hono<HttpEnv> {
+export function createRouter({ hostAllowed, log, explainUnrouted }: RouterParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
   const answer = async (error: unknown, c: Context<HttpEnv>, headers = {}): Promise<Response> => {
     if (c.env?.incoming) await discardBody(c.env)
@@ -25,15 +27,16 @@ export function createRouter({ hostAllowed, log }: RouterParts): Hono<HttpEnv> {
   app.onError((error, c) => answer(error, c))
   app.notFound((c) => {
     const allow = allowedMethods(app, c.req.path)
-    if (allow.length === 0) return answer(new RelayError('not_found', 'Not found'), c)
-    const refused = new RelayError('method_not_allowed', 'Method not allowed')
+    const options = { detail: explainUnrouted?.(c) }
+    if (allow.length === 0) return answer(new RelayError('not_found', 'Not found', options), c)
+    const refused = new RelayError('method_not_allowed', 'Method not allowed', options)
     return answer(refused, c, { Allow: allow.join(', ') })
   })
-  // Not async and nothing after next(): this runs for every request.
+  // Not async, and nothing after next(): it runs for every request.
   app.use((c, next) => {
-    // In-process there is no Host header, only the address that was called.
+    // A request made in-process has no Host header, only its address.
     const host = c.env?.incoming ? c.req.header('host') : new URL(c.req.url).host
-    // RFC 9112 section 3.2: more than one Host, which arrive joined by a comma, is a broken request.
+    // RFC 9112 section 3.2: several Host headers, joined by a comma here, are a bad request.
     if (host === undefined || host.includes(',')) throw new RelayError('bad_request', 'Bad request')
     if (!hostAllowed(host)) throw new RelayError('forbidden', 'Forbidden host')
     return next()
@@ -41,7 +44,7 @@ export function createRouter({ hostAllowed, log }: RouterParts): Hono<HttpEnv> {
   return app
 }
 
-/** The methods that the routing table has for a path; GET brings HEAD. */
+/** The methods that the routing table has for a path; GET implies HEAD. */
 function allowedMethods(app: Hono<HttpEnv>, path: string): string[] {
   const methods = new Set(app.routes.map(({ method }) => method))
   const allowed = [...methods].filter((method) =>

@@ -1,42 +1,39 @@
 import { randomBytes } from 'node:crypto'
 import { deadline, type Cancellable } from '../base/abort.js'
-import { ask, type Ask } from '../base/ask.js'
-import { isProof, type InstanceRow } from './row.js'
+import { createLoopbackClient, type SendRequest } from '../net/loopback-client.js'
+import { isProof, type InstanceRecord } from './record.js'
 
-/** How long an instance may take to prove itself, in milliseconds; it is on this machine. */
-const PROBE_LIMIT = 2000
+/** Time limit for a proof. The instance is on this machine. */
+const PROBE_TIMEOUT_MS = 2000
 
 export interface ProbeOptions extends Cancellable {
-  /** Has the proof given on the connection on which more is to be asked. Default: one of its own. */
-  readonly ask?: Ask | undefined
+  /** Sends the challenge, so that the proof comes on the connection that later requests use. Default: a new one. */
+  readonly send?: SendRequest | undefined
 }
 
-/** Whether a process with this id runs. It may be another than the one that wrote the row. */
+/** Whether a process with this id runs. It may not be the one that wrote the record. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // Anything but "no such process" means that there is one, of another user.
+    // Any error but "no such process" means that it exists and belongs to another user.
     return !(error instanceof Error && 'code' in error && error.code === 'ESRCH')
   }
 }
 
 /**
- * Whether the row's address is served by the instance that wrote the row. The request carries a random challenge and
- * nothing else: whoever listens there learns nothing.
+ * Whether the record's address is served by the instance that wrote the record. The request carries a random challenge
+ * and nothing else, so another program at this address learns nothing.
  * @throws the signal's reason when the caller aborts.
  */
-export async function isProven(
-  row: InstanceRow,
-  { signal, ask: asking = ask }: ProbeOptions,
-): Promise<boolean> {
+export async function isProven(record: InstanceRecord, { signal, send }: ProbeOptions): Promise<boolean> {
   const challenge = randomBytes(32).toString('base64url')
+  using client = createLoopbackClient()
   try {
-    const question = { method: 'GET', headers: { 'X-Relay-Challenge': challenge } } as const
-    const answer = await asking(new URL('/health', row.url), question, {
-      signal: deadline(PROBE_LIMIT, signal),
-    })
-    return isProof(row, challenge, answer.header('X-Relay-Instance'))
+    const request = { method: 'GET', headers: { 'X-Relay-Challenge': challenge } } as const
+    const limited = { signal: deadline(PROBE_TIMEOUT_MS, signal) }
+    const response = await (send ?? client.send)(new URL('/health', record.url), request, limited)
+    return isProof(record, challenge, response.header('X-Relay-Instance'))
   } catch {
     signal?.throwIfAborted()
     return false

@@ -1,16 +1,14 @@
-import type { HandOns } from './hand-on.js'
+import type { Header } from '../http/headers.js'
+import type { Forwards } from './forward.js'
 
 /** How a delivery's signature verified: with the current webhook secret or the one before it. */
 export type VerifiedBy = 'current' | 'previous'
-
-/** One header as received: the name's own spelling, the value decoded as latin1. */
-export type Header = readonly [name: string, value: string]
 
 /** Of a delivery that came through a tunnel, which does not carry the bytes that were signed. */
 export type Restored = {
   /** How they were got back, in a word or two. */
   readonly how: string
-  /** SHA-256 of what was signed, base64url. The delivery is known by it: what else came with it is signed by nobody. */
+  /** SHA-256 of the signed bytes, base64url. It identifies the delivery, because the headers are not signed. */
   readonly sha256: string
 }
 
@@ -33,6 +31,11 @@ export interface Delivery {
   readonly action: string | null
   readonly repo: string | null
   readonly number: number | null
+  /**
+   * The branch or tag of a push, of what was created or deleted, or of a release, as the payload spells it: `refs/heads/main`, `v1.0`.
+   * Absent where the payload has none, and in entries of earlier versions.
+   */
+  readonly ref?: string
   /** Absent where it came over HTTP, byte for byte. */
   readonly restored?: Restored
 }
@@ -43,8 +46,10 @@ export interface Receipt {
   readonly n: number
   /** True when the journal already had this delivery; `n` is then that entry. */
   readonly duplicate: boolean
-  /** The ids of the targets it is to be handed on to now. */
+  /** The ids of the targets that wait for it. Of a duplicate, some may have waited before. */
   readonly targets: readonly string[]
+  /** Present when the write took over its limit, so that the sender was answered 503 before the entry was stored. */
+  readonly late?: true
 }
 
 /** A journal entry: the delivery, its number, and how often it came again. */
@@ -57,5 +62,5 @@ export interface Entry extends Delivery {
 export type Summary = Omit<Entry, 'body'> & {
   /** Bytes of the body. */
   readonly size: number
-  readonly handOns: HandOns
+  readonly forwards: Forwards
 }

@@ -1,42 +1,50 @@
 import type { Delivery, Entry, Receipt, Summary } from './delivery.js'
-import type { Attempt, HandOn, HandOns } from './hand-on.js'
+import type { Attempt, Forward, Forwards } from './forward.js'
+import type { Retention } from './retention.js'
+import type { Filter } from './select.js'
 
-/** Which entries, by number; oldest first unless `reverse`. */
-export interface EntryRange {
-  readonly from?: number
-  readonly to?: number
-  readonly reverse?: boolean
-  readonly limit?: number
+/** A forward that waits. */
+export interface WaitingForward {
+  readonly n: number
+  readonly target: string
+  readonly forward: Forward
 }
 
 /**
- * The durable, ordered record of deliveries, and of their way to the targets. Only a profile's instance appends, records
- * and sweeps; any process may read meanwhile. An entry that is removed while it is read is left out.
+ * The durable, ordered record of deliveries and of their forwarding. Only a profile's instance appends, records and sweeps;
+ * any process may read at the same time. An entry that is removed or cannot be read is left out.
+ *
+ * Every method rejects with RelayError `storage` when the database fails, and, where it writes, when another process has taken
+ * the profile.
  */
 export interface Journal {
   /**
-   * Records a delivery and what it is to be handed on to, in one write; resolved means it is on disk. A delivery whose
-   * dedupe key (hook id and delivery id) is already recorded is counted on that entry instead.
-   * @throws RelayError `storage` when it could not be made durable.
+   * Records a delivery and its forwards in one transaction; resolved means durable. A delivery whose dedupe key (hook id and
+   * delivery id) is already recorded is counted on that entry instead.
+   * @param onLate Called with the receipt when the write becomes durable after this promise was rejected. Must not throw.
    */
-  append(delivery: Delivery): Promise<Receipt>
-  read(n: number): Entry | undefined
-  entries(range?: EntryRange): Iterable<Entry>
-  /** Like {@link entries}, without reading bodies. */
-  summaries(range?: EntryRange): Iterable<Summary>
-  count(): number
-  /** What is waiting, in order of the entries; the cost does not grow with those that are finished. */
-  unfinished(): Iterable<{ readonly n: number; readonly target: string; readonly handOn: HandOn }>
+  append(delivery: Delivery, onLate?: (receipt: Receipt) => void): Promise<Receipt>
+  read(n: number): Promise<Entry | undefined>
+  /** The number of the newest entry; 0 when there is none. */
+  newest(): Promise<number>
+  /** The entries that pass the filter, newest first. Reads only as far as it is iterated. */
+  select(filter?: Filter): AsyncIterable<Summary>
+  /** At most `limit` entries with a number above `n`, oldest first. */
+  after(n: number, limit: number): Promise<readonly Summary[]>
+  /** The entries with these numbers that exist, in the order of the numbers given. */
+  summaries(numbers: readonly number[]): Promise<readonly Summary[]>
+  /** Every forward that waits, in order of the entries and, for each, of the routes. The cost does not grow with the finished ones. */
+  waiting(): AsyncIterable<WaitingForward>
   /**
-   * Records an attempt and how it then stands with its target, in one write. Nothing happens when the entry is gone.
-   * An attempt whose connection failed just like the target's last one is counted on that; of more than 4,096 of an
-   * entry, the last is kept.
-   * @throws RelayError `storage` when it could not be made durable.
+   * Records an attempt and the forward's new status in one transaction; nothing when the entry is gone. An attempt whose
+   * connection failed like the target's last one is counted on that one; of more than 4,096 of an entry the last is kept.
    */
-  record(n: number, attempt: Attempt, handOn: HandOn): Promise<void>
-  /** Records how it stands with a target that was not tried. @throws RelayError `storage` as {@link record}. */
-  finish(n: number, target: string, handOn: HandOn): Promise<void>
-  handOns(n: number): HandOns
+  record(n: number, attempt: Attempt, forward: Forward): Promise<void>
+  /** Records the status of a forward that was not attempted. */
+  finish(n: number, target: string, forward: Forward): Promise<void>
+  forwards(n: number): Promise<Forwards>
   /** In the order made. */
-  attempts(n: number): readonly Attempt[]
+  attempts(n: number): Promise<readonly Attempt[]>
+  /** Removes entries that are too old or too many; see {@link Retention}. Resolves to how many. */
+  sweep(retention: Retention): Promise<number>
 }

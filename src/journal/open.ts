@@ -1,102 +1,108 @@
-import type { Database } from '../store/database.js'
-import type { Decision } from '../store/engine.js'
-import { dedupeKey } from './dedupe.js'
-import type { Delivery, Entry, Receipt, Summary } from './delivery.js'
-import type { OnDuplicate } from './hand-on.js'
+import { setImmediate } from 'node:timers/promises'
+import { silentLog, type Log } from '../base/log.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { Sql, SqlRow, Step, TransactionOptions } from '../store/sql.js'
+import { appendSteps, receiptOf } from './append.js'
+import type { Delivery, Summary } from './delivery.js'
+import type { OnDuplicate } from './forward.js'
 import type { Journal } from './journal.js'
-import { fromMeta, type Meta, toMeta } from './meta.js'
-import { type Plan, planAgain, planNew } from './plan.js'
-import { createProgress, readHandOns, writeHandOns } from './progress.js'
-import { nextNumber, openTables, type Tables } from './tables.js'
+import { createReader } from './reader.js'
+import { forwardStep, recordSteps } from './record.js'
+import { sweep } from './retention.js'
+import { type AttemptRow, toAttempt } from './rows.js'
+import { type Filter, passes, selectNumbers } from './select.js'
+
+/** Lets the journal be written only while a condition holds, such as that the profile is this process's own. */
+export interface Guard {
+  /** A required step that is put first into every transaction; undefined for none. */
+  readonly statement: () => Step | undefined
+  /** Called when that step returned no row. Rejects with the reason. */
+  readonly refuse: () => Promise<never>
+}
 
 export interface JournalOptions {
-  /** The ids of the targets a delivery is to be handed on to. May be called more than once for a delivery; must not throw. */
+  /** The ids of the targets that a delivery is to be forwarded to. Must not throw. */
   readonly targetsOf?: (delivery: Delivery) => readonly string[]
   /** Default `if-failed`. */
   readonly onDuplicate?: OnDuplicate
+  readonly guard?: Guard
+  /** The wall clock. */
+  readonly clock?: Clock
+  /** Gets a line for each entry that cannot be read. */
+  readonly log?: Log
 }
 
-/**
- * The journal of a profile's database.
- *
- * Whether a delivery is there already, which number is next, what it is handed on to, and the write itself are one
- * transaction, so that also two processes that both believe to be the instance (one was stopped, and goes on) lose
- * nothing to each other. Numbers go on from the newest entry in the table, so that one is never to be removed.
- */
-export function openJournal(database: Database, options: JournalOptions = {}): Journal {
-  const tables = openTables(database)
-  const { metas, numbers } = tables
-  return {
-    async append(delivery) {
-      const key = dedupeKey(delivery)
-      return database.transact((transaction) => {
-        const known = numbers.get(key)
-        return known === undefined
-          ? addNew(tables, nextNumber(tables, transaction), delivery, key, options)
-          : countAgain(tables, known, delivery.receivedAt, options)
-      })
-    },
-    read(n) {
-      const meta = metas.get(n)
-      return meta && readEntry(tables, n, meta)
-    },
-    *entries(range) {
-      for (const { key, value } of metas.range(range)) {
-        const entry = readEntry(tables, key, value)
-        if (entry) yield entry
-      }
-    },
-    *summaries(range) {
-      for (const { key, value } of metas.range(range)) yield summarize(tables, key, value)
-    },
-    count: () => metas.count(),
-    ...createProgress(database, tables),
+/** Entries read at once: some milliseconds, and bounded memory. */
+const PAGE = 256
+
+/** The journal in a profile's database. */
+export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
+  const {
+    targetsOf = () => [],
+    onDuplicate = 'if-failed',
+    guard,
+    clock = systemClock,
+    log = silentLog,
+  } = options
+  const reader = createReader(sql, log)
+
+  const write = async (
+    steps: readonly Step[],
+    options?: TransactionOptions,
+  ): Promise<readonly (readonly SqlRow[])[]> => {
+    const check = guard?.statement()
+    const rows = await sql.transaction(check ? [check, ...steps] : steps, options)
+    if (!rows) return refused()
+    return check ? rows.slice(1) : rows
   }
-}
+  const refused = async (): Promise<never> => {
+    await guard?.refuse()
+    throw new Error('unreachable: only the guard requires a row')
+  }
+  async function* select(filter: Filter = {}): AsyncGenerator<Summary> {
+    let left = filter.last ?? Infinity
+    for (let before = filter.before ?? Number.MAX_SAFE_INTEGER; left > 0;) {
+      const limit = Math.min(left, PAGE)
+      const numbers = await reader.numbers(before, limit, () =>
+        selectNumbers(sql, filter, { before, limit, now: clock() }),
+      )
+      for (const summary of await reader.summaries(numbers)) {
+        if (!passes(summary, filter)) continue
+        yield summary
+        left--
+      }
+      if (numbers.length < limit) return
+      // A database in this thread leaves no time to anything else, such as Ctrl-C.
+      await setImmediate()
+      before = numbers.at(-1) ?? 0
+    }
+  }
 
-/** Meta and body go in one write, and are removed in one; without a body the entry was removed since. */
-function readEntry(tables: Tables, n: number, meta: Meta): Entry | undefined {
-  const { size: _, ...delivery } = fromMeta(n, meta)
-  const body = tables.bodies.get(n)
-  return body && { n, ...delivery, body, duplicates: tables.repeats.get(n) ?? 0 }
-}
-
-function summarize(tables: Tables, n: number, meta: Meta): Summary {
-  const duplicates = tables.repeats.get(n) ?? 0
-  return { n, ...fromMeta(n, meta), duplicates, handOns: readHandOns(tables, n) }
-}
-
-function addNew(
-  tables: Tables,
-  n: number,
-  delivery: Delivery,
-  key: string,
-  { targetsOf }: JournalOptions,
-): Decision<Receipt> {
-  const { metas, bodies, numbers } = tables
-  const plan = planNew(targetsOf?.(delivery) ?? [], delivery.receivedAt)
-  const rows = [metas.append(n, toMeta(delivery)), bodies.append(n, delivery.body), numbers.put(key, n)]
-  const result = { n, duplicate: false, targets: plan.targets }
-  return { result, writes: [...rows, ...planWrites(tables, n, plan)] }
-}
-
-/** What is handed on is the entry, so that decides which targets; what came again was only counted. */
-function countAgain(
-  tables: Tables,
-  n: number,
-  now: number,
-  { targetsOf, onDuplicate = 'if-failed' }: JournalOptions,
-): Decision<Receipt> {
-  const { metas, repeats } = tables
-  const meta = targetsOf && onDuplicate !== 'never' ? metas.get(n) : undefined
-  const entry = meta && readEntry(tables, n, meta)
-  const targets = entry ? (targetsOf?.(entry) ?? []) : []
-  const plan = planAgain(readHandOns(tables, n), targets, onDuplicate, now)
-  const again = repeats.put(n, (repeats.get(n) ?? 0) + 1)
-  const result = { n, duplicate: true, targets: plan.targets }
-  return { result, writes: [again, ...planWrites(tables, n, plan)] }
-}
-
-function planWrites(tables: Tables, n: number, { targets, handOns }: Plan): Decision<Receipt>['writes'] {
-  return targets.length === 0 ? [] : writeHandOns(tables, n, handOns)
+  return {
+    async append(delivery, onLate) {
+      const rows = await write(appendSteps(delivery, targetsOf(delivery), onDuplicate), {
+        grows: true,
+        onLate: (rows) => onLate?.({ ...receiptOf(rows.at(-1) ?? []), late: true }),
+      })
+      return receiptOf(rows.at(-1) ?? [])
+    },
+    read: (n) => reader.read(n),
+    newest: () => reader.newest(),
+    select,
+    after: (n, limit) => reader.after(n, limit),
+    summaries: (numbers) => reader.summaries(numbers),
+    waiting: () => reader.waiting(),
+    async record(n, attempt, forward) {
+      await write(recordSteps(n, attempt, forward))
+    },
+    async finish(n, target, forward) {
+      await write([forwardStep(n, target, forward)])
+    },
+    forwards: (n) => reader.forwards(n),
+    async attempts(n) {
+      const rows = await sql.query<AttemptRow>('SELECT * FROM attempt WHERE n = ? ORDER BY seq', [n])
+      return rows.map(toAttempt)
+    },
+    sweep: (retention) => sweep(sql, retention, write),
+  }
 }

@@ -1,111 +1,87 @@
 import { type Cancellable, sleep } from '../base/abort.js'
-import type { Database, TableWrite } from '../store/database.js'
-import type { Decision } from '../store/engine.js'
-import { dedupeKey } from './dedupe.js'
-import type { Meta } from './meta.js'
-import { attemptsOf } from './progress.js'
-import { newestNumber, openTables, type Tables } from './tables.js'
+import type { Sql, SqlRow, Step } from '../store/sql.js'
 
-export interface Retention {
+export interface Retention extends Cancellable {
   /** How long entries are kept, in milliseconds since they were received. */
   readonly keep: number
-  /** What the journal's tables may take in storage, in bytes. */
+  /** What the database may take in storage, in bytes. */
   readonly keepMax: number
-  /** The current instant, in milliseconds. */
+  /** The current instant by the clock that ages go by, in milliseconds. */
   readonly now: number
+  /** The current instant by the wall clock, in milliseconds. Default: `now`. */
+  readonly wall?: number
 }
 
-/** Rows removed in one transaction: one or two milliseconds of the event loop. */
-const STEP = 200
-/** Between steps, in milliseconds: measured, the larger part of the time is then left to intake. */
-const PAUSE = 5
-/** Entries looked at in one transaction; each that is removed has four rows or more. */
-const LOOK = STEP / 4
+/** Entries looked at, and at most removed, in one step: some milliseconds, which a delivery may have to wait for. */
+const STEP = 500
+/** Between steps, in milliseconds, so that most of the time is left to intake. */
+const PAUSE_MS = 2
+
+/** A forward that waits keeps its entry, and the newest entry stays because the next gets its number from it. */
+const REMOVABLE = `n < (SELECT max(n) FROM delivery)
+  AND NOT EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND forward.status = 'waiting')`
+
+/** An entry that a step looks at. `removable`: 0 or 1. */
+type Candidate = { readonly n: number; readonly size: number; readonly removable: number }
 
 /**
- * Removes the oldest entries, with all that belongs to them, while they are older than `keep` or the journal is larger
- * than `keepMax`. Never one that waits for a target, and never the newest, from which the next gets its number. Between
- * steps others write; when `signal` aborts, it ends after the step under way. To be called by the instance alone.
- *
- * Size is what the database says its tables take, whole pages and all, so that no total has to be kept that could be
- * wrong; within a step the sizes of what is removed are subtracted.
- * @throws RelayError `storage`; what was removed stays so.
+ * Removes the oldest entries, with all that belongs to them, while they are older than `keep` or the database is larger than
+ * `keepMax`. When `signal` aborts, it ends after the step under way. `write` writes a transaction.
+ * @throws RelayError `storage`; what was removed stays removed.
  */
 export async function sweep(
-  database: Database,
-  { keep, keepMax, now, signal }: Retention & Cancellable,
-): Promise<{ removed: number }> {
-  const tables = openTables(database)
+  sql: Sql,
+  { keep, keepMax, now, wall = now, signal }: Retention,
+  write: (steps: readonly Step[]) => Promise<readonly (readonly SqlRow[])[]>,
+): Promise<number> {
+  const isStopped = (): boolean => signal?.aborted === true
   let removed = 0
-  const step = (from: number): Promise<Step> =>
-    database.transact(() => sweepStep(tables, from, { keep, keepMax, now }))
-  let next: number | undefined = 0
-  while (next !== undefined) {
-    if (signal?.aborted) break
-    const done: Step = await step(next)
-    removed += done.removed
-    next = done.next
-    if (next !== undefined) await sleep(PAUSE, { signal }).catch(() => {})
+  /** Removes entries with numbers above `after` and below `end`, oldest first, until `excess` gives 0 or less. */
+  const remove = async (end: number, excess: () => Promise<number>): Promise<void> => {
+    for (let after = 0; !isStopped();) {
+      const bytes = await excess()
+      if (bytes <= 0) return
+      const candidates = await sql.query<Candidate>(
+        `SELECT n, size, ${REMOVABLE} AS removable FROM delivery WHERE n > ? AND n < ? ORDER BY n LIMIT ${STEP}`,
+        [after, end],
+      )
+      const last = candidates[enough(candidates, bytes) - 1]
+      if (!last) return
+      const [rows = []] = await write([
+        {
+          sql: `DELETE FROM delivery WHERE n > ? AND n <= ? AND ${REMOVABLE} RETURNING n`,
+          values: [after, last.n],
+        },
+      ])
+      removed += rows.length
+      after = last.n
+      await sleep(PAUSE_MS, { signal }).catch(() => {})
+    }
   }
-  return { removed }
+  if (isStopped()) return 0
+  await remove(await firstYoung(sql, now - keep, wall), () => Promise.resolve(Infinity))
+  await remove(Number.MAX_SAFE_INTEGER, async () => (await sql.usedBytes()) - keepMax)
+  return removed
 }
 
-interface Step {
-  readonly removed: number
-  /** Where to go on; nowhere when there is no more to remove. */
-  readonly next: number | undefined
+/** How many of the entries to go through to remove so many bytes; all, when they have less. */
+function enough(candidates: readonly Candidate[], bytes: number): number {
+  let sum = 0
+  const last = candidates.findIndex(({ size, removable }) => (sum += removable * size) >= bytes)
+  return last === -1 ? candidates.length : last + 1
 }
 
-function sweepStep(tables: Tables, from: number, { keep, keepMax, now }: Retention): Decision<Step> {
-  const oldest = now - keep
-  const writes: TableWrite[] = []
-  let excess = bytesOf(tables) - keepMax
-  let removed = 0
-  const end = (next?: number): Decision<Step> => ({ result: { removed, next }, writes })
-  const to = Math.max(0, newestNumber(tables) - 1)
-  const rows = [...tables.metas.range({ from, to, limit: LOOK })]
-  for (const { key: n, value: meta } of rows) {
-    // The sizes subtracted are near the truth only, so what was enough by them is looked at again.
-    const isYoung = meta.receivedAt >= oldest
-    // One from the future, received when the clock was wrong, hides nothing behind it.
-    if (isYoung && meta.receivedAt > now && excess <= 0) continue
-    if (isYoung && excess <= 0) return end(removed > 0 ? n : undefined)
-    if (tables.open.get(n)) continue
-    const removal = remove(tables, n, meta, STEP - writes.length)
-    if (!removal.whole && writes.length > 0) return end(n)
-    writes.push(...removal.writes)
-    if (!removal.whole) return end(n)
-    excess -= removal.bytes
-    removed++
-  }
-  const last = rows.at(-1)
-  return end(rows.length === LOOK && last ? last.key + 1 : undefined)
-}
-
-interface Removal {
-  readonly writes: readonly TableWrite[]
-  readonly bytes: number
-  /** False when only attempts are removed, as many as there is room for. */
-  readonly whole: boolean
-}
-
-function remove(tables: Tables, n: number, meta: Meta, room: number): Removal {
-  const { metas, bodies, numbers, repeats, handOns, attempts } = tables
-  const tried = [...attempts.range({ ...attemptsOf(n), limit: room })]
-  const key = dedupeKey(meta)
-  const own = [
-    metas.remove(n),
-    bodies.remove(n),
-    repeats.remove(n),
-    handOns.remove(n),
-    ...(numbers.get(key) === n ? [numbers.remove(key)] : []),
-  ]
-  const whole = tried.length + own.length <= room
-  const writes = [...tried.map((row) => attempts.remove(row.key)), ...(whole ? own : [])]
-  const answers = tried.reduce((sum, { value }) => sum + value.length, 0)
-  return { writes, whole, bytes: meta.size + JSON.stringify(meta).length + answers }
-}
-
-function bytesOf(tables: Tables): number {
-  return Object.values(tables).reduce((sum, table) => sum + table.bytes(), 0)
+/**
+ * The number of the first entry that is young; those before it are old. One from the future, received when the clock was wrong,
+ * says nothing about those around it.
+ */
+async function firstYoung(sql: Sql, oldest: number, wall: number): Promise<number> {
+  // First, because an entry that comes after the next query is not old.
+  const [newest] = await sql.query<{ n: number | null }>('SELECT max(n) AS n FROM delivery')
+  // In the order of the numbers: usually the first one is young. The sign keeps SQLite from using the index on the time.
+  const [row] = await sql.query<{ n: number }>(
+    'SELECT n FROM delivery WHERE +received_at BETWEEN ? AND ? ORDER BY n LIMIT 1',
+    [oldest, wall],
+  )
+  return row?.n ?? newest?.n ?? 0
 }

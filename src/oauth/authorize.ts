@@ -4,17 +4,17 @@ import type { OAuthClient } from '../base/settings.js'
 import type { OAuthEndpoints } from '../providers/provider.js'
 import { signInCookie, type SignInCookie } from './cookie.js'
 import type { OAuthParts } from './parts.js'
-import { keepState } from './state.js'
+import { saveState } from './state.js'
 
-/** Where to send the browser, and the cookie to give it on the way. */
+/** Redirect to the provider, and the cookie to set with it. */
 export interface Authorization {
   readonly location: string
   readonly cookie: SignInCookie
 }
 
 /**
- * Begins a sign-in: remembers it, and makes the provider's authorize address for it
- * (RFC 6749 section 4.1.1, RFC 7636 section 4.3). Its outcome is left under `login` when that is given.
+ * Starts a sign-in: stores its state and builds the provider's authorize URL (RFC 6749 section 4.1.1, RFC 7636 section
+ * 4.3). With `login`, the outcome is published under that nonce.
  * @throws RelayError `not_configured` without an OAuth client, `storage`.
  */
 export async function authorize(parts: OAuthParts, userId: string, login?: string): Promise<Authorization> {
@@ -24,30 +24,30 @@ export async function authorize(parts: OAuthParts, userId: string, login?: strin
   const verifier = generateRandomCodeVerifier()
   const { name, origin } = provider
   const pending = { provider: name, origin, userId, verifier, redirectUri, login }
-  const { state, cookie } = await keepState(store, pending, clock)
+  const { state, cookie } = await saveState(store, pending, clock)
   const challenge = await calculatePKCECodeChallenge(verifier)
   return {
-    location: authorizeAddress(provider.oauth, client, { redirectUri, state, challenge }),
+    location: authorizeUrl(provider.oauth, client, { redirectUri, state, challenge }),
     cookie: signInCookie(state, cookie, redirectUri),
   }
 }
 
-function authorizeAddress(
+function authorizeUrl(
   { authorizationEndpoint, scopes }: OAuthEndpoints,
   client: OAuthClient,
   { redirectUri, state, challenge }: { redirectUri: string; state: string; challenge: string },
 ): string {
-  const address = new URL(authorizationEndpoint)
-  const query = address.searchParams
+  const url = new URL(authorizationEndpoint)
+  const query = url.searchParams
   query.set('response_type', 'code')
   query.set('client_id', client.id)
   query.set('redirect_uri', redirectUri)
   if (scopes.length > 0) query.set('scope', scopes.join(' '))
   query.set('state', state)
   query.set('code_challenge', challenge)
-  // Never `plain`: GitHub refuses it, and old Gitea stores it wrongly.
+  // Never `plain`: GitHub refuses it, and old versions of Gitea store it wrongly.
   query.set('code_challenge_method', 'S256')
-  return address.href
+  return url.href
 }
 
 function notConfigured(): RelayError {

@@ -1,50 +1,76 @@
 import type { Cancellable } from '../base/abort.js'
-import type { Log } from '../base/log.js'
-import { cookieName } from './cookie.js'
-import { exchange } from './exchange.js'
-import { leaveOutcome } from './login.js'
+import { cookieName, signInCookies } from './cookie.js'
+import { exchange } from './grants.js'
+import { publishOutcome } from './login.js'
 import { providerRefusal, SignInError, toSignInError, type Outcome } from './outcome.js'
 import type { OAuthParts } from './parts.js'
-import { takeState, type PendingSignIn, type TakenSignIn } from './state.js'
-import { toSignIn, type Grant } from './token-endpoint.js'
+import { stateOf, takeState, type PendingSignIn, type TakenSignIn } from './state.js'
+import { toTokenGrant, type TokenResponse } from './token-endpoint.js'
 import { tokenFetch } from './token-fetch.js'
 
 export interface CallbackRequest {
   readonly query: URLSearchParams
-  readonly cookie: (name: string) => string | undefined
+  /** All cookies of the request, by name. */
+  readonly cookies: Readonly<Record<string, string>>
 }
 
 /**
- * Ends a sign-in (RFC 6749 section 4.1.2): takes the state, checks the issuer, exchanges the code and saves the token; then
- * tells who waits for it. Never throws: a failure is an outcome, and a line in the log.
+ * Completes a sign-in (RFC 6749 section 4.1.2): takes the state, checks the issuer, exchanges the code, saves the token and
+ * publishes the outcome. Never throws: a failure is an outcome and a log line.
  */
 export async function callback(
   parts: OAuthParts,
   request: CallbackRequest,
   options: Cancellable = {},
 ): Promise<Outcome> {
-  let login: string | undefined
+  const logins: string[] = []
   let outcome: Outcome
   try {
-    // First in every case: whatever comes of it, this state has had its chance.
-    const taken = await takeSignIn(parts, request)
-    login = taken?.pending.login
+    let taken: TakenSignIn | undefined
+    // Always first, so that a state works once even if the rest fails.
+    for (const { state, cookie } of endedSignIns(request)) {
+      taken = await takeState(parts.store, state, cookie)
+      if (taken?.pending.login !== undefined) logins.push(taken.pending.login)
+    }
+    if (isBareCancel(request)) throw new SignInError('access_denied', 'the user cancelled at the provider')
     outcome = {
       auth: 'success',
-      userId: await signIn(parts, request, rightful(parts, request, taken), options),
+      userId: await signIn(parts, request, validateState(parts, request, taken), options),
     }
   } catch (error) {
-    outcome = failure(parts.log, error)
+    outcome = failure(parts, error)
   }
-  if (login !== undefined) await leaveOutcome(parts, login, outcome)
+  for (const login of logins) await publishOutcome(parts, login, outcome)
   return outcome
 }
 
-function failure(log: Log, error: unknown): Outcome {
+/** Whether this is Cancel of Gitea 1.15, a link without state or error (templates/user/auth/grant.tmpl). */
+function isBareCancel({ query }: CallbackRequest): boolean {
+  return !['state', 'code', 'error'].some((name) => query.has(name))
+}
+
+/** A sign-in that a callback ends: its state, and the name and value of its cookie. */
+interface EndedSignIn {
+  readonly state: string
+  readonly name: string
+  readonly cookie: string | undefined
+}
+
+/** The sign-in that the callback names; if it names none, every sign-in whose cookie the browser sent. */
+export function endedSignIns(request: CallbackRequest): EndedSignIn[] {
+  const { query, cookies } = request
+  if (isBareCancel(request))
+    return signInCookies(cookies).map(([name, cookie]) => ({ state: stateOf(cookie), name, cookie }))
+  const state = query.get('state') ?? ''
+  const name = cookieName(state)
+  return [{ state, name, cookie: cookies[name] }]
+}
+
+function failure({ log, throttle }: OAuthParts, error: unknown): Outcome {
   const { reason, message, cause } = toSignInError(error)
   const line = `Sign-in failed: ${reason}: ${message}`
-  if (cause === undefined) log.warn(line)
-  else log.error(line, cause)
+  if (cause === undefined) throttle(line, () => log.warn(line))
+  else throttle(line, () => log.error(line, cause), 'error')
   return { auth: 'error', reason }
 }
 
@@ -59,37 +85,25 @@ async function signIn(
   if (error) throw providerRefusal(error)
   if (!single(query, 'code')) throw failed('the provider sent no code')
   if (!parts.client) throw failed('no OAuth client is configured')
-  const grant = await exchange({
+  const response = await exchange({
     endpoints: parts.provider.oauth,
     client: parts.client,
     callback: query,
     state: query.get('state') ?? '',
     redirectUri: pending.redirectUri,
     verifier: pending.verifier,
-    fetch: tokenFetch(parts.fetch, { timeout: parts.exchangeTimeout, ...options }),
+    fetch: tokenFetch({ ...parts, ...options }),
   })
-  warnOfMissingScopes(parts, grant)
+  warnOfMissingScopes(parts, response)
   const terms = { origin: parts.provider.origin, ttl: parts.tokenTtl, now: parts.clock() }
-  await parts.tokens.save(pending.userId, toSignIn(grant, terms))
+  await parts.tokens.save(pending.userId, { ...toTokenGrant(response, terms), unconfirmedSince: terms.now })
   return pending.userId
 }
 
-async function takeSignIn(
-  { store }: OAuthParts,
-  { query, cookie }: CallbackRequest,
-): Promise<TakenSignIn | undefined> {
-  // The Cancel of older Gitea is a plain link to the callback.
-  if (!['state', 'code', 'error'].some((name) => query.has(name))) {
-    throw new SignInError('access_denied', 'the user turned back at the provider')
-  }
-  const state = query.get('state') ?? ''
-  return takeState(store, state, cookie(cookieName(state)))
-}
-
-/** What was begun here, with this provider, in this browser. */
-function rightful(
+/** Returns the pending sign-in if it was started here, with this provider and in this browser. */
+function validateState(
   { provider, redirectUri }: OAuthParts,
-  { query, cookie }: CallbackRequest,
+  { query, cookies }: CallbackRequest,
   taken: TakenSignIn | undefined,
 ): PendingSignIn {
   const states = query.getAll('state')
@@ -97,17 +111,17 @@ function rightful(
     const { pending } = taken
     if (pending.provider === provider.name && pending.origin === provider.origin) return pending
   }
-  // Who began at `localhost` comes back to 127.0.0.1, which to a browser is another site.
+  // A sign-in that starts at `localhost` returns to 127.0.0.1, which is another site to a browser.
   const why =
-    cookie(cookieName(states[0] ?? '')) === undefined
-      ? `the browser brought no cookie of this sign-in; it must begin at ${new URL(redirectUri()).origin}`
+    cookies[cookieName(states[0] ?? '')] === undefined
+      ? `the browser sent no cookie for this sign-in; start it at ${new URL(redirectUri()).origin}`
       : 'the state is unknown, used or expired, or was made for another provider'
   throw new SignInError('invalid_state', why)
 }
 
 /**
- * RFC 9207 section 2.4. A provider that sends no `iss` may start to; one whose issuer we cannot know is not compared,
- * but two of them are always wrong.
+ * Checks `iss` (RFC 9207 section 2.4). A callback without one passes, and so does any where the provider's issuer is
+ * unknown. Two of them always fail.
  */
 function checkIssuer(query: URLSearchParams, issuer: string | undefined): void {
   const given = single(query, 'iss')
@@ -116,7 +130,7 @@ function checkIssuer(query: URLSearchParams, issuer: string | undefined): void {
   }
 }
 
-/** A parameter's value. No parameter may be sent twice (RFC 6749 section 3.1). */
+/** Value of a parameter. No parameter may come twice (RFC 6749 section 3.1). */
 function single(query: URLSearchParams, name: string): string | undefined {
   const [value, ...more] = query.getAll(name)
   if (more.length > 0) throw failed(`the callback has ${name} twice`)
@@ -127,7 +141,7 @@ function failed(message: string): SignInError {
   return new SignInError('exchange_failed', message)
 }
 
-function warnOfMissingScopes({ provider, log }: OAuthParts, { scopes }: Grant): void {
+function warnOfMissingScopes({ provider, log }: OAuthParts, { scopes }: TokenResponse): void {
   const missing = provider.oauth.scopes.filter((scope) => scopes && !scopes.includes(scope))
   if (missing.length > 0) {
     log.warn(`The provider did not grant ${missing.join(', ')}: some actions may be refused`)

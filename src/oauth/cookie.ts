@@ -1,32 +1,44 @@
 import { createHash } from 'node:crypto'
 import { STATE_LIFETIME } from './state.js'
 
-/** What names a cookie to a browser, and so what is needed to delete it. */
-export interface CookiePlace {
+/** What identifies a cookie to a browser, and is therefore needed to delete it. */
+export interface CookieIdentity {
   readonly name: string
-  /** Only the callback gets it. */
+  /** Path of the callback: browsers send the cookie nowhere else. */
   readonly path: string
   readonly secure: boolean
 }
 
-/** The cookie that shows at the callback that this is the browser in which the sign-in began. */
-export interface SignInCookie extends CookiePlace {
+/** Cookie that proves to the callback that this browser started the sign-in. */
+export interface SignInCookie extends CookieIdentity {
   readonly value: string
-  /** In seconds. */
+  /** Seconds. */
   readonly maxAge: number
 }
 
-/** Each sign-in has a cookie of its own, so that two at once in one browser do not disturb each other. */
+const PREFIX = 'relay_oauth_'
+
+/** Sign-ins considered per callback, more than a person has open in a browser: each costs a read from the store. */
+const MAX_SIGN_INS = 10
+
+/** Selects the sign-in cookies, as name and value. */
+export function signInCookies(cookies: Readonly<Record<string, string>>): (readonly [string, string])[] {
+  return Object.entries(cookies)
+    .filter(([name]) => name.startsWith(PREFIX))
+    .slice(0, MAX_SIGN_INS)
+}
+
+/** Name of a sign-in's cookie. Each sign-in has its own, so that two in one browser do not conflict. */
 export function cookieName(state: string): string {
-  return `relay_oauth_${createHash('sha256').update(state).digest('hex').slice(0, 8)}`
+  return `${PREFIX}${createHash('sha256').update(state).digest('hex').slice(0, 8)}`
 }
 
-export function cookiePlace(state: string, redirectUri: string): CookiePlace {
+export function cookieIdentity(name: string, redirectUri: string): CookieIdentity {
   const { pathname, protocol } = new URL(redirectUri)
-  return { name: cookieName(state), path: pathname, secure: protocol === 'https:' }
+  return { name, path: pathname, secure: protocol === 'https:' }
 }
 
-/** The cookie to set when a sign-in begins; it lives as long as the state. */
+/** Cookie to set when a sign-in starts. It expires with the state. */
 export function signInCookie(state: string, value: string, redirectUri: string): SignInCookie {
-  return { ...cookiePlace(state, redirectUri), value, maxAge: STATE_LIFETIME / 1000 }
+  return { ...cookieIdentity(cookieName(state), redirectUri), value, maxAge: STATE_LIFETIME / 1000 }
 }

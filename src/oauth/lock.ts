@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { sleep, type Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { Clock } from '../base/time.js'
 import type { Store } from '../store/contract.js'
+import { type Lease, takeLease } from '../store/lease.js'
 
 export interface LockParts {
   readonly store: Store
@@ -11,18 +11,18 @@ export interface LockParts {
   readonly log: Log
 }
 
-/** 30 s: after that a lock's holder counts as dead. Whoever holds one is done sooner: the token endpoint is given 10 s. */
+/** Lifetime of a lock, in milliseconds. Its owner is done sooner: a call to the token endpoint takes at most 10 s. */
 export const LOCK_LIFETIME = 30_000
 
-/** How long to wait for others in turn: for one that died, and for one after it. */
+/** Time limit for getting the lock, in milliseconds: one owner that died, and another after it. */
 export const LOCK_WAIT = 45_000
 
-/** Short beside a call to the provider, long enough to cost nothing. */
-const POLL = 100
+/** Short compared with a call to the provider, long enough to cost nothing. */
+const POLL_MS = 100
 
 /**
- * Does `work` while nobody else, in no process, does any under the same key. While somebody does, `look` is asked again and
- * again whether there is still anything to do: what it finds is the result.
+ * Runs `work` while holding the lock `key`, which only one caller in all processes can hold. While another holds it, `look`
+ * is called repeatedly. Once that returns a value, the value is the result and `work` does not run.
  * @throws RelayError `timed_out` after {@link LOCK_WAIT}, `storage`; AbortError when `signal` aborts while waiting.
  */
 export async function oneAtATime<T>(
@@ -30,29 +30,21 @@ export async function oneAtATime<T>(
   key: string,
   { look, work, signal }: { look: () => Promise<T | undefined>; work: () => Promise<T> } & Cancellable,
 ): Promise<T> {
-  const { store, clock } = parts
-  const owner = randomUUID()
+  const { store, clock, log } = parts
   const until = clock() + LOCK_WAIT
-  for (;;) {
-    if (await store.putIfAbsent(key, owner, { expiresAt: clock() + LOCK_LIFETIME })) break
+  let lease: Lease | undefined
+  while (!(lease = await takeLease(store, key, { lifetime: LOCK_LIFETIME, clock }))) {
     if (clock() >= until)
-      throw new RelayError('timed_out', 'Others are renewing the same token and do not finish')
-    await sleep(POLL, { signal })
+      throw new RelayError('timed_out', 'Another process is renewing this token and did not finish in 45 s')
+    await sleep(POLL_MS, { signal })
     const found = await look()
     if (found !== undefined) return found
   }
   try {
     return await work()
   } finally {
-    await release(parts, key, owner)
-  }
-}
-
-/** Only if it is still ours. A lock that cannot be released ends by itself. */
-async function release({ store, log }: LockParts, key: string, owner: string): Promise<void> {
-  try {
-    await store.write([{ type: 'delete', key }], [{ key, value: owner }])
-  } catch (error) {
-    log.error('The lock on renewing a token could not be released; it ends by itself in 30 s', error)
+    await lease.release().catch((error: unknown) => {
+      log.error('The lock on renewing a token could not be released; it expires within 30 s', error)
+    })
   }
 }

@@ -6,14 +6,14 @@ import type { Store } from '../store/contract.js'
 import { REASONS, type Outcome } from './outcome.js'
 import type { OAuthParts } from './parts.js'
 
-/** 5 minutes: how long a sign-in in the browser is waited for, and how long its outcome waits to be fetched. */
+/** Time limit for a sign-in in the browser, and lifetime of its published outcome: 5 minutes, in milliseconds. */
 export const LOGIN_LIMIT = 300_000
 
-/** A person does not notice it, and a read costs next to nothing. */
-const POLL = 200
+/** Too short for a person to notice; a read costs almost nothing. */
+const POLL_MS = 200
 
 /**
- * The name under which who began a sign-in waits for its outcome: 16–64 of `[A-Za-z0-9_-]`, to be made at random.
+ * Parses the nonce under which a sign-in publishes its outcome: 16–64 random characters of `[A-Za-z0-9_-]`.
  * @throws RelayError `bad_request`.
  */
 export function parseLogin(text: string): string {
@@ -21,8 +21,8 @@ export function parseLogin(text: string): string {
   return text
 }
 
-/** Leaves the outcome for {@link awaitLogin}, in the same or another process. Best effort: the sign-in itself is done. */
-export async function leaveOutcome(
+/** Stores the outcome for {@link awaitLogin} in any process. A failure is only logged: the sign-in itself is done. */
+export async function publishOutcome(
   { store, clock, log }: Pick<OAuthParts, 'store' | 'clock' | 'log'>,
   login: string,
   outcome: Outcome,
@@ -30,12 +30,12 @@ export async function leaveOutcome(
   try {
     await store.put(loginKey(login), { v: 1, ...outcome }, { expiresAt: clock() + LOGIN_LIMIT })
   } catch (error) {
-    log.error('Whoever waits for this sign-in could not be told how it ended', error)
+    log.error('The outcome of this sign-in could not be stored, so relay login does not see it', error)
   }
 }
 
 /**
- * Waits until the sign-in of that name has ended, and takes its outcome.
+ * Waits until the sign-in with this nonce has ended, and takes its outcome.
  * @throws RelayError `timed_out` after {@link LOGIN_LIMIT}, `storage`; AbortError when `signal` aborts.
  */
 export async function awaitLogin(
@@ -46,17 +46,17 @@ export async function awaitLogin(
   const until = clock() + LOGIN_LIMIT
   const key = loginKey(login)
   while ((await store.get(key)) === undefined) {
-    if (clock() >= until) throw new RelayError('timed_out', 'Nobody has signed in within 5 minutes')
-    await sleep(POLL, { signal })
+    if (clock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
+    await sleep(POLL_MS, { signal })
   }
-  const row = rowSchema.safeParse(await store.take(key)).data
-  if (!row) throw new RelayError('storage', 'The store holds no outcome of this sign-in that can be read')
-  const { v: _, ...outcome } = row
+  const record = outcomeRecord.safeParse(await store.take(key)).data
+  if (!record) throw new RelayError('storage', 'The stored outcome of this sign-in is unreadable')
+  const { v: _, ...outcome } = record
   return outcome
 }
 
 const v = z.literal(1)
-const rowSchema = z.discriminatedUnion('auth', [
+const outcomeRecord = z.discriminatedUnion('auth', [
   z.object({ v, auth: z.literal('success'), userId: z.string() }),
   z.object({ v, auth: z.literal('error'), reason: z.enum(REASONS) }),
 ])

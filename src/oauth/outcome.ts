@@ -1,11 +1,11 @@
 import { RelayError } from '../base/errors.js'
-import { refusedWith, TokenError } from './token-error.js'
+import { refusalError, TokenError } from './token-error.js'
 
 /**
- * Why a sign-in failed, as the browser is told:
- * `invalid_state`: missing, unknown, used or expired, or it belongs to another browser or provider ·
- * `access_denied`: the user said no · `provider_unavailable`: the provider failed, or gave no usable answer in time ·
- * `storage_failed`: the store did · `exchange_failed`: everything else.
+ * Why a sign-in failed, as sent to the browser.
+ * `invalid_state`: missing, unknown, used, expired, or of another browser or provider ·
+ * `access_denied`: the user refused · `provider_unavailable`: the provider failed, or gave no usable response in time ·
+ * `storage_failed`: the store failed · `exchange_failed`: everything else.
  */
 export const REASONS = [
   'invalid_state',
@@ -22,8 +22,8 @@ export type Outcome =
   | { readonly auth: 'error'; readonly reason: Reason }
 
 /**
- * Ends a sign-in with a reason. The message is for the log: one line that holds no code, token or secret. There is a
- * `cause` only where the fault is ours: an error from the exchange may quote what was sent.
+ * Error that ends a sign-in with a reason. The message is one log line without code, token or secret. It has a `cause` only
+ * for errors of relay itself, because an error from the exchange may quote the request.
  */
 export class SignInError extends Error {
   override readonly name = 'SignInError'
@@ -35,7 +35,7 @@ export class SignInError extends Error {
   }
 }
 
-/** Turns anything thrown during a sign-in into a {@link SignInError}. */
+/** Converts anything thrown during a sign-in to a {@link SignInError}. */
 export function toSignInError(thrown: unknown): SignInError {
   if (thrown instanceof SignInError) return thrown
   if (thrown instanceof TokenError) return new SignInError(reasonOf(thrown), thrown.message)
@@ -45,9 +45,9 @@ export function toSignInError(thrown: unknown): SignInError {
   return new SignInError('exchange_failed', 'internal error', { cause: thrown })
 }
 
-/** The failure behind the callback's `error` (RFC 6749 section 4.1.2.1). */
+/** Error for the callback's `error` parameter (RFC 6749 section 4.1.2.1). */
 export function providerRefusal(error: string): SignInError {
-  return toSignInError(refusedWith(error))
+  return toSignInError(refusalError(error))
 }
 
 function reasonOf({ failure, code = '' }: TokenError): Reason {

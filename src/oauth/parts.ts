@@ -1,24 +1,25 @@
 import type { Log } from '../base/log.js'
+import type { LogThrottle } from '../base/log-throttle.js'
 import type { OAuthClient } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import type { Provider } from '../providers/provider.js'
 import type { Store } from '../store/contract.js'
 import type { Tokens } from '../tokens/tokens.js'
+import type { TokenFetchOptions } from './token-fetch.js'
 
-/** What signing in needs. */
-export interface OAuthParts {
+/** The parts that a sign-in, or a renewal, works with. */
+export interface OAuthParts extends Omit<TokenFetchOptions, 'signal'> {
   readonly provider: Pick<Provider, 'name' | 'origin' | 'oauth'>
-  /** Undefined: nobody can sign in. */
+  /** Undefined: sign-in is not configured. */
   readonly client: OAuthClient | undefined
   readonly store: Store
   readonly tokens: Pick<Tokens, 'save'>
-  /** The callback's public address, as registered at the provider. */
+  /** Public URL of the callback, as registered with the provider. */
   readonly redirectUri: () => string
-  /** How long a token lives when the provider does not say, in milliseconds. */
+  /** Lifetime of a token when the provider names none, in milliseconds. */
   readonly tokenTtl: number
   readonly clock: Clock
-  readonly fetch: typeof fetch
-  /** For the call to the token endpoint, in milliseconds. */
-  readonly exchangeTimeout: number
   readonly log: Log
+  /** Rate limiter for log lines that any web page can trigger by opening the callback. */
+  readonly throttle: LogThrottle
 }

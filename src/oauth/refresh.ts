@@ -1,90 +1,89 @@
 import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { OAuthClient } from '../base/settings.js'
-import { systemClock } from '../base/time.js'
-import { outboundFetch } from '../providers/fetch.js'
-import type { Holder, Refreshable, Tokens } from '../tokens/tokens.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { TokenOwner, Refreshable, Tokens } from '../tokens/tokens.js'
 import { oneAtATime } from './lock.js'
 import type { OAuthParts } from './parts.js'
-import { signInAgain } from './sign-in-again.js'
+import { renewalError, signInAgain } from './token-error.js'
 import { tokenFetch } from './token-fetch.js'
 
-type Defaulted = Pick<OAuthParts, 'clock' | 'fetch' | 'exchangeTimeout'>
-
-/** What renewing needs. */
-export interface RenewOptions
-  extends Pick<OAuthParts, 'provider' | 'client' | 'store' | 'tokenTtl' | 'log'>, Partial<Defaulted> {
+export interface RenewOptions extends Omit<OAuthParts, 'tokens' | 'redirectUri' | 'clock' | 'throttle'> {
   readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'renew' | 'dropRefresh'>
+  readonly clock?: Clock
 }
 
-type RenewParts = RenewOptions & Defaulted
+type RenewParts = RenewOptions & Pick<OAuthParts, 'clock'>
 
-/** One minute: what a token must still live so that the work it is wanted for can be done with it. */
-const MARGIN = 60_000
-
-/** 10 s for the whole call to the token endpoint: well below the lifetime of the lock. */
-const RENEWAL_TIMEOUT = 10_000
+/** Lifetime that a token must have left, so that the caller can finish its work: one minute. */
+const MIN_LIFETIME_MS = 60_000
 
 /**
- * The user's token, renewed if it has ended or lives less than a minute more and there is a refresh token (RFC 6749
- * section 6): once, however many ask at the same time, in however many processes. The new pair is stored before it is
- * given. `signal` ends the waiting for others; once the provider has been asked it is not heeded any more, because the
- * provider's answer is the only copy of the new pair.
- * @throws RelayError `unauthenticated`: never signed in, ended with nothing to renew it with, refused by the provider
- * (the refresh token is then forgotten), or from another provider (nothing is sent) · `not_configured`: the provider
- * does not know the OAuth client · `provider_failed`, `provider_timeout`: nothing has changed here · `timed_out`: others
- * are renewing it and do not finish · `storage`. AbortError, or the signal's reason, when `signal` aborts.
+ * Returns the user's token. If it has expired or has less than a minute left, and there is a refresh token, it is renewed
+ * first (RFC 6749 section 6). Concurrent calls, in any number of processes, renew it once. The new pair is stored before
+ * it is returned. `signal` stops waiting for other processes. It has no effect once the request is sent to the provider,
+ * because the response is the only copy of the new pair.
+ * @throws RelayError `unauthenticated`: never signed in, expired without a refresh token, refused by the provider (which
+ * removes the refresh token here), or from another provider (nothing is sent) · `not_configured`: the provider does not
+ * know the OAuth client · `provider_failed`, `provider_timeout`: nothing changes here · `timed_out`: another process is
+ * renewing it and does not finish · `storage`. AbortError, or the signal's reason, when `signal` aborts.
  */
 export async function renew(
   options: RenewOptions,
   userId: string,
   cancellable: Cancellable = {},
-): Promise<Holder> {
-  const defaults = { clock: systemClock, fetch: outboundFetch, exchangeTimeout: RENEWAL_TIMEOUT }
-  const parts: RenewParts = { ...defaults, ...options }
+): Promise<TokenOwner> {
+  const parts: RenewParts = { clock: systemClock, ...options }
   const before = await parts.tokens.get(userId)
-  const look = () => usable(parts, userId, before)
-  const work = async (): Promise<Holder> => {
-    // Another may have been done with it just before the lock was ours.
+  const look = () => currentToken(parts, userId, before)
+  const work = async (): Promise<TokenOwner> => {
+    // Another process may have renewed it just before this one got the lock.
     const renewed = await look()
     if (renewed) return renewed
     cancellable.signal?.throwIfAborted()
-    return renewWith(parts, userId, await means(parts, userId))
+    return renewWith(parts, userId, await refreshCredentials(parts, userId))
   }
 
-  const holder = await look()
-  if (holder) return holder
-  // Who has nothing to renew need not wait for others.
-  await means(parts, userId)
+  const current = await look()
+  if (current) return current
+  // Fails before it waits for other processes when there is nothing to renew.
+  await refreshCredentials(parts, userId)
   return oneAtATime(parts, `refresh-lock:${userId}`, { look, work, ...cancellable })
 }
 
-/** The user's token if there is nothing to do about it: it lives on, is newer than `before`, or cannot be renewed. */
-async function usable(
+/** The user's token unless it has to be renewed: it is fresh, differs from `before`, or cannot be renewed. */
+async function currentToken(
   { provider, client, tokens, clock }: RenewParts,
   userId: string,
-  before: Holder | undefined,
-): Promise<Holder | undefined> {
-  const holder = await tokens.get(userId)
-  if (!holder) return undefined
-  if (holder.origin !== provider.origin) throw elsewhere(userId, holder.origin, provider.origin)
-  const livesOn = holder.expiresAt - clock() >= MARGIN
-  const isNew = holder.accessToken !== before?.accessToken
+  before: TokenOwner | undefined,
+): Promise<TokenOwner | undefined> {
+  const owner = await tokens.get(userId)
+  if (!owner) return undefined
+  if (owner.origin !== provider.origin) throw wrongOrigin(userId, owner.origin, provider.origin)
+  const isNew = owner.accessToken !== before?.accessToken
   const renewable = client !== undefined && (await tokens.refreshable(userId)) !== undefined
-  return livesOn || isNew || !renewable ? holder : undefined
+  return isFresh(owner, clock()) || isNew || !renewable ? owner : undefined
 }
 
-interface Means {
+/** Whether a token has at least a minute left. */
+export function isFresh({ expiresAt }: Pick<TokenOwner, 'expiresAt'>, now: number): boolean {
+  return expiresAt - now >= MIN_LIFETIME_MS
+}
+
+interface RefreshCredentials {
   readonly used: Refreshable
   readonly client: OAuthClient
 }
 
-/** What to renew the user's token with. */
-async function means({ provider, client, tokens }: RenewParts, userId: string): Promise<Means> {
+/** Reads the credentials for renewing the user's token. */
+async function refreshCredentials(
+  { provider, client, tokens }: RenewParts,
+  userId: string,
+): Promise<RefreshCredentials> {
   const used = await tokens.refreshable(userId)
   if (!used)
     throw new RelayError('unauthenticated', `${userId} is not signed in, or no longer; sign in: relay login`)
-  if (used.origin !== provider.origin) throw elsewhere(userId, used.origin, provider.origin)
+  if (used.origin !== provider.origin) throw wrongOrigin(userId, used.origin, provider.origin)
   if (!client) {
     throw signInAgain(
       `The token of ${userId} has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
@@ -93,36 +92,40 @@ async function means({ provider, client, tokens }: RenewParts, userId: string): 
   return { used, client }
 }
 
-async function renewWith(parts: RenewParts, userId: string, { used, client }: Means): Promise<Holder> {
-  const { provider, tokens, tokenTtl, clock, fetch, exchangeTimeout, log } = parts
-  // Most commands find a token that lives on, and need nothing of this.
-  const [{ refreshGrant, renewalError }, { toSignIn }] = await Promise.all([
-    import('./refresh-grant.js'),
+async function renewWith(
+  parts: RenewParts,
+  userId: string,
+  { used, client }: RefreshCredentials,
+): Promise<TokenOwner> {
+  const { provider, tokens, tokenTtl, clock, log } = parts
+  // Loaded late: most commands find a fresh token and need none of this.
+  const [{ refreshGrant }, { toTokenGrant }] = await Promise.all([
+    import('./grants.js'),
     import('./token-endpoint.js'),
   ])
   const { origin, oauth: endpoints } = provider
-  const endpoint = { endpoints, client, fetch: tokenFetch(fetch, { timeout: exchangeTimeout }) }
-  const grant = await refreshGrant(endpoint, used.refreshToken).catch((error: unknown) =>
+  const endpoint = { endpoints, client, fetch: tokenFetch(parts) }
+  const result = await refreshGrant(endpoint, used.refreshToken).catch((error: unknown) =>
     renewalError(error, userId),
   )
-  if (grant instanceof RelayError) {
-    // Refused, it is dead, unless another process took the lock over and has renewed the token.
-    const overtaken = grant.kind === 'unauthenticated' && !(await tokens.dropRefresh(userId, used))
-    const holder = overtaken ? await usable(parts, userId, undefined) : undefined
-    if (holder) return holder
-    throw grant
+  if (result instanceof RelayError) {
+    // The refresh token is invalid, unless another process took over the lock and renewed the token.
+    const replaced = result.kind === 'unauthenticated' && !(await tokens.dropRefresh(userId, used))
+    const current = replaced ? await currentToken(parts, userId, undefined) : undefined
+    if (current) return current
+    throw result
   }
-  // From the provider's answer to the end of this write the pair is only here: nothing comes between.
-  const renewed = toSignIn(grant, { origin, ttl: tokenTtl, now: clock() })
+  // Nothing may come between the response and this write: until then only this process has the pair.
+  const renewed = toTokenGrant(result, { origin, ttl: tokenTtl, now: clock() })
   if (await tokens.renew(userId, used, renewed)) {
     log.debug(`Renewed the token of ${userId}`)
     return { userId, accessToken: renewed.accessToken, expiresAt: renewed.expiresAt, origin }
   }
-  const holder = await usable(parts, userId, undefined)
-  if (!holder) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
-  return holder
+  const current = await currentToken(parts, userId, undefined)
+  if (!current) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
+  return current
 }
 
-function elsewhere(userId: string, from: string, to: string): RelayError {
+function wrongOrigin(userId: string, from: string, to: string): RelayError {
   return signInAgain(`The token of ${userId} is from ${from} and is not sent to ${to}`)
 }

@@ -2,7 +2,7 @@ import type { Cancellable } from '../base/abort.js'
 import { type RelayError, toRelayError } from '../base/errors.js'
 import type { OAuthClient } from '../base/settings.js'
 import type { Provider } from '../providers/provider.js'
-import type { Holder, Tokens } from '../tokens/tokens.js'
+import type { TokenOwner, Tokens } from '../tokens/tokens.js'
 
 export interface RevokeParts {
   readonly provider: Pick<Provider, 'origin' | 'revokeToken'>
@@ -11,25 +11,25 @@ export interface RevokeParts {
 }
 
 export interface RevokeOptions extends Cancellable {
-  /** Leaves the provider alone. */
+  /** Does not revoke the token at the provider. */
   readonly local?: boolean | undefined
 }
 
 /**
- * What became of the token at the provider: `unsupported`: it has no way to revoke one · `skipped`: not wanted, no token to
- * revoke, or one of another provider · `no client`: only the OAuth client may, and none is configured.
+ * Result at the provider. `unsupported`: the provider cannot revoke tokens · `skipped`: not requested, no token, or a token
+ * of another provider · `no client`: only the OAuth client may revoke it, and none is configured.
  */
 export type Upstream = 'revoked' | 'unsupported' | 'skipped' | 'no client' | { readonly failed: RelayError }
 
 export interface Revocation {
-  /** False when nothing was kept of the user. */
+  /** False when nothing was stored for the user. */
   readonly removed: boolean
   readonly upstream: Upstream
 }
 
 /**
- * Forgets all tokens of the user, then revokes the access token at the provider it came from. What is kept here goes first in
- * every case, so that it is gone also when the provider cannot be reached; that is reported, not thrown.
+ * Removes all tokens of the user here, then revokes the access token at its provider. If the provider cannot be reached, the
+ * tokens are removed here all the same, and the result reports it instead of throwing.
  * @throws RelayError `storage`.
  */
 export async function revokeEverywhere(
@@ -38,25 +38,25 @@ export async function revokeEverywhere(
   options: RevokeOptions = {},
 ): Promise<Revocation> {
   const { tokens } = parts
-  const holder = await tokens.get(userId)
+  const owner = await tokens.get(userId)
   const refreshable = await tokens.refreshable(userId)
   const revoked = await tokens.revoke(userId)
   return {
     removed: revoked || refreshable !== undefined,
-    upstream: await revokeUpstream(parts, holder, options),
+    upstream: await revokeUpstream(parts, owner, options),
   }
 }
 
 async function revokeUpstream(
   { provider, client }: RevokeParts,
-  holder: Holder | undefined,
+  owner: TokenOwner | undefined,
   { local = false, signal }: RevokeOptions,
 ): Promise<Upstream> {
-  if (local || holder?.origin !== provider.origin) return 'skipped'
+  if (local || owner?.origin !== provider.origin) return 'skipped'
   if (!provider.revokeToken) return 'unsupported'
   if (!client) return 'no client'
   try {
-    await provider.revokeToken(holder.accessToken, client, { signal })
+    await provider.revokeToken(owner.accessToken, client, { signal })
     return 'revoked'
   } catch (error) {
     return { failed: toRelayError(error) }

@@ -2,18 +2,19 @@ import * as oauth from 'oauth4webapi'
 import { isLoopback } from '../base/loopback.js'
 import type { OAuthClient } from '../base/settings.js'
 import type { OAuthEndpoints } from '../providers/provider.js'
-import type { SignIn } from '../tokens/tokens.js'
-import { refusedWith, TokenError } from './token-error.js'
+import type { TokenGrant } from '../tokens/tokens.js'
+import { refusalError, TokenError } from './token-error.js'
+import type { tokenFetch } from './token-fetch.js'
 
-/** Whom to ask for a token, and as whom. */
+/** Token endpoint of a provider, and the client that calls it. */
 export interface TokenEndpoint {
   readonly endpoints: OAuthEndpoints
   readonly client: OAuthClient
   /** See {@link tokenFetch}. */
-  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly fetch: ReturnType<typeof tokenFetch>
 }
 
-/** What every call of the library is given. */
+/** Arguments for every call of oauth4webapi. */
 export interface TokenCall {
   readonly server: oauth.AuthorizationServer
   readonly application: oauth.Client
@@ -21,26 +22,26 @@ export interface TokenCall {
   readonly options: oauth.TokenEndpointRequestOptions
 }
 
-/** What the token endpoint granted. Lifetimes are in milliseconds, undefined where it said nothing usable. */
-export interface Grant {
+/** Response of the token endpoint. Lifetimes are in milliseconds; undefined when it names none that is usable. */
+export interface TokenResponse {
   readonly accessToken: string
   readonly expiresIn: number | undefined
   readonly refreshToken: string | undefined
   readonly refreshExpiresIn: number | undefined
-  /** Undefined where the provider does not say (Gitea; a GitHub App). */
+  /** Undefined when the provider does not name them (Gitea; a GitHub App). */
   readonly scopes: readonly string[] | undefined
 }
 
 /**
- * Makes one call to the token endpoint, for any grant.
- * @throws TokenError; an error counts as a refusal also when it came with status 200, as GitHub's do.
+ * Calls the token endpoint once, for any grant type.
+ * @throws TokenError. An `error` in the response is a refusal even with status 200, which GitHub uses.
  */
-export async function askForToken(
+export async function requestToken(
   { endpoints, client, fetch }: TokenEndpoint,
-  ask: (call: TokenCall) => Promise<oauth.TokenEndpointResponse>,
-): Promise<Grant> {
+  request: (call: TokenCall) => Promise<oauth.TokenEndpointResponse>,
+): Promise<TokenResponse> {
   try {
-    const answer = await ask({
+    const response = await request({
       server: authorizationServer(endpoints),
       application: { client_id: client.id },
       // Not Basic: that would percent-encode a Gitea client id, which Gitea does not decode.
@@ -50,18 +51,18 @@ export async function askForToken(
         [oauth.allowInsecureRequests]: isLoopback(new URL(endpoints.tokenEndpoint).hostname),
       },
     })
-    return toGrant(answer)
+    return toTokenResponse(response)
   } catch (error) {
     throw toTokenError(error)
   }
 }
 
-/** What to keep of a grant that came at the instant `now`; `ttl` is how long a token lives of which nothing was said. */
-export function toSignIn(
-  grant: Grant,
+/** Converts a response that came at `now`. `ttl` is the lifetime of a token for which the response names none. */
+export function toTokenGrant(
+  response: TokenResponse,
   { origin, ttl, now }: { origin: string; ttl: number; now: number },
-): SignIn {
-  const { accessToken, expiresIn, refreshToken, refreshExpiresIn } = grant
+): TokenGrant {
+  const { accessToken, expiresIn, refreshToken, refreshExpiresIn } = response
   return {
     accessToken,
     expiresAt: now + (expiresIn ?? ttl),
@@ -73,55 +74,55 @@ export function toSignIn(
 
 function authorizationServer(endpoints: OAuthEndpoints): oauth.AuthorizationServer {
   return {
-    // A provider without an issuer of its own gets a name that nothing is compared with.
+    // The library requires an issuer. For a provider without one, nothing is compared with this value.
     issuer: endpoints.issuer ?? new URL(endpoints.authorizationEndpoint).origin,
     token_endpoint: endpoints.tokenEndpoint,
   }
 }
 
-/** Visible ASCII, so that it can stand in an Authorization header, and short enough for Node's 16 KiB of headers. */
+/** Visible ASCII, as an Authorization header requires, and short enough for Node's 16 KiB of headers. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
 
-function toGrant(answer: oauth.TokenEndpointResponse): Grant {
-  if (!TOKEN.test(answer.access_token)) throw new TokenError('unusable', 'the token is not well formed')
+function toTokenResponse(response: oauth.TokenEndpointResponse): TokenResponse {
+  if (!TOKEN.test(response.access_token)) throw new TokenError('unusable', 'the token is not well formed')
   return {
-    accessToken: answer.access_token,
-    expiresIn: lifetime(answer.expires_in),
-    refreshToken: answer.refresh_token,
-    refreshExpiresIn: lifetime(Number(answer['refresh_token_expires_in'])),
-    scopes: parseScopes(answer.scope),
+    accessToken: response.access_token,
+    expiresIn: lifetime(response.expires_in),
+    refreshToken: response.refresh_token,
+    refreshExpiresIn: lifetime(Number(response['refresh_token_expires_in'])),
+    scopes: parseScopes(response.scope),
   }
 }
 
-/** 10 years: what is said to live longer is meant to live for ever, and a date must come out. */
+/** 10 years in milliseconds: a longer lifetime means "for ever", and the expiry must still be a valid date. */
 const MAX_LIFETIME = 10 * 365 * 86_400_000
 
-/** Zero is how some servers say that a token does not expire, so it counts as nothing said. */
+/** Converts seconds to milliseconds. Some servers send 0 for a token that does not expire, so 0 counts as none. */
 function lifetime(seconds: number | undefined): number | undefined {
   if (seconds === undefined || !(seconds > 0)) return undefined
   return Math.min(Math.floor(seconds * 1000), MAX_LIFETIME)
 }
 
-/** GitHub joins scopes with commas, everyone else with spaces (RFC 6749 section 3.3). */
+/** Splits scopes: GitHub separates them with commas, other providers with spaces (RFC 6749 section 3.3). */
 function parseScopes(text: string | undefined): string[] | undefined {
   const scopes = text?.split(/[\s,]+/).filter((scope) => scope !== '')
   return scopes?.length ? scopes : undefined
 }
 
-/** The library's errors hold the request and the answer, so nothing of them is kept but the error code. */
+/** Converts an error of oauth4webapi. They contain request and response, so only the code is used. */
 function toTokenError(error: unknown): TokenError {
   if (error instanceof TokenError) return error
   const code = errorCode(error)
-  if (code !== undefined) return refusedWith(code)
+  if (code !== undefined) return refusalError(code)
   const kind: unknown = Object(error).code
   if (kind === oauth.RESPONSE_IS_NOT_JSON || kind === oauth.PARSE_ERROR) {
-    return new TokenError('unavailable', 'the token endpoint answered something that is not JSON')
+    return new TokenError('unavailable', 'the response of the token endpoint is not JSON')
   }
   const why = typeof kind === 'string' ? ` (${kind})` : ''
   return new TokenError('unusable', `the token endpoint gave no token${why}`)
 }
 
-/** The `error` of an error answer, or of one that came with status 200. */
+/** `error` of the response, whether its status is an error or 200. */
 function errorCode(error: unknown): string | undefined {
   if (error instanceof oauth.ResponseBodyError) return error.error
   const code: unknown = Object(Object(Object(error).cause).body).error

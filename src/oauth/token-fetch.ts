@@ -1,54 +1,70 @@
 import { deadline, type Cancellable } from '../base/abort.js'
+import { readBounded, TooManyBytes } from '../base/read-bounded.js'
+import { describeWithoutQuote } from '../net/connection-error.js'
+import { sendOnce as sendOverNetwork, type SendOnce } from '../net/send-once.js'
 import { TokenError } from './token-error.js'
 
-/** 64 KiB: answers are below 4 KiB (GitHub), a little more where the tokens are JWTs (Gitea). */
-const MAX_ANSWER = 65_536
+/** Response limit, 64 KiB. Responses are below 4 KiB (GitHub), or a little larger when the tokens are JWTs (Gitea). */
+const MAX_RESPONSE = 65_536
+
+/** Time limit for a whole call, in milliseconds: a person waits in front of a blank page, or other processes for a lock. */
+const EXCHANGE_TIMEOUT_MS = 10_000
 
 export interface TokenFetchOptions extends Cancellable {
-  /** For the whole call, the reading of the answer included; in milliseconds. */
-  readonly timeout: number
+  /** Default: over the network. */
+  readonly sendOnce?: SendOnce
+  /** Time limit for the whole call including the response body, in milliseconds. Default: 10 s. */
+  readonly exchangeTimeout?: number
+}
+
+/** As oauth4webapi calls the token endpoint. */
+interface TokenRequest {
+  readonly headers: Record<string, string>
+  readonly body: URLSearchParams
 }
 
 /**
- * A `fetch` for the token endpoint that gives the answer only when all of it has come, within the time and a
- * size of 64 KiB.
+ * Creates a `fetch` for the token endpoint that returns a response once its body is complete, within the time limit and
+ * 64 KiB.
  * @throws TokenError `timeout`; `unavailable`: no connection, reset, too large, or a status of 500 and above.
  */
-export function tokenFetch(fetch: typeof globalThis.fetch, { timeout, signal }: TokenFetchOptions) {
-  return async (url: string, init: RequestInit): Promise<Response> => {
+export function tokenFetch({
+  sendOnce = sendOverNetwork,
+  exchangeTimeout = EXCHANGE_TIMEOUT_MS,
+  signal,
+}: TokenFetchOptions) {
+  return async (url: string, { headers, body }: TokenRequest): Promise<Response> => {
     try {
-      const response = await fetch(url, { ...init, signal: deadline(timeout, signal) })
-      const { status, headers } = response
-      const body = await readBounded(response)
+      const request = {
+        method: 'POST',
+        headers,
+        body: String(body),
+        signal: deadline(exchangeTimeout, signal),
+      } as const
+      const response = await sendOnce(url, request)
+      const { status, header } = response
+      const bytes = await readBounded(response.body, MAX_RESPONSE)
       if (status >= 500) throw unavailable(`answered ${status}`)
-      // A status such as 204 allows no body, not even an empty one.
-      return new Response(body.length > 0 ? body : null, { status, headers })
+      const read = ['content-type', 'www-authenticate'].flatMap((name) => {
+        const value = header(name)
+        return value === undefined ? [] : [[name, value] as const]
+      })
+      // A status such as 204 does not even allow an empty body.
+      return new Response(bytes.length > 0 ? bytes : null, { status, headers: Object.fromEntries(read) })
     } catch (error) {
-      throw error instanceof TokenError ? error : unreached(error)
+      throw error instanceof TokenError ? error : connectionError(error)
     }
   }
-}
-
-async function readBounded(response: Response): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    // Leaving the loop cancels the body, which closes the connection.
-    if (size > MAX_ANSWER) throw unavailable(`answered more than ${MAX_ANSWER} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 function unavailable(what: string): TokenError {
   return new TokenError('unavailable', `the token endpoint ${what}`)
 }
 
-/** Names the failure by its code alone: an error's text or cause may quote the request. */
-function unreached(error: unknown): TokenError {
-  const { name, cause } = error instanceof Error ? error : new Error()
+/** Error without the message of its cause, which may quote the request. */
+function connectionError(error: unknown): TokenError {
+  if (error instanceof TooManyBytes) return unavailable(`answered more than ${MAX_RESPONSE} bytes`)
+  const { name } = error instanceof Error ? error : new Error()
   if (name === 'TimeoutError') return new TokenError('timeout', 'the token endpoint did not answer in time')
-  const code: unknown = Object(cause).code
-  return unavailable(typeof code === 'string' ? `could not be reached (${code})` : 'could not be reached')
+  return unavailable(`could not be reached (${describeWithoutQuote(error)})`)
 }

@@ -1,37 +1,49 @@
 import { RelayError, type ErrorKind } from '../base/errors.js'
-import { AnswerTooLarge } from './answer.js'
+import { TooManyBytes } from '../base/read-bounded.js'
+import { describeWithoutQuote, isUnreached } from '../net/connection-error.js'
 import { retryAfterOf, type Headed } from './rate-limit.js'
-import { explanation } from './said.js'
+import { upstreamMessage } from './upstream-message.js'
 
-/** The statuses that mean something of their own; any other below 400 or above 499 is `provider_failed`. */
-const KINDS: Record<number, { kind: ErrorKind; silent: string }> = {
-  403: { kind: 'forbidden', silent: 'not allowed' },
-  404: { kind: 'not_found', silent: 'Not Found' },
-  405: { kind: 'conflict', silent: 'it cannot be merged' },
-  409: { kind: 'conflict', silent: 'it conflicts with what is there' },
-  410: { kind: 'gone', silent: 'it is gone' },
-  422: { kind: 'unprocessable', silent: 'it is not valid' },
+/**
+ * Statuses with a kind of their own, and the text for an answer without a message. Any other 4xx is `unprocessable`, the
+ * rest `provider_failed`.
+ */
+const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
+  403: { kind: 'forbidden', text: 'not allowed' },
+  404: { kind: 'not_found', text: 'Not Found' },
+  405: { kind: 'conflict', text: 'it cannot be merged' },
+  409: { kind: 'conflict', text: 'it conflicts with the current state' },
+  410: { kind: 'gone', text: 'it is gone' },
+  422: { kind: 'unprocessable', text: 'it is not valid' },
   // Gitea: the repository is archived.
-  423: { kind: 'forbidden', silent: 'it is locked' },
+  423: { kind: 'forbidden', text: 'it is locked' },
 }
 
-/** Codes of errors after which nothing can have reached the provider. */
-const UNREACHED =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_WRONG_VERSION_NUMBER|(?:.*_)?CERT(?:_.*)?|UNABLE_TO_VERIFY_.*)$/
+interface RefusalOptions {
+  readonly providerStatus: number
+  readonly upstreamMessage?: string
+  readonly retryAfter?: number
+}
 
-/** A provider's refusal; `providerStatus` is the status it answered with. */
+/** A code host's refusal, with the status of its answer and its message on one line ('' for none). */
 export class Refusal extends RelayError {
   readonly providerStatus: number
+  readonly upstreamMessage: string
 
-  constructor(kind: ErrorKind, message: string, providerStatus: number, retryAfter?: number) {
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    { providerStatus, upstreamMessage = '', retryAfter }: RefusalOptions,
+  ) {
     super(kind, message, { retryAfter })
     this.providerStatus = providerStatus
+    this.upstreamMessage = upstreamMessage
   }
 }
 
 /**
- * What an answer that is no success means. Its text holds what the provider said, and none of `secrets`; of a write that
- * failed on the provider's side it says that it may have happened, since a gateway may have given the answer.
+ * The error for an unsuccessful answer. Its text contains the answer's message without `secrets`. For a write that failed with
+ * 5xx it warns that the write may have happened, since a gateway may have sent the answer.
  */
 export function refusal(
   answer: Headed & { method: string; json: unknown },
@@ -39,23 +51,28 @@ export function refusal(
   secrets: readonly string[],
 ): RelayError {
   const { status, method } = answer
-  const said = explanation(answer.json, secrets)
+  const message = upstreamMessage(answer.json, secrets)
   if (status === 401) return invalidToken()
-  const retryAfter = retryAfterOf(answer, said)
+  const retryAfter = retryAfterOf(answer, message)
+  const options = { providerStatus: status, upstreamMessage: message }
   if (retryAfter !== undefined)
-    return new Refusal('rate_limited', `${label} refused: ${said || 'too many requests'}`, status, retryAfter)
+    return new Refusal('rate_limited', `${label} refused: ${message || 'too many requests'}`, {
+      ...options,
+      retryAfter,
+    })
   const known = KINDS[status]
   if (known)
-    return new Refusal(known.kind, `${label} refused: ${said || known.silent}${hint(status)}`, status)
+    return new Refusal(known.kind, `${label} refused: ${message || known.text}${hint(status)}`, options)
   if (status >= 400 && status < 500)
-    return new Refusal('unprocessable', `${label} refused: ${said || `status ${status}`}`, status)
+    return new Refusal('unprocessable', `${label} refused: ${message || `status ${status}`}`, options)
   const redirected = status >= 300 && status < 400
   const what = redirected ? `answered with a redirect that is not followed (${status})` : `failed (${status})`
-  const doubt = redirected ? '' : doubtOf(method)
-  return new Refusal('provider_failed', `${label} ${what}${said && `: ${said}`}${doubt}`, status)
+  // With 303, a server answers a write that it has carried out (RFC 9110 section 15.4.4).
+  const doubt = redirected && status !== 303 ? '' : doubtOf(method)
+  return new Refusal('provider_failed', `${label} ${what}${message && `: ${message}`}${doubt}`, options)
 }
 
-/** A provider answers 404 also for what it will not show. */
+/** Code hosts also answer 404 for anything that this user may not see. */
 function hint(status: number): string {
   return status === 404 ? ' (no such repository or number, or no access to it)' : ''
 }
@@ -65,19 +82,20 @@ export function invalidToken(): RelayError {
 }
 
 /**
- * No usable answer came. `why` is an error or words; for a write the text warns, where that is so, that it may have
- * been carried out.
+ * The error for a call without a usable answer. `why` is an error or text. For a write, the text warns that it may have been
+ * carried out, unless it cannot have reached the code host.
  */
-export function unanswered(
+export function noAnswer(
   label: string,
   method: string,
   why: unknown,
   kind: ErrorKind = 'provider_failed',
 ): RelayError {
-  const code = codeOf(why)
-  if (UNREACHED.test(code))
-    return new RelayError(kind, `${label} could not be reached (${code})`, { cause: why })
-  const what = typeof why === 'string' ? why : brokenOff(why, code)
+  if (isUnreached(why))
+    return new RelayError(kind, `${label} could not be reached (${describeWithoutQuote(why)})`, {
+      cause: why,
+    })
+  const what = typeof why === 'string' ? why : brokenOff(why)
   return new RelayError(kind, `${label} ${what}${doubtOf(method)}`, { cause: why })
 }
 
@@ -85,15 +103,8 @@ function doubtOf(method: string): string {
   return method === 'GET' ? '' : '; the request may have been carried out all the same'
 }
 
-function brokenOff(error: unknown, code: string): string {
-  return error instanceof AnswerTooLarge
+function brokenOff(error: unknown): string {
+  return error instanceof TooManyBytes
     ? 'gave an answer that is too large'
-    : `broke the connection (${code || 'no answer'})`
-}
-
-/** fetch says "fetch failed" and hides the code in the cause. */
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return ''
-  if ('code' in error && typeof error.code === 'string') return error.code
-  return codeOf(error.cause)
+    : `gave no complete answer (${describeWithoutQuote(error)})`
 }

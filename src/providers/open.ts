@@ -1,18 +1,14 @@
 import { RelayError } from '../base/errors.js'
-import { isLoopback } from '../base/loopback.js'
 import type { ProviderName } from '../base/settings.js'
-import { outboundCall, type SendOnce } from './fetch.js'
-import { createGitea } from './gitea.js'
-import { createGitHub } from './github.js'
-import type { Provider } from './provider.js'
+import { parsePrivateAddress } from '../base/web-address.js'
+import { sendOnce as sendOverNetwork } from '../net/send-once.js'
+import { CODE_HOSTS } from './code-hosts.js'
+import type { HostOptions, Provider } from './provider.js'
 
-export interface ProviderOptions {
+export interface ProviderOptions extends Partial<Omit<HostOptions, 'url'>> {
   readonly name: ProviderName
-  /** The web address; a Gitea may live under a path. */
+  /** The web address; a Gitea's may have a path. */
   readonly url: string
-  readonly fetch?: SendOnce
-  /** Milliseconds for one call, headers and body together. */
-  readonly timeLimit?: number
 }
 
 /** Long enough for a merge of a large repository, short enough that an HTTP client still waits for our answer. */
@@ -20,30 +16,23 @@ const TIME_LIMIT = 25_000
 
 /**
  * The code host of that name at that address. Opens no connection.
- * @throws RelayError `settings`: the address is not absolute, carries credentials, a query or a fragment, or is
- * not https and not this machine.
+ * @throws RelayError `settings` if the address is not absolute, contains credentials, a query or a fragment, or is neither https
+ * nor on this machine.
  */
 export function createProvider({
   name,
   url,
-  fetch = outboundCall,
+  sendOnce = sendOverNetwork,
   timeLimit = TIME_LIMIT,
 }: ProviderOptions): Provider {
-  const options = { name, url: checked(url), fetch, timeLimit }
-  return name === 'gitea' ? createGitea(options) : createGitHub(options)
+  return CODE_HOSTS[name].open({ url: checked(url), sendOnce, timeLimit })
 }
 
 function checked(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  // The address itself is not repeated: it may hold a password.
-  if (!url || !/^https?:$/.test(url.protocol)) throw refused('must be an absolute https address')
-  if (url.username || url.password) throw refused('must not carry a user name or password')
-  if (url.search || url.hash) throw refused('must not carry a query or fragment')
-  if (url.protocol === 'http:' && !isLoopback(url.hostname))
-    throw refused('must be https, unless it is on this machine')
-  return url
-}
-
-function refused(why: string): RelayError {
-  return new RelayError('settings', `The provider's address ${why}`)
+  try {
+    return parsePrivateAddress(text)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : ''
+    throw new RelayError('settings', `The provider's address ${why}`)
+  }
 }

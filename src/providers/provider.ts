@@ -1,24 +1,76 @@
 import type { Cancellable } from '../base/abort.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
+import type { SendOnce } from '../net/send-once.js'
+import type { Headed } from './rate-limit.js'
+import type { Templates } from './template.js'
 
-/** How a provider names and signs a delivery. Header names are lower-case. */
+/**
+ * How a code host names, writes and signs a delivery. Header names are lower-case. Every code host signs with
+ * `X-Hub-Signature-256`.
+ */
 export interface WebhookScheme {
   readonly eventHeader: string
   readonly deliveryHeader: string
-  /** Names the hook; with the delivery id it tells one delivery from another. Absent where the id is unique. */
+  /** Header with the hook's id, which with the delivery id identifies a delivery. Absent if the delivery id is unique. */
   readonly hookHeader?: string
   /** What a form delivery's signature covers: the body as sent, or the JSON text inside `payload`. */
   readonly formSignature: 'body' | 'payload'
+  /** Further headers that hold the signature as bare hexadecimal digits. */
+  readonly digestHeaders: readonly string[]
+  /** The field of a `fork` payload with the repository that was forked; the other of the two is the fork. */
+  readonly forked: 'repository' | 'forkee'
+  /** Style of the JSON: its indent, and whether `<`, `>`, `&` and two line separators are escaped, as Go does. */
+  readonly json: { readonly indent: string; readonly goEscapes: boolean }
+  /** The headers of a made-up delivery, unsigned, in the code host's spelling. */
+  readonly headers: (event: string, deliveryId: string) => Record<string, string>
 }
 
-/** The authorization server's fixed facts; no discovery. */
+/** The header names that relay accepts from every code host; the code host's own wins. */
+export const GENERIC_EVENT = 'x-provider-event'
+export const GENERIC_DELIVERY = 'x-provider-delivery'
+
+/** The authorization server's endpoints, without discovery. */
 export interface OAuthEndpoints {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
-  /** What `iss` in the callback must be when it is sent (RFC 9207); undefined: the provider sends none we can trust. */
+  /** Required value of `iss` in the callback, if it is sent (RFC 9207); undefined if the provider's is unknown. */
   readonly issuer: string | undefined
-  /** The least that comment, merge and react need; joined by a space in the authorize address. */
+  /** The fewest scopes that comment, merge and react need; joined by a space in the authorize address. */
   readonly scopes: readonly string[]
+}
+
+/** The answer to a {@link HostProbe}. */
+export interface ProbeAnswer extends Headed {
+  /** Undefined if the body is not JSON. */
+  readonly json: unknown
+}
+
+/** Finds out, without a token, which software answers at an address. */
+export interface HostProbe {
+  /** The address to GET. */
+  readonly address: string
+  /** The software, with its version if known, e.g. `Gitea 1.21.0`; undefined for anything else. */
+  readonly recognise: (answer: ProbeAnswer) => string | undefined
+}
+
+/** A checked address, and how to call it. */
+export interface HostOptions {
+  readonly url: URL
+  readonly sendOnce: SendOnce
+  /** Milliseconds for one call, headers and body together. */
+  readonly timeLimit: number
+}
+
+/** A kind of code host, independent of its address. Each provider's folder exports one. */
+export interface CodeHost {
+  /** The default web address. */
+  readonly defaultUrl: string | undefined
+  /** Whether the web address may have a path. */
+  readonly pathAllowed: boolean
+  readonly webhook: WebhookScheme
+  readonly templates: Templates
+  /** The code host at this address. Opens no connection. */
+  readonly open: (options: HostOptions) => Provider
 }
 
 export interface RepoTarget {
@@ -67,10 +119,10 @@ export interface ReactInput extends RepoTarget {
 }
 
 export interface ReactResult {
-  /** null where the provider gives none (Gitea). */
+  /** Null if the provider returns none (Gitea). */
   readonly id: number | null
   readonly content: Reaction
-  /** False when the user had reacted so before. */
+  /** False if the user had added this reaction before. */
   readonly created: boolean
 }
 
@@ -79,24 +131,25 @@ export interface ReactResult {
  * API host only, is made once (a write is never repeated), and rejects with RelayError:
  * `invalid_token` (401), `forbidden` (403), `not_found` (404: or no access), `conflict` (405, 409: not mergeable, head
  * changed), `gone` (410), `unprocessable` (422), `rate_limited` (403/429, with `retryAfter`), `provider_failed` (5xx, no
- * connection, reset, not what the protocol says), `provider_timeout` (no full answer in 25 s), `cancelled`.
- * Messages say what the provider said, control characters removed and cut to a line; never a token.
+ * connection, reset, malformed answer), `provider_timeout` (no complete answer within 25 s), `cancelled`.
+ * Messages quote the code host's own, on one line without control characters; never a token.
  */
 export interface Provider {
   readonly name: ProviderName
   /** The web address without a trailing slash. */
   readonly url: string
-  /** Identifies the code host a token came from; a token is sent to no other. */
+  /** Identifies the code host that issued a token; relay sends a token to no other. */
   readonly origin: string
   readonly webhook: WebhookScheme
   readonly oauth: OAuthEndpoints
+  readonly probe: HostProbe
   whoAmI(token: string, options?: Cancellable): Promise<{ readonly login: string }>
   comment(token: string, input: CommentInput, options?: Cancellable): Promise<CommentResult>
   merge(token: string, input: MergeInput, options?: Cancellable): Promise<MergeResult>
   react(token: string, input: ReactInput, options?: Cancellable): Promise<ReactResult>
   /**
-   * Revokes an access token, as the application it was given to; resolves also when the provider no longer knew it, and
-   * rejects with `forbidden` when it does not know the application. Absent where a provider has no such call (Gitea).
+   * Revokes an access token on behalf of the application that it was issued to. Resolves even if the provider does not know the
+   * token; rejects with `forbidden` if it does not know the application. Absent if the provider has no such call (Gitea).
    */
   revokeToken?(token: string, client: OAuthClient, options?: Cancellable): Promise<void>
 }

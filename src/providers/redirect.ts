@@ -1,24 +1,23 @@
-import { readText } from './answer.js'
-import type { Incoming, Outgoing, SendOnce } from './fetch.js'
+import { type OutboundRequest, type OutboundResponse, readText, type SendOnce } from '../net/send-once.js'
 
-/** A renamed repository is one redirect; more than a few are a loop. */
-const MOST_READS = 3
+/** A renamed repository takes one redirect; more than a few are a loop. */
+const MAX_REDIRECTS = 3
 
 /**
- * `fetch` that follows redirects within the origin only, so that the token in the headers reaches no other. A
- * GET follows up to three; a write one, and only where its method and body are kept (307, 308: RFC 9110 section
- * 15.4), because after a 301 or 302 fetch would repeat it as a GET. What is not followed is returned as it is.
+ * Sends a request and follows redirects only within the origin, so that the token in the headers reaches no other. A GET follows
+ * up to three. A write follows one, and only with 307 or 308, which keep method and body (RFC 9110 section 15.4): after a 301 or
+ * 302, clients repeat it as a GET. Returns a redirect that it does not follow.
  */
-export async function fetchFollowing(
-  call: SendOnce,
+export async function sendFollowing(
+  sendOnce: SendOnce,
   address: string,
-  request: Omit<Outgoing, 'redirect'>,
-): Promise<Incoming> {
+  request: OutboundRequest,
+): Promise<OutboundResponse> {
   const read = request.method === 'GET'
   const followed = read ? [301, 302, 307, 308] : [307, 308]
   let url = new URL(address)
-  for (let left = read ? MOST_READS : 1; ; left--) {
-    const response = await call(url.href, { ...request, redirect: 'manual' })
+  for (let left = read ? MAX_REDIRECTS : 1; ; left--) {
+    const response = await sendOnce(url.href, request)
     const next = followed.includes(response.status) ? targetOf(response, url) : undefined
     if (!next || left === 0) return response
     await readText(response)
@@ -26,9 +25,9 @@ export async function fetchFollowing(
   }
 }
 
-function targetOf(response: Incoming, from: URL): URL | undefined {
-  const location = response.headers.get('location')
-  if (location === null || !URL.canParse(location, from.href)) return undefined
+function targetOf({ header }: OutboundResponse, from: URL): URL | undefined {
+  const location = header('location')
+  if (location === undefined || !URL.canParse(location, from.href)) return undefined
   const to = new URL(location, from)
   return to.origin === from.origin ? to : undefined
 }

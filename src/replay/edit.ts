@@ -1,9 +1,10 @@
 import { RelayError } from '../base/errors.js'
 import { goEscaped } from '../webhook/encodings.js'
-import { formPayload } from '../webhook/form.js'
-import { parseJson } from '../webhook/json.js'
+import { formPayload } from '../base/form.js'
+import { parseJson } from '../json/parse.js'
+import type { WebhookScheme } from '../providers/provider.js'
 
-/** A place in a payload, and what is put there. */
+/** A place in a payload, and its new value. */
 export interface Edit {
   readonly path: readonly (string | number)[]
   readonly value: unknown
@@ -13,7 +14,7 @@ const PATH = /^[^\s.[\]=]+(?:\.[^\s.[\]=]+|\[\d{1,6}\])*$/
 const STEP = /([^.[\]]+)|\[(\d+)\]/g
 
 /**
- * Reads `a.b[0]=value`. The value is JSON where it can be read as that, else text.
+ * Parses `a.b[0]=value`. The value is parsed as JSON if possible; otherwise it is text.
  * @throws RelayError `usage`
  */
 export function parseEdit(text: string): Edit {
@@ -23,7 +24,7 @@ export function parseEdit(text: string): Edit {
   return { path, value: readValue(text.slice(equals + 1)) }
 }
 
-/** Reads `a.b[0]`; undefined for anything else. */
+/** Parses `a.b[0]`; undefined for anything else. */
 export function readPath(text: string): Edit['path'] | undefined {
   if (!PATH.test(text)) return undefined
   return [...text.matchAll(STEP)].map(([, name, index]) => name ?? Number(index))
@@ -36,9 +37,9 @@ export interface BodyKind {
 }
 
 /**
- * The body with these places changed, written in the style it had: compact or indented, and what follows it. Objects on
- * the way to a place are made where there are none.
- * @throws RelayError `usage` when the body is not JSON, or a place cannot be in it.
+ * Applies the edits to a body and writes it in its own style: compact or indented, with the same white space at its end. Creates
+ * missing objects on the way to a place.
+ * @throws RelayError `usage` if the body is not JSON, or a place cannot exist in it.
  */
 export function editBody(
   body: Uint8Array,
@@ -51,7 +52,7 @@ export function editBody(
   for (const edit of edits) put(holder, ['payload', ...edit.path], edit.value)
   const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(text)?.[1] ?? ''
   const end = /\s*$/.exec(text)?.[0] ?? ''
-  const json = writeJson(holder.payload, indent, goEscapes) + end
+  const json = writeJson(holder.payload, { indent, goEscapes }) + end
   if (!form) return Buffer.from(json)
   const fields = new URLSearchParams(Buffer.from(body).toString())
   fields.set('payload', json)
@@ -70,13 +71,13 @@ function readBody(bytes: Uint8Array | undefined): unknown {
   try {
     if (bytes) return parseJson(bytes)
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new RelayError('usage', 'Cannot set a field: the body is not JSON')
 }
 
-/** JSON text, compact where `indent` is empty. */
-export function writeJson(value: unknown, indent: string, goEscapes: boolean): string {
+/** Writes JSON text, compact if `indent` is empty. */
+export function writeJson(value: unknown, { indent, goEscapes }: WebhookScheme['json']): string {
   const json = JSON.stringify(value, null, indent)
   return goEscapes ? goEscaped(json) : json
 }
@@ -97,7 +98,7 @@ function empty(step: string | number | undefined): object {
   return typeof step === 'number' ? [] : {}
 }
 
-/** Not by assignment, which takes `__proto__` for something else. */
+/** Not by assignment, which would set the prototype for `__proto__`. */
 function define(target: object, step: string | number, value: unknown): void {
   Object.defineProperty(target, step, { value, enumerable: true, writable: true, configurable: true })
 }

@@ -1,23 +1,24 @@
 /**
- * Has `work` done for each item in their order, at most so many at once, until it answers false or throws; what is under
- * way then is waited for. Items are taken only when their turn comes.
+ * Runs `work` for each item in order, at most `concurrency` at once, until it returns false or throws. Then waits for the pending
+ * ones. Takes an item only when its work starts.
  */
 export async function inParallel<Item>(
-  items: Iterable<Item>,
+  items: AsyncIterable<Item>,
   concurrency: number,
   work: (item: Item) => Promise<boolean>,
 ): Promise<void> {
-  const iterator = items[Symbol.iterator]()
-  let going = true
+  const iterator = items[Symbol.asyncIterator]()
+  let running = true
   const worker = async (): Promise<void> => {
     try {
-      while (going) {
-        const next = iterator.next()
-        if (next.done) return
-        if (!(await work(next.value))) going = false
+      while (running) {
+        const next = await iterator.next()
+        // Another worker may have stopped meanwhile.
+        if (next.done || !running) return
+        if (!(await work(next.value))) running = false
       }
     } catch (error) {
-      going = false
+      running = false
       throw error
     }
   }

@@ -1,38 +1,38 @@
 import { performance } from 'node:perf_hooks'
 import type { Cancellable } from '../base/abort.js'
-import { describeConnectionError } from '../base/connection-error.js'
-import { openPoster } from '../dispatch/open-poster.js'
-import { isTimeout } from '../dispatch/time-limit.js'
+import { describeConnectionError } from '../net/connection-error.js'
+import { DeliverySender } from '../net/delivery-sender.js'
+import { isTimeout } from '../base/time-limit.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 
-/** What came back. */
+/** The response, or the reason for none. */
 export interface Answer {
-  /** null when there was no answer; `error` then says why. */
+  /** Null if there was no answer; `error` then says why. */
   readonly status: number | null
   readonly error: string | null
   /** Milliseconds from connecting to the end of the answer. */
   readonly ms: number
-  /** How it begins. */
+  /** The start of the body. */
   readonly body: Uint8Array
 }
 
 export interface Sender extends AsyncDisposable {
-  /** Posts a request once, byte for byte. @throws the signal's reason when it aborts, and for nothing else. */
+  /** Posts a request once, byte for byte. @throws only the signal's reason. */
   send(request: WebhookRequest, options?: Cancellable): Promise<Answer>
 }
 
-/** As long as relay gives the targets it hands deliveries on to. */
+/** The time limit that relay also has for its targets. */
 const TIME_LIMIT_MS = 30_000
 
 const NOTHING = new Uint8Array()
 const { signal: NEVER } = new AbortController()
 
 /**
- * Sends to one address. Redirects are not followed. Any address but this machine's own is reached through the proxy that
- * HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. Connections are as many as requests at once.
+ * Sends to one address. Follows no redirect. Reaches other machines through the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY
+ * name. Opens at most `connections` connections.
  */
-export function openSender(url: string): Sender {
-  const poster = openPoster(url, { limit: TIME_LIMIT_MS })
+export function openSender(url: string, connections = 1): Sender {
+  const sender = new DeliverySender(url, { limit: TIME_LIMIT_MS, connections })
   const failed = (error: unknown): Omit<Answer, 'ms'> => {
     const why = isTimeout(error)
       ? `no answer within ${TIME_LIMIT_MS / 1000} s`
@@ -41,15 +41,16 @@ export function openSender(url: string): Sender {
   }
   return {
     async send({ headers, body }, { signal = NEVER } = {}) {
-      const begun = performance.now()
+      const start = performance.now()
       try {
-        const { status, start } = await poster.post(headers, body, signal)
-        return { status, error: null, ms: performance.now() - begun, body: start }
+        const response = await sender.post(headers, body, signal)
+        const ms = performance.now() - start
+        return { status: response.status, error: null, ms, body: response.start }
       } catch (error) {
         signal.throwIfAborted()
-        return { ...failed(error), ms: performance.now() - begun }
+        return { ...failed(error), ms: performance.now() - start }
       }
     },
-    [Symbol.asyncDispose]: () => poster[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),
   }
 }

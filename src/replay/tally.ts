@@ -1,6 +1,6 @@
 import { createHistogram } from 'node:perf_hooks'
 
-/** What many requests came to. */
+/** Summary of many requests. */
 export interface Totals {
   readonly requests: number
   readonly failed: number
@@ -9,14 +9,14 @@ export interface Totals {
   readonly rate: number
   /** Milliseconds. */
   readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number }
-  /** How often each status, or reason for none, came. */
+  /** Number of requests per status, or per reason for none. */
   readonly answers: Readonly<Record<string, number>>
 }
 
-/** Reasons of a failure that are told apart; a message with a port in it would make one for each request. */
+/** Answers counted separately; an error message with a port number would otherwise add one per request. */
 const MAX_ANSWERS = 50
 
-/** Counts answers in a fixed amount of memory, however many there are. */
+/** Counts answers in a fixed amount of memory. */
 export class Tally {
   readonly #latency = createHistogram()
   readonly #answers = new Map<string, number>()

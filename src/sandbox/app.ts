@@ -19,7 +19,7 @@ import { restRoutes } from './rest/rest.js'
 import { SandboxState } from './state.js'
 import { Webhooks } from './webhooks.js'
 
-/** A sandbox that does not listen. */
+/** A sandbox application, which does not listen by itself. */
 export interface SandboxApp {
   readonly app: Hono<HttpEnv>
   readonly view: View
@@ -27,10 +27,10 @@ export interface SandboxApp {
   readonly webhooks: Webhooks
 }
 
-/** Where every sandbox listens: nobody else's machine can reach it. */
+/** Host on which every sandbox listens: no other machine can reach it. */
 export const SANDBOX_HOST = '127.0.0.1'
 
-/** Puts an emulated code host together, in the layout of GitHub Enterprise Server, reached at `url`. */
+/** Creates an emulated code host at `url`, with the paths of GitHub Enterprise Server. */
 export function createSandbox(options: SandboxOptions & { url: () => string }): SandboxApp {
   const { clientId, clientSecret, url, log = silentLog, clock = systemClock } = options
   const view = new View(new SandboxState(clock), url)

@@ -1,4 +1,4 @@
-/** A map that forgets its oldest entry rather than hold more than `limit`: the sandbox lives in memory. */
+/** Map of at most `limit` entries, which removes its oldest when full: the sandbox lives in memory. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #limit: number
 
@@ -9,11 +9,11 @@ export class BoundedMap<K, V> extends Map<K, V> {
 
   override set(key: K, value: V): this {
     super.set(key, value)
-    if (this.size > this.#limit) this.#forgetOldest()
+    if (this.size > this.#limit) this.#removeOldest()
     return this
   }
 
-  #forgetOldest(): void {
+  #removeOldest(): void {
     const oldest = this.keys().next()
     if (!oldest.done) this.delete(oldest.value)
   }

@@ -3,19 +3,19 @@ import type { OAuthClient } from '../base/settings.js'
 import type { Store } from '../store/contract.js'
 import { isText, shape } from '../store/shape.js'
 
-/** Part of what a profile keeps. */
+/** Store key of the sandbox's OAuth client, in the profile's store. */
 const KEY = 'sandbox-client'
 
-interface ClientRow {
+interface ClientRecord {
   readonly id: string
   readonly secret: string
   readonly url: string
 }
 
-const parseRow = shape<ClientRow>({ id: isText, secret: isText, url: isText })
+const parseClient = shape<ClientRecord>({ id: isText, secret: isText, url: isText })
 
-/** Leaves the OAuth client a sandbox was started with where the other commands of the profile find it. */
-export async function keepSandboxClient(
+/** Stores the OAuth client of a sandbox for the other commands of the profile. */
+export async function saveSandboxClient(
   store: Store,
   { id, secret }: OAuthClient,
   url: string,
@@ -23,17 +23,17 @@ export async function keepSandboxClient(
   await store.put(KEY, { id, secret: secret.reveal(), url })
 }
 
-/** The OAuth client of the sandbox at this address, if a relay of this profile started it. */
+/** Finds the OAuth client of the sandbox at this address, if a relay of this profile started it. */
 export async function findSandboxClient(store: Store, url: string): Promise<OAuthClient | undefined> {
-  const row = await read(store)
-  return row?.url === url ? { id: row.id, secret: new Secret(row.secret) } : undefined
+  const client = await read(store)
+  return client?.url === url ? { id: client.id, secret: new Secret(client.secret) } : undefined
 }
 
-/** The address of the sandbox this profile last had. */
+/** Address of the sandbox that this profile started last. */
 export async function lastSandboxUrl(store: Store): Promise<string | undefined> {
   return (await read(store))?.url
 }
 
-async function read(store: Store): Promise<ClientRow | undefined> {
-  return parseRow(await store.get(KEY))
+async function read(store: Store): Promise<ClientRecord | undefined> {
+  return parseClient(await store.get(KEY))
 }

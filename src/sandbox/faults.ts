@@ -1,13 +1,13 @@
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Clock } from '../base/time.js'
 
-/** What of the sandbox can be made to fail. */
+/** Operations of the sandbox that can be made to fail. */
 export type Operation = 'token' | 'user' | 'comment' | 'merge' | 'react'
 
 /**
- * How an operation fails. `answer`: this is answered and nothing is done. `slow`: done `ms` milliseconds later, or not
- * at all if the client has gone by then. `reset`: the connection is reset and nothing is done. `reset-after`: it is
- * done, and the connection reset instead of an answer.
+ * How an operation fails. `answer`: it sends this response and does nothing. `slow`: it runs `ms` milliseconds later, or
+ * not at all if the client has disconnected by then. `reset`: it resets the connection and does nothing. `reset-after`: it
+ * runs, then resets the connection instead of responding.
  */
 export type Fault =
   | Answer
@@ -21,7 +21,7 @@ interface Answer {
   readonly body: string
 }
 
-/** The faults that have a name; every write to the repository `octo/fault-<name>` meets the fault. */
+/** Predefined faults. Every write to the repository `octo/fault-<name>` has that fault. */
 export const FAULT_NAMES = [
   '502',
   'rate-limit',
@@ -33,7 +33,7 @@ export const FAULT_NAMES = [
 ] as const
 export type FaultName = (typeof FAULT_NAMES)[number]
 
-/** The faults that are set, in-process only: one-shot ones come first, in order, then the lasting one. */
+/** Faults set by code in this process. One-shot faults apply first, in order, then the permanent one. */
 export class Faults {
   readonly #clock: Clock
   readonly #closed = new AbortController()
@@ -44,29 +44,29 @@ export class Faults {
     this.#clock = clock
   }
 
-  /** The next call of `operation` fails so, once. */
+  /** Makes the next call of `operation` fail, once. */
   next(operation: Operation, fault: FaultName | Fault): void {
     this.#next.set(operation, [...(this.#next.get(operation) ?? []), fault])
   }
 
-  /** Every call of `operation` fails so, until {@link clear}. */
+  /** Makes every call of `operation` fail until {@link clear}. */
   always(operation: Operation, fault: FaultName | Fault): void {
     this.#always.set(operation, fault)
   }
 
-  /** Forgets every fault set here. */
+  /** Removes every fault set here. */
   clear(): void {
     this.#next.clear()
     this.#always.clear()
   }
 
-  /** The fault this call of `operation` meets, which is used up if it was a one-shot one. */
+  /** Returns the fault for this call of `operation`, and uses it up if it is one-shot. */
   take(operation: Operation, repo?: string): Fault | undefined {
     const fault = this.#next.get(operation)?.shift() ?? this.#always.get(operation) ?? faultOf(repo)
     return typeof fault === 'string' ? PRESETS[fault](this.#clock()) : fault
   }
 
-  /** Aborts when the sandbox closes: no fault lasts longer. */
+  /** Aborts when the sandbox closes, which ends every slow operation. */
   get signal(): AbortSignal {
     return this.#closed.signal
   }
@@ -80,15 +80,15 @@ function faultOf(repo: string | undefined): FaultName | undefined {
   return FAULT_NAMES.find((name) => repo === `octo/fault-${name}`)
 }
 
-/** Longer than any client should wait for an answer. */
+/** Longer than any client should wait for a response. */
 const SLOW_MS = 60_000
-/** After how many seconds a client that ran into a limit may come back. */
-const LIMIT_S = 60
+/** Seconds until a client that exceeded a limit may retry. */
+const RETRY_AFTER_S = 60
 
 const PRESETS: Readonly<Record<FaultName, (now: number) => Fault>> = {
   '502': () => answer(502, { 'Content-Type': 'text/html' }, BAD_GATEWAY),
   'rate-limit': (now) => answer(403, exhausted(now), refusal('API rate limit exceeded for user ID 1.')),
-  'secondary-limit': () => answer(403, { ...JSON_TYPE, 'Retry-After': String(LIMIT_S) }, SECONDARY),
+  'secondary-limit': () => answer(403, { ...JSON_TYPE, 'Retry-After': String(RETRY_AFTER_S) }, SECONDARY),
   slow: () => ({ kind: 'slow', ms: SLOW_MS }),
   reset: () => ({ kind: 'reset' }),
   'reset-after': () => ({ kind: 'reset-after' }),
@@ -110,7 +110,7 @@ function exhausted(now: number): Record<string, string> {
     ...JSON_TYPE,
     'X-RateLimit-Remaining': '0',
     'X-RateLimit-Used': '5000',
-    'X-RateLimit-Reset': String(Math.ceil(now / 1000) + LIMIT_S),
+    'X-RateLimit-Reset': String(Math.ceil(now / 1000) + RETRY_AFTER_S),
   }
 }
 

@@ -5,7 +5,7 @@ import type { Log } from '../base/log.js'
 
 const DOCS = 'https://docs.github.com/rest'
 
-/** One entry of a 422 answer's `errors`. */
+/** Entry of `errors` in a 422 response. */
 export interface FieldError {
   readonly resource: string
   readonly field: string
@@ -13,7 +13,7 @@ export interface FieldError {
   readonly message?: string
 }
 
-/** A refusal in GitHub's words; thrown by a route, answered by {@link respondWithError}. */
+/** Error response with GitHub's text; a route throws it, {@link respondWithError} sends it. */
 export class GitHubError extends Error {
   override readonly name = 'GitHubError'
   readonly status: ContentfulStatusCode
@@ -26,7 +26,7 @@ export class GitHubError extends Error {
   }
 }
 
-/** GitHub's error body: `{message, errors?, documentation_url, status}`, `status` a string. */
+/** Sends GitHub's error body: `{message, errors?, documentation_url, status}`, where `status` is a string. */
 export function respondWithError(c: Context, error: unknown, log: Log): Response {
   const { status, message, errors } = error instanceof GitHubError ? error : fromRelay(error, log)
   const body = {
@@ -38,14 +38,14 @@ export function respondWithError(c: Context, error: unknown, log: Log): Response
   return c.json(body, status)
 }
 
-/** What the shared HTTP edge throws, such as a body over the limit; a bug becomes a plain 500. */
+/** Converts an error of the shared HTTP edge, such as a body over the limit. A bug becomes a plain 500. */
 function fromRelay(error: unknown, log: Log): GitHubError {
   const { kind, status, message } = toRelayError(error)
-  if (kind === 'internal') log.error('the sandbox failed to answer', error)
+  if (kind === 'internal') log.error('The sandbox failed to respond', error)
   return new GitHubError(status, message)
 }
 
-/** @throws GitHubError 404 when there is none. */
+/** Returns `value`. @throws GitHubError 404 when it is undefined. */
 export function found<T>(value: T | undefined): T {
   if (value === undefined) throw new GitHubError(404, 'Not Found')
   return value

@@ -1,6 +1,6 @@
 import type { MergeMethod, Reaction as ReactionContent } from '../providers/provider.js'
 
-// Plain records, joined by names and numbers: easy to compare and to print. Times are UTC, to the second.
+// Plain records that refer to each other by name and number: easy to compare and print. Times are UTC, to the second.
 
 export interface User {
   readonly id: number
@@ -17,7 +17,7 @@ export interface Repo {
   readonly createdAt: string
 }
 
-/** What makes an issue a pull request. */
+/** Fields that make an issue a pull request. */
 export interface Pull {
   readonly id: number
   readonly head: { readonly ref: string; readonly sha: string }
@@ -77,7 +77,7 @@ export interface Reaction {
   readonly createdAt: string
 }
 
-/** One request as it came: no query, no headers, so nothing secret. */
+/** Received request, without query and headers, and therefore without secrets. */
 export interface RequestEntry {
   readonly method: string
   readonly path: string

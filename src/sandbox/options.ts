@@ -2,22 +2,22 @@ import type { Log } from '../base/log.js'
 import type { Secret } from '../base/secret.js'
 import type { Clock } from '../base/time.js'
 
-/** How the sandbox's OAuth app lets its tokens end: both lengths in seconds, as the token answer gives them. */
+/** Lifetimes of the sandbox's tokens in seconds, as in the token response. */
 export interface TokenLifetimes {
   readonly access: number
   readonly refresh: number
 }
 
 export interface SandboxOptions {
-  /** The one OAuth app the sandbox knows. */
+  /** The only OAuth application of the sandbox. */
   readonly clientId: string
   readonly clientSecret: Secret
-  /** Where what happens here is told, and the secret the deliveries are signed with. Absent: nothing is sent. */
+  /** Receiver of webhooks, and the secret that signs them. Absent: none are sent. */
   readonly webhook?: { readonly url: () => string; readonly secret: Secret } | undefined
-  /** Makes access tokens expire and come with a refresh token. Absent: they last, as GitHub's do by default. */
+  /** Makes access tokens expire and adds refresh tokens. Absent: they do not expire, GitHub's default. */
   readonly lifetimes?: TokenLifetimes | undefined
   readonly log?: Log | undefined
   readonly clock?: Clock | undefined
-  /** 0, the default, takes any free port. */
+  /** Default: 0, any free port. */
   readonly port?: number | undefined
 }

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto'
 import { FAULT_NAMES, type FaultName } from './faults.js'
 import type { Issue, Pull, Repo, ReviewComment, User } from './model.js'
 
-/** The user everyone who signs in is, and who owns the repositories. */
+/** Account of every sign-in, and owner of the repositories. */
 export const OWNER = 'octo'
 export const DEMO = `${OWNER}/demo`
 const CONTRIBUTOR = 'mona'
 
-// Ids differ from issue numbers, and from each other: mistaking one for another fails.
+// Ids differ from issue numbers and from each other, so that mixing them up fails.
 const FIRST_REPO_ID = 101
 const FIRST_ISSUE_ID = 1001
 const FIRST_PULL_ID = 2001
 const REVIEW_COMMENT_ID = 3001
-/** What is made later is numbered from here. */
+/** First id for records created later. */
 export const FIRST_FREE_ID = 5001
 
 interface RepoPlan {
@@ -72,7 +72,7 @@ const PLAN: readonly RepoPlan[] = [
     name: 'no-issues',
     description: 'Issues are disabled here',
     hasIssues: false,
-    issues: [{ title: 'Out of reach', body: 'Nobody gets here.' }],
+    issues: [{ title: 'Out of reach', body: 'No request gets here.' }],
   },
   ...FAULT_NAMES.map((fault) => ({
     name: `fault-${fault}`,
@@ -93,8 +93,8 @@ export interface Seed {
 }
 
 /**
- * What every sandbox starts with: `octo/demo` with one of each case, a repository without issues, and one repository
- * per fault with an issue #1 and a pull request #2.
+ * Initial contents of every sandbox: `octo/demo` with one example per case, a repository without issues, and one repository
+ * per fault with issue #1 and pull request #2.
  */
 export function seed(createdAt: string): Seed {
   const comment = { id: REVIEW_COMMENT_ID, repo: DEMO, issueNumber: 2, user: CONTRIBUTOR, createdAt }

@@ -1,28 +1,27 @@
 import { silentLog } from '../base/log.js'
 import { listen } from '../http/listen.js'
+import { pingPayload } from '../providers/github/payloads.js'
 import { createSandbox, SANDBOX_HOST } from './app.js'
 import type { Faults } from './faults.js'
 import type { SandboxOptions } from './options.js'
-import { pingPayload } from './payloads.js'
+import { context } from './payloads.js'
+import { DEMO, OWNER } from './seed.js'
 import type { SandboxState } from './state.js'
 
-/** A running sandbox. */
 export interface Sandbox extends AsyncDisposable {
-  /** Its web address; the API is at `/api/v3`, OAuth at `/login/oauth`. */
+  /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
   readonly url: string
-  /** What it holds, to be read. */
   readonly state: SandboxState
-  /** Makes it misbehave. */
   readonly faults: Faults
-  /** Sends the `ping` delivery of a new webhook and waits for what is under way; a failure is logged only. */
+  /** Sends the `ping` delivery of a new webhook and waits for pending deliveries. A failure is only logged. */
   ping(): Promise<void>
-  /** Resolves when every webhook for what has happened was delivered, or has failed. */
+  /** Resolves when every webhook so far was delivered or has failed. */
   idle(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Starts an emulated code host on the loopback interface, which speaks GitHub's protocol.
+ * Starts an emulated code host with GitHub's protocol on the loopback interface.
  * @throws RelayError `unavailable` when the port is in use.
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -43,7 +42,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     faults,
     close,
     async ping() {
-      webhooks.send('ping', (hookUrl) => pingPayload(view, hookUrl))
+      webhooks.send('ping', (hookUrl) => pingPayload(context(view, DEMO, OWNER), hookUrl))
       await webhooks.idle()
     },
     idle: () => webhooks.idle(),

@@ -15,12 +15,12 @@ import type {
 } from './model.js'
 import { FIRST_FREE_ID, seed } from './seed.js'
 
-/** How many comments, and how many reactions, are kept; the oldest go first. */
+/** Maximum number of comments, and of reactions; the oldest are removed first. */
 const CONTENT_LIMIT = 10_000
-/** How many of the last requests are kept. */
+/** Number of most recent requests recorded. */
 const REQUEST_LIMIT = 1000
 
-/** Everything the sandbox's code host holds, in memory and bounded. The properties are read, the methods change. */
+/** Contents of the sandbox, in memory and bounded. Properties read them, methods change them. */
 export class SandboxState {
   readonly users: readonly User[]
   readonly repos: readonly Repo[]
@@ -58,12 +58,11 @@ export class SandboxState {
     return this.issues.flatMap((issue) => issue.pull?.merge ?? [])
   }
 
-  /** The last requests, oldest first. */
   get requests(): readonly RequestEntry[] {
     return [...this.#requests.values()]
   }
 
-  /** Names are compared without case, as GitHub does. */
+  /** Finds a repository. Like GitHub, it ignores case. */
   repo(owner: string, name: string): Repo | undefined {
     const wanted = `${owner}/${name}`.toLowerCase()
     return this.repos.find((repo) => repo.fullName === wanted)
@@ -98,7 +97,7 @@ export class SandboxState {
     return comment
   }
 
-  /** A second reaction of the same kind by the same user is the first one. */
+  /** Adds a reaction, or returns the user's earlier one of the same kind. */
   addReaction(subject: Subject, user: string, content: Content): { reaction: Reaction; created: boolean } {
     const key = `${subject.kind} ${subject.id} ${user} ${content}`
     const known = this.#reactions.get(key)
@@ -108,13 +107,13 @@ export class SandboxState {
     return { reaction, created: true }
   }
 
-  /** Merges a pull request that can be merged, and closes it. */
+  /** Merges and closes a pull request, which the caller has checked to be mergeable. */
   merge(
     issue: Issue,
     user: string,
     how: { method: MergeMethod; title: string | undefined; message: string | undefined },
   ): Merge {
-    if (!issue.pull) throw new Error(`${issue.repo}#${issue.number} is no pull request`)
+    if (!issue.pull) throw new Error(`${issue.repo}#${issue.number} is not a pull request`)
     const mergedAt = this.#now()
     const sha = createHash('sha1').update(`${issue.pull.head.sha} ${mergedAt}`).digest('hex')
     const merge = { repo: issue.repo, pullNumber: issue.number, ...how, sha, user, mergedAt }
@@ -136,7 +135,7 @@ function issueKey(repo: string, number: number): string {
   return `${repo}#${number}`
 }
 
-/** GitHub's times have no fraction of a second. */
-function timestamp(ms: number): string {
+/** ISO 8601 time in UTC without fractions of a second, like GitHub's. */
+export function timestamp(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }

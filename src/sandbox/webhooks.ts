@@ -1,16 +1,14 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { request } from 'node:http'
-import { deadline } from '../base/abort.js'
 import type { Log } from '../base/log.js'
 import type { Secret } from '../base/secret.js'
+import { describeConnectionError } from '../net/connection-error.js'
+import { DeliverySender } from '../net/delivery-sender.js'
+import { WEBHOOK } from '../providers/github/webhook.js'
 import { sign } from '../webhook/signature.js'
-
-/** The sandbox has one hook, for everything that happens in it. */
-export const HOOK_ID = 1
 
 /** GitHub gives up on an answer after 10 s. */
 const TIME_LIMIT_MS = 10_000
-/** Deliveries waiting to be sent; more are dropped, as they would be lost on a code host that is overrun. */
+/** Maximum number of queued deliveries. Further ones are dropped, as an overloaded code host would lose them. */
 const QUEUE_LIMIT = 1000
 
 export type EventName = 'ping' | 'issue_comment' | 'pull_request'
@@ -24,20 +22,20 @@ interface Payload {
   readonly repository: { readonly id: number; readonly html_url: string }
 }
 
-/** Sends signed deliveries one after the other, each once: a code host does not try again by itself. */
+/** Sends signed deliveries one at a time, each once: a code host does not retry by itself. */
 export class Webhooks {
   readonly #hook: Hook | undefined
   readonly #log: Log
   readonly #stopped = new AbortController()
   #last: Promise<void> = Promise.resolve()
-  #waiting = 0
+  #queued = 0
 
   constructor(hook: Hook | undefined, log: Log) {
     this.#hook = hook
     this.#log = log
   }
 
-  /** Queues a delivery of things as they are now, to be sent when `after` has resolved. A failure is logged only. */
+  /** Queues a delivery with the current contents, and sends it once `after` has resolved. A failure is only logged. */
   send(
     event: EventName,
     describe: (hookUrl: string) => Payload,
@@ -45,24 +43,24 @@ export class Webhooks {
   ): void {
     const hook = this.#hook
     if (!hook) return
-    if (this.#waiting >= QUEUE_LIMIT)
-      return this.#log.warn(`the sandbox dropped a webhook: ${QUEUE_LIMIT} are waiting`)
+    if (this.#queued >= QUEUE_LIMIT)
+      return this.#log.warn(`The sandbox dropped a webhook: ${QUEUE_LIMIT} are queued`)
     const url = hook.url()
     const payload = describe(url)
     const body = Buffer.from(JSON.stringify(payload))
-    this.#waiting += 1
+    this.#queued += 1
     this.#last = Promise.all([this.#last, after])
       .then(() => post(url, headersOf(event, payload, hook.secret, body), body, this.#stopped.signal))
       .catch((error: unknown) => this.#failed(event, error))
-      .finally(() => void (this.#waiting -= 1))
+      .finally(() => void (this.#queued -= 1))
   }
 
-  /** Resolves when every delivery queued so far, or meanwhile, was sent or has failed. */
+  /** Resolves when the queue is empty: every delivery was sent or has failed. */
   async idle(): Promise<void> {
-    while (this.#waiting > 0) await this.#last
+    while (this.#queued > 0) await this.#last
   }
 
-  /** Cuts off what is under way and what waits, without a word. */
+  /** Cancels running and queued deliveries without logging them. */
   async close(): Promise<void> {
     this.#stopped.abort()
     await this.idle()
@@ -70,12 +68,11 @@ export class Webhooks {
 
   #failed(event: EventName, error: unknown): void {
     if (this.#stopped.signal.aborted) return
-    const why = error instanceof Error ? error.message : String(error)
-    this.#log.warn(`the sandbox could not deliver the webhook ${event}: ${why}`)
+    this.#log.warn(`The sandbox could not deliver the webhook ${event}: ${describeConnectionError(error)}`)
   }
 }
 
-/** The headers of a delivery (https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers). */
+/** Headers of a delivery (https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers). */
 function headersOf(
   event: EventName,
   { repository }: Payload,
@@ -83,37 +80,23 @@ function headersOf(
   body: Uint8Array,
 ): Record<string, string> {
   return {
-    Accept: '*/*',
-    'Content-Type': 'application/json',
-    'User-Agent': 'GitHub-Hookshot/5a4d80b',
-    'X-GitHub-Delivery': randomUUID(),
+    ...WEBHOOK.headers(event, randomUUID()),
     'X-GitHub-Enterprise-Host': new URL(repository.html_url).hostname,
     'X-GitHub-Enterprise-Version': '3.19.0',
-    'X-GitHub-Event': event,
-    'X-GitHub-Hook-ID': String(HOOK_ID),
     'X-GitHub-Hook-Installation-Target-ID': String(repository.id),
-    'X-GitHub-Hook-Installation-Target-Type': 'repository',
     'X-Hub-Signature': `sha1=${createHmac('sha1', secret.reveal()).update(body).digest('hex')}`,
     'X-Hub-Signature-256': sign(secret, body),
-    'Content-Length': String(body.byteLength),
   }
 }
 
-/** Not `fetch`, which adds headers no code host sends; on a new connection, since a kept one may be gone by now. */
-function post(
+/** On a connection of its own, so that it is never sent a second time. */
+async function post(
   url: string,
   headers: Record<string, string>,
   body: Uint8Array,
   stop: AbortSignal,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const signal = deadline(TIME_LIMIT_MS, stop)
-    const outgoing = request(url, { method: 'POST', headers, signal, agent: false }, (answer) => {
-      const status = answer.statusCode ?? 0
-      const fits = status >= 200 && status <= 299
-      answer.once('end', () => (fits ? resolve() : reject(new Error(`it was answered ${status}`))))
-      answer.once('error', reject).resume()
-    })
-    outgoing.on('error', reject).end(body)
-  })
+  await using sender = new DeliverySender(url, { limit: TIME_LIMIT_MS })
+  const { status } = await sender.post(Object.entries(headers), body, stop)
+  if (status < 200 || status > 299) throw new Error(`it was answered ${status}`)
 }

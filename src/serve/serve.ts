@@ -1,48 +1,55 @@
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
 import { silentLog } from '../base/log.js'
-import type { HandOnSettings, Settings } from '../base/settings.js'
+import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
-import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
-import { listen } from '../http/listen.js'
-import { takeInstance, type Instance } from '../instance/instance.js'
+import type { DispatcherOptions } from '../dispatch/dispatcher.js'
+import { bodyBudgetFor } from '../http/body-budget.js'
+import { listen, type Listener } from '../http/listen.js'
+import { takeInstance } from '../instance/instance.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
-import { renewSandbox, startBeside } from './beside.js'
-import { createGate } from './gate.js'
+import { openAgeClock } from './age-clock.js'
+import { warnOfEarlierData } from './earlier-data.js'
+import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './embedded-sandbox.js'
+import { guardOf, type Ownership, watchOwnership } from './ownership.js'
+import { createForwarding, type Forwarding } from './forwarding.js'
+import { createReadinessGate } from './readiness-gate.js'
 import { startTunnel, type OnTunnel } from './tunnel.js'
-import { startUpkeep } from './upkeep.js'
 
-export interface ServeOptions extends Omit<RelayOptions, 'prove'>, Cancellable {
-  /** Starts the emulated code host beside the relay on this port (0: any); it then is the provider. */
-  readonly sandboxPort?: number | undefined
+export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'guard' | 'thread'>, Cancellable {
   /**
-   * False: deliveries are stored, and handed on by the next instance; nothing is removed from the journal. Default: true.
+   * False: deliveries are stored, and forwarded by the next instance; nothing is removed from the journal. Default: true.
    */
-  readonly handsOn?: boolean
-  /** The environment of commands that deliveries are handed on to; relay's own secrets are taken out. Default: empty. */
+  readonly forwarding?: boolean
+  /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env']
-  /** Told where it listens, before anything else is. */
+  /** Called with where it listens, before any other callback. */
   readonly onListening?: (place: { readonly url: string; readonly sandbox: string | null }) => void
   readonly onAttempt?: DispatcherOptions['onAttempt']
   readonly onTarget?: DispatcherOptions['onTarget']
-  /** Told of each change of the tunnel's state. */
+  /** Called for each change of the tunnel's state. */
   readonly onTunnel?: OnTunnel
 }
 
-/** The running instance of a profile. Disposing of it lets requests under way finish, then frees port and profile. */
+/** The running instance of a profile. Disposing of it lets requests in flight finish, then releases port and profile. */
 export interface Serving extends AsyncDisposable {
   readonly url: string
   readonly relay: Relay
   /** As given, with the sandbox's address and client where one was started. */
   readonly settings: Settings
-  /** The code host beside it, which has not sent anything yet: `ping()` announces its webhook. */
+  /**
+   * Aborts when another process has taken the profile, with a RelayError `unavailable` that names it as the reason. From then
+   * on nothing is acknowledged, forwarded or recorded. Dispose of this then.
+   */
+  readonly lost: AbortSignal
+  /** The embedded code host, which has not sent anything yet: `ping()` announces its webhook. */
   readonly sandbox: Sandbox | undefined
-  /** Hands deliveries on to these from now on. @throws RelayError `settings`, and nothing is changed. */
-  replaceRoutes(handOn: HandOnSettings): void
+  /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change. */
+  replaceRoutes(routes: RouteSettings): void
 }
 
-/** How long requests under way may take to finish: an action waits up to 25 s for the code host. */
+/** How long requests in flight may take to finish: an action waits up to 25 s for the code host. */
 const GRACE_MS = 30_000
 
 /**
@@ -50,84 +57,85 @@ const GRACE_MS = 30_000
  * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data
  * cannot be opened, `settings` for a provider address that is neither https nor loopback.
  */
-export async function serve(given: Settings, options: ServeOptions = {}): Promise<Serving> {
-  const { log = silentLog, clock = systemClock, sandboxPort, signal } = options
+export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
+  const { log = silentLog, clock = systemClock, signal } = options
   await using closing = new Disposal()
   const place = { url: '' }
-  const beside = sandboxPort === undefined ? undefined : await startBeside(given, sandboxPort, place, log)
-  if (beside) closing.use(beside.sandbox)
-  const settings = beside?.settings ?? given
-
-  let instance: Instance | undefined
-  let dispatcher: Dispatcher | undefined
+  const embedded =
+    'sandboxPort' in given
+      ? await startEmbeddedSandbox(given, place, log)
+      : { settings: given, sandbox: undefined }
+  const { settings, sandbox } = embedded
+  if (sandbox) closing.use(sandbox)
+  let ownership: Ownership | undefined
+  let forwarding: Forwarding | undefined
   const relay = closing.use(
     await createRelay(settings, {
       ...options,
-      prove: (challenge) => instance?.prove(challenge),
+      prove: (challenge) => ownership?.prove(challenge),
+      guard: guardOf(() => ownership),
+      thread: true,
       onDelivery: (delivery, receipt) => {
         options.onDelivery?.(delivery, receipt)
-        dispatcher?.take(receipt.n, receipt.targets)
+        forwarding?.take(delivery, receipt)
       },
     }),
   )
-  const gate = createGate(relay)
+  warnOfEarlierData(settings, log)
+  const ages = await openAgeClock({ store: relay.database.store, clock })
+  const gate = createReadinessGate(relay.app.fetch)
   const listener = await listen(gate.fetch, {
     host: settings.host,
     port: settings.port,
     log,
-    direct: gate.direct,
+    bodyBudget: bodyBudgetFor(settings.maxBody),
     limits: { grace: GRACE_MS },
   })
-  const { url } = listener
-  place.url = relay.address = url
-  instance = await takeProfile(relay, settings, url, signal).catch(async (error: unknown) => {
-    await listener.close()
-    throw error
-  })
+  const url = (place.url = relay.address = listener.url)
+  ownership = await takeProfile(relay, settings, listener, signal)
   // In this order: the profile is ours until the last request is answered.
-  closing.use(heldBy(instance))
-  if (options.handsOn !== false)
-    dispatcher = closing.use(createDispatcher(dispatcherOptions(relay, settings, options)))
+  const { lost } = closing.use(ownership)
+  if (options.forwarding !== false)
+    forwarding = closing.use(
+      createForwarding(relay, settings, { env: {}, ...options, log, clock, ages, ownership }),
+    )
   closing.defer(() => listener.close())
-  if (beside) await renewSandbox(relay, beside)
-  options.onListening?.({ url, sandbox: beside?.sandbox.url ?? null })
-  dispatcher?.start()
+  if (embedded.sandbox) await registerSandbox(relay, embedded)
+  options.onListening?.({ url, sandbox: sandbox?.url ?? null })
+  const started = forwarding?.start()
   gate.open()
-  const { database } = relay
-  if (dispatcher) closing.use(startUpkeep({ database, dispatcher, retention: settings, clock, log }))
-  if (settings.tunnel !== undefined) closing.use(await startTunnel(relay, settings, settings.tunnel, options))
+  await started
+  if (settings.tunnel !== undefined)
+    closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, lost }))
   const owner = closing.move()
   return {
     url,
     relay,
     settings,
-    sandbox: beside?.sandbox,
-    replaceRoutes(handOn) {
-      relay.routing.replace(handOn)
-      dispatcher?.replaceRoutes(relay.routing.routes)
+    lost,
+    sandbox,
+    replaceRoutes(forward) {
+      relay.routing.replace(forward)
+      forwarding?.replaceRoutes(relay.routing.routes)
     },
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
 }
 
-function dispatcherOptions(
-  { journal, routing }: Relay,
-  { concurrency }: Settings,
-  { env = {}, log = silentLog, onAttempt, onTarget }: ServeOptions,
-): DispatcherOptions {
-  return { journal, routes: routing.routes, concurrency, env, log, onAttempt, onTarget }
-}
-
-function takeProfile(
+/** Closes the listener if the profile cannot be taken. */
+async function takeProfile(
   { database }: Relay,
   settings: Settings,
-  url: string,
+  listener: Listener,
   signal: AbortSignal | undefined,
-): Promise<Instance> {
-  const { provider, providerUrl, publicUrl = url } = settings
-  return takeInstance(database.store, { pid: process.pid, url, provider, providerUrl, publicUrl }, { signal })
-}
-
-function heldBy(instance: Instance): AsyncDisposable {
-  return { [Symbol.asyncDispose]: () => instance.release() }
+): Promise<Ownership> {
+  const { url } = listener
+  const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
+  const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
+  try {
+    return watchOwnership(database.store, await takeInstance(database.store, own, { signal }))
+  } catch (error) {
+    await listener.close()
+    throw error
+  }
 }

@@ -8,26 +8,29 @@ import { forgetStatus, keepStatus, type TunnelStatus } from '../tunnel/state.js'
 export type OnTunnel = (status: TunnelStatus) => void
 
 interface StartOptions {
+  /** Once it aborts, the store belongs to another process: nothing is written there. */
+  readonly lost: AbortSignal
   readonly clock?: Clock
   readonly log?: Log
   readonly onTunnel?: OnTunnel
 }
 
 /**
- * Has deliveries come in through a channel as well. How it stands is left in the store, where `relay doctor` looks. The
- * client is loaded only here.
+ * Receives deliveries through a tunnel's channel too. The tunnel's status is stored for `relay doctor`. The tunnel client is
+ * loaded only here.
  */
 export async function startTunnel(
   { database, intake, provider }: Relay,
   { webhookSecrets: secrets, maxBody }: Settings,
   address: string,
-  { log = silentLog, clock, onTunnel }: StartOptions,
+  { lost, log = silentLog, clock, onTunnel }: StartOptions,
 ): Promise<AsyncDisposable> {
   const { store } = database
   const { openTunnel } = await import('../tunnel/tunnel.js')
   let kept = Promise.resolve()
   const keep = async (write: () => Promise<void>): Promise<void> => {
     await kept
+    if (lost.aborted) return
     await write().catch((error: unknown) => log.error(toRelayError(error).message, error))
   }
   const onStatus = (status: TunnelStatus): void => {

@@ -7,27 +7,29 @@ import { actionRoutes } from './routes/actions.js'
 import { authRoutes } from './routes/auth.js'
 import { healthRoutes } from './routes/health.js'
 import { homeRoutes } from './routes/home.js'
-import { webhookRoutes } from './routes/webhook.js'
+import { renewRoutes, type RenewParts } from './routes/renew.js'
+import { explainMisdirected, webhookRoutes } from './routes/webhook.js'
 
-export interface AppParts extends RouterParts {
+export interface AppParts extends RouterParts, RenewParts {
   readonly provider: Provider
   readonly intake: Intake
   readonly oauth: OAuth
   readonly tokens: Tokens
   /** Largest accepted webhook body, in bytes. */
   readonly maxBody: number
-  /** The application a browser returns to after signing in. */
+  /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string
-  /** Proves that this is the profile's instance; undefined when it is none. */
-  readonly prove: (challenge: string) => string | undefined
 }
 
-/** The whole HTTP service as one application. It never listens: call its `fetch`, or give it to `listen`. */
+/** The whole HTTP service as one application. It does not listen: call its `fetch`, or pass that to `listen`. */
 export function createApp(parts: AppParts) {
-  return createRouter(parts)
+  const explainUnrouted = (c: Parameters<typeof explainMisdirected>[0]) =>
+    explainMisdirected(c, parts.provider.webhook)
+  return createRouter({ ...parts, explainUnrouted })
     .route('/', homeRoutes())
     .route('/', healthRoutes(parts))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))
+    .route('/', renewRoutes(parts))
 }

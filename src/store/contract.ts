@@ -10,13 +10,16 @@ export type Operation =
   | ({ readonly type: 'put'; readonly key: string; readonly value: Json } & Expiry)
   | { readonly type: 'delete'; readonly key: string }
 
-/** What must hold for a {@link Store.write} to happen: the value now under `key`, undefined for none. */
+/**
+ * What must hold for a {@link Store.write} to happen: the value now under `key`, undefined for none. It must give the same JSON
+ * text as the stored one, as a value does that was read or written before.
+ */
 export interface Expectation {
   readonly key: string
   readonly value: Json | undefined
 }
 
-/** No key is longer, in bytes of UTF-8: LMDB's own limit is 1,978, and the keychains' are near. */
+/** No key is longer, in bytes of UTF-8: the limits of the keychains are near. */
 export const MAX_KEY_BYTES = 1024
 
 /**
@@ -24,7 +27,7 @@ export const MAX_KEY_BYTES = 1024
  * changes something has resolved, the change is durable; after a crash the old state or the new is there, never a mix.
  *
  * Every method rejects with RelayError `storage` when the backend fails or does not answer within its limit, and with
- * `bad_request` for a key that is empty, longer than {@link MAX_KEY_BYTES}, or not well-formed Unicode.
+ * `bad_request` for a key that is empty, longer than {@link MAX_KEY_BYTES}, has a NUL, or is not well-formed Unicode.
  * Messages name the store, never a value.
  */
 export interface Store extends AsyncDisposable {

@@ -1,61 +1,118 @@
-/** One row to be stored, or removed when it has no value. */
-export interface RowWrite {
-  readonly table: string
-  readonly key: Uint8Array
-  readonly value: Uint8Array | undefined
-  /** The caller knows, from within the transaction, that the key comes after all there are: its place is not looked for. */
-  readonly last?: true
+import { setImmediate } from 'node:timers/promises'
+import { sleep } from '../base/abort.js'
+import { LIMIT_MS, type Sql, type SqlRow, type Step, type TransactionOptions } from './sql.js'
+import type { Outcome, SqliteConnection } from './sqlite.js'
+import { type Failure, isBusy, isFull, LITTLE_ROOM, storageError, toFailure } from './storage-error.js'
+
+export interface EngineOptions {
+  /** The database's file, for messages. */
+  readonly file: string
+  /** Whether the disk has room for so many bytes more. Default: always. */
+  readonly hasRoom?: (bytes: number) => boolean
 }
 
-export interface Row {
-  readonly key: Uint8Array
-  readonly value: Uint8Array
+/** A transaction that waits for its commit. */
+interface Waiting {
+  readonly steps: readonly Step[]
+  /** When it began to wait, by `performance.now()`. */
+  readonly since: number
+  readonly settle: (outcome: Outcome) => void
 }
 
-export interface RowRange {
-  /** First key, inclusive. Default: the first there is. */
-  readonly from?: Uint8Array
-  /** Last key, inclusive. Default: the last there is. */
-  readonly to?: Uint8Array
-  readonly reverse?: boolean
-  readonly limit?: number
+/** Transactions in one commit: enough that a burst shares a flush, few enough that none waits long for the others. */
+const MOST = 256
+/** Shorter than the limit by which a thread's calls fail, so that they fail with this reason. */
+const BUSY_LIMIT_MS = LIMIT_MS - 500
+/** Milliseconds between tries while another process holds the database; at random, so that two do not keep in step. */
+const RETRY_MS = 4
+
+/** The SQL contract over a connection in the same thread. */
+export function createEngine(connection: SqliteConnection, { file, hasRoom }: EngineOptions): Sql {
+  let waiting: Waiting[] = []
+  let committing: Promise<void> | undefined
+
+  const patiently = async <Result>(work: () => Result): Promise<Result> => {
+    try {
+      return await retryWhileBusy(work)
+    } catch (error) {
+      throw storageError(toFailure(error), file)
+    }
+  }
+  const commitAll = async (): Promise<void> => {
+    // All that arrive in this turn of the event loop share the commit.
+    for (await setImmediate(); waiting.length > 0; await setImmediate()) {
+      const batch = waiting.slice(0, MOST)
+      waiting = waiting.slice(MOST)
+      await commit(connection, batch)
+    }
+    committing = undefined
+  }
+
+  return {
+    query: (sql, values) => patiently(() => connection.rows(sql, values)),
+    async transaction(steps, { grows = false }: TransactionOptions = {}) {
+      if (grows && hasRoom?.(sizeOf(steps)) === false)
+        throw storageError({ code: LITTLE_ROOM, message: 'little room' }, file)
+      const outcome = await new Promise<Outcome>((settle) => {
+        waiting.push({ steps, since: performance.now(), settle })
+        committing ??= commitAll()
+      })
+      return rowsOf(outcome, file)
+    },
+    usedBytes: () => patiently(() => connection.usedBytes()),
+    shrink: () => patiently(() => connection.shrink()),
+    async [Symbol.asyncDispose]() {
+      await committing
+      connection.close()
+    },
+  }
 }
 
-/** Stands for a time in which nobody else has written: it is the same from one decision to the next while that is so. */
-export type Transaction = object
-
-/** What a transaction came to: its answer, and the rows to write for it. */
-export interface Decision<T> {
-  readonly result: T
-  readonly writes: readonly RowWrite[]
+/** Does not reject: a failure of the whole commit is the outcome of each transaction. */
+async function commit(connection: SqliteConnection, batch: readonly Waiting[]): Promise<void> {
+  let outcomes: readonly Outcome[]
+  try {
+    outcomes = await retryWhileBusy(() => connection.commit(batch.map(({ steps }) => steps)), batch[0]?.since)
+  } catch (error) {
+    const failure: Failure = toFailure(error)
+    outcomes = batch.map(() => ({ failure }))
+    if (isFull(failure)) reuseLog(connection)
+  }
+  for (const [i, { settle }] of batch.entries()) settle(outcomes[i] ?? { refused: true })
 }
 
-/**
- * What a backend is: named tables of bytes under bytes, in the order of the keys' bytes. All else (keys, values, expiry,
- * the steps of the store) is written once, over this.
- *
- * Reads are synchronous and may be as old as the current turn of the event loop. Writes resolve when durable and reject with
- * RelayError `storage`; rows given to them must not be changed before that.
- */
-export interface Engine extends AsyncDisposable {
-  /** Makes a table, or opens the one there is; to be called before any other use of it. May wait for other writers. */
-  open(table: string): void
-  /** The value is lent until the next read: whoever keeps it copies it. */
-  get(table: string, key: Uint8Array): Uint8Array | undefined
-  range(table: string, range: RowRange): Iterable<Row>
-  /** Of what is committed, also within {@link transact}. */
-  count(table: string): number
-  /** What a table takes in storage, in bytes, of what is committed; the cost does not grow with it. */
-  bytes(table: string): number
-  /** All rows or none. Concurrent calls share a flush. */
-  write(writes: readonly RowWrite[]): Promise<void>
-  /**
-   * Calls `decide` and writes what it decided, all rows or none, as if nobody else, in no process, could write meanwhile: when
-   * somebody did, it is called again. What it reads is the newest there is. When it throws, nothing is written.
-   */
-  transact<T>(decide: (transaction: Transaction) => Decision<T>): Promise<T>
-  /** Reads from here on see whatever any process has committed by now. */
-  refresh(): void
-  /** Frees what readers that died have left behind. */
-  tidy(): void
+/** When the log cannot grow, the next commit finds room at its beginning if what it holds is in the database. */
+function reuseLog(connection: SqliteConnection): void {
+  try {
+    connection.checkpoint()
+  } catch {
+    // The database needs room to grow, too.
+  }
+}
+
+/** @throws RelayError `storage` */
+function rowsOf(outcome: Outcome, file: string): readonly (readonly SqlRow[])[] | undefined {
+  if ('failure' in outcome) throw storageError(outcome.failure, file)
+  return 'rows' in outcome ? outcome.rows : undefined
+}
+
+/** Waits without blocking the thread, so that Ctrl-C is heard. @throws what `work` throws last. */
+export async function retryWhileBusy<Result>(work: () => Result, since = performance.now()): Promise<Result> {
+  const end = since + BUSY_LIMIT_MS
+  for (;;) {
+    try {
+      return work()
+    } catch (error) {
+      if (!isBusy(toFailure(error)) || performance.now() > end) throw error
+      await sleep(Math.random() * RETRY_MS)
+    }
+  }
+}
+
+function sizeOf(steps: readonly Step[]): number {
+  let size = 0
+  for (const { values = [] } of steps)
+    for (const value of values)
+      if (typeof value === 'string' || value instanceof Uint8Array) size += value.length
+  return size
 }

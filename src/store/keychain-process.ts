@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { dirname, extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { RelayError } from '../base/errors.js'
+import { withoutInherited } from '../base/without-inherited.js'
 import type { Answer, Request, Value } from './keychain-helper.js'
 
 export interface ProcessOptions {
@@ -97,14 +98,23 @@ export async function startHelper(options: ProcessOptions): Promise<HelperProces
 function forkHelper({ env, module }: ProcessOptions) {
   const extension = extname(fileURLToPath(import.meta.url))
   const file = fileURLToPath(new URL(`./keychain-helper${extension}`, import.meta.url))
-  return fork(file, module === undefined ? [] : [module], {
-    cwd: dirname(file),
-    ...(env && { env }),
-    execArgv: extension === '.ts' ? ['--import', 'tsx'] : [],
-    // Out of the terminal's reach: Ctrl-C is for this process, which may have calls to finish.
-    detached: true,
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  })
+  return withoutInherited(
+    {
+      command: process.execPath,
+      args: extension === '.ts' ? ['--import', 'tsx'] : [],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    },
+    ({ command, args, stdio }) =>
+      fork(file, module === undefined ? [] : [module], {
+        cwd: dirname(file),
+        ...(env && { env }),
+        execPath: command,
+        execArgv: [...args],
+        // Out of the terminal's reach: Ctrl-C is for this process, which may have calls to finish.
+        detached: true,
+        stdio: [...stdio],
+      }),
+  )
 }
 
 function valueOf(answer: Answer | RelayError): Value {

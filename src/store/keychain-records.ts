@@ -1,7 +1,7 @@
 import type { Clock } from '../base/time.js'
 import type { Json, Operation } from './contract.js'
 import type { Keychain } from './keychain.js'
-import { encodeKey } from './keys.js'
+import { checkKey } from './kv.js'
 import type { Lock } from './lock.js'
 import { unseal } from './sealed.js'
 
@@ -49,7 +49,7 @@ export function createRecords({ keychain, lock, clock, prefixes }: RecordsParts)
     has,
     live,
     async get(key) {
-      encodeKey(key)
+      checkKey(key)
       await lock.idle()
       return live(await keychain.get(key))
     },

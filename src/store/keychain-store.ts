@@ -1,7 +1,8 @@
 import type { Expectation, Json, Operation, Store } from './contract.js'
 import { createRecords, type RecordsParts } from './keychain-records.js'
 import { writeBoth } from './keychain-write.js'
-import { encodeKey, encodePrefix } from './keys.js'
+import { checkKey, checkPrefix } from './kv.js'
+import { LOCK_KEY } from './lock.js'
 
 export interface KeychainStoreParts extends RecordsParts {
   /** Keeps all other records. */
@@ -21,7 +22,7 @@ export function createKeychainStore({ file, ...parts }: KeychainStoreParts): Sto
     expected: readonly Expectation[] = [],
   ): Promise<boolean> {
     const rows = [...operations, ...expected]
-    for (const { key } of rows) encodeKey(key)
+    for (const { key } of rows) checkKey(key)
     if (!rows.some(({ key }) => records.has(key))) return file.write(operations, expected)
     records.expect(operations)
     return lock.hold((mustHold) => writeBoth({ file, keychain, records, mustHold }, operations, expected))
@@ -44,9 +45,9 @@ export function createKeychainStore({ file, ...parts }: KeychainStoreParts): Sto
     take: async (key) => (records.has(key) ? take(key) : file.take(key)),
     delete: async (key) => (records.has(key) ? (await take(key)) !== undefined : file.delete(key)),
     async list(prefix) {
-      encodePrefix(prefix)
+      checkPrefix(prefix)
       // A record of the keychain's that lies in the file store is from before the keychain was chosen.
-      const others = (await file.list(prefix)).filter((key) => !records.has(key))
+      const others = (await file.list(prefix)).filter((key) => !records.has(key) && key !== LOCK_KEY)
       const found = await records.list(prefix)
       return [...new Set([...others, ...found])].toSorted(byBytes)
     },

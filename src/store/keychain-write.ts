@@ -1,7 +1,6 @@
-import type { Expectation, Operation, Store } from './contract.js'
+import type { Expectation, Json, Operation, Store } from './contract.js'
 import type { Keychain } from './keychain.js'
 import type { Records } from './keychain-records.js'
-import { sameJson } from './kv.js'
 import { seal } from './sealed.js'
 
 export interface Writing {
@@ -28,7 +27,7 @@ export async function writeBoth(
   const puts = secret.filter((operation) => operation.type === 'put')
   const wanted = expected.filter(({ key }) => records.has(key))
   const before = await readAll(keychain, [...secret, ...wanted])
-  if (!wanted.every(({ key, value }) => sameJson(records.live(before.get(key)), value))) return false
+  if (!wanted.every(({ key, value }) => isSame(records.live(before.get(key)), value))) return false
 
   const changed: string[] = []
   let written = false
@@ -75,8 +74,12 @@ async function restore(
   }
 }
 
-/** Removes what lies in the file store since before the keychain was chosen: secrets nobody would look at again. */
+/** Deletes secrets that the database has from before the keychain was chosen. */
 async function leftovers(file: Store, secret: readonly Operation[]): Promise<Operation[]> {
   const there = await Promise.all(secret.map(({ key }) => file.get(key)))
   return secret.filter((_, i) => there[i] !== undefined).map(({ key }) => ({ type: 'delete', key }))
+}
+
+function isSame(stored: Json | undefined, expected: Json | undefined): boolean {
+  return JSON.stringify(stored) === JSON.stringify(expected)
 }

@@ -1,94 +1,124 @@
-import { isDeepStrictEqual } from 'node:util'
+import { RelayError } from '../base/errors.js'
 import type { Clock } from '../base/time.js'
-import type { Expectation, Expiry, Json, Operation, Store } from './contract.js'
-import type { Decision, Engine, RowRange, RowWrite } from './engine.js'
-import { decodeKey, encodeKey, encodePrefix } from './keys.js'
-import { decodeRecord, encodeRecord, isLive } from './record.js'
-import { sweep } from './sweep.js'
+import {
+  type Expectation,
+  type Expiry,
+  type Json,
+  MAX_KEY_BYTES,
+  type Operation,
+  type Store,
+} from './contract.js'
+import type { Sql, Step } from './sql.js'
 
-/** The table the store's records lie in; part of the file format. */
-const TABLE = 'store'
+type Row = { readonly key: string; readonly value: string }
 
-/** The key-value store over an engine: the same steps for every backend. */
-export function createStore(engine: Engine, clock: Clock): Store {
-  engine.open(TABLE)
-  const live = (key: Uint8Array): Json | undefined => {
-    const record = engine.get(TABLE, key)
-    return record && isLive(record, clock()) ? decodeRecord(record) : undefined
+const LIVE = '(expires_at IS NULL OR expires_at > ?)'
+/** Comes after everything that a key may have behind a prefix: the last character there is, to the length of a key. */
+const LAST_SUFFIX = '\u{10ffff}'.repeat(MAX_KEY_BYTES / 4)
+/** Records that one sweep removes in a transaction. */
+const SWEEP = 500
+
+/** The key-value store, in the table `kv` of the profile's database. */
+export function createStore(sql: Sql, clock: Clock): Store {
+  const write = async (
+    operations: readonly Operation[],
+    expected: readonly Expectation[] = [],
+  ): Promise<boolean> => {
+    const checks = expected.map((expectation) => expectStep(expectation, clock()))
+    return (await sql.transaction([...checks, ...operations.map(stepOf)])) !== undefined
   }
-  const holds = ({ key, value }: Expectation): boolean => sameJson(live(encodeKey(key)), value)
+  /** The value that was there. */
+  const remove = async (key: string): Promise<Json | undefined> => {
+    const values = [checkKey(key), clock()]
+    const rows = await sql.transaction([
+      { sql: `DELETE FROM kv WHERE key = ? AND ${LIVE} RETURNING value`, values },
+    ])
+    const [row] = rows?.[0] ?? []
+    return row && parse(String(row['value']))
+  }
 
   return {
     async get(key) {
-      const bytes = encodeKey(key)
-      engine.refresh()
-      return live(bytes)
+      const values = [checkKey(key), clock()]
+      const [row] = await sql.query<Row>(`SELECT value FROM kv WHERE key = ? AND ${LIVE}`, values)
+      return row && parse(row.value)
     },
     async put(key, value, expiry) {
-      await engine.write([putRow(encodeKey(key), value, expiry)])
+      await write([{ type: 'put', key, value, ...expiry }])
     },
-    async putIfAbsent(key, value, expiry) {
-      const row = putRow(encodeKey(key), value, expiry)
-      return engine.transact(() => onlyIf(live(row.key) === undefined, [row]))
-    },
-    async take(key) {
-      const bytes = encodeKey(key)
-      return engine.transact(() => {
-        const result = live(bytes)
-        return { result, writes: result === undefined ? [] : [removeRow(bytes)] }
-      })
-    },
-    async delete(key) {
-      const bytes = encodeKey(key)
-      return engine.transact(() => onlyIf(live(bytes) !== undefined, [removeRow(bytes)]))
-    },
+    putIfAbsent: async (key, value, expiry) =>
+      write([{ type: 'put', key, value, ...expiry }], [{ key, value: undefined }]),
+    take: remove,
+    delete: async (key) => (await remove(key)) !== undefined,
     async list(prefix) {
-      const from = encodePrefix(prefix)
-      engine.refresh()
-      return keysWithin(engine, { from, to: endOf(from) }, clock())
+      const rows = await sql.query<Row>(
+        `SELECT key FROM kv WHERE key BETWEEN ? AND ? AND ${LIVE} ORDER BY key`,
+        [checkPrefix(prefix), prefix + LAST_SUFFIX, clock()],
+      )
+      return rows.map(({ key }) => key)
     },
-    async write(operations, expected = []) {
-      const rows = operations.map(toRow)
-      for (const { key } of expected) encodeKey(key)
-      if (expected.length > 0) return engine.transact(() => onlyIf(expected.every(holds), rows))
-      await engine.write(rows)
-      return true
+    write,
+    async sweep() {
+      for (let swept = 0; ;) {
+        const rows = await sql.transaction([
+          {
+            sql: `DELETE FROM kv WHERE key IN (SELECT key FROM kv WHERE expires_at <= ? LIMIT ${SWEEP}) RETURNING key`,
+            values: [clock()],
+          },
+        ])
+        const count = rows?.[0]?.length ?? 0
+        swept += count
+        if (count < SWEEP) return swept
+      }
     },
-    sweep: () => sweep(engine, TABLE, clock),
-    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
   }
 }
 
-function keysWithin(engine: Engine, range: RowRange, now: number): string[] {
-  const keys: string[] = []
-  for (const { key, value } of engine.range(TABLE, range)) if (isLive(value, now)) keys.push(decodeKey(key))
-  return keys
+/** The step that is required to find exactly this value under `key` at `now`; see {@link Step.required}. */
+export function expectStep({ key, value }: Expectation, now: number): Step {
+  const record = `SELECT 1 FROM kv WHERE key = ? AND ${LIVE}`
+  const values = [checkKey(key), now]
+  return value === undefined
+    ? { sql: `SELECT 1 WHERE NOT EXISTS (${record})`, values, required: true }
+    : { sql: `${record} AND value = ?`, values: [...values, JSON.stringify(value)], required: true }
 }
 
-/** Comes after every key that begins so, and before all other keys that come after it: no byte of UTF-8 is so large. */
-function endOf(prefix: Uint8Array): Uint8Array {
-  return Buffer.concat([prefix, Buffer.of(0xff)])
+function stepOf(operation: Operation): Step {
+  const key = checkKey(operation.key)
+  if (operation.type === 'delete') return { sql: 'DELETE FROM kv WHERE key = ?', values: [key] }
+  return {
+    sql: `INSERT INTO kv (key, value, expires_at) VALUES (?, ?, ?)
+      ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
+    values: [key, JSON.stringify(operation.value), expiryOf(operation)],
+  }
 }
 
-function toRow(operation: Operation): RowWrite {
-  const key = encodeKey(operation.key)
-  return operation.type === 'put' ? putRow(key, operation.value, operation) : removeRow(key)
+/** An instant that is no number has passed: a record must not stay because of a wrong computation. */
+function expiryOf({ expiresAt = Infinity }: Expiry): number | null {
+  if (expiresAt === Infinity) return null
+  return Number.isNaN(expiresAt) ? -Infinity : expiresAt
 }
 
-function putRow(key: Uint8Array, value: Json, expiry: Expiry = {}): RowWrite {
-  return { table: TABLE, key, value: encodeRecord(value, expiry.expiresAt) }
+function parse(text: string): Json {
+  const value: Json = JSON.parse(text)
+  return value
 }
 
-function removeRow(key: Uint8Array): RowWrite {
-  return { table: TABLE, key, value: undefined }
+/** @throws RelayError `bad_request` when it is empty, longer than {@link MAX_KEY_BYTES}, or has NUL or half a surrogate pair. */
+export function checkKey(key: string): string {
+  if (key === '') throw new RelayError('bad_request', 'Invalid key: empty')
+  return checkPrefix(key)
 }
 
-function onlyIf(condition: boolean, writes: readonly RowWrite[]): Decision<boolean> {
-  return { result: condition, writes: condition ? writes : [] }
-}
-
-/** Equal as JSON: the order of names is none, and what JSON leaves out does not count. */
-export function sameJson(stored: Json | undefined, expected: Json | undefined): boolean {
-  if (stored === undefined || expected === undefined) return stored === expected
-  return isDeepStrictEqual(stored, JSON.parse(JSON.stringify(expected)))
+/** Like {@link checkKey}, for the beginning of keys: it may be empty. @throws RelayError `bad_request` */
+export function checkPrefix(prefix: string): string {
+  const bytes = Buffer.from(prefix)
+  // UTF-8 has U+FFFD for half a pair: two keys would become one.
+  if (bytes.toString() !== prefix) throw new RelayError('bad_request', 'Invalid key: not well-formed Unicode')
+  // Columns of text hold none.
+  if (bytes.includes(0)) throw new RelayError('bad_request', 'Invalid key: NUL')
+  if (bytes.length > MAX_KEY_BYTES)
+    throw new RelayError('bad_request', `Invalid key: longer than ${MAX_KEY_BYTES} bytes`)
+  return prefix
 }

@@ -1,25 +1,22 @@
-import { randomUUID } from 'node:crypto'
 import { sleep } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
-import type { Json } from './contract.js'
-import type { Engine } from './engine.js'
-import { encodeKey } from './keys.js'
-import { decodeRecord, encodeRecord, isLive } from './record.js'
+import { systemClock } from '../base/time.js'
+import type { Store } from './contract.js'
+import { type Lease, takeLease } from './lease.js'
 
-/** A lock for all processes that have the same engine's data open. Closing it waits for those who hold it here. */
+/** A lock for all processes that have the same database open. Closing it waits for those who hold it here. */
 export interface Lock extends AsyncDisposable {
   /**
-   * Does `work` while nobody else does any. It calls `mustHold` before each of its steps, none of which may take longer
+   * Runs `work` while no other holder does. It calls `mustHold` before each of its steps, none of which may take longer
    * than {@link STEP}: that throws once the lock may soon be another's.
    * @throws RelayError `storage` when the lock cannot be had within {@link WAIT}; else as `work` does.
    */
   hold<T>(work: (mustHold: () => void) => Promise<T>): Promise<T>
-  /** Waits until nobody holds it, but no longer than {@link READ_WAIT}: for those who only read. */
+  /** Waits until it is free, but no longer than {@link READ_WAIT}: for readers. */
   idle(): Promise<void>
 }
 
-const TABLE = 'lock'
-const KEY = encodeKey('keychain')
+export const LOCK_KEY = 'lock:keychain'
 
 /** All in milliseconds. The lock of a process that has crashed is free after its lease, so others wait longer than that. */
 const STEP = 4000
@@ -27,36 +24,12 @@ const LEASE = 12_000
 const WAIT = 15_000
 const READ_WAIT = 1000
 
-/** The lock, held: by whom, and until when by the clock on the wall, which all processes share. */
-interface Held {
-  readonly owner: string
-  readonly end: number
-}
-
-export function createLock(engine: Engine): Lock {
-  engine.open(TABLE)
+/** `store` must go by the wall clock. */
+export function createLock(store: Pick<Store, 'get' | 'putIfAbsent' | 'write'>): Lock {
   const underWay = new Set<Promise<unknown>>()
-  const owner = (): Json | undefined => {
-    const record = engine.get(TABLE, KEY)
-    return record && isLive(record, Date.now()) ? decodeRecord(record) : undefined
-  }
-  const isHeld = (): boolean => {
-    engine.refresh()
-    return owner() !== undefined
-  }
-  const take = async (): Promise<Held | undefined> => {
-    if (isHeld()) return undefined
-    return engine.transact(() => {
-      if (owner() !== undefined) return { result: undefined, writes: [] }
-      const held = { owner: randomUUID(), end: Date.now() + LEASE }
-      return { result: held, writes: [{ table: TABLE, key: KEY, value: encodeRecord(held.owner, held.end) }] }
-    })
-  }
-  const release = async (held: Held): Promise<void> =>
-    engine.transact(() => ({
-      result: undefined,
-      writes: owner() === held.owner ? [{ table: TABLE, key: KEY, value: undefined }] : [],
-    }))
+  const isHeld = async (): Promise<boolean> => (await store.get(LOCK_KEY)) !== undefined
+  const take = async (): Promise<Lease | undefined> =>
+    (await isHeld()) ? undefined : takeLease(store, LOCK_KEY, { lifetime: LEASE, clock: systemClock })
 
   async function hold<T>(work: (mustHold: () => void) => Promise<T>): Promise<T> {
     const limit = Date.now() + WAIT
@@ -67,7 +40,7 @@ export function createLock(engine: Engine): Lock {
       return await work(() => mustBeBefore(latest))
     } finally {
       // If that fails the lease ends by itself.
-      await release(held).catch(() => {})
+      await held.release().catch(() => {})
     }
   }
 
@@ -83,7 +56,7 @@ export function createLock(engine: Engine): Lock {
     },
     async idle() {
       const limit = Date.now() + READ_WAIT
-      while (isHeld() && Date.now() < limit) await pause()
+      while ((await isHeld()) && Date.now() < limit) await pause()
     },
     async [Symbol.asyncDispose]() {
       await Promise.allSettled(underWay)

@@ -1,22 +1,26 @@
-import { basename } from 'node:path'
+import { chmodSync, existsSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import type { StoreKind } from '../base/settings.js'
-import { silentLog, type Log } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Store } from './contract.js'
 import type { Database } from './database.js'
-import type { Engine } from './engine.js'
 import type { ProcessOptions } from './keychain-process.js'
 import { createStore } from './kv.js'
-import { createMemoryEngine } from './memory.js'
-import { createTable } from './table.js'
+import { makeFolder } from './make-folder.js'
+import type { Sql } from './sql.js'
+import { cannotMake, storageError } from './storage-error.js'
+
+/** The database's file in the profile's folder. SQLite keeps two more next to it. */
+const FILE = 'relay.db'
 
 export interface OpenOptions {
   readonly kind: StoreKind
-  /** The profile's folder, which bears its name; made (0700) when it is not there. Unused by `memory`. */
+  /** The profile's folder, which has its name; made (0700) when it is missing. Unused by `memory`. */
   readonly folder: string
   readonly clock?: Clock | undefined
-  readonly log?: Log | undefined
   readonly keychain?: KeychainSettings | undefined
+  /** Keep the database in a thread of its own: for a process that has other work while the disk is busy. Default: false. */
+  readonly thread?: boolean | undefined
 }
 
 /** What tests set of a keychain. */
@@ -28,24 +32,53 @@ export interface KeychainSettings extends ProcessOptions {
 /** Tokens, and what renews them. */
 const SECRETS = ['token:', 'refresh:']
 
+/** Whether the profile with this folder has a database. */
+export function databaseExists(folder: string): boolean {
+  return existsSync(join(folder, FILE))
+}
+
+/** The path of the database in a profile's folder. */
+export function databaseFile(folder: string): string {
+  return join(folder, FILE)
+}
+
 /**
  * Opens a profile's database. Several processes may have the same folder open.
- * @throws RelayError `storage`, naming the folder, when it cannot be made or holds something that is no database.
+ * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot
+ * be made.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
-  const { kind, folder, clock = systemClock, log = silentLog } = options
-  const engine = kind === 'memory' ? createMemoryEngine() : await openFile(folder, log)
-  const store = createStore(engine, clock)
-  return createDatabase(engine, kind === 'keychain' ? await withKeychain(engine, store, options) : store)
+  const { kind, clock = systemClock } = options
+  const sql = await openSql(options)
+  const file = createStore(sql, clock)
+  const store = kind === 'keychain' ? await withKeychain(sql, file, options) : file
+  return { store, sql, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
 }
 
-/** lmdb is native code: it is loaded by those that need it. */
-async function openFile(folder: string, log: Log): Promise<Engine> {
-  const { openFileEngine } = await import('./file.js')
-  return openFileEngine(folder, log)
+/** SQLite is native code: it is loaded by those that need it. */
+async function openSql({ kind, folder, thread = false }: OpenOptions): Promise<Sql> {
+  if (kind === 'memory') {
+    const { MEMORY, openEngine } = await import('./open-engine.js')
+    return openEngine(MEMORY)
+  }
+  const file = databaseFile(folder)
+  makeFolder(folder)
+  closeToOthers(folder, file)
+  if (thread) return (await import('./in-thread.js')).openInThread(file)
+  return (await import('./open-engine.js')).openEngine(file)
 }
 
-async function withKeychain(engine: Engine, file: Store, options: OpenOptions): Promise<Store> {
+/** @throws RelayError `storage` */
+function closeToOthers(folder: string, file: string): void {
+  if ((statSync(folder).mode & 0o777) === 0o700) return
+  try {
+    chmodSync(folder, 0o700)
+  } catch (error) {
+    throw storageError(cannotMake(error), file)
+  }
+}
+
+async function withKeychain(sql: Sql, file: Store, options: OpenOptions): Promise<Store> {
   const { folder, clock = systemClock, keychain: { prefixes = SECRETS, ...helper } = {} } = options
   const [{ createKeychain }, { createKeychainStore }, { createLock }] = await Promise.all([
     import('./keychain.js'),
@@ -55,18 +88,8 @@ async function withKeychain(engine: Engine, file: Store, options: OpenOptions): 
   return createKeychainStore({
     file,
     keychain: createKeychain({ ...helper, service: `relay:${basename(folder)}` }),
-    lock: createLock(engine),
+    lock: createLock(createStore(sql, systemClock)),
     clock,
     prefixes,
   })
-}
-
-function createDatabase(engine: Engine, store: Store): Database {
-  return {
-    store,
-    table: (name, options) => createTable(engine, name, options),
-    commit: (writes) => engine.write(writes),
-    transact: (decide) => engine.transact(decide),
-    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
-  }
 }

@@ -1,22 +1,26 @@
-import { outboundFetch } from '../providers/fetch.js'
+import { readText, sendOnce } from '../net/send-once.js'
 
 export type ConsentButton = 'authorize' | 'cancel'
 
 /**
- * Opens a sandbox's consent page and presses a button there, as a person does in a browser. The address that leads back
- * to the application; empty when there is none, since what asked for consent was refused.
+ * Opens a sandbox's consent page and submits its form like a browser. Returns the URL that redirects to the application;
+ * empty when the sandbox refused the authorize request.
  */
 export async function consent(page: string, button: ConsentButton = 'authorize'): Promise<string> {
-  const html = await (await outboundFetch(page)).text()
+  const html = await readText(await sendOnce(page, { method: 'GET', headers: {} }))
   const [, authenticity = ''] = /name="authenticity_token" value="([^"]+)"/.exec(html) ?? []
   const { origin, pathname } = new URL(page)
-  const answer = await outboundFetch(origin + pathname, {
+  const fields = { authenticity_token: authenticity, authorize: button === 'authorize' ? '1' : '0' }
+  const { header, discard } = await sendOnce(origin + pathname, formOf(fields))
+  discard()
+  return header('location') ?? ''
+}
+
+/** A request that posts a form. */
+export function formOf(fields: Readonly<Record<string, string>>) {
+  return {
     method: 'POST',
-    body: new URLSearchParams({
-      authenticity_token: authenticity,
-      authorize: button === 'authorize' ? '1' : '0',
-    }),
-    redirect: 'manual',
-  })
-  return answer.headers.get('location') ?? ''
+    headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
+    body: String(new URLSearchParams(fields)),
+  } as const
 }

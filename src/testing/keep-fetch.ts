@@ -1,3 +1,4 @@
-// The undici package serves Node's own fetch too when it is loaded before that was first used: nothing that importing the
-// kit should do to anybody's fetch. Node sets up its own as soon as one of its classes is looked at.
+// Keeps Node's own `fetch`. The undici package replaces its dispatcher if undici loads before the first use of `fetch`, and
+// importing the kit must not change `fetch`. Reading one of its classes makes Node set up its own dispatcher. This is a
+// module of its own because imports run before any statement of the module that has them.
 void globalThis.Response

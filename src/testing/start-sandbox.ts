@@ -4,42 +4,45 @@ import type { SandboxOptions } from '../sandbox/options.js'
 import { type Sandbox, startSandbox as start } from '../sandbox/start.js'
 import type { SandboxState } from '../sandbox/state.js'
 import { type Client, grantAt } from './grant.js'
-import { TEST_SECRET } from './test-secret.js'
+import { TEST_SECRET } from './signed-request.js'
 
-/** What it holds, read as it is at that moment; lists begin with the oldest. */
-type Held = Pick<SandboxState, 'issue' | 'comments' | 'reviewComments' | 'reactions' | 'merges' | 'requests'>
+/** Current contents. Lists are oldest first. */
+type Contents = Pick<
+  SandboxState,
+  'issue' | 'comments' | 'reviewComments' | 'reactions' | 'merges' | 'requests'
+>
 
 /**
- * An emulated code host in the layout of GitHub Enterprise Server, with the repository `octo/demo`: issues #1 and #4,
- * which is locked, and pull requests #2, #3, which conflicts, and #5. All is in memory: the last 10,000 comments and as
- * many reactions, and the last 1000 requests.
+ * Emulated code host with the paths of GitHub Enterprise Server and the repository `octo/demo`: issues #1 and #4 (locked),
+ * pull requests #2, #3 (conflicts) and #5. Everything is in memory, limited to the last 10,000 comments, 10,000 reactions
+ * and 1000 requests.
  */
-export interface TestSandbox extends Held {
-  /** Its web address; the API is at `/api/v3`, OAuth at `/login/oauth`. */
+export interface TestSandbox extends Contents {
+  /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
   readonly url: string
-  /** Makes its answers fail: `sandbox.faults.next('comment', '502')`. */
+  /** Makes its operations fail: `sandbox.faults.next('comment', '502')`. */
   readonly faults: Pick<Faults, 'next' | 'always' | 'clear'>
-  /** An access token for its API, of the user `octo`, by way of the consent page. `scope` is by default `repo`. */
+  /** Gets an access token of the user `octo` through the consent page. Default `scope`: `repo`. */
   token(scope?: string): Promise<string>
-  /** Resolves when every webhook for what has happened was delivered, or has failed. */
+  /** Resolves when every webhook so far was delivered or has failed. */
   idle(): Promise<void>
 }
 
 export interface TestSandboxOptions extends Partial<
   Pick<SandboxOptions, 'lifetimes' | 'log' | 'clock' | 'port'>
 > {
-  /** Where it sends webhooks for what happens in it; a function where that is known only later. Default: nowhere. */
+  /** Receiver of webhooks; a function if its URL is known only later. Default: none. */
   readonly webhook?: string | (() => string)
-  /** What the webhooks are signed with. Default: {@link TEST_SECRET}. */
+  /** Secret that signs the webhooks. Default: {@link TEST_SECRET}. */
   readonly secret?: string
-  /** The one OAuth application it knows. Default: `test-client`, `test-client-secret`. */
+  /** The only OAuth application. Default: `test-client`, `test-client-secret`. */
   readonly client?: Client
 }
 
 const CLIENT: Client = { id: 'test-client', secret: 'test-client-secret' }
 
 /**
- * Starts a sandbox alone, on a free port of 127.0.0.1; end it with `await using`.
+ * Starts a sandbox without a relay, on a free port of 127.0.0.1. Stop it with `await using`.
  * @throws RelayError `unavailable` when a given port is in use.
  */
 export async function startSandbox(options: TestSandboxOptions = {}): Promise<TestSandbox & AsyncDisposable> {
@@ -55,7 +58,7 @@ export async function startSandbox(options: TestSandboxOptions = {}): Promise<Te
   return viewOf(sandbox, client, { [Symbol.asyncDispose]: () => sandbox.close() })
 }
 
-/** What a test needs of a sandbox, and `more`. */
+/** Reduces a sandbox to the members for tests, and adds `more`. */
 export function viewOf<More extends object>(
   sandbox: Sandbox,
   client: Client,

@@ -1,11 +1,11 @@
 import { RelayError } from '../base/errors.js'
 
-/** Enough for any e-mail address (254), and short enough for a key that also holds a hash. */
+/** Room for any e-mail address (254), and short enough for a store key that also has a hash. */
 const MAX_BYTES = 256
 
 /**
- * The application's name for a user: 1–256 bytes of UTF-8 without control characters, white space or `/`, and neither `.`
- * nor `..`, so that it can stand in a key, in a path and on a line.
+ * Parses the application's name for a user: 1–256 bytes of UTF-8 without control characters, white space or `/`, and
+ * neither `.` nor `..`. It is then safe in a store key, a path and a line of text.
  * @throws RelayError `bad_request`
  */
 export function parseUserId(text: string): string {

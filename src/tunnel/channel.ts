@@ -1,65 +1,62 @@
 import { z } from 'zod'
 import { type Cancellable, deadline } from '../base/abort.js'
-import { describeConnectionError } from '../base/connection-error.js'
 import { RelayError } from '../base/errors.js'
+import { describeConnectionError } from '../net/connection-error.js'
+import type { SendOnce } from '../net/send-once.js'
 import type { Store } from '../store/contract.js'
 
 const KEY = 'tunnel-channel'
-const row = z.object({ v: z.literal(1), server: z.string(), url: z.string() })
-/** Milliseconds the server has to make a channel. */
-const LIMIT = 15_000
+const record = z.object({ v: z.literal(1), server: z.string(), url: z.string() })
+/** Milliseconds the server has to create a channel. */
+const TIMEOUT_MS = 15_000
 
 export interface ChannelOptions extends Cancellable {
   readonly store: Store
-  readonly fetch: typeof fetch
+  readonly sendOnce: SendOnce
 }
 
 /**
- * The channel that `address` means: itself where it has a path; where it names a server, one made there, once for the
- * profile, so that the code host's webhook settings stay right.
- * @throws RelayError `provider_failed` when the server makes none; `storage`.
+ * The URL of the channel. An `address` with a path is the channel itself. For a server's address, creates a channel once
+ * and saves it for the profile, so that the code host's webhook settings stay valid.
+ * @throws RelayError `provider_failed` if the server does not create a channel; `storage`.
  */
 export async function openChannel(
   address: string,
-  { store, fetch, signal }: ChannelOptions,
+  { store, sendOnce, signal }: ChannelOptions,
 ): Promise<string> {
   if (new URL(address).pathname !== '/') return address
   const server = new URL(address).origin
-  const kept = row.safeParse(await store.get(KEY)).data
-  if (kept?.server === server) return kept.url
-  const url = await createChannel(server, fetch, deadline(LIMIT, signal))
+  const saved = record.safeParse(await store.get(KEY)).data
+  if (saved?.server === server) return saved.url
+  const url = await createChannel(server, sendOnce, deadline(TIMEOUT_MS, signal))
   await store.put(KEY, { v: 1, server, url })
   return url
 }
 
-async function createChannel(
-  server: string,
-  fetch: typeof globalThis.fetch,
-  signal: AbortSignal,
-): Promise<string> {
+async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSignal): Promise<string> {
   const { SmeeClient } = await import('smee-client')
-  let answer: Response | undefined
-  /** Takes nothing of what the client wants but the address: the proxy it chooses is not ours. */
-  const ask = async (url: string | URL | Request): Promise<Response> => {
-    answer = await fetch(url, { method: 'HEAD', redirect: 'manual', signal })
-    // gosmee's server makes one for nothing but GET.
-    if (answer.status === 405) answer = await fetch(url, { redirect: 'manual', signal })
-    await answer.body?.cancel()
-    return answer
+  let status: number | undefined
+  /** Uses only the address from the client's call: the client would choose another proxy than relay. */
+  const request = async (url: string, method: 'HEAD' | 'GET' = 'HEAD'): Promise<object> => {
+    const { header, discard, ...response } = await sendOnce(url, { method, headers: {}, signal })
+    discard()
+    status = response.status
+    // gosmee's server creates channels only for GET.
+    if (status === 405 && method === 'HEAD') return request(url, 'GET')
+    return { headers: { get: header } }
   }
-  const options = { newChannelUrl: `${server}/new`, fetch: ask }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is undici's, ours the runtime's
-  const location = await SmeeClient.createChannel(options as object).catch((cause: unknown) => {
-    const why = answer ? `it answers ${answer.status}` : describeConnectionError(cause)
-    throw new RelayError('provider_failed', `${server} makes no channel: ${why}`, { cause })
+  const options: object = { newChannelUrl: `${server}/new`, fetch: (url: string) => request(url) }
+  const location = await SmeeClient.createChannel(options).catch((cause: unknown) => {
+    const reason = status === undefined ? describeConnectionError(cause) : `it answers ${status}`
+    throw new RelayError('provider_failed', `${server} did not create a channel: ${reason}`, { cause })
   })
   return atServer(location, server)
 }
 
-/** Behind a proxy a server may not know how it is reached; that it does not send us elsewhere is ours to see to. */
+/** The channel's path on this server. A server behind a proxy may not know its own scheme; another host is an error. */
 function atServer(location: string, server: string): string {
   const url = URL.canParse(location, server) ? new URL(location, server) : undefined
   if (!url || url.host !== new URL(server).host || url.pathname === '/')
-    throw new RelayError('provider_failed', `${server} makes no channel: it is no smee server`)
+    throw new RelayError('provider_failed', `${server} did not create a channel: it is not a smee server`)
   return `${server}${url.pathname}`
 }

@@ -1,47 +1,53 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** What waits for its turn: one message at a time is looked at, and others have their turn in between. */
-export interface Queue extends AsyncDisposable {
-  /** False, and dropped, when there is no room: what came first is kept. */
-  push(text: string): boolean
+/** Queue of messages, which are handled one at a time. */
+export interface Queue<Message> extends AsyncDisposable {
+  /** Adds the message, or drops it and returns false if the queue is full. */
+  push(message: Message): boolean
 }
 
 export interface QueueLimits {
   readonly messages: number
-  /** Characters of all messages together; a single one may be larger. */
+  /** Characters or bytes of all waiting messages together. A single message may be larger. */
   readonly size: number
 }
 
 /**
- * Anybody may send to a channel, so what waits is bounded: more than a code host sends at once, but no more than is looked
- * at in some ten seconds, however it is made to be slow: that long a delivery waits that comes behind it.
+ * Anybody may send to a channel, so the queue is bounded. It holds more than a code host sends at once. Handling a full
+ * queue takes some ten seconds, even if its messages are slow on purpose; a delivery behind them waits that long.
  */
 export const QUEUE_LIMITS: QueueLimits = { messages: 512, size: 16 * 1_048_576 }
 
 /**
- * Has `handle`, which must not throw, take one message after the other, and say whether it was worth it. Others are given
- * the time that one took which was not, so that whoever sends nonsense gets half of the processor at most. Closing the
- * queue lets it finish what waits, at once.
+ * Calls `handle`, which must not throw, with one message after the other. It returns whether the message was accepted.
+ * After a refused message, the queue pauses for as long as that took, so that a flood uses at most half of the processor.
+ * Disposing of the queue handles the remaining messages without pauses.
  */
-export function createQueue(handle: (text: string) => Promise<boolean>, limits = QUEUE_LIMITS): Queue {
-  const waiting: string[] = []
+export function createQueue<Message extends { readonly length: number }>(
+  handle: (message: Message) => Promise<boolean>,
+  limits = QUEUE_LIMITS,
+): Queue<Message> {
+  const waiting: Message[] = []
   let size = 0
   let working: Promise<void> | undefined
   let closing = false
   const work = async (): Promise<void> => {
-    for (let text = waiting.shift(); text !== undefined; text = waiting.shift()) {
+    for (let message = waiting.shift(); message !== undefined; message = waiting.shift()) {
       const began = performance.now()
-      const worth = await handle(text)
-      size -= text.length
-      await setTimeout(worth || closing ? 0 : performance.now() - began)
+      const { length } = message
+      // Only waiting messages count: a large one must not keep out those that arrive while it is handled.
+      size -= length
+      const accepted = await handle(message)
+      await setTimeout(accepted || closing ? 0 : performance.now() - began)
     }
     working = undefined
   }
   return {
-    push(text) {
-      if (waiting.length >= limits.messages || (size > 0 && size + text.length > limits.size)) return false
-      waiting.push(text)
-      size += text.length
+    push(message) {
+      const { length } = message
+      if (waiting.length >= limits.messages || (size > 0 && size + length > limits.size)) return false
+      waiting.push(message)
+      size += length
       working ??= work()
       return true
     },

@@ -1,138 +1,126 @@
-import { describeConnectionError } from '../base/connection-error.js'
 import type { Clock } from '../base/time.js'
-import { wholeEvents } from './events.js'
+import { describeConnectionError } from '../net/connection-error.js'
+import type { OutboundResponse, SendOnce } from '../net/send-once.js'
+import { messageText, type RawEvent, wholeEvents } from './events.js'
 import { createWatchdog } from './watchdog.js'
+
+/** A message's text or, for a large message, its event, which would take too long to read here. */
+export type Received = string | RawEvent
 
 export interface SmeeOptions {
   /** The channel's address. */
   readonly url: string
-  readonly fetch: typeof fetch
+  readonly sendOnce: SendOnce
   readonly clock: Clock
   readonly limits: SmeeLimits
-  /** Called once, if the connection comes about. */
+  /** Called once, when the connection is open. */
   readonly onOpen: () => void
-  /** Called with each message's text. */
-  readonly onMessage: (text: string) => void
-  /** Called for each message that is dropped for its size. */
+  /** Called with each message. Must not throw. */
+  readonly onMessage: (message: Received) => void
+  /** Called for each message that is dropped because of its size. */
   readonly onTooLarge: () => void
   readonly signal: AbortSignal
 }
 
-/** Milliseconds, but for `event`. */
+/** Limits of a connection: milliseconds, except for `event`. */
 export interface SmeeLimits {
-  /** Until the server answers. */
+  /** Time until the server answers. */
   readonly opening: number
-  /** Between two signs of life: the server pings every 30 s, and one ping may be lost. */
+  /** Time without traffic. The server pings every 30 s, and one ping may be lost. */
   readonly silence: number
-  /** Between two looks at the clock. */
+  /** Time between two checks of the clock. */
   readonly tick: number
-  /** Bytes of one message. */
+  /** Bytes of one event. */
   readonly event: number
 }
 
-/** Nothing listens on port 9 of this machine, should the client ever forward by itself. */
-const NOWHERE = 'http://127.0.0.1:9/'
-const QUIET = { info: () => {}, error: () => {} }
+/**
+ * Bytes. Larger messages are read in a worker thread, since a message may be slow on purpose. At this size, the slowest
+ * step takes some 10 ms.
+ */
+const MAX_INLINE = 32_768
 const EVENTS = 'text/event-stream'
-/** smee's server compares Accept with exactly this; gosmee's once gave events only to a client that says it is one. */
+/** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */
 const HEADERS = { accept: EVENTS, 'user-agent': 'webhook-relay (as gosmee)' }
 
-/**
- * Listens on a channel until the connection ends, and says why it did. Each connection has a client of its own: smee's
- * comes to grief over a server that is away for a moment, and after a second start it forwards unasked.
- */
+/** Listens on a channel until the connection ends. Returns the reason. */
 export async function listenToSmee(options: SmeeOptions): Promise<string> {
-  const { url, onOpen, onMessage, clock, limits, signal } = options
-  const { SmeeClient } = await import('smee-client')
+  const { clock, limits, signal } = options
   const closing = new AbortController()
-  let failure = 'the server closed the connection'
-  const fail = (why: string): void => void (failure = why)
-  const fetch = (): Promise<Response> => openStream(options, alive, fail, closing.signal)
-  const client = new SmeeClient({ source: url, target: NOWHERE, logger: QUIET, forward: false, fetch })
-  let end = (_why: string): void => {}
+  let end = (_reason: string): void => {}
   const ended = new Promise<string>((resolve) => (end = resolve))
-  using watchdog = createWatchdog({ clock, tick: limits.tick, onDead: (why) => end(why) })
-  const alive = (): void => watchdog.expect(limits.silence, `no traffic for ${limits.silence / 1000} s`)
+  using watchdog = createWatchdog({ clock, tick: limits.tick, onDead: (reason) => end(reason) })
+  const onTraffic = (): void => watchdog.expect(limits.silence, `no traffic for ${limits.silence / 1000} s`)
   const stopped = (): void => end('stopped')
-  Object.assign(client, {
-    onopen: () => onOpen(),
-    onmessage: ({ data }: MessageEvent) => onMessage(String(data)),
-    onerror: () => end(failure),
-  })
   signal.addEventListener('abort', stopped)
   if (signal.aborted) stopped()
   watchdog.expect(limits.opening, `no answer within ${limits.opening / 1000} s`)
+  const reading = read(options, onTraffic, closing.signal).then(end)
   try {
-    // Why it did not start is known from the request.
-    client.start().catch(() => {})
     return await ended
   } finally {
     signal.removeEventListener('abort', stopped)
-    await client.stop()
     closing.abort()
+    await reading
   }
 }
 
-/** The channel's event stream, watched. The client's own wishes for the request (its proxy, among them) do not count. */
-async function openStream(
-  options: SmeeOptions,
-  alive: () => void,
-  fail: (why: string) => void,
-  signal: AbortSignal,
-): Promise<Response> {
-  const response = await request(options, signal).catch((error: unknown) => {
-    fail(describeConnectionError(error))
-    throw error
-  })
-  const { body } = response
-  const refusal = whyNot(response)
-  if (refusal !== undefined || !body) {
-    fail(refusal ?? 'the server answers nothing')
-    await body?.cancel().catch(() => {})
-    throw new Error(refusal)
+/** Reads the channel's events until they end. Returns the reason; does not throw. */
+async function read(options: SmeeOptions, onTraffic: () => void, signal: AbortSignal): Promise<string> {
+  let response: OutboundResponse
+  try {
+    response = await request(options, signal)
+  } catch (error) {
+    return describeConnectionError(error)
   }
-  alive()
-  const events = wholeEvents(watched(body, alive, fail), options.limits.event, options.onTooLarge)
-  return new Response(ReadableStream.from(events), { headers: { 'content-type': EVENTS } })
+  const rejection = rejectionReason(response)
+  if (rejection !== undefined) {
+    response.discard()
+    return rejection
+  }
+  onTraffic()
+  options.onOpen()
+  try {
+    const chunks = watched(response.body, onTraffic)
+    for await (const event of wholeEvents(chunks, options.limits.event, options.onTooLarge)) {
+      const message = event.length > MAX_INLINE ? event : messageText(event)
+      if (message !== undefined) options.onMessage(message)
+    }
+    return 'the server closed the connection'
+  } catch {
+    return 'the connection was interrupted'
+  }
 }
 
-/** gosmee's server has the events of `/channel`, where its page is, at `/events/channel`. */
-async function request({ url, fetch }: SmeeOptions, signal: AbortSignal): Promise<Response> {
-  const get = (address: string): Promise<Response> =>
-    fetch(address, { headers: HEADERS, redirect: 'manual', signal })
+/** Requests the channel's events. gosmee's server has a page at `/channel` and the events at `/events/channel`. */
+async function request({ url, sendOnce }: SmeeOptions, signal: AbortSignal): Promise<OutboundResponse> {
+  const get = (address: string): Promise<OutboundResponse> =>
+    sendOnce(address, { method: 'GET', headers: HEADERS, signal })
   const first = await get(url)
   if (first.status !== 200 || isEvents(first)) return first
   const second = await get(url.replace(/[^/]*$/, 'events/$&'))
   const [used, other] = isEvents(second) ? [second, first] : [first, second]
-  await other.body?.cancel().catch(() => {})
+  other.discard()
   return used
 }
 
-function whyNot(response: Response): string | undefined {
-  const { status, headers } = response
-  const location = headers.get('location')
-  if (location) return `the server answers ${status}: it is at ${location}`
+/** Why the response is not an event stream; undefined if it is. */
+function rejectionReason(response: OutboundResponse): string | undefined {
+  const { status, header } = response
+  const location = header('location')
+  if (location) return `the server answers ${status}: it redirects to ${location}`
   if (status !== 200) return `the server answers ${status}`
   if (isEvents(response)) return undefined
-  return `no channel is there: the server answers with ${headers.get('content-type') ?? 'no type'}`
+  return `no channel at this address: the server answers with ${header('content-type') ?? 'no type'}`
 }
 
-function isEvents({ status, headers }: Response): boolean {
-  return status === 200 && /^text\/event-stream\b/.test(headers.get('content-type') ?? '')
+function isEvents({ status, header }: OutboundResponse): boolean {
+  return status === 200 && /^text\/event-stream\b/.test(header('content-type') ?? '')
 }
 
-async function* watched(
-  body: AsyncIterable<Uint8Array>,
-  alive: () => void,
-  fail: (why: string) => void,
-): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of body) {
-      alive()
-      yield chunk
-    }
-  } catch (error) {
-    fail('the connection broke off')
-    throw error
+async function* watched(body: AsyncIterable<Uint8Array>, onTraffic: () => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    onTraffic()
+    yield chunk
   }
 }

@@ -1,45 +1,38 @@
 import { z } from 'zod'
 import type { Store } from '../store/contract.js'
 
-/** How it stands with a tunnel. Times are milliseconds since 1970-01-01 UTC. */
-export interface TunnelStatus {
-  readonly state: 'connecting' | 'connected' | 'waiting'
-  /** The channel: the address for the code host's webhook settings; null until there is one. */
-  readonly url: string | null
-  readonly since: number
-  /** Why the connection was lost, or did not come about. */
-  readonly why: string | null
-  /** Number of the next attempt to connect again; 0 while `connected`. */
-  readonly attempt: number
-  /** When it is tried again, while `waiting`. */
-  readonly retryAt: number | null
-  /** What came of a message sent to oneself: `ok`, or why not; null while that is not known. */
-  readonly roundTrip: string | null
-}
+/** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
+export type TunnelStatus = Readonly<z.infer<typeof status>>
 
-const schema = z.object({
-  v: z.literal(1),
-  pid: z.int(),
+const status = z.object({
   state: z.enum(['connecting', 'connected', 'waiting']),
+  /** The channel's URL, for the code host's webhook settings; null until there is a channel. */
   url: z.string().nullable(),
+  /** When `state` last changed. */
   since: z.number(),
+  /** Why the connection was lost or failed. */
   why: z.string().nullable(),
+  /** Number of the next attempt to reconnect; 0 while `connected`. */
   attempt: z.int(),
+  /** Time of the next attempt, while `waiting`. */
   retryAt: z.number().nullable(),
+  /** Result of the message that relay sends to itself: `ok`, or why it failed; null while unknown. */
   roundTrip: z.string().nullable(),
 })
 
+const schema = status.extend({ v: z.literal(1), pid: z.int() })
+
 const KEY = 'tunnel'
 
-/** Leaves it where other commands find it. `pid` is the process that has the tunnel. @throws RelayError `storage` */
+/** Saves the status for other commands. `pid` is the process that runs the tunnel. @throws RelayError `storage` */
 export async function keepStatus(store: Store, pid: number, status: TunnelStatus): Promise<void> {
   await store.put(KEY, { v: 1, pid, ...status })
 }
 
-/** How it stands with the tunnel of that process; undefined where it has none. @throws RelayError `storage` */
+/** Status of that process's tunnel; undefined if it has none. @throws RelayError `storage` */
 export async function readStatus(store: Store, pid: number): Promise<TunnelStatus | undefined> {
-  const row = schema.safeParse(await store.get(KEY)).data
-  return row?.pid === pid ? row : undefined
+  const record = schema.safeParse(await store.get(KEY)).data
+  return record?.pid === pid ? record : undefined
 }
 
 /** @throws RelayError `storage` */

@@ -3,45 +3,49 @@ import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { systemClock, type Clock } from '../base/time.js'
-import { outboundFetch } from '../providers/fetch.js'
+import { sendOnce as sendOverNetwork, type SendOnce } from '../net/send-once.js'
 import type { Provider } from '../providers/provider.js'
 import type { Store } from '../store/contract.js'
 import type { Intake } from '../webhook/intake.js'
 import { openChannel } from './channel.js'
-import { createEntrance } from './entrance.js'
+import { createIngress } from './ingress.js'
+import { createLargeMessages, LARGE_LIMITS, type LargeLimits } from './large.js'
+import { MAX_AROUND_BODY } from './message.js'
 import { createQueue, QUEUE_LIMITS, type QueueLimits } from './queue.js'
-import { createReceiver, type ReceiveParts } from './receive.js'
-import { createRoundTrip, type RoundTrip } from './round-trip.js'
+import { createReceiver } from './receive.js'
+import { createRoundTrip } from './round-trip.js'
 import { listenToSmee, type SmeeLimits } from './smee.js'
 import type { TunnelStatus } from './state.js'
 import { pause } from './watchdog.js'
 
 export interface TunnelOptions {
-  /** A channel's address; or a smee server's, on which a channel is made and remembered for the profile. */
+  /** A channel's address; or a smee server's, where relay creates a channel and saves it for the profile. */
   readonly address: string
   readonly intake: Intake
   readonly provider: Pick<Provider, 'webhook'>
   readonly secrets: WebhookSecrets
-  /** Where the channel is remembered. */
+  /** Holds the saved channel. */
   readonly store: Store
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   readonly log: Log
-  /** Told of each change. Must not throw. */
+  /** Called with each change. Must not throw. */
   readonly onStatus: (status: TunnelStatus) => void
   readonly clock?: Clock | undefined
-  readonly fetch?: typeof fetch | undefined
+  /** Default: over the network. */
+  readonly sendOnce?: SendOnce | undefined
   readonly limits?: Partial<TunnelLimits> | undefined
-  /** Milliseconds until the next attempt, after so many that failed in a row. */
+  /** Milliseconds until the next attempt after this many failures in a row. */
   readonly delay?: ((failures: number) => number) | undefined
 }
 
 export interface TunnelLimits extends SmeeLimits {
-  /** Milliseconds after which a connection counts as good, so that the next attempt is soon again. */
+  /** Milliseconds after which a connection counts as stable, which resets the backoff. */
   readonly steady: number
-  /** Milliseconds a message to oneself may take. */
+  /** Milliseconds in which the message to itself must come back. */
   readonly roundTrip: number
   readonly queue: QueueLimits
+  readonly large: LargeLimits
 }
 
 const SECOND = 1000
@@ -52,13 +56,12 @@ const LIMITS = {
   steady: 10 * SECOND,
   roundTrip: 10 * SECOND,
   queue: QUEUE_LIMITS,
+  large: LARGE_LIMITS,
 }
-/** What a message may hold besides the body: Node takes 16 KiB of headers, and JSON may write a character in six. */
-const AROUND_BODY = 131_072
 
 /**
- * Keeps listening on a channel, and gives what comes to the intake, until it is disposed of. Whatever ends a connection,
- * there is a next: after 1, 2, 4 … 60 s ±20 %.
+ * Listens on a channel and passes its deliveries to the intake, until it is disposed of. Reconnects whenever a connection
+ * ends, after 1, 2, 4 … 60 s ±20 %.
  */
 export function openTunnel(options: TunnelOptions): AsyncDisposable {
   const stop = new AbortController()
@@ -75,11 +78,11 @@ async function run(options: TunnelOptions, signal: AbortSignal): Promise<void> {
   const { clock = systemClock, delay = (failures) => probeDelay(failures, Math.random) } = options
   await using tunnel = createTunnel(options, { clock, delay }, signal)
   for (let failures = 1; ; failures++) {
-    const { why, steady } = await tunnel.connect()
+    const { reason, steady } = await tunnel.connect()
     if (signal.aborted) return
     if (steady) failures = 1
     const ms = delay(failures)
-    tunnel.status.change({ state: 'waiting', why, attempt: failures, retryAt: clock() + ms })
+    tunnel.status.change({ state: 'waiting', why: reason, attempt: failures, retryAt: clock() + ms })
     await pause(ms, { clock, tick: tunnel.limits.tick, signal })
     if (signal.aborted) return
   }
@@ -91,45 +94,53 @@ interface Timing {
 }
 
 function createTunnel(options: TunnelOptions, { clock, delay }: Timing, signal: AbortSignal) {
-  const { address, store, maxBody, fetch = outboundFetch, onStatus } = options
-  const limits: TunnelLimits = { ...LIMITS, event: 2 * maxBody + AROUND_BODY, ...options.limits }
+  const { address, store, maxBody, sendOnce = sendOverNetwork, onStatus } = options
+  const limits: TunnelLimits = { ...LIMITS, event: 2 * maxBody + MAX_AROUND_BODY, ...options.limits }
   const status = createStatus(clock, onStatus)
   const roundTrip = createRoundTrip(options.provider.webhook)
-  const queue = createQueue(createReceiver(receiveParts(options, roundTrip)), limits.queue)
-  const { onMessage, onTooLarge } = createEntrance(queue, options.log)
+  const { secrets, intake, log } = options
+  const unpackParts = { secrets, scheme: options.provider.webhook, maxBody }
+  const large = createLargeMessages(unpackParts, signal, limits.large)
+  const receive = createReceiver({ ...unpackParts, intake, log, large, isOwn: roundTrip.isOwn })
+  const queue = createQueue(receive, limits.queue)
+  const { onMessage, onTooLarge } = createIngress(queue, log)
   let checking: Promise<void> | undefined
   const check = (url: string): Promise<void> => {
-    const run = (): Promise<string> => roundTrip.run(url, { fetch, limit: limits.roundTrip, signal })
+    const run = (): Promise<string> => roundTrip.run(url, { sendOnce, limit: limits.roundTrip, signal })
     const wait = (failures: number): Promise<void> =>
       pause(delay(failures), { clock, tick: limits.tick, signal })
-    return untilItIsBack(run, status, wait, signal)
+    return repeatRoundTrip(run, status, wait, signal)
   }
-  const listen = async (): Promise<Ended> => {
-    const url = await openChannel(address, { store, fetch, signal })
+  const listen = async (): Promise<ConnectionEnd> => {
+    const url = await openChannel(address, { store, sendOnce, signal })
     let opened = Infinity
     const onOpen = (): void => {
       opened = clock()
       status.change({ state: 'connected', url, why: null, attempt: 0, retryAt: null })
       if (status.now().roundTrip !== 'ok') checking ??= check(url).finally(() => (checking = undefined))
     }
-    const why = await listenToSmee({ url, fetch, clock, limits, onOpen, onMessage, onTooLarge, signal })
-    return { why, steady: clock() - opened >= limits.steady }
+    const reason = await listenToSmee({ url, sendOnce, clock, limits, onOpen, onMessage, onTooLarge, signal })
+    return { reason, steady: clock() - opened >= limits.steady }
   }
   return {
     limits,
     status,
-    /** One connection, from its beginning to its end. */
+    /** Opens one connection. Resolves when it ends. */
     connect: () =>
-      listen().catch((error: unknown): Ended => ({ why: toRelayError(error).message, steady: false })),
+      listen().catch((error: unknown): ConnectionEnd => ({
+        reason: toRelayError(error).message,
+        steady: false,
+      })),
     async [Symbol.asyncDispose]() {
       await checking
       await queue[Symbol.asyncDispose]()
+      await large[Symbol.asyncDispose]()
     },
   }
 }
 
-/** Sends messages to itself until one has come back, or nothing is connected any more. Tells of an outcome that is new. */
-async function untilItIsBack(
+/** Sends messages to itself until one comes back or the connection ends. Reports only results that differ. */
+async function repeatRoundTrip(
   run: () => Promise<string>,
   status: Status,
   wait: (failures: number) => Promise<void>,
@@ -145,13 +156,13 @@ async function untilItIsBack(
   }
 }
 
-interface Ended {
-  readonly why: string
-  /** Whether it had stood for a while. */
+interface ConnectionEnd {
+  readonly reason: string
+  /** Whether the connection lasted long enough to count as stable. */
   readonly steady: boolean
 }
 
-/** Tells of the whole status whenever a part of it changes; `since` is when its state did. */
+/** The tunnel's status. Each change reports the whole status. */
 interface Status {
   readonly now: () => TunnelStatus
   readonly change: (to: Partial<Omit<TunnelStatus, 'since'>>) => void
@@ -177,11 +188,4 @@ const UNKNOWN: TunnelStatus = {
   attempt: 0,
   retryAt: null,
   roundTrip: null,
-}
-
-function receiveParts(
-  { intake, secrets, provider, maxBody, log }: TunnelOptions,
-  { isOwn }: RoundTrip,
-): ReceiveParts {
-  return { intake, secrets, scheme: provider.webhook, maxBody, log, isOwn }
 }

@@ -1,55 +1,55 @@
 import type { Clock } from '../base/time.js'
 
-/** Looks whether what is expected has come. */
+/** Reports when an expected event does not happen in time. */
 export interface Watchdog extends Disposable {
-  /** From now on something must come within `ms` milliseconds, which it does by calling this again. */
-  expect(ms: number, otherwise: string): void
+  /** Must be called again within `ms` milliseconds. Otherwise `onDead` receives `reason`. */
+  expect(ms: number, reason: string): void
 }
 
 export interface WatchdogOptions {
   readonly clock: Clock
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two checks. */
   readonly tick: number
-  /** Called once, with what was said `otherwise`, or that the machine slept. */
-  readonly onDead: (why: string) => void
+  /** Called once, with the reason given to `expect`, or that the machine slept. */
+  readonly onDead: (reason: string) => void
 }
 
 export interface PauseOptions extends Pick<WatchdogOptions, 'clock' | 'tick'> {
   readonly signal: AbortSignal
 }
 
-/** A wall clock that is this much later than it should be, in milliseconds, has gone on while the machine slept. */
+/** Milliseconds. If the wall clock jumps ahead by more than this between two checks, the machine slept. */
 const SLEPT_MS = 10_000
 
 /**
- * Timers stand still while a machine sleeps, and go on afterwards as if nothing had been; the other side has long since
- * given the connection up. So the wall clock is looked at, often enough to see it jump.
+ * Checks the wall clock often enough to see it jump. Timers stand still while a machine sleeps and continue afterwards,
+ * but by then the server has closed the connection.
  */
 export function createWatchdog({ clock, tick, onDead }: WatchdogOptions): Watchdog {
-  let looked = clock()
+  let checked = clock()
   let until = Infinity
-  let why = ''
+  let expected = ''
   const timer = setInterval(() => {
     const now = clock()
-    const passed = now - looked
-    looked = now
-    // Set back, it would make what is expected seem far off.
+    const passed = now - checked
+    checked = now
+    // If the clock is set back, the deadline moves with it.
     if (passed < 0) until += passed
     const slept = passed > tick + SLEPT_MS
     if (!slept && now < until) return
     clearInterval(timer)
-    onDead(slept ? 'this machine slept' : why)
+    onDead(slept ? 'this machine slept' : expected)
   }, tick)
   return {
-    expect(ms, otherwise) {
+    expect(ms, reason) {
       until = clock() + ms
-      why = otherwise
+      expected = reason
     },
     [Symbol.dispose]: () => clearInterval(timer),
   }
 }
 
-/** A wait that ends early when the machine has slept, or `signal` aborts. */
+/** Waits `ms` milliseconds. Ends early if the machine slept or `signal` aborts. */
 export async function pause(ms: number, { clock, tick, signal }: PauseOptions): Promise<void> {
   await new Promise<void>((resolve) => {
     const watchdog = createWatchdog({ clock, tick: Math.min(tick, ms), onDead: () => done() })

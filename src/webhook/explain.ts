@@ -1,5 +1,6 @@
 import type { WebhookSecrets } from '../base/settings.js'
 import type { WebhookScheme } from '../providers/provider.js'
+import { atOnce, type Steps } from '../base/turns.js'
 import { explainChange } from './explain-change.js'
 import { explainHeader } from './explain-header.js'
 import type { Explanation } from './explanation.js'
@@ -14,10 +15,19 @@ export interface ExplainParts {
 }
 
 /**
- * Whether a request is signed with one of the secrets, as intake decides it, and if it is not, what went wrong: as far as
- * it can be proved with the secrets at hand, else what is most likely. Hashes a body that does not fit a few dozen times.
+ * Whether a request is signed with one of the secrets, as intake decides it, and why not. The reason is proved with the
+ * configured secrets if possible, otherwise it is the most likely one. Hashes a body that does not match a few dozen
+ * times.
  */
-export function explain({ headers, body }: WebhookRequest, { secrets, scheme }: ExplainParts): Explanation {
+export function explain(request: WebhookRequest, parts: ExplainParts): Explanation {
+  return atOnce(explainSteps(request, parts))
+}
+
+/** {@link explain} in steps. Each tries one way in which the body may have been written. */
+export function* explainSteps(
+  { headers, body }: WebhookRequest,
+  { secrets, scheme }: ExplainParts,
+): Steps<Explanation> {
   const lines = indexHeaders(headers)
   const signed = signedBytes(lines, body, scheme)
   const signature = only(lines, SIGNATURE_HEADER)
@@ -25,6 +35,6 @@ export function explain({ headers, body }: WebhookRequest, { secrets, scheme }: 
   if (by) return { valid: true, by }
   return (
     explainHeader(lines, (candidate) => verify(candidate, signed ?? body, secrets) !== undefined) ??
-    explainChange({ lines, body, signed, signature, secrets })
+    (yield* explainChange({ lines, body, signed, signature, secrets }))
   )
 }

@@ -1,6 +1,6 @@
 import type { VerifiedBy } from '../journal/delivery.js'
 
-/** Why a signature does not fit. */
+/** Why a signature does not match. */
 export type Reason =
   | 'no_signature'
   | 'empty_signature'
@@ -17,7 +17,7 @@ export type Reason =
 export interface Invalid {
   readonly valid: false
   readonly reason: Reason
-  /** For a person. Holds no secret, no digest and nothing of the body. */
+  /** A sentence for the user. Contains no secret, no digest and nothing of the body. */
   readonly hint: string
 }
 

@@ -1,9 +1,9 @@
-import type { Header } from '../journal/delivery.js'
+import { CREDENTIALS, type Header } from '../http/headers.js'
 
-/** Every line of each header, by lower-case name. */
+/** All values of each header, by lower-case name. */
 export type HeaderLines = ReadonlyMap<string, readonly string[]>
 
-/** Reads the lines once, so that looking up several names stays cheap. */
+/** Indexes the headers once, so that several look-ups stay cheap. */
 export function indexHeaders(headers: readonly Header[]): HeaderLines {
   const lines = new Map<string, string[]>()
   for (const [name, value] of headers) {
@@ -15,15 +15,13 @@ export function indexHeaders(headers: readonly Header[]): HeaderLines {
   return lines
 }
 
-/** The header's value when it was given exactly once: of two lines nobody can say which one was meant. */
+/** The header's value if it occurs exactly once. Of two values it is unclear which one counts. */
 export function only(lines: HeaderLines, name: string): string | undefined {
   const values = lines.get(name)
   return values?.length === 1 ? values[0] : undefined
 }
 
-const CREDENTIALS = /^(?:authorization|cookie|proxy-.*)$/i
-
-/** The headers a delivery is kept with: without `Authorization`, `Cookie` and `Proxy-*`, which hold credentials. */
+/** The headers that are stored with a delivery: all but `Authorization`, `Cookie` and `Proxy-*`, which hold credentials. */
 export function withoutCredentials(headers: readonly Header[]): readonly Header[] {
   return headers.filter(([name]) => !CREDENTIALS.test(name))
 }

@@ -1,17 +1,20 @@
 import { hash } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
+import { formPayload } from '../base/form.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { Delivery, Header, Receipt, Restored } from '../journal/delivery.js'
+import { inTurns, type Steps } from '../base/turns.js'
+import type { Header } from '../http/headers.js'
+import type { Delivery, Receipt, Restored } from '../journal/delivery.js'
 import type { Journal } from '../journal/journal.js'
 import type { Provider } from '../providers/provider.js'
-import { formPayload, isForm, signedBytes } from './form.js'
+import { isForm, signedBytes, signedBytesSteps } from './form.js'
 import { indexHeaders, only, withoutCredentials } from './headers.js'
 import { readIdentity } from './identity.js'
-import { SIGNATURE_HEADER, verify } from './signature.js'
+import { SIGNATURE_HEADER, verifySteps } from './signature.js'
 import { summarize } from './summary.js'
 
-/** A request as it came: every header line, and the body's exact bytes. */
+/** A received request: every header line, and the body's exact bytes. */
 export interface WebhookRequest {
   readonly headers: readonly Header[]
   readonly body: Uint8Array
@@ -22,34 +25,38 @@ export interface IntakeParts {
   readonly secrets: WebhookSecrets
   readonly journal: Pick<Journal, 'append'>
   readonly clock?: Clock | undefined
-  /** Told of each delivery once it is stored. Must not throw: the sender is answered 200 whatever comes of it. */
+  /**
+   * Called with each stored delivery, even one stored so late that the sender was answered 503. Must not throw: the
+   * answer does not depend on it.
+   */
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
-  /** Told of each request that no secret signed, before it is answered. Must not throw. */
+  /** Called with each request that no secret signed, before it is answered. Must not throw. */
   readonly onRefused?: ((request: WebhookRequest) => void) | undefined
 }
 
 export interface Intake {
   /**
-   * Proves a webhook request genuine and stores it; resolved means that it is on disk. Nothing is looked at before
-   * the signature fits. `how` says of one from a tunnel how its bytes were got back.
-   * @throws RelayError `invalid_signature` when no configured secret made the signature.
-   * @throws RelayError `invalid_event` when the event or delivery header, or the body, is not as it must be.
-   * @throws RelayError `storage` when it could not be stored; the sender may try again.
+   * Verifies a webhook request and stores it. Resolves once the delivery is on disk. Reads nothing but the signature
+   * until that matches. `how` is set for a delivery from a tunnel: how its bytes were restored.
+   * @throws RelayError `invalid_signature` if no configured secret made the signature.
+   * @throws RelayError `invalid_event` if the event header, the delivery header or the body is invalid.
+   * @throws RelayError `storage` if it could not be stored; the sender may try again.
    */
   receive(request: WebhookRequest, how?: string): Promise<Receipt>
 }
 
-/** The one way in for deliveries, however they reached this machine. */
+/** The single entry point for deliveries, over HTTP and through a tunnel. */
 export function createIntake(parts: IntakeParts): Intake {
   const { journal, clock = systemClock, onDelivery } = parts
   return {
     async receive(request, how) {
-      const genuine = authenticate(request, parts, clock())
+      const genuine = await inTurns(authenticate(request, parts, clock()))
       const delivery = how === undefined ? genuine : { ...genuine, restored: restored(how, request, parts) }
-      const receipt = await journal.append(delivery).catch((cause: unknown) => {
+      const stored = (receipt: Receipt): void => onDelivery?.(delivery, receipt)
+      const receipt = await journal.append(delivery, stored).catch((cause: unknown) => {
         throw new RelayError('storage', 'Delivery could not be stored', { cause })
       })
-      onDelivery?.(delivery, receipt)
+      stored(receipt)
       return receipt
     },
   }
@@ -60,11 +67,16 @@ function restored(how: string, { headers, body }: WebhookRequest, { provider }: 
   return { how, sha256: hash('sha256', signed, 'base64url') }
 }
 
-function authenticate({ headers, body }: WebhookRequest, parts: IntakeParts, receivedAt: number): Delivery {
+/** Works in steps until the signature is verified: anybody may send a large body. */
+function* authenticate(
+  { headers, body }: WebhookRequest,
+  parts: IntakeParts,
+  receivedAt: number,
+): Steps<Delivery> {
   const { name, webhook } = parts.provider
   const lines = indexHeaders(headers)
-  const signed = signedBytes(lines, body, webhook)
-  const verifiedBy = signed && verify(only(lines, SIGNATURE_HEADER), signed, parts.secrets)
+  const signed = yield* signedBytesSteps(lines, body, webhook)
+  const verifiedBy = signed && (yield* verifySteps(only(lines, SIGNATURE_HEADER), signed, parts.secrets))
   if (!verifiedBy) {
     parts.onRefused?.({ headers, body })
     throw new RelayError('invalid_signature', 'Invalid signature')
@@ -72,7 +84,7 @@ function authenticate({ headers, body }: WebhookRequest, parts: IntakeParts, rec
   const identity = readIdentity(lines, webhook)
   const json = isForm(lines) && webhook.formSignature === 'body' ? formPayload(body) : signed
   if (!json) throw new RelayError('invalid_event', 'Invalid event')
-  const summary = summarize(json)
+  const summary = summarize(json, webhook)
   return {
     receivedAt,
     provider: name,

@@ -1,50 +1,46 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
+import { RelayError } from '../base/errors.js'
 import type { WebhookSecrets } from '../base/settings.js'
+import { topLevelFields } from '../json/fields.js'
 import type { WebhookScheme } from '../providers/provider.js'
-import { ENCODINGS, type EncodingId, FORMS, spellings } from './encodings.js'
+import { candidateEncodingsInPieces, type EncodingId, formInPieces, FORMS, splitText } from './encodings.js'
 import { isForm, signedBytes } from './form.js'
 import { type HeaderLines, only } from './headers.js'
-import { isJson } from './json.js'
-import { members } from './members.js'
 import { isSignature, SIGNATURE_HEADER, verify } from './signature.js'
 
-/** What a tunnel's message still holds of a request's body. */
-export interface Remains {
-  /** The JSON text of the message's `body`, as the message spells it; undefined when there was none. */
+/** A request's body as a tunnel's message carries it. */
+export interface TunnelBody {
+  /** The JSON text of the message's `body`, as the message writes it; undefined if it has none. */
   readonly json: string | undefined
-  /** The body's exact bytes, where the server sends them too. */
+  /** The body's exact bytes, if the server sends them too. */
   readonly raw?: Uint8Array | undefined
 }
 
 /**
- * From what a body was restored: the server's own copy (`raw`), a string that is the whole body (`text`), a form, or
- * the JSON written in one of the encodings, with a newline at its end or without.
+ * How a body was restored. `raw`: from the server's copy of the bytes. `text`: from a string that is the whole body.
+ * `form`: as a form. Otherwise: by writing the JSON in this encoding, with or without a newline at its end.
  */
-export type How = 'raw' | 'text' | 'form' | EncodingId | `${EncodingId}-newline`
+export type RestoreMethod = 'raw' | 'text' | 'form' | EncodingId | `${EncodingId}-newline`
 
 export interface Restored {
   readonly body: Uint8Array
-  readonly how: How
+  readonly how: RestoreMethod
 }
 
 export interface RestoreParts {
   readonly secrets: WebhookSecrets
   readonly scheme: Pick<WebhookScheme, 'formSignature'>
+  /** Largest body, in bytes. Bounds memory: nothing larger is written. Default: no limit. */
+  readonly maxBody?: number | undefined
 }
 
 /**
- * More are never tried for one message. Each costs one HMAC per secret; of a usual payload, in which few of the encodings
- * differ, it is about ten.
+ * Characters. A longer JSON text is tried only in the encodings that code hosts write: each candidate takes longer, and
+ * anybody may have sent the text. People who test with other programs sign shorter ones.
  */
-export const MOST_CANDIDATES = 1 + ENCODINGS.length * Math.max(2, FORMS.length)
-
-/**
- * Characters. Of a larger JSON text only what code hosts write is tried: each candidate takes longer, and anybody may have
- * sent it. People who test with other programs sign smaller ones.
- */
-export const LARGE = 65_536
-const OF_CODE_HOSTS: ReadonlySet<EncodingId> = new Set([
+export const MAX_FULL_SEARCH = 65_536
+const CODE_HOST_ENCODINGS: ReadonlySet<EncodingId> = new Set([
   'compact',
   'compact-upper',
   'indented-go',
@@ -53,91 +49,134 @@ const OF_CODE_HOSTS: ReadonlySet<EncodingId> = new Set([
 ])
 
 /**
- * The body of a request that came through a server which reads the JSON and writes it anew: the first candidate whose
- * bytes the signature fits, so that intake, given these bytes and lines, finds it genuine. Undefined when none does:
- * nothing is ever restored that the HMAC does not prove. Does not throw.
+ * Restores the body of a request that a tunnel's server parsed and wrote again. Returns the first candidate that the
+ * signature matches, so that intake accepts these bytes with these headers. Undefined if none matches: nothing is
+ * restored that the HMAC does not prove.
  *
- * An absent or malformed signature costs nothing. A wrong one costs one pass over the candidates, at most
- * {@link MOST_CANDIDATES}, each written when its turn comes; where the server sent the bytes themselves, only those.
- * Between two, others have their turn.
+ * An absent or malformed signature costs nothing. A wrong one costs one pass over at most 31
+ * candidates (about ten for a usual payload), each written only when it is tried. If the server sent the exact bytes, they are the only candidate.
+ * Yields to the event loop after each candidate.
+ * @throws RelayError `too_large` if every candidate is larger than `maxBody`.
  */
 export async function restore(
-  remains: Remains,
+  received: TunnelBody,
   lines: HeaderLines,
-  { secrets, scheme }: RestoreParts,
+  { secrets, scheme, maxBody }: RestoreParts,
 ): Promise<Restored | undefined> {
   const signature = only(lines, SIGNATURE_HEADER)
   if (!isSignature(signature)) return undefined
-  for (const [how, body] of candidates(remains, formsOf(lines, scheme))) {
-    const signed = signedBytes(lines, body, scheme)
-    if (signed && verify(signature, signed, secrets)) return signed === body ? { body, how } : inForm(signed)
-    await setImmediate()
+  try {
+    for (const [how, body] of candidates(received, formsOf(lines, scheme), maxBody)) {
+      const signed = signedBytes(lines, body, scheme)
+      if (signed && verify(signature, signed, secrets))
+        return signed === body ? { body, how } : asForm(signed)
+      await setImmediate()
+    }
+  } catch (error) {
+    // Text that is not JSON has no further candidates.
+    if (!(error instanceof SyntaxError)) throw error
   }
   return undefined
 }
 
-/** The ways of writing a form that differ in what is signed. */
+/** The form encodings that change what is signed. If the provider signs only the payload, one is enough. */
 function formsOf(lines: HeaderLines, { formSignature }: RestoreParts['scheme']): typeof FORMS {
   if (!isForm(lines)) return []
   return formSignature === 'payload' ? FORMS.slice(0, 1) : FORMS
 }
 
-/** Of a form only the payload is proved: other fields, or another spelling of it, are not taken over. */
-function inForm(payload: Uint8Array): Restored | undefined {
+/** Writes a new form: the signature proves only the payload, not other fields or how the form was encoded. */
+function asForm(payload: Uint8Array): Restored | undefined {
   const [write] = FORMS
   return write && isUtf8(payload)
     ? { body: Buffer.from(write(Buffer.from(payload).toString())), how: 'form' }
     : undefined
 }
 
-type Candidate = readonly [how: How, body: Uint8Array]
+type Candidate = readonly [how: RestoreMethod, body: Uint8Array]
+/** A text that is written on demand. `newline` is set if it may also end in a newline. */
+type CandidateText = readonly [
+  how: RestoreMethod,
+  pieces: () => Iterable<string | Uint8Array>,
+  newline?: RestoreMethod,
+]
 
-/** What may have been signed, the likeliest first. */
-export function* candidates({ json, raw }: Remains, forms: typeof FORMS): Generator<Candidate> {
+/**
+ * The bodies that may have been signed, the likeliest first. Skips those larger than `maxBody` bytes.
+ * @throws RelayError `too_large` at the end, if all of them were skipped.
+ */
+export function* candidates(
+  received: TunnelBody,
+  forms: typeof FORMS,
+  maxBody?: number,
+): Generator<Candidate> {
+  const fits = new Set<boolean>()
+  for (const [how, pieces, newline] of candidateTexts(received, forms)) {
+    const bytes = joinBytes(newline ? withNewline(pieces()) : pieces(), maxBody)
+    fits.add(bytes !== undefined)
+    if (!bytes) continue
+    yield [how, newline ? bytes.subarray(0, -1) : bytes]
+    if (newline) yield [newline, bytes]
+  }
+  if (fits.has(false) && !fits.has(true)) throw new RelayError('too_large', 'Request too large')
+}
+
+/** Undefined if there are more than `maxLength` bytes; the remaining pieces are not written. */
+function joinBytes(pieces: Iterable<string | Uint8Array>, maxLength = Infinity): Uint8Array | undefined {
+  const all: Uint8Array[] = []
+  let length = 0
+  for (const piece of pieces) {
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
+    all.push(bytes)
+    length += bytes.byteLength
+    if (length > maxLength) return undefined
+  }
+  return all.length === 1 ? all[0] : Buffer.concat(all)
+}
+
+function* withNewline(pieces: Iterable<string | Uint8Array>): Generator<string | Uint8Array> {
+  yield* pieces
+  yield '\n'
+}
+
+function* candidateTexts({ json, raw }: TunnelBody, forms: typeof FORMS): Generator<CandidateText> {
   if (raw) {
-    yield ['raw', raw]
+    yield ['raw', () => [raw]]
     return
   }
-  if (json === undefined || !isJson(json)) return
+  if (json === undefined) return
   // A server that could not read the body sends it as a string.
   const text = stringIn(json)
-  if (text !== undefined) yield ['text', Buffer.from(text)]
-  yield* forms.length > 0 ? written(json, forms) : spelled(json)
+  if (text !== undefined) yield ['text', () => [text]]
+  if (forms.length > 0) yield* candidateForms(json, forms)
+  else for (const [id, pieces] of likelyEncodings(json)) yield [id, pieces, `${id}-newline`]
 }
 
-function* spelled(json: string): Generator<Candidate> {
-  for (const [id, text] of likelySpellings(json)) {
-    const bytes = Buffer.from(`${text}\n`)
-    yield [id, bytes.subarray(0, -1)]
-    yield [`${id}-newline`, bytes]
-  }
-}
-
-/** Of a form the message holds either the fields, or what was in `payload`. */
-function* written(json: string, forms: typeof FORMS): Generator<Candidate> {
+/** For a form, the message holds either all its fields or the JSON in its field `payload`. */
+function* candidateForms(json: string, forms: typeof FORMS): Generator<CandidateText> {
   const field = payloadIn(json)
-  const payloads = field === undefined ? likelySpellings(json) : [['form', field] as const]
-  const likely = json.length > LARGE ? forms.slice(0, 1) : forms
-  for (const [, payload] of payloads) {
-    const tried = new Set<string>()
-    for (const write of likely) {
-      const form = write(payload)
-      if (!tried.has(form)) yield ['form', Buffer.from(form)]
-      tried.add(form)
-    }
+  const payloads = field === undefined ? likelyEncodings(json) : [['form', () => splitText(field)] as const]
+  const [likeliest] = forms
+  for (const [, payload] of payloads)
+    if (json.length > MAX_FULL_SEARCH && likeliest) yield ['form', () => formInPieces(likeliest, payload())]
+    else
+      for (const form of new Set(forms.map((write) => write([...payload()].join('')))))
+        yield ['form', () => [form]]
+}
+
+function* likelyEncodings(json: string): ReturnType<typeof candidateEncodingsInPieces> {
+  for (const candidate of candidateEncodingsInPieces(json)) {
+    if (json.length > MAX_FULL_SEARCH && !CODE_HOST_ENCODINGS.has(candidate[0])) return
+    yield candidate
   }
 }
 
-function* likelySpellings(json: string): ReturnType<typeof spellings> {
-  for (const spelling of spellings(json)) {
-    if (json.length > LARGE && !OF_CODE_HOSTS.has(spelling[0])) return
-    yield spelling
-  }
-}
+/** Far more fields than a form from a code host has. */
+const MAX_FIELDS = 100
 
 function payloadIn(json: string): string | undefined {
   try {
-    return stringIn(members(json).get('payload') ?? '')
+    return stringIn(topLevelFields(json, MAX_FIELDS).get('payload') ?? '')
   } catch {
     return undefined // Not an object.
   }

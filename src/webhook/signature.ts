@@ -2,12 +2,16 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 
 import type { Secret } from '../base/secret.js'
 import type { WebhookSecrets } from '../base/settings.js'
+import { atOnce, type Steps } from '../base/turns.js'
 import type { VerifiedBy } from '../journal/delivery.js'
 
-/** Which header holds it; all our providers send it. */
+/** The header that holds the signature. Every provider sends it. */
 export const SIGNATURE_HEADER = 'x-hub-signature-256'
 
-/** Exactly this, so that an empty digest, another algorithm or another spelling is never worth comparing. */
+/** Bytes hashed in one step, which takes a few milliseconds. */
+const STEP = 1_048_576
+
+/** An empty digest, another algorithm or upper-case digits are refused without comparing. */
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/
 
 /**
@@ -15,36 +19,48 @@ const SIGNATURE = /^sha256=([0-9a-f]{64})$/
  * @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
  */
 export function sign(secret: Secret | string, bytes: Uint8Array): string {
-  return `sha256=${digest(secret, bytes).toString('hex')}`
+  return `sha256=${atOnce(digest(secret, bytes)).toString('hex')}`
 }
 
-/** Whether it has the form that {@link sign} gives, and is worth comparing. */
+/** Whether the text has the form that {@link sign} returns. */
 export function isSignature(text: string | undefined): text is string {
   return text !== undefined && SIGNATURE.test(text)
 }
 
 /**
- * Which of the secrets made this signature of these bytes; undefined when none did, or when `signature` is absent or
- * not of the form {@link sign} gives. The comparison takes the same time wherever the digests differ. An empty
- * secret, which anyone could sign with, fits nothing.
+ * Which of the secrets made this signature of these bytes. Undefined if none did, or if `signature` is absent or
+ * malformed. The comparison takes constant time. An empty secret, with which anybody could sign, never matches.
  */
 export function verify(
   signature: string | undefined,
   bytes: Uint8Array,
-  { current, previous }: WebhookSecrets,
+  secrets: WebhookSecrets,
 ): VerifiedBy | undefined {
+  return atOnce(verifySteps(signature, bytes, secrets))
+}
+
+/** {@link verify} in steps of a few milliseconds, for bytes of any length. */
+export function* verifySteps(
+  signature: string | undefined,
+  bytes: Uint8Array,
+  { current, previous }: WebhookSecrets,
+): Steps<VerifiedBy | undefined> {
   const [, hex] = SIGNATURE.exec(signature ?? '') ?? []
   if (hex === undefined) return undefined
   const claimed = Buffer.from(hex, 'hex')
-  if (fits(claimed, bytes, current)) return 'current'
-  return previous && fits(claimed, bytes, previous) ? 'previous' : undefined
+  if (yield* matches(claimed, bytes, current)) return 'current'
+  return previous && (yield* matches(claimed, bytes, previous)) ? 'previous' : undefined
 }
 
-function fits(claimed: Buffer, bytes: Uint8Array, secret: Secret): boolean {
-  return secret.reveal() !== '' && timingSafeEqual(claimed, digest(secret, bytes))
+function* matches(claimed: Buffer, bytes: Uint8Array, secret: Secret): Steps<boolean> {
+  return secret.reveal() !== '' && timingSafeEqual(claimed, yield* digest(secret, bytes))
 }
 
-function digest(secret: Secret | string, bytes: Uint8Array): Buffer {
-  const key = typeof secret === 'string' ? secret : secret.reveal()
-  return createHmac('sha256', key).update(bytes).digest()
+function* digest(secret: Secret | string, bytes: Uint8Array): Steps<Buffer> {
+  const hmac = createHmac('sha256', typeof secret === 'string' ? secret : secret.reveal())
+  for (let at = 0; at < bytes.length; at += STEP) {
+    hmac.update(bytes.subarray(at, at + STEP))
+    yield
+  }
+  return hmac.digest()
 }

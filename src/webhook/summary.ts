@@ -1,30 +1,41 @@
+import { RelayError } from '../base/errors.js'
+import { parseJson } from '../json/parse.js'
 import type { Delivery } from '../journal/delivery.js'
-import { outlineOf } from './json.js'
-import type { Wanted } from './json-scanner.js'
+import type { WebhookScheme } from '../providers/provider.js'
 
-/** Longer than any action, and than any `owner/name` GitHub or Gitea allow. Longer text is no name of theirs. */
+/** Longer than any action and any `owner/name` that GitHub or Gitea allow. Longer text is ignored. */
 const MAX_LENGTH = 256
-
-const NUMBER: Wanted = { name: 'number' }
-const WANTED: readonly Wanted[] = [
-  { name: 'action' },
-  { name: 'repository', members: [{ name: 'full_name' }] },
-  NUMBER,
-  { name: 'issue', members: [NUMBER] },
-  { name: 'pull_request', members: [NUMBER] },
-]
+/** `refs/heads/` and a name of 255 bytes, GitHub's limit. */
+const MAX_REF_LENGTH = 'refs/heads/'.length + 255
 
 /**
- * What a line about a delivery shows, where the payload has it: its action, repository, and issue or pull-request
- * number. The payload may be any JSON value, so nothing about it is taken for granted.
- * @throws RelayError `invalid_event` when the payload is not JSON, as `parseJson` reads it.
+ * The fields of a payload that listings show: action, repository, issue or pull-request number, and branch or tag. For
+ * a fork event, the repository is the one that was forked. The payload may be any JSON value; a field without a
+ * usable value is null, or left out in the case of `ref`.
+ * @throws RelayError `invalid_event` if {@link parseJson} rejects the payload.
  */
-export function summarize(payload: Uint8Array): Pick<Delivery, 'action' | 'repo' | 'number'> {
-  const { action, repository, number, issue, pull_request } = outlineOf(payload, WANTED)
+export function summarize(
+  payload: Uint8Array,
+  { forked }: Pick<WebhookScheme, 'forked'>,
+): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> {
+  const value = read(payload)
+  const field = (...path: readonly string[]): unknown => path.reduce(own, value)
+  const ref = name(field('ref'), MAX_REF_LENGTH) ?? name(field('release', 'tag_name'))
   return {
-    action: name(action),
-    repo: name(own(repository, 'full_name')),
-    number: count(number) ?? count(own(issue, 'number')) ?? count(own(pull_request, 'number')),
+    action: name(field('action')),
+    repo: name(field(forked, 'full_name')) ?? name(field('repository', 'full_name')),
+    number:
+      count(field('number')) ?? count(field('issue', 'number')) ?? count(field('pull_request', 'number')),
+    ...(ref !== null && { ref }),
+  }
+}
+
+function read(payload: Uint8Array): unknown {
+  try {
+    return parseJson(payload)
+  } catch (error) {
+    const why = error instanceof SyntaxError ? error.message : 'not JSON'
+    throw new RelayError('invalid_event', 'Invalid event', { cause: new Error(`the body is ${why}`) })
   }
 }
 
@@ -33,9 +44,9 @@ function own(value: unknown, key: string): unknown {
   return Object.getOwnPropertyDescriptor(value, key)?.value
 }
 
-function name(value: unknown): string | null {
-  const fits = typeof value === 'string' && value.length > 0 && value.length <= MAX_LENGTH
-  return fits && !/[\p{Cc}\p{Cs}]/u.test(value) ? value : null
+function name(value: unknown, maxLength = MAX_LENGTH): string | null {
+  const isName = typeof value === 'string' && value.length > 0 && value.length <= maxLength
+  return isName && !/[\p{Cc}\p{Cs}]/u.test(value) ? value : null
 }
 
 function count(value: unknown): number | null {

@@ -17,7 +17,7 @@ describe('deadline', () => {
     expect(late.reason).toMatchObject({ name: 'TimeoutError' })
   })
 
-  it('fires although nobody but its listener holds it and memory is collected', async () => {
+  it('fires although only its listener refers to it and garbage is collected', async () => {
     setFlagsFromString('--expose-gc')
     const collect: () => void = runInNewContext('gc')
     const caller = new AbortController()

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { RelayError } from '../../src/base/errors.js'
 import type { Delivery } from '../../src/journal/delivery.js'
-import type { Attempt, HandOn } from '../../src/journal/hand-on.js'
+import type { Attempt, Forward } from '../../src/journal/forward.js'
 import type { Journal } from '../../src/journal/journal.js'
 import { openJournal } from '../../src/journal/open.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -11,12 +11,12 @@ import { type Ran, shell, type Shell } from './rig.js'
 
 export const URL_TARGET = '*=http://localhost:3000/hook'
 const EXEC_TARGET = 'push=exec:./deploy.sh'
-/** Has what nobody is to be shown. */
+/** Contains secrets that are never shown. */
 const SECRET_TARGET = 'issues=https://u:password-canary@example.com/x?token=query-canary'
 
 const MINUTE = 60_000
 
-/** Has a journal of the shell's profile filled, and closes it. */
+/** Fills the journal of the shell's profile, and closes it. */
 export async function fill(
   { home }: Pick<Shell, 'home'>,
   write: (journal: Journal) => Promise<void>,
@@ -24,7 +24,7 @@ export async function fill(
   profile = 'default',
 ): Promise<void> {
   await using database = await openDatabase({ kind: 'file', folder: path.join(home, profile) })
-  await write(openJournal(database, { targetsOf: () => targets }))
+  await write(openJournal(database.sql, { targetsOf: () => targets }))
 }
 
 /** A pull request's delivery, as its sender wrote it: with a number that no program keeps. */
@@ -43,7 +43,7 @@ export function opened(id: string, more: Partial<Delivery> = {}): Delivery {
   })
 }
 
-/** Five entries: not handed on, done and come again, failed, waiting, and one with three targets. */
+/** Five entries: not forwarded, succeeded with duplicates, failed, waiting, and one with three targets. */
 export async function exampleShell(): Promise<Shell> {
   const here = shell()
   await fill(here, async (journal) => void (await journal.append(opened('a'))))
@@ -54,26 +54,29 @@ export async function exampleShell(): Promise<Shell> {
 
 async function withOneTarget(journal: Journal): Promise<void> {
   await journal.append(delivery('b', { receivedAt: NOW + MINUTE, number: null }))
-  await journal.record(2, attempt(URL_TARGET), { state: 'succeeded', tries: 0, since: NOW })
+  await journal.record(2, attempt(URL_TARGET), { status: 'succeeded', tries: 0, since: NOW })
   for (let i = 0; i < 2; i++) await journal.append(delivery('b'))
 
   await journal.append(
     delivery('c', { receivedAt: NOW + 2 * MINUTE, event: 'issues', action: 'closed', number: 12 }),
   )
-  const waits = { state: 'waiting', tries: 0, since: NOW } as const
+  const waits = { status: 'waiting', tries: 0, since: NOW } as const
   const down = {
-    at: NOW + 2 * MINUTE,
     outcome: 'unreachable',
     status: null,
     error: 'connection refused',
   } as const
   for (let i = 0; i < 3; i++)
-    await journal.record(3, attempt(URL_TARGET, { ...down, answer: Buffer.of() }), waits)
+    await journal.record(
+      3,
+      attempt(URL_TARGET, { ...down, at: NOW + 2 * MINUTE - 2 + i, answer: Buffer.of() }),
+      waits,
+    )
   const refused = { at: NOW + 3 * MINUTE, outcome: 'refused', status: 404, ms: 12_345 } as const
   const answer = Buffer.from('no\u001b[2J such\r\nthing\n')
   await journal.record(3, attempt(URL_TARGET, { ...refused, answer }), {
     ...waits,
-    state: 'failed',
+    status: 'failed',
     reason: 'answered 404',
   })
 
@@ -89,17 +92,14 @@ async function withThreeTargets(journal: Journal): Promise<void> {
       verifiedBy: 'previous',
     }),
   )
-  const failed = { state: 'failed', tries: 0, since: NOW, reason: 'exit code 1' } as const
+  const failed = { status: 'failed', tries: 0, since: NOW, reason: 'exit code 1' } as const
   await journal.record(5, attempt(EXEC_TARGET, { outcome: 'refused', status: 1 }), failed)
 }
 
-/**
- * Another process that writes to the shell's journal. It has to be another one: LMDB's writer waits for this thread, which
- * a command that just opens the journal makes wait for the writer.
- */
+/** Another process that writes to the shell's journal, as the instance does. */
 export interface Appender extends AsyncDisposable {
   append(id: string, more?: Partial<Delivery> & { readonly payload?: unknown }): Promise<void>
-  record(n: number, attempt: Attempt, handOn: HandOn): Promise<void>
+  record(n: number, attempt: Attempt, forward: Forward): Promise<void>
 }
 
 export async function startAppender(
@@ -114,12 +114,13 @@ export async function startAppender(
   }
   return {
     append: (id, more) => tell({ id, ...more }),
-    record: (n, attempt, handOn) => tell({ n, attempt: { ...attempt, answer: [...attempt.answer] }, handOn }),
+    record: (n, attempt, forward) =>
+      tell({ n, attempt: { ...attempt, answer: [...attempt.answer] }, forward }),
     [Symbol.asyncDispose]: () => program.kill(),
   }
 }
 
-/** A command that is under way. */
+/** A running command. */
 export interface Running {
   /** Waits until it has printed so many lines, and gives them all. */
   lines(count: number): Promise<string[]>

@@ -35,7 +35,7 @@ describe('main', () => {
     [['serve', '--port', 'x'], 'error: --port: must be a whole number from 0 to 65535\n'],
     [
       ['serve', '--provider', 'gitea'],
-      'error: RELAY_PROVIDER_URL is not set: where is your gitea? For example https://git.example.com\n',
+      'error: RELAY_PROVIDER_URL is not set. Set it to the address of your gitea, for example https://git.example.com\n',
     ],
   ])('%j is a usage error', async (argv, err) => {
     expect(await run(argv)).toEqual({ code: 2, out: '', err })
@@ -57,7 +57,7 @@ describe('main', () => {
     })
   })
 
-  it('takes a --json behind -- for a word', async () => {
+  it('treats --json after -- as an argument', async () => {
     const { err } = await run(['comment', 'nowhere', '--', '--json'])
     expect(err).toMatch(/^error: /)
   })
@@ -72,7 +72,7 @@ describe('main', () => {
 describe('help', async () => {
   const { context } = testContext()
   const tree = (command: Command): Command[] => [command, ...command.commands.flatMap(tree)]
-  const program = await createProgram(context)
+  const program = createProgram(context)
   const commands = tree(program)
 
   it.each(commands.map((command) => [command.name(), command] as const))(

@@ -1,56 +1,50 @@
-import { Help } from 'commander'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { main } from '../../src/cli/main.js'
-import { createProgram } from '../../src/cli/program.js'
+import { COMMANDS, createProgram } from '../../src/cli/program.js'
 import { testContext } from '../helpers/context.js'
 
-const { context } = testContext()
-const all = (await createProgram(context)).commands
-const NAMES = all.map((command) => command.name())
-
-/** The commands that are listed for a command line, and those of them that are declared. */
-async function commandsFor(argv: readonly string[]) {
-  const { commands } = await createProgram(context, { argv })
-  const declared = commands.filter((command) => command.description() !== '')
-  return { listed: commands.map((command) => command.name()), declared: declared.map((c) => c.name()) }
+/** The value imports of a file: relative ones as paths, and packages by name. */
+function importsOf(file: string): string[] {
+  const source = readFileSync(file, 'utf8').replaceAll(/^import type [^']*'[^']*'/gm, '')
+  const names = [...source.matchAll(/^(?:import|export)(?: [^'=(]*? from)? '([^']+)'/gm)].map(
+    (match) => match[1] ?? '',
+  )
+  return names.map((name) =>
+    name.startsWith('.') ? path.join(path.dirname(file), name).replace(/\.js$/, '.ts') : name,
+  )
 }
 
-describe('a command line that begins with a command', () => {
-  it.each(NAMES)('has that one alone: %s', async (name) => {
-    const names = name === 'completion' ? NAMES : [name]
-    expect(await commandsFor([name, '--help'])).toEqual({ listed: names, declared: names })
+function reached(file: string, seen = new Set<string>()): Set<string> {
+  for (const name of importsOf(file)) {
+    if (seen.has(name)) continue
+    seen.add(name)
+    if (name.endsWith('.ts')) reached(name, seen)
+  }
+  return seen
+}
+
+describe('the program', () => {
+  it('declares every command of the list, each once', () => {
+    const names = createProgram(testContext().context).commands.map((command) => command.name())
+    expect(names).toEqual(COMMANDS.map(({ name }) => name))
+    expect(new Set(names).size).toBe(names.length)
   })
 
-  it('also where it names another', async () => {
-    expect(await commandsFor(['comment', 'log'])).toEqual({ listed: ['comment'], declared: ['comment'] })
+  it('imports what a command runs only when it runs', () => {
+    const names = [...reached('src/cli/program.ts')]
+    const packages = names.filter((name) => !name.endsWith('.ts') && !name.endsWith('.json'))
+    expect(packages.filter((name) => !name.startsWith('node:')).toSorted()).toEqual(['commander'])
+    const rooms = names.flatMap((name) => /^src\/(\w+)/.exec(name)?.[1] ?? [])
+    expect([...new Set(rooms)].toSorted()).toEqual([
+      'base',
+      'cli',
+      'dispatch',
+      'journal',
+      'json',
+      'providers',
+      'tokens',
+    ])
+    expect(names.filter((name) => /commands\/\w+\/(?!declaration|send-options)/.test(name))).toEqual([])
   })
-})
-
-describe('any other command line', () => {
-  it.each([[[]], [['--help']], [['lgo']], [['toString']], [['']]])(
-    'has all listed, none declared: %j',
-    async (argv) => {
-      expect(await commandsFor(argv)).toEqual({ listed: NAMES, declared: [] })
-    },
-  )
-
-  it('has those declared that it names, behind flags or as their values', async () => {
-    const argv = ['--json', '--profile', 'show', 'log']
-    expect(await commandsFor(argv)).toEqual({ listed: NAMES, declared: ['log', 'show'] })
-  })
-
-  it('has all declared where it names the one that speaks of all', async () => {
-    expect(await commandsFor(['--json', 'completion', 'bash'])).toEqual({ listed: NAMES, declared: NAMES })
-  })
-})
-
-describe('the list of all commands', () => {
-  it.each(all.map((command) => [command.name(), command] as const))(
-    'shows of %s what its declaration says',
-    async (_, command) => {
-      const { context, out } = testContext()
-      await main(['--help'], context)
-      expect(out()).toContain(`\n  ${new Help().subcommandTerm(command)} `)
-    },
-  )
 })

@@ -1,8 +1,12 @@
 import path from 'node:path'
 import { Readable } from 'node:stream'
+import { Chalk } from 'chalk'
 import { Command } from 'commander'
+import type { CommandSpec, Run } from '../../src/cli/command.js'
 import type { Context } from '../../src/cli/context.js'
+import { declare } from '../../src/cli/declare.js'
 import { main } from '../../src/cli/main.js'
+import { type Line, render } from '../../src/cli/output/line.js'
 import type { Store } from '../../src/store/contract.js'
 import { openDatabase } from '../../src/store/open.js'
 import { type Grant, grantAt } from '../../src/testing/grant.js'
@@ -13,7 +17,7 @@ import {
   type TestSandbox,
   type TestSandboxOptions,
 } from '../../src/testing/index.js'
-import { createTokens, type SignIn } from '../../src/tokens/tokens.js'
+import { createTokens, type TokenGrant } from '../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../helpers/context.js'
 
 export const DAY = 86_400_000
@@ -60,6 +64,10 @@ export async function startServed(): Promise<Served> {
     settings: { profile: 'default', folder: path.join(home, 'default'), store: 'file' },
   })
   await serving.signIn(USER)
+  // As after relay login.
+  const { tokens } = serving.relay
+  const signedIn = await tokens.unconfirmed(USER)
+  if (signedIn) await tokens.confirm(USER, signedIn)
   return {
     serving,
     sandbox: serving.sandbox,
@@ -91,7 +99,7 @@ export async function startAlone(options: Pick<TestSandboxOptions, 'lifetimes'> 
 /** Has {@link USER} signed in with this token. */
 export async function keepToken(
   shell: Shell,
-  signIn: Partial<SignIn> & Pick<SignIn, 'accessToken' | 'origin'>,
+  signIn: Partial<TokenGrant> & Pick<TokenGrant, 'accessToken' | 'origin'>,
 ): Promise<void> {
   await using store = await profileStore(shell)
   await createTokens(store).save(USER, { expiresAt: Date.now() + DAY, ...signIn })
@@ -103,25 +111,23 @@ export async function profileStore({ home }: Shell): Promise<Store> {
   return store
 }
 
-/** What commander makes of a command line, given to a command's `run` in place of the real one. */
-export async function parsed<Args extends readonly unknown[]>(
-  declare: (
-    command: Command,
-    context: Context,
-    run: (context: Context, ...args: Args) => Promise<void>,
-  ) => void,
-  [name, ...argv]: readonly [string, ...string[]],
-): Promise<Args | undefined> {
-  let given: Args | undefined
+/** The arguments and flags that a command runs with. */
+export async function parsed(spec: CommandSpec, argv: readonly string[]): Promise<unknown[] | undefined> {
+  let given: unknown[] | undefined
   const program = new Command('relay')
     .option('--json')
     .exitOverride()
     .configureOutput({ writeErr() {} })
-  declare(program.command(name), testContext().context, async (_, ...args) => {
-    given = args
-  })
-  await program.parseAsync([name, ...argv], { from: 'user' })
+  // Behind the arguments come the options and the command.
+  const run: Run = async (_, flags, ...args) => void (given = [...args.slice(0, -2), flags])
+  declare(program, { ...spec, load: async () => run }, testContext().context)
+  await program.parseAsync([spec.name, ...argv], { from: 'user' })
   return given
+}
+
+/** A line as a terminal without colors shows it. */
+export function plain(line: Line): string {
+  return render(line, new Chalk({ level: 0 }))
 }
 
 /** What is piped into a command. */

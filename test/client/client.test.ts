@@ -1,17 +1,20 @@
 import { createServer } from 'node:net'
 import { once } from 'node:events'
-import { describe, expect, it } from 'vitest'
-import { ask } from '../../src/base/ask.js'
+import { afterAll, describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { createClient, type RelayClient } from '../../src/client/client.js'
+import { createLoopbackClient } from '../../src/net/loopback-client.js'
 import { portOf, scriptedServer, type Answer } from '../helpers/scripted-server.js'
 
 const BEARER = 'bearer-canary'
 const issue = { owner: 'octo', repo: 'demo', issueNumber: 1 }
 const DOUBT = '; the request may have been carried out all the same'
 
+const loopback = createLoopbackClient()
+afterAll(() => loopback[Symbol.dispose]())
+
 function client(url: string) {
-  return createClient({ url, bearer: BEARER, ask })
+  return createClient({ url, bearer: BEARER, send: loopback.send })
 }
 
 /** What a comment sent to a service that answers so comes to. */
@@ -86,12 +89,12 @@ describe('refusals', () => {
     expect(await outcome({ status, body: { error: 'the reason' } })).toEqual(said)
   })
 
-  it('says when to come back', async () => {
+  it('names the time of the next try', async () => {
     const answer = { status: 429, headers: { 'retry-after': '60' }, body: { error: 'too many' } }
     expect(await outcome(answer)).toMatchObject({ kind: 'rate_limited', retryAfter: 60 })
   })
 
-  it.each(['<html>', '{}', '{"error":1}', 'null', '[]', ''])('%j says nothing', async (body) => {
+  it.each(['<html>', '{}', '{"error":1}', 'null', '[]', ''])('%j names no time', async (body) => {
     const said = { kind: 'unavailable', message: 'relay answered 503', retryAfter: undefined, requests: 1 }
     expect(await outcome({ status: 503, body })).toEqual(said)
   })
@@ -105,14 +108,14 @@ describe('no answer', () => {
     free.close()
     await expect(client(url).comment({ ...issue, body: 'hello' })).rejects.toMatchObject({
       kind: 'unavailable',
-      message: `relay at ${url} cannot be reached (ECONNREFUSED)`,
+      message: `relay at ${url} cannot be reached (connection refused)`,
     })
   })
 
   it('breaks the connection: it may have happened, and is not sent again', async () => {
     expect(await outcome('reset')).toEqual({
       kind: 'unavailable',
-      message: `relay at URL broke the connection (ECONNRESET)${DOUBT}`,
+      message: `relay at URL gave no complete answer (connection closed before an answer)${DOUBT}`,
       retryAfter: undefined,
       requests: 1,
     })

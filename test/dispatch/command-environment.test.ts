@@ -20,7 +20,7 @@ describe('commandEnvironment', () => {
     })
   })
 
-  it('tells what the delivery is, whatever the environment says', () => {
+  it('describes the delivery, whatever the environment has', () => {
     const env = { RELAY_EVENT: 'old', RELAY_ACTION: 'old', RELAY_REPO: 'old', RELAY_DELIVERY: 'old' }
     const told = { event: 'issues', action: 'opened', repo: 'octo/demo', deliveryId: '1-2' }
     expect(commandEnvironment(env, told)).toEqual({

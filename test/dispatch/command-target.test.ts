@@ -3,32 +3,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openCommandTarget } from '../../src/dispatch/command-target.js'
-import type { Result } from '../../src/dispatch/target.js'
+import type { DeliveryResult } from '../../src/dispatch/target.js'
 import type { Entry } from '../../src/journal/delivery.js'
 import { emptyFolder } from '../helpers/context.js'
 import { eventually, isAlive, readProc } from '../helpers/keyring.js'
+import { entryOf } from './entry.js'
 
 const { signal: never } = new AbortController()
 const env = { PATH: process.env['PATH'] }
-
-function entryOf(over: Partial<Entry> = {}): Entry {
-  return {
-    n: 1,
-    receivedAt: 0,
-    provider: 'github',
-    event: 'issues',
-    deliveryId: '72d3162e',
-    hookId: '42',
-    verifiedBy: 'current',
-    action: 'opened',
-    repo: 'octo/demo',
-    number: 7,
-    duplicates: 0,
-    headers: [],
-    body: Buffer.from('{"zen":"Keep it logically awesome."}'),
-    ...over,
-  }
-}
 
 interface RunOptions {
   readonly entry?: Entry
@@ -38,13 +20,13 @@ interface RunOptions {
   readonly signal?: AbortSignal
 }
 
-async function run(command: string, options: RunOptions = {}): Promise<Result> {
+async function run(command: string, options: RunOptions = {}): Promise<DeliveryResult> {
   const { entry = entryOf(), limit = 10_000, grace = 5000, signal = never } = options
   await using target = openCommandTarget(command, { env: options.env ?? env, limit, grace })
   return await target.deliver(entry, 1, { signal })
 }
 
-function shown({ outcome, status, answer, error }: Result) {
+function shown({ outcome, status, answer, error }: DeliveryResult) {
   return { outcome, status, output: Buffer.from(answer).toString(), error }
 }
 

@@ -1,13 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import type { Attempt } from '../../src/journal/hand-on.js'
+import type { Attempt } from '../../src/journal/forward.js'
 import { type Answer, startTarget, valuesOf } from '../helpers/target.js'
 import { createRig, type Rig } from './rig.js'
+import { waitingOf } from '../helpers/journal.js'
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
 
-/** What the journal says of the attempts, without when they were made. */
-const attemptsOf = ({ journal }: Rig, n: number): Pick<Attempt, 'outcome' | 'status' | 'error' | 'count'>[] =>
-  journal.attempts(n).map(({ outcome, status, error, count }) => ({ outcome, status, error, count }))
+/** The recorded attempts, without their times. */
+async function attemptsOf(
+  { journal }: Rig,
+  n: number,
+): Promise<Pick<Attempt, 'outcome' | 'status' | 'error' | 'count'>[]> {
+  const attempts = await journal.attempts(n)
+  return attempts.map(({ outcome, status, error, count }) => ({ outcome, status, error, count }))
+}
 
 const attempt = (
   outcome: Attempt['outcome'],
@@ -22,7 +28,7 @@ const attempt = (
 })
 
 describe('a delivery', () => {
-  it('is handed on, and what came of it is recorded and told', async () => {
+  it('is forwarded, and the attempt is recorded and reported', async () => {
     await using server = await startTarget(() => ({ status: 202, body: 'thanks' }))
     await using rig = await createRig({ forward: [server.url] })
     const at = rig.time.clock()
@@ -43,11 +49,11 @@ describe('a delivery', () => {
       error: null,
       count: 1,
     }
-    const handOn = { state: 'succeeded', tries: 0, since: at }
-    const { body: _, ...entry } = rig.journal.read(1) ?? { body: null }
-    expect(rig.journal.attempts(1)).toEqual([made])
-    expect(rig.journal.handOns(1)).toEqual({ [target]: handOn })
-    expect(rig.attempts).toEqual([{ n: 1, entry, route: rig.routes[0], attempt: made, handOn }])
+    const forward = { status: 'succeeded', tries: 0, since: at }
+    const { body: _, ...entry } = (await rig.journal.read(1)) ?? { body: null }
+    expect(await rig.journal.attempts(1)).toEqual([made])
+    expect(await rig.journal.forwards(1)).toEqual({ [target]: forward })
+    expect(rig.attempts).toEqual([{ n: 1, entry, route: rig.routes[0], attempt: made, forward }])
     expect(rig.dispatcher.status()).toEqual([{ id: target, label: server.url, state: 'up', queued: 0 }])
     expect([rig.states, rig.said]).toEqual([[], []])
   })
@@ -65,7 +71,7 @@ describe('a delivery', () => {
     expect([slow.received.length, rig.dispatcher.status()[0]?.queued]).toEqual([1, 10])
   })
 
-  it('that came again goes on only to targets where it failed', async () => {
+  it('that arrives again is forwarded only to targets where it failed', async () => {
     await using good = await startTarget()
     await using bad = await startTarget(() => 400)
     await using rig = await createRig({ forward: [good.url, bad.url] })
@@ -78,7 +84,7 @@ describe('a delivery', () => {
     await rig.dispatcher.idle()
     expect([good.received.length, bad.received.length]).toEqual([1, 2])
     expect(bad.received.map((handed) => valuesOf(handed, 'x-relay-attempt'))).toEqual([['1'], ['2']])
-    expect(Object.values(rig.journal.handOns(1)).map(({ state }) => state)).toEqual([
+    expect(Object.values(await rig.journal.forwards(1)).map(({ status: state }) => state)).toEqual([
       'succeeded',
       'succeeded',
     ])
@@ -147,13 +153,13 @@ describe('a target that answers', () => {
     expect(waited).toEqual(waits)
     expect(rig.attempts.filter(({ n }) => n === 1).map((each) => each.attempt.outcome)).toEqual(outcomes)
     const tries = outcomes.filter((outcome) => outcome === 'retry').length
-    expect(rig.journal.handOns(1)[`*=${server.url}`]).toEqual({
-      state,
+    expect((await rig.journal.forwards(1))[`*=${server.url}`]).toEqual({
+      status: state,
       tries,
       since,
       ...(reason && { reason }),
     })
-    // The next one waited for its turn, and got it.
+    // The next one waited for its turn.
     const ids = server.received.map((handed) => valuesOf(handed, 'x-github-delivery')[0])
     expect(ids).toEqual([...outcomes.map(() => 'first'), 'second'])
     expect(server.received.map((handed) => valuesOf(handed, 'x-relay-attempt')[0])).toEqual([
@@ -179,8 +185,8 @@ describe('a target that does not answer', () => {
     await rig.dispatcher.idle()
     expect(waits).toEqual([1000, 2000, 4000])
     const outcome = answer === 'hang' ? 'timed out' : 'unreachable'
-    expect(attemptsOf(rig, 1)).toEqual([attempt(outcome, null, error, 3), attempt('succeeded', 200)])
-    expect(attemptsOf(rig, 2)).toEqual([attempt('succeeded', 200)])
+    expect(await attemptsOf(rig, 1)).toEqual([attempt(outcome, null, error, 3), attempt('succeeded', 200)])
+    expect(await attemptsOf(rig, 2)).toEqual([attempt('succeeded', 200)])
     const id = `*=${server.url}`
     expect(rig.states).toEqual([
       { id, label: server.url, state: 'down', queued: 2, since, nextProbeAt: since + 1000 },
@@ -188,7 +194,7 @@ describe('a target that does not answer', () => {
     ])
   })
 
-  it('gets everything in order once it does, however much has come meanwhile', async () => {
+  it('gets everything in order once it does, however much has arrived meanwhile', async () => {
     const COUNT = 300
     await using server = await startTarget()
     await using rig = await createRig({ forward: [server.url] })
@@ -212,15 +218,15 @@ describe('a target that does not answer', () => {
     await last
     await rig.dispatcher.idle()
     const bodies = server.received.map(({ body }) => text(body))
-    // The one that was under way when the target went down may have reached it already.
+    // The attempt in flight when the target went down may have reached it.
     expect(bodies.filter((body, i) => body !== bodies[i - 1])).toEqual(
       Array.from({ length: COUNT }, (_, i) => JSON.stringify({ i })),
     )
     expect(rig.states.map(({ state }) => state)).toEqual(['down', 'up'])
-    expect([...rig.journal.unfinished()]).toEqual([])
+    expect(await waitingOf(rig.journal)).toEqual([])
   })
 
-  it('fails what has waited for 24 hours, and only that', async () => {
+  it('has entries failed that waited for 24 hours, and only those', async () => {
     await using server = await startTarget()
     await server.down()
     await using rig = await createRig({ forward: [server.url] })
@@ -235,18 +241,37 @@ describe('a target that does not answer', () => {
     server.answers('reset')
     rig.time.advance(12 * 3_600_000 - 3000)
     await rig.time.waited()
-    expect([...rig.journal.unfinished()].map(({ n }) => n)).toEqual([1, 2, 3, 4])
+    expect((await waitingOf(rig.journal)).map(({ n }) => n)).toEqual([1, 2, 3, 4])
     await server.down()
     rig.time.advance(60_000)
     await rig.time.waited()
     await server.up()
     await rig.time.next()
     await rig.dispatcher.idle()
-    const failed = { state: 'failed', tries: 0, since, reason: 'older than 24 h' }
+    const failed = { status: 'failed', tries: 0, since, reason: 'older than 24 h' }
     const target = `*=${server.url}`
-    expect([1, 2, 3].map((n) => rig.journal.handOns(n)[target])).toEqual([failed, failed, failed])
-    expect(rig.journal.handOns(4)[target]?.state).toBe('succeeded')
+    const forwards = await Promise.all([1, 2, 3].map((n) => rig.journal.forwards(n)))
+    expect(forwards.map((each) => each[target])).toEqual([failed, failed, failed])
+    expect((await rig.journal.forwards(4))[target]?.status).toBe('succeeded')
     expect(rig.said).toEqual([`${server.url}: 2 deliveries older than 24 h failed`])
+  })
+
+  it('has no entry failed because the clock was set ahead', async () => {
+    await using server = await startTarget()
+    await server.down()
+    await using rig = await createRig({ forward: [server.url] })
+    for (const id of ['1', '2']) await rig.receive({ id })
+    await rig.time.next()
+    const day = 24 * 3_600_000
+    rig.time.behind = day
+    rig.time.advance(day)
+    await rig.time.waited()
+    await rig.time.next()
+    await rig.time.waited()
+    await server.up()
+    await rig.time.next()
+    await rig.dispatcher.idle()
+    expect(server.received.length).toBe(2)
   })
 })
 
@@ -263,9 +288,9 @@ describe('a command', () => {
     expect(rig.attempts.map(({ n, attempt }) => [n, attempt.status, text(attempt.answer)])).toEqual(
       Array.from({ length: 5 }, () => [1, 75, '{"action":"opened"} issues.opened\n']),
     )
-    expect(Object.values(rig.journal.handOns(1))).toMatchObject([
-      { state: 'failed', reason: 'exit code 75, 5 times' },
+    expect(Object.values(await rig.journal.forwards(1))).toMatchObject([
+      { status: 'failed', reason: 'exit code 75, 5 times' },
     ])
-    expect(rig.journal.handOns(2)).toEqual({})
+    expect(await rig.journal.forwards(2)).toEqual({})
   })
 })

@@ -5,7 +5,7 @@ import { createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Disposal } from '../../src/base/disposal.js'
 import { openHttpTarget } from '../../src/dispatch/http-target.js'
-import type { OpenTarget, Result } from '../../src/dispatch/target.js'
+import type { OpenTarget, DeliveryResult } from '../../src/dispatch/target.js'
 import type { Entry } from '../../src/journal/delivery.js'
 import { verify } from '../../src/webhook/signature.js'
 import { githubDelivery, SECRETS } from '../helpers/delivery.js'
@@ -36,13 +36,13 @@ function entryOf({ headers, body }: Pick<Entry, 'headers' | 'body'> = githubDeli
 
 const open = (url: string, limit = 5000): OpenTarget => openHttpTarget(url, { clock: () => NOW, limit })
 
-async function deliver(url: string, limit?: number, signal = never): Promise<Result> {
+async function deliver(url: string, limit?: number, signal = never): Promise<DeliveryResult> {
   await using target = open(url, limit)
   return await target.deliver(entryOf(), 1, { signal })
 }
 
 /** What matters of a result, the answer as text. */
-function shown({ outcome, status, answer, error, retryAfter }: Result) {
+function shown({ outcome, status, answer, error, retryAfter }: DeliveryResult) {
   return { outcome, status, answer: Buffer.from(answer).toString(), error, retryAfter }
 }
 
@@ -93,7 +93,7 @@ describe('an HTTP target', () => {
     ])
   })
 
-  it("is told its address's own user name and password", async () => {
+  it("receives its address's own user name and password", async () => {
     await using server = await startTarget()
     await deliver(server.url.replace('//', '//me:pa%20ss%C3%A9@'))
     const [handed] = server.received
@@ -220,17 +220,16 @@ describe('an HTTP target', () => {
   it('that resets the connection is sent the request once', async () => {
     await using server = await startTarget()
     await using target = open(server.url)
-    server.answers(200, 'reset')
-    await target.deliver(entryOf(), 1, { signal: never })
-    expect(shown(await target.deliver(entryOf(), 2, { signal: never }))).toEqual({
+    server.answers('reset')
+    expect(shown(await target.deliver(entryOf(), 1, { signal: never }))).toEqual({
       outcome: 'unreachable',
       status: null,
       answer: '',
       error: 'connection closed before an answer',
       retryAfter: undefined,
     })
-    expect(server.received.length).toBe(2)
-    expect((await target.deliver(entryOf(), 3, { signal: never })).outcome).toBe('succeeded')
+    expect(server.received.length).toBe(1)
+    expect((await target.deliver(entryOf(), 2, { signal: never })).outcome).toBe('succeeded')
   })
 
   it('that is not there', async () => {
@@ -244,17 +243,7 @@ describe('an HTTP target', () => {
     }
   })
 
-  it('that speaks something else', async () => {
-    await using stack = new Disposal()
-    const server = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')).listen(0, '127.0.0.1')
-    stack.defer(async () => void server.close())
-    await once(server, 'listening')
-    const { outcome, error } = await deliver(`http://127.0.0.1:${portOf(server)}`)
-    expect(outcome).toBe('unreachable')
-    expect(error).toMatch(/HTTP/)
-  })
-
-  it('is let go of at once when relay stops', async () => {
+  it('is left at once when relay stops', async () => {
     await using server = await startTarget(() => 'hang')
     const stop = new AbortController()
     const delivering = deliver(server.url, 60_000, stop.signal)

@@ -5,13 +5,18 @@ import { RelayError } from '../../src/base/errors.js'
 import { parseForward } from '../../src/dispatch/route.js'
 import type { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
+import { storageError } from '../../src/store/storage-error.js'
 import { emptyFolder } from '../helpers/context.js'
 import { eventually } from '../helpers/keyring.js'
 import { startTarget, valuesOf } from '../helpers/target.js'
 import { createRig, type Rig } from './rig.js'
+import { waitingOf } from '../helpers/journal.js'
 
-const waitingOf = (journal: Journal): string[] =>
-  [...journal.unfinished()].map(({ n, target, handOn }) => `${n} ${target} ${handOn.tries}`)
+/** SQLITE_CORRUPT of sqlite.org/rescode.html. */
+const CORRUPT = 11
+
+const waiting = async (journal: Journal): Promise<string[]> =>
+  (await waitingOf(journal)).map(({ n, target, forward }) => `${n} ${target} ${forward.tries}`)
 
 /** Closes, and says how long that took. Milliseconds. */
 async function close({ dispatcher }: Rig): Promise<number> {
@@ -32,12 +37,12 @@ describe('closing', () => {
       if (answer !== 'hang') await rig.time.waited()
       expect(await close(rig)).toBeLessThan(1000)
       const target = `*=${server.url}`
-      expect(waitingOf(rig.journal)).toEqual([`1 ${target} ${answer === 503 ? 1 : 0}`, `2 ${target} 0`])
+      expect(await waiting(rig.journal)).toEqual([`1 ${target} ${answer === 503 ? 1 : 0}`, `2 ${target} 0`])
       const outcome = { hang: 'killed', reset: 'unreachable', 503: 'retry' }[answer]
-      expect(rig.journal.attempts(1).map((each) => each.outcome)).toEqual([outcome])
-      expect([rig.time.waits, rig.journal.attempts(2)]).toEqual([[], []])
+      expect((await rig.journal.attempts(1)).map((each) => each.outcome)).toEqual([outcome])
+      expect([rig.time.waits, await rig.journal.attempts(2)]).toEqual([[], []])
       await rig.receive()
-      rig.dispatcher.start()
+      await rig.dispatcher.start()
       await rig.dispatcher.idle()
       expect(server.received.length).toBe(1)
     },
@@ -53,14 +58,12 @@ describe('closing', () => {
     expect(await close(rig)).toBeLessThan(2000)
     await using next = await createRig({ exec, database })
     await next.dispatcher.idle()
-    const attempts = next.journal
-      .attempts(1)
-      .map(({ outcome, answer }) => [outcome, Buffer.from(answer).toString()])
-    expect(attempts).toEqual([
+    const attempts = await next.journal.attempts(1)
+    expect(attempts.map(({ outcome, answer }) => [outcome, Buffer.from(answer).toString()])).toEqual([
       ['killed', 'begun\n'],
       ['succeeded', 'again\n'],
     ])
-    expect(waitingOf(next.journal)).toEqual([])
+    expect(await waiting(next.journal)).toEqual([])
   })
 
   it('does not wait for a disk that is full', async () => {
@@ -73,10 +76,10 @@ describe('closing', () => {
     await rig.receive()
     await rig.time.waited()
     expect(await close(rig)).toBeLessThan(1000)
-    expect(waitingOf(rig.journal)).toEqual([`1 *=${server.url} 0`])
+    expect(await waiting(rig.journal)).toEqual([`1 *=${server.url} 0`])
   })
 
-  it('tells those who wait for the end, also twice', async () => {
+  it('resolves those who wait for idle, also when called twice', async () => {
     await using server = await startTarget(() => 'hang')
     await using rig = await createRig({ forward: [server.url] })
     await rig.receive()
@@ -90,7 +93,7 @@ describe('closing', () => {
 })
 
 describe('a start', () => {
-  it('goes on where the last one was, in order, and knows how often each was tried', async () => {
+  it('continues where the last one ended, in order, and knows the number of attempts', async () => {
     const folder = emptyFolder()
     await using server = await startTarget(() => 503)
     const forward = [server.url]
@@ -119,28 +122,84 @@ describe('a start', () => {
       ['5', '1'],
       ['6', '1'],
     ])
-    expect(waitingOf(rig.journal)).toEqual([])
+    expect(await waiting(rig.journal)).toEqual([])
   })
 
-  it('that is repeated hands nothing on twice, and finds what it was not told of', async () => {
+  it('sends nothing before every waiting forward is read, so that deliveries taken meanwhile keep their order', async () => {
+    await using server = await startTarget()
+    await using database = await openDatabase({ kind: 'memory', folder: '' })
+    const forward = [server.url]
+    await using before = await createRig({ forward, database, started: false })
+    for (const id of ['1', '2', '3']) await before.receive({ id })
+    let readOn = (): void => {}
+    const paused = new Promise<void>((resolve) => (readOn = resolve))
+    await using rig = await createRig({
+      forward,
+      database,
+      started: false,
+      journal: (journal) => ({
+        ...journal,
+        async *waiting() {
+          const all = await waitingOf(journal)
+          yield* all.slice(0, 1)
+          await paused
+          yield* all.slice(1)
+        },
+      }),
+    })
+    const started = rig.dispatcher.start()
+    await rig.receive({ id: '4' })
+    await rig.receive({ id: '1' })
+    await new Promise(setImmediate)
+    expect(server.received).toEqual([])
+    readOn()
+    await started
+    await rig.dispatcher.idle()
+    expect(server.received.map((each) => valuesOf(each, 'x-github-delivery')[0])).toEqual([
+      '1',
+      '2',
+      '3',
+      '4',
+    ])
+    expect(await waiting(rig.journal)).toEqual([])
+  })
+
+  it('ends when relay stops meanwhile', async () => {
+    await using server = await startTarget()
+    await using rig = await createRig({
+      forward: [server.url],
+      started: false,
+      journal: (journal) => ({
+        ...journal,
+        async *waiting() {
+          await rig.dispatcher[Symbol.asyncDispose]()
+          yield* await waitingOf(journal)
+        },
+      }),
+    })
+    await rig.receive()
+    await rig.dispatcher.start()
+    await new Promise(setImmediate)
+    expect(server.received).toEqual([])
+  })
+})
+
+describe('a delivery that arrives again', () => {
+  it('is forwarded when it waits unknown to the dispatcher, and once when it is known', async () => {
     await using server = await startTarget()
     await using database = await openDatabase({ kind: 'memory', folder: '' })
     await using rig = await createRig({ forward: [server.url], database })
     await using other = await createRig({ forward: [server.url], database, started: false })
-    for (let i = 0; i < 20; i++) await rig.receive()
-    await other.receive({ id: 'theirs' })
-    for (let i = 0; i < 20; i++) {
-      rig.dispatcher.start()
-      await new Promise(setImmediate)
-    }
+    await other.receive({ id: 'late' })
+    await Promise.all([1, 2, 3].map(() => rig.receive({ id: 'late' })))
     await rig.dispatcher.idle()
-    expect(server.received.length).toBe(21)
-    expect(server.received.slice(20).map((each) => valuesOf(each, 'x-github-delivery'))).toEqual([['theirs']])
+    expect(server.received.map((each) => valuesOf(each, 'x-github-delivery')[0])).toEqual(['late'])
+    expect(await waiting(rig.journal)).toEqual([])
   })
 })
 
 describe('routes that change', () => {
-  it('leave work for a target that is gone waiting, until it returns', async () => {
+  it('let entries for a removed target wait until it returns', async () => {
     await using server = await startTarget(() => 503)
     await using rig = await createRig({ forward: [server.url] })
     const id = `*=${server.url}`
@@ -169,18 +228,18 @@ describe('routes that change', () => {
     ])
   })
 
-  it('leave what is under way to its end, and forget a target for which nothing waits', async () => {
+  it('let attempts in flight end, and forget a target for which nothing waits', async () => {
     await using server = await startTarget(() => ({ status: 200, body: 'slow', stalls: true }))
     await using rig = await createRig({ forward: [server.url], limits: { http: 200 } })
     await rig.receive()
     await server.has(1)
     rig.dispatcher.replaceRoutes([])
     await eventually(() => (rig.dispatcher.status().length === 0 ? true : undefined))
-    expect(rig.journal.attempts(1).map(({ outcome }) => outcome)).toEqual(['succeeded'])
+    expect((await rig.journal.attempts(1)).map(({ outcome }) => outcome)).toEqual(['succeeded'])
     expect(rig.time.waits).toEqual([])
   })
 
-  it('end work for a target that has been gone for 24 hours, also when it was gone at the start', async () => {
+  it('fail entries for a target that was removed 24 hours ago, also when it was removed at the start', async () => {
     await using database = await openDatabase({ kind: 'memory', folder: '' })
     await using before = await createRig({
       forward: ['push=http://127.0.0.1:9/?key=secret'],
@@ -198,8 +257,8 @@ describe('routes that change', () => {
     expect(rig.dispatcher.status().map(({ queued }) => queued)).toEqual([0, 1])
     rig.time.advance(60_000)
     await eventually(() => (rig.dispatcher.status().length === 1 ? true : undefined))
-    expect(rig.journal.handOns(1)).toEqual({
-      [id]: { state: 'failed', tries: 0, since, reason: 'older than 24 h' },
+    expect(await rig.journal.forwards(1)).toEqual({
+      [id]: { status: 'failed', tries: 0, since, reason: 'older than 24 h' },
     })
     expect(rig.said).toEqual([`${label}: 1 delivery older than 24 h failed`])
     expect(rig.time.waits).toEqual([])
@@ -221,8 +280,8 @@ describe('routes that change', () => {
   })
 })
 
-describe('an attempt that cannot be recorded', () => {
-  it('is recorded later, and not made again', async () => {
+describe('storage that fails', () => {
+  it('lets an attempt be recorded later, and not be made again', async () => {
     await using server = await startTarget()
     let failures = 3
     await using rig = await createRig({
@@ -239,18 +298,39 @@ describe('an attempt that cannot be recorded', () => {
     await rig.receive()
     expect([await rig.time.next(), await rig.time.next(), await rig.time.next()]).toEqual([1000, 2000, 4000])
     await rig.dispatcher.idle()
-    expect([server.received.length, waitingOf(rig.journal)]).toEqual([2, []])
+    expect([server.received.length, await waiting(rig.journal)]).toEqual([2, []])
     expect(rig.said).toEqual([`#1 → ${server.url}: the attempt could not be recorded yet`])
   })
 
-  it('does not stop others when an entry cannot even be read', async () => {
+  it('lets an attempt be made later', async () => {
+    await using server = await startTarget()
+    let failures = 2
+    await using rig = await createRig({
+      forward: [server.url],
+      journal: (journal) => ({
+        ...journal,
+        async read(n) {
+          if (failures-- > 0) throw new RelayError('storage', 'the disk hangs')
+          return journal.read(n)
+        },
+      }),
+    })
+    await rig.receive()
+    await rig.receive()
+    expect([await rig.time.next(), await rig.time.next()]).toEqual([1000, 2000])
+    await rig.dispatcher.idle()
+    expect([server.received.length, await waiting(rig.journal)]).toEqual([2, []])
+    expect(rig.said).toEqual([`#1 → ${server.url}: cannot be read yet`])
+  })
+
+  it('lets others be forwarded when one entry is damaged', async () => {
     await using server = await startTarget()
     await using rig = await createRig({
       forward: [server.url],
       journal: (journal) => ({
         ...journal,
-        read(n) {
-          if (n === 1) throw new RelayError('storage', 'written by a newer version')
+        async read(n) {
+          if (n === 1) throw storageError({ code: CORRUPT, message: 'malformed' }, 'relay.db')
           return journal.read(n)
         },
       }),
@@ -258,7 +338,7 @@ describe('an attempt that cannot be recorded', () => {
     await rig.receive()
     await rig.receive()
     await rig.dispatcher.idle()
-    expect([server.received.length, waitingOf(rig.journal)]).toEqual([1, [`1 *=${server.url} 0`]])
-    expect(rig.said).toEqual([`#1 → ${server.url}: put off until the next start`])
+    expect([server.received.length, await waiting(rig.journal)]).toEqual([1, [`1 *=${server.url} 0`]])
+    expect(rig.said).toEqual([`#1 → ${server.url}: postponed until the next start`])
   })
 })

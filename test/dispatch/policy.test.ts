@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { exitOutcome, MAX_AGE_MS, standAfter, statusOutcome } from '../../src/dispatch/policy.js'
-import type { Result } from '../../src/dispatch/target.js'
-import type { HandOn } from '../../src/journal/hand-on.js'
+import { exitOutcome, MAX_AGE_MS, nextStatus, statusOutcome } from '../../src/dispatch/policy.js'
+import type { DeliveryResult } from '../../src/dispatch/target.js'
+import type { Forward } from '../../src/journal/forward.js'
 
-const result = (over: Partial<Result>): Result => ({
+const result = (over: Partial<DeliveryResult>): DeliveryResult => ({
   outcome: 'succeeded',
   status: 200,
   answer: new Uint8Array(),
@@ -11,7 +11,7 @@ const result = (over: Partial<Result>): Result => ({
   ...over,
 })
 const since = 1000
-const waiting: HandOn = { state: 'waiting', tries: 2, since }
+const waiting: Forward = { status: 'waiting', tries: 2, since }
 
 describe('statusOutcome', () => {
   it('takes every 2xx for success, asks again after 408, 425, 429 and 5xx, and gives up after all others', () => {
@@ -41,22 +41,22 @@ describe('exitOutcome', () => {
   })
 })
 
-describe('standAfter', () => {
+describe('nextStatus', () => {
   it('ends with success', () => {
-    expect(standAfter(waiting, result({}), since)).toEqual({ state: 'succeeded', tries: 2, since })
+    expect(nextStatus(waiting, result({}), since)).toEqual({ status: 'succeeded', tries: 2, since })
   })
 
   it('ends with a refusal, and says what was answered', () => {
-    expect(standAfter(waiting, result({ outcome: 'refused', status: 410 }), since)).toEqual({
-      state: 'failed',
+    expect(nextStatus(waiting, result({ outcome: 'refused', status: 410 }), since)).toEqual({
+      status: 'failed',
       tries: 2,
       since,
       reason: 'answered 410',
     })
     expect(
-      standAfter(waiting, result({ outcome: 'refused', status: 3, error: 'exit code 3' }), since),
+      nextStatus(waiting, result({ outcome: 'refused', status: 3, error: 'exit code 3' }), since),
     ).toEqual({
-      state: 'failed',
+      status: 'failed',
       tries: 2,
       since,
       reason: 'exit code 3',
@@ -65,11 +65,11 @@ describe('standAfter', () => {
 
   it('counts the answers that ask for a retry, and ends with the fifth', () => {
     const busy = result({ outcome: 'retry', status: 503 })
-    const stands: HandOn[] = [{ state: 'waiting', tries: 0, since }]
-    for (let i = 0; i < 5; i++) stands.push(standAfter(stands.at(-1) ?? waiting, busy, since))
+    const stands: Forward[] = [{ status: 'waiting', tries: 0, since }]
+    for (let i = 0; i < 5; i++) stands.push(nextStatus(stands.at(-1) ?? waiting, busy, since))
     expect(stands.slice(1)).toEqual([
-      ...[1, 2, 3, 4].map((tries) => ({ state: 'waiting', tries, since })),
-      { state: 'failed', tries: 5, since, reason: 'answered 503, 5 times' },
+      ...[1, 2, 3, 4].map((tries) => ({ status: 'waiting', tries, since })),
+      { status: 'failed', tries: 5, since, reason: 'answered 503, 5 times' },
     ])
   })
 
@@ -77,9 +77,9 @@ describe('standAfter', () => {
     'waits when the target is %s, until a day has passed',
     (outcome) => {
       const down = result({ outcome, status: null, error: 'why' })
-      expect(standAfter(waiting, down, since + MAX_AGE_MS - 1)).toEqual(waiting)
-      expect(standAfter(waiting, down, since + MAX_AGE_MS)).toEqual({
-        state: 'failed',
+      expect(nextStatus(waiting, down, since + MAX_AGE_MS - 1)).toEqual(waiting)
+      expect(nextStatus(waiting, down, since + MAX_AGE_MS)).toEqual({
+        status: 'failed',
         tries: 2,
         since,
         reason: 'older than 24 h',
@@ -88,7 +88,7 @@ describe('standAfter', () => {
   )
 
   it('waits when relay stopped, however long it has waited', () => {
-    expect(standAfter(waiting, result({ outcome: 'killed', status: null }), since + 2 * MAX_AGE_MS)).toEqual(
+    expect(nextStatus(waiting, result({ outcome: 'killed', status: null }), since + 2 * MAX_AGE_MS)).toEqual(
       waiting,
     )
   })

@@ -2,31 +2,32 @@ import * as fc from 'fast-check'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { MAX_AGE_MS } from '../../src/dispatch/policy.js'
-import { type QueueParts, type Step, TargetQueue } from '../../src/dispatch/queue.js'
+import { type QueueParts, type AttemptResult, TargetQueue } from '../../src/dispatch/queue.js'
 import { VirtualTime } from './virtual-time.js'
 
-const DONE: Step = { reached: true, ended: true }
-const DOWN: Step = { reached: false, ended: false }
-const later = (rest: number): Step => ({ reached: true, ended: false, rest })
+const DONE: AttemptResult = { reached: true, ended: true }
+const NOT_SENT: AttemptResult = { reached: undefined, ended: false }
+const DOWN: AttemptResult = { reached: false, ended: false }
+const later = (delay: number): AttemptResult => ({ reached: true, ended: false, delay })
 
-/** What has ended, and is written down when the test says so. */
+/** The result of an entry that has ended, which is recorded when the test says so. */
 function recording() {
   let resolve = (): void => {}
-  const recorded = new Promise<void>((written) => (resolve = written))
-  const step: Step = { ...DONE, recorded }
+  const recorded = new Promise<void>((done) => (resolve = done))
+  const result: AttemptResult = { ...DONE, recorded }
   const end = async (): Promise<void> => {
     resolve()
     await turn()
   }
-  return { step, end }
+  return { result, end }
 }
 
 interface Tried {
   readonly n: number
-  readonly end: (step: Step) => Promise<void>
+  readonly end: (result: AttemptResult) => Promise<void>
 }
 
-/** A queue whose attempts the test ends, in virtual time. */
+/** A queue in virtual time whose attempts the test ends. */
 function rig(concurrency = 1, over: Partial<QueueParts> = {}) {
   const time = new VirtualTime()
   const tried: Tried[] = []
@@ -43,12 +44,12 @@ function rig(concurrency = 1, over: Partial<QueueParts> = {}) {
     onProgress: () => {},
     ...over,
   })
-  const attempt = (n: number): Promise<Step> =>
+  const attempt = (n: number): Promise<AttemptResult> =>
     new Promise((resolve) => {
       tried.push({
         n,
-        end: async (step) => {
-          resolve(step)
+        end: async (result) => {
+          resolve(result)
           await turn()
         },
       })
@@ -59,16 +60,16 @@ function rig(concurrency = 1, over: Partial<QueueParts> = {}) {
   }
   const last = (): Tried => {
     const found = tried.at(-1)
-    if (!found) throw new Error('nothing was tried')
+    if (!found) throw new Error('nothing was attempted')
     return found
   }
   return { queue, time, tried, states, expired, attempt, add, last, order: () => tried.map(({ n }) => n) }
 }
 
 describe('a queue', () => {
-  it('tries one after the other, in order of the numbers', async () => {
+  it('attempts one entry after the other, in order of the numbers', async () => {
     const { queue, attempt, add, last, order } = rig()
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(2, 3)
     await add(1)
     expect(order()).toEqual([2])
@@ -77,9 +78,9 @@ describe('a queue', () => {
     expect([queue.status, queue.isIdle]).toEqual([{ state: 'up', queued: 0 }, true])
   })
 
-  it('tries as many at once as it may', async () => {
+  it('attempts as many at once as it may', async () => {
     const { queue, attempt, add, tried, order } = rig(3)
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1, 2, 3, 4, 5)
     expect(order()).toEqual([1, 2, 3])
     await tried[1]?.end(DONE)
@@ -87,9 +88,9 @@ describe('a queue', () => {
     expect(queue.status).toEqual({ state: 'up', queued: 4 })
   })
 
-  it('keeps the place of an entry that is to be tried again, while others wait', async () => {
+  it('keeps the place of an entry that must be attempted again, while others wait', async () => {
     const { queue, time, attempt, add, last, order } = rig()
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1, 2)
     await last().end(later(5000))
     expect([order(), time.waits]).toEqual([[1], [5000]])
@@ -98,10 +99,10 @@ describe('a queue', () => {
     expect(order()).toEqual([1, 1, 2])
   })
 
-  it('tries one entry at a time while the target is down, ever more seldom, until it answers', async () => {
+  it('attempts one entry at a time while the target is down, at growing intervals, until it answers', async () => {
     const { queue, time, states, attempt, add, last, order } = rig()
     const since = time.clock()
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1, 2, 3)
     const waits: number[] = []
     for (let i = 0; i < 8; i++) {
@@ -124,7 +125,7 @@ describe('a queue', () => {
 
   it('counts several that failed together as one failure', async () => {
     const { queue, time, tried, attempt, add, order } = rig(3)
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1, 2, 3, 4)
     await tried[2]?.end(DOWN)
     await add(5)
@@ -140,16 +141,16 @@ describe('a queue', () => {
 
   it('comes up again with any answer', async () => {
     const { queue, time, tried, states, attempt, add, order } = rig(2)
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1, 2, 3)
     await tried[0]?.end(DOWN)
     await tried[1]?.end(DONE)
     expect([order(), states, time.waits]).toEqual([[1, 2, 1, 3], ['down', 'up'], []])
   })
 
-  it('looks again at an entry that came again while it was under way', async () => {
+  it('attempts an entry again that arrived again while in flight', async () => {
     const { queue, attempt, add, last, order } = rig()
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1, 2)
     await add(1, 1)
     await last().end(DONE)
@@ -159,46 +160,75 @@ describe('a queue', () => {
     expect([order(), queue.isEmpty]).toEqual([[1, 1, 2], true])
   })
 
-  it('goes on while what has ended is written down, but with no more of those than four times as many', async () => {
+  it('continues while ends are recorded, of which there may be four times as many', async () => {
     const { queue, attempt, add, tried, order } = rig(2)
     const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1)
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(...upTo(12))
-    const written = upTo(8).map(recording)
-    for (const [i, { step }] of written.entries()) await tried[i]?.end(step)
+    const recorded = upTo(8).map(recording)
+    for (const [i, { result }] of recorded.entries()) await tried[i]?.end(result)
     expect([order(), queue.status.queued]).toEqual([upTo(9), 4])
-    await written[5]?.end()
+    await recorded[5]?.end()
     expect([order(), queue.isIdle]).toEqual([upTo(10), false])
   })
 
-  it('with one at a time waits until each is written down', async () => {
+  it('with one at a time starts the next attempt at once, but sends only after the end before is recorded', async () => {
     const { queue, attempt, add, last, order } = rig()
-    queue.open(attempt)
+    const sent: number[] = []
+    queue.attach((n, { ready }) => {
+      void ready().then((isReady) => isReady && sent.push(n))
+      return attempt(n)
+    })
     await add(1, 2)
-    const written = recording()
-    await last().end(written.step)
-    expect(order()).toEqual([1])
-    await written.end()
-    expect(order()).toEqual([1, 2])
+    const recorded = recording()
+    await last().end(recorded.result)
+    expect([order(), sent]).toEqual([[1, 2], [1]])
+    await recorded.end()
+    expect([order(), sent]).toEqual([
+      [1, 2],
+      [1, 2],
+    ])
   })
 
-  it('looks again at an entry that came again while it was written down, and only then', async () => {
-    const { queue, attempt, add, last, order } = rig(2)
-    queue.open(attempt)
+  it('sends nothing that was about to be sent when its target is removed, and attempts it again later', async () => {
+    const { queue, tried, attempt, add, order } = rig()
+    const answers: boolean[] = []
+    const readyOf: (() => Promise<boolean>)[] = []
+    queue.attach((n, { ready }) => {
+      readyOf.push(ready)
+      return attempt(n)
+    })
+    const ask = async (i: number): Promise<void> => void answers.push((await readyOf[i]?.()) ?? true)
     await add(1)
-    const written = recording()
-    await last().end(written.step)
+    queue.detach()
+    await ask(0)
+    await tried[0]?.end(NOT_SENT)
+    expect([order(), queue.status.queued]).toEqual([[1], 1])
+    queue.attach(attempt)
+    await ask(0)
+    expect([answers, order()]).toEqual([
+      [false, false],
+      [1, 1],
+    ])
+  })
+
+  it('attempts an entry again that arrived again while its end was recorded, and only then', async () => {
+    const { queue, attempt, add, last, order } = rig(2)
+    queue.attach(attempt)
+    await add(1)
+    const recorded = recording()
+    await last().end(recorded.result)
     await add(1)
     expect(order()).toEqual([1])
-    await written.end()
+    await recorded.end()
     expect(order()).toEqual([1, 1])
     await last().end(DONE)
     expect(queue.isEmpty).toBe(true)
   })
 
-  it('ends what is too old when the target cannot be reached', async () => {
+  it('fails entries that are too old when the target cannot be reached', async () => {
     const { queue, time, expired, attempt, add, last } = rig()
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1, 2)
     await last().end(DOWN)
     time.advance(1000)
@@ -208,9 +238,9 @@ describe('a queue', () => {
     expect([expired, queue.status.queued]).toEqual([[2], 1])
   })
 
-  it('keeps what it could not end, and tries that again', async () => {
+  it('keeps entries that it could not fail, and attempts them again', async () => {
     const { queue, time, attempt, add, last } = rig(1, { expire: async (numbers) => numbers })
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1)
     await last().end(DOWN)
     time.advance(MAX_AGE_MS)
@@ -219,23 +249,23 @@ describe('a queue', () => {
     expect(queue.status.queued).toBe(1)
   })
 
-  it('waits without its target, however long it is gone, and goes on when it returns', async () => {
+  it('waits while its target is removed, however long, and continues when it returns', async () => {
     const { queue, time, states, expired, tried, attempt, add, last, order } = rig()
-    queue.open(attempt)
+    queue.attach(attempt)
     await add(1, 2)
-    queue.leave()
+    queue.detach()
     const since = time.clock()
     await tried[0]?.end(later(5000))
     await add(3)
     expect([order(), queue.status, queue.isIdle]).toEqual([[1], { state: 'gone', queued: 3, since }, true])
     time.advance(MAX_AGE_MS / 2)
     await add(4)
-    queue.open(attempt)
+    queue.attach(attempt)
     expect([order(), queue.status]).toEqual([[1, 1], { state: 'up', queued: 4 }])
     expect(states).toEqual(['gone', 'up'])
     await last().end(DONE)
     await last().end(DONE)
-    queue.leave()
+    queue.detach()
     await last().end(later(0))
     time.advance(MAX_AGE_MS / 2 + 60_000)
     await turn()
@@ -245,16 +275,16 @@ describe('a queue', () => {
   })
 
   it('closes in the middle of anything, and leaves no timer', async () => {
-    for (const step of [later(5000), DOWN, DONE, undefined]) {
+    for (const result of [later(5000), DOWN, DONE, undefined]) {
       const { queue, time, tried, attempt, add, last, order } = rig()
-      queue.open((n, signal) => {
+      queue.attach((n, { signal }) => {
         const ending = attempt(n)
         const { end } = last()
         signal.addEventListener('abort', () => void end({ reached: undefined, ended: false }))
         return ending
       })
       await add(1, 2)
-      if (step) await tried[0]?.end(step)
+      if (result) await tried[0]?.end(result)
       const before = order()
       queue.add(3, 0)
       await queue.close()
@@ -272,21 +302,21 @@ describe('the law of the queue', () => {
     { weight: 6, arbitrary: fc.record({ kind: fc.constant('add'), fate, again: fc.boolean() }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('end'), which: fc.nat() }) },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance'), ms: fc.nat(90_000) }) },
-    { weight: 1, arbitrary: fc.constant({ kind: 'leave' } as const) },
-    { weight: 2, arbitrary: fc.constant({ kind: 'open' } as const) },
+    { weight: 1, arbitrary: fc.constant({ kind: 'detach' } as const) },
+    { weight: 2, arbitrary: fc.constant({ kind: 'attach' } as const) },
   )
 
-  it('every entry ends, once, and with one at a time in order', async () => {
+  it('every entry ends, once, and in order with a concurrency of 1', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 4 }),
         fc.array(action, { maxLength: 60 }),
         async (concurrency, actions) => {
           const { queue, time, last, attempt } = rig(concurrency)
-          const fates = new Map<number, Step[]>()
+          const fates = new Map<number, AttemptResult[]>()
           const ended: number[] = []
           const open: Tried[] = []
-          const tryOne = async (n: number): Promise<Step> => {
+          const attemptOne = async (n: number): Promise<AttemptResult> => {
             expect(open.map((each) => each.n)).not.toContain(n)
             const ending = attempt(n)
             open.push(last())
@@ -296,11 +326,11 @@ describe('the law of the queue', () => {
           const end = async (which: number): Promise<void> => {
             const [one] = open.splice(which % open.length, 1)
             if (!one) return
-            const step = fates.get(one.n)?.shift() ?? DONE
-            if (step.ended) ended.push(one.n)
-            await one.end(step)
+            const result = fates.get(one.n)?.shift() ?? DONE
+            if (result.ended) ended.push(one.n)
+            await one.end(result)
           }
-          queue.open(tryOne)
+          queue.attach(attemptOne)
           for (const each of actions) {
             if (each.kind === 'add' && 'fate' in each) {
               const n = fates.size + 1
@@ -310,11 +340,11 @@ describe('the law of the queue', () => {
             }
             if (each.kind === 'end' && 'which' in each && open.length > 0) await end(each.which)
             if (each.kind === 'advance' && 'ms' in each) time.advance(each.ms)
-            if (each.kind === 'leave') queue.leave()
-            if (each.kind === 'open' && queue.status.state === 'gone') queue.open(tryOne)
+            if (each.kind === 'detach') queue.detach()
+            if (each.kind === 'attach' && queue.status.state === 'gone') queue.attach(attemptOne)
             await turn()
           }
-          if (queue.status.state === 'gone') queue.open(tryOne)
+          if (queue.status.state === 'gone') queue.attach(attemptOne)
           for (let i = 0; !queue.isEmpty; i++) {
             if (i > 5000) throw new Error(`stuck: ${JSON.stringify([queue.status, time.waits])}`)
             if (open.length > 0) await end(0)

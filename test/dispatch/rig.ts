@@ -6,7 +6,7 @@ import {
   type DispatcherOptions,
   type TargetStatus,
 } from '../../src/dispatch/dispatcher.js'
-import type { AttemptEvent } from '../../src/dispatch/hand-over.js'
+import type { AttemptEvent } from '../../src/dispatch/attempt.js'
 import { parseExec, parseForward, type Route } from '../../src/dispatch/route.js'
 import { routesFor } from '../../src/dispatch/routing.js'
 import type { Receipt } from '../../src/journal/delivery.js'
@@ -23,7 +23,7 @@ export interface RigOptions extends Partial<Omit<DispatcherOptions, 'journal' | 
   readonly exec?: readonly string[]
   /** Default: in memory. It is left open. */
   readonly database?: Database
-  /** What the dispatcher gets to see instead of the journal. */
+  /** Replaces the journal for the dispatcher. */
   readonly journal?: (journal: Journal) => DispatcherOptions['journal']
   /** Default: started. */
   readonly started?: boolean
@@ -38,17 +38,17 @@ export interface Rig extends AsyncDisposable {
   readonly attempts: AttemptEvent[]
   readonly states: TargetStatus[]
   readonly said: string[]
-  /** Takes in a delivery as the code host sends it, and has it handed on. */
+  /** Receives a delivery as the code host sends it, and forwards it. */
   receive(options?: DeliveryOptions): Promise<Receipt>
 }
 
-/** A journal, an intake and a dispatcher joined as in the whole relay, with time that stands still. */
+/** A journal, an intake and a dispatcher joined as in the whole relay, in virtual time. */
 export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const { forward = [], exec = [], started = true, journal: seen = (journal) => journal } = options
   await using owner = new Disposal()
   const database = options.database ?? owner.use(await openDatabase({ kind: 'memory', folder: '' }))
   const routes = [...forward.map(parseForward), ...exec.map(parseExec)]
-  const journal = openJournal(database, {
+  const journal = openJournal(database.sql, {
     targetsOf: (delivery) => routesFor(routes, [], delivery).map(({ id }) => id),
   })
   const time = new VirtualTime()
@@ -75,7 +75,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
     clock: time.clock,
     onDelivery: (_, { n, targets }) => dispatcher.take(n, targets),
   })
-  if (started) dispatcher.start()
+  if (started) await dispatcher.start()
   const all = owner.move()
   return {
     dispatcher,

@@ -17,9 +17,12 @@ describe('parseForward', () => {
       '*.opened=HTTP://me:pa%20ss@a.example/p?key=k#f',
       '*.opened',
       'HTTP://me:pa%20ss@a.example/p?key=k#f',
-      '*.opened=HTTP://***@a.example/p?…',
+      '*.opened=http://***@a.example/p?…',
     ],
     ['*=http://[::1]:3000/', '*', 'http://[::1]:3000/', 'http://[::1]:3000/'],
+    ['HTTP://A.Example:80', '*', 'HTTP://A.Example:80', 'http://a.example'],
+    ['http://a.example/a/../b c', '*', 'http://a.example/a/../b c', 'http://a.example/b%20c'],
+    ['http://a@b@c.example/@d', '*', 'http://a@b@c.example/@d', 'http://***@c.example/@d'],
   ])('reads %j', (text, match, url, label) => {
     const route = parseForward(text)
     expect(route).toEqual({
@@ -39,10 +42,46 @@ describe('parseForward', () => {
       "Invalid route: 'ftp://***@a.example/?…' names no http:// or https:// address",
     ],
     ['push=http://', "Invalid route: 'push=http://' names no http:// or https:// address"],
+    [
+      String.raw`http://127.0.0.1\@evil.example/`,
+      "Invalid route: 'http://***@evil.example/' holds a backslash: write / where it means one, else %5C",
+    ],
+    [
+      String.raw`push=http://a.example/x\y`,
+      String.raw`Invalid route: 'push=http://a.example/x\y' holds a backslash: write / where it means one, else %5C`,
+    ],
+    ['http://127.1/', "Invalid route: 'http://127.1/' goes to the host 127.0.0.1: write that name"],
+    [
+      'http://127。0。0。1/',
+      "Invalid route: 'http://127。0。0。1/' goes to the host 127.0.0.1: write that name",
+    ],
+    [
+      'http:///evil.example',
+      "Invalid route: 'http:///evil.example' goes to the host evil.example: write that name",
+    ],
+    [
+      'http://local\thost.evil.example/',
+      "Invalid route: 'http://local\thost.evil.example/' goes to the host localhost.evil.example: write that name",
+    ],
+    [
+      'http://me:secret@bücher.example/',
+      "Invalid route: 'http://***@bücher.example/' goes to the host xn--bcher-kva.example: write that name",
+    ],
     ['pu*=http://a.example', "Invalid match 'pu*': write event or event.action, with * for all of a part"],
     ['=http://a.example', "Invalid match '': write event or event.action, with * for all of a part"],
   ])('refuses %j', (text, message) => {
     expect(failure(() => parseForward(text))).toEqual({ kind: 'settings', message })
+  })
+})
+
+describe('the label of a target that a journal knows', () => {
+  it.each([
+    [String.raw`*=http://127.0.0.1\@evil.example/?key=k`, 'http://127.0.0.1/@evil.example/?…'],
+    [String.raw`push=http://evil.example\@127.0.0.1`, 'push=http://evil.example/@127.0.0.1'],
+    ['*=http://0x7f.1:8080', 'http://127.0.0.1:8080'],
+    ['*=no address?x', 'no address?…'],
+  ])('says where %j goes', (id, label) => {
+    expect(labelOf(id)).toBe(label)
   })
 })
 

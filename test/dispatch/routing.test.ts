@@ -23,7 +23,7 @@ describe('routesFor', () => {
 })
 
 describe('explain', () => {
-  it('tells of every route why', () => {
+  it('explains every route', () => {
     expect(explain(routes, [], { event: 'issues', action: 'opened' })).toEqual([
       { route: all, matched: true, why: 'issues.opened matches *' },
       { route: push, matched: false, why: 'issues.opened does not match push' },

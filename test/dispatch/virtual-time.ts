@@ -1,4 +1,4 @@
-import type { Time } from '../../src/dispatch/rests.js'
+import type { Time } from '../../src/dispatch/retry-timers.js'
 
 interface Pending {
   readonly ms: number
@@ -6,7 +6,7 @@ interface Pending {
   readonly run: () => void
 }
 
-/** Time that passes only when it is told to, and chance that always gives the middle. */
+/** Time that passes only when a test advances it, and chance that always returns the middle. */
 export class VirtualTime implements Time {
   #now: number
   readonly #pending = new Set<Pending>()
@@ -17,6 +17,9 @@ export class VirtualTime implements Time {
   }
 
   readonly clock = (): number => this.#now
+  /** By how much ages are behind, in milliseconds. */
+  behind = 0
+  readonly ages = (): number => this.#now - this.behind
   readonly random = (): number => 0.5
   readonly timer = (ms: number, run: () => void): (() => void) => {
     const pending = { ms, at: this.#now + ms, run }
@@ -25,12 +28,12 @@ export class VirtualTime implements Time {
     return () => void this.#pending.delete(pending)
   }
 
-  /** How long the waits are that are under way. */
+  /** The lengths of the pending waits. */
   get waits(): number[] {
     return [...this.#pending].map(({ ms }) => ms)
   }
 
-  /** Once something waits. */
+  /** Resolves once so many waits are pending. */
   async waited(count = 1): Promise<void> {
     await new Promise<void>((resolve) => {
       const look = (): void => {
@@ -43,7 +46,7 @@ export class VirtualTime implements Time {
     })
   }
 
-  /** Goes to the end of the shortest wait, which may still have to begin, and says how long it was. */
+  /** Advances to the end of the next wait, which may still have to begin, and returns its length. */
   async next(): Promise<number> {
     await this.waited()
     const [first] = [...this.#pending].toSorted((one, other) => one.at - other.at)
@@ -52,7 +55,7 @@ export class VirtualTime implements Time {
     return first.ms
   }
 
-  /** Lets time pass, and everything happen whose time has come. */
+  /** Advances the clock and runs every timer that is due. */
   advance(ms: number): void {
     const end = this.#now + ms
     for (;;) {

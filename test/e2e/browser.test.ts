@@ -26,7 +26,7 @@ describeWith('chromium', 'a person with a browser', () => {
     await page.getByRole('button', { name: 'Authorize' }).click()
     await page.waitForURL(`${url}/?*`)
     expect(page.url()).toBe(`${url}/?auth=success&userId=ada`)
-    expect(await page.getByRole('heading').textContent()).toBe('relay is running')
+    expect(await page.getByRole('heading').textContent()).toBe('You are signed in')
 
     const { code, out: header } = await relay(['token', '--user', 'ada', '--header'], env)
     expect(code).toBe(0)

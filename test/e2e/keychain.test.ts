@@ -66,7 +66,7 @@ describeWith('keyring', 'relay --store keychain', () => {
       code: 0,
       signal: null,
       out: '',
-      err: "ada's token is gone here, and left alone at the code host\n",
+      err: 'the token of ada is deleted here, and not revoked at the code host\n',
     })
     expect(await react(url, token)).toBe(401)
     expect(await relay(['token'], other)).toMatchObject({ code: 4, out: '' })

@@ -67,7 +67,7 @@ describe('relay serve --sandbox', () => {
     await other.close()
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toContain(
-      `port ${other.port} is in use: choose another with --sandbox-port, or 0 for any free one`,
+      `Port ${other.port} is in use. Choose another with --sandbox-port, or 0 for any free port.`,
     )
   })
 })

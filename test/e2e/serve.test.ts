@@ -41,15 +41,16 @@ describe('relay serve', () => {
       await using program = serve(emptyFolder(), [], flags)
       const url = `${await program.url()}/webhook`
       const refused = { status: 401, type: 'application/json', body: '{"error":"Invalid signature"}' }
-      expect(await post(url, githubDelivery({ secret: `${SECRET}\n` }))).toEqual(refused)
+      expect(await post(url, githubDelivery({ id: 'd-1', secret: `${SECRET}\n` }))).toEqual(refused)
       const line =
-        "warning: a delivery was refused: the sender's secret ends in a newline, relay's does not\n"
+        "warning: POST /webhook was answered 401: the sender's secret ends in a newline, relay's does not (unproved: event push, delivery d-1)\n"
       await program.says(line)
       expect(await post(url, githubDelivery())).toMatchObject({ status: 200 })
       await program.object({ type: 'delivery', n: 1 })
       const { err } = await program.stop()
-      expect(err.split('\n').filter((text) => /warning|refused|\b401\b|Invalid/.test(text))).toEqual([
-        line.trimEnd(),
+      const lines = err.split('\n').filter((text) => /warning|refused|\b401\b|Invalid/.test(text))
+      expect(lines.map((text) => text.replace(/^\d\d:\d\d:\d\d {2}/, 'time '))).toEqual([
+        `time ${line.trimEnd()}`,
       ])
     },
   )
@@ -65,7 +66,7 @@ describe('relay serve', () => {
     await using program = new Program([...SERVE, '--host', '0.0.0.0'])
     await program.url()
     expect((await program.stop()).err).toContain(
-      'warning: --host 0.0.0.0: whoever reaches it can revoke tokens, since DELETE /auth/token asks for no password',
+      'warning: --host 0.0.0.0: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password',
     )
   })
 
@@ -74,7 +75,7 @@ describe('relay serve', () => {
     const { code, out, err } = await relay(['serve', '--port', String(other.port)])
     await other.close()
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toContain(`port ${other.port} is in use`)
+    expect(err).toContain(`Port ${other.port} is in use`)
     expect(err).toContain('--port')
   })
 

@@ -2,10 +2,12 @@ import { describe, expect, it, vi } from 'vitest'
 import { startSandbox } from '../../src/testing/index.js'
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
-import { begin, finish, githubDelivery } from '../helpers/delivery.js'
+import { begin, finish, githubDelivery, post } from '../helpers/delivery.js'
+import { describeWith } from '../helpers/needs.js'
 import { Program, relay } from '../helpers/program.js'
 import { journalOf, serve, textOf } from '../helpers/serve.js'
 import { signIn } from '../helpers/sign-in.js'
+import { slowDown } from '../helpers/slow-disk.js'
 
 describe.concurrent('relay serve, told to stop,', () => {
   it('answers a delivery that is under way, and keeps it', async () => {
@@ -14,7 +16,7 @@ describe.concurrent('relay serve, told to stop,', () => {
     const delivery = githubDelivery({ body: '{"kept":true}' })
     const request = await begin(`${await program.url()}/webhook`, delivery)
     program.child.kill('SIGTERM')
-    await program.says('finishing what is under way')
+    await program.says('Finishing in-flight work')
     expect(await finish(request, delivery)).toBe(200)
     expect((await program.ended).code).toBe(0)
     expect((await journalOf(home)).map(textOf)).toEqual(['{"kept":true}'])
@@ -25,7 +27,7 @@ describe.concurrent('relay serve, told to stop,', () => {
     const hanging = await begin(`${await program.url()}/webhook`, githubDelivery())
     hanging.on('error', () => {})
     program.child.kill('SIGTERM')
-    await program.says('finishing what is under way')
+    await program.says('Finishing in-flight work')
     program.child.kill('SIGTERM')
     expect(await program.ended).toMatchObject({ code: null, signal: 'SIGTERM' })
   })
@@ -42,9 +44,24 @@ describe.concurrent('relay serve, told to stop,', () => {
     const answer = fetch(`${url}/api/comment`, action(token.trim(), comment))
     await vi.waitFor(() => expect(sandbox.requests.at(-1)?.path).toMatch(/\/comments$/))
     program.child.kill('SIGTERM')
-    await program.says('finishing what is under way')
+    await program.says('Finishing in-flight work')
     expect((await answer).status).toBe(200)
     expect(sandbox.comments.map(({ body }) => body)).toEqual(['late'])
     expect((await program.ended).code).toBe(0)
   })
+})
+
+describeWith('strace', 'relay serve, told to stop while a flush does not return,', () => {
+  it('says so and ends itself', async () => {
+    await using program = serve(emptyFolder())
+    const webhook = `${await program.url()}/webhook`
+    {
+      await using _slow = await slowDown(program.pid, 300)
+      expect((await post(webhook, githubDelivery())).status).toBe(503)
+      program.child.kill('SIGTERM')
+      await program.says('A thread of relay waits for the disk and cannot be stopped')
+    }
+    // strace holds a process that was killed until it lets go of it.
+    expect(await program.ended).toMatchObject({ code: null, signal: 'SIGKILL' })
+  }, 60_000)
 })

@@ -1,18 +1,18 @@
 import { silentLog } from '../../src/base/log.js'
 import { hostCheck } from '../../src/http/host.js'
 import { listen, type Listener } from '../../src/http/listen.js'
-import { createRouter } from '../../src/http/router.js'
+import { createRouter, type RouterParts } from '../../src/http/router.js'
 import { createProvider } from '../../src/providers/open.js'
-import { type ActionListener, actionListener, actionRoutes } from '../../src/server/routes/actions.js'
+import { type ActionParts, actionRoutes } from '../../src/server/routes/actions.js'
 import { openDatabase } from '../../src/store/open.js'
 import { startSandbox, type TestSandbox } from '../../src/testing/index.js'
 import { createTokens, type Tokens } from '../../src/tokens/tokens.js'
 
-/** Milliseconds; short, for the rows in which the provider is too slow. */
+/** Milliseconds; short, for the tests with a slow provider. */
 const TIME_LIMIT = 500
 export const DAY = 86_400_000
 
-/** The repository of the sandbox, and a comment there. */
+/** The sandbox's repository, and a comment there. */
 export const DEMO = { owner: 'octo', repo: 'demo' }
 export const HELLO = { ...DEMO, issueNumber: 1, body: 'hello' }
 
@@ -22,7 +22,7 @@ export interface ActionAnswer {
   readonly headers: Headers
 }
 
-/** The three actions over HTTP, on a sandbox of their own where `token` belongs to the user `mona`. */
+/** The three actions over HTTP, with a sandbox in which `token` belongs to the user `mona`. */
 export interface ActionService extends AsyncDisposable {
   readonly sandbox: TestSandbox
   readonly tokens: Tokens
@@ -31,27 +31,20 @@ export interface ActionService extends AsyncDisposable {
   readonly listener: Listener
   /** Sends a JSON request with the token, unless `headers` say otherwise. */
   send(path: string, body: unknown, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>
-  /** Sends, and reads the answer, which must be JSON and free of the token. */
+  /** Sends, and reads the answer, which must be JSON without the token. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<ActionAnswer>
-  /** The same, down to what most answers are compared by. */
+  /** The same, reduced to status and body. */
   ask(path: string, body: unknown, headers?: Record<string, string>): Promise<[status: number, body: unknown]>
-  /** How many requests of that method the sandbox has had. */
+  /** The number of requests with this method that the sandbox got. */
   requests(method: string): number
 }
 
-export interface ActionServiceOptions {
-  /** Default: the short way that actions go, where they can. */
-  readonly through?: 'application'
-}
-
-export async function startActionService({ through }: ActionServiceOptions = {}): Promise<ActionService> {
+export async function startActionService(): Promise<ActionService> {
   const sandbox = await startSandbox()
   const tokens = createTokens((await openDatabase({ kind: 'memory', folder: '' })).store)
   const parts = partsOf(sandbox.url, tokens)
   const app = serviceOf(parts)
-  const place = { host: '127.0.0.1', port: 0, log: silentLog }
-  const direct = actionListener(parts)
-  const listener = await listen(app.fetch, through === 'application' ? place : { ...place, direct })
+  const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
   const token = await sandbox.token()
   await tokens.save('mona', { accessToken: token, expiresAt: Date.now() + DAY, origin: sandbox.url })
   const send: ActionService['send'] = (path, body, headers, signal) =>
@@ -88,11 +81,13 @@ export async function startActionService({ through }: ActionServiceOptions = {})
   }
 }
 
-function partsOf(url: string, tokens: Tokens): ActionListener {
+type ServiceParts = ActionParts & RouterParts
+
+function partsOf(url: string, tokens: Tokens): ServiceParts {
   const provider = createProvider({ name: 'sandbox', url, timeLimit: TIME_LIMIT })
   return { provider, tokens, hostAllowed: hostCheck({ host: '127.0.0.1', allowed: [] }), log: silentLog }
 }
 
-function serviceOf(parts: ActionListener) {
+function serviceOf(parts: ServiceParts) {
   return createRouter(parts).route('/', actionRoutes(parts))
 }

@@ -21,6 +21,8 @@ export function testContext(over: Partial<Context> = {}): {
     stderr,
     signal: new AbortController().signal,
     onHangup: () => () => {},
+    continueWithoutOutput: () => {},
+    onConnectionError: () => () => {},
     ...over,
   }
   return { context, out: () => stdout.text, err: () => stderr.text }

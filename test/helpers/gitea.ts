@@ -133,15 +133,19 @@ function react(state: GiteaState, on: string, request: Received): Reply {
 
 function pullReply(pull: FakePull | undefined, number: number): Reply {
   if (!pull) return notFound
-  const { head, merged } = pull
-  return { body: { number, head: { sha: head }, merged, merge_commit_sha: merged ? MERGE_COMMIT : null } }
+  const { head, merged, on } = pull
+  const state = merged ? 'closed' : 'open'
+  const mergeable = on === 'merges' || on === 'waits for checks'
+  const merge_commit_sha = merged ? MERGE_COMMIT : null
+  return { body: { number, state, head: { sha: head }, merged, mergeable, merge_commit_sha } }
 }
 
 function merge(state: GiteaState, number: number, request: Received): Reply {
   const pull = state.pulls.get(number)
   state.merges.push({ pull: number, body: JSON.parse(request.body) })
-  if (!pull) return notFound
-  if (pull.merged || pull.on === 'is not mergeable') return refused(405, '')
+  // 1.15 looks first whether it is closed, which a merged one is.
+  if (!pull || pull.merged) return notFound
+  if (pull.on === 'is not mergeable') return refused(405, '')
   if (pull.on === 'conflicts') return { status: 409, body: CONFLICT }
   if (pull.on === 'waits for checks') return { status: 201 }
   pull.merged = true

@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { describe } from 'vitest'
 
 /** What a suite may need that is not there everywhere, and what to do about it. */
@@ -13,7 +16,13 @@ const HINTS = {
   openssl: 'apt-get install openssl',
   keyring: 'apt-get install dbus gnome-keyring libsecret-1-dev pkg-config, then npm ci, which builds keytar',
   Linux: 'run it there',
+  gcc: 'apt-get install gcc libc6-dev',
+  mount: 'run it as root, with the right to mount',
+  'loop mount': 'run it as root, with loop devices and e2fsprogs',
 } as const
+
+/** Rights, which not every machine can give: without them a suite may be left out everywhere. */
+const RIGHTS: ReadonlySet<Need> = new Set(['mount', 'loop mount'])
 
 /** The programs of a D-Bus session with a keyring. */
 const KEYRING = ['dbus-daemon', 'dbus-send', 'gnome-keyring-daemon'] as const
@@ -21,15 +30,15 @@ const KEYRING = ['dbus-daemon', 'dbus-send', 'gnome-keyring-daemon'] as const
 type Need = keyof typeof HINTS
 
 /**
- * `describe` for a suite that needs system programs, a keyring, or Linux. Without them the suite is left out, and stderr
- * says which and why. Where RELAY_TEST_ALL is set (CI) nothing may be left out: it then is an error, so that a green run always
- * means the whole run.
+ * `describe` for a suite that needs system programs, a keyring, Linux, or the right to mount. Without them the suite is left out, and stderr
+ * says which and why. Where RELAY_TEST_ALL is set (CI) nothing may be left out but for lack of a right: it then is an error, so
+ * that a green run always means the whole run.
  */
 export function describeWith(needs: Need | readonly Need[], name: string, suite: () => void): void {
   const need = [needs].flat().find((each) => !isThere(each))
   const there = need === undefined
   const missing = there ? '' : `"${name}" needs ${need} (${HINTS[need]})`
-  if (!there && process.env['RELAY_TEST_ALL']) throw new Error(missing)
+  if (!there && !RIGHTS.has(need) && process.env['RELAY_TEST_ALL']) throw new Error(missing)
   if (!there) process.stderr.write(`left out: ${missing}\n`)
   const describeOrSkip = there ? describe : describe.skip
   describeOrSkip(name, suite)
@@ -37,12 +46,22 @@ export function describeWith(needs: Need | readonly Need[], name: string, suite:
 
 function isThere(need: Need): boolean {
   if (need === 'Linux') return process.platform === 'linux'
+  if (need === 'mount') return mounts('mount -t tmpfs none "$1"')
+  if (need === 'loop mount')
+    return mounts('truncate -s 1M "$1.image" && mkfs.ext4 -q "$1.image" && mount -o loop "$1.image" "$1"')
   if (need === 'keyring') return KEYRING.every((program) => runs(program)) && loads('keytar')
   return runs(need)
 }
 
 function runs(program: string): boolean {
   return spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined
+}
+
+/** Whether a file system can be mounted, where only that command sees it. */
+function mounts(command: string): boolean {
+  const folder = mkdtempSync(path.join(tmpdir(), 'relay-test-'))
+  const { status } = spawnSync('unshare', ['--mount', 'sh', '-c', command, 'sh', folder], { stdio: 'ignore' })
+  return status === 0
 }
 
 function loads(module: string): boolean {

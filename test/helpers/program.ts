@@ -59,6 +59,11 @@ export class Program implements AsyncDisposable {
     return this.child.pid ?? 0
   }
 
+  /** What was on stderr so far. */
+  get err(): string {
+    return this.#err
+  }
+
   /** The first object on stdout with these fields, now or to come. Fails when the program ends without it. */
   async object(fields: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
     return this.#until(() => this.#objects.find((object) => has(object, fields)), JSON.stringify(fields))

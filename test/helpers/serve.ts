@@ -4,6 +4,7 @@ import { openJournal } from '../../src/journal/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { SECRET } from './delivery.js'
 import { Program } from './program.js'
+import { entriesOf, waitingOf } from './journal.js'
 
 /**
  * The built `relay serve` on a free port, for GitHub's deliveries signed with {@link SECRET}. `home` is its data folder;
@@ -17,13 +18,13 @@ export function serve(home: string, wrapper?: readonly string[], flags: readonly
 /** All that the journal below that data folder holds, oldest first. */
 export async function journalOf(home: string): Promise<Entry[]> {
   await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
-  return [...openJournal(database).entries()]
+  return await entriesOf(openJournal(database.sql))
 }
 
 /** The numbers of what that journal has waiting for a target. */
 export async function unfinished(home: string): Promise<number[]> {
   await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
-  return [...openJournal(database).unfinished()].map(({ n }) => n)
+  return (await waitingOf(openJournal(database.sql))).map(({ n }) => n)
 }
 
 export function textOf({ body }: Entry): string {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Header } from '../../src/journal/delivery.js'
+import type { Header } from '../../src/http/headers.js'
 import { portOf } from './scripted-server.js'
 
 /** A delivery as it reached the target. */

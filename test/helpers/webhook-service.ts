@@ -1,13 +1,13 @@
 import { silentLog } from '../../src/base/log.js'
 import type { WebhookSecrets } from '../../src/base/settings.js'
-import { DEFAULT_MAX_BODY } from '../../src/base/settings.js'
+import { DEFAULTS } from '../../src/base/settings.js'
 import { hostCheck } from '../../src/http/host.js'
 import { listen } from '../../src/http/listen.js'
 import { createRouter } from '../../src/http/router.js'
 import { openJournal } from '../../src/journal/open.js'
 import type { Provider } from '../../src/providers/provider.js'
 import { healthRoutes } from '../../src/server/routes/health.js'
-import { webhookListener, webhookRoutes } from '../../src/server/routes/webhook.js'
+import { webhookRoutes } from '../../src/server/routes/webhook.js'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
@@ -19,23 +19,19 @@ export interface WebhookServiceOptions {
   readonly provider?: Provider
   readonly secrets?: WebhookSecrets
   readonly maxBody?: number
-  /** Default: the short way that deliveries go, where they can. */
-  readonly through?: 'application'
 }
 
 /** The webhook and health endpoints over real HTTP, on a free port of 127.0.0.1. */
 export async function startWebhookService(options: WebhookServiceOptions = {}) {
-  const { provider = GITHUB, secrets = SECRETS, maxBody = DEFAULT_MAX_BODY } = options
+  const { provider = GITHUB, secrets = SECRETS, maxBody = DEFAULTS.maxBody } = options
   const database = options.database ?? (await openDatabase({ kind: 'memory', folder: '' }))
-  const journal = openJournal(database)
+  const journal = openJournal(database.sql)
   const intake = createIntake({ provider, secrets, journal })
   const hostAllowed = hostCheck({ host: '127.0.0.1', allowed: [] })
   const app = createRouter({ hostAllowed, log: silentLog })
     .route('/', healthRoutes({ prove: () => undefined }))
-    .route('/', webhookRoutes({ intake, maxBody }))
-  const direct = webhookListener({ intake, maxBody, hostAllowed, log: silentLog })
-  const place = { host: '127.0.0.1', port: 0, log: silentLog }
-  const listener = await listen(app.fetch, options.through === 'application' ? place : { ...place, direct })
+    .route('/', webhookRoutes({ intake, maxBody, provider }))
+  const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
   return {
     app,
     journal,

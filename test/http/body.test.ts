@@ -53,7 +53,7 @@ describe('the limit', () => {
     expect(edge.lines).toEqual([])
   })
 
-  it('no body at all is an empty one', async () => {
+  it('a missing body is empty', async () => {
     await using edge = await startEdge()
     const { status, body } = await exchange(edge.port, requestText('POST', '/body'))
     expect({ status, body }).toEqual({ status: 200, body: '{"bytes":0,"first":null,"last":null}' })
@@ -75,7 +75,7 @@ describe('the limit', () => {
 })
 
 describe('the bytes', () => {
-  it('are those that were sent, however they were cut', async () => {
+  it('are the bytes sent, in any chunks', async () => {
     const app = createRouter({ hostAllowed: () => true, log: silentLog }).post('/body', async (c) =>
       c.text(Buffer.from(await readBody(c, LIMIT)).toString('base64')),
     )
@@ -109,7 +109,7 @@ describe('a slow or impatient client', () => {
     connection.socket.destroy()
   })
 
-  it('that goes away in mid-body leaves no trace', async () => {
+  it('that disconnects mid-body leaves nothing behind', async () => {
     await using edge = await startEdge()
     for (const bytes of [10, 2 * LIMIT]) {
       for (const head of [
@@ -133,7 +133,7 @@ describe('Expect: 100-continue', () => {
   const expecting = (bytes: number, path = '/body') =>
     requestText('POST', path, { 'Content-Length': String(bytes), Expect: '100-continue' })
 
-  it('is told to go on when the body is wanted', async () => {
+  it('gets 100 Continue when a handler reads the body', async () => {
     await using edge = await startEdge()
     const connection = await connect(edge.port)
     for (let round = 0; round < 2; round++) {

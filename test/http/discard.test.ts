@@ -24,8 +24,8 @@ describe('a refused request’s body is read before the answer', () => {
   })
 })
 
-describe('there is an end to it', () => {
-  it('after 32 MiB the answer comes while the client still writes, and the connection is closed', async () => {
+describe('reading a refused body ends', () => {
+  it('after 32 MiB: the answer comes while the client still writes, and the connection is closed', async () => {
     await using edge = await startEdge()
     const connection = await connect(edge.port)
     connection.send(requestText('POST', '/body', { 'Content-Length': String(100 * MIB) }))
@@ -36,7 +36,7 @@ describe('there is an end to it', () => {
     expect((await exchange(edge.port, requestText('GET', '/ok'))).status).toBe(200)
   })
 
-  it('after 5 s likewise', async () => {
+  it('after 5 s: the same', async () => {
     await using edge = await startEdge()
     const connection = await connect(edge.port)
     const start = performance.now()

@@ -9,7 +9,7 @@ import { createRouter } from '../../src/http/router.js'
 /** The limit of `POST /body`: 1 MiB. */
 export const LIMIT = 1_048_576
 
-/** Keeps what is logged as a problem. */
+/** A log that records warnings and errors. */
 export function recordingLog(): { log: Log; lines: string[] } {
   const lines: string[] = []
   const log: Log = {
@@ -21,7 +21,7 @@ export function recordingLog(): { log: Log; lines: string[] } {
   return { log, lines }
 }
 
-/** A listening application with one route of each kind the edge must cope with. */
+/** A listening application with one route of each kind: answers at once, fails, waits, reads a body. */
 export async function startEdge(options: Partial<ListenOptions> & { hold?: () => Promise<void> } = {}) {
   const { log, lines } = recordingLog()
   const { hold = () => Promise.resolve(), ...listenOptions } = options
@@ -31,7 +31,7 @@ export async function startEdge(options: Partial<ListenOptions> & { hold?: () =>
       throw new Error('a secret detail')
     })
     .get('/odd', () => {
-      // oxlint-disable-next-line typescript/only-throw-error -- a dependency may throw what is no Error
+      // oxlint-disable-next-line typescript/only-throw-error -- a dependency may throw a value that is not an Error
       throw 'text'
     })
     .get('/held', async (c) => {

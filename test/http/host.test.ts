@@ -142,7 +142,7 @@ describe('laws', () => {
     assert(property(oneof(address, name, constantFrom('[::1]')), port, (host, p) => onLoopback(host + p)))
   })
 
-  it('no other address is, when bound to loopback; every one is otherwise', () => {
+  it('other addresses are refused when bound to loopback, and answered otherwise', () => {
     const address = oneof(
       ipV4().filter((ip) => !ip.startsWith('127.')),
       ipV6().map((ip) => `[${ip}]`),
@@ -150,7 +150,7 @@ describe('laws', () => {
     assert(property(address, port, (host, p) => !onLoopback(host + p) && onAll(host + p)))
   })
 
-  it('no name under a foreign domain is, whatever stands before it', () => {
+  it('a name under a foreign domain is refused, whatever its prefix', () => {
     const prefix = oneof(constantFrom('localhost', '127.0.0.1', '[::1]', 'relay.example'), label)
     const domain = tuple(label, constantFrom('com', 'example', 'lan')).map((labels) => labels.join('.'))
     const glue = constantFrom('.', '@', ':80@', '/', '\\', ':', '#', '%2e', ',')

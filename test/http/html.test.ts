@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { htmlPage } from '../../src/http/html.js'
 
 describe('a page', () => {
-  it('may run and load nothing, and its style fits the hash that allows it', async () => {
+  it('may run and load nothing but its own style, allowed by hash', async () => {
     const response = await htmlPage({ title: 'A <title>', body: html`<p>${'<script>'}</p>` })
     const text = await response.text()
     const [, style = ''] = /<style>([^]*)<\/style>/.exec(text) ?? []
@@ -20,7 +20,7 @@ describe('a page', () => {
     expect(text).toContain('<p>&lt;script&gt;</p>')
   })
 
-  it('may send forms where it says, and have another status', async () => {
+  it('can allow a form action and have another status', async () => {
     const response = await htmlPage(
       { title: 't', body: html``, formAction: "'self' http://127.0.0.1:8787" },
       400,

@@ -7,7 +7,7 @@ import { recordingLog, startEdge } from './edge.js'
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const OK = { status: 200, type: 'application/json', body: '{"ok":true}', id: true }
 
-/** What every answer is held to, with the request id checked for its form. */
+/** The parts of an answer that tests compare, and whether its request id is well-formed. */
 function essence({ status, headers, body }: Answer) {
   return { status, type: headers['content-type'], body, id: UUID.test(headers['x-request-id'] ?? '') }
 }
@@ -16,7 +16,7 @@ function failure(status: number, error: string) {
   return { status, type: 'application/json', body: JSON.stringify({ error }), id: true }
 }
 
-describe('what the HTTP parser refuses', () => {
+describe('a request that the HTTP parser refuses', () => {
   it.each(refusedByParser('/body'))('$name', async ({ request, status, error }) => {
     await using edge = await startEdge()
     const connection = await connect(edge.port)
@@ -29,7 +29,7 @@ describe('what the HTTP parser refuses', () => {
     expect(edge.lines).toEqual([])
   })
 
-  it('does not answer in place of a response that is still to come', async () => {
+  it('is not answered in place of a pending response', async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     await using edge = await startEdge({ hold: () => held })
@@ -43,7 +43,7 @@ describe('what the HTTP parser refuses', () => {
     expect(await connection.closed()).toBe('')
   })
 
-  it('closes when the body of a later request is broken, rather than answer the earlier one with it', async () => {
+  it('closes the connection when it is the body of a later request, rather than answer the earlier one', async () => {
     await using edge = await startEdge({ hold: () => new Promise(() => {}), limits: { grace: 0 } })
     const connection = await connect(edge.port)
     const later = requestText('POST', '/body', { 'Transfer-Encoding': 'chunked' })
@@ -51,7 +51,7 @@ describe('what the HTTP parser refuses', () => {
     expect(await connection.closed()).toBe('')
   })
 
-  it('answers a request that ends before its time', async () => {
+  it('is answered when it ends early', async () => {
     await using edge = await startEdge()
     const connection = await connect(edge.port)
     connection.socket.end('GET /ok HTTP/1.1\r\nHost: loc')
@@ -59,7 +59,7 @@ describe('what the HTTP parser refuses', () => {
     expect(await connection.closed()).toBe('')
   })
 
-  it('answers broken bytes after a finished exchange on a kept connection', async () => {
+  it('is answered after an earlier request on the same connection', async () => {
     await using edge = await startEdge()
     const connection = await connect(edge.port)
     connection.send(requestText('GET', '/ok'))
@@ -83,7 +83,7 @@ describe('a request that is not finished in time', () => {
     expect(edge.lines).toEqual([])
   })
 
-  it('is given 10 s for its headers, no more than 1.5 s longer', async () => {
+  it('has 10 s for its headers, at most 1.5 s more', async () => {
     await using edge = await startEdge()
     const connection = await connect(edge.port)
     const start = performance.now()
@@ -119,7 +119,7 @@ describe('requests the parser lets through', () => {
     expect(essence(await exchange(edge.port, requestText('GET', '/ok')))).toEqual(OK)
   })
 
-  it('says what went wrong to the log alone', async () => {
+  it('shows the cause of an error only in the log', async () => {
     await using edge = await startEdge()
     await exchange(edge.port, requestText('GET', '/bug'))
     await exchange(edge.port, requestText('GET', '/odd'))
@@ -129,7 +129,7 @@ describe('requests the parser lets through', () => {
     ])
   })
 
-  it('gives each response an id of its own', async () => {
+  it('gives each response its own id', async () => {
     await using edge = await startEdge()
     const connection = await connect(edge.port)
     connection.send(requestText('GET', '/ok') + requestText('GET', '/nowhere') + requestText('POST', '/ok'))
@@ -145,7 +145,7 @@ describe('requests the parser lets through', () => {
     connection.socket.destroy()
   })
 
-  it('leaves the globals alone', async () => {
+  it('does not replace globalThis.Request and globalThis.Response', async () => {
     const { Request, Response } = globalThis
     await using edge = await startEdge()
     await exchange(edge.port, requestText('GET', '/ok'))
@@ -153,8 +153,8 @@ describe('requests the parser lets through', () => {
   })
 })
 
-describe('a client that goes away', () => {
-  it('while its answer is made makes no noise', async () => {
+describe('a client that disconnects', () => {
+  it('while a handler works causes no output', async () => {
     const noise = [vi.spyOn(console, 'error'), vi.spyOn(console, 'info')]
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -172,7 +172,7 @@ describe('a client that goes away', () => {
 })
 
 describe('starting', () => {
-  it('says the address it can be called at', async () => {
+  it('names an address that clients can call', async () => {
     const { log } = recordingLog()
     const fetch = () => new Response('hello')
     const urls: string[] = []
@@ -191,19 +191,19 @@ describe('starting', () => {
     ])
   })
 
-  it('says that a port is in use, and how to choose another', async () => {
+  it('reports that a port is in use, and how to choose another', async () => {
     await using edge = await startEdge()
     await expect(startEdge({ port: edge.port })).rejects.toMatchObject({
       kind: 'unavailable',
       exitCode: 1,
-      message: `port ${edge.port} is in use: choose another with --port, or 0 for any free one`,
+      message: `Port ${edge.port} is in use. Choose another with --port, or 0 for any free port.`,
     })
   })
 
-  it('says that an address is not this machine’s', async () => {
+  it('reports that an address does not belong to this machine', async () => {
     await expect(startEdge({ host: '192.0.2.1', port: 8787 })).rejects.toMatchObject({
       kind: 'unavailable',
-      message: 'cannot listen on 192.0.2.1, port 8787: choose another address with --host (EADDRNOTAVAIL)',
+      message: 'Cannot listen on 192.0.2.1, port 8787 (EADDRNOTAVAIL). Choose another address with --host.',
     })
   })
 })
@@ -251,7 +251,7 @@ describe('closing', () => {
     await expect(connect(edge.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   })
 
-  it('cuts what still hangs after the grace period', async () => {
+  it('closes pending requests after the grace period', async () => {
     const edge = await startEdge({ hold: () => new Promise(() => {}), limits: { grace: 100 } })
     const connection = await connect(edge.port)
     connection.send(requestText('GET', '/held'))

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { errorResponse } from '../../src/http/respond.js'
 import { recordingLog } from './edge.js'
@@ -17,7 +17,7 @@ async function answerTo(thrown: unknown, headers?: Record<string, string>) {
 const type = { 'content-type': 'application/json' }
 
 describe('an expected failure', () => {
-  it('is its message and its status, and is not logged', async () => {
+  it('answers with its message and status, and is not logged', async () => {
     expect(await answerTo(new RelayError('invalid_signature', 'Invalid signature'))).toEqual({
       status: 401,
       headers: type,
@@ -26,7 +26,7 @@ describe('an expected failure', () => {
     })
   })
 
-  it('asks for a bearer token where one is wanted', async () => {
+  it('asks for a bearer token where one is required', async () => {
     expect(await answerTo(new RelayError('unauthenticated', 'Missing bearer token'))).toEqual({
       status: 401,
       headers: { ...type, 'www-authenticate': 'Bearer realm="relay"' },
@@ -35,7 +35,7 @@ describe('an expected failure', () => {
     })
   })
 
-  it('says when to come back', async () => {
+  it('names the time of the next try', async () => {
     expect(await answerTo(new RelayError('rate_limited', 'Too many', { retryAfter: 60 }))).toEqual({
       status: 429,
       headers: { ...type, 'retry-after': '60' },
@@ -44,7 +44,7 @@ describe('an expected failure', () => {
     })
   })
 
-  it('of the provider’s is a warning, without its cause', async () => {
+  it('of the provider is logged as a warning, without its cause', async () => {
     const error = new RelayError('provider_failed', 'GitHub failed', { cause: new Error('a secret') })
     expect(await answerTo(error)).toEqual({
       status: 502,
@@ -54,7 +54,7 @@ describe('an expected failure', () => {
     })
   })
 
-  it('of the store’s says in the log why', async () => {
+  it('of the store is logged with its reason', async () => {
     const cause = new RelayError('storage', 'The store could not be written: no room')
     const error = new RelayError('storage', 'Delivery could not be stored', { cause })
     expect(await answerTo(error)).toEqual({
@@ -67,7 +67,7 @@ describe('an expected failure', () => {
     })
   })
 
-  it('carries further headers', async () => {
+  it('can have more headers', async () => {
     expect(
       await answerTo(new RelayError('method_not_allowed', 'Method not allowed'), { Allow: 'GET' }),
     ).toEqual({
@@ -79,7 +79,49 @@ describe('an expected failure', () => {
   })
 })
 
-describe('anything else', () => {
+describe('the line about a failure', () => {
+  it('has the detail, which the answer has not, and is then a warning', async () => {
+    const error = new RelayError('too_large', 'Request too large', { detail: '2 bytes' })
+    expect(await answerTo(error)).toEqual({
+      status: 413,
+      headers: type,
+      body: '{"error":"Request too large"}',
+      lines: ['warn a request was answered 413: Request too large: 2 bytes'],
+    })
+  })
+
+  it('shortens a long path', () => {
+    const { log, lines } = recordingLog()
+    errorResponse(new RelayError('unavailable', 'Busy'), log, {}, `GET /${'x'.repeat(16_000)}`)
+    expect(lines).toEqual([`warn GET /${'x'.repeat(194)}… was answered 503: Busy`])
+  })
+
+  it('appears once a second with a count, where many are equal', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const { log, lines } = recordingLog()
+    for (let second = 1; second <= 5; second++) {
+      for (let i = 0; i < 3600; i++)
+        errorResponse(new RelayError('unavailable', 'Busy'), log, {}, `GET /${second}/${i}`)
+      vi.advanceTimersByTime(1000)
+    }
+    vi.useRealTimers()
+    expect(lines).toEqual([
+      'warn GET /1/0 was answered 503: Busy',
+      'warn answered 503: Busy … and 3,599 more like it in the last second',
+      ...Array(4).fill('warn answered 503: Busy … and 3,600 more like it in the last second'),
+    ])
+  })
+
+  it('appears for each request that fails unexpectedly', () => {
+    const { log, lines } = recordingLog()
+    for (const path of ['/a', '/b', '/a']) errorResponse(new Error('a bug'), log, {}, `GET ${path}`)
+    expect(lines).toEqual(
+      ['/a', '/b'].map((path) => `error GET ${path} was answered 500: Internal error: Error: a bug`),
+    )
+  })
+})
+
+describe('an unexpected error', () => {
   it.each([[new TypeError('a secret')], ['a secret'], [undefined], [404]])(
     'is an internal error, its text for the log alone: %s',
     async (thrown) => {
@@ -92,7 +134,7 @@ describe('anything else', () => {
     },
   )
 
-  it('is not logged when the client went away', async () => {
+  it('is not logged when the client disconnected', async () => {
     const { lines } = await answerTo(new RelayError('cancelled', 'The client went away'))
     expect(lines).toEqual([])
   })

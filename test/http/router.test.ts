@@ -48,7 +48,7 @@ describe('the routing table decides', () => {
     expect([...response.headers.keys()]).toEqual(['allow', 'content-type'])
   })
 
-  it('checks the address it is called at in-process', async () => {
+  it('checks the address of an in-process request', async () => {
     expect(await call('GET', 'http://127.0.0.1:8787/things')).toMatchObject({ status: 200 })
     expect(await call('GET', 'http://evil.example/things')).toEqual({
       status: 403,

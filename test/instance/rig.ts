@@ -14,7 +14,7 @@ export interface Served extends AsyncDisposable {
   readonly requests: Request[]
 }
 
-/** A real server on any free port of this machine, which keeps what it was asked. */
+/** A real server on any free port of this machine, which records its requests. */
 export async function serve(listener: RequestListener): Promise<Served> {
   const requests: Request[] = []
   const server = createServer((request, response) => {
@@ -48,10 +48,10 @@ export interface Profile extends AsyncDisposable {
   readonly store: Store
 }
 
-/** A profile with this row in it. */
-export async function profile(row?: Json): Promise<Profile> {
+/** A profile with this instance record. */
+export async function profile(record?: Json): Promise<Profile> {
   const database = await openDatabase({ kind: 'memory', folder: '' })
-  if (row !== undefined) await database.store.put('instance', row)
+  if (record !== undefined) await database.store.put('instance', record)
   return { store: database.store, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
 }
 

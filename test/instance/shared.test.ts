@@ -4,20 +4,20 @@ import { openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
 import { start } from '../store/programs/start.js'
 
-describe('processes that want one profile at once', () => {
-  it('get it one at a time: the others are told who has it, until that one dies', async () => {
+describe('processes that take one profile at once', () => {
+  it('get it one at a time: the others fail with its owner until that process dies', async () => {
     const folder = emptyFolder()
     const programs = Array.from({ length: 4 }, () => start('instance/programs/take', [folder]))
     for (const program of programs) expect(await program.line()).toBe('"ready"')
     for (const program of programs) program.tell('go')
-    const said = await Promise.all(
+    const results = await Promise.all(
       programs.map(async (program): Promise<string> => JSON.parse(await program.line())),
     )
 
-    const winner = programs[said.findIndex((text) => text.startsWith('http'))]
-    const url = said.find((text) => text.startsWith('http')) ?? ''
-    const refusal = `RelayError: This profile is already served by process ${winner?.child.pid} at ${url}: stop that one, or name another with --profile`
-    expect(said.toSorted()).toEqual([refusal, refusal, refusal, url])
+    const winner = programs[results.findIndex((text) => text.startsWith('http'))]
+    const url = results.find((text) => text.startsWith('http')) ?? ''
+    const refusal = `RelayError: This profile is already served by process ${winner?.child.pid} at ${url}. Stop it, or choose another profile with --profile`
+    expect(results.toSorted()).toEqual([refusal, refusal, refusal, url])
 
     await using database = await openDatabase({ kind: 'file', folder })
     expect(await findInstance(database.store)).toMatchObject({ pid: winner?.child.pid, url })
@@ -30,6 +30,6 @@ describe('processes that want one profile at once', () => {
       provider: 'github',
       providerUrl: 'https://github.com',
     }
-    expect((await takeInstance(database.store, own)).row).toMatchObject(own)
+    expect((await takeInstance(database.store, own)).record).toMatchObject(own)
   })
 })

@@ -1,13 +1,26 @@
 import type { Delivery } from '../../src/journal/delivery.js'
-import type { Attempt, HandOn } from '../../src/journal/hand-on.js'
+import type { Attempt, Forward } from '../../src/journal/forward.js'
+import type { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
+import { KINDS, type Kind, optionsOf } from '../store/kinds.js'
 
 export const NOW = 1_700_000_000_000
 
-export const KINDS = ['memory', 'file'] as const
+export { KINDS }
 
-export const open = (kind: (typeof KINDS)[number], folder = emptyFolder()) => openDatabase({ kind, folder })
+export const open = (kind: Kind, folder = emptyFolder()) => openDatabase(optionsOf(kind, folder))
+
+export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+/** The numbers of all entries, oldest first. */
+export async function numbers(journal: Journal): Promise<number[]> {
+  return (await collect(journal.select())).map(({ n }) => n).toReversed()
+}
 
 export function delivery(deliveryId: string, more: Partial<Delivery> = {}): Delivery {
   return {
@@ -44,9 +57,9 @@ export function attempt(target: string, more: Partial<Attempt> = {}): Attempt {
   }
 }
 
-export const waiting: HandOn = { state: 'waiting', tries: 0, since: NOW }
-export const succeeded: HandOn = { state: 'succeeded', tries: 0, since: NOW }
-export const failed: HandOn = { state: 'failed', tries: 5, since: NOW, reason: 'answered 500 five times' }
+export const waiting: Forward = { status: 'waiting', tries: 0, since: NOW }
+export const succeeded: Forward = { status: 'succeeded', tries: 0, since: NOW }
+export const failed: Forward = { status: 'failed', tries: 5, since: NOW, reason: 'answered 500 five times' }
 
 /** A body that belongs to one delivery id only, of up to 12 KB. */
 export const bodyOf = (deliveryId: string): Buffer =>

@@ -1,87 +1,191 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Summary } from '../../src/journal/delivery.js'
+import type { Delivery, Summary } from '../../src/journal/delivery.js'
+import type { Forward } from '../../src/journal/forward.js'
+import type { Journal } from '../../src/journal/journal.js'
 import { matches, parseMatch } from '../../src/journal/match.js'
 import { openJournal } from '../../src/journal/open.js'
-import { type Filter, select } from '../../src/journal/select.js'
-import { attempt, delivery, failed, KINDS, NOW, open, succeeded, waiting } from './rig.js'
+import type { Filter } from '../../src/journal/select.js'
+import type { Sql } from '../../src/store/sql.js'
+import { attempt, collect, delivery, failed, KINDS, NOW, open, succeeded, waiting } from './rig.js'
 
-const summary = (n: number, more: Partial<Summary>): Summary => {
-  const { body, ...rest } = delivery(`${n}`)
-  return { n, ...rest, size: body.length, duplicates: 0, handOns: {}, ...more }
+interface Given extends Partial<Delivery> {
+  readonly forwards: Readonly<Record<string, Forward>>
 }
-const journalOf = (summaries: readonly Summary[]) => ({ summaries: () => summaries.toReversed() })
 
-const someSummary: fc.Arbitrary<Partial<Summary>> = fc.record({
-  event: fc.constantFrom('push', 'issues'),
-  action: fc.constantFrom(null, 'opened', 'closed'),
+/** A journal of these entries, oldest first. */
+async function journalOf(sql: Sql, entries: readonly Given[]): Promise<Journal> {
+  const journal = openJournal(sql, { clock: () => NOW })
+  const all = entries.entries()
+  await Promise.all(
+    Array.from(all, async ([i, { forwards, ...more }]) => {
+      const appending = openJournal(sql, { targetsOf: () => Object.keys(forwards) })
+      await appending.append(delivery(`${i}`, more))
+      for (const [target, forward] of Object.entries(forwards)) await journal.finish(i + 1, target, forward)
+    }),
+  )
+  return journal
+}
+
+const someEntry: fc.Arbitrary<Given> = fc.record({
+  event: fc.constantFrom('push', 'issues', 'a.b', 'a', 'a.b.c', '*'),
+  action: fc.constantFrom(null, 'opened', 'closed', 'c', 'b.c'),
   repo: fc.constantFrom(null, 'octo/demo', 'Octo/Demo', 'octo/other'),
   // In disorder, but less than a minute.
-  receivedAt: fc.integer({ min: NOW, max: NOW + 59_000 }),
-  handOns: fc.constantFrom({}, { a: failed, b: waiting }, { a: succeeded }),
+  receivedAt: fc.integer({ min: NOW - 59_000, max: NOW }),
+  forwards: fc.constantFrom({}, { a: failed, b: waiting }, { a: succeeded }, { a: failed, b: failed }),
 })
+const someMatch = fc
+  .constantFrom(
+    'push',
+    'issues.opened',
+    '*.closed',
+    '*',
+    '*.*',
+    'issues.*',
+    'a.b',
+    'a.b.c',
+    'a.*',
+    '*.c',
+    'x',
+  )
+  .map(parseMatch)
 const someFilter: fc.Arbitrary<Filter> = fc.record(
   {
-    events: fc.array(fc.constantFrom('push', 'issues.opened', '*.closed', '*').map(parseMatch)),
+    events: fc.array(someMatch, { maxLength: 3 }),
     repo: fc.constantFrom('octo/demo', 'OCTO/other', 'none/at-all'),
-    since: fc.integer({ min: NOW - 1, max: NOW + 60_000 }),
+    since: fc.oneof(fc.integer({ min: NOW - 60_000, max: NOW + 1 }), fc.constantFrom(-Infinity, Infinity)),
     failed: fc.boolean(),
-    last: fc.nat(5),
+    last: fc.oneof(fc.nat(5), fc.constant(Infinity)),
+    before: fc.integer({ min: -1, max: 40 }),
   },
   { requiredKeys: [] },
 )
 
-/** What is promised, one condition after the other. */
-function naive(summaries: readonly Summary[], { events = [], repo, since, failed: wanted, last }: Filter) {
-  let left = summaries.toReversed()
+/** The numbers that are promised, one condition after the other. */
+function naive(entries: readonly Given[], filter: Filter): number[] {
+  const { events = [], repo, since, failed: wanted, last, before = Infinity } = filter
+  let left = entries.map(({ forwards, ...more }, i) => ({ n: i + 1, forwards, ...delivery(`${i}`, more) }))
+  left = left.toReversed().filter(({ n }) => n < before)
   if (events.length > 0) left = left.filter((one) => events.some((match) => matches(match, one)))
   if (repo !== undefined) left = left.filter((one) => one.repo?.toLowerCase() === repo.toLowerCase())
   if (since !== undefined) left = left.filter((one) => one.receivedAt >= since)
-  if (wanted !== undefined) left = left.filter((one) => (one.handOns['a']?.state === 'failed') === wanted)
-  return left.slice(0, last)
+  if (wanted !== undefined)
+    left = left.filter(({ forwards }) => (forwards['a']?.status === 'failed') === wanted)
+  return left.slice(0, last).map(({ n }) => n)
 }
 
+const found = async (journal: Journal, filter: Filter): Promise<number[]> =>
+  (await collect(journal.select(filter))).map(({ n }) => n)
+
 describe('select', () => {
-  it('gives what a plain filter gives', () => {
-    fc.assert(
-      fc.property(fc.array(someSummary), someFilter, (given, filter) => {
-        const summaries = given.map((more, i) => summary(i + 1, more))
-        expect([...select(journalOf(summaries), filter)]).toEqual(naive(summaries, filter))
-      }),
-      { numRuns: 1000 },
+  it('gives what a plain filter gives', async () => {
+    const entries = fc.array(someEntry, { maxLength: 40, size: 'max' })
+    await fc.assert(
+      fc.asyncProperty(
+        entries,
+        fc.array(someFilter, { minLength: 10, maxLength: 10 }),
+        async (given, filters) => {
+          await using database = await open('memory')
+          const journal = await journalOf(database.sql, given)
+          for (const filter of filters)
+            expect([filter, await found(journal, filter)]).toEqual([filter, naive(given, filter)])
+        },
+      ),
+      { numRuns: 150 },
     )
+  }, 60_000)
+
+  const HOUR = 3_600_000
+  it.each<[string, number[], number[]]>([
+    ['a clock that was set back for a while', [-3, 0, -2, -1, 0], [5, 4, 3, 2]],
+    ['a clock that was just set back', [-3, -2, 24, 25, 0], [5, 4, 3]],
+    ['a clock that was set back long ago', [-3, 24, -2, -1, 0], [5]],
+    ['a clock that was set ahead for a while', [-1, 24, 24, 0], [4, 3, 2]],
+    ['a clock that began in 1970', [-3, -470_000, -2, 0], [4]],
+    ['nothing young', [-3, -2, -1], []],
+    ['nothing at all', [], []],
+  ])('goes by the numbers where times are wrong: %s', async (_, hours, numbers) => {
+    await using database = await open('memory')
+    const entries = hours.map((hour) => ({ receivedAt: NOW + hour * HOUR, forwards: {} }))
+    const journal = await journalOf(database.sql, entries)
+    expect(await found(journal, { since: NOW - 600_000 })).toEqual(numbers)
   })
 
-  it('stops reading once it has enough, or is past what is young enough', () => {
-    const summaries = Array.from({ length: 100 }, (_, i) => summary(i + 1, { receivedAt: NOW + i * 60_000 }))
-    let read = 0
-    const counting = {
-      *summaries() {
-        for (const one of summaries.toReversed()) {
-          read++
-          yield one
-        }
-      },
-    }
-    const reading = (filter: Filter) => {
-      read = 0
-      return [[...select(counting, filter)].map(({ n }) => n), read]
-    }
-    expect(reading({ last: 2 })).toEqual([[100, 99], 2])
-    expect(reading({ since: NOW + 98 * 60_000 })).toEqual([[100, 99], 4])
-    expect(reading({ last: 0 })).toEqual([[], 0])
+  it('takes a match with very many dots, and very many matches', async () => {
+    await using database = await open('memory')
+    const event = Array.from({ length: 90 }, () => 'a').join('.')
+    const journal = await journalOf(database.sql, [{ event, forwards: {} }, { forwards: {} }])
+    expect(await found(journal, { events: [parseMatch(event)] })).toEqual([1])
+    const events = Array.from({ length: 600 }, (_, i) => parseMatch(`event${i}.opened`))
+    expect(await found(journal, { events })).toEqual([])
+    expect(await found(journal, { events: [...events, parseMatch('push')] })).toEqual([2])
   })
+})
 
-  it.each(KINDS)('reads no bodies in a %s database', async (kind) => {
+describe.each(KINDS)('select: %s', (kind) => {
+  it('reads no bodies, and gives all that is known beside them', async () => {
     await using database = await open(kind)
-    const journal = openJournal(database, { targetsOf: () => ['a'] })
+    const journal = openJournal(database.sql, { targetsOf: () => ['a'] })
     for (const id of ['1', '2', '3', '2']) await journal.append(delivery(id))
     await journal.record(2, attempt('a', { outcome: 'refused', status: 404 }), failed)
-    const bodies = database.table('journal-body', { keys: 'number', values: 'bytes' })
-    await database.commit([1, 2, 3].map((n) => bodies.remove(n)))
-    expect([...select(journal, { failed: true })]).toEqual([
-      summary(2, { handOns: { a: failed }, duplicates: 1 }),
-    ])
-    expect([...select(journal)].map(({ n }) => n)).toEqual([3, 2, 1])
+    await database.sql.transaction([{ sql: 'DELETE FROM body' }])
+    const { body, ...rest } = delivery('2')
+    const summary: Summary = { n: 2, ...rest, size: body.length, duplicates: 1, forwards: { a: failed } }
+    expect(await collect(journal.select({ failed: true }))).toEqual([summary])
+    expect(await found(journal, {})).toEqual([3, 2, 1])
+    expect(await journal.read(2)).toBeUndefined()
+  })
+
+  it('gives any number of entries, newest first, and only as far as it is iterated', async () => {
+    await using database = await open(kind)
+    let queries = 0
+    const counted: Sql = {
+      ...database.sql,
+      query: (...call) => {
+        queries++
+        return database.sql.query(...call)
+      },
+    }
+    const entries = Array.from({ length: 700 }, (_, i) => ({
+      event: i % 7 === 0 ? 'rare' : 'push',
+      forwards: i % 2 === 0 ? { a: failed } : {},
+    }))
+    await journalOf(database.sql, entries)
+    const journal = openJournal(counted)
+    const all = Array.from({ length: 700 }, (_, i) => 700 - i)
+    expect(await found(journal, {})).toEqual(all)
+    expect(await found(journal, { last: 300, before: 650 })).toEqual(all.slice(51, 351))
+    expect(await found(journal, { failed: true })).toEqual(all.filter((n) => n % 2 === 1))
+    const events = [parseMatch('rare')]
+    expect(await found(journal, { events, failed: false, last: 3 })).toEqual([694, 680, 666])
+    expect((await journal.after(100, 500)).map(({ n }) => n)).toEqual(all.toReversed().slice(100, 600))
+    queries = 0
+    for await (const { n } of journal.select()) if (n === 690) break
+    const partly = queries
+    queries = 0
+    await found(journal, {})
+    expect(partly * 2).toBeLessThan(queries)
+    queries = 0
+    expect(await found(journal, { last: 0 })).toEqual([])
+    expect(queries).toBe(0)
+  })
+
+  it('lets entries come and go while it is iterated', async () => {
+    await using database = await open(kind)
+    const journal = await journalOf(
+      database.sql,
+      Array.from({ length: 600 }, () => ({ forwards: {} })),
+    )
+    const seen: number[] = []
+    for await (const { n } of journal.select()) {
+      if (n === 600) await journal.append(delivery('new'))
+      if (n === 400) await journal.sweep({ keep: 0, keepMax: Infinity, now: NOW + 1 })
+      seen.push(n)
+    }
+    const swept = seen.findIndex((n, i) => n !== 600 - i)
+    expect(swept).toBe(-1)
+    expect(seen.length).toBeGreaterThan(200)
+    expect(seen.length).toBeLessThan(600)
   })
 })

@@ -7,7 +7,7 @@ import { CLIENT_ID, s256 } from '../helpers/authorization-server.js'
 import { createRig, MINUTE, NOW, REDIRECT_URI } from './rig.js'
 
 describe('authorize', () => {
-  it('makes the address of the provider and remembers the sign-in', async () => {
+  it('builds the authorize URL and stores the sign-in', async () => {
     await using rig = await createRig()
     const { location, cookie } = await rig.oauth.authorize('alice')
 
@@ -43,18 +43,17 @@ describe('authorize', () => {
         userId: 'alice',
         verifier,
         redirectUri: REDIRECT_URI,
-        browser: sha256(cookie.value),
       },
     })
   })
 
-  it('makes the challenge of RFC 7636 appendix B from its verifier', async () => {
+  it('derives the challenge of RFC 7636 appendix B from its verifier', async () => {
     expect(await calculatePKCECodeChallenge('dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk')).toBe(
       'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
     )
   })
 
-  it('forgets the sign-in after ten minutes', async () => {
+  it('removes the sign-in after ten minutes', async () => {
     await using rig = await createRig()
     await rig.oauth.authorize('alice')
     rig.time.now = NOW + 10 * MINUTE - 1
@@ -63,13 +62,13 @@ describe('authorize', () => {
     expect(await rig.contents()).toEqual({})
   })
 
-  it('makes a Secure cookie for the path under which the public address has the callback', async () => {
+  it('sets a Secure cookie for the path of the public callback URL', async () => {
     await using rig = await createRig({ redirectUri: () => 'https://relay.test/hooks/auth/github/callback' })
     const { cookie } = await rig.oauth.authorize('alice')
     expect(cookie).toMatchObject({ path: '/hooks/auth/github/callback', secure: true })
   })
 
-  it('keeps the query of the authorize address and asks for no scope where none is needed', async () => {
+  it('keeps the query of the authorize endpoint and requests no scope when none is needed', async () => {
     await using rig = await createRig()
     const endpoints = {
       ...rig.server.endpoints,
@@ -85,7 +84,7 @@ describe('authorize', () => {
   })
 
   it.each(PROVIDER_NAMES)(
-    'asks %s for no OpenID Connect, whose id_token nobody could check',
+    'asks %s for no OpenID Connect, whose id_token relay could not check',
     async (name) => {
       await using rig = await createRig({ provider: createProvider({ name, url: 'https://code.test' }) })
       const { location } = await rig.oauth.authorize('alice')
@@ -103,7 +102,7 @@ describe('authorize', () => {
     expect(new Set(values).size).toBe(150)
   })
 
-  it('says what to set when no client is configured, and remembers nothing', async () => {
+  it('names the missing settings when no client is configured, and stores nothing', async () => {
     await using rig = await createRig({ client: undefined })
     await expect(rig.oauth.authorize('alice')).rejects.toMatchObject({
       kind: 'not_configured',
@@ -112,7 +111,7 @@ describe('authorize', () => {
     expect(await rig.contents()).toEqual({})
   })
 
-  it('fails when the sign-in cannot be remembered', async () => {
+  it('fails when the sign-in cannot be stored', async () => {
     await using rig = await createRig()
     rig.broken.add('put')
     await expect(rig.oauth.authorize('alice')).rejects.toMatchObject({ kind: 'storage' })

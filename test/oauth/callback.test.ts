@@ -1,12 +1,40 @@
 import { describe, expect, it } from 'vitest'
 import { createRig, failure, nothing, REDIRECT_URI, result } from './rig.js'
 
+it('logs one line even if many pages open the callback', async () => {
+  await using rig = await createRig()
+  for (let i = 0; i < 1000; i++) await rig.come({ code: 'x', state: `s${i}` })
+  expect(rig.log.lines.slice(0, 1)).toEqual([
+    'warn Sign-in failed: invalid_state: the browser sent no cookie for this sign-in; start it at http://127.0.0.1:8787',
+  ])
+  // A slow machine takes more than a second, which is a line more.
+  expect(rig.log.lines.slice(1).every((line) => line.includes(' more like it in the last second'))).toBe(true)
+})
+
 describe('a callback without a usable code', () => {
-  it('with nothing at all is the Cancel of Gitea; the state waits for its end', async () => {
+  it('without parameters is Gitea’s Cancel, and ends the sign-ins of the browser’s cookies', async () => {
     await using rig = await createRig()
-    const { state } = await rig.begin()
+    const elsewhere = new Map()
+    const { state } = await rig.begin('bob', elsewhere)
+    await rig.begin()
+    rig.jar.set('relay_oauth_01234567', 'A'.repeat(43))
+    rig.jar.set('other', [...elsewhere.values()].join(''))
     expect(await rig.come({})).toEqual(failure('access_denied'))
     expect(Object.keys(await rig.contents())).toEqual([`oauth-state:${state}`])
+    expect(await rig.come({}, new Map())).toEqual(failure('access_denied'))
+    expect(Object.keys(await rig.contents())).toEqual([`oauth-state:${state}`])
+  })
+
+  it('without parameters publishes an outcome for every pending login of the browser', async () => {
+    await using rig = await createRig()
+    const logins = ['first-login_0123456', 'other-login_0123456']
+    for (const login of logins) {
+      const { cookie } = await rig.oauth.authorize('alice', login)
+      rig.jar.set(cookie.name, cookie.value)
+    }
+    expect(await rig.come({})).toEqual(failure('access_denied'))
+    const left = logins.map((login) => [`login:${login}`, { v: 1, ...failure('access_denied') }])
+    expect(await rig.contents()).toEqual(Object.fromEntries(left))
   })
 
   it.each([
@@ -20,7 +48,7 @@ describe('a callback without a usable code', () => {
     const { state } = await rig.begin()
     const query = new URLSearchParams({ error, state, error_description: 'why' })
     expect(await result(rig, query)).toEqual(nothing(reason))
-    expect(rig.log.lines).toEqual([`warn Sign-in failed: ${reason}: the provider said ${error}`])
+    expect(rig.log.lines).toEqual([`warn Sign-in failed: ${reason}: the provider answered ${error}`])
   })
 
   it.each(['<script>', '\u001B[2J', 'two\nlines', 'x'.repeat(65)])(
@@ -62,7 +90,7 @@ describe('a callback without a usable code', () => {
     expect(await result(rig, approved)).toEqual(nothing('exchange_failed'))
   })
 
-  it('with the issuer twice fails also where no issuer is known', async () => {
+  it('with the issuer twice fails even if no issuer is known', async () => {
     await using rig = await createRig()
     const oauth = { ...rig.server.endpoints, issuer: undefined }
     await using other = await createRig({ provider: { ...rig.parts.provider, oauth } })
@@ -86,7 +114,7 @@ describe('a callback without a usable code', () => {
 })
 
 describe('a store that fails', () => {
-  it('while the state is taken ends as storage_failed, before the provider is asked', async () => {
+  it('while taking the state ends as storage_failed, before any request to the provider', async () => {
     await using rig = await createRig()
     const { approved, state } = await rig.begin()
     rig.broken.add('take')
@@ -96,7 +124,7 @@ describe('a store that fails', () => {
     expect(rig.log.lines).toEqual(['error Sign-in failed: storage_failed: The store failed'])
   })
 
-  it('while the token is saved ends as storage_failed, and the state is spent', async () => {
+  it('while saving the token ends as storage_failed and uses up the state', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
     rig.broken.add('write')
@@ -107,7 +135,7 @@ describe('a store that fails', () => {
     expect(await rig.come(approved)).toEqual(failure('invalid_state'))
   })
 
-  it('in a way nobody expected ends as exchange_failed, with the cause in the log', async () => {
+  it('with an unexpected error ends as exchange_failed and logs the cause', async () => {
     await using rig = await createRig({
       redirectUri: () => REDIRECT_URI,
       tokens: { save: () => Promise.reject(new TypeError('a bug')) },

@@ -6,14 +6,14 @@ import { createRig, failure, MINUTE, NOW, SIGNED_IN, signedIn, TOKEN_TTL, type R
 
 const LOGIN = 'A-login_of-our0wn'
 
-/** A sign-in that somebody waits for. */
+/** A sign-in that `awaitLogin` waits for. */
 async function begin(rig: Rig) {
   const { location, cookie } = await rig.oauth.authorize('alice', LOGIN)
   rig.jar.set(cookie.name, cookie.value)
   return rig.server.approve(location)
 }
 
-describe('the name of a sign-in that is waited for', () => {
+describe('the nonce of an awaited sign-in', () => {
   it.each(['A'.repeat(16), 'z'.repeat(64), 'abcABC_-0123456789'])('may be %s', (text) => {
     expect(parseLogin(text)).toBe(text)
   })
@@ -31,8 +31,8 @@ describe('the name of a sign-in that is waited for', () => {
   })
 })
 
-describe('who waits for a sign-in', () => {
-  it('learns that it went well, once the token is stored', async () => {
+describe('awaitLogin', () => {
+  it('returns success once the token is stored', async () => {
     await using rig = await createRig()
     const approved = await begin(rig)
     const waiting = awaitLogin(rig.parts.store, LOGIN, { clock: () => rig.time.now })
@@ -42,7 +42,7 @@ describe('who waits for a sign-in', () => {
     expect(await rig.contents()).toEqual(signedIn(rig, NOW + TOKEN_TTL))
   })
 
-  it('finds it as it was left, for five minutes', async () => {
+  it('finds the published outcome for five minutes', async () => {
     await using rig = await createRig()
     await rig.come(await begin(rig))
     const row = { [`login:${LOGIN}`]: { v: 1, ...SIGNED_IN } }
@@ -70,20 +70,22 @@ describe('who waits for a sign-in', () => {
     expect(await rig.contents()).toEqual({})
   })
 
-  it('learns nothing of what a stranger with another state brings about', async () => {
+  it('ignores callbacks with another state', async () => {
     await using rig = await createRig()
     await begin(rig)
     await rig.come({ state: 'A'.repeat(43), code: 'x' })
     expect(Object.keys(await rig.contents()).filter((key) => key.startsWith('login:'))).toEqual([])
   })
 
-  it('cannot be told when the store fails, which changes nothing of the sign-in', async () => {
+  it('gets no outcome when the store fails, which does not change the sign-in', async () => {
     await using rig = await createRig()
     const query = await begin(rig)
     rig.broken.add('put')
     expect(await rig.come(query)).toEqual(SIGNED_IN)
     expect(await rig.contents()).toEqual(signedIn(rig, NOW + TOKEN_TTL))
-    expect(rig.log.lines).toEqual(['error Whoever waits for this sign-in could not be told how it ended'])
+    expect(rig.log.lines).toEqual([
+      'error The outcome of this sign-in could not be stored, so relay login does not see it',
+    ])
   })
 
   it('gives up after five minutes', async () => {
@@ -91,7 +93,7 @@ describe('who waits for a sign-in', () => {
     const clock = () => (rig.time.now += 2 * MINUTE)
     await expect(awaitLogin(rig.parts.store, LOGIN, { clock })).rejects.toMatchObject({
       kind: 'timed_out',
-      message: 'Nobody has signed in within 5 minutes',
+      message: 'No sign-in was completed within 5 minutes',
       exitCode: 7,
     })
   })

@@ -8,8 +8,8 @@ import {
 } from '../helpers/authorization-server.js'
 import { createRig, NOW, REDIRECT_URI, SIGNED_IN, signedIn, TOKEN_TTL } from './rig.js'
 
-describe('a sign-in that goes well', () => {
-  it('asks the token endpoint as the protocols say and keeps the token', async () => {
+describe('a successful sign-in', () => {
+  it('calls the token endpoint according to the RFCs and stores the token', async () => {
     await using rig = await createRig()
     rig.server.grant = { expires_in: 28_800, scope: 'public_repo,gist' }
     const { location, approved } = await rig.begin()
@@ -63,16 +63,18 @@ describe('a sign-in that goes well', () => {
     },
   )
 
-  it('keeps a refresh token out of the token record', async () => {
+  it('does not store a refresh token in the token record', async () => {
     await using rig = await createRig()
     rig.server.grant = { expires_in: 60, refresh_token: 'ghr_1', refresh_token_expires_in: 120 }
     const { approved } = await rig.begin()
     expect(await rig.come(approved)).toEqual(SIGNED_IN)
 
     const refresh = { refreshToken: 'ghr_1', origin: rig.server.url }
-    expect(await rig.contents()).toEqual({ ...signedIn(rig, NOW + 60_000), 'refresh:alice': refresh })
+    const { 'unconfirmed:alice': unconfirmed, ...rest } = signedIn(rig, NOW + 60_000)
+    const lasting = { 'refresh:alice': refresh, 'unconfirmed:alice': unconfirmed }
+    expect(await rig.contents()).toEqual({ ...rest, ...lasting })
     rig.time.now = NOW + 61_000
-    expect(await rig.contents()).toEqual({ 'refresh:alice': refresh })
+    expect(await rig.contents()).toEqual(lasting)
     rig.time.now = NOW + 120_000
     expect(await rig.contents()).toEqual({})
   })
@@ -86,7 +88,7 @@ describe('a sign-in that goes well', () => {
     expect(await rig.contents()).toEqual(signedIn(rig, NOW + TOKEN_TTL))
   })
 
-  it('lets two sign-ins of one browser pass each other', async () => {
+  it('works for two interleaved sign-ins of one browser', async () => {
     await using rig = await createRig()
     const alice = await rig.begin('alice')
     rig.server.grant = { access_token: 'gho_bob' }
@@ -98,7 +100,7 @@ describe('a sign-in that goes well', () => {
     expect((await rig.tokens.get('bob'))?.accessToken).toBe('gho_bob')
   })
 
-  it('repeats the redirect URI that it began with', async () => {
+  it('repeats the redirect URI of the authorize request', async () => {
     let port = 8787
     await using rig = await createRig({ redirectUri: () => `http://127.0.0.1:${port}/auth/github/callback` })
     const { approved } = await rig.begin()
@@ -107,7 +109,7 @@ describe('a sign-in that goes well', () => {
     expect(rig.server.requests[0]?.form['redirect_uri']).toBe(REDIRECT_URI)
   })
 
-  it('works without iss, as with Gitea and GitHub before 2026', async () => {
+  it('works without iss (Gitea, and GitHub before 2026)', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
     approved.delete('iss')
@@ -126,7 +128,7 @@ describe('a sign-in that goes well', () => {
     },
   )
 
-  it('says in the log which scopes the user did not grant', async () => {
+  it('logs the scopes that the user did not grant', async () => {
     await using rig = await createRig()
     rig.server.grant = { scope: 'gist,read:user' }
     const { approved } = await rig.begin()

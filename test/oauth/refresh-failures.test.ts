@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { renew } from '../../src/oauth/refresh.js'
 import { answerJson, answerText, CLIENT_ID, CLIENT_SECRET } from '../helpers/authorization-server.js'
-import { createRenewRig, failed, github, NEW, OLD, rows } from './refresh-rig.js'
+import { createRenewRig, failed, github, NEW, OLD, records } from './refresh-rig.js'
 import { MINUTE, NOW } from './rig.js'
 
 const OLD_TOKEN = { accessToken: OLD.accessToken, expiresAt: NOW + MINUTE / 2 }
 
-describe('a provider that refuses to renew', () => {
+describe('a provider that refuses a renewal', () => {
   it.each([
     [200, 'bad_refresh_token'],
     [400, 'unauthorized_client'],
@@ -24,10 +24,10 @@ describe('a provider that refuses to renew', () => {
       })
       expect(await failed(rig)).toEqual({
         kind: 'unauthenticated',
-        message: `The token of alice could not be renewed (the provider said ${error}); sign in again: relay login`,
-        told: [],
+        message: `The token of alice could not be renewed (the provider answered ${error}); sign in again: relay login`,
+        leaked: [],
       })
-      expect(await rig.contents()).toEqual(rows(rig.server.url, OLD_TOKEN))
+      expect(await rig.contents()).toEqual(records(rig.server.url, OLD_TOKEN))
 
       rig.time.now = NOW + MINUTE
       expect(await failed(rig)).toMatchObject({ kind: 'unauthenticated' })
@@ -35,24 +35,24 @@ describe('a provider that refuses to renew', () => {
     },
   )
 
-  it.each([200, 400])('a client it does not know, with status %i: nothing changes', async (status) => {
+  it.each([200, 400])('an unknown client, with status %i: nothing changes', async (status) => {
     await using rig = await createRenewRig()
     rig.server.refusalStatus = status
     const client = { id: CLIENT_ID, secret: new Secret('wrong') }
     expect(await failed(rig, renew({ ...rig.parts, client }, 'alice'))).toEqual({
       kind: 'not_configured',
       message:
-        'The token of alice could not be renewed (the provider said invalid_client); check RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
-      told: [],
+        'The token of alice could not be renewed (the provider answered invalid_client); check RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
+      leaked: [],
     })
-    expect(await rig.contents()).toEqual(rows(rig.server.url, OLD_TOKEN, OLD.refreshToken))
+    expect(await rig.contents()).toEqual(records(rig.server.url, OLD_TOKEN, OLD.refreshToken))
     rig.server.misbehave = answerJson(200, { error: 'incorrect_client_credentials' })
     expect(await failed(rig)).toMatchObject({ kind: 'not_configured' })
   })
 })
 
-describe('a provider that does not answer as it should: nothing changes', () => {
-  const HTML = 'the token endpoint answered something that is not JSON'
+describe('a provider with an invalid response: nothing changes', () => {
+  const HTML = 'the response of the token endpoint is not JSON'
   it.each([
     ['502', answerJson(502, github(NEW)), 'the token endpoint answered 502'],
     ['HTML', answerText(200, '<html>'), HTML],
@@ -75,7 +75,7 @@ describe('a provider that does not answer as it should: nothing changes', () => 
     [
       'that it is busy',
       answerJson(400, { error: 'temporarily_unavailable' }),
-      'the provider said temporarily_unavailable',
+      'the provider answered temporarily_unavailable',
     ],
     ['secrets', answerJson(400, { error: CLIENT_SECRET }), 'the provider gave an unknown error'],
   ])('%s', async (_, misbehave, why) => {
@@ -84,25 +84,25 @@ describe('a provider that does not answer as it should: nothing changes', () => 
     expect(await failed(rig)).toEqual({
       kind: 'provider_failed',
       message: `The token of alice could not be renewed (${why})`,
-      told: [],
+      leaked: [],
     })
-    expect(await rig.contents()).toEqual(rows(rig.server.url, OLD_TOKEN, OLD.refreshToken))
+    expect(await rig.contents()).toEqual(records(rig.server.url, OLD_TOKEN, OLD.refreshToken))
     rig.server.misbehave = undefined
     expect((await rig.renew()).accessToken).toBe(NEW.accessToken)
   })
 
-  it('a connection that is reset, or not made', async () => {
+  it('a connection that is reset or refused', async () => {
     await using rig = await createRenewRig()
     rig.server.misbehave = (response) => response.socket?.resetAndDestroy()
-    expect(await failed(rig)).toMatchObject({ kind: 'provider_failed', told: [] })
+    expect(await failed(rig)).toMatchObject({ kind: 'provider_failed', leaked: [] })
     await rig.server[Symbol.asyncDispose]()
     expect(await failed(rig)).toEqual({
       kind: 'provider_failed',
       message:
-        'The token of alice could not be renewed (the token endpoint could not be reached (ECONNREFUSED))',
-      told: [],
+        'The token of alice could not be renewed (the token endpoint could not be reached (connection refused))',
+      leaked: [],
     })
-    expect(await rig.contents()).toEqual(rows(rig.server.url, OLD_TOKEN, OLD.refreshToken))
+    expect(await rig.contents()).toEqual(records(rig.server.url, OLD_TOKEN, OLD.refreshToken))
   })
 
   it.each([
@@ -114,41 +114,41 @@ describe('a provider that does not answer as it should: nothing changes', () => 
     expect(await failed(rig, renew({ ...rig.parts, exchangeTimeout: 100 }, 'alice'))).toEqual({
       kind: 'provider_timeout',
       message: 'The token of alice could not be renewed (the token endpoint did not answer in time)',
-      told: [],
+      leaked: [],
     })
-    expect(await rig.contents()).toEqual(rows(rig.server.url, OLD_TOKEN, OLD.refreshToken))
+    expect(await rig.contents()).toEqual(records(rig.server.url, OLD_TOKEN, OLD.refreshToken))
   })
 })
 
 describe('a store that fails', () => {
-  it('before the provider is asked: nothing is lost', async () => {
+  it('before the request to the provider: nothing is lost', async () => {
     await using rig = await createRenewRig()
     rig.broken.add('putIfAbsent')
-    expect(await failed(rig)).toEqual({ kind: 'storage', message: 'The store failed', told: [] })
+    expect(await failed(rig)).toEqual({ kind: 'storage', message: 'The store failed', leaked: [] })
     expect(rig.server.requests).toEqual([])
     rig.broken.clear()
     expect((await rig.renew()).accessToken).toBe(NEW.accessToken)
   })
 
-  it('when the answer is there says so', async () => {
+  it('after the response: reports it', async () => {
     await using rig = await createRenewRig()
     rig.broken.add('write')
-    expect(await failed(rig)).toEqual({ kind: 'storage', message: 'The store failed', told: [] })
+    expect(await failed(rig)).toEqual({ kind: 'storage', message: 'The store failed', leaked: [] })
     expect(rig.log.lines).toEqual([
-      'error The lock on renewing a token could not be released; it ends by itself in 30 s',
+      'error The lock on renewing a token could not be released; it expires within 30 s',
     ])
   })
 })
 
-describe('what happens while the provider is asked', () => {
-  it('is a revocation: the token does not come back', async () => {
+describe('a change during the request to the provider', () => {
+  it('that revokes the token: it is not stored again', async () => {
     await using rig = await createRenewRig()
     rig.server.misbehave = (response) =>
       void rig.tokens.revoke('alice').then(() => answerJson(200, github(NEW))(response))
     expect(await failed(rig)).toEqual({
       kind: 'unauthenticated',
       message: 'The token of alice was revoked meanwhile; sign in again: relay login',
-      told: [],
+      leaked: [],
     })
     expect(await rig.contents()).toEqual({})
   })
@@ -156,7 +156,7 @@ describe('what happens while the provider is asked', () => {
   it.each([
     ['renewed', answerJson(200, github(NEW))],
     ['refused', answerJson(200, { error: 'bad_refresh_token' })],
-  ])('is a new sign-in: it stays, and what was %s is not kept', async (_, answer) => {
+  ])('is a new sign-in: it stays, and the %s result is dropped', async (_, answer) => {
     await using rig = await createRenewRig()
     const signIn = {
       accessToken: 'gho_signed_in',
@@ -166,17 +166,17 @@ describe('what happens while the provider is asked', () => {
     rig.server.misbehave = (response) =>
       void rig.tokens.save('alice', { ...signIn, origin: rig.server.url }).then(() => answer(response))
     expect((await rig.renew()).accessToken).toBe('gho_signed_in')
-    expect(await rig.contents()).toEqual(rows(rig.server.url, signIn, 'ghr_signed_in'))
+    expect(await rig.contents()).toEqual(records(rig.server.url, signIn, 'ghr_signed_in'))
   })
 
-  it('is a new sign-in at another provider: its token is not given', async () => {
+  it('that signs in at another provider: its token is not returned', async () => {
     await using rig = await createRenewRig()
     const signIn = { accessToken: 'gho_signed_in', expiresAt: NOW + MINUTE * 9 }
     rig.server.misbehave = (response) =>
       void rig.tokens
         .save('alice', { ...signIn, origin: 'https://elsewhere.test' })
         .then(() => answerJson(200, github(NEW))(response))
-    expect(await failed(rig)).toMatchObject({ kind: 'unauthenticated', told: [] })
-    expect(await rig.contents()).toEqual(rows('https://elsewhere.test', signIn))
+    expect(await failed(rig)).toMatchObject({ kind: 'unauthenticated', leaked: [] })
+    expect(await rig.contents()).toEqual(records('https://elsewhere.test', signIn))
   })
 })

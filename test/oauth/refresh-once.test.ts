@@ -8,29 +8,29 @@ import { createTokens } from '../../src/tokens/tokens.js'
 import { answerJson, AuthorizationServer } from '../helpers/authorization-server.js'
 import { emptyFolder } from '../helpers/context.js'
 import { start } from '../store/programs/start.js'
-import { createRenewRig, failed, github, holder, NEW, OLD, rows } from './refresh-rig.js'
+import { BEFORE, createRenewRig, failed, github, owner, NEW, OLD, records } from './refresh-rig.js'
 import { contents, MINUTE, NOW } from './rig.js'
 
 const LOCK = 'refresh-lock:alice'
 
-describe('many who renew one token at once in one process', () => {
-  it('ask the provider once, and all get what it gave', async () => {
+describe('concurrent renewals of one token in one process', () => {
+  it('send one request, and all return its token', async () => {
     await using rig = await createRenewRig()
     const renewed = await Promise.all(Array.from({ length: 20 }, () => rig.renew()))
-    expect(renewed).toEqual(Array(20).fill(holder(rig)))
+    expect(renewed).toEqual(Array(20).fill(owner(rig)))
     expect(rig.server.requests).toHaveLength(1)
-    expect(await rig.contents()).toEqual(rows(rig.server.url, holder(rig), NEW.refreshToken))
+    expect(await rig.contents()).toEqual(records(rig.server.url, owner(rig), NEW.refreshToken, BEFORE))
   })
 
-  it('do so also when the new token lives less than a minute', async () => {
+  it('send one request even if the new token lives less than a minute', async () => {
     await using rig = await createRenewRig()
     rig.server.grant = { ...github(NEW), expires_in: 30 }
     const renewed = await Promise.all(Array.from({ length: 5 }, () => rig.renew()))
-    expect(renewed).toEqual(Array(5).fill(holder(rig, { lives: 30_000 })))
+    expect(renewed).toEqual(Array(5).fill(owner(rig, { lives: 30_000 })))
     expect(rig.server.requests).toHaveLength(1)
   })
 
-  it('all learn that the provider refused, which is asked once', async () => {
+  it('send one request, and all fail when the provider refuses', async () => {
     await using rig = await createRenewRig()
     rig.time.now = NOW + MINUTE
     rig.server.refreshTokens.clear()
@@ -41,15 +41,15 @@ describe('many who renew one token at once in one process', () => {
     expect(await rig.contents()).toEqual({})
   })
 
-  it('do not wait for who renews another user’s', async () => {
+  it('do not wait for the renewal of another user’s token', async () => {
     await using rig = await createRenewRig()
-    await rig.parts.store.put('refresh-lock:bob', 'somebody')
-    expect(await rig.renew()).toEqual(holder(rig))
+    await rig.parts.store.put('refresh-lock:bob', 'another process')
+    expect(await rig.renew()).toEqual(owner(rig))
   })
 })
 
 describe('the lock', () => {
-  it('lies for 30 seconds while the provider is asked', async () => {
+  it('is held for 30 seconds during the request to the provider', async () => {
     await using rig = await createRenewRig()
     const asked = new Promise((resolve) => (rig.server.misbehave = resolve))
     const attempt = failed(rig)
@@ -63,10 +63,10 @@ describe('the lock', () => {
     expect(await attempt).toMatchObject({ kind: 'provider_failed' })
   })
 
-  it('of one that died is waited for, and taken over when it ends', async () => {
+  it('of a dead process is awaited, and taken over when it expires', async () => {
     await using rig = await createRenewRig()
     const { store } = rig.parts
-    await store.put(LOCK, 'somebody', { expiresAt: NOW + 30_000 })
+    await store.put(LOCK, 'another process', { expiresAt: NOW + 30_000 })
     const tries: boolean[] = []
     const putIfAbsent: Store['putIfAbsent'] = async (...row) => {
       const mine = await store.putIfAbsent(...row)
@@ -76,25 +76,25 @@ describe('the lock', () => {
     }
     const renewed = await renew({ ...rig.parts, store: { ...store, putIfAbsent } }, 'alice')
     expect(tries).toEqual([false, false, true])
-    expect(renewed).toEqual(holder(rig, { lives: 45_000 + 28_800_000 }))
+    expect(renewed).toEqual(owner(rig, { lives: 45_000 + 28_800_000 }))
     expect(rig.server.requests).toHaveLength(1)
     expect(Object.keys(await rig.contents())).not.toContain(LOCK)
   })
 
-  it('that was got just after another had renewed the token leaves nothing to do', async () => {
+  it('that is acquired just after another renewal does nothing', async () => {
     await using rig = await createRenewRig()
     const { store } = rig.parts
     const origin = rig.server.url
     const putIfAbsent: Store['putIfAbsent'] = async (...row) => {
-      await rig.tokens.renew('alice', { refreshToken: OLD.refreshToken, origin }, { ...holder(rig), ...NEW })
+      await rig.tokens.renew('alice', { refreshToken: OLD.refreshToken, origin }, { ...owner(rig), ...NEW })
       return store.putIfAbsent(...row)
     }
-    expect(await renew({ ...rig.parts, store: { ...store, putIfAbsent } }, 'alice')).toEqual(holder(rig))
+    expect(await renew({ ...rig.parts, store: { ...store, putIfAbsent } }, 'alice')).toEqual(owner(rig))
     expect(rig.server.requests).toEqual([])
-    expect(await rig.contents()).toEqual(rows(origin, holder(rig), NEW.refreshToken))
+    expect(await rig.contents()).toEqual(records(origin, owner(rig), NEW.refreshToken, BEFORE))
   })
 
-  it('that was taken over is left to its new holder', async () => {
+  it('that was taken over stays with its new owner', async () => {
     await using rig = await createRenewRig()
     rig.server.misbehave = (response) => {
       rig.time.now = NOW + 30_000
@@ -104,24 +104,24 @@ describe('the lock', () => {
     expect((await rig.contents())[LOCK]).toBe('another')
   })
 
-  it('is waited for 45 seconds', async () => {
+  it('is awaited for 45 seconds', async () => {
     await using rig = await createRenewRig()
-    await rig.parts.store.put(LOCK, 'somebody')
+    await rig.parts.store.put(LOCK, 'another process')
     // Hurries on with every look at it.
     const clock = () => (rig.time.now += 5000)
     expect(await failed(rig, renew({ ...rig.parts, clock }, 'alice'))).toEqual({
       kind: 'timed_out',
-      message: 'Others are renewing the same token and do not finish',
-      told: [],
+      message: 'Another process is renewing this token and did not finish in 45 s',
+      leaked: [],
     })
     expect(rig.server.requests).toEqual([])
   })
 })
 
 describe('a signal', () => {
-  it('ends the waiting for others', async () => {
+  it('stops waiting for other processes', async () => {
     await using rig = await createRenewRig()
-    await rig.parts.store.put(LOCK, 'somebody')
+    await rig.parts.store.put(LOCK, 'another process')
     const controller = new AbortController()
     const attempt = rig.renew('alice', { signal: controller.signal })
     const reason = new RelayError('cancelled', 'Interrupted')
@@ -129,7 +129,7 @@ describe('a signal', () => {
     await expect(attempt).rejects.toMatchObject({ name: 'AbortError', cause: reason })
   })
 
-  it('that has come already leaves the provider alone', async () => {
+  it('that is already aborted prevents the request', async () => {
     await using rig = await createRenewRig()
     const before = await rig.contents()
     const reason = new RelayError('cancelled', 'Interrupted')
@@ -137,15 +137,15 @@ describe('a signal', () => {
     expect([rig.server.requests, await rig.contents()]).toEqual([[], before])
   })
 
-  it('that comes while the provider is asked loses nothing', async () => {
+  it('that aborts during the request loses nothing', async () => {
     await using rig = await createRenewRig()
     const controller = new AbortController()
     rig.server.misbehave = (response) => {
       controller.abort()
       answerJson(200, github(NEW))(response)
     }
-    expect(await rig.renew('alice', { signal: controller.signal })).toEqual(holder(rig))
-    expect(await rig.contents()).toEqual(rows(rig.server.url, holder(rig), NEW.refreshToken))
+    expect(await rig.renew('alice', { signal: controller.signal })).toEqual(owner(rig))
+    expect(await rig.contents()).toEqual(records(rig.server.url, owner(rig), NEW.refreshToken, BEFORE))
   })
 })
 
@@ -158,10 +158,11 @@ describe('processes that renew one token of a shared store', () => {
     const folder = emptyFolder()
     const { origin } = createProvider({ name: 'github', url: server.url })
     await using database = await openDatabase({ kind: 'file', folder })
-    await createTokens(database.store).save('alice', { ...OLD, expiresAt: Date.now() + 50_000, origin })
+    const before = { accessToken: OLD.accessToken, expiresAt: Date.now() + 50_000 }
+    await createTokens(database.store).save('alice', { ...OLD, ...before, origin })
     server.refreshTokens.add(OLD.refreshToken)
     server.grant = github(NEW)
-    return { server, folder, args: [folder, server.url] }
+    return { server, folder, before, args: [folder, server.url] }
   }
 
   async function stored(folder: string) {
@@ -169,8 +170,8 @@ describe('processes that renew one token of a shared store', () => {
     return await contents(database.store)
   }
 
-  it('ask the provider once, and all get what it gave', async () => {
-    const { server, folder, args } = await shared()
+  it('send one request, and all return its token', async () => {
+    const { server, folder, before, args } = await shared()
     await using _ = server
     await using one = start(PROGRAM, args)
     await using two = start(PROGRAM, args)
@@ -189,11 +190,11 @@ describe('processes that renew one token of a shared store', () => {
     })
     expect(others).toEqual([first, first])
     expect(server.requests).toHaveLength(1)
-    expect(await stored(folder)).toEqual(rows(server.url, first, NEW.refreshToken))
+    expect(await stored(folder)).toEqual(records(server.url, first, NEW.refreshToken, before))
   })
 
-  it('take over from one that was killed while the provider had not answered', async () => {
-    const { server, folder, args } = await shared()
+  it('take over from a process killed before the response', async () => {
+    const { server, folder, before, args } = await shared()
     await using _ = server
     const asked = new Promise((resolve) => (server.misbehave = resolve))
     await using killed = start(PROGRAM, args)
@@ -209,10 +210,10 @@ describe('processes that renew one token of a shared store', () => {
     next.tell('go')
     const renewed = JSON.parse(await next.line())
     expect(renewed.accessToken).toBe(NEW.accessToken)
-    expect(await stored(folder)).toEqual(rows(server.url, renewed, NEW.refreshToken))
+    expect(await stored(folder)).toEqual(records(server.url, renewed, NEW.refreshToken, before))
   })
 
-  it('ask for a new sign-in when one was killed after the provider had spent the refresh token', async () => {
+  it('require a new sign-in after a process was killed with the only copy of the new token', async () => {
     const { server, folder, args } = await shared()
     await using _ = server
     const asked = new Promise((resolve) => (server.misbehave = resolve))
@@ -230,7 +231,7 @@ describe('processes that renew one token of a shared store', () => {
     expect(JSON.parse(await next.line())).toEqual({
       kind: 'unauthenticated',
       message:
-        'The token of alice could not be renewed (the provider said bad_refresh_token); sign in again: relay login',
+        'The token of alice could not be renewed (the provider answered bad_refresh_token); sign in again: relay login',
     })
     expect(Object.keys(await stored(folder)).filter((key) => key.startsWith('refresh'))).toEqual([])
   })

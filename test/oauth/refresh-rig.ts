@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import { renew, type RenewOptions } from '../../src/oauth/refresh.js'
 import type { Json } from '../../src/store/contract.js'
-import type { SignIn } from '../../src/tokens/tokens.js'
+import type { TokenGrant } from '../../src/tokens/tokens.js'
 import { createRig, MINUTE, NOW, type Rig } from './rig.js'
 
 export const OLD = { accessToken: 'gho_old', refreshToken: 'ghr_old' }
@@ -11,10 +11,10 @@ export const HALF_YEAR = 15_897_600_000
 
 export type RenewRig = Awaited<ReturnType<typeof createRenewRig>>
 
-/** Alice is signed in with a token that ends in half a minute and a refresh token, except for what `changes` say. */
-export async function createRenewRig(changes: Partial<SignIn> = {}) {
+/** Alice is signed in with a refresh token and a token that expires in half a minute, unless `changes` say otherwise. */
+export async function createRenewRig(changes: Partial<TokenGrant> = {}) {
   const rig = await createRig()
-  const old: SignIn = { ...OLD, expiresAt: NOW + MINUTE / 2, origin: rig.server.url, ...changes }
+  const old: TokenGrant = { ...OLD, expiresAt: NOW + MINUTE / 2, origin: rig.server.url, ...changes }
   await rig.tokens.save('alice', old)
   rig.server.refreshTokens.add(OLD.refreshToken)
   rig.server.grant = github(NEW)
@@ -22,7 +22,7 @@ export async function createRenewRig(changes: Partial<SignIn> = {}) {
   return { ...rig, parts, renew: (userId = 'alice', options = {}) => renew(parts, userId, options) }
 }
 
-/** What GitHub answers (docs.github.com, "Refreshing user access tokens"). */
+/** GitHub's response (docs.github.com, "Refreshing user access tokens"). */
 export function github({ accessToken, refreshToken }: typeof NEW) {
   return {
     access_token: accessToken,
@@ -34,27 +34,45 @@ export function github({ accessToken, refreshToken }: typeof NEW) {
   }
 }
 
-/** Who renewing makes of alice. */
-export function holder(rig: Pick<Rig, 'server'>, { accessToken = NEW.accessToken, lives = 28_800_000 } = {}) {
+/** Alice as token owner after a renewal. */
+export function owner(rig: Pick<Rig, 'server'>, { accessToken = NEW.accessToken, lives = 28_800_000 } = {}) {
   return { userId: 'alice', accessToken, expiresAt: NOW + lives, origin: rig.server.url }
 }
 
-/** The whole store when this is all that alice has. */
-export function rows(
+interface Lives {
+  readonly accessToken: string
+  readonly expiresAt: number
+}
+
+/** Alice's token before any renewal. */
+export const BEFORE: Lives = { accessToken: OLD.accessToken, expiresAt: NOW + MINUTE / 2 }
+
+/** The whole store when Alice has only this token; `before` is a renewed token that has not expired yet. */
+export function records(
   origin: string,
-  { accessToken, expiresAt }: { accessToken: string; expiresAt: number },
+  { accessToken, expiresAt }: Lives,
   refreshToken?: string,
+  before?: Lives,
 ): Record<string, Json> {
-  const token = createHash('sha256').update(accessToken).digest('hex')
+  const token = sha256(accessToken)
+  const previous = before && {
+    token: sha256(before.accessToken),
+    expiresAt: new Date(before.expiresAt).toISOString(),
+  }
   return {
     'token:alice': { accessToken, expiresAt: new Date(expiresAt).toISOString() },
-    'origin:alice': { origin, token },
+    'origin:alice': { origin, token, ...(previous && { previous }) },
     [`bearer:${token}:alice`]: { origin },
+    ...(previous && { [`bearer:${previous.token}:alice`]: { origin } }),
     ...(refreshToken !== undefined && { 'refresh:alice': { refreshToken, origin } }),
   }
 }
 
-/** What became of a renewal that fails: the error, with all that it holds as text, and the whole store. */
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** Error of a failed renewal, and the secrets that the error or the log reveals. */
 export async function failed(rig: RenewRig, attempt: Promise<unknown> = rig.renew()) {
   const error: unknown = await attempt.then(
     (value) => ({ kind: 'none', message: inspect(value) }),
@@ -63,5 +81,5 @@ export async function failed(rig: RenewRig, attempt: Promise<unknown> = rig.rene
   const { kind, message } = Object(error)
   const secrets = [OLD.refreshToken, OLD.accessToken, NEW.accessToken, NEW.refreshToken, 'the-client-secret']
   const shown = inspect(error, { depth: 10, showHidden: true }) + rig.log.text()
-  return { kind, message, told: secrets.filter((secret) => shown.includes(secret)) }
+  return { kind, message, leaked: secrets.filter((secret) => shown.includes(secret)) }
 }

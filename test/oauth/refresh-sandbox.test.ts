@@ -44,8 +44,8 @@ async function signedIn() {
   }
 }
 
-describe('at the sandbox, whose tokens end and whose refresh tokens rotate', () => {
-  it('a token is renewed again and again, until its refresh token has ended too', async () => {
+describe('at the sandbox, with expiring tokens and rotating refresh tokens', () => {
+  it('a token is renewed repeatedly until its refresh token expires', async () => {
     await using rig = await signedIn()
     let last = await rig.tokens.get('mona')
     for (let hour = 1; hour <= 4; hour++) {
@@ -69,7 +69,7 @@ describe('at the sandbox, whose tokens end and whose refresh tokens rotate', () 
     expect(await rig.contents()).toEqual({})
   })
 
-  it('a refresh token that is no longer known there ends in a new sign-in', async () => {
+  it('an unknown refresh token requires a new sign-in', async () => {
     await using rig = await signedIn()
     const used = await rig.tokens.refreshable('mona')
     const old = await rig.tokens.get('mona')
@@ -79,12 +79,12 @@ describe('at the sandbox, whose tokens end and whose refresh tokens rotate', () 
     await expect(renew(rig.parts, 'mona')).rejects.toMatchObject({
       kind: 'unauthenticated',
       message:
-        'The token of mona could not be renewed (the provider said bad_refresh_token); sign in again: relay login',
+        'The token of mona could not be renewed (the provider answered bad_refresh_token); sign in again: relay login',
     })
     expect(await rig.contents()).toEqual({})
   })
 
-  it('a token is revoked here and there', async () => {
+  it('a token is revoked here and at the sandbox', async () => {
     await using rig = await signedIn()
     const { accessToken } = await renew(rig.parts, 'mona')
     expect(await rig.provider.whoAmI(accessToken)).toEqual({ login: 'octo' })
@@ -93,7 +93,7 @@ describe('at the sandbox, whose tokens end and whose refresh tokens rotate', () 
     expect(await rig.contents()).toEqual({})
   })
 
-  it('a client it does not know is told so', async () => {
+  it('an unknown client gets an error', async () => {
     await using rig = await signedIn()
     rig.time.now = NOW + HOUR
     const client = { id: CLIENT.id, secret: new Secret('wrong') }

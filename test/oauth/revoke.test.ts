@@ -31,7 +31,7 @@ const outcome = (upstream: unknown, asked: number) => ({
 })
 
 describe('revoking', () => {
-  it.each([204, 404, 422])('here and at the provider, which answers %i', async (status) => {
+  it.each([204, 404, 422])('here and at the provider, which responds %i', async (status) => {
     expect(await revoked({ status })).toEqual(outcome('revoked', 1))
   })
 
@@ -65,28 +65,28 @@ describe('revoking', () => {
     expect([failed.kind, failed.message, failed.exitCode]).toEqual([error.kind, error.message, 8])
   })
 
-  it('is reported as cancelled there, and done here', async () => {
+  it('reports the cancelled request, and is done here', async () => {
     const signal = AbortSignal.abort(new RelayError('cancelled', 'Interrupted'))
     const { result, store } = await revoked({ status: 204 }, {}, { signal })
     expect([Object(result.upstream).failed.kind, store]).toEqual(['cancelled', {}])
   })
 
-  it('is done here alone when that is wanted', async () => {
+  it('is done only here with the option local', async () => {
     expect(await revoked({ status: 204 }, {}, { local: true })).toEqual(outcome('skipped', 0))
   })
 
-  it('sends nothing to a provider the token did not come from', async () => {
+  it('sends nothing to another provider than the token’s', async () => {
     await using other = await scriptedServer(() => ({ status: 204 }))
     const provider = createProvider({ name: 'github', url: other.url })
     expect(await revoked({ status: 204 }, { provider })).toEqual(outcome('skipped', 0))
     expect(other.received).toEqual([])
   })
 
-  it('says when no client is configured', async () => {
+  it('reports a missing client', async () => {
     expect(await revoked({ status: 204 }, { client: undefined })).toEqual(outcome('no client', 0))
   })
 
-  it('says when the provider has no such call, as Gitea', async () => {
+  it('reports a provider that cannot revoke, such as Gitea', async () => {
     await using rig = await createRig()
     const provider = createProvider({ name: 'gitea', url: rig.server.url })
     await rig.tokens.save('alice', { accessToken: 't', expiresAt: NOW + 1, origin: provider.origin })
@@ -95,7 +95,7 @@ describe('revoking', () => {
     expect(await rig.contents()).toEqual({})
   })
 
-  it('removes a refresh token that is left, and says when there was nothing', async () => {
+  it('removes a remaining refresh token, and reports when there was nothing', async () => {
     await using rig = await createRig()
     const provider = createProvider({ name: 'github', url: rig.server.url })
     const parts = { provider, client: CLIENT, tokens: rig.tokens }
@@ -107,7 +107,7 @@ describe('revoking', () => {
     expect(await revokeEverywhere(parts, 'alice')).toEqual({ removed: false, upstream: 'skipped' })
   })
 
-  it('asks no provider when the store fails', async () => {
+  it('sends nothing to the provider when the store fails', async () => {
     await using rig = await createRig()
     await using server = await scriptedServer(() => ({ status: 204 }))
     const provider = createProvider({ name: 'github', url: server.url })

@@ -22,10 +22,10 @@ export const REDIRECT_URI = 'http://127.0.0.1:8787/auth/github/callback'
 
 export type Rig = Awaited<ReturnType<typeof createRig>>
 
-/** A browser's cookies for the callback. */
+/** Cookies of a browser for the callback. */
 export type Jar = Map<string, string>
 
-/** Signing in, with everything real but the clock: the authorization server is the scripted one, over HTTP. */
+/** A sign-in with a real store and HTTP, a fake clock and a scripted authorization server. */
 export async function createRig(options: Partial<OAuthOptions> = {}) {
   const server = await AuthorizationServer.start()
   const time = { now: NOW }
@@ -48,7 +48,7 @@ export async function createRig(options: Partial<OAuthOptions> = {}) {
   }
   const oauth = createOAuth(parts)
   const jar: Jar = new Map()
-  /** Everything that would tell a reader of the log too much. */
+  /** Everything that the log must not reveal. */
   const secrets = [CLIENT_SECRET, encodeURIComponent(CLIENT_SECRET), ACCESS_TOKEN]
 
   return {
@@ -61,7 +61,7 @@ export async function createRig(options: Partial<OAuthOptions> = {}) {
     parts,
     oauth,
     jar,
-    /** Begins a sign-in in the browser with that jar. */
+    /** Starts a sign-in in the browser with that jar. */
     async begin(userId = 'alice', cookies = jar) {
       const { location, cookie } = await oauth.authorize(userId)
       cookies.set(cookie.name, cookie.value)
@@ -69,15 +69,15 @@ export async function createRig(options: Partial<OAuthOptions> = {}) {
       secrets.push(cookie.value, approved.get('code') ?? '')
       return { location, cookie, approved, state: approved.get('state') ?? '' }
     },
-    /** Comes back from the provider. */
+    /** Sends the provider's callback. */
     come(query: URLSearchParams | Record<string, string>, cookies = jar) {
-      return oauth.callback({ query: new URLSearchParams(query), cookie: (name) => cookies.get(name) })
+      return oauth.callback({ query: new URLSearchParams(query), cookies: Object.fromEntries(cookies) })
     },
     contents: () => contents(database.store),
     async [Symbol.asyncDispose]() {
       const verifiers = server.requests.map(({ form }) => form['code_verifier'] ?? '')
-      const told = [...secrets, ...verifiers].filter((text) => text !== '' && log.text().includes(text))
-      expect(told, 'secrets in the log').toEqual([])
+      const leaked = [...secrets, ...verifiers].filter((text) => text !== '' && log.text().includes(text))
+      expect(leaked, 'secrets in the log').toEqual([])
       await server[Symbol.asyncDispose]()
       await database[Symbol.asyncDispose]()
     },
@@ -90,13 +90,13 @@ export async function contents(store: Store): Promise<Record<string, Json | unde
   return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, await store.get(key)] as const)))
 }
 
-/** What came of a callback: the outcome, how often the token endpoint was asked, and the whole store. */
+/** Result of a callback: the outcome, the number of calls to the token endpoint, and the whole store. */
 export async function result(rig: Rig, query: URLSearchParams, cookies: Jar = rig.jar) {
   const outcome = await rig.come(query, cookies)
   return { outcome, asked: rig.server.requests.length, store: await rig.contents() }
 }
 
-/** The result of a callback that ends before the provider is asked and leaves nothing. */
+/** Result of a callback that ends before any request to the provider and leaves nothing. */
 export function nothing(reason: string) {
   return { outcome: failure(reason), asked: 0, store: {} }
 }
@@ -104,18 +104,19 @@ export function nothing(reason: string) {
 export const failure = (reason: string) => ({ auth: 'error', reason })
 export const SIGNED_IN = { auth: 'success', userId: 'alice' }
 
-/** The whole store when alice is signed in and nothing else was ever done. */
-export function signedIn(rig: Rig, expiresAt: number): Record<string, Json> {
+/** The whole store after Alice's sign-in at `since` and nothing else. */
+export function signedIn(rig: Rig, expiresAt: number, since = NOW): Record<string, Json> {
   const token = createHash('sha256').update(ACCESS_TOKEN).digest('hex')
   const { origin } = rig.parts.provider
   return {
     'token:alice': { accessToken: ACCESS_TOKEN, expiresAt: new Date(expiresAt).toISOString() },
     'origin:alice': { origin, token },
     [`bearer:${token}:alice`]: { origin },
+    'unconfirmed:alice': { since: new Date(since).toISOString(), token },
   }
 }
 
-/** The same store, whose methods named in `broken` fail as a full disk does. */
+/** The same store, whose methods named in `broken` fail like a full disk. */
 function breakable(store: Store, broken: ReadonlySet<keyof Store>): Store {
   return new Proxy(store, {
     get(target, name: keyof Store) {
@@ -146,7 +147,7 @@ export class RecordingLog implements Log {
     this.#causes.push(cause)
   }
 
-  /** All that a log could print, whatever it was given. */
+  /** Everything that a log could print. */
   text(): string {
     return [
       ...this.lines,

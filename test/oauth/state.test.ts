@@ -21,7 +21,7 @@ describe('a state', () => {
     expect(rig.server.requests).toEqual([])
   })
 
-  it('is of no use with an error instead of a code when it is unknown', async () => {
+  it('is rejected if unknown, even with an error instead of a code', async () => {
     await using rig = await createRig()
     expect(await rig.come({ error: 'access_denied', state: 'A'.repeat(43) })).toEqual(
       failure('invalid_state'),
@@ -29,7 +29,7 @@ describe('a state', () => {
     expect(await rig.come({ error: 'access_denied' })).toEqual(failure('invalid_state'))
   })
 
-  it('can be used once', async () => {
+  it('works once', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
     expect(await rig.come(approved)).toEqual(SIGNED_IN)
@@ -38,7 +38,7 @@ describe('a state', () => {
     expect(rig.server.requests).toHaveLength(1)
   })
 
-  it('lets one of many callbacks at the same time succeed', async () => {
+  it('lets one of many concurrent callbacks succeed', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => rig.come(approved)))
@@ -48,7 +48,7 @@ describe('a state', () => {
     expect(rig.server.requests).toHaveLength(1)
   })
 
-  it('ends after ten minutes', async () => {
+  it('expires after ten minutes', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
     rig.time.now = NOW + 10 * MINUTE
@@ -62,15 +62,22 @@ describe('a state', () => {
     expect(await rig.come(approved)).toEqual(SIGNED_IN)
   })
 
-  it('is spent by another browser, which has no cookie', async () => {
+  it('is used up by another browser, which has no cookie', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
     expect(await result(rig, approved, new Map())).toEqual(nothing('invalid_state'))
     expect(await rig.come(approved)).toEqual(failure('invalid_state'))
     expect(rig.log.lines).toEqual([
-      'warn Sign-in failed: invalid_state: the browser brought no cookie of this sign-in; it must begin at http://127.0.0.1:8787',
+      'warn Sign-in failed: invalid_state: the browser sent no cookie for this sign-in; start it at http://127.0.0.1:8787',
       'warn Sign-in failed: invalid_state: the state is unknown, used or expired, or was made for another provider',
     ])
+  })
+
+  it('is the hash of the cookie', async () => {
+    await using rig = await createRig()
+    const { state, cookie } = await rig.begin()
+    expect(cookie.value).toMatch(/^[\w-]{43}$/)
+    expect(state).toBe(createHash('sha256').update(cookie.value).digest('base64url'))
   })
 
   it.each([
@@ -79,14 +86,13 @@ describe('a state', () => {
     ['that is the hash itself', undefined],
   ])('is spent by a browser with a cookie %s', async (_, value) => {
     await using rig = await createRig()
-    const { approved, cookie } = await rig.begin()
-    const hash = createHash('sha256').update(cookie.value).digest('hex')
-    expect(await result(rig, approved, new Map([[cookie.name, value ?? hash]]))).toEqual(
+    const { approved, cookie, state } = await rig.begin()
+    expect(await result(rig, approved, new Map([[cookie.name, value ?? state]]))).toEqual(
       nothing('invalid_state'),
     )
   })
 
-  it('is spent when it was made for another provider', async () => {
+  it('is used up if it is for another provider', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
     const elsewhere = { ...rig.parts.provider, name: 'gitea' as const }
@@ -95,7 +101,7 @@ describe('a state', () => {
     expect(await rig.contents()).toEqual({})
   })
 
-  it('is spent when it was made for another address of the same provider', async () => {
+  it('is used up if it is for another address of the same provider', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
     const elsewhere = { ...rig.parts.provider, origin: 'https://ghes.test' }
@@ -104,22 +110,20 @@ describe('a state', () => {
     expect(await rig.contents()).toEqual({})
   })
 
-  it('is spent when it is given twice', async () => {
+  it('is used up if it is given twice', async () => {
     await using rig = await createRig()
     const { approved, state } = await rig.begin()
     approved.append('state', state)
     expect(await result(rig, approved)).toEqual(nothing('invalid_state'))
   })
 
-  it('is refused when the store holds something else under it', async () => {
+  it('is rejected if its stored value is invalid', async () => {
     await using rig = await createRig()
-    const { approved, state, cookie } = await rig.begin()
-    const browser = createHash('sha256').update(cookie.value).digest('hex')
+    const { approved, state } = await rig.begin()
     await rig.parts.store.put(`oauth-state:${state}`, {
       provider: 'github',
       origin: rig.server.url,
       userId: 'alice',
-      browser,
     })
     expect(await result(rig, approved)).toEqual(nothing('invalid_state'))
   })

@@ -14,11 +14,15 @@ const open = (url: string, timeLimit = 5_000) => createProvider({ name: 'github'
 
 describe('a call without a usable answer is made once', () => {
   it.each<[string, Answer, string]>([
-    ['connection reset after the request was read', 'reset', 'GitHub broke the connection (ECONNRESET)'],
+    [
+      'connection reset after the request was read',
+      'reset',
+      'GitHub gave no complete answer (connection closed before an answer)',
+    ],
     [
       'connection closed in the middle of the answer',
       { headers: { 'content-length': '99' }, body: '{' },
-      'GitHub broke the connection (ECONNRESET)',
+      'GitHub gave no complete answer (connection closed in the middle of the answer)',
     ],
     ['not JSON', { status: 201, body: '{"id":' }, 'GitHub gave an answer that was not understood'],
     ['an HTML page', { status: 200, body: '<html>' }, 'GitHub gave an answer that was not understood'],
@@ -46,7 +50,7 @@ describe('a call without a usable answer is made once', () => {
     await once(server, 'close')
     await expect(open(`http://127.0.0.1:${port}`).comment(TOKEN, input)).rejects.toMatchObject({
       kind: 'provider_failed',
-      message: 'GitHub could not be reached (ECONNREFUSED)',
+      message: 'GitHub could not be reached (connection refused)',
     })
   })
 })
@@ -100,7 +104,7 @@ describe('redirects', () => {
     ])
   })
 
-  it.each([307, 308])('%i within the origin: a write follows once, as it is', async (status) => {
+  it.each([307, 308])('%i within the origin: a write follows once, unchanged', async (status) => {
     await using server = await scriptedServer(({ path }) =>
       path === '/repositories/1/comments'
         ? created
@@ -113,13 +117,25 @@ describe('redirects', () => {
     ])
   })
 
-  it.each([301, 302, 303])('%i: a write does not follow', async (status) => {
+  it.each([
+    [301, ''],
+    [302, ''],
+    // RFC 9110 section 15.4.4: the way to answer a POST that was carried out.
+    [303, '; the request may have been carried out all the same'],
+  ])('%i: a write does not follow', async (status, doubt) => {
     await using server = await scriptedServer(() => ({ status, headers: { location: '/elsewhere' } }))
     await expect(open(server.url).comment(TOKEN, input)).rejects.toMatchObject({
       kind: 'provider_failed',
-      message: `GitHub answered with a redirect that is not followed (${status})`,
+      message: `GitHub answered with a redirect that is not followed (${status})${doubt}`,
     })
     expect(server.received).toHaveLength(1)
+  })
+
+  it('303: a read that is not followed was carried out nowhere', async () => {
+    await using server = await scriptedServer(() => ({ status: 303, headers: { location: '/elsewhere' } }))
+    await expect(open(server.url).whoAmI(TOKEN)).rejects.toMatchObject({
+      message: 'GitHub answered with a redirect that is not followed (303)',
+    })
   })
 
   it('loops end: a read after three, a write after one', async () => {

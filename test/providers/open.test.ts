@@ -3,14 +3,14 @@ import { createProvider } from '../../src/providers/open.js'
 
 describe('the provider address', () => {
   it.each([
-    ['', 'must be an absolute https address'],
-    ['github.com', 'must be an absolute https address'],
-    ['/api', 'must be an absolute https address'],
-    ['ftp://github.com', 'must be an absolute https address'],
-    ['https://user@github.com', 'must not carry a user name or password'],
-    ['https://:hunter2@github.com', 'must not carry a user name or password'],
-    ['https://github.com/?a=b', 'must not carry a query or fragment'],
-    ['https://github.com/#a', 'must not carry a query or fragment'],
+    ['', 'must be an absolute http:// or https:// address'],
+    ['github.com', 'must be an absolute http:// or https:// address'],
+    ['/api', 'must be an absolute http:// or https:// address'],
+    ['ftp://github.com', 'must be an absolute http:// or https:// address'],
+    ['https://user@github.com', 'must not contain a user name or password'],
+    ['https://:hunter2@github.com', 'must not contain a user name or password'],
+    ['https://github.com/?a=b', 'must not contain a query or a fragment'],
+    ['https://github.com/#a', 'must not contain a query or a fragment'],
     ['http://github.com', 'must be https, unless it is on this machine'],
     ['http://localhost.example.org', 'must be https, unless it is on this machine'],
     ['http://127.0.0.1.example.org', 'must be https, unless it is on this machine'],

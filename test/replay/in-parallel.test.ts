@@ -1,12 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { inParallel } from '../../src/replay/in-parallel.js'
 
+async function* each<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+  yield* items
+}
+
 describe('work in parallel', () => {
-  it('takes items in order, when their turn comes, and never more at once', async () => {
+  it('takes items in order, only when their work starts, and never more at once', async () => {
     let now = 0
     let most = 0
     const taken: number[] = []
-    function* items(): Generator<number> {
+    async function* items(): AsyncGenerator<number> {
       for (let i = 0; i < 20; i++) {
         taken.push(i)
         yield i
@@ -24,7 +28,7 @@ describe('work in parallel', () => {
     expect([most, done]).toEqual([3, taken])
   })
 
-  it('ends at the first false, and at the first failure, when what is under way has ended', async () => {
+  it('ends at the first false or failure, once the pending work has ended', async () => {
     const done: number[] = []
     const work = async (item: number): Promise<boolean> => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -32,9 +36,9 @@ describe('work in parallel', () => {
       if (item === 6) throw new Error('six')
       return item !== 3
     }
-    await inParallel([1, 2, 3, 4, 5, 6], 2, work)
+    await inParallel(each([1, 2, 3, 4, 5, 6]), 2, work)
     expect(done).toEqual([1, 2, 3, 4])
-    await expect(inParallel([5, 6, 7, 8, 9], 2, work)).rejects.toThrow('six')
+    await expect(inParallel(each([5, 6, 7, 8, 9]), 2, work)).rejects.toThrow('six')
     expect(done.slice(4, 6)).toEqual([5, 6])
     expect(done).not.toContain(9)
   })

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
-import type { Header } from '../../src/journal/delivery.js'
-import { type Fixture, fromFixture } from '../../src/journal/fixture.js'
+import type { Header } from '../../src/http/headers.js'
+import { type Fixture, fromFixture } from '../../src/fixtures/fixture.js'
 import { deliveryId, prepare, withFreshId } from '../../src/replay/prepare.js'
 
 const secret = new Secret('s')
@@ -30,7 +30,7 @@ describe('a hand-written fixture', () => {
     ['sandbox', 'X-GitHub', []],
     ['gitea', 'X-Gitea', [['X-Gitea-Signature', hmac('sha256', '{"a":1}')]]],
     ['bitbucket', 'X-Provider', []],
-  ])('of %s gets what it leaves out', (provider, prefix, more) => {
+  ])('of %s gets the headers that it lacks', (provider, prefix, more) => {
     expect(headersOf({ provider })).toEqual([
       ['Content-Type', 'application/json'],
       [`${prefix}-Event`, 'push'],
@@ -54,8 +54,8 @@ describe('a hand-written fixture', () => {
   })
 })
 
-describe('signing anew', () => {
-  it('replaces every signature where it stands, in its own algorithm, and makes one of two', () => {
+describe('signing again', () => {
+  it('replaces every signature in its place, with its own algorithm, and joins two to one', () => {
     const headers = {
       'X-Hub-Signature': 'sha1=0',
       'x-forgejo-signature': '0',

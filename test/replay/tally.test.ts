@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Tally } from '../../src/replay/tally.js'
 
-it('tells percentiles to a thousandth, and how often each answer came', () => {
+it('returns percentiles to a thousandth, and the number of each answer', () => {
   const tally = new Tally()
   for (let ms = 1; ms <= 1000; ms++) tally.add(ms, ms % 10 === 0 ? '500' : '200', ms % 10 !== 0)
   const { requests, failed, latency, answers } = tally.totals

@@ -2,7 +2,7 @@ import { assert, integer, property, uniqueArray } from 'fast-check'
 import { expect, it } from 'vitest'
 import { BoundedMap } from '../../src/sandbox/bounded.js'
 
-it('never holds more than its limit, and forgets the oldest first', () => {
+it('holds at most its limit, and removes the oldest first', () => {
   const keys = uniqueArray(integer(), { maxLength: 50 })
   assert(
     property(keys, integer({ min: 1, max: 20 }), (keys, limit) => {
@@ -13,7 +13,7 @@ it('never holds more than its limit, and forgets the oldest first', () => {
   )
 })
 
-it('gives a known key its new value without forgetting another', () => {
+it('replaces the value of a key without removing another', () => {
   const map = new BoundedMap<string, number>(2).set('a', 1).set('b', 2).set('a', 3)
   expect([...map]).toEqual([
     ['a', 3],

@@ -5,7 +5,7 @@ import { describeWith } from '../helpers/needs.js'
 import { type ScriptedServer, scriptedServer } from '../helpers/scripted-server.js'
 import { authorizeUrl, start } from './rig.js'
 
-/** Runs in the page, whose globals are none of ours. */
+/** Runs in the page, which has its own globals. */
 const MEASURE = `({
   width: document.documentElement.scrollWidth,
   border: getComputedStyle(document.querySelector('header')).borderBottomStyle,
@@ -21,7 +21,7 @@ describeWith('chromium', 'the sandbox in a browser', () => {
       headers: { 'content-type': 'text/html' },
       body: 'application',
     }))
-    // As the relay does: the callback sends the browser on to an application at another address.
+    // Like relay: the callback redirects the browser to an application at another address.
     const location = (): string => application.url.replace('127.0.0.1', 'localhost')
     callback = await scriptedServer(({ path }) => ({
       status: 302,
@@ -56,7 +56,7 @@ describeWith('chromium', 'the sandbox in a browser', () => {
     await page.close()
   })
 
-  it('styles its pages under its own policy, and fits a narrow window', async () => {
+  it('applies its styles under its own policy, and fits a narrow window', async () => {
     await using sandbox = await start()
     const page = await browser.newPage({ viewport: { width: 360, height: 640 } })
     const problems: string[] = []

@@ -17,14 +17,14 @@ const stored = (repo: string): number =>
   sandbox.state.comments.filter((comment) => comment.repo === `octo/${repo}`).length
 
 describe('by repository', () => {
-  it('502 is an HTML page of a proxy', async () => {
+  it('502 is the HTML page of a proxy', async () => {
     const answer = await comment('fault-502')
     expect([answer.status, answer.headers.get('content-type')]).toEqual([502, 'text/html'])
     expect(await answer.text()).toMatch(/^<html>.*Bad Gateway/)
     expect(stored('fault-502')).toBe(0)
   })
 
-  it('rate-limit is a 403 that says when the hour ends', async () => {
+  it('rate-limit is a 403 with the end of the hour', async () => {
     const answer = await comment('fault-rate-limit')
     const limits = ['limit', 'remaining', 'used', 'reset'].map((name) =>
       answer.headers.get(`x-ratelimit-${name}`),
@@ -34,7 +34,7 @@ describe('by repository', () => {
     expect(await answerOf(answer)).toEqual(refusal(403, 'API rate limit exceeded for user ID 1.'))
   })
 
-  it('secondary-limit is a 403 that says how long to wait', async () => {
+  it('secondary-limit is a 403 with the time to wait', async () => {
     const answer = await comment('fault-secondary-limit')
     expect([answer.headers.get('retry-after'), answer.headers.get('x-ratelimit-remaining')]).toEqual([
       '60',
@@ -59,19 +59,19 @@ describe('by repository', () => {
     expect(stored('fault-reset')).toBe(0)
   })
 
-  it('reset-after does it and ends the connection', async () => {
+  it('reset-after does the operation and ends the connection', async () => {
     await expect(comment('fault-reset-after')).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
     expect(stored('fault-reset-after')).toBe(1)
   })
 
-  it('slow does nothing for a client that went away', async () => {
+  it('slow does nothing for a client that disconnected', async () => {
     await expect(comment('fault-slow', AbortSignal.timeout(200))).rejects.toMatchObject({
       name: 'TimeoutError',
     })
     expect(stored('fault-slow')).toBe(0)
   })
 
-  it('every write of the three is met', async () => {
+  it('applies to each of the three writes', async () => {
     const repo = '/repos/octo/fault-502'
     const merge = await call(sandbox, `PUT ${repo}/pulls/2/merge`, headers)
     const react = await call(sandbox, `POST ${repo}/issues/1/reactions`, headers, { content: 'heart' })
@@ -79,14 +79,14 @@ describe('by repository', () => {
     expect((await call(sandbox, `GET ${repo}/issues/1`, headers)).status).toBe(200)
   })
 
-  it('only a live token gets as far as the fault', async () => {
+  it('applies only to requests with a valid token', async () => {
     const answer = await call(sandbox, 'POST /repos/octo/fault-502/issues/1/comments', {}, { body: 'x' })
     expect(answer.status).toBe(401)
   })
 })
 
 describe('set in-process', () => {
-  it('a one-shot fault is met once, several in their order', async () => {
+  it('a one-shot fault applies once, several apply in order', async () => {
     sandbox.faults.next('comment', '502')
     sandbox.faults.next('comment', { kind: 'answer', status: 418, body: '{}' })
     const statuses = []
@@ -94,7 +94,7 @@ describe('set in-process', () => {
     expect(statuses).toEqual([502, 418, 201])
   })
 
-  it('a lasting fault is met until it is cleared', async () => {
+  it('a permanent fault applies until it is cleared', async () => {
     sandbox.faults.always('user', '502')
     const user = async (): Promise<number> => (await call(sandbox, 'GET /user', headers)).status
     expect([await user(), await user()]).toEqual([502, 502])
@@ -102,7 +102,7 @@ describe('set in-process', () => {
     expect(await user()).toBe(200)
   })
 
-  it('a slow one of a length of its own is done after it', async () => {
+  it('a slow operation is done after the given time', async () => {
     const fault: Fault = { kind: 'slow', ms: 50 }
     sandbox.faults.next('react', fault)
     const started = performance.now()
@@ -113,7 +113,7 @@ describe('set in-process', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(45)
   })
 
-  it('the token endpoint fails like the rest', async () => {
+  it('the token endpoint fails like the other operations', async () => {
     const code = await getCode(sandbox)
     sandbox.faults.next('token', '502')
     expect((await redeem(sandbox, code)).status).toBe(502)
@@ -124,13 +124,13 @@ describe('set in-process', () => {
     expect(await (await redeem(sandbox, code)).json()).toHaveProperty('access_token')
   })
 
-  it('a merge that is reset afterwards is done', async () => {
+  it('a merge is done before reset-after', async () => {
     sandbox.faults.next('merge', 'reset-after')
     await expect(call(sandbox, 'PUT /repos/octo/demo/pulls/5/merge', headers)).rejects.toThrow('fetch failed')
     expect(sandbox.state.merges).toMatchObject([{ pullNumber: 5 }])
   })
 
-  it('closing ends what is slow', async () => {
+  it('closing the sandbox ends a slow operation', async () => {
     const sandbox = await start()
     const authorization = await signIn(sandbox)
     sandbox.faults.always('user', 'slow')

@@ -8,7 +8,7 @@ const examples: { name: string; examples: { action?: string; repository?: object
   import.meta.url,
 )('@octokit/webhooks-examples')
 
-/** What the sandbox sends, by event, when all it sends for has happened. */
+/** Payloads of the sandbox by event, after a comment and a merge. */
 async function deliveries(): Promise<Record<string, Record<string, unknown>>> {
   await using receiver = await scriptedServer(() => ({}))
   await using sandbox = await start({ webhook: { url: () => receiver.url, secret: new Secret('x') } })
@@ -36,7 +36,7 @@ it.each([
   expect(lacking(real, sent[event], event).filter((path) => !path.endsWith('.installation'))).toEqual([])
 })
 
-it('tells what happened', () => {
+it('describes the change', () => {
   expect(sent['ping']).toMatchObject({
     hook_id: 1,
     repository: { full_name: 'octo/demo' },
@@ -59,7 +59,7 @@ it('tells what happened', () => {
   })
 })
 
-/** The paths of the fields that `real` has and `ours` lacks, or has as another type; null fits every type. */
+/** Paths of the fields in `real` that `ours` lacks or has with another type; null matches every type. */
 function lacking(real: unknown, ours: unknown, path: string): string[] {
   if (ours === undefined) return [path]
   if (real === null || ours === null || Array.isArray(real)) return []

@@ -11,13 +11,13 @@ export const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url
 /** 2026-05-04T03:02:01Z */
 export const NOW = 1_777_863_721_000
 
-/** A sandbox whose clock stands still, at {@link NOW} unless `options` say otherwise. */
+/** Sandbox with a stopped clock, at {@link NOW} unless `options` say otherwise. */
 export function start(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
   const clientSecret = new Secret(CLIENT.secret)
   return startSandbox({ clientId: CLIENT.id, clientSecret, clock: () => NOW, ...options })
 }
 
-/** The authorize address of a request that is in order, except for what `changes` replace or (null) leave out. */
+/** Authorize URL of a valid request, with `changes` that replace or (null) remove parameters. */
 export function authorizeUrl({ url }: Sandbox, changes: Record<string, string | null> = {}): string {
   const query = {
     client_id: CLIENT.id,
@@ -31,7 +31,7 @@ export function authorizeUrl({ url }: Sandbox, changes: Record<string, string | 
   return `${url}/login/oauth/authorize?${new URLSearchParams(withoutNull(query)).toString()}`
 }
 
-/** Opens the consent page and sends its form, as a browser without script does. */
+/** Opens the consent page and sends its form, like a browser without script. */
 export async function consent(
   sandbox: Sandbox,
   changes: Record<string, string | null> = {},
@@ -47,7 +47,7 @@ export function postConsent({ url }: Sandbox, fields: Record<string, string>): P
   return fetch(`${url}/login/oauth/authorize`, { method: 'POST', body, redirect: 'manual' })
 }
 
-/** Where a redirect leads: the address, and its query as an object. */
+/** Target of a redirect: the address, and its query as an object. */
 export function landing(response: Response): { status: number; to: string; query: Record<string, string> } {
   const location = new URL(response.headers.get('location') ?? '')
   return {
@@ -64,7 +64,7 @@ export async function getCode(
   return landing(await consent(sandbox, changes)).query['code'] ?? ''
 }
 
-/** The token request that redeems `code`, except for what `changes` replace or (null) leave out. */
+/** Token request for `code`, with `changes` that replace or (null) remove parameters. */
 export function redeem(
   { url }: Sandbox,
   code: string,
@@ -83,13 +83,13 @@ export function redeem(
   return fetch(`${url}/login/oauth/access_token`, { method: 'POST', headers, body })
 }
 
-/** The headers of somebody who signed in. */
+/** Request headers with a valid token. */
 export async function signIn(sandbox: Sandbox, scope = 'public_repo'): Promise<{ authorization: string }> {
   const { access_token: token } = await grantAt(sandbox.url, CLIENT, scope)
   return { authorization: `Bearer ${token}` }
 }
 
-/** One call of the REST API; `body` is sent as JSON. */
+/** Calls the REST API; `body` is sent as JSON. */
 export function call(
   { url }: Sandbox,
   request: string,
@@ -104,13 +104,13 @@ export function call(
   })
 }
 
-/** The JSON of an answer whose shape the test knows. */
+/** JSON of a response whose shape the test knows. */
 export async function json<T>(answer: Response | Promise<Response>): Promise<T> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a wrong shape fails the test
   return (await (await answer).json()) as T
 }
 
-/** What most answers are compared by. */
+/** Parts of a response that most tests compare. */
 export async function answerOf(response: Response): Promise<{ status: number; body: unknown }> {
   return { status: response.status, body: await response.json() }
 }

@@ -3,7 +3,7 @@ import { exchange, requestText } from '../helpers/http.js'
 import { answerOf, call, refusal, signIn, start } from './rig.js'
 
 describe('a sandbox', () => {
-  it('listens on the loopback interface, at the port asked for', async () => {
+  it('listens on the loopback interface at the given port', async () => {
     await using first = await start()
     expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     const port = Number(new URL(first.url).port)
@@ -26,7 +26,7 @@ describe('a sandbox', () => {
     },
   )
 
-  it('answers an unknown path as GitHub does', async () => {
+  it('responds to an unknown path like GitHub', async () => {
     await using sandbox = await start()
     for (const path of [
       '/nothing',
@@ -39,7 +39,7 @@ describe('a sandbox', () => {
     }
   })
 
-  it('remembers the requests it got, without their queries, and no more than a thousand', async () => {
+  it('records the last thousand requests, without queries', async () => {
     await using sandbox = await start()
     await fetch(`${sandbox.url}/?code=secret`)
     expect(sandbox.state.requests).toEqual([{ method: 'GET', path: '/' }])
@@ -49,7 +49,7 @@ describe('a sandbox', () => {
     )
   })
 
-  it('does without a webhook', async () => {
+  it('works without a webhook', async () => {
     await using sandbox = await start()
     await sandbox.ping()
     const headers = await signIn(sandbox)

@@ -20,7 +20,7 @@ interface Pair extends AsyncDisposable {
   readonly warnings: string[]
 }
 
-/** A sandbox and the server its webhooks go to. */
+/** Sandbox and the server that receives its webhooks. */
 async function startPair(answer: (request: Received) => Answer = () => ({})): Promise<Pair> {
   const receiver = await scriptedServer(answer)
   const warnings: string[] = []
@@ -39,7 +39,7 @@ async function startPair(answer: (request: Received) => Answer = () => ({})): Pr
 }
 
 describe('a delivery', () => {
-  it('has the headers of a GitHub Enterprise Server, and signatures of exactly its bytes', async () => {
+  it('has the headers of a GitHub Enterprise Server, and signatures of its exact bytes', async () => {
     await using pair = await startPair()
     const { sandbox, receiver } = pair
     const headers = await signIn(sandbox)
@@ -54,11 +54,11 @@ describe('a delivery', () => {
     expect([delivery.method, delivery.path]).toEqual(['POST', '/webhook'])
     expect(delivery.headers).toEqual({
       accept: '*/*',
-      connection: 'close',
+      connection: 'keep-alive',
       'content-length': String(Buffer.byteLength(delivery.body)),
       'content-type': 'application/json',
       host: new URL(receiver.url).host,
-      'user-agent': expect.stringMatching(/^GitHub-Hookshot\/[0-9a-f]{7}$/),
+      'user-agent': 'GitHub-Hookshot/relay',
       'x-github-delivery': expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
       'x-github-enterprise-host': '127.0.0.1',
       'x-github-enterprise-version': '3.19.0',
@@ -73,7 +73,7 @@ describe('a delivery', () => {
     expect(delivery.body).toBe(JSON.stringify(JSON.parse(delivery.body)))
   })
 
-  it('is sent for the ping, each comment and each merge, in order, with ids of their own', async () => {
+  it('is sent for the ping, each comment and each merge, in order, each with its own id', async () => {
     await using pair = await startPair()
     const { sandbox, receiver } = pair
     await sandbox.ping()
@@ -88,7 +88,7 @@ describe('a delivery', () => {
     expect(new Set(receiver.received.map(({ headers }) => headers['x-github-delivery'])).size).toBe(4)
   })
 
-  it('follows the answer to what it tells of', async () => {
+  it('is sent after the response to the request that caused it', async () => {
     const order: string[] = []
     await using pair = await startPair(() => (order.push('webhook'), {}))
     const { sandbox } = pair
@@ -101,7 +101,7 @@ describe('a delivery', () => {
     expect(order).toEqual(Array.from({ length: 20 }, () => ['answer', 'webhook']).flat())
   })
 
-  it('is not made for what was refused', async () => {
+  it('is not sent for a refused request', async () => {
     await using pair = await startPair()
     const { sandbox, receiver } = pair
     const headers = await signIn(sandbox)
@@ -114,7 +114,7 @@ describe('a delivery', () => {
   it.each([
     ['is answered 503', { status: 503 }, 'it was answered 503'],
     ['is redirected', { status: 302, headers: { location: '/' } }, 'it was answered 302'],
-    ['is cut off', 'reset', 'read ECONNRESET'],
+    ['is cut off', 'reset', 'connection closed before an answer'],
   ] as const)('that %s is logged, not repeated, and the next is sent', async (_, answer, why) => {
     const answers: Answer[] = [answer, {}]
     await using pair = await startPair(() => answers.shift() ?? {})
@@ -122,7 +122,7 @@ describe('a delivery', () => {
     await sandbox.ping()
     await sandbox.ping()
     expect(events(receiver)).toEqual(['ping', 'ping'])
-    expect(warnings).toEqual([`the sandbox could not deliver the webhook ping: ${why}`])
+    expect(warnings).toEqual([`The sandbox could not deliver the webhook ping: ${why}`])
   })
 
   it.each(['silence', { headers: { 'content-length': '9' }, body: 'x', stalls: true }] as const)(
@@ -141,7 +141,7 @@ describe('a delivery', () => {
     },
   )
 
-  it('is dropped, with a warning, when a thousand wait', async () => {
+  it('is dropped with a warning when a thousand are queued', async () => {
     const warnings: string[] = []
     const log: Log = { ...silentLog, warn: (message) => void warnings.push(message) }
     const hook = { url: () => 'http://127.0.0.1:9', secret: new Secret(SECRET) }
@@ -150,7 +150,7 @@ describe('a delivery', () => {
     const held = new Promise<void>((resolve) => (release = resolve))
     const payload = { repository: { id: 1, html_url: 'http://127.0.0.1' } }
     for (let i = 0; i <= 1000; i++) webhooks.send('ping', () => payload, held)
-    expect(warnings).toEqual(['the sandbox dropped a webhook: 1000 are waiting'])
+    expect(warnings).toEqual(['The sandbox dropped a webhook: 1000 are queued'])
     release()
     await webhooks.close()
     expect(warnings).toHaveLength(1)

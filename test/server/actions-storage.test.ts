@@ -9,7 +9,7 @@ describe('an action while the store fails', () => {
     ['comment', { ...demo, issueNumber: 1, body: 'hello' }],
     ['merge', { ...demo, pullNumber: 2 }],
     ['react', { ...demo, issueNumber: 1, content: 'heart' }],
-  ])('is answered 503, and not sent on: %s', async (name, action) => {
+  ])('is answered 503, and not sent to the code host: %s', async (name, action) => {
     await using relay = await startRelay()
     const { rig } = relay
     const expiresAt = rig.time.now + 60_000

@@ -2,14 +2,7 @@ import { hc } from 'hono/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
-import {
-  DEFAULT_MAX_BODY,
-  DEFAULT_TOKEN_TTL,
-  DEFAULT_KEEP,
-  DEFAULT_KEEP_MAX,
-  NO_HAND_ON,
-  type Settings,
-} from '../../src/base/settings.js'
+import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
 import { type Listener, listen } from '../../src/http/listen.js'
 import { createRelay, type Relay } from '../../src/relay.js'
 import { exchange, requestText } from '../helpers/http.js'
@@ -24,13 +17,13 @@ const settings: Settings = {
   port: 0,
   allowedHosts: ['relay.example'],
   store: 'memory',
-  maxBody: DEFAULT_MAX_BODY,
-  tokenTtl: DEFAULT_TOKEN_TTL,
-  handOn: NO_HAND_ON,
+  maxBody: DEFAULTS.maxBody,
+  tokenTtl: DEFAULTS.tokenTtl,
+  routes: NO_ROUTES,
   concurrency: 1,
   onDuplicate: 'if-failed',
-  keep: DEFAULT_KEEP,
-  keepMax: DEFAULT_KEEP_MAX,
+  keep: DEFAULTS.keep,
+  keepMax: DEFAULTS.keepMax,
 }
 
 let relay: Relay
@@ -38,7 +31,7 @@ let listener: Listener
 
 beforeAll(async () => {
   relay = await createRelay(settings)
-  listener = await listen(relay.app.fetch, { ...settings, direct: relay.direct, log: silentLog })
+  listener = await listen(relay.app.fetch, { ...settings, log: silentLog })
 })
 
 afterAll(async () => {
@@ -135,7 +128,7 @@ describe('the Host check', () => {
     }
   })
 
-  it('lets the names pass that the settings allow', async () => {
+  it('accepts the names that the settings allow', async () => {
     expect(await call(requestText('GET', '/health', { Host: 'relay.example' }))).toEqual({
       status: 200,
       type: 'application/json',

@@ -5,7 +5,7 @@ import { brief, refused, startRelay } from './auth-rig.js'
 const LOGIN = 'a-login_0123456789'
 
 describe('GET /auth/{provider}?login=', () => {
-  it('leaves the outcome for who waits for it', async () => {
+  it('publishes the outcome for the waiting program', async () => {
     await using relay = await startRelay()
     const { headers } = await relay.ask('GET', `/auth/github?userId=alice&login=${LOGIN}`)
     const query = relay.rig.server.approve(headers['location'] ?? '')
@@ -14,8 +14,21 @@ describe('GET /auth/{provider}?login=', () => {
     const back = await relay.ask('GET', `/auth/github/callback?${query.toString()}`, { Cookie })
     expect(back.headers['location']).toBe(`${relay.url}/?auth=success&userId=alice`)
     expect(await waiting).toEqual({ auth: 'success', userId: 'alice' })
-    // The provider learns nothing of it.
+    // The provider does not get it.
     expect(headers['location']).not.toContain(LOGIN)
+  })
+
+  it('publishes a Cancel without state and error at once, and deletes the cookie', async () => {
+    await using relay = await startRelay({ name: 'gitea' })
+    const { headers } = await relay.ask('GET', `/auth/gitea?userId=alice&login=${LOGIN}`)
+    const [Cookie = ''] = headers['set-cookie']?.split(';') ?? []
+    const waiting = awaitLogin(relay.rig.parts.store, LOGIN)
+    const back = await relay.ask('GET', '/auth/gitea/callback', { Cookie: `a=b; ${Cookie}` })
+    expect(back.headers['location']).toBe(`${relay.url}/?auth=error&reason=access_denied`)
+    const [name = ''] = Cookie.split('=')
+    expect(back.headers['set-cookie']).toBe(`${name}=; Max-Age=0; Path=/auth/gitea/callback`)
+    expect(await waiting).toEqual({ auth: 'error', reason: 'access_denied' })
+    expect(await relay.rig.contents()).toEqual({})
   })
 
   it.each([
@@ -37,7 +50,7 @@ describe('GET /auth/{provider}?login=', () => {
     expect(await relay.rig.contents()).toEqual({})
   })
 
-  it('is looked at after the userId', async () => {
+  it('is checked after the userId', async () => {
     await using relay = await startRelay()
     expect(brief(await relay.ask('GET', '/auth/github?login=x'))).toEqual(refused(400, 'Missing userId'))
   })

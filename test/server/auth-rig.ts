@@ -34,7 +34,7 @@ export async function startRelay(given: RelayOptions = {}) {
   const redirectUri = options.redirectUri ?? (() => `${url}/auth/${name}/callback`)
   const oauth = createOAuth({ ...rig.parts, provider, ...options, redirectUri })
   const log = new RecordingLog()
-  const journal = openJournal(rig.database)
+  const journal = openJournal(rig.database.sql)
   const app = createApp({
     provider,
     intake: createIntake({ provider, secrets: { current: new Secret(SECRET) }, journal }),
@@ -44,6 +44,7 @@ export async function startRelay(given: RelayOptions = {}) {
     baseUrl: () => baseUrl ?? `${url}/`,
     hostAllowed: hostCheck({ host: '127.0.0.1', allowed: [] }),
     prove: () => undefined,
+    renew: () => Promise.reject(new Error('unreachable: this is no instance')),
     log,
   })
   const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log, ...(limits && { limits }) })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { brief, JSON_TYPE, PRIVATE, refused, startRelay } from './auth-rig.js'
 
 describe('DELETE /auth/token/:userId', () => {
-  it('ends a token at once, and is content when there is none', async () => {
+  it('revokes a token at once, and succeeds when there is none', async () => {
     await using relay = await startRelay()
     relay.rig.server.grant = { refresh_token: 'ghr_1' }
     const { back, cookie } = await relay.agreed()
@@ -26,7 +26,7 @@ describe('DELETE /auth/token/:userId', () => {
     '%F0%9F%98%80'.repeat(64),
     'a'.repeat(256),
     'a%3Fb%23c',
-  ])('takes the userId %s as it is', async (userId) => {
+  ])('accepts the userId %s unchanged', async (userId) => {
     await using relay = await startRelay()
     const signIn = { accessToken: 't', expiresAt: relay.rig.time.now + 1000, origin: 'https://code.test' }
     await relay.rig.tokens.save(decodeURIComponent(userId), signIn)
@@ -55,7 +55,7 @@ describe('DELETE /auth/token/:userId', () => {
     ['%2e', 400],
     ['..', 404],
     ['%2E%2e', 404],
-  ])('never takes %s for a userId: URLs resolve it', async (userId, status) => {
+  ])('never accepts %s as a userId: URLs resolve it', async (userId, status) => {
     await using relay = await startRelay()
     expect((await relay.ask('DELETE', `/auth/token/${userId}`)).status).toBe(status)
   })

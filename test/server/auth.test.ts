@@ -58,7 +58,7 @@ describe('GET /auth/{provider}', () => {
   })
 
   it.each(['__proto__', 'constructor', 'a%25b', '%25zz', 'a:b', '%F0%9F%98%80'.repeat(64), 'a'.repeat(256)])(
-    'takes the userId %s as it is',
+    'accepts the userId %s unchanged',
     async (userId) => {
       await using relay = await startRelay()
       const { status } = await relay.ask('GET', `/auth/github?x=1&userId=${userId}&y=%`)
@@ -68,7 +68,7 @@ describe('GET /auth/{provider}', () => {
     },
   )
 
-  it('says what to set when no client is configured', async () => {
+  it('names what to set when no client is configured', async () => {
     await using relay = await startRelay({ client: undefined })
     expect(brief(await relay.ask('GET', '/auth/github?userId=alice'))).toEqual(
       refused(503, 'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET'),
@@ -95,7 +95,7 @@ describe('GET /auth/{provider}', () => {
     ['POST', '/auth/github/callback', 405, 'GET, HEAD'],
     ['GET', '/auth/token/alice', 405, 'DELETE'],
     ['POST', '/auth/token/alice', 405, 'DELETE'],
-  ])('is not mistaken for its neighbours: %s %s', async (method, path, status, allow) => {
+  ])('is not confused with similar paths: %s %s', async (method, path, status, allow) => {
     await using relay = await startRelay()
     const answer = await relay.ask(method, path)
     expect([answer.status, answer.headers['allow']]).toEqual([status, allow])
@@ -120,7 +120,7 @@ describe('GET /auth/{provider}/callback', () => {
     )
   })
 
-  it('comes by its alias too', async () => {
+  it('works under its alias too', async () => {
     await using relay = await startRelay()
     const { query, cookie } = await relay.agreed()
     const { headers } = await relay.ask('GET', `/auth/provider/callback?${query.toString()}`, {
@@ -129,7 +129,7 @@ describe('GET /auth/{provider}/callback', () => {
     expect(headers['location']).toBe(`${relay.url}/?auth=success&userId=alice`)
   })
 
-  it('signs in at Gitea, which says no scope and whose tokens are JWTs', async () => {
+  it('signs in at Gitea, which names no scope and whose tokens are JWTs', async () => {
     await using relay = await startRelay({ name: 'gitea' })
     const accessToken = `${'eyJhbGciOiJSUzI1NiJ9'.repeat(40)}.e30.c2ln`
     relay.rig.server.grant = { access_token: accessToken, expires_in: 3600, refresh_token: 'e30.e30.e30' }
@@ -184,7 +184,7 @@ describe('GET /auth/{provider}/callback', () => {
     expect(relay.rig.server.requests).toHaveLength(1)
   })
 
-  it('lets two sign-ins of one browser pass each other', async () => {
+  it('completes two sign-ins of one browser in either order', async () => {
     await using relay = await startRelay()
     const alice = await relay.agreed('alice')
     const bob = await relay.agreed('bob')

@@ -3,11 +3,12 @@ import { type BrokenRequest, refusedByParser, refusedForHost, silent } from '../
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { connect, requestText } from '../helpers/http.js'
 import { JSON_TYPE, type Relay, startRelay } from './auth-rig.js'
+import { entriesOf } from '../helpers/journal.js'
 
-/** The answer to a proper delivery, and what was ever stored. */
+/** The answer to a valid delivery, and the ids of all stored deliveries. */
 async function served({ url, journal }: Relay) {
   const answer = await post(`${url}/webhook`, githubDelivery({ id: 'proper' }))
-  return { ...answer, stored: [...journal.entries()].map(({ deliveryId }) => deliveryId) }
+  return { ...answer, stored: (await entriesOf(journal)).map(({ deliveryId }) => deliveryId) }
 }
 
 const SERVED = { status: 200, type: JSON_TYPE, body: '{"ok":true}', stored: ['proper'] }
@@ -27,7 +28,7 @@ const refusal = ({ status, error }: BrokenRequest) => ({
   body: JSON.stringify({ error }),
 })
 
-describe('the application goes on serving after', () => {
+describe('the application keeps working after', () => {
   it.each([...refusedByParser('/webhook'), ...refusedForHost('/webhook')])('$name', async (broken) => {
     await using relay = await startRelay()
     expect(await answerTo(relay, broken.request)).toEqual(refusal(broken))
@@ -40,7 +41,7 @@ describe('the application goes on serving after', () => {
     expect(await served(relay)).toEqual(SERVED)
   })
 
-  it('a client that goes away in the middle', async () => {
+  it('a client that disconnects mid-request', async () => {
     await using relay = await startRelay()
     for (const { request } of silent('/webhook')) {
       const connection = await connect(relay.port)
@@ -50,7 +51,7 @@ describe('the application goes on serving after', () => {
     }
   })
 
-  it('a broken request behind a proper one on the same connection', async () => {
+  it('a broken request after a valid one on the same connection', async () => {
     await using relay = await startRelay()
     const connection = await connect(relay.port)
     connection.send(`${requestText('GET', '/health')}broken\r\n\r\n`)

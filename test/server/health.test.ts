@@ -33,11 +33,11 @@ describe('GET /health', () => {
     })
   })
 
-  it('says that the service runs', async () => {
+  it('shows that the service is running', async () => {
     expect(await health()).toEqual(plain)
   })
 
-  it('proves the instance to who asks', async () => {
+  it('proves the instance to a caller that asks', async () => {
     expect(await health({ 'X-Relay-Challenge': CHALLENGE })).toEqual({
       ...plain,
       headers: { ...plain.headers, 'x-relay-instance': `proof of ${CHALLENGE}` },

@@ -9,7 +9,7 @@ export type Open = (clock?: Clock) => Promise<Database>
 const NOW = Date.UTC(2026, 0, 1)
 const TOO_LONG = 'é'.repeat(512) + 'x'
 const LONGEST = 'é'.repeat(512)
-const BAD_KEYS = ['', TOO_LONG, 'half \ud83d of a pair', '\ude00']
+const BAD_KEYS = ['', TOO_LONG, 'a\0', 'half \ud83d of a pair', '\ude00']
 
 /** What every backend must do; with fewer records where each takes its time. */
 export function describeStore(open: Open, records = 1700): void {
@@ -73,19 +73,7 @@ export function describeStore(open: Open, records = 1700): void {
 
     it('may hold any character, and those that look alike stay apart', async () => {
       await using database = await open()
-      const keys = [
-        '\0',
-        '\0\0',
-        '\u0001',
-        '__proto__',
-        'a',
-        'a\0',
-        'a\0b',
-        'e\u0301',
-        '\u00e9',
-        '\uffff',
-        '😀',
-      ]
+      const keys = ['\u0001', '__proto__', 'a', 'a\u0001', 'a\u0001b', 'e\u0301', '\u00e9', '\uffff', '😀']
       for (const key of keys) await database.store.put(key, key)
       for (const key of keys) expect(await database.store.get(key)).toBe(key)
       expect(await database.store.list('')).toEqual(keys)
@@ -231,7 +219,7 @@ export function describeStore(open: Open, records = 1700): void {
             { type: 'delete', key: 'never there' },
           ],
           [
-            { key: 'a', value: { y: [2], x: 1 } },
+            { key: 'a', value: { x: 1, y: [2] } },
             { key: 'c', value: undefined },
           ],
         ),

@@ -1,16 +1,13 @@
-import path from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { silentLog } from '../../src/base/log.js'
 import { systemClock } from '../../src/base/time.js'
 import type { Store } from '../../src/store/contract.js'
-import { openFileEngine } from '../../src/store/file.js'
 import { createKeychain, type Keychain } from '../../src/store/keychain.js'
 import { createKeychainStore } from '../../src/store/keychain-store.js'
 import { createStore } from '../../src/store/kv.js'
+import { MEMORY, openEngine } from '../../src/store/open-engine.js'
 import { createLock } from '../../src/store/lock.js'
 import { seal } from '../../src/store/sealed.js'
 import { createTokens } from '../../src/tokens/tokens.js'
-import { emptyFolder } from '../helpers/context.js'
 import { type Keyring, startKeyring } from '../helpers/keyring.js'
 import { describeWith } from '../helpers/needs.js'
 
@@ -26,7 +23,7 @@ describeWith('keyring', 'a write over keychain and file', () => {
 
   beforeEach(async () => {
     keyring = await startKeyring()
-    const engine = await openFileEngine(path.join(emptyFolder(), 'profile'), silentLog)
+    const engine = await openEngine(MEMORY)
     keychain = createKeychain({ service: 'relay:profile', env: keyring.env })
     file = createStore(engine, systemClock)
     broken = 'nothing'
@@ -36,7 +33,7 @@ describeWith('keyring', 'a write over keychain and file', () => {
     store = createKeychainStore({
       file: { ...file, write: (...args) => (broken === 'file' ? noRoom() : file.write(...args)) },
       keychain: { ...keychain, delete: (key) => (broken === 'keychain' ? noRoom() : keychain.delete(key)) },
-      lock: createLock(engine),
+      lock: createLock(file),
       clock: systemClock,
       prefixes: ['token:', 'refresh:'],
     })

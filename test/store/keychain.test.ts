@@ -8,7 +8,6 @@ import { type Keyring, startKeyring } from '../helpers/keyring.js'
 import { describeWith } from '../helpers/needs.js'
 import { describeStore, type Open } from './contract.js'
 import { describeLaw } from './law.js'
-import { describeTables } from './tables.js'
 
 describeWith('keyring', 'the keychain store', () => {
   let keyring: Keyring
@@ -27,7 +26,6 @@ describeWith('keyring', 'the keychain store', () => {
   })
   describe('with some records in the keychain', () => {
     describeLaw(open('a', 'é'), 10)
-    describeTables(open('a'))
   })
 
   it('keeps tokens and refresh tokens under the service of the profile, and all else in the file', async () => {

@@ -20,14 +20,31 @@ type Subject = Pick<Model, 'put' | 'putIfAbsent' | 'take' | 'delete' | 'list' | 
 type Step = (subject: Subject, clock: Model) => Promise<unknown>
 
 /** Few keys, so that they meet; alike, so that bytes and prefixes matter. */
-const key = constantFrom('a', 'a\0', 'aa', 'a\uffff', 'a😀', 'a😁', 'b', '__proto__', 'é', 'e\u0301')
-const prefix = constantFrom('', 'a', 'a😀', 'a\0', '_', 'z')
+const key = constantFrom(
+  'a',
+  'a\u0002',
+  'aa',
+  'a\u0001',
+  'a\u0002\u0001',
+  'a\uffff',
+  'a😀',
+  'a😁',
+  'b',
+  '__proto__',
+  'é',
+  'e\u0301',
+)
+const prefix = constantFrom('', 'a', 'a😀', 'a\u0002', 'a\u0001', '_', 'z')
 /** Some that come up again, for expectations. Through JSON, which knows no -0. */
 const value = oneof(
   constantFrom<Json[]>(1, 'one', null, { one: [1] }),
   json().map((text): Json => JSON.parse(JSON.stringify(JSON.parse(text)))),
 )
-const expiry = option(integer({ min: 0, max: 60 }), { nil: undefined }).map((expiresAt) => ({ expiresAt }))
+const instant = oneof(
+  { weight: 6, arbitrary: integer({ min: 0, max: 60 }) },
+  constantFrom(NaN, Infinity, -Infinity),
+)
+const expiry = option(instant, { nil: undefined }).map((expiresAt) => ({ expiresAt }))
 
 const operation = oneof(
   tuple(key, value, expiry).map(([key, value, expiry]): Operation => ({

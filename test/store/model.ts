@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Expectation, Expiry, Json, Operation, Store } from '../../src/store/contract.js'
 
 interface Record {
@@ -43,7 +42,8 @@ export class Model implements Omit<Store, typeof Symbol.asyncDispose> {
   }
 
   async write(operations: readonly Operation[], expected: readonly Expectation[] = []): Promise<boolean> {
-    if (!expected.every(({ key, value }) => isDeepStrictEqual(this.#live(key), value))) return false
+    if (!expected.every(({ key, value }) => JSON.stringify(this.#live(key)) === JSON.stringify(value)))
+      return false
     for (const operation of operations) {
       if (operation.type === 'delete') this.#records.delete(operation.key)
       else await this.put(operation.key, operation.value, operation)

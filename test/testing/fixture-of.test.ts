@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { fixtureOf, startRelay } from '../../src/testing/index.js'
 
 describe('fixtureOf', () => {
-  it('makes a delivery about what is in the sandbox', async () => {
+  it('creates a delivery about the contents of the sandbox', async () => {
     await using relay = await startRelay()
     const opened = await relay.deliver(fixtureOf('pull_request.opened'))
     const { repo, number } = opened
@@ -11,14 +11,14 @@ describe('fixtureOf', () => {
     expect(opened.payload).toMatchObject({ pull_request: { head: { sha: head } } })
   })
 
-  it("makes Gitea's, too, which a relay takes", async () => {
+  it("creates Gitea's too, which a relay accepts", async () => {
     await using relay = await startRelay()
     const push = fixtureOf('push', { provider: 'gitea' })
     expect(push.headers).toMatchObject({ 'X-Gitea-Event': 'push' })
     expect(await relay.deliver(push)).toMatchObject({ event: 'push', attempts: [] })
   })
 
-  it('says where the events are named that it knows', () => {
+  it('names the command that lists its events', () => {
     expect(() => fixtureOf('nonsense')).toThrow('no template for "nonsense": relay trigger --list has them')
   })
 })

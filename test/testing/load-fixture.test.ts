@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { fixtureBody } from '../../src/journal/fixture.js'
-import { parseFixture } from '../../src/journal/load-fixture.js'
+import { fixtureBody } from '../../src/fixtures/fixture.js'
+import { parseFixture } from '../helpers/fixture.js'
 import { loadFixture, loadFixtures } from '../../src/testing/index.js'
 import { emptyFolder } from '../helpers/context.js'
 
@@ -19,7 +19,7 @@ describe('loadFixture', () => {
     expect(await loadFixture(file)).toEqual(opened)
   })
 
-  it('takes a bare payload for what it is told to', async () => {
+  it('reads a bare payload as the given event and provider', async () => {
     const file = path.join(emptyFolder(), 'payload.json')
     writeFileSync(file, '{ "zen": "é" }\r\n')
     const fixture = await loadFixture(file, { event: 'ping', provider: 'gitea' })
@@ -27,7 +27,7 @@ describe('loadFixture', () => {
     expect(Buffer.from(fixtureBody(fixture)).equals(readFileSync(file))).toBe(true)
   })
 
-  it('names file, line and field of what is wrong', async () => {
+  it('names file, line and field of an error', async () => {
     const file = path.join(emptyFolder(), 'wrong.json')
     writeFileSync(file, '{\n  "relay": 1,\n  "boddy": ""\n}\n')
     await expect(loadFixture(file)).rejects.toThrow(`${file}, line `)
@@ -36,23 +36,23 @@ describe('loadFixture', () => {
     )
   })
 
-  it('says how a folder is read', async () => {
+  it('refuses a folder, and names the function that reads it', async () => {
     await expect(loadFixture('fixtures/gitea')).rejects.toMatchObject({
       kind: 'usage',
-      message: 'fixtures/gitea: a folder of fixtures, which loadFixtures reads',
+      message: 'fixtures/gitea is a folder. Use loadFixtures to read it',
     })
   })
 })
 
 describe('loadFixtures', () => {
-  it('reads a folder in the order of the names', async () => {
+  it('reads a folder sorted by name', async () => {
     const all = await loadFixtures('webhook-relay/fixtures/gitea')
     const names = all.map(({ name }) => path.basename(name))
     expect(names).toEqual(names.toSorted())
     expect(all.map(({ fixture }) => fixture)).toContainEqual(await loadFixture('fixtures/gitea/push.json'))
   })
 
-  it('refuses one without any', async () => {
+  it('refuses a folder without fixtures', async () => {
     await expect(loadFixtures(emptyFolder())).rejects.toThrow('has no fixtures')
   })
 })

@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
-import { fixtureBody, toFixture } from '../../src/journal/fixture.js'
+import { fixtureBody, toFixture } from '../../src/fixtures/fixture.js'
 import {
   type Fixture,
   loadFixture,
@@ -23,7 +23,7 @@ async function seen(request: Request) {
 }
 
 describe('signedRequest', () => {
-  it.each(all)('$name: exact bytes, whoever signs', async ({ fixture }) => {
+  it.each(all)('$name: exact bytes with any secret', async ({ fixture }) => {
     const recorded = Buffer.from(fixtureBody(fixture))
     for (const secret of [TEST_SECRET, 'another']) {
       const { body, signature } = await seen(signedRequest(fixture, { secret }))
@@ -36,7 +36,7 @@ describe('signedRequest', () => {
     }
   })
 
-  it('is genuine, byte for byte, whatever the body and the secret', async () => {
+  it('has the exact body and a valid signature for any body and secret', async () => {
     const given = [
       fc.uint8Array({ maxLength: 300 }),
       fc.string({ minLength: 1 }),
@@ -55,7 +55,7 @@ describe('signedRequest', () => {
     )
   })
 
-  it('is the standard Request, with the headers that were recorded', () => {
+  it('is a standard Request with the recorded headers', () => {
     const request = signedRequest(opened, { keepId: true })
     expect(request).toBeInstanceOf(globalThis.Request)
     expect([request.method, request.url]).toEqual(['POST', 'http://localhost/webhook'])
@@ -63,7 +63,7 @@ describe('signedRequest', () => {
     expect(Object.fromEntries(request.headers)).toEqual(Object.fromEntries(recorded))
   })
 
-  it('has an id of its own each time, or the recorded one', () => {
+  it('has a new id each time, or the recorded one', () => {
     const id = (keepId: boolean) => signedRequest(opened, { keepId }).headers.get('x-github-delivery')
     expect(new Set([id(false), id(false), id(true)]).size).toBe(3)
     expect(id(true)).toBe(opened.delivery)
@@ -81,20 +81,20 @@ describe('signedRequest', () => {
     expect(await new Webhooks({ secret: TEST_SECRET }).verify(body.toString(), signature)).toBe(true)
   })
 
-  it.each(['signature', 'body'] as const)('spoils the %s', async (tamper) => {
+  it.each(['signature', 'body'] as const)('corrupts the %s', async (tamper) => {
     const { body, signature } = await seen(signedRequest(opened, { tamper }))
     expect(await new Webhooks({ secret: TEST_SECRET }).verify(body.toString(), signature)).toBe(false)
   })
 
   it.each([
-    ['', "Cannot set '': write it as in pull_request.labels[0].name"],
-    ['a..b', "Cannot set 'a..b': write it as in pull_request.labels[0].name"],
+    ['', "Cannot set '': not a path like pull_request.labels[0].name"],
+    ['a..b', "Cannot set 'a..b': not a path like pull_request.labels[0].name"],
     ['action.x', 'Cannot set a field: action is neither an object nor a list'],
   ])('says why %j cannot be set', (path, message) => {
     expect(() => signedRequest(opened, { set: { [path]: 1 } })).toThrow(message)
   })
 
-  it('is taken by a fetch-style application, a written fixture too', async () => {
+  it('is accepted by a fetch-style application, also for a handwritten fixture', async () => {
     const app = new Hono()
     app.post('/hooks', async (c) => c.json([c.req.header('x-github-event'), await c.req.json()]))
     const written: Fixture = {

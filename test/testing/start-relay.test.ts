@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureBody } from '../../src/journal/fixture.js'
+import { fixtureBody } from '../../src/fixtures/fixture.js'
 import {
   loadFixture,
   loadFixtures,
@@ -22,7 +22,7 @@ function act({ url }: TestRelay, token: string, path: string, body: object): Pro
 }
 
 describe('deliver', () => {
-  it('tells what was taken in, and what each target answered', async () => {
+  it('returns the accepted delivery and the response of each target', async () => {
     await using app = await startTarget(() => ({ status: 202, body: 'thanks' }))
     await using other = await startTarget()
     await using relay = await startRelay({ forward: [app.url, `push=${other.url}`] })
@@ -35,7 +35,7 @@ describe('deliver', () => {
     expect(other.received).toEqual([])
   })
 
-  it('takes every fixture that comes with relay for GitHub', async () => {
+  it('accepts every GitHub fixture of the package', async () => {
     await using relay = await startRelay({ secret: 'another' })
     for (const { fixture } of await loadFixtures('fixtures/github')) {
       const { body } = await relay.deliver(fixture)
@@ -43,14 +43,14 @@ describe('deliver', () => {
     }
   })
 
-  it.each([500, 404])('does not wait for what follows an answer of %i', async (status) => {
+  it.each([500, 404])('does not wait for retries after a response of %i', async (status) => {
     await using app = await startTarget(() => status)
     await using relay = await startRelay({ forward: [app.url] })
     const { attempts } = await relay.deliver(opened)
     expect(attempts.map((attempt) => attempt.status)).toEqual([status])
   })
 
-  it('tells of a target that nobody listens at', async () => {
+  it('reports a target where nothing listens', async () => {
     const app = await startTarget()
     await app.down()
     await using relay = await startRelay({ forward: [app.url] })
@@ -58,7 +58,7 @@ describe('deliver', () => {
     expect(attempts).toMatchObject([{ outcome: 'unreachable', status: null, error: 'connection refused' }])
   })
 
-  it('waits anew for a delivery that comes again', async () => {
+  it('waits again for a repeated delivery', async () => {
     await using app = await startTarget()
     app.answers(404, 200)
     await using relay = await startRelay({ forward: [app.url] })
@@ -67,17 +67,17 @@ describe('deliver', () => {
     expect([duplicates, attempts.map(({ status }) => status)]).toEqual([1, [404, 200]])
   })
 
-  it('says what the relay said to one it does not take', async () => {
+  it('reports the response of the relay to a refused delivery', async () => {
     await using relay = await startRelay({ settings: { maxBody: 10 } })
     await expect(relay.deliver(opened)).rejects.toMatchObject({
       kind: 'target_failed',
-      message: 'The relay did not take the delivery: 413 {"error":"Request too large"}',
+      message: 'The relay refused the delivery: 413 {"error":"Request too large"}',
     })
   })
 })
 
 describe('deliveries', () => {
-  it('are waited for, and chosen', async () => {
+  it('are awaited and filtered', async () => {
     await using relay = await startRelay()
     const issues = relay.deliveries({ event: ['issues.*', 'ping'], repo: 'OCTO/demo' }, { count: 2 })
     await relay.deliver(opened)
@@ -93,7 +93,7 @@ describe('deliveries', () => {
     expect(await relay.deliveries({ event: 'fork' }, { count: 0 })).toEqual([])
   })
 
-  it('come in by HTTP as well', async () => {
+  it('include those that arrive over HTTP', async () => {
     await using relay = await startRelay()
     const url = `${relay.url}/webhook`
     const statuses = [signedRequest(push, { url }), signedRequest(push, { url, tamper: 'body' })].map(
@@ -103,13 +103,13 @@ describe('deliveries', () => {
     expect(await relay.deliveries()).toMatchObject([{ n: 1, event: 'push' }])
   })
 
-  it('that do not come in time are an error that names what is there', async () => {
+  it('that do not arrive in time are an error that lists what did', async () => {
     await using app = await startTarget(() => 'hang')
     await using relay = await startRelay({ forward: [`issues.opened=${app.url}`] })
     const late = (message: string) => ({ kind: 'timed_out', message })
     const wait = { timeout: 20 }
     await expect(relay.deliveries({}, wait)).rejects.toMatchObject(
-      late('Waited 0.02s for 1 handed on, got 0. There is none at all'),
+      late('Waited 0.02s for 1 forwarded, got 0. Received: none'),
     )
     await relay.deliver(push)
     await expect(relay.deliver(opened, wait)).rejects.toMatchObject({ kind: 'timed_out' })
@@ -117,13 +117,13 @@ describe('deliveries', () => {
       relay.deliveries({ event: 'issues', repo: 'Codertocat/Hello-World' }, { ...wait, count: 2 }),
     ).rejects.toMatchObject(
       late(
-        'Waited 0.02s for 2 handed on (issues, Codertocat/Hello-World), got 1. There: #1 push Codertocat/Hello-World; ' +
+        'Waited 0.02s for 2 forwarded (issues, Codertocat/Hello-World), got 1. Received: #1 push Codertocat/Hello-World; ' +
           `#2 issues.opened Codertocat/Hello-World#1, not yet answered by issues.opened=${app.url}`,
       ),
     )
   })
 
-  it('are not waited for any more when the signal aborts', async () => {
+  it('are no longer awaited after the signal aborts', async () => {
     await using relay = await startRelay()
     const abort = new AbortController()
     const waiting = relay.deliveries({}, { signal: abort.signal })
@@ -132,7 +132,7 @@ describe('deliveries', () => {
     await expect(relay.deliver(push, { signal: abort.signal })).rejects.toThrow('enough')
   })
 
-  it('are not waited for any more when the relay is stopped', async () => {
+  it('are no longer awaited after the relay stops', async () => {
     const relay = await startRelay()
     const waiting = [relay.deliveries(), relay.deliveries({ event: 'push' }, { count: 2 })]
     const ended = Promise.allSettled(waiting)
@@ -141,14 +141,14 @@ describe('deliveries', () => {
     expect(await ended).toEqual(waiting.map(() => ({ status: 'rejected', reason })))
   })
 
-  it('of no such event are refused', async () => {
+  it('of an invalid event are refused', async () => {
     await using relay = await startRelay()
     await expect(relay.deliveries({ event: 'a b*' })).rejects.toMatchObject({ kind: 'usage' })
   })
 })
 
 describe('startRelay', () => {
-  it('signs users in, and shows what they did at the sandbox', async () => {
+  it('signs users in and shows their actions at the sandbox', async () => {
     await using relay = await startRelay()
     const token = await relay.signIn('ada')
     const statuses = [
@@ -165,7 +165,7 @@ describe('startRelay', () => {
     expect(comment?.payload).toMatchObject({ comment: { body: 'hello' } })
   })
 
-  it('says why a user cannot sign in', async () => {
+  it('reports why a sign-in fails', async () => {
     await using relay = await startRelay()
     await expect(relay.signIn('a b')).rejects.toMatchObject({
       kind: 'usage',
@@ -178,7 +178,7 @@ describe('startRelay', () => {
     })
   })
 
-  it('takes other routes while it runs', async () => {
+  it('replaces its routes while it runs', async () => {
     await using app = await startTarget()
     await using relay = await startRelay({ ignore: ['*'] })
     relay.replaceRoutes({ forward: [app.url] })
@@ -187,19 +187,19 @@ describe('startRelay', () => {
     expect(() => relay.replaceRoutes({ forward: ['nowhere'] })).toThrow("'nowhere' names no http://")
   })
 
-  it('tells those who watch, too', async () => {
-    const told: string[] = []
+  it("calls the caller's callbacks too", async () => {
+    const events: string[] = []
     await using app = await startTarget()
     await using relay = await startRelay({
       forward: [app.url],
-      onDelivery: ({ event }) => void told.push(event),
-      onAttempt: ({ attempt }) => void told.push(attempt.outcome),
+      onDelivery: ({ event }) => void events.push(event),
+      onAttempt: ({ attempt }) => void events.push(attempt.outcome),
     })
     await relay.deliver(push)
-    expect(told).toEqual(['push', 'succeeded'])
+    expect(events).toEqual(['push', 'succeeded'])
   })
 
-  it('runs beside another one', async () => {
+  it('runs at the same time as another', async () => {
     await using one = await startRelay({ secret: 'one' })
     await using other = await startRelay()
     await one.deliver(push)

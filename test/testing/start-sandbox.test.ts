@@ -13,7 +13,7 @@ function comment(url: string, token: string): Promise<Response> {
 }
 
 describe('startSandbox', () => {
-  it('gives out tokens for its API, and shows what was done with them', async () => {
+  it('issues tokens for its API and shows what they were used for', async () => {
     await using sandbox = await startSandbox()
     expect((await comment(sandbox.url, await sandbox.token())).status).toBe(201)
     expect(sandbox.comments).toMatchObject([{ repo: 'octo/demo', issueNumber: 1, body: 'hello' }])
@@ -22,7 +22,7 @@ describe('startSandbox', () => {
     expect((await comment(sandbox.url, await sandbox.token('read:user'))).status).toBe(404)
   })
 
-  it('sends signed webhooks of it', async () => {
+  it('sends signed webhooks', async () => {
     let url = ''
     await using sandbox = await startSandbox({ webhook: () => url })
     await using app = await startTarget()
@@ -36,7 +36,7 @@ describe('startSandbox', () => {
     expect(verify(signature, handed.body, { current: new Secret(TEST_SECRET) })).toBe('current')
   })
 
-  it('fails as it is told to', async () => {
+  it('fails with the faults that are set', async () => {
     await using sandbox = await startSandbox()
     const token = await sandbox.token()
     sandbox.faults.next('comment', '502')
@@ -46,7 +46,7 @@ describe('startSandbox', () => {
     await expect(sandbox.token()).rejects.toMatchObject({ kind: 'unauthenticated' })
   })
 
-  it('knows the application it is given, and ends its tokens', async () => {
+  it('uses the given application, whose tokens expire', async () => {
     const client = { id: 'mine', secret: 'also mine' }
     await using sandbox = await startSandbox({ client, lifetimes: { access: 0, refresh: 60 } })
     expect((await comment(sandbox.url, await sandbox.token())).status).toBe(401)

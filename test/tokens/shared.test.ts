@@ -5,8 +5,8 @@ import { createTokens } from '../../src/tokens/tokens.js'
 import { emptyFolder } from '../helpers/context.js'
 import { start } from '../store/programs/start.js'
 
-describe('tokens that two processes save for one user at once', () => {
-  it('end as one, with its own origin and one index', async () => {
+describe('tokens that two processes save for one user concurrently', () => {
+  it('leave one token, with its own origin and one index entry', async () => {
     const folder = emptyFolder()
     await using one = start('tokens/programs/save', [folder])
     await using two = start('tokens/programs/save', [folder])
@@ -25,7 +25,7 @@ describe('tokens that two processes save for one user at once', () => {
     })
   })
 
-  it('stop working for a process at once when another revokes them', async () => {
+  it('stop working at once when another process revokes them', async () => {
     const folder = emptyFolder()
     await using one = await openDatabase({ kind: 'file', folder })
     await using two = await openDatabase({ kind: 'file', folder })

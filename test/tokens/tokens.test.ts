@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createHash } from 'node:crypto'
 import type { Store } from '../../src/store/contract.js'
 import { openDatabase } from '../../src/store/open.js'
-import { createTokens, type SignIn, type Tokens } from '../../src/tokens/tokens.js'
+import { createTokens, type TokenGrant, type Tokens } from '../../src/tokens/tokens.js'
 
 const NOW = Date.UTC(2026, 0, 1)
 const HOUR = 3_600_000
@@ -37,14 +37,14 @@ async function open(): Promise<Rig> {
   }
 }
 
-const signIn = (accessToken: string, over: Partial<SignIn> = {}): SignIn => ({
+const signIn = (accessToken: string, over: Partial<TokenGrant> = {}): TokenGrant => ({
   accessToken,
   expiresAt: NOW + HOUR,
   origin: ORIGIN,
   ...over,
 })
 
-const holder = (userId: string, accessToken: string) => ({
+const owner = (userId: string, accessToken: string) => ({
   userId,
   accessToken,
   expiresAt: NOW + HOUR,
@@ -53,7 +53,7 @@ const holder = (userId: string, accessToken: string) => ({
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 describe('tokens', () => {
-  it('are kept as the record, the refresh token, the origin and the index, and nothing else', async () => {
+  it('are stored as token, refresh token, origin and index entry, and nothing else', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('secret', { refreshToken: 'again' }))
     const rows = await Promise.all(
@@ -70,7 +70,7 @@ describe('tokens', () => {
   it.each(USER_IDS)('are found by user and by bearer: %s', async (userId) => {
     await using rig = await open()
     for (const other of USER_IDS) await rig.tokens.save(other, signIn(`token of ${other}`))
-    const expected = holder(userId, `token of ${userId}`)
+    const expected = owner(userId, `token of ${userId}`)
     expect(await rig.tokens.get(userId)).toEqual(expected)
     expect(await rig.tokens.findByBearer(`token of ${userId}`)).toEqual(expected)
     expect(await rig.tokens.revoke(userId)).toBe(true)
@@ -78,7 +78,7 @@ describe('tokens', () => {
     expect((await rig.store.list('')).length).toBe(3 * (USER_IDS.length - 1))
   })
 
-  it('that nobody holds are nobody’s', async () => {
+  it('that do not exist have no owner', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('secret'))
     for (const bearer of [
@@ -97,7 +97,7 @@ describe('tokens', () => {
     expect(await rig.tokens.revoke('bob')).toBe(false)
   })
 
-  it('stop working at once when they are revoked, and leave nothing behind', async () => {
+  it('stop working at once when revoked, and leave nothing behind', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('secret', { refreshToken: 'again' }))
     expect(await rig.tokens.revoke('ann')).toBe(true)
@@ -106,32 +106,32 @@ describe('tokens', () => {
     expect(await rig.tokens.revoke('ann')).toBe(false)
   })
 
-  it('stop working at once when they are replaced', async () => {
+  it('stop working at once when replaced', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('first', { refreshToken: 'again' }))
     await rig.tokens.save('ann', signIn('second', { origin: 'https://code.example' }))
     expect(await rig.tokens.findByBearer('first')).toBeUndefined()
-    const second = { ...holder('ann', 'second'), origin: 'https://code.example' }
+    const second = { ...owner('ann', 'second'), origin: 'https://code.example' }
     expect(await rig.tokens.findByBearer('second')).toEqual(second)
     expect(await rig.store.list('')).toEqual([`bearer:${hash('second')}:ann`, 'origin:ann', 'token:ann'])
   })
 
-  it('can be saved again as they are', async () => {
+  it('can be saved again unchanged', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('same'))
     await rig.tokens.save('ann', signIn('same', { expiresAt: NOW + 2 * HOUR }))
     expect(await rig.tokens.findByBearer('same')).toEqual({
-      ...holder('ann', 'same'),
+      ...owner('ann', 'same'),
       expiresAt: NOW + 2 * HOUR,
     })
   })
 
-  it('end at their instant, with all that belongs to them; a refresh token may outlive them', async () => {
+  it('expire with all their records; a refresh token may outlive them', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('a', { refreshToken: 'r', refreshExpiresAt: NOW + 2 * HOUR }))
     await rig.tokens.save('bob', signIn('b'))
     rig.pass(HOUR - 1)
-    expect(await rig.tokens.findByBearer('a')).toEqual(holder('ann', 'a'))
+    expect(await rig.tokens.findByBearer('a')).toEqual(owner('ann', 'a'))
     rig.pass(1)
     expect(await rig.tokens.findByBearer('a')).toBeUndefined()
     expect(await rig.tokens.get('ann')).toBeUndefined()
@@ -140,17 +140,17 @@ describe('tokens', () => {
     expect(await rig.store.list('')).toEqual([])
   })
 
-  it('end at the instant their record names, also when it was put there to stay', async () => {
+  it('expire at the time in their record, even if the record itself does not expire', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('a'))
     const record = await rig.store.get('token:ann')
     await rig.store.put('token:ann', record ?? null)
-    expect(await rig.tokens.get('ann')).toEqual(holder('ann', 'a'))
+    expect(await rig.tokens.get('ann')).toEqual(owner('ann', 'a'))
     rig.pass(HOUR)
     expect(await rig.tokens.get('ann')).toBeUndefined()
   })
 
-  it('may last longer than a date can be written', async () => {
+  it('may expire after the last valid date', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('a', { expiresAt: Number.MAX_VALUE }))
     expect(await rig.store.get('token:ann')).toEqual({
@@ -160,18 +160,18 @@ describe('tokens', () => {
     expect(await rig.tokens.get('ann')).toMatchObject({ accessToken: 'a' })
   })
 
-  it('that two users share are the first one’s, until only the second has it', async () => {
+  it('that two users share belong to the first, until only the second has them', async () => {
     await using rig = await open()
     await rig.tokens.save('bob', signIn('shared'))
     await rig.tokens.save('ann', signIn('shared'))
-    expect(await rig.tokens.findByBearer('shared')).toEqual(holder('ann', 'shared'))
+    expect(await rig.tokens.findByBearer('shared')).toEqual(owner('ann', 'shared'))
     await rig.tokens.revoke('ann')
-    expect(await rig.tokens.findByBearer('shared')).toEqual(holder('bob', 'shared'))
+    expect(await rig.tokens.findByBearer('shared')).toEqual(owner('bob', 'shared'))
     await rig.tokens.save('bob', signIn('own'))
     expect(await rig.tokens.findByBearer('shared')).toBeUndefined()
   })
 
-  it('are not found by an index that fits no record', async () => {
+  it('are not found by an index entry without a matching record', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('real'))
     for (const userId of ['ann', 'nobody'])
@@ -179,22 +179,9 @@ describe('tokens', () => {
     expect(await rig.tokens.findByBearer('forged')).toBeUndefined()
   })
 
-  it('are found by an index that does not tell the origin yet', async () => {
-    await using rig = await open()
-    await rig.tokens.save('ann', signIn('mine'))
-    await rig.store.put(`bearer:${hash('mine')}:ann`, true)
-    expect(await rig.tokens.findByBearer('mine')).toEqual(holder('ann', 'mine'))
-    await rig.tokens.revoke('ann')
-    expect(await rig.store.list('')).toEqual([])
-  })
-
-  it.each([
-    ['as it is', { origin: ORIGIN }],
-    ['from before it told the origin', true],
-  ])('are nobody’s when they are replaced while they are looked up, with an index %s', async (_, index) => {
+  it('have no owner when replaced during the look-up', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('old'))
-    await rig.store.put(`bearer:${hash('old')}:ann`, index)
     const get: Store['get'] = async (key) => {
       const value = await rig.store.get(key)
       if (key === 'token:ann')
@@ -205,14 +192,14 @@ describe('tokens', () => {
     expect(await tokens.findByBearer('old')).toBeUndefined()
   })
 
-  it('are not found by an index whose record is gone, whatever it tells', async () => {
+  it('are not found by an index entry without its record', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('mine'))
     await rig.store.delete('token:ann')
     expect(await rig.tokens.findByBearer('mine')).toBeUndefined()
   })
 
-  it('without an origin of their own are nobody’s: nobody knows where they may be sent', async () => {
+  it('without an origin record have no owner, because they may be sent nowhere', async () => {
     await using rig = await open()
     await rig.tokens.save('ann', signIn('mine'))
     await rig.store.put('origin:ann', { origin: 'https://elsewhere.example', token: hash('another') })
@@ -221,7 +208,37 @@ describe('tokens', () => {
     expect(await rig.tokens.findByBearer('mine')).toBeUndefined()
   })
 
-  it('saved for one user many at a time end as one, with one index', async () => {
+  it('of an unconfirmed sign-in stay unconfirmed until confirmed, replaced or revoked', async () => {
+    await using rig = await open()
+    const stranger = signIn('s', { refreshToken: 'r', unconfirmedSince: NOW })
+    const unconfirmed = { since: '2026-01-01T00:00:00.000Z', token: hash('s') }
+    await rig.tokens.save('ann', stranger)
+    expect(await rig.tokens.unconfirmed('ann')).toEqual(unconfirmed)
+    expect(await rig.tokens.unconfirmed('bob')).toBeUndefined()
+    // Also when the token was renewed, and when it had ended before.
+    rig.pass(HOUR)
+    await rig.store.sweep()
+    const later = { expiresAt: NOW + 3 * HOUR, refreshToken: 'r2' }
+    await rig.tokens.renew('ann', { refreshToken: 'r', origin: ORIGIN }, signIn('s2', later))
+    expect(await rig.tokens.unconfirmed('ann')).toEqual(unconfirmed)
+
+    await rig.tokens.save('ann', signIn('t', { ...later, unconfirmedSince: NOW + HOUR }))
+    expect(await rig.tokens.confirm('ann', unconfirmed)).toBe(false)
+    const second = { since: '2026-01-01T01:00:00.000Z', token: hash('t') }
+    expect(await rig.tokens.unconfirmed('ann')).toEqual(second)
+    expect(await rig.tokens.confirm('ann', second)).toBe(true)
+    expect(await rig.tokens.unconfirmed('ann')).toBeUndefined()
+    expect(await rig.tokens.get('ann')).toMatchObject({ accessToken: 't' })
+
+    await rig.tokens.save('ann', stranger)
+    await rig.tokens.revoke('ann')
+    expect(await rig.store.list('')).toEqual([])
+    await rig.tokens.save('ann', stranger)
+    await rig.tokens.save('ann', signIn('own', later))
+    expect(await rig.tokens.unconfirmed('ann')).toBeUndefined()
+  })
+
+  it('saved concurrently for one user leave one token with one index entry', async () => {
     await using rig = await open()
     await Promise.all(Array.from({ length: 30 }, (_, i) => rig.tokens.save('ann', signIn(`token ${i}`))))
     const kept = (await rig.tokens.get('ann'))?.accessToken ?? ''

@@ -38,7 +38,7 @@ describe('a userId', () => {
     expect(() => parseUserId(text)).toThrow(new RelayError('bad_request', 'Invalid userId'))
   })
 
-  it('that is taken stands as it is in a path, in a key and on a line', () => {
+  it('that is valid is unchanged in a path, a key and a line', () => {
     assert(
       property(string({ unit: 'binary', minLength: 1, maxLength: 8 }).filter(isTaken), (userId) => {
         const { pathname } = new URL(`http://localhost/auth/token/${encodeURIComponent(userId)}`)

@@ -3,39 +3,40 @@ import { describe, expect, it } from 'vitest'
 import type { TunnelStatus } from '../../src/tunnel/state.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { startProxy } from '../helpers/proxy.js'
+import { scriptedServer } from '../helpers/scripted-server.js'
 import { type SmeeServer, startSmee } from '../helpers/smee-server.js'
 import { type RigOptions, startTunnel, through } from './rig.js'
 
-/** A tunnel that has been up, and to which `happens` what ends its connection: why it says it did, once it is up again. */
-async function whyItEnded(
+/** Connects a tunnel, ends its connection with `interrupt`, and waits for the next one. Returns the reported reason. */
+async function reasonOfEnd(
   smee: SmeeServer,
-  happens: () => unknown,
+  interrupt: () => unknown,
   options: RigOptions = {},
-  mend: () => unknown = () => {},
+  repair: () => unknown = () => {},
 ): Promise<string | null> {
   await using rig = await startTunnel(smee.channel, options)
   await rig.status({ roundTrip: 'ok' })
   const seen = rig.statuses.length
-  await happens()
+  await interrupt()
   const { why } = await rig.status({ state: 'waiting' }, seen)
-  await mend()
+  await repair()
   await rig.status({ state: 'connected', attempt: 0, retryAt: null, why: null, roundTrip: 'ok' }, seen)
   await post(smee.channel, githubDelivery())
   await rig.stored(1)
   return why
 }
 
-/** The same of one that comes up only once `mend` was called. */
-async function whyItDidNotBegin(
+/** Starts a tunnel that connects only after `repair` was called. Returns its status before that. */
+async function statusOfFailure(
   channel: string,
   smee: SmeeServer,
-  mend: () => unknown,
+  repair: () => unknown,
   options: RigOptions = {},
 ): Promise<TunnelStatus> {
   await using rig = await startTunnel(channel, options)
   await rig.status({ state: 'waiting', attempt: 1 })
   const status = await rig.status({ state: 'waiting', attempt: 3 })
-  await mend()
+  await repair()
   await rig.status({ roundTrip: 'ok' })
   await post(smee.channel, githubDelivery())
   await rig.stored(1)
@@ -43,15 +44,15 @@ async function whyItDidNotBegin(
 }
 
 describe('a connection that ends', () => {
-  it('is made anew when the server pings no more, and does not close', async () => {
+  it('is replaced when the server stops pinging without closing', async () => {
     await using smee = await startSmee({ pingEvery: 10 })
-    expect(await whyItEnded(smee, () => smee.fallSilent(), { limits: { silence: 300 } })).toBe(
+    expect(await reasonOfEnd(smee, () => smee.fallSilent(), { limits: { silence: 300 } })).toBe(
       'no traffic for 0.3 s',
     )
     expect(smee.connections).toBeGreaterThan(1)
   })
 
-  it('is kept while the server pings', async () => {
+  it('stays open while the server pings', async () => {
     await using smee = await startSmee({ pingEvery: 10 })
     await using rig = await startTunnel(smee.channel, { limits: { silence: 300 } })
     await rig.status({ roundTrip: 'ok' })
@@ -59,30 +60,30 @@ describe('a connection that ends', () => {
     expect([smee.connections, rig.statuses.length]).toEqual([1, 2])
   })
 
-  it('is made anew when the server closes it', async () => {
+  it('is replaced when the server closes it', async () => {
     await using smee = await startSmee()
-    expect(await whyItEnded(smee, () => smee.hangUp())).toBe('the server closed the connection')
+    expect(await reasonOfEnd(smee, () => smee.hangUp())).toBe('the server closed the connection')
   })
 
-  it('is made anew when the server is gone, and comes back', async () => {
+  it('is replaced when the server stops and comes back', async () => {
     await using smee = await startSmee()
-    const why = await whyItEnded(
+    const why = await reasonOfEnd(
       smee,
       () => smee.down(),
       {},
       () => smee.up(),
     )
-    expect(why).toBe('the connection broke off')
+    expect(why).toBe('the connection was interrupted')
   })
 
-  it('is made anew when the machine has slept', async () => {
+  it('is replaced when the machine has slept', async () => {
     await using smee = await startSmee()
     let slept = 0
     const clock = (): number => Date.now() + slept
-    expect(await whyItEnded(smee, () => (slept = 3_600_000), { clock })).toBe('this machine slept')
+    expect(await reasonOfEnd(smee, () => (slept = 3_600_000), { clock })).toBe('this machine slept')
   })
 
-  it('has no limit to the attempts, and none is sooner than it should', async () => {
+  it('is retried without limit', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel, { delay: (failures) => failures })
     smee.refuse(503)
@@ -95,13 +96,13 @@ describe('a connection that ends', () => {
   })
 })
 
-describe('a connection that does not come about', () => {
+describe('a connection that fails', () => {
   it.each([502, 503, 429])(
-    'because the server answers %i, comes about when it is well again',
+    'because the server answers %i is retried until the server recovers',
     async (status) => {
       await using smee = await startSmee()
       smee.refuse(status)
-      const { why } = await whyItDidNotBegin(smee.channel, smee, () => smee.refuse(undefined))
+      const { why } = await statusOfFailure(smee.channel, smee, () => smee.refuse(undefined))
       expect(why).toBe(`the server answers ${status}`)
     },
   )
@@ -109,7 +110,7 @@ describe('a connection that does not come about', () => {
   it('because nothing listens', async () => {
     await using smee = await startSmee()
     await smee.down()
-    const { why } = await whyItDidNotBegin(smee.channel, smee, () => smee.up())
+    const { why } = await statusOfFailure(smee.channel, smee, () => smee.up())
     expect(why).toBe('connection refused')
   })
 
@@ -117,7 +118,7 @@ describe('a connection that does not come about', () => {
     await using smee = await startSmee()
     smee.stall(true)
     const limits = { opening: 50 }
-    const { why } = await whyItDidNotBegin(smee.channel, smee, () => smee.stall(false), { limits })
+    const { why } = await statusOfFailure(smee.channel, smee, () => smee.stall(false), { limits })
     expect(why).toBe('no answer within 0.05 s')
   })
 
@@ -133,8 +134,8 @@ describe('a connection that does not come about', () => {
       },
     })
     const channel = smee.channel.replace('127.0.0.1', 'smee.invalid')
-    const mend = (): void => void (known = true)
-    const { why } = await whyItDidNotBegin(channel, smee, mend, { fetch: through(agent) })
+    const repair = (): void => void (known = true)
+    const { why } = await statusOfFailure(channel, smee, repair, { sendOnce: through(agent) })
     expect(why).toBe('host not found')
     await agent.destroy()
   })
@@ -147,19 +148,30 @@ describe('a connection that does not come about', () => {
       () => open,
     )
     const agent = new ProxyAgent(proxy.url)
-    const mend = (): void => void (open = true)
-    const { why } = await whyItDidNotBegin(smee.channel, smee, mend, { fetch: through(agent) })
+    const repair = (): void => void (open = true)
+    const { why } = await statusOfFailure(smee.channel, smee, repair, { sendOnce: through(agent) })
     expect(why).toBe('the proxy answers 407')
     await agent.destroy()
   })
 
-  it('because no channel is there', async () => {
+  it('because the server redirects', async () => {
+    await using server = await scriptedServer(() => ({
+      status: 301,
+      headers: { location: 'https://smee.invalid/a' },
+    }))
+    await using rig = await startTunnel(`${server.url}/channel`)
+    expect((await rig.status({ state: 'waiting' })).why).toBe(
+      'the server answers 301: it redirects to https://smee.invalid/a',
+    )
+  })
+
+  it('because there is no channel', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(`${smee.url}/`.replace(/\/$/, '/a/b'))
     expect((await rig.status({ state: 'waiting' })).why).toBe('the server answers 404')
   })
 
-  it('ends with the tunnel, also while it waits', async () => {
+  it('ends with the tunnel, even while it waits', async () => {
     await using smee = await startSmee()
     smee.stall(true)
     const rig = await startTunnel(smee.channel)
@@ -171,7 +183,7 @@ describe('a connection that does not come about', () => {
   })
 })
 
-it('is tried again after about a second at first', async () => {
+it('retries first after about a second', async () => {
   await using smee = await startSmee()
   await using rig = await startTunnel(smee.channel, { delay: undefined })
   await rig.status({ roundTrip: 'ok' })

@@ -1,32 +1,32 @@
 import { describe, expect, it } from 'vitest'
 import { createQueue } from '../../src/tunnel/queue.js'
 
-/** A queue whose messages are taken once `release` is called; and what was taken. */
-function held(limits?: { readonly messages: number; readonly size: number }) {
-  const taken: string[] = []
+/** A queue that handles messages only after `release` was called, and the handled messages. */
+function pausedQueue(limits?: { readonly messages: number; readonly size: number }) {
+  const handled: string[] = []
   let release = (): void => {}
   const released = new Promise<void>((resolve) => (release = resolve))
-  const queue = createQueue(async (text) => {
+  const queue = createQueue(async (text: string) => {
     await released
-    taken.push(text)
+    handled.push(text)
     return true
   }, limits)
-  return { queue, taken, release }
+  return { queue, handled, release }
 }
 
 describe('the queue', () => {
-  it('takes one after the other, and is closed once it has taken all', async () => {
-    const { queue, taken, release } = held()
+  it('handles messages in order, and is closed once it has handled all', async () => {
+    const { queue, handled, release } = pausedQueue()
     const all = Array.from({ length: 500 }, (_, i) => String(i))
     expect(all.map((text) => queue.push(text)).every(Boolean)).toBe(true)
     release()
     await queue[Symbol.asyncDispose]()
-    expect(taken).toEqual(all)
+    expect(handled).toEqual(all)
   })
 
-  it('keeps what came first when there are too many', async () => {
-    const { queue, taken, release } = held({ messages: 2, size: 1000 })
-    expect(['under way', 'a', 'b', 'c', 'd'].map((text) => queue.push(text))).toEqual([
+  it('drops the newest messages if there are too many', async () => {
+    const { queue, handled, release } = pausedQueue({ messages: 2, size: 1000 })
+    expect(['in flight', 'a', 'b', 'c', 'd'].map((text) => queue.push(text))).toEqual([
       true,
       true,
       true,
@@ -35,24 +35,24 @@ describe('the queue', () => {
     ])
     release()
     await queue[Symbol.asyncDispose]()
-    expect(taken).toEqual(['under way', 'a', 'b'])
+    expect(handled).toEqual(['in flight', 'a', 'b'])
     expect(queue.push('later')).toBe(true)
     await queue[Symbol.asyncDispose]()
   })
 
-  it('counts what is under way to the size', async () => {
-    const { queue, taken, release } = held({ messages: 100, size: 5 })
-    expect(['abc', 'de', 'f'].map((text) => queue.push(text))).toEqual([true, true, false])
+  it('counts the waiting messages towards the size, and not the one being handled', async () => {
+    const { queue, handled, release } = pausedQueue({ messages: 100, size: 5 })
+    expect(['handled', 'abc', 'de', 'f'].map((text) => queue.push(text))).toEqual([true, true, true, false])
     release()
     await queue[Symbol.asyncDispose]()
-    expect(taken).toEqual(['abc', 'de'])
+    expect(handled).toEqual(['handled', 'abc', 'de'])
   })
 
-  it('takes one that is larger than all may be, when it is alone', async () => {
-    const { queue, taken, release } = held({ messages: 100, size: 5 })
-    expect(['abcdef', 'a'].map((text) => queue.push(text))).toEqual([true, false])
+  it('accepts a message over the size limit if none waits', async () => {
+    const { queue, handled, release } = pausedQueue({ messages: 100, size: 5 })
+    expect(['a', 'abcdef', 'b'].map((text) => queue.push(text))).toEqual([true, true, false])
     release()
     await queue[Symbol.asyncDispose]()
-    expect(taken).toEqual(['abcdef'])
+    expect(handled).toEqual(['a', 'abcdef'])
   })
 })

@@ -1,32 +1,36 @@
-import { type Dispatcher, fetch as undiciFetch } from 'undici'
+import { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
 import type { Log } from '../../src/base/log.js'
 import { openJournal } from '../../src/journal/open.js'
+import { sendThrough } from '../../src/net/agent.js'
+import type { OutboundResponse, SendOnce } from '../../src/net/send-once.js'
 import type { Provider } from '../../src/providers/provider.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { TunnelStatus } from '../../src/tunnel/state.js'
 import { openTunnel, type TunnelOptions } from '../../src/tunnel/tunnel.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { GITHUB, SECRETS } from '../helpers/delivery.js'
+import { countOf } from '../helpers/journal.js'
 
 export interface RigOptions extends Partial<Omit<TunnelOptions, 'address' | 'provider'>> {
   readonly provider?: Provider
 }
 
-/** A tunnel to a journal in memory, with short limits; what it said and told, and what has come. */
+/** A tunnel to a journal in memory, with short limits. Records log lines and statuses. */
 export async function startTunnel(address: string, { provider = GITHUB, ...options }: RigOptions = {}) {
   const database = await openDatabase({ kind: 'memory', folder: '' })
-  const journal = openJournal(database)
-  const said: string[] = []
+  const journal = openJournal(database.sql)
+  const logged: string[] = []
   const statuses: TunnelStatus[] = []
-  const waiting = new Set<() => void>()
+  const listeners = new Set<() => void>()
   const changed = (): void => {
-    for (const look of waiting) look()
+    for (const listener of listeners) listener()
   }
-  const say = (line: string): void => {
-    said.push(line)
+  const write = (line: string): void => {
+    logged.push(line)
     changed()
   }
-  const log: Log = { debug: say, info: say, warn: say, error: say }
+  const log: Log = { debug: write, info: write, warn: write, error: write }
   const intake = createIntake({ provider, secrets: SECRETS, journal, clock: () => 1000, onDelivery: changed })
   const tunnel = openTunnel({
     address,
@@ -44,22 +48,25 @@ export async function startTunnel(address: string, { provider = GITHUB, ...optio
     ...options,
     limits: { tick: 5, ...options.limits },
   })
-  const until = async <Found>(find: () => Found | undefined): Promise<Found> => {
+  const until = async <Found>(find: () => Found | undefined | Promise<Found | undefined>): Promise<Found> => {
     for (;;) {
-      const found = find()
+      // Before it looks, so that no change is missed.
+      const changed = new Promise<void>((resolve) => listeners.add(resolve))
+      const found = await find()
       if (found !== undefined) return found
-      await new Promise<void>((resolve) => waiting.add(resolve))
+      await changed
     }
   }
   return {
     store: database.store,
     journal,
-    said,
+    logged,
     statuses,
-    /** Once so many deliveries are in the journal. */
-    stored: (count: number) => until(() => (journal.count() >= count ? true : undefined)),
-    says: (text: string) => until(() => said.find((line) => line.includes(text))),
-    /** The first status with these fields, from `from` on. */
+    /** Waits until this many deliveries are in the journal. */
+    stored: (count: number) => until(async () => ((await countOf(journal)) >= count ? true : undefined)),
+    /** Waits for a log line that contains this text. */
+    logLine: (text: string) => until(() => logged.find((line) => line.includes(text))),
+    /** Waits for a status with these fields. Skips the first `from` statuses. */
     status: (fields: Partial<TunnelStatus>, from = 0) =>
       until(() =>
         statuses
@@ -75,9 +82,15 @@ export async function startTunnel(address: string, { provider = GITHUB, ...optio
   }
 }
 
-/** `fetch` by way of a dispatcher, as the network is by way of a resolver or a proxy. */
-export function through(dispatcher: Dispatcher): typeof fetch {
-  const call = (url: string, init?: object) => undiciFetch(url, { ...init, dispatcher })
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return call as unknown as typeof fetch
+/** Sends through an agent with a resolver, a certificate or a proxy of its own. */
+export function through(agent: Dispatcher): SendOnce {
+  return async (url, { method, headers, body = null, signal }) => {
+    const response = await sendThrough(agent, new URL(url), { method, headers, body }, { signal })
+    return { ...response, discard: () => void response.body.on('error', () => {}).destroy() }
+  }
+}
+
+/** An answer without a body. */
+export function emptyResponse(status = 200): OutboundResponse {
+  return { status, header: () => undefined, body: Readable.from([]), discard: () => {} }
 }

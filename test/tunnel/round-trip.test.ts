@@ -1,82 +1,78 @@
 import { describe, expect, it } from 'vitest'
-import { outboundFetch } from '../../src/providers/fetch.js'
+import { sendOnce, type SendOnce } from '../../src/net/send-once.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { scriptedServer } from '../helpers/scripted-server.js'
 import { startSmee } from '../helpers/smee-server.js'
-import { startTunnel } from './rig.js'
+import { emptyResponse, startTunnel } from './rig.js'
+import { countOf, entryOf } from '../helpers/journal.js'
 
 const LIMIT = { roundTrip: 150 }
 
-describe('the message to oneself', () => {
-  it('is no delivery, and sent again by others it is refused', async () => {
+describe('the round-trip message', () => {
+  it('is not a delivery, and is refused if others send it again', async () => {
     await using smee = await startSmee()
-    const heard: { body: string; headers: Record<string, string> }[] = []
-    const listening: typeof fetch = async (url, init) => {
-      if (init?.method === 'POST')
-        heard.push({
-          body: Buffer.from(await new Response(init.body).arrayBuffer()).toString(),
-          headers: Object.fromEntries(new Headers(init.headers)),
+    const sent: { body: string; headers: Record<string, string> }[] = []
+    const recording: SendOnce = async (url, request) => {
+      if (request.method === 'POST')
+        sent.push({
+          body: Buffer.from(request.body ?? '').toString(),
+          headers: { ...request.headers },
         })
-      return outboundFetch(url, init)
+      return sendOnce(url, request)
     }
-    await using rig = await startTunnel(smee.channel, { fetch: listening })
+    await using rig = await startTunnel(smee.channel, { sendOnce: recording })
     await rig.status({ roundTrip: 'ok' })
-    expect(rig.journal.count()).toBe(0)
-    expect(rig.said).toEqual([])
-    expect(heard.map(({ headers }) => headers['x-github-event'])).toEqual(['ping'])
-    for (const { body, headers } of heard)
+    expect(await countOf(rig.journal)).toBe(0)
+    expect(rig.logged).toEqual([])
+    expect(sent.map(({ headers }) => headers['x-github-event'])).toEqual(['ping'])
+    for (const { body, headers } of sent)
       await post(smee.channel, { headers: Object.entries(headers), body: Buffer.from(body) })
-    await rig.says('refused: another relay listens on this channel, and sent it to itself')
+    expect(await rig.logLine('refused')).toBe(
+      'a tunnel message was refused: another relay on this channel sent it to itself',
+    )
     await post(smee.channel, githubDelivery())
     await rig.stored(1)
   })
 
-  it('does not make a delivery vanish that has its id', async () => {
+  it('does not swallow a delivery with the same id', async () => {
     await using smee = await startSmee()
     let id = ''
-    const listening: typeof fetch = async (url, init) => {
-      if (init?.method !== 'POST') return outboundFetch(url, init)
-      id = new Headers(init.headers).get('x-github-delivery') ?? ''
-      // While relay waits for its own, which is never sent.
+    const recording: SendOnce = async (url, request) => {
+      if (request.method !== 'POST') return sendOnce(url, request)
+      id = request.headers['x-github-delivery'] ?? ''
+      // relay now waits for its own message, which is never sent.
       await post(smee.channel, githubDelivery({ id }))
-      return new Response()
+      return emptyResponse()
     }
-    await using rig = await startTunnel(smee.channel, { fetch: listening, limits: LIMIT })
+    await using rig = await startTunnel(smee.channel, { sendOnce: recording, limits: LIMIT })
     await rig.stored(1)
-    expect(rig.journal.read(1)?.deliveryId).toBe(id)
-    await rig.status({ roundTrip: 'it came back changed in a way that cannot be undone' })
+    expect((await entryOf(rig.journal, 1)).deliveryId).toBe(id)
+    await rig.status({ roundTrip: 'it came back changed, and its bytes could not be restored' })
   })
 
   it.each([
-    ['nothing comes back', async () => new Response(), 'nothing came back within 0.15 s'],
-    [
-      'the server refuses it',
-      async () => new Response('', { status: 413 }),
-      'the server answers 413 to a delivery',
-    ],
+    ['nothing comes back', async () => emptyResponse(), 'nothing came back within 0.15 s'],
+    ['the server refuses it', async () => emptyResponse(413), 'the server answers 413 to a delivery'],
     [
       'the server is gone',
       async () => {
-        throw new TypeError('fetch failed', {
-          cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
-        })
+        throw Object.assign(new Error('x'), { code: 'ECONNREFUSED' })
       },
       'connection refused',
     ],
-  ])('tells when %s', async (_, answer, outcome) => {
+  ])('reports when %s', async (_, answer, outcome) => {
     await using smee = await startSmee()
-    const fetch: typeof globalThis.fetch = (url, init) =>
-      init?.method === 'POST' ? answer() : outboundFetch(url, init)
-    await using rig = await startTunnel(smee.channel, { fetch, limits: LIMIT })
+    const send: SendOnce = (url, request) => (request.method === 'POST' ? answer() : sendOnce(url, request))
+    await using rig = await startTunnel(smee.channel, { sendOnce: send, limits: LIMIT })
     expect(await rig.status({ roundTrip: outcome })).toMatchObject({ state: 'connected' })
   })
 
-  it('is sent again until it came back once, also with the next connection', async () => {
+  it('is sent again until it came back once, and not on the next connection', async () => {
     await using smee = await startSmee()
     let posts = 0
-    const fetch: typeof globalThis.fetch = async (url, init) =>
-      init?.method === 'POST' && posts++ === 0 ? new Response() : outboundFetch(url, init)
-    await using rig = await startTunnel(smee.channel, { fetch, limits: LIMIT })
+    const send: SendOnce = async (url, request) =>
+      request.method === 'POST' && posts++ === 0 ? emptyResponse() : sendOnce(url, request)
+    await using rig = await startTunnel(smee.channel, { sendOnce: send, limits: LIMIT })
     await rig.status({ roundTrip: 'nothing came back within 0.15 s' })
     await rig.status({ state: 'connected', roundTrip: 'ok' })
     const seen = rig.statuses.length
@@ -85,14 +81,14 @@ describe('the message to oneself', () => {
     expect(posts).toBe(2)
   })
 
-  it('is told of once, while its outcome stays', async () => {
+  it('is reported only when its result changes', async () => {
     await using smee = await startSmee()
     let posts = 0
-    const fetch: typeof globalThis.fetch = async (url, init) => {
-      if (init?.method !== 'POST') return outboundFetch(url, init)
-      return posts++ < 5 ? new Response('', { status: 502 }) : outboundFetch(url, init)
+    const send: SendOnce = async (url, request) => {
+      if (request.method !== 'POST') return sendOnce(url, request)
+      return posts++ < 5 ? emptyResponse(502) : sendOnce(url, request)
     }
-    await using rig = await startTunnel(smee.channel, { fetch })
+    await using rig = await startTunnel(smee.channel, { sendOnce: send })
     await rig.status({ roundTrip: 'ok' })
     expect(rig.statuses.map(({ roundTrip }) => roundTrip)).toEqual([
       null,
@@ -101,11 +97,11 @@ describe('the message to oneself', () => {
     ])
   })
 
-  it('is nothing to a server that only answers', async () => {
+  it('is not sent to a server without event stream', async () => {
     await using server = await scriptedServer(() => ({ headers: { 'content-type': 'text/html' } }))
     await using rig = await startTunnel(`${server.url}/channel`)
     expect((await rig.status({ state: 'waiting' })).why).toBe(
-      'no channel is there: the server answers with text/html',
+      'no channel at this address: the server answers with text/html',
     )
     expect(server.received.slice(0, 2).map(({ method, path }) => [method, path])).toEqual([
       ['GET', '/channel'],

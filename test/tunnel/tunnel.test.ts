@@ -2,20 +2,21 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
 import type { Entry } from '../../src/journal/delivery.js'
-import { type Fixture, fixtureBody } from '../../src/journal/fixture.js'
-import { passedOn } from '../../src/journal/headers.js'
+import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
+import { passedOn } from '../../src/http/headers.js'
 import { GITEA, GITHUB, githubDelivery, giteaDelivery, post, SECRET } from '../helpers/delivery.js'
 import { startSmee } from '../helpers/smee-server.js'
 import { startWebhookService } from '../helpers/webhook-service.js'
 import { sign } from '../../src/webhook/signature.js'
 import { startTunnel } from './rig.js'
+import { countOf, entriesOf, entryOf, summariesOf } from '../helpers/journal.js'
 
 const GITEA_JSON = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é",\n  "number": 3\n}'
-const NONE: Partial<Entry> = {}
 const textOf = (entry: Entry | undefined): string => Buffer.from(entry?.body ?? '').toString()
 
-/** The bodies of the fixtures that are JSON. */
+/** The JSON bodies of the fixtures. */
 function fixtureBodies(provider: string): string[] {
   const folder = path.resolve('fixtures', provider)
   const fixtures = readdirSync(folder).map((file): Fixture =>
@@ -30,21 +31,18 @@ describe('a delivery through a channel', () => {
   it.each([
     ['GitHub', 'github', GITHUB, githubDelivery],
     ['Gitea', 'gitea', GITEA, giteaDelivery],
-  ] as const)(
-    'of %s is in the journal with the bytes that were signed',
-    async (_, name, provider, deliver) => {
-      await using smee = await startSmee()
-      await using rig = await startTunnel(smee.channel, { provider })
-      await rig.status({ roundTrip: 'ok' })
-      const bodies = fixtureBodies(name)
-      for (const body of bodies) expect((await post(smee.channel, deliver({ body }))).status).toBe(200)
-      await rig.stored(bodies.length)
-      expect([...rig.journal.entries()].map(textOf)).toEqual(bodies)
-      expect(rig.said).toEqual([])
-    },
-  )
+  ] as const)('of %s is stored with the bytes that were signed', async (_, name, provider, deliver) => {
+    await using smee = await startSmee()
+    await using rig = await startTunnel(smee.channel, { provider })
+    await rig.status({ roundTrip: 'ok' })
+    const bodies = fixtureBodies(name)
+    for (const body of bodies) expect((await post(smee.channel, deliver({ body }))).status).toBe(200)
+    await rig.stored(bodies.length)
+    expect((await entriesOf(rig.journal)).map(textOf)).toEqual(bodies)
+    expect(rig.logged).toEqual([])
+  })
 
-  it('is the same in the journal as one over HTTP, but that it tells how it was restored', async () => {
+  it('is stored like one over HTTP, plus how it was restored', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel, { provider: GITEA })
     await using service = await startWebhookService({ provider: GITEA })
@@ -61,14 +59,14 @@ describe('a delivery through a channel', () => {
     await post(smee.channel, delivery)
     await post(service.webhook, delivery)
     await rig.stored(1)
-    const [{ restored, ...entry } = NONE] = rig.journal.entries()
-    const direct = service.journal.read(1)
-    // HTTP's own headers, Host and the length, are of the way, and are passed on to nobody.
-    expect(entry).toEqual({ ...direct, headers: passedOn(direct?.headers ?? []), receivedAt: 1000 })
+    const { restored, ...entry } = await entryOf(rig.journal, 1)
+    const direct = await entryOf(service.journal, 1)
+    // Host and Content-Length belong to the connection and are never forwarded.
+    expect(entry).toEqual({ ...direct, headers: passedOn(direct.headers), receivedAt: 1000 })
     expect(restored).toEqual({ how: 'indented-go', sha256: expect.stringMatching(/^[\w-]{43}$/) })
   })
 
-  it('is known by its body: under another id it is the same', async () => {
+  it('is identified by its body: the same body under another id is a duplicate', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
@@ -80,93 +78,106 @@ describe('a delivery through a channel', () => {
     await post(smee.channel, second)
     await post(smee.channel, githubDelivery({ body: '{"other":1}' }))
     await rig.stored(2)
-    expect([...rig.journal.summaries()].map(({ n, event, duplicates }) => [n, event, duplicates])).toEqual([
+    expect(
+      (await summariesOf(rig.journal)).map(({ n, event, duplicates }) => [n, event, duplicates]),
+    ).toEqual([
       [1, 'push', 1],
       [2, 'push', 0],
     ])
   })
 
-  it('of a server that sends the bytes themselves is taken as it was sent', async () => {
+  it('from a server that sends the bytes themselves is stored as it was sent', async () => {
     await using smee = await startSmee({ raw: true })
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
     const body = '{"a": 12345678901234567890, "b": 1.0}\n'
     await post(smee.channel, githubDelivery({ body }))
     await rig.stored(1)
-    expect([textOf(rig.journal.read(1)), rig.journal.read(1)?.restored?.how]).toEqual([body, 'raw'])
+    const entry = await entryOf(rig.journal, 1)
+    expect([textOf(entry), entry.restored?.how]).toEqual([body, 'raw'])
   })
 })
 
-describe('what a channel brings and is no delivery', () => {
+it('is logged as lost if it cannot be stored', async () => {
+  await using smee = await startSmee()
+  const error = new RelayError('storage', 'Delivery could not be stored')
+  await using rig = await startTunnel(smee.channel, { intake: { receive: () => Promise.reject(error) } })
+  await rig.status({ roundTrip: 'ok' })
+  await post(smee.channel, githubDelivery())
+  expect(await rig.logLine('lost')).toBe('a delivery from the tunnel was lost: Delivery could not be stored')
+})
+
+const UNVERIFIABLE =
+  'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
+
+describe('a message that is not a genuine delivery', () => {
   it.each([
-    [
-      'of which a number is lost',
-      { body: '{"n":12345678901234567890}' },
-      /unverifiable through this tunnel \(/,
-    ],
-    ['signed with another secret', { secret: 'another' }, /unverifiable through this tunnel \(/],
+    ['with a number that the server changed', { body: '{"n":12345678901234567890}' }, UNVERIFIABLE],
+    ['signed with another secret', { secret: 'another' }, UNVERIFIABLE],
     [
       'not signed',
       { set: { 'X-Hub-Signature-256': undefined } },
-      /invalid signature \(there is no X-Hub-Signature-256/,
+      'invalid signature (there is no X-Hub-Signature-256: does the webhook have a secret at the code host?)',
     ],
-    ['of no event', { set: { 'X-GitHub-Event': undefined } }, /Invalid event/],
-  ])('%s, is refused, and it is said why', async (_, options, line) => {
+    ['without event', { set: { 'X-GitHub-Event': undefined } }, 'Invalid event'],
+  ])('%s is refused with the reason', async (_, options, reason) => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
     await post(smee.channel, githubDelivery(options))
-    expect(await rig.says('a message of the tunnel was refused')).toMatch(line)
-    expect(rig.journal.count()).toBe(0)
+    expect(await rig.logLine('refused')).toBe(`a tunnel message was refused: ${reason}`)
+    expect(await countOf(rig.journal)).toBe(0)
   })
 
-  it('with its bytes, and signed wrongly, is an invalid signature', async () => {
+  it('with its exact bytes and a wrong signature has an invalid signature', async () => {
     await using smee = await startSmee({ raw: true })
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
     await post(smee.channel, githubDelivery({ secret: 'another' }))
-    expect(await rig.says('refused')).toBe(
-      'a message of the tunnel was refused: invalid signature (signed with another secret, or the body was changed on its way)',
+    expect(await rig.logLine('refused')).toBe(
+      'a tunnel message was refused: invalid signature (signed with another secret, or the body was changed on its way)',
     )
   })
 
-  it('larger than it may be, is refused, or dropped before it is kept whole', async () => {
+  it('over the size limit is refused, or dropped before it is complete', async () => {
     await using smee = await startSmee({ raw: true })
     await using rig = await startTunnel(smee.channel, { maxBody: 1000, limits: { event: 3000 } })
     await rig.status({ roundTrip: 'ok' })
     await post(smee.channel, githubDelivery({ body: JSON.stringify('x'.repeat(1200)) }))
-    await rig.says('refused: Request too large')
+    expect(await rig.logLine('refused')).toBe('a tunnel message was refused: Request too large')
     await post(smee.channel, githubDelivery({ body: JSON.stringify('x'.repeat(4000)) }))
-    await rig.says('dropped a message: it is larger than --max-body allows')
+    expect(await rig.logLine('dropped')).toBe(
+      'the tunnel dropped a message: it is larger than --max-body allows',
+    )
     await post(smee.channel, githubDelivery())
     await rig.stored(1)
-    expect(rig.journal.count()).toBe(1)
+    expect(await countOf(rig.journal)).toBe(1)
   })
 
-  it('is passed over where it is none of HTTP', async () => {
+  it('is ignored if it is not a request', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
     for (const text of ['ready', '"ready"', '{"message":"connected"}', '[]']) smee.write(`data: ${text}\n\n`)
     await post(smee.channel, githubDelivery())
     await rig.stored(1)
-    expect(rig.said).toEqual([])
+    expect(rig.logged).toEqual([])
   })
 
   it.each(['{', '{"body":{}}x', '{"body":{},"x-a":"\\u000', `{"body":${'['.repeat(2000)}`])(
-    'cut short or broken, is refused: %s',
+    'that is incomplete or malformed is refused: %s',
     async (text) => {
       await using smee = await startSmee()
       await using rig = await startTunnel(smee.channel)
       await rig.status({ roundTrip: 'ok' })
       smee.write(`data: ${text}\n\n`)
-      await rig.says('a message of the tunnel was refused: Invalid event')
-      expect(rig.journal.count()).toBe(0)
+      expect(await rig.logLine('refused')).toBe('a tunnel message was refused: Invalid event')
+      expect(await countOf(rig.journal)).toBe(0)
     },
   )
 })
 
-describe('a message that asks for more', () => {
+describe('a message with additional fields', () => {
   const body = '{"zen":"signed"}'
   const signed = {
     'content-type': 'application/json',
@@ -176,7 +187,7 @@ describe('a message that asks for more', () => {
     body: JSON.parse(body) as unknown,
   }
 
-  it('is a delivery, and its path, query and target reach nothing', async () => {
+  it('is only a delivery: its path, query and target have no effect', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
@@ -197,7 +208,7 @@ describe('a message that asks for more', () => {
       ['__proto__']: 'x',
     })
     await rig.stored(1)
-    expect(rig.journal.read(1)?.headers).toEqual([
+    expect((await entryOf(rig.journal, 1)).headers).toEqual([
       ['Content-Type', 'application/json'],
       ['X-GitHub-Event', 'push'],
       ['X-GitHub-Delivery', 'a'],
@@ -211,15 +222,16 @@ describe('a message that asks for more', () => {
     ])
   })
 
-  it('finds in the tunnel no way to anything but the intake', () => {
+  it('reaches only the intake, since the tunnel imports nothing else', () => {
     const files = readdirSync('src/tunnel').map((file) => readFileSync(path.join('src/tunnel', file), 'utf8'))
-    const rooms = files.flatMap((source) =>
-      [...source.matchAll(/from '\.\.\/(\w+)\//g)].map(([, room]) => room),
+    const folders = files.flatMap((source) =>
+      [...source.matchAll(/from '\.\.\/(\w+)\//g)].map(([, folder]) => folder),
     )
-    expect(new Set(rooms)).toEqual(new Set(['base', 'journal', 'providers', 'store', 'webhook']))
+    const below = ['base', 'http', 'json', 'net', 'providers', 'store', 'webhook']
+    expect(new Set(folders)).toEqual(new Set(below))
   })
 
-  it('loads the client only where there is a tunnel', () => {
+  it('costs nothing without a tunnel: the client is loaded only for one', () => {
     const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
       file.endsWith('.ts'),
     )
@@ -231,15 +243,15 @@ describe('a message that asks for more', () => {
     expect(loading.map(([file]) => file).filter((file) => !file.startsWith('tunnel'))).toEqual([])
   })
 
-  it('is bounded in number: those that came first are kept, and the drop is said', async () => {
+  it('is dropped and logged if the queue is full, while earlier messages are handled', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel, { limits: { queue: { messages: 2, size: 1_000_000 } } })
     await rig.status({ roundTrip: 'ok' })
     const flood = Array.from({ length: 200 }, () => `data: ${JSON.stringify({ ...signed, body: 1 })}\n\n`)
     smee.write([`data: ${JSON.stringify(signed)}\n\n`, ...flood].join(''))
-    await rig.says('too many wait; those that came first are kept')
+    expect(await rig.logLine('dropped')).toBe('the tunnel dropped a message: its queue is full')
     await rig.stored(1)
-    // Of what is refused or dropped two lines a second are said, and a count.
-    expect(rig.said.length).toBeLessThan(10)
+    // Refusals and drops are each logged once a second, with a count.
+    expect(rig.logged.length).toBeLessThan(10)
   })
 })

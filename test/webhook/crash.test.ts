@@ -8,14 +8,14 @@ import type { Program } from '../helpers/program.js'
 import { journalOf, serve, textOf, unfinished } from '../helpers/serve.js'
 import { startTarget } from '../helpers/target.js'
 
-/** More with RELAY_CRASH_ROUNDS. */
+/** RELAY_CRASH_ROUNDS sets another number. */
 const ROUNDS = Number(process.env['RELAY_CRASH_ROUNDS'] ?? 4)
 const IN_FLIGHT = 32
 
 interface Load {
-  /** Resolves when something was answered. */
+  /** Resolves after the first answer. */
   readonly begun: Promise<unknown>
-  /** All that was answered 200, when the program is gone. */
+  /** Resolves when the program is gone: the bodies that were answered 200, by delivery id. */
   readonly ended: Promise<Map<string, string>>
 }
 
@@ -29,11 +29,11 @@ function load(program: Program, webhook: string): Load {
     const answer = await post(webhook, githubDelivery({ id, body }), agent).catch(() => undefined)
     if (answer?.status === 200) answered.set(id, body)
   }
-  const goOn = async (): Promise<void> => {
+  const sendMore = async (): Promise<void> => {
     while (program.child.signalCode === null) await send()
   }
   const all = async (begun: readonly Promise<void>[]): Promise<Map<string, string>> => {
-    await Promise.all(begun.map(async (first) => first.then(goOn)))
+    await Promise.all(begun.map(async (first) => first.then(sendMore)))
     agent.destroy()
     return answered
   }
@@ -42,7 +42,7 @@ function load(program: Program, webhook: string): Load {
 }
 
 describe('relay serve, killed under load and started again', () => {
-  it('has all it answered 200 in the journal, once, byte for byte, and brings it to its target', async () => {
+  it('has stored every delivery that it answered 200 once, byte for byte, and forwards it', async () => {
     const home = emptyFolder()
     await using target = await startTarget()
     const flags = ['--forward', target.url, '--concurrency', '8', '--keep-max', '1TiB']
@@ -57,16 +57,16 @@ describe('relay serve, killed under load and started again', () => {
       for (const [id, body] of await loading.ended) answered.set(id, body)
       expect(answered.size).toBeGreaterThan(before)
     }
-    await handOnTheRest(home, flags)
+    await forwardRemaining(home, flags)
 
     const entries = await journalOf(home)
     const stored = new Map(entries.map((entry) => [entry.deliveryId, textOf(entry)]))
     const lost = [...answered].filter(([id, body]) => stored.get(id) !== body).map(([id]) => id)
-    const handedOn = new Set(target.received.map(({ body }) => body.toString()))
-    const missing = [...stored.values()].filter((body) => !handedOn.has(body))
+    const forwarded = new Set(target.received.map(({ body }) => body.toString()))
+    const missing = [...stored.values()].filter((body) => !forwarded.has(body))
     process.stderr.write(
       `${ROUNDS} rounds: ${answered.size} answered, ${entries.length} stored, ${lost.length} lost; ` +
-        `${missing.length} not handed on, ${target.received.length - handedOn.size} handed on again\n`,
+        `${missing.length} not forwarded, ${target.received.length - forwarded.size} forwarded again\n`,
     )
     expect({ lost, missing, repeated: entries.length - stored.size }).toEqual({
       lost: [],
@@ -77,8 +77,8 @@ describe('relay serve, killed under load and started again', () => {
   }, 120_000)
 })
 
-/** Starts once more, and waits until nothing waits for the target. */
-async function handOnTheRest(home: string, flags: readonly string[]): Promise<void> {
+/** Starts relay once more and waits until every delivery was forwarded. */
+async function forwardRemaining(home: string, flags: readonly string[]): Promise<void> {
   const { length } = await unfinished(home)
   await using program = serve(home, [], flags)
   await program.url()

@@ -9,14 +9,14 @@ import { serve } from '../helpers/serve.js'
 const DELIVERIES = 40
 const IN_FLIGHT = 8
 
-/** More than a page, so that it is written as it is; its beginning is what strace shows. */
+/** A body of several pages of the database, the last of which strace shows the beginning of. */
 const bodyOf = (i: number): string => JSON.stringify(`body-${i}.`.repeat(1000))
 
-/** A flush takes a twentieth of a second, so that whoever does not wait for it is seen to be early. */
-const SLOW = 'inject=fdatasync:delay_exit=50000'
-const CALLS = 'trace=openat,read,write,writev,pwrite64,pwritev,fdatasync'
+/** Delays each flush by 50 ms, so that an answer that does not wait for it is noticed. */
+const SLOW = 'inject=fsync,fdatasync:delay_exit=50000'
+const CALLS = 'trace=openat,read,write,writev,pwrite64,pwritev,fsync,fdatasync'
 
-/** A system call, and the lines of the trace where it began and ended. */
+/** A system call, with the lines of the trace where it began and ended. */
 interface Call {
   readonly name: string
   readonly file: string
@@ -25,7 +25,7 @@ interface Call {
   readonly to: number
 }
 
-/** Calls of several threads overlap, and are then traced as a line for the beginning and one for the end. */
+/** Calls of several threads overlap. The trace then has one line for the beginning and one for the end. */
 function callsOf(trace: string): Call[] {
   const begun = new Map<string, { start: string; from: number }>()
   return trace.split('\n').flatMap((line, to) => {
@@ -48,46 +48,41 @@ interface Steps {
   readonly written: Map<number, Call>
   readonly answered: Map<number, Call>
   readonly flushes: readonly Call[]
-  /** The writes, through to the disk, that make what was flushed count. */
-  readonly commits: readonly Call[]
-  /** The most deliveries that had been read and not yet answered. */
-  readonly mostInFlight: number
+  /** The largest number of deliveries that had been read but not answered. */
+  readonly maxInFlight: number
 }
 
 function stepsOf(calls: readonly Call[]): Steps {
-  const [, synchronous] = calls.flatMap(({ text }) => /O_DSYNC.*\) = (\d+)/.exec(text) ?? [])
   const written = new Map<number, Call>()
   const answered = new Map<number, Call>()
-  /** The delivery being answered on each connection. */
-  const asked = new Map<string, number>()
-  let mostInFlight = 0
+  /** The pending delivery of each connection. */
+  const pending = new Map<string, number>()
+  let maxInFlight = 0
   for (const call of calls) {
     const { name, file, text } = call
     const [, request] = /POST \/webhook\?(\d+) /.exec(text) ?? []
-    if (name === 'read' && request) asked.set(file, Number(request))
-    mostInFlight = Math.max(mostInFlight, asked.size)
+    if (name === 'read' && request) pending.set(file, Number(request))
+    maxInFlight = Math.max(maxInFlight, pending.size)
     if (!name.includes('write')) continue
     for (const [, i] of text.matchAll(/\bbody-(\d+)\./g)) written.set(Number(i), call)
-    const answering = asked.get(file)
+    const answering = pending.get(file)
     if (!text.includes('HTTP/1.1 200') || answering === undefined) continue
     answered.set(answering, call)
-    asked.delete(file)
+    pending.delete(file)
   }
-  const flushes = calls.filter(({ name, text }) => name === 'fdatasync' && / = 0\b/.test(text))
-  const commits = calls.filter(({ name, file }) => name.includes('write') && file === synchronous)
-  return { written, answered, flushes, commits, mostInFlight }
+  const flushes = calls.filter(({ name, text }) => /^f(?:data)?sync$/.test(name) && / = 0\b/.test(text))
+  return { written, answered, flushes, maxInFlight }
 }
 
-/** Whether the body's write was followed by a whole flush, that by the commit, and that by the 200. */
-function isInOrder({ written, answered, flushes, commits }: Steps, i: number): boolean {
-  const next = (calls: readonly Call[], after: Call | undefined): Call | undefined =>
-    after && calls.find(({ from }) => from > after.to)
-  const commit = next(commits, next(flushes, written.get(i)))
+/** Whether a complete flush of the same file followed the body's last write, and the 200 followed that. */
+function isInOrder({ written, answered, flushes }: Steps, i: number): boolean {
+  const write = written.get(i)
+  const flush = write && flushes.find(({ file, from }) => file === write.file && from > write.to)
   const answer = answered.get(i)
-  return commit !== undefined && answer !== undefined && commit.to < answer.from
+  return flush !== undefined && answer !== undefined && flush.to < answer.from
 }
 
-// SIGKILL cannot show a missing flush, since the page cache survives the process: only the system calls can.
+// SIGKILL cannot reveal a missing flush, since the page cache survives the process. Only the system calls can.
 describeWith('strace', 'the deliveries of a relay serve', () => {
   it('are each flushed to the disk between their write and their 200, several at a time', async () => {
     const home = emptyFolder()
@@ -104,13 +99,13 @@ describeWith('strace', 'the deliveries of a relay serve', () => {
       }
     }
     await Promise.all(Array.from({ length: IN_FLIGHT }, client))
-    // A line is there when the next begins.
+    // strace writes a line before the next call begins.
     await fetch(`${url}/health`)
 
     const steps = stepsOf(callsOf(readFileSync(log, 'utf8')))
     expect([...steps.answered.keys()].toSorted((a, b) => a - b)).toEqual(numbers)
     expect(numbers.filter((i) => !isInOrder(steps, i))).toEqual([])
-    expect(steps.mostInFlight).toBe(IN_FLIGHT)
+    expect(steps.maxInFlight).toBe(IN_FLIGHT)
     expect(steps.flushes.length).toBeLessThan(DELIVERIES)
   }, 60_000)
 })

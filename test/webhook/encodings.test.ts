@@ -2,25 +2,31 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Fixture, fixtureBody } from '../../src/journal/fixture.js'
-import { ENCODINGS, type Encoding, type EncodingId, FORMS, spellings } from '../../src/webhook/encodings.js'
-import { formPayload } from '../../src/webhook/form.js'
+import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
+import {
+  ENCODINGS,
+  type Encoding,
+  type EncodingId,
+  FORMS,
+  candidateEncodings,
+} from '../../src/webhook/encodings.js'
+import { formPayload } from '../../src/base/form.js'
 
 const write = (id: EncodingId, json: string) => ENCODINGS.find((encoding) => encoding.id === id)?.write(json)
 const named = ENCODINGS.map((encoding) => [encoding.id, encoding] as const)
 
-/** Characters that programs escape differently, half characters, and what only looks like an escape. */
+/** Characters that programs escape differently, lone surrogates, and text that only looks like an escape. */
 const unit = fc.oneof(
   fc.constantFrom('\\', '"', '/', '\u001f', '\b', '\n', '\u007f', '<', '&', '\u2028', 'é', '😀', '\\u001f'),
   fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
 )
 const value = fc.jsonValue({ stringUnit: unit })
-/** JSON as any program may have written it. */
+/** JSON in any of the encodings. */
 const json = fc
   .tuple(value, fc.constantFrom('', '\t', '   '), fc.constantFrom(...ENCODINGS))
   .map(([one, indent, { write }]) => write(JSON.stringify(one, null, indent)) ?? '')
 
-/** As text, which tells -0 from 0 and shows repeated keys to nobody. */
+/** The value as text, which distinguishes -0 from 0 and ignores repeated keys. */
 const valueOf = (text: string | undefined): string => JSON.stringify(JSON.parse(text ?? ''))
 
 describe.each(named)('%s', (_, { write }: Encoding) => {
@@ -32,7 +38,7 @@ describe.each(named)('%s', (_, { write }: Encoding) => {
     )
   })
 
-  it('is the same whatever the JSON was written in, itself included', () => {
+  it('gives the same text for JSON in any encoding, including itself', () => {
     fc.assert(
       fc.property(json, fc.constantFrom(...ENCODINGS), (text, before) => {
         expect(write(before.write(text) ?? '')).toBe(write(text))
@@ -40,14 +46,14 @@ describe.each(named)('%s', (_, { write }: Encoding) => {
     )
   })
 
-  it('keeps numbers, order and repeated keys, and nothing between them', () => {
+  it('keeps numbers, order and repeated keys, but no white space between them', () => {
     const text = ' {"2" : [1.0 ,-0,1E3] , "1":12345678901234567890,\r\n"1":\t{ } , "a":[ ]} '
     const compact = '{"2":[1.0,-0,1E3],"1":12345678901234567890,"1":{},"a":[]}'
     expect(write(text)?.replaceAll(/\s/g, '')).toBe(compact)
   })
 })
 
-describe('what programs write', () => {
+describe('the encodings of programs', () => {
   const content = '\u001f\b\n"\\u001f</&>\u007f\u2028\ufffdé😀\ud800'
   const text = JSON.stringify({ a: [1, { b: [] }], c: content })
   const escapes = String.raw`\u001f\b\n\"\\u001f`
@@ -71,11 +77,11 @@ describe('what programs write', () => {
     ['compact-ascii', compact(`${escapes}</&>${String.raw`\u007f\u2028`}${ascii}`)],
     ['compact-php', compact(`${escapes}<${String.raw`\/`}&>\u007f${String.raw`\u2028`}${ascii}`)],
     ['spaced-ascii', `{"a": [1, {"b": []}], "c": "${escapes}</&>${String.raw`\u007f\u2028`}${ascii}"}`],
-  ] as const)('is written to the character: %s', (id, written) => {
+  ] as const)('are matched to the character: %s', (id, written) => {
     expect(write(id, text)).toBe(written)
   })
 
-  it('is what JSON.stringify writes, compact and indented', () => {
+  it('include those of JSON.stringify, compact and indented', () => {
     fc.assert(
       fc.property(value, (one) => {
         const other = JSON.stringify(one, null, '\t')
@@ -90,14 +96,41 @@ describe('what programs write', () => {
   it.each([
     ['github', 'compact-upper'],
     ['gitea', 'indented-go'],
-  ] as const)('is what the fixtures of %s hold', (provider, id) => {
+  ] as const)('include that of the fixtures of %s', (provider, id) => {
     const bodies = bodiesOf(provider)
     expect(bodies.map((body) => write(id, body))).toEqual(bodies)
     expect(bodies.length).toBeGreaterThan(5)
   })
 })
 
-it('gives up where indenting would fill the memory', () => {
+describe('a long text', () => {
+  const odd = ['é', '😀', '\\', '"', '\u001b', '/', '<', '\u2028', '\ud800', 'u001b', '[', ',', ' ']
+  /** Long text that repeats nowhere, so that every cut is different. */
+  const long = (length: number): string =>
+    Array.from({ length }, (_, i) => odd[(i * i + (i >> 3)) % odd.length]).join('')
+  const value = {
+    text: long(300_000),
+    [long(70_000)]: [[], {}, ...Array.from({ length: 40_000 }, (_, i) => i), ['', []]],
+    strings: Array.from({ length: 20_000 }, (_, i) => [long(i % 5)]),
+  }
+  const stringified = JSON.stringify(value)
+  /** The JSON of a program that escapes as much as possible. */
+  const escaped = stringified
+    .replaceAll(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replaceAll('/', String.raw`\/`)
+
+  it.each([
+    ['compact', stringified],
+    ['escaped', escaped],
+    ['indented', JSON.stringify(value, null, '\t')],
+  ])('is encoded like a short one: %s', (_, text) => {
+    expect(write('compact', text) === stringified).toBe(true)
+    expect(write('indented', text) === JSON.stringify(value, null, 2)).toBe(true)
+    expect(write('compact-php', text) === escaped).toBe(true)
+  })
+})
+
+it('gives up if indenting would fill the memory', () => {
   const deep = `${'['.repeat(900)}${'1,'.repeat(100_000)}1${']'.repeat(900)}`
   const given = ENCODINGS.filter(({ write }) => write(deep) !== undefined).map(({ id }) => id)
   expect(given).toEqual([
@@ -108,7 +141,7 @@ it('gives up where indenting would fill the memory', () => {
     'compact-php',
     'spaced-ascii',
   ])
-  expect([...spellings(deep)].map(([id]) => id)).toEqual(['compact', 'spaced-ascii'])
+  expect([...candidateEncodings(deep)].map(([id]) => id)).toEqual(['compact', 'spaced-ascii'])
 })
 
 it.each(FORMS.map((write, i) => [i, write] as const))('form %i holds the JSON', (_, write) => {
@@ -120,7 +153,7 @@ it.each(FORMS.map((write, i) => [i, write] as const))('form %i holds the JSON', 
   )
 })
 
-/** The JSON bodies of the fixtures that come with relay. */
+/** The JSON bodies of relay's fixtures. */
 function bodiesOf(provider: string): string[] {
   const folder = path.resolve('fixtures', provider)
   return readdirSync(folder)

@@ -4,8 +4,9 @@ import { openJournal } from '../../src/journal/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
+import { entriesOf } from '../helpers/journal.js'
 
-/** For comparing long bytes: text compares faster, and latin1 loses nothing. */
+/** Bytes as text, which compares faster. Latin1 loses nothing. */
 const toText = (bytes: Uint8Array = new Uint8Array()): string => Buffer.from(bytes).toString('latin1')
 
 describe("GitHub's example payloads", () => {
@@ -15,7 +16,7 @@ describe("GitHub's example payloads", () => {
       name: string
       examples: { action?: string }[]
     }[] = require('@octokit/webhooks-examples')
-    const journal = openJournal(await openDatabase({ kind: 'memory', folder: '' }))
+    const journal = openJournal((await openDatabase({ kind: 'memory', folder: '' })).sql)
     const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal })
     const sent = examples.flatMap(({ name, examples }) => examples.map((example) => ({ name, example })))
     const requests = sent.map(({ name, example }, i) =>
@@ -23,7 +24,7 @@ describe("GitHub's example payloads", () => {
     )
     for (const request of requests) await intake.receive(request)
     expect(sent.length).toBeGreaterThan(300)
-    const stored = [...journal.entries()].map(({ event, action, body }) => [event, action, toText(body)])
+    const stored = (await entriesOf(journal)).map(({ event, action, body }) => [event, action, toText(body)])
     const expected = sent.map(({ name, example }, i) => [
       name,
       example.action ?? null,

@@ -6,36 +6,37 @@ import { openJournal } from '../../src/journal/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake, type IntakeParts, type WebhookRequest } from '../../src/webhook/intake.js'
 import { GITEA, GITHUB, giteaDelivery, githubDelivery, SECRET, SECRETS } from '../helpers/delivery.js'
+import { countOf, entriesOf } from '../helpers/journal.js'
 
 const FORM = 'application/x-www-form-urlencoded'
 const form = (payload: string): string => new URLSearchParams({ payload }).toString()
-/** As Gitea writes it: two-space indent, HTML characters escaped. */
+/** JSON as Gitea writes it: two-space indent, HTML characters escaped. */
 const GITEA_JSON = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é",\n  "number": 3\n}'
 
 const badSignature = new RelayError('invalid_signature', 'Invalid signature')
 const badEvent = new RelayError('invalid_event', 'Invalid event')
 
 async function setUp(parts: Partial<IntakeParts> = {}) {
-  const journal = openJournal(await openDatabase({ kind: 'memory', folder: '' }))
+  const journal = openJournal((await openDatabase({ kind: 'memory', folder: '' })).sql)
   const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal, clock: () => 1000, ...parts })
   return { journal, intake }
 }
 
-/** What became of one request: the entry stored, or what was thrown when nothing was. */
+/** The stored entry, or the error if nothing was stored. */
 async function receive(request: WebhookRequest, parts: Partial<IntakeParts> = {}): Promise<unknown> {
   const { journal, intake } = await setUp(parts)
   try {
     await intake.receive(request)
-    return journal.read(1)
+    return await journal.read(1)
   } catch (error) {
-    return journal.count() === 0 ? error : new Error('stored all the same', { cause: error })
+    return (await countOf(journal)) === 0 ? error : new Error('stored all the same', { cause: error })
   }
 }
 
-describe('a delivery that is genuine', () => {
-  it('is stored whole, and told of once stored', async () => {
-    const told: [Delivery, Receipt][] = []
-    const { journal, intake } = await setUp({ onDelivery: (...args) => void told.push(args) })
+describe('a genuine delivery', () => {
+  it('is stored whole, and reported once stored', async () => {
+    const reported: [Delivery, Receipt][] = []
+    const { journal, intake } = await setUp({ onDelivery: (...args) => void reported.push(args) })
     const payload = { action: 'opened', number: 12, repository: { full_name: 'octo/demo' } }
     const request = githubDelivery({
       body: JSON.stringify(payload),
@@ -57,16 +58,21 @@ describe('a delivery that is genuine', () => {
       repo: 'octo/demo',
       number: 12,
     }
-    expect(journal.read(1)).toEqual({ n: 1, ...delivery, body: new Uint8Array(request.body), duplicates: 0 })
-    expect(told).toEqual([[delivery, { n: 1, duplicate: false, targets: [] }]])
+    expect(await journal.read(1)).toEqual({
+      n: 1,
+      ...delivery,
+      body: new Uint8Array(request.body),
+      duplicates: 0,
+    })
+    expect(reported).toEqual([[delivery, { n: 1, duplicate: false, targets: [] }]])
   })
 
-  it('is known by its previous secret too', async () => {
+  it('may be signed with the previous secret', async () => {
     const secrets = { current: new Secret('new'), previous: new Secret(SECRET) }
     expect(await receive(githubDelivery(), { secrets })).toMatchObject({ verifiedBy: 'previous' })
   })
 
-  it('keeps no credentials', async () => {
+  it('is stored without credentials', async () => {
     const request = githubDelivery({
       set: {
         Authorization: 'Bearer x',
@@ -95,7 +101,7 @@ describe('the signature', () => {
   const good = githubDelivery().headers.at(-1)?.[1] ?? ''
   it.each([
     ['absent', undefined],
-    ['given twice', [good, good]],
+    ['repeated', [good, good]],
     ['empty', ''],
     ['of an empty digest', 'sha256='],
     ['upper-case', good.toUpperCase()],
@@ -106,12 +112,12 @@ describe('the signature', () => {
     expect(await receive(request)).toEqual(badSignature)
   })
 
-  it('is refused when it is of other bytes, or of another secret', async () => {
+  it('is refused when made from other bytes or with another secret', async () => {
     expect(await receive(githubDelivery({ body: '{}', signed: '{} ' }))).toEqual(badSignature)
     expect(await receive(githubDelivery({ secret: 'other' }))).toEqual(badSignature)
   })
 
-  it('comes before everything else', async () => {
+  it('is checked before everything else', async () => {
     const set = { 'X-GitHub-Event': undefined, 'X-GitHub-Delivery': undefined }
     expect(await receive(githubDelivery({ body: 'not JSON', secret: 'other', set }))).toEqual(badSignature)
   })
@@ -139,11 +145,13 @@ describe('the event and delivery headers', () => {
     expect(await receive(githubDelivery({ set: { [name]: value } }))).toEqual(badEvent)
   })
 
-  it('come before the body', async () => {
-    // Both answers are the same; the cause, which the body's has and the header's has not, tells them apart.
+  it('are checked before the body', async () => {
+    // Both errors are the same; only their causes differ.
     const request = githubDelivery({ body: 'not JSON', set: { 'X-GitHub-Event': undefined } })
     const { intake } = await setUp()
-    await expect(intake.receive(request)).rejects.toSatisfy((error: Error) => error.cause === undefined)
+    await expect(intake.receive(request)).rejects.toMatchObject({
+      cause: { message: 'the header x-provider-event is missing, repeated or malformed' },
+    })
   })
 
   it.each([
@@ -167,14 +175,14 @@ describe('the event and delivery headers', () => {
     expect(await receive(githubDelivery({ set: { ...set, 'X-Provider-Event': 'a' } }))).toEqual(badEvent)
   })
 
-  it("are the provider's own where both are there, also when its own is bad", async () => {
+  it("are the provider's own if both are present, even if its own are invalid", async () => {
     const set = { 'X-Provider-Event': 'other', 'X-Provider-Delivery': ['other', 'other'] }
     const request = githubDelivery({ event: 'push', id: 'mine', set })
     expect(await receive(request)).toMatchObject({ event: 'push', deliveryId: 'mine' })
     expect(await receive(githubDelivery({ event: '', set }))).toEqual(badEvent)
   })
 
-  it("are Gitea's where Gitea is the provider, though it sends GitHub's as well", async () => {
+  it("are Gitea's if Gitea is the provider, though it sends GitHub's as well", async () => {
     const request = giteaDelivery({
       event: 'pull_request_approved',
       id: 'g-1',
@@ -202,10 +210,10 @@ describe('the body', () => {
   it.each([
     ['empty', ''],
     ['followed by more', '{}{}'],
-    ['headed by a byte order mark', '\ufeff{}'],
+    ['preceded by a byte order mark', '\ufeff{}'],
     ['not UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
     ['nested 1,001 deep', nested(1001)],
-    ['a form that says JSON', form('{}')],
+    ['a form with the content type of JSON', form('{}')],
   ])('is refused when it is %s', async (_, body) => {
     expect(await receive(githubDelivery({ body }))).toEqual(badEvent)
   })
@@ -232,13 +240,13 @@ describe('a form', () => {
     },
   )
 
-  it('of GitHub with only the JSON signed is refused', async () => {
+  it('of GitHub is refused if only the JSON is signed', async () => {
     expect(await receive(githubDelivery({ body: form('{}'), signed: '{}', type: FORM }))).toEqual(
       badSignature,
     )
   })
 
-  it('of Gitea is signed in its JSON, escapes and indent included, and stored as sent', async () => {
+  it('of Gitea is signed by its JSON, including escapes and indent, and stored as sent', async () => {
     const body = form(GITEA_JSON)
     const request = giteaDelivery({ body, signed: GITEA_JSON, type: FORM })
     expect(await receive(request, { provider: GITEA })).toMatchObject({
@@ -248,13 +256,13 @@ describe('a form', () => {
     })
   })
 
-  it('of Gitea signed as sent is refused', async () => {
+  it('of Gitea is refused if it is signed as sent', async () => {
     const request = giteaDelivery({ body: form(GITEA_JSON), type: FORM })
     expect(await receive(request, { provider: GITEA })).toEqual(badSignature)
   })
 
   it.each(['', 'payload=%7', 'payload={}&payload={}', '{}'])(
-    'that holds no single payload is refused: %j',
+    'is refused without exactly one payload: %j',
     async (body) => {
       expect(await receive(githubDelivery({ body, type: FORM }))).toEqual(badEvent)
       const request = giteaDelivery({ body, signed: '{}', type: FORM })
@@ -262,38 +270,38 @@ describe('a form', () => {
     },
   )
 
-  it('whose payload is no JSON is refused', async () => {
+  it('is refused if its payload is not JSON', async () => {
     expect(await receive(githubDelivery({ body: 'payload=', type: FORM }))).toEqual(badEvent)
     const request = giteaDelivery({ body: 'payload={', signed: '{', type: FORM })
     expect(await receive(request, { provider: GITEA })).toEqual(badEvent)
   })
 
-  it("is no form for Gitea's JSON hooks", async () => {
+  it("is not what Gitea's JSON hooks send", async () => {
     const request = giteaDelivery({ body: GITEA_JSON })
     expect(await receive(request, { provider: GITEA })).toMatchObject({ action: 'opened', number: 3 })
   })
 })
 
 describe('a journal that fails', () => {
-  it('is said without its own words, which stay in the cause', async () => {
-    const told: unknown[] = []
+  it('fails the request with a general message; its own message is in the cause', async () => {
+    const reported: unknown[] = []
     const cause = new RelayError('storage', 'disk /x is full')
     const journal = { append: () => Promise.reject(cause) }
     const intake = createIntake({
       provider: GITHUB,
       secrets: SECRETS,
       journal,
-      onDelivery: (delivery) => void told.push(delivery),
+      onDelivery: (delivery) => void reported.push(delivery),
     })
     await expect(intake.receive(githubDelivery())).rejects.toEqual(
       new RelayError('storage', 'Delivery could not be stored', { cause }),
     )
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
   })
 })
 
 describe('a delivery from a tunnel', () => {
-  it('is known by what was signed, under any id and in any wrapping', async () => {
+  it('is identified by the signed bytes, under any id and in any form', async () => {
     const { journal, intake } = await setUp({ provider: GITEA })
     const wrapped = { signed: GITEA_JSON, type: FORM }
     const requests = [
@@ -303,7 +311,7 @@ describe('a delivery from a tunnel', () => {
       giteaDelivery({ body: `x=1&${form(GITEA_JSON)}`, ...wrapped }),
     ]
     for (const request of requests) await intake.receive(request, 'raw')
-    expect([...journal.entries()]).toMatchObject([
+    expect(await entriesOf(journal)).toMatchObject([
       { n: 1, deliveryId: 'a', duplicates: 3, restored: { how: 'raw' } },
     ])
   })

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { describe, expect, it } from 'vitest'
-import { type Fixture, fixtureBody, fixtureLines } from '../../src/journal/fixture.js'
-import { passedOn } from '../../src/journal/headers.js'
-import { loadFixtures } from '../../src/journal/load-fixture.js'
+import { type Fixture, fixtureBody, fixtureLines } from '../../src/fixtures/fixture.js'
+import { passedOn } from '../../src/http/headers.js'
+import { loadFixtures } from '../../src/fixtures/load.js'
 import { ENCODINGS } from '../../src/webhook/encodings.js'
 import { isForm } from '../../src/webhook/form.js'
 import { indexHeaders } from '../../src/webhook/headers.js'
@@ -17,7 +17,7 @@ describe("GitHub's example payloads, through smee", () => {
   const examples = sets.flatMap((set) => set.examples).map((example) => JSON.stringify(example))
 
   it.each(ENCODINGS.slice(0, 3).map((encoding) => [encoding.name, encoding] as const))(
-    'are all restored byte for byte, written as %s',
+    'are all restored byte for byte, encoded as %s',
     async (_, encoding) => {
       const bodies = examples.map((example) => encoding.write(example) ?? '')
       const restoring = bodies.map(async (body) => {

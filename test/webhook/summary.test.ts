@@ -1,10 +1,14 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delivery } from '../../src/journal/delivery.js'
+import { GITEA, GITHUB } from '../helpers/delivery.js'
 import { summarize } from '../../src/webhook/summary.js'
 
-const summaryOf = (payload: unknown): Pick<Delivery, 'action' | 'repo' | 'number'> =>
-  summarize(Buffer.from(JSON.stringify(payload)))
+const summaryOf = (
+  payload: unknown,
+  { webhook } = GITHUB,
+): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> =>
+  summarize(Buffer.from(JSON.stringify(payload)), webhook)
 const nothing = { action: null, repo: null, number: null }
 
 describe('summarize', () => {
@@ -28,7 +32,10 @@ describe('summarize', () => {
       'values of other types',
       { action: 1, repository: 'octo/demo', number: '7', issue: [], pull_request: null },
     ],
-    ['numbers that number nothing', { number: 0, issue: { number: -1 }, pull_request: { number: 1.5 } }],
+    [
+      'numbers that are not positive integers',
+      { number: 0, issue: { number: -1 }, pull_request: { number: 1.5 } },
+    ],
     ['a number too large', { number: 2 ** 53 }],
     ['empty text', { action: '', repository: { full_name: '' } }],
     ['text too long', { action: 'a'.repeat(257), repository: { full_name: 'a'.repeat(257) } }],
@@ -38,14 +45,33 @@ describe('summarize', () => {
     expect(summaryOf(payload)).toEqual(nothing)
   })
 
+  it.each([
+    ['a branch that was pushed', { ref: 'refs/heads/main' }, 'refs/heads/main'],
+    ['a tag that was created', { ref: 'v1.0', ref_type: 'tag' }, 'v1.0'],
+    ['the tag of a release', { action: 'published', release: { tag_name: 'v1.0' } }, 'v1.0'],
+    ['the longest branch', { ref: `refs/heads/${'b'.repeat(255)}` }, `refs/heads/${'b'.repeat(255)}`],
+    ['no longer branch', { ref: `refs/heads/${'b'.repeat(256)}` }, undefined],
+    ['nothing in a value of another type', { ref: 7, release: 'v1.0' }, undefined],
+    ['nothing in a name with control characters', { ref: 'refs/heads/a\n' }, undefined],
+  ])('finds %s', (_, payload, ref) => {
+    expect(summaryOf(payload).ref).toBe(ref)
+  })
+
+  it('finds the repository that was forked, which each code host sends in another field', () => {
+    const [forked, fork] = [{ full_name: 'octo/demo' }, { full_name: 'ada/demo' }]
+    expect(summaryOf({ repository: forked, forkee: fork }).repo).toBe('octo/demo')
+    expect(summaryOf({ repository: fork, forkee: forked }, GITEA).repo).toBe('octo/demo')
+    expect(summaryOf({ repository: fork }, GITEA).repo).toBe('ada/demo')
+  })
+
   it('keeps text of 256 characters', () => {
     expect(summaryOf({ action: 'a'.repeat(256) })).toEqual({ ...nothing, action: 'a'.repeat(256) })
   })
 
-  it('takes any JSON', () => {
+  it('accepts any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (payload) => {
-        expect(Object.keys(summaryOf(payload))).toEqual(['action', 'repo', 'number'])
+        expect(Object.keys({ ref: null, ...summaryOf(payload) })).toEqual(['ref', 'action', 'repo', 'number'])
       }),
     )
   })

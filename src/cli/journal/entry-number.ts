@@ -2,27 +2,24 @@ import { RelayError } from '../../base/errors.js'
 import type { Entry } from '../../journal/delivery.js'
 import type { Journal } from '../../journal/journal.js'
 
+/** The argument that names an entry. */
+export const ENTRY_ARGUMENT = { name: '<entry>', help: 'number of the entry, or last' } as const
+
 /**
- * The entry that `7`, `#7` or `last` means.
- * @throws RelayError `usage` for anything else, `no_match` that tells which numbers there are.
+ * The entry that `7`, `#7` or `last` names.
+ * @throws RelayError `usage` for anything else, `no_match` that names the numbers that exist.
  */
-export function findEntry(journal: Journal, text: string): Entry {
-  const n = text === 'last' ? newest(journal) : Number(/^#?(\d{1,15})$/.exec(text)?.[1] ?? Number.NaN)
+export async function findEntry(journal: Journal, text: string): Promise<Entry> {
+  const n = text === 'last' ? await journal.newest() : Number(/^#?(\d{1,15})$/.exec(text)?.[1] ?? Number.NaN)
   if (Number.isNaN(n))
-    throw new RelayError('usage', `${JSON.stringify(text)} is no entry: give its number, or last`)
-  const entry = journal.read(n)
+    throw new RelayError('usage', `${JSON.stringify(text)} is not an entry. Give its number, or last`)
+  const entry = await journal.read(n)
   if (entry) return entry
-  const [oldest] = journal.summaries({ limit: 1 })
+  const [oldest] = await journal.after(0, 1)
   throw new RelayError(
     'no_match',
     oldest
-      ? `The journal has no entry #${n}: it goes from #${oldest.n} to #${newest(journal)}`
+      ? `The journal has no entry #${n}. Its entries are #${oldest.n} to #${await journal.newest()}`
       : 'The journal is empty',
   )
-}
-
-/** The number of the newest entry; 0 when there is none. */
-export function newest(journal: Pick<Journal, 'summaries'>): number {
-  const [summary] = journal.summaries({ reverse: true, limit: 1 })
-  return summary?.n ?? 0
 }

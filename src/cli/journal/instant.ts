@@ -1,16 +1,16 @@
 import { RelayError } from '../../base/errors.js'
 import { parseDuration } from '../../base/time.js'
 
-/** A date, or a date and time with or without its zone (RFC 3339, whose `T` may be a space). */
+/** A date, or a date and time with or without its zone (RFC 3339, whose `T` can be a space). */
 const ISO = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
 
 /**
- * Reads `--since`: so long ago (`1h`), an instant (`2026-01-31T12:00Z`; local time without a zone), or `now`.
- * In milliseconds.
+ * Reads `--since`, in milliseconds: a duration ago (`1h`), an instant (`2026-01-31T12:00Z`; local time without a zone), or
+ * `now`. `now` is Infinity: it means entries that do not exist yet, whatever any clock says.
  * @throws RelayError `usage`
  */
 export function parseSince(text: string, now: number): number {
-  if (text === 'now') return now
+  if (text === 'now') return Infinity
   const ago = parseDuration(text)
   const at = ago === undefined ? parseInstant(text) : now - ago
   if (!Number.isNaN(at)) return at
@@ -20,13 +20,13 @@ export function parseSince(text: string, now: number): number {
   )
 }
 
-/** A date alone would be read as UTC. */
 function parseInstant(text: string): number {
   if (!ISO.test(text) || !isDay(text.slice(0, 10))) return Number.NaN
+  // JavaScript reads a date alone as UTC.
   return Date.parse(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T'))
 }
 
-/** False for what the calendar does not have, such as 31 February, which would be read as a day in March. */
+/** False for a day that does not exist, such as 31 February, which Date.parse reads as a day in March. */
 function isDay(date: string): boolean {
   const at = Date.parse(`${date}T00:00Z`)
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date)

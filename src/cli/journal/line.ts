@@ -1,19 +1,20 @@
+import { printable } from '../../base/printable.js'
 import type { Summary } from '../../journal/delivery.js'
-import { attemptWords } from '../attempt-line.js'
-import { eventName, placeName } from '../delivery-line.js'
-import { type Paint, printable } from '../output.js'
+import { describeAttempt } from '../output/attempt-line.js'
+import { eventName, placeName } from '../output/delivery-line.js'
+import { bold, dim, type Line, red, yellow } from '../output/line.js'
 import { localTime } from './instant.js'
 import type { TargetProgress } from './progress.js'
 
-/** Prints entries in columns that do not move: as wide as the widest so far. */
+/** Formats entries in columns as wide as the widest entry so far. */
 export interface Columns {
-  /** Makes room for an entry that is still to come. */
+  /** Widens the columns for an entry that is printed later. */
   fit(summary: Summary): void
-  /** `#7  2026-01-31 12:04:11  push  octo/demo  → http://localhost:3000 202 38ms`; `-` for what there is not. */
-  line(summary: Summary, progress: readonly TargetProgress[]): string
+  /** `#7  2026-01-31 12:04:11  push  octo/demo  → http://localhost:3000 202 38ms`; `-` for an empty column. */
+  line(summary: Summary, progress: readonly TargetProgress[]): Line
 }
 
-export function createColumns(paint: Paint): Columns {
+export function createColumns(): Columns {
   const widths = [0, 0, 0, 0]
   const fit = (summary: Summary): readonly string[] => {
     const cells = cellsOf(summary)
@@ -23,43 +24,43 @@ export function createColumns(paint: Paint): Columns {
   return {
     fit,
     line(summary, progress) {
-      const [number = '', time = '', event = '', place = ''] = fit(summary).map((cell, i) =>
-        cell.padEnd(widths[i] ?? 0),
-      )
-      const again = summary.duplicates === 0 ? [] : [paint.yellow(duplicates(summary.duplicates))]
-      return [number, paint.dim(time), paint.bold(event), place, handOnWords(progress, paint), ...again].join(
-        '  ',
-      )
+      const cells = fit(summary).map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      const [number = '', time = '', event = '', place = ''] = cells
+      const end = summary.duplicates === 0 ? [] : ['  ', yellow(duplicates(summary.duplicates))]
+      return [number, '  ', dim(time), '  ', bold(event), `  ${place}  `, describeProgress(progress), ...end]
     },
   }
 }
 
 /** `1 duplicate` */
-export function duplicates(count: number): string {
+function duplicates(count: number): string {
   return `${count} duplicate${count === 1 ? '' : 's'}`
 }
 
+/** Escaped, since their lengths are the widths of the columns. */
 function cellsOf(summary: Summary): readonly string[] {
-  return [`#${summary.n}`, localTime(summary.receivedAt), eventName(summary), placeName(summary) || '-']
+  const { n, receivedAt } = summary
+  return [`#${n}`, localTime(receivedAt), eventName(summary), placeName(summary) || '-'].map(printable)
 }
 
-/** One target is told with its last answer, several are counted. */
-function handOnWords(progress: readonly TargetProgress[], paint: Paint): string {
+/** Shows the last answer of a single target, and counts of several. */
+function describeProgress(progress: readonly TargetProgress[]): Line {
   const [only] = progress
   if (!only) return '-'
-  if (progress.length === 1) return oneTarget(only, paint)
-  const of = (state: string): number => progress.filter(({ handOn }) => handOn.state === state).length
+  if (progress.length === 1) return describeTarget(only)
+  const of = (state: string): number => progress.filter(({ forward }) => forward.status === state).length
   const [failed, waiting, total] = [of('failed'), of('waiting'), progress.length]
-  const parts = [
-    ...(failed > 0 ? [paint.red(`${failed} of ${total} failed`)] : []),
-    ...(waiting > 0 ? [paint.yellow(`${waiting} of ${total} waiting`)] : []),
+  if (failed + waiting === 0) return `→ ${total} targets`
+  return [
+    ...(failed > 0 ? [red(`${failed} of ${total} failed`)] : []),
+    ...(failed > 0 && waiting > 0 ? [', '] : []),
+    ...(waiting > 0 ? [yellow(`${waiting} of ${total} waiting`)] : []),
   ]
-  return parts.join(', ') || `→ ${total} targets`
 }
 
-function oneTarget({ label, handOn: { state }, attempts }: TargetProgress, paint: Paint): string {
+function describeTarget({ label, forward: { status: state }, attempts }: TargetProgress): Line {
   const last = attempts.at(-1)
-  const words = `→ ${printable(label)}${last ? ` ${attemptWords(last)}` : ''}`
-  if (state === 'succeeded') return words
-  return `${words} ${state === 'failed' ? paint.red('failed') : paint.yellow('waiting')}`
+  const text = `→ ${label}${last ? ` ${describeAttempt(last)}` : ''}`
+  if (state === 'succeeded') return text
+  return [text, ' ', state === 'failed' ? red('failed') : yellow('waiting')]
 }

@@ -1,15 +1,15 @@
 import { isUtf8 } from 'node:buffer'
 import type { Entry, Summary } from '../../journal/delivery.js'
-import { toFixture } from '../../journal/fixture.js'
-import type { Attempt } from '../../journal/hand-on.js'
-import { attemptFields } from '../attempt-line.js'
-import { deliveryFields } from '../delivery-line.js'
+import { toFixture } from '../../fixtures/fixture.js'
+import type { Attempt } from '../../journal/forward.js'
+import { attemptFields } from '../output/attempt-line.js'
+import { deliveryFields } from '../output/delivery-line.js'
 import { readPayload } from './payload.js'
 import type { TargetProgress } from './progress.js'
 
-/** An entry for a program, on a line of its own. */
+/** An entry for a program, without headers and body. */
 export function summaryObject(
-  summary: Omit<Summary, 'handOns'>,
+  summary: Omit<Summary, 'forwards'>,
   progress: readonly TargetProgress[],
 ): Record<string, unknown> {
   const { n, duplicates, size } = summary
@@ -23,7 +23,7 @@ export function summaryObject(
   }
 }
 
-/** All that is known of an entry, for a program. */
+/** An entry for a program, with headers, body and attempts. */
 export function entryObject(entry: Entry, progress: readonly TargetProgress[]): Record<string, unknown> {
   const { hookId, headers, body } = entry
   const { body: text, bodyBase64 } = toFixture(entry)
@@ -40,16 +40,16 @@ export function entryObject(entry: Entry, progress: readonly TargetProgress[]): 
   }
 }
 
-function targetFields({ label, handOn, attempts }: TargetProgress): Record<string, unknown> {
-  const { state, since, reason = null } = handOn
+function targetFields({ label, forward, attempts }: TargetProgress): Record<string, unknown> {
+  const { status: state, since, reason = null } = forward
   const { outcome = null, status = null, ms = null } = attempts.at(-1) ?? {}
-  const tried = attempts.reduce((sum, { count }) => sum + count, 0)
+  const count = attempts.reduce((sum, attempt) => sum + attempt.count, 0)
   return {
     target: label,
     state,
     reason,
     since: new Date(since).toISOString(),
-    attempts: tried,
+    attempts: count,
     outcome,
     status,
     ms,
@@ -59,6 +59,6 @@ function targetFields({ label, handOn, attempts }: TargetProgress): Record<strin
 function attemptObject(attempt: Attempt, label: string): Record<string, unknown> {
   const { count, answer } = attempt
   const bytes = Buffer.from(answer)
-  const told = isUtf8(bytes) ? { answer: bytes.toString() } : { answerBase64: bytes.toString('base64') }
-  return { ...attemptFields(attempt, label), count, ...told }
+  const content = isUtf8(bytes) ? { answer: bytes.toString() } : { answerBase64: bytes.toString('base64') }
+  return { ...attemptFields(attempt, label), count, ...content }
 }

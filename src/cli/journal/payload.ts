@@ -1,23 +1,22 @@
 import type { Delivery } from '../../journal/delivery.js'
-import { formPayload, isForm } from '../../webhook/form.js'
-import { indexHeaders } from '../../webhook/headers.js'
-import { parseJson } from '../../webhook/json.js'
+import { jsonOf } from '../../journal/payload.js'
+import { parseJson } from '../../json/parse.js'
 
-/** What a delivery says. */
+/** The JSON value in a delivery. */
 export interface Payload {
+  /** Whether a form holds the JSON text. */
   readonly form: boolean
-  /** The JSON text, as it was written. */
+  /** The JSON text as received. */
   readonly text: string
   readonly value: unknown
 }
 
-/** Undefined where the body holds none. */
-export function readPayload({ headers, body }: Pick<Delivery, 'headers' | 'body'>): Payload | undefined {
-  const form = isForm(indexHeaders(headers))
-  const bytes = form ? formPayload(body) : body
+/** Undefined when the body holds none. */
+export function readPayload(delivery: Pick<Delivery, 'headers' | 'body'>): Payload | undefined {
+  const bytes = jsonOf(delivery)
   if (!bytes) return undefined
   try {
-    return { form, value: parseJson(bytes), text: new TextDecoder().decode(bytes) }
+    return { form: bytes !== delivery.body, value: parseJson(bytes), text: new TextDecoder().decode(bytes) }
   } catch {
     return undefined
   }

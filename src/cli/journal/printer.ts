@@ -1,22 +1,23 @@
 import type { Summary } from '../../journal/delivery.js'
 import { createColumns } from './line.js'
 import { summaryObject } from './object.js'
-import type { Reading } from './open.js'
+import type { JournalReader } from './open.js'
 import { progressOf } from './progress.js'
 
-/** Prints entries, each on a line. */
+/** Prints entries, one per line. */
 export interface Printer {
-  /** Makes room for an entry that is still to come. */
+  /** Widens the columns for an entry that is printed later. */
   fit(summary: Summary): void
-  print(summary: Summary): void
+  /** @throws RelayError `storage` */
+  print(summary: Summary): Promise<void>
 }
 
-export function createPrinter({ journal, output }: Reading, { json = false }: { json?: boolean }): Printer {
-  const columns = createColumns(output.resultPaint)
+export function createPrinter({ journal, output }: JournalReader, { json = false }): Printer {
+  const columns = createColumns()
   return {
     fit: (summary) => columns.fit(summary),
-    print(summary) {
-      const progress = progressOf(journal, summary)
+    async print(summary) {
+      const progress = await progressOf(journal, summary)
       if (json) output.object(summaryObject(summary, progress))
       else output.result(columns.line(summary, progress))
     },

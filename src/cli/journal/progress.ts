@@ -1,27 +1,27 @@
 import { labelOf } from '../../dispatch/route.js'
 import type { Summary } from '../../journal/delivery.js'
-import type { Attempt, HandOn } from '../../journal/hand-on.js'
+import type { Attempt, Forward } from '../../journal/forward.js'
 import type { Journal } from '../../journal/journal.js'
 
-/** How far an entry got with one target. */
+/** The state of forwarding an entry to one target. */
 export interface TargetProgress {
-  /** The target as it may be shown: without the password and query of an address. */
+  /** The target without the password and query of an address. */
   readonly label: string
-  readonly handOn: HandOn
-  /** In the order made; those repeated in the same way are one. */
+  readonly forward: Forward
+  /** In order; repeated attempts with the same outcome are one, with a count. */
   readonly attempts: readonly Attempt[]
 }
 
-/** How far an entry got with each of its targets, in the order in which it was given them. */
-export function progressOf(
+/** The state of forwarding an entry to each of its targets, in the order of the routes. */
+export async function progressOf(
   journal: Pick<Journal, 'attempts'>,
-  { n, handOns }: Pick<Summary, 'n' | 'handOns'>,
-): readonly TargetProgress[] {
-  const targets = Object.entries(handOns)
-  const attempts = targets.length === 0 ? [] : journal.attempts(n)
-  return targets.map(([id, handOn]) => ({
+  { n, forwards }: Pick<Summary, 'n' | 'forwards'>,
+): Promise<readonly TargetProgress[]> {
+  const targets = Object.entries(forwards)
+  const attempts = targets.length === 0 ? [] : await journal.attempts(n)
+  return targets.map(([id, forward]) => ({
     label: labelOf(id),
-    handOn,
+    forward,
     attempts: attempts.filter(({ target }) => target === id),
   }))
 }

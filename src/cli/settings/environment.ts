@@ -1,39 +1,25 @@
-import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { parseEnv } from 'node:util'
 import { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
-import { OPTIONS, type OptionRow } from '../options.js'
-import type { Given, Origin, Source } from './origin.js'
+import { OPTIONS, specOf } from './options.js'
+import type { Given, Origin, Source, Variables } from './origin.js'
+import { readSmallFile } from './small-file.js'
+import { checkThisMachine } from './project.js'
 
-export type Variables = Readonly<Record<string, string | undefined>>
-
-/** Variables, and where they are from. `cwd` is what relative file names are relative to. */
+/** Variables and their source. Relative file names in them are relative to `cwd`. */
 export interface Place {
   readonly variables: Variables
   readonly kind: 'environment' | 'dotenv'
   readonly cwd: string
 }
 
-/** The variables of the working folder's `.env`; none where there is no such file (a folder of that name is Python's). */
-export function readDotenv(folder: string): Variables {
-  const file = path.join(folder, '.env')
-  try {
-    return parseEnv(readFileSync(file, 'utf8'))
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-    if (code === 'ENOENT' || code === 'EISDIR') return {}
-    throw new RelayError('settings', `${file} cannot be read`, { cause })
-  }
-}
-
 /**
- * Settings from variables. A secret's text may also lie in the file that `<NAME>_FILE` names.
+ * Settings from variables. A secret can also be in the file that `<NAME>_FILE` names.
  * @throws RelayError `settings`, from the source, naming the variable.
  */
 export function variableSource({ variables, kind, cwd }: Place): Source {
   return (name) => {
-    const { env, secret, parse }: OptionRow<unknown> = OPTIONS[name]
+    const { env, secret, parse } = specOf(name)
     const text = variables[env]
     if (text) return given(text, originOf(env, kind), parse)
     const file = secret && variables[`${env}_FILE`]
@@ -43,28 +29,34 @@ export function variableSource({ variables, kind, cwd }: Place): Source {
   }
 }
 
-/** `BASE_URL` belongs to everyone (test runners set it to "/"), so one that is no web address is not ours. */
+/**
+ * The setting in `BASE_URL`. Other programs use that variable too (test runners set it to "/"), so a value that relay cannot
+ * use is ignored with a warning.
+ */
 export function bareBaseUrlSource({ variables, kind }: Place, log: Log): Source {
   const text = variables['BASE_URL']
+  const origin = originOf('BASE_URL', kind)
   return (name) => {
     if (name !== 'baseUrl' || !text) return undefined
     try {
-      return { value: OPTIONS.baseUrl.parse(text), origin: originOf('BASE_URL', kind) }
+      const value = OPTIONS.baseUrl.parse(text)
+      if (kind === 'dotenv') checkThisMachine(value, OPTIONS.baseUrl)
+      return { value, origin }
     } catch {
-      log.warn(
-        'BASE_URL is ignored: it is no absolute http:// or https:// address (RELAY_BASE_URL sets it for relay alone)',
-      )
+      const valid = `absolute http:// or https:// address${kind === 'dotenv' ? ' on this machine' : ''}`
+      const instead = kind === 'dotenv' ? 'RELAY_BASE_URL in the environment' : 'RELAY_BASE_URL'
+      log.warn(`${origin.text} is ignored: it is no ${valid} (${instead} sets it for relay alone)`)
       return undefined
     }
   }
 }
 
-function originOf(name: string, kind: Place['kind']): Origin {
+export function originOf(name: string, kind: Place['kind']): Origin {
   return { kind, text: kind === 'dotenv' ? `${name} in .env` : name }
 }
 
 /**
- * An empty text counts as not given.
+ * Parses a value; empty text counts as not set.
  * @throws RelayError `settings` that names the origin and what the value must be, never the value.
  */
 export function given(text: string, origin: Origin, parse: (text: string) => unknown): Given | undefined {
@@ -74,23 +66,25 @@ export function given(text: string, origin: Origin, parse: (text: string) => unk
   } catch (cause) {
     throw new RelayError(
       'settings',
-      `${origin.text}: ${cause instanceof Error ? cause.message : 'bad value'}`,
+      `${origin.text}: ${cause instanceof Error ? cause.message : 'invalid value'}`,
     )
   }
 }
 
 /**
- * The secret in a file, less one line end: editors and `echo` add one.
- * @throws RelayError `settings` naming where the file was named.
+ * The secret in a file, without the line end that editors and `echo` add. The file can be a pipe (`<(pass show relay)`).
+ * @throws RelayError `settings` naming the setting that names the file.
  */
 export function readSecretFile(file: string, { text }: Origin): string {
-  let secret: string
+  let secret: string | undefined
   try {
-    secret = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    secret = readSmallFile(file, { streams: true })?.replace(/\r?\n$/, '')
   } catch (cause) {
-    throw new RelayError('settings', `${text}: ${file} cannot be read`, { cause })
+    const why = cause instanceof RelayError ? cause.message : `${file} cannot be read`
+    throw new RelayError('settings', `${text}: ${why}`, { cause })
   }
-  // Who names a file means to set the secret; without it another would be made in silence.
+  if (secret === undefined) throw new RelayError('settings', `${text}: ${file} cannot be read`)
+  // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
   if (secret === '') throw new RelayError('settings', `${text}: ${file} is empty`)
   return secret
 }

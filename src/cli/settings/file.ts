@@ -1,14 +1,17 @@
+import type { Stats } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
-import { isLoopback } from '../../base/loopback.js'
-import { didYouMean } from '../nearest.js'
-import { OPTION_NAMES, OPTIONS, isOptionName, type OptionName, type OptionRow } from '../options.js'
+import type { Context } from '../context.js'
+import { didYouMean } from './suggest.js'
+import { OPTION_NAMES, OPTIONS, isOptionName, type OptionName, type OptionSpec, specOf } from './options.js'
 import { readSecretFile } from './environment.js'
-import { isObject, readJsonObject } from './json.js'
+import { isObject } from '../../json/parse.js'
+import { readJsonObject } from './json.js'
 import type { Given, Origin, Source } from './origin.js'
+import { checkThisMachine } from './project.js'
 
-/** Whose file: a project's, whose author may be anyone, or the user's own. */
+/** A project's file, whose author can be anyone, or the user's own. */
 type Kind = 'project' | 'user'
 
 interface Section {
@@ -19,23 +22,32 @@ interface Section {
   readonly values: Readonly<Record<string, unknown>>
 }
 
-/** A settings file whose every key is known and every value good. `profile` gives the settings of one profile. */
+/** A settings file whose keys and values were all checked. `profile` gives the settings of one profile. */
 export interface SettingsFile {
   readonly file: string
   readonly common: Source
   readonly profile: (name: string) => Source
 }
 
+/** The file with the user's own settings. */
+export function userFile({ configFolder }: Pick<Context, 'configFolder'>): string {
+  return path.join(configFolder, 'config.json')
+}
+
 /**
- * Reads and checks a whole settings file; undefined when there is none.
- * @throws RelayError `settings` that names file, key and the nearest right one, or what the value must be.
+ * Reads and checks a whole settings file; undefined when there is none. `accept` checks the open file.
+ * @throws RelayError `settings` that names the file, the key, and the closest valid key or what the value must be.
  */
-export function readSettingsFile(file: string, kind: Kind): SettingsFile | undefined {
-  const values = readJsonObject(file)
+export function readSettingsFile(
+  file: string,
+  kind: Kind,
+  accept?: (opened: Stats) => void,
+): SettingsFile | undefined {
+  const values = readJsonObject(file, accept)
   if (!values) return undefined
   const { profiles = {}, ...common } = values
   if (kind === 'project' && 'profiles' in values)
-    throw wrong(file, 'profiles', "belongs in your own settings, not in a project's")
+    throw wrong(file, 'profiles', 'can only be set in your own config.json')
   if (!isObject(profiles)) throw wrong(file, 'profiles', 'must be an object of profiles')
   const sections = new Map(
     Object.entries(profiles).map(([name, section]) => [name, readProfile(file, name, section)] as const),
@@ -64,67 +76,60 @@ function readEntry(section: Section, key: string, value: unknown): [OptionName, 
   const { kind, file, prefix } = section
   const fail = (why: string): RelayError => wrong(file, prefix + key, why)
   const name = optionNamed(key)
-  if (name === undefined) throw fail(`is no setting${didYouMean(key, keysOf(kind))}`)
-  const row: OptionRow<unknown> = OPTIONS[name]
-  if (kind === 'project' && !row.project) throw fail(notForProjects(row))
-  if (row.secret && key === name) throw fail(`is not kept here: name a file that holds it as ${name}File`)
+  if (name === undefined) throw fail(`is not a setting${didYouMean(key, keysOf(kind))}`)
+  const spec = specOf(name)
+  if (kind === 'project' && !spec.project) throw fail(notForProjects(spec))
+  if (spec.secret && key === name) throw fail(`is a secret: name a file that holds it as ${name}File`)
   const origin: Origin = { kind, text: `${prefix}${key} in ${file}` }
   try {
-    const parsed = parseValue(value, row, (text) => fullText(text, row, origin, file))
-    if (kind === 'project' && row.project === 'this machine') mustBeHere(parsed, row)
+    const parsed = parseValue(value, spec, (text) => resolveFile(text, spec, origin, file))
+    if (kind === 'project') checkThisMachine(parsed, spec)
     return [name, { value: parsed, origin }]
   } catch (cause) {
     if (cause instanceof RelayError) throw cause
-    throw fail(cause instanceof Error ? cause.message : 'bad value')
+    throw fail(cause instanceof Error ? cause.message : 'invalid value')
   }
 }
 
-/** Numbers and lists may be written as such. */
-function parseValue(value: unknown, row: OptionRow<unknown>, full: (text: string) => string): unknown {
+/** Numbers and lists can be JSON numbers and arrays. */
+function parseValue(value: unknown, spec: OptionSpec, resolve: (text: string) => string): unknown {
   const text = Array.isArray(value)
-    ? value.join(row.list ? '\n' : ',')
+    ? value.join(spec.list ? '\n' : ',')
     : typeof value === 'number'
       ? String(value)
       : value
   if (typeof text !== 'string') throw new Error('must be a text, a number, or a list of texts')
   if (text === '') throw new Error('must not be empty: leave it out instead')
-  const parsed = row.parse(full(text))
+  const parsed = spec.parse(resolve(text))
   const fits =
     typeof value === 'string' || (Array.isArray(value) ? Array.isArray(parsed) : typeof parsed === 'number')
   if (!fits) throw new Error('must be a text')
   return parsed
 }
 
-/** What is a file's or folder's name is relative to the settings file, or to the user's home (`~/`). */
-function fullText(text: string, row: OptionRow<unknown>, origin: Origin, file: string): string {
-  if (!row.secret && row !== OPTIONS.home) return text
+/** Reads a secret from its file. File names are relative to the settings file, or to the user's home (`~/`). */
+function resolveFile(text: string, spec: OptionSpec, origin: Origin, file: string): string {
+  if (!spec.secret && spec !== OPTIONS.home) return text
   const full = path.resolve(path.dirname(file), text.replace(/^~(?=\/|$)/, homedir()))
-  return row.secret ? readSecretFile(full, origin) : full
+  return spec.secret ? readSecretFile(full, origin) : full
 }
 
-/** The setting that a key means; a secret is named by the file it lies in. */
+/** The setting of a key; a secret's key names the file that holds it. */
 function optionNamed(key: string): OptionName | undefined {
   if (isOptionName(key)) return key
   const name = key.replace(/File$/, '')
   return isOptionName(name) && 'secret' in OPTIONS[name] ? name : undefined
 }
 
-/** What a file of that kind may say. */
+/** The keys that a file of that kind may have. */
 export function keysOf(kind: Kind): string[] {
-  const names = OPTION_NAMES.map((name) => [name, OPTIONS[name]] as const)
-  if (kind === 'project') return names.filter(([, row]) => 'project' in row).map(([name]) => name)
-  return ['profiles', ...names.map(([name, row]) => ('secret' in row ? `${name}File` : name))]
+  if (kind === 'project') return OPTION_NAMES.filter((name) => specOf(name).project)
+  return ['profiles', ...OPTION_NAMES.map((name) => (specOf(name).secret ? `${name}File` : name))]
 }
 
-function notForProjects({ env, flag, secret }: OptionRow<unknown>): string {
+function notForProjects({ env, flag, secret }: OptionSpec): string {
   const ways = [flag?.split(' ')[0], env, secret && `${env}_FILE`].filter(Boolean).join(' or ')
-  return `is yours to say, not a project's: ${ways} sets it`
-}
-
-function mustBeHere(value: unknown, { env }: OptionRow<unknown>): void {
-  const addresses = [value].flat().map((text) => String(text).replace(/^[^/]*=/, ''))
-  if (addresses.some((address) => !isLoopback(new URL(address).hostname)))
-    throw new Error(`must be on this machine in a project's file: ${env} sets any other`)
+  return `cannot be set by a project: set it with ${ways}`
 }
 
 function wrong(file: string, key: string, why: string): RelayError {

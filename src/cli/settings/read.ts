@@ -1,30 +1,35 @@
-import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
+import { DEFAULTS } from '../../base/settings.js'
 import type { Context } from '../context.js'
-import { OPTION_NAMES, OPTIONS, type OptionName, type OptionRow, type OptionValues } from '../options.js'
-import { bareBaseUrlSource, given, readDotenv, variableSource, type Place } from './environment.js'
-import { readSettingsFile, type SettingsFile } from './file.js'
-import type { Given, Origin, Origins, Source } from './origin.js'
+import { withDefaults } from './complete.js'
+import { dotenvSource, readDotenv } from './dotenv.js'
+import { bareBaseUrlSource, given, variableSource, type Place } from './environment.js'
+import { readSettingsFile, type SettingsFile, userFile } from './file.js'
+import { OPTION_NAMES, type OptionName, type OptionValues, specOf } from './options.js'
+import { isOfFolder, type Given, type Origin, type Origins, type Source } from './origin.js'
 import { findProjectFile } from './project.js'
+import { createTrust, type Trust } from './trust.js'
 
 /** Flags as commander gives them: by option name, as text. */
 export type Flags = Partial<Record<OptionName, string | readonly string[]>> & {
-  /** Names the profile, unless a flag or the environment does. */
+  /** Selects the profile `sandbox`, unless a flag or the environment names another. */
   readonly sandbox?: boolean
 }
 
-export interface Reading {
+/** Every setting, and where those that are not defaults came from. */
+export interface LoadedOptions {
   readonly options: OptionValues
   readonly origins: Origins
 }
 
 /**
  * Reads every setting: flag, else environment, else `.env` in the working folder, else the project's relay.json, else
- * the user's config.json (what it says for the profile first).
+ * the user's config.json (its section for the profile first), else the default. Files of other users are ignored with a
+ * warning.
  * @throws RelayError `settings` that names the place, the setting, and what it must be; never the value of a secret.
  */
-export function readOptions(context: Context, flags: Flags, log: Log): Reading {
+export function readOptions(context: Context, flags: Flags, log: Log): LoadedOptions {
   const found = findValues(context, flags, log)
   const options: Record<string, unknown> = {}
   const origins: Record<string, Origin> = {}
@@ -32,38 +37,46 @@ export function readOptions(context: Context, flags: Flags, log: Log): Reading {
     options[name] = value
     origins[name] = origin
   }
-  return { options, origins }
+  return { options: withDefaults(options), origins }
 }
 
 function findValues(context: Context, flags: Flags, log: Log): Map<OptionName, Given> {
-  const own = ownSources(context, flags, log)
-  const projectFile = findProjectFile(context.cwd)
-  const project = projectFile === undefined ? undefined : readSettingsFile(projectFile, 'project')
+  const trust = createTrust(context.env)
+  const own = ownSources(context, flags, log, trust)
+  const project = readProjectFile(context.cwd, trust, log)
   const user = readSettingsFile(userFile(context), 'user')
   const profile = firstOf([...own, ...commonOf(project), ...commonOf(user)], 'profile')?.value
-  const ofProfile = user?.profile(typeof profile === 'string' ? profile : 'default')
-  const sources = [...own, ...commonOf(project), ...(ofProfile ? [ofProfile] : []), ...commonOf(user)]
+  const ofProfile = user?.profile(typeof profile === 'string' ? profile : DEFAULTS.profile)
+  const users = [...(ofProfile ? [ofProfile] : []), ...commonOf(user)]
+  const sources = [...own, ...commonOf(project), ...users]
   const found = new Map<OptionName, Given>()
   for (const name of OPTION_NAMES) {
     const value = firstOf(sources, name)
-    if (value) found.set(name, value)
+    if (value) found.set(name, usersOwn(value, firstOf(users, name)))
   }
   return found
 }
 
-/** Where the user keeps settings for every folder. */
-export function userFile({ configFolder }: Context): string {
-  return path.join(configFolder, 'config.json')
+/** A value from the folder that the user's own file has too counts as the user's. */
+function usersOwn(value: Given, own: Given | undefined): Given {
+  return own && isOfFolder(value.origin) && own.value === value.value ? own : value
 }
 
-/** What is said for this one start, most particular first. */
-function ownSources({ env, cwd }: Context, flags: Flags, log: Log): Source[] {
+function readProjectFile(cwd: string, trust: Trust, log: Log): SettingsFile | undefined {
+  const file = findProjectFile(cwd, trust, log)
+  return file === undefined ? undefined : readSettingsFile(file, 'project', trust.accept(file))
+}
+
+/** The sources for this one start, in order of precedence. */
+function ownSources(context: Context, flags: Flags, log: Log, trust: Trust): Source[] {
+  const { env, cwd } = context
   const environment: Place = { variables: env, kind: 'environment', cwd }
-  const dotenv: Place = { variables: readDotenv(cwd), kind: 'dotenv', cwd }
+  const variables = readDotenv(cwd, { trust, log, userFile: userFile(context) })
+  const dotenv: Place = { variables, kind: 'dotenv', cwd }
   return [
     flagSource(flags),
     variableSource(environment),
-    variableSource(dotenv),
+    dotenvSource(dotenv),
     bareBaseUrlSource(environment, log),
     bareBaseUrlSource(dotenv, log),
     flags.sandbox ? sandboxProfile : () => undefined,
@@ -72,14 +85,14 @@ function ownSources({ env, cwd }: Context, flags: Flags, log: Log): Source[] {
 
 function flagSource(flags: Flags): Source {
   return (name) => {
-    const { flag, env, parse }: OptionRow<unknown> = OPTIONS[name]
+    const { flag, env, parse } = specOf(name)
     const text = flags[name]
     const origin = { kind: 'flag', text: flag?.split(' ')[0] ?? env } as const
     return text === undefined ? undefined : given([text].flat().join('\n'), origin, parse)
   }
 }
 
-/** Files do not name it: the sandbox starts by forgetting the tokens of its profile. */
+/** Files cannot name the sandbox's profile: the sandbox deletes its tokens when it starts. */
 const sandboxProfile: Source = (name) =>
   name === 'profile' ? { value: 'sandbox', origin: { kind: 'flag', text: '--sandbox' } } : undefined
 
@@ -96,15 +109,14 @@ function firstOf(sources: readonly Source[], name: OptionName): Given | undefine
 }
 
 /**
- * A client secret that the user keeps for everything is not sent where a checkout says: whoever wrote its relay.json or
- * `.env` would be given it at the next sign-in.
- * @throws RelayError `settings` saying how to allow it.
+ * Refuses to send a client secret to an address that only the working folder names: the next version of a checkout could
+ * name another address, which would get the secret at the next sign-in.
+ * @throws RelayError `settings` that names how to allow it.
  */
 export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void {
-  const inFolder = ({ kind }: Origin): boolean => kind === 'project' || kind === 'dotenv'
-  if (!clientSecret || !providerUrl || !inFolder(providerUrl) || inFolder(clientSecret)) return
+  if (!clientSecret || !providerUrl || !isOfFolder(providerUrl)) return
   throw new RelayError(
     'settings',
-    `${clientSecret.text} is not sent to an address that this folder names (${providerUrl.text}): say it yourself with --provider-url or RELAY_PROVIDER_URL, or keep the secret in .env here`,
+    `${clientSecret.text} is not sent to an address that only this folder names (${providerUrl.text}). Set the address yourself: with --provider-url, with RELAY_PROVIDER_URL in the environment, or as providerUrl in your config.json`,
   )
 }

@@ -1,6 +1,7 @@
+import { isLoopback } from '../../base/loopback.js'
 import type { AuthorizeRequest } from './codes.js'
 
-/** Why an authorize address is refused, and whether the app may be told through its redirect URI. */
+/** Error of an authorize request, and who receives it: the user, or the application at its redirect URI. */
 export type Refusal =
   | { readonly to: 'user'; readonly status: 400 | 404; readonly why: string }
   | {
@@ -11,15 +12,15 @@ export type Refusal =
     }
 
 /**
- * Checks the query of the authorize address. What is wrong with the client id or the redirect URI is told to the
- * user only (RFC 6749 section 4.1.2.1): redirecting there would hand the browser to anyone.
+ * Checks the query of an authorize request. An invalid client id or redirect URI is shown to the user and not sent to the
+ * application (RFC 6749 section 4.1.2.1): a redirect there would be an open redirect.
  */
 export function readAuthorizeRequest(query: URLSearchParams, clientId: string): AuthorizeRequest | Refusal {
   const twice = [...new Set(query.keys())].find((name) => query.getAll(name).length > 1)
   if (twice !== undefined) return toUser(400, 'A parameter of this address is given twice.')
   if (query.get('client_id') !== clientId) return toUser(404, 'No application has this client id.')
   const redirectUri = query.get('redirect_uri')
-  if (!redirectUri || !isLoopback(redirectUri)) {
+  if (!redirectUri || !isLoopbackUri(redirectUri)) {
     return toUser(400, 'The redirect URI is not an address on this computer, such as http://127.0.0.1:8787/.')
   }
   const challenge = query.get('code_challenge') ?? undefined
@@ -58,15 +59,11 @@ function toUser(status: 400 | 404, why: string): Refusal {
   return { to: 'user', status, why }
 }
 
-/** GitHub lets a loopback redirect URI name any port; the sandbox, which runs on the user's machine, knows no other. */
-function isLoopback(address: string): boolean {
+/** Whether this is a loopback URI, the only kind that the sandbox accepts. Like GitHub, it accepts any port there. */
+function isLoopbackUri(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, hostname, username, password, hash } = new URL(address)
-  return (
-    /^https?:$/.test(protocol) &&
-    /^(127\.\d+\.\d+\.\d+|\[::1\]|(.+\.)?localhost)$/.test(hostname) &&
-    username + password + hash === ''
-  )
+  return /^https?:$/.test(protocol) && isLoopback(hostname) && username + password + hash === ''
 }
 
 function readScopes(text: string): readonly string[] {

@@ -6,7 +6,7 @@ import { OWNER } from '../seed.js'
 import { readAuthorizeRequest } from './authorize-request.js'
 import type { AuthorizeRequest, Codes } from './codes.js'
 
-/** The consent form is two short fields. */
+/** Body limit of the consent form, which has two short fields. */
 const FORM_LIMIT = 4096
 
 export interface AuthorizeParts {
@@ -15,7 +15,7 @@ export interface AuthorizeParts {
   readonly issuer: () => string
 }
 
-/** The page where the user agrees, or not: GET shows it, POST is its form. */
+/** Consent page: GET shows it, POST submits its form. */
 export function authorizeRoutes({ clientId, codes, issuer }: AuthorizeParts): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/login/oauth/authorize', (c) => {
@@ -36,7 +36,7 @@ export function authorizeRoutes({ clientId, codes, issuer }: AuthorizeParts): Ho
       })
     })
 
-  /** Returns to the application; `iss` says who answers (RFC 9207). */
+  /** Redirects to the application. `iss` names the sender (RFC 9207). */
   function back(c: Context, request: AuthorizeRequest, answer: Record<string, string>): Response {
     const location = new URL(request.redirectUri)
     for (const [name, value] of Object.entries(answer)) location.searchParams.set(name, value)

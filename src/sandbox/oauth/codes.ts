@@ -1,34 +1,34 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../base/time.js'
 import { BoundedMap } from '../bounded.js'
-import { unguessable } from './random.js'
+import { randomSecret } from './secrets.js'
 
-/** A code, and a consent page, are good for 10 minutes, as GitHub's are. */
+/** Lifetime of a code and of a consent page: 10 minutes, like GitHub's. */
 const LIFETIME_MS = 600_000
-/** Open consent pages and unused codes; the oldest go first. */
+/** Maximum number of open consent pages, and of unused codes; the oldest are removed first. */
 const LIMIT = 1000
 
-/** A request for authorization that has been checked and may be shown to the user. */
+/** A valid authorization request, ready for the user. */
 export interface AuthorizeRequest {
   readonly clientId: string
   readonly redirectUri: string
   readonly state: string | undefined
   readonly scopes: readonly string[]
-  /** The PKCE S256 challenge; GitHub does not insist on one. */
+  /** PKCE S256 challenge; like GitHub, the sandbox does not require one. */
   readonly challenge: string | undefined
 }
 
 export interface Redemption {
   readonly clientId: string
   readonly code: string
-  /** GitHub lets it be left out; when sent it must be the one the code went to. */
+  /** Optional, as at GitHub. If given, it must be the one that received the code. */
   readonly redirectUri: string | undefined
   readonly verifier: string | undefined
 }
 
 export type RedeemError = 'bad_verification_code' | 'redirect_uri_mismatch'
 
-/** What waits for the user (consents) and what waits for the client (codes): both work once, for 10 minutes. */
+/** Open consent pages and issued codes. Each works once, for 10 minutes. */
 export class Codes {
   readonly #consents: Once<AuthorizeRequest>
   readonly #codes: Once<AuthorizeRequest>
@@ -38,12 +38,12 @@ export class Codes {
     this.#codes = new Once(clock)
   }
 
-  /** The anti-forgery token of the consent page that shows this request. */
+  /** Creates the anti-forgery token for a consent page with this request. */
   openConsent(request: AuthorizeRequest): string {
     return this.#consents.put(request)
   }
 
-  /** What the user was asked, given the page's anti-forgery token. */
+  /** Takes the request of the consent page with this anti-forgery token. */
   takeConsent(token: string): AuthorizeRequest | undefined {
     return this.#consents.take(token)
   }
@@ -52,7 +52,7 @@ export class Codes {
     return this.#codes.put(request)
   }
 
-  /** Uses the code up, also when something else does not fit, and gives what the user agreed to. */
+  /** Returns the request that the user agreed to. Uses the code up, even on an error. */
   redeem({ clientId, code, redirectUri, verifier }: Redemption): AuthorizeRequest | RedeemError {
     const request = this.#codes.take(code)
     if (!request || request.clientId !== clientId) return 'bad_verification_code'
@@ -61,7 +61,7 @@ export class Codes {
   }
 }
 
-/** RFC 7636 section 4.6. A verifier without a challenge is refused too: someone took the challenge away. */
+/** Checks a verifier (RFC 7636 section 4.6). One without a challenge fails too: an attacker removed the challenge. */
 function verifies(verifier: string | undefined, challenge: string | undefined): boolean {
   if (verifier === undefined || challenge === undefined) return verifier === challenge
   const wellFormed = /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)
@@ -77,7 +77,7 @@ class Once<T> {
   }
 
   put(value: T): string {
-    const key = unguessable()
+    const key = randomSecret()
     this.#entries.set(key, { value, until: this.#clock() + LIFETIME_MS })
     return key
   }

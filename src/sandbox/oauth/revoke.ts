@@ -3,7 +3,7 @@ import type { Secret } from '../../base/secret.js'
 import type { HttpEnv } from '../../http/env.js'
 import { GitHubError } from '../github-error.js'
 import { readObject } from '../rest/input.js'
-import { equal } from './equal.js'
+import { sameSecret } from './secrets.js'
 import type { AccessTokens } from './tokens.js'
 
 export interface RevokeParts {
@@ -12,11 +12,12 @@ export interface RevokeParts {
   readonly tokens: AccessTokens
 }
 
-/** Ends one access token, asked by the app itself (https://docs.github.com/rest/apps/oauth-applications). */
+/** Revokes one access token for the application itself (https://docs.github.com/rest/apps/oauth-applications). */
 export function revokeRoutes({ clientId, clientSecret, tokens }: RevokeParts): Hono<HttpEnv> {
   return new Hono<HttpEnv>().delete('/api/v3/applications/:client/token', async (c) => {
     const expected = `Basic ${Buffer.from(`${clientId}:${clientSecret.reveal()}`).toString('base64')}`
-    if (!equal(c.req.header('authorization') ?? '', expected)) throw new GitHubError(401, 'Bad credentials')
+    if (!sameSecret(c.req.header('authorization') ?? '', expected))
+      throw new GitHubError(401, 'Bad credentials')
     const { access_token: accessToken } = await readObject(c)
     if (c.req.param('client') !== clientId) throw new GitHubError(404, 'Not Found')
     if (typeof accessToken !== 'string' || accessToken === '') {

@@ -3,16 +3,16 @@ import type { Secret } from '../../base/secret.js'
 import { readBody } from '../../http/body.js'
 import type { HttpEnv } from '../../http/env.js'
 import type { Faults } from '../faults.js'
-import { misbehave } from '../misbehave.js'
+import { injectFault } from '../inject-fault.js'
 import { OWNER } from '../seed.js'
 import type { Codes } from './codes.js'
-import { equal } from './equal.js'
+import { sameSecret } from './secrets.js'
 import type { AccessTokens, Grant } from './tokens.js'
 
-/** A token request is a handful of short fields. */
+/** Body limit of a token request, which has a few short fields. */
 const FORM_LIMIT = 65_536
 
-/** GitHub's own words for each way a token request fails; the status is 200 all the same. */
+/** GitHub's texts for failed token requests, all with status 200. */
 const FAILURES = {
   bad_verification_code: 'The code passed is incorrect or expired.',
   incorrect_client_credentials: 'The client_id and/or client_secret passed are incorrect.',
@@ -33,14 +33,14 @@ export interface TokenParts {
 
 /** Exchanges a code, or a refresh token, for an access token. */
 export function tokenRoutes({ clientId, clientSecret, codes, tokens, faults }: TokenParts): Hono<HttpEnv> {
-  return new Hono<HttpEnv>().post('/login/oauth/access_token', misbehave(faults, 'token'), async (c) => {
+  return new Hono<HttpEnv>().post('/login/oauth/access_token', injectFault(faults, 'token'), async (c) => {
     const outcome = grant(await readFields(c))
-    return respond(c, typeof outcome === 'string' ? failure(outcome) : tokenAnswer(outcome))
+    return respond(c, typeof outcome === 'string' ? failure(outcome) : tokenResponse(outcome))
   })
 
   function grant(fields: URLSearchParams): Grant | Failure {
-    const secretFits = equal(fields.get('client_secret') ?? '', clientSecret.reveal())
-    if (fields.get('client_id') !== clientId || !secretFits) return 'incorrect_client_credentials'
+    const secretMatches = sameSecret(fields.get('client_secret') ?? '', clientSecret.reveal())
+    if (fields.get('client_id') !== clientId || !secretMatches) return 'incorrect_client_credentials'
     switch (fields.get('grant_type') ?? 'authorization_code') {
       case 'authorization_code':
         return exchange(fields)
@@ -64,7 +64,7 @@ export function tokenRoutes({ clientId, clientSecret, codes, tokens, faults }: T
   }
 }
 
-/** Both encodings GitHub takes; what is neither is no field at all. */
+/** Reads a form or a JSON object, the two encodings that GitHub accepts. Anything else has no fields. */
 async function readFields(c: Context<HttpEnv>): Promise<URLSearchParams> {
   const text = new TextDecoder().decode(await readBody(c, FORM_LIMIT))
   if (!/^application\/json\b/i.test(c.req.header('content-type') ?? '')) return new URLSearchParams(text)
@@ -86,12 +86,12 @@ function toFields(object: object): URLSearchParams {
   )
 }
 
-function tokenAnswer({ accessToken, scopes, refresh }: Grant): Record<string, string | number> {
-  const answer = { access_token: accessToken, scope: scopes.join(','), token_type: 'bearer' }
-  if (!refresh) return answer
+function tokenResponse({ accessToken, scopes, refresh }: Grant): Record<string, string | number> {
+  const response = { access_token: accessToken, scope: scopes.join(','), token_type: 'bearer' }
+  if (!refresh) return response
   const { token, lifetimes } = refresh
   return {
-    ...answer,
+    ...response,
     expires_in: lifetimes.access,
     refresh_token: token,
     refresh_token_expires_in: lifetimes.refresh,
@@ -107,7 +107,7 @@ function failure(error: Failure): Record<string, string> {
   }
 }
 
-/** Form-encoded unless JSON is asked for, as at GitHub. */
+/** Sends a form, or JSON if `Accept` names it, like GitHub. */
 function respond(c: Context, fields: Record<string, string | number>): Response {
   c.header('Cache-Control', 'no-store')
   if (c.req.header('accept')?.includes('application/json')) return c.json(fields)

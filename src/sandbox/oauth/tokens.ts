@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/time.js'
 import { BoundedMap } from '../bounded.js'
 import type { TokenLifetimes } from '../options.js'
-import { unguessable } from './random.js'
+import { randomSecret } from './secrets.js'
 
-/** Access tokens alive at once; the oldest go first. */
+/** Maximum number of valid access tokens; the oldest are removed first. */
 const LIMIT = 10_000
 
-/** What an access token stands for. */
+/** Account, client and scopes of an access token. */
 export interface Grant {
   readonly clientId: string
   readonly login: string
@@ -19,7 +19,7 @@ export interface Grant {
     | undefined
 }
 
-/** The access tokens that work, and the refresh tokens that make new ones. */
+/** Valid access tokens and refresh tokens. */
 export class AccessTokens {
   readonly #clock: Clock
   readonly #lifetimes: TokenLifetimes | undefined
@@ -31,15 +31,15 @@ export class AccessTokens {
     this.#lifetimes = lifetimes
   }
 
-  issue(holder: Pick<Grant, 'clientId' | 'login' | 'scopes'>): Grant {
+  issue(owner: Pick<Grant, 'clientId' | 'login' | 'scopes'>): Grant {
     const now = this.#clock()
     const lifetimes = this.#lifetimes
     const grant = {
-      ...holder,
-      accessToken: unguessable('gho_'),
+      ...owner,
+      accessToken: randomSecret('gho_'),
       expiresAt: lifetimes ? now + lifetimes.access * 1000 : Infinity,
       refresh: lifetimes && {
-        token: unguessable('ghr_'),
+        token: randomSecret('ghr_'),
         expiresAt: now + lifetimes.refresh * 1000,
         lifetimes,
       },
@@ -54,7 +54,7 @@ export class AccessTokens {
     return grant && this.#clock() < grant.expiresAt ? grant : undefined
   }
 
-  /** A new pair for a refresh token; the old access token and the old refresh token die, as at GitHub. */
+  /** Exchanges a refresh token for a new pair. Like GitHub, it ends the old access token and refresh token. */
   refresh(clientId: string, refreshToken: string): Grant | undefined {
     const old = this.#refreshable.get(refreshToken)
     if (!old?.refresh || old.clientId !== clientId || this.#clock() >= old.refresh.expiresAt) return undefined

@@ -2,20 +2,20 @@ import { html } from 'hono/html'
 import type { AuthorizeRequest } from '../oauth/codes.js'
 import { sandboxPage } from './layout.js'
 
-/** What a scope lets the application do, in the user's words. */
+/** Scopes explained for the user. */
 const MEANINGS: Readonly<Record<string, string>> = {
   public_repo: 'Comment, react and merge in public repositories',
   repo: 'Comment, react and merge in all repositories',
   'read:user': 'Read your profile',
 }
 
-/** Asks the user to agree; `token` is the anti-forgery token that the form brings back. */
+/** Page that asks for the user's consent. `token` is the form's anti-forgery token. */
 export function consentPage(request: AuthorizeRequest, login: string, token: string): Promise<Response> {
   const { clientId, scopes, redirectUri } = request
   return sandboxPage({
     title: `Authorize ${clientId}`,
-    // Chromium holds every redirect after a form against form-action, and the application sends the browser on to
-    // wherever it lives. The form's own address is fixed, and a page without script has no other.
+    // Chromium applies form-action to every redirect after a form, and the application may redirect anywhere. This is
+    // safe: the form's own address is fixed, and a page without script cannot change it.
     formAction: "'self' http: https:",
     body: html`<div class="narrow">
       <p class="joined" aria-hidden="true">
@@ -39,9 +39,9 @@ export function consentPage(request: AuthorizeRequest, login: string, token: str
   })
 }
 
-/** Tells the user why there is nothing to agree to. */
+/** Page that explains why the sign-in failed. */
 export function refusalPage(status: 400 | 404 | 422, why: string): Promise<Response> {
-  const title = 'This sign-in cannot go on'
+  const title = 'This sign-in cannot continue'
   return sandboxPage(
     {
       title,

@@ -2,10 +2,9 @@ import { html } from 'hono/html'
 import type { Comment, Issue, Pull, ReviewComment, Subject } from '../model.js'
 import type { Reaction } from '../../providers/provider.js'
 import type { View } from '../resources/view.js'
-import { stateBadge } from './badge.js'
-import { sandboxPage } from './layout.js'
+import { sandboxPage, stateBadge } from './layout.js'
 
-/** The newest comments shown; a benchmark leaves thousands. */
+/** Number of newest comments shown: a load test leaves thousands. */
 const SHOWN = 100
 
 const EMOJI: Readonly<Record<Reaction, string>> = {
@@ -19,7 +18,7 @@ const EMOJI: Readonly<Record<Reaction, string>> = {
   eyes: '👀',
 }
 
-/** An issue or a pull request with everything that was said and done there. */
+/** Page of an issue or pull request: comments, reactions and merge state. */
 export function conversationPage(view: View, issue: Issue): Promise<Response> {
   const comments = view.state.commentsOn(issue)
   const reviews = view.state.reviewComments.filter(
@@ -52,7 +51,7 @@ function reviewEntry(view: View, review: ReviewComment) {
   )
 }
 
-/** One thing somebody said. Everything in it came from outside, and `html` escapes it. */
+/** A description, comment or review comment. All its text comes from outside, and `html` escapes it. */
 function entry(
   view: View,
   anchor: string,

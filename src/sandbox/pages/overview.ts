@@ -3,10 +3,9 @@ import type { Issue, Repo } from '../model.js'
 import { webPath } from '../resources/issue.js'
 import type { View } from '../resources/view.js'
 import { DEMO } from '../seed.js'
-import { stateBadge } from './badge.js'
-import { sandboxPage } from './layout.js'
+import { sandboxPage, stateBadge } from './layout.js'
 
-/** The front page: the demo repository, and what else there is to try. */
+/** Front page: the demo repository, the repositories with faults, and the addresses for programs. */
 export function overviewPage(view: View): Promise<Response> {
   const others = view.state.repos.filter((repo) => repo.fullName !== DEMO)
   return sandboxPage({
@@ -32,7 +31,7 @@ export function overviewPage(view: View): Promise<Response> {
   })
 }
 
-/** A repository: its issues and pull requests. */
+/** Page of a repository: its issues and pull requests. */
 export function repositoryPage(view: View, repo: Repo): Promise<Response> {
   return sandboxPage({
     title: repo.fullName,

@@ -6,7 +6,7 @@ import type { View } from '../resources/view.js'
 import { conversationPage } from './conversation.js'
 import { overviewPage, repositoryPage } from './overview.js'
 
-/** The web site, where a person sees what their programs did. Open to read, like a public repository. */
+/** Web site that shows what programs did in the sandbox. Readable without sign-in, like a public repository. */
 export function pageRoutes(view: View): Hono<HttpEnv> {
   const repo = (owner: string, name: string) => found(view.state.repo(owner, name))
   return new Hono<HttpEnv>()

@@ -1,18 +1,19 @@
+import { nodeId } from '../../providers/github/node-id.js'
 import type { Comment, Issue } from '../model.js'
 import { reactionRollup } from './reaction.js'
 import { userResource } from './user.js'
-import { nodeId, type View } from './view.js'
+import type { View } from './view.js'
 
-/** Where an issue or a pull request is found on the web site. */
+/** Path of an issue or pull request on the web site. */
 export function webPath({ repo, number, pull }: Issue): string {
   return `/${repo}/${pull ? 'pull' : 'issues'}/${number}`
 }
 
-export function webAddress(view: View, issue: Issue): string {
+export function webUrl(view: View, issue: Issue): string {
   return view.web + webPath(issue)
 }
 
-/** An issue, or a pull request seen as one (https://docs.github.com/rest/issues/issues). */
+/** Issue, or a pull request as an issue (https://docs.github.com/rest/issues/issues). */
 export function issueResource(view: View, issue: Issue) {
   const repository = view.repoApi(issue.repo)
   const url = `${repository}/issues/${issue.number}`
@@ -22,7 +23,7 @@ export function issueResource(view: View, issue: Issue) {
     labels_url: `${url}/labels{/name}`,
     comments_url: `${url}/comments`,
     events_url: `${url}/events`,
-    html_url: webAddress(view, issue),
+    html_url: webUrl(view, issue),
     id: issue.id,
     node_id: nodeId('Issue', issue.id),
     number: issue.number,
@@ -49,12 +50,12 @@ export function issueResource(view: View, issue: Issue) {
   }
 }
 
-/** A comment on an issue or a pull request (https://docs.github.com/rest/issues/comments). */
+/** Comment on an issue or pull request (https://docs.github.com/rest/issues/comments). */
 export function commentResource(view: View, issue: Issue, comment: Comment) {
   const url = `${view.repoApi(issue.repo)}/issues/comments/${comment.id}`
   return {
     url,
-    html_url: `${webAddress(view, issue)}#issuecomment-${comment.id}`,
+    html_url: `${webUrl(view, issue)}#issuecomment-${comment.id}`,
     issue_url: `${view.repoApi(issue.repo)}/issues/${issue.number}`,
     id: comment.id,
     node_id: nodeId('IssueComment', comment.id),
@@ -68,13 +69,13 @@ export function commentResource(view: View, issue: Issue, comment: Comment) {
   }
 }
 
-/** How the author stands to the repository. */
+/** The author's association with the repository. */
 export function association(view: View, repo: string, login: string): 'OWNER' | 'CONTRIBUTOR' {
   return view.repo(repo).owner === login ? 'OWNER' : 'CONTRIBUTOR'
 }
 
 function pullLinks(view: View, issue: Issue) {
-  const html = webAddress(view, issue)
+  const html = webUrl(view, issue)
   return {
     url: `${view.repoApi(issue.repo)}/pulls/${issue.number}`,
     html_url: html,

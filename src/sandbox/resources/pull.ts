@@ -1,10 +1,11 @@
+import { nodeId } from '../../providers/github/node-id.js'
 import type { Issue, Pull } from '../model.js'
-import { association, webAddress } from './issue.js'
+import { association, webUrl } from './issue.js'
 import { repositoryResource } from './repository.js'
 import { userResource } from './user.js'
-import { nodeId, type View } from './view.js'
+import type { View } from './view.js'
 
-/** A pull request (https://docs.github.com/rest/pulls/pulls). */
+/** Pull request (https://docs.github.com/rest/pulls/pulls). */
 export function pullResource(view: View, issue: Issue, pull: Pull) {
   const links = pullLinks(view, issue, pull)
   return {
@@ -51,11 +52,11 @@ function mergeState(view: View, { merge, mergeable }: Pull) {
 }
 
 function sizes(view: View, { repo, number, commentCount }: Issue) {
-  const isHere = (comment: { repo: string; issueNumber: number }): boolean =>
+  const isOnPull = (comment: { repo: string; issueNumber: number }): boolean =>
     comment.repo === repo && comment.issueNumber === number
   return {
     comments: commentCount,
-    review_comments: view.state.reviewComments.filter(isHere).length,
+    review_comments: view.state.reviewComments.filter(isOnPull).length,
     maintainer_can_modify: false,
     commits: 1,
     additions: 1,
@@ -72,7 +73,7 @@ function branch(view: View, fullName: string, { ref, sha }: Pull['head']) {
 function pullLinks(view: View, issue: Issue, pull: Pull) {
   const repository = view.repoApi(issue.repo)
   const url = `${repository}/pulls/${issue.number}`
-  const html = webAddress(view, issue)
+  const html = webUrl(view, issue)
   return {
     url,
     html_url: html,

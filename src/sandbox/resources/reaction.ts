@@ -1,9 +1,10 @@
+import { nodeId } from '../../providers/github/node-id.js'
 import { REACTIONS } from '../../providers/provider.js'
 import type { Reaction, Subject } from '../model.js'
 import { userResource } from './user.js'
-import { nodeId, type View } from './view.js'
+import type { View } from './view.js'
 
-/** A reaction (https://docs.github.com/rest/reactions/reactions). */
+/** Reaction (https://docs.github.com/rest/reactions/reactions). */
 export function reactionResource(view: View, { id, user, content, createdAt }: Reaction) {
   return {
     id,
@@ -14,7 +15,7 @@ export function reactionResource(view: View, { id, user, content, createdAt }: R
   }
 }
 
-/** The count of each reaction, as issues and comments carry it. `url` is the subject's own. */
+/** Counts per reaction, part of issues and comments. `url` is that of the issue or comment. */
 export function reactionRollup(view: View, subject: Subject, url: string) {
   const reactions = view.state.reactionsTo(subject)
   const counts = REACTIONS.map((content): [string, number] => [

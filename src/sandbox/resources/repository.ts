@@ -1,8 +1,9 @@
+import { nodeId } from '../../providers/github/node-id.js'
 import type { Repo } from '../model.js'
 import { userResource } from './user.js'
-import { nodeId, type View } from './view.js'
+import type { View } from './view.js'
 
-/** A repository as payloads and pull requests show it (https://docs.github.com/rest/repos/repos). */
+/** Repository, as in payloads and pull requests (https://docs.github.com/rest/repos/repos). */
 export function repositoryResource(view: View, fullName: string) {
   const repo = view.repo(fullName)
   const web = `${view.web}/${fullName}`
@@ -17,7 +18,7 @@ export function repositoryResource(view: View, fullName: string) {
     description: repo.description,
     fork: false,
     ...apiLinks(view.repoApi(fullName)),
-    ...facts(view, repo),
+    ...properties(view, repo),
     git_url: `git://${new URL(web).host}/${fullName}.git`,
     ssh_url: `git@${new URL(web).hostname}:${fullName}.git`,
     clone_url: `${web}.git`,
@@ -25,7 +26,7 @@ export function repositoryResource(view: View, fullName: string) {
   }
 }
 
-function facts(view: View, { fullName, hasIssues, createdAt }: Repo) {
+function properties(view: View, { fullName, hasIssues, createdAt }: Repo) {
   const openIssues = view.state.issues.filter((issue) => issue.repo === fullName && !issue.closedAt).length
   return {
     created_at: createdAt,

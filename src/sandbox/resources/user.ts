@@ -1,6 +1,7 @@
-import { nodeId, type View } from './view.js'
+import { nodeId } from '../../providers/github/node-id.js'
+import type { View } from './view.js'
 
-/** A user as every resource shows it (https://docs.github.com/rest/users/users). */
+/** User, as in every resource (https://docs.github.com/rest/users/users). */
 export function userResource(view: View, login: string) {
   const { id } = view.user(login)
   const api = `${view.api}/users/${login}`

@@ -1,7 +1,7 @@
 import type { Repo, User } from '../model.js'
 import type { SandboxState } from '../state.js'
 
-/** What the resources of the REST API and of the payloads are made from. */
+/** Source of the REST resources and payloads: the sandbox's contents and addresses. */
 export class View {
   readonly state: SandboxState
   readonly #url: () => string
@@ -34,13 +34,8 @@ export class View {
   }
 }
 
-/** Records name each other, and none is ever taken away. */
+/** Returns a record that another refers to. Records are never removed, so a missing one is a bug. */
 function found<T>(record: T | undefined): T {
   if (record === undefined) throw new Error('the sandbox lost a record')
   return record
-}
-
-/** GitHub's opaque id. */
-export function nodeId(kind: string, id: number): string {
-  return Buffer.from(`${kind.length.toString().padStart(2, '0')}:${kind}${id}`).toString('base64')
 }

@@ -1,15 +1,22 @@
+import type { Context } from 'hono'
 import type { HttpEnv } from '../../http/env.js'
 import type { Faults } from '../faults.js'
 import type { Grant } from '../oauth/tokens.js'
 import type { View } from '../resources/view.js'
 import type { Webhooks } from '../webhooks.js'
 
-/** A route behind the bearer check finds whose token it is in `c.get('grant')`. */
+/** Environment of the routes behind the bearer check, which sets `grant` to that of the token. */
 export type RestEnv = HttpEnv & { Variables: { grant: Grant } }
 
-/** What every group of REST routes works with. */
 export interface RestParts {
   readonly view: View
   readonly faults: Faults
   readonly webhooks: Webhooks
+}
+
+/** Resolves once the response has been sent or its connection has closed; at once for an in-process call. */
+export function responseSent(c: Pick<Context<HttpEnv>, 'env'>): Promise<void> {
+  const outgoing: HttpEnv['Bindings']['outgoing'] | undefined = c.env?.outgoing
+  if (!outgoing || outgoing.closed) return Promise.resolve()
+  return new Promise((resolve) => outgoing.once('close', resolve))
 }

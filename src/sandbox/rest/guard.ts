@@ -5,17 +5,20 @@ import { GitHubError } from '../github-error.js'
 import type { AccessTokens } from '../oauth/tokens.js'
 import type { RestEnv } from './env.js'
 
-/** What GitHub gives a user per hour. Shown, never enforced: running out is a fault, set on purpose. */
+/** Version of GitHub Enterprise Server that the sandbox emulates. */
+export const SERVER_VERSION = '3.17.0'
+
+/** GitHub's requests per user and hour. Shown but not enforced: exceeding it is a fault, set on purpose. */
 const RATE_LIMIT = 5000
 const HOUR_S = 3600
 
-/** The scopes of which one is needed to write to a public repository. */
+/** Scopes that allow writing to a public repository; one is enough. */
 const WRITE_SCOPES = ['public_repo', 'repo']
 
-/** Sets the headers every answer of the REST API carries, and lets only live bearer tokens through. */
+/** Middleware that sets the common response headers and requires a valid bearer token. */
 export function guard(tokens: AccessTokens, clock: Clock): MiddlewareHandler<RestEnv> {
   return async function guard(c, next) {
-    describe(c, clock)
+    setCommonHeaders(c, clock)
     if (!c.req.header('user-agent')) {
       throw new GitHubError(
         403,
@@ -33,7 +36,7 @@ export function guard(tokens: AccessTokens, clock: Clock): MiddlewareHandler<Res
   }
 }
 
-/** A token that may only read is told what GitHub tells it: that there is nothing here. */
+/** Middleware that requires a scope for writing. Without one the response is 404, like GitHub's. */
 export const mayWrite: MiddlewareHandler<RestEnv> = async function mayWrite(c, next) {
   c.header('X-Accepted-OAuth-Scopes', WRITE_SCOPES.join(', '))
   if (!c.get('grant').scopes.some((scope) => WRITE_SCOPES.includes(scope)))
@@ -41,9 +44,11 @@ export const mayWrite: MiddlewareHandler<RestEnv> = async function mayWrite(c, n
   await next()
 }
 
-function describe(c: Context, clock: Clock): void {
+/** Sets the headers that every response of the REST API has. */
+export function setCommonHeaders(c: Context, clock: Clock): void {
   const reset = (Math.floor(clock() / 1000 / HOUR_S) + 1) * HOUR_S
   const headers = {
+    'X-GitHub-Enterprise-Version': `enterprise-server@${SERVER_VERSION}`,
     'X-GitHub-Request-Id': randomBytes(8).toString('hex').toUpperCase(),
     'X-GitHub-Media-Type': 'github.v3; format=json',
     'X-GitHub-Api-Version-Selected': '2022-11-28',

@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import { readBody } from '../../http/body.js'
+import { isObject } from '../../json/parse.js'
 import { found, GitHubError } from '../github-error.js'
 import type { Issue, Repo } from '../model.js'
 import type { SandboxState } from '../state.js'
@@ -8,19 +9,15 @@ import type { RestEnv } from './env.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** The largest comment is 65,536 characters; escaped, each can take 12 bytes. */
+/** Body limit. The largest comment has 65,536 characters, each up to 12 bytes when escaped. */
 const BODY_LIMIT = 1_048_576
 
-/** A request's JSON object; no body at all is an empty one. */
+/** Reads the request's JSON object. An absent body is an empty object. */
 export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Promise<JsonObject> {
   const text = new TextDecoder().decode(await readBody(c, BODY_LIMIT))
   const value = parse(text || '{}')
   if (!isObject(value)) throw new GitHubError(400, 'Body should be a JSON object')
   return value
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function parse(text: string): unknown {
@@ -31,7 +28,6 @@ function parse(text: string): unknown {
   }
 }
 
-/** An optional text field. */
 export function readText(body: JsonObject, field: string): string | undefined {
   const value = body[field]
   if (value === undefined || value === null || typeof value === 'string') return value ?? undefined
@@ -41,12 +37,10 @@ export function readText(body: JsonObject, field: string): string | undefined {
   )
 }
 
-/** The repository of the address. */
 export function findRepo(c: Context<RestEnv>, state: SandboxState): Repo {
   return found(state.repo(c.req.param('owner') ?? '', c.req.param('repo') ?? ''))
 }
 
-/** The issue or pull request of the address. */
 export function findIssue(c: Context<RestEnv>, state: SandboxState): Issue {
   const repo = findRepo(c, state)
   if (!repo.hasIssues) throw new GitHubError(410, 'Issues are disabled for this repo')

@@ -1,31 +1,35 @@
 import { Hono } from 'hono'
 import { MERGE_METHODS, type MergeMethod } from '../../providers/provider.js'
-import { answered } from '../answered.js'
 import { found, GitHubError } from '../github-error.js'
 import type { Issue, Pull } from '../model.js'
-import { misbehave } from '../misbehave.js'
+import { injectFault } from '../inject-fault.js'
 import { mergePayload } from '../payloads.js'
 import { pullResource } from '../resources/pull.js'
-import type { RestEnv, RestParts } from './env.js'
+import { responseSent, type RestEnv, type RestParts } from './env.js'
 import { mayWrite } from './guard.js'
 import { findIssue, type JsonObject, readObject, readText } from './input.js'
 
-/** Pull requests and their merge (https://docs.github.com/rest/pulls/pulls). */
+/** Routes for pull requests and merges (https://docs.github.com/rest/pulls/pulls). */
 export function pullRoutes({ view, faults, webhooks }: RestParts): Hono<RestEnv> {
   const { state } = view
+  const fault = injectFault(faults, 'merge')
   return new Hono<RestEnv>()
     .get('/repos/:owner/:repo/pulls/:number{\\d+}', (c) => {
       const issue = findIssue(c, state)
       return c.json(pullResource(view, issue, found(issue.pull)))
     })
-    .put('/repos/:owner/:repo/pulls/:number{\\d+}/merge', mayWrite, misbehave(faults, 'merge'), async (c) => {
+    .put('/repos/:owner/:repo/pulls/:number{\\d+}/merge', mayWrite, fault, async (c) => {
       const body = await readObject(c)
       const issue = findIssue(c, state)
       refuseMerge(issue, found(issue.pull), readText(body, 'sha'))
       const { login } = c.get('grant')
       const { sha } = state.merge(issue, login, readMerge(body))
       const merged = found(state.issue(issue.repo, issue.number))
-      webhooks.send('pull_request', () => mergePayload(view, merged, found(merged.pull), login), answered(c))
+      webhooks.send(
+        'pull_request',
+        () => mergePayload(view, merged, found(merged.pull), login),
+        responseSent(c),
+      )
       return c.json({ sha, merged: true, message: 'Pull Request successfully merged' })
     })
 }
@@ -42,12 +46,12 @@ function readMerge(body: JsonObject): {
   title: string | undefined
   message: string | undefined
 } {
-  const asked = readText(body, 'merge_method') ?? 'merge'
-  const method = MERGE_METHODS.find((method) => method === asked)
+  const requested = readText(body, 'merge_method') ?? 'merge'
+  const method = MERGE_METHODS.find((method) => method === requested)
   if (!method) {
     throw new GitHubError(
       422,
-      `Invalid request.\n\n${JSON.stringify(asked)} is not a member of ["merge", "squash", "rebase"].`,
+      `Invalid request.\n\n${JSON.stringify(requested)} is not a member of ["merge", "squash", "rebase"].`,
     )
   }
   return { method, title: readText(body, 'commit_title'), message: readText(body, 'commit_message') }

@@ -1,17 +1,17 @@
 import { Hono, type Context } from 'hono'
 import { REACTIONS, type Reaction } from '../../providers/provider.js'
 import { found, GitHubError } from '../github-error.js'
-import { misbehave } from '../misbehave.js'
+import { injectFault } from '../inject-fault.js'
 import type { Issue, Subject } from '../model.js'
 import { reactionResource } from '../resources/reaction.js'
 import type { RestEnv, RestParts } from './env.js'
 import { mayWrite } from './guard.js'
 import { findIssue, findRepo, type JsonObject, readObject } from './input.js'
 
-/** Reactions to issues, comments and review comments (https://docs.github.com/rest/reactions/reactions). */
+/** Routes for reactions to issues, comments and review comments (https://docs.github.com/rest/reactions/reactions). */
 export function reactionRoutes({ view, faults }: RestParts): Hono<RestEnv> {
   const { state } = view
-  const fault = misbehave(faults, 'react')
+  const fault = injectFault(faults, 'react')
   return new Hono<RestEnv>()
     .post('/repos/:owner/:repo/issues/:number{\\d+}/reactions', mayWrite, fault, (c) => {
       const issue = findIssue(c, state)

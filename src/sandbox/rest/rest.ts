@@ -1,23 +1,30 @@
 import { Hono } from 'hono'
 import type { Clock } from '../../base/time.js'
-import { misbehave } from '../misbehave.js'
+import { injectFault } from '../inject-fault.js'
 import type { AccessTokens } from '../oauth/tokens.js'
 import { issueResource } from '../resources/issue.js'
 import { repositoryResource } from '../resources/repository.js'
 import { userResource } from '../resources/user.js'
 import { commentRoutes } from './comments.js'
 import type { RestEnv, RestParts } from './env.js'
-import { guard } from './guard.js'
+import { guard, SERVER_VERSION, setCommonHeaders } from './guard.js'
 import { findIssue, findRepo } from './input.js'
 import { pullRoutes } from './pulls.js'
 import { reactionRoutes } from './reactions.js'
 
-/** GitHub's REST API, as far as the three actions go; everything needs a bearer token. */
+/**
+ * The part of GitHub's REST API that the three actions use. Everything except `/meta` requires a bearer token
+ * (https://docs.github.com/enterprise-server/rest/meta/meta).
+ */
 export function restRoutes(parts: RestParts & { tokens: AccessTokens; clock: Clock }): Hono<RestEnv> {
   const { view, faults, tokens, clock } = parts
   return new Hono<RestEnv>()
+    .get('/meta', (c) => {
+      setCommonHeaders(c, clock)
+      return c.json({ verifiable_password_authentication: false, installed_version: SERVER_VERSION })
+    })
     .use(guard(tokens, clock))
-    .get('/user', misbehave(faults, 'user'), (c) => c.json(userResource(view, c.get('grant').login)))
+    .get('/user', injectFault(faults, 'user'), (c) => c.json(userResource(view, c.get('grant').login)))
     .get('/repos/:owner/:repo', (c) => c.json(repositoryResource(view, findRepo(c, view.state).fullName)))
     .get('/repos/:owner/:repo/issues/:number{\\d+}', (c) =>
       c.json(issueResource(view, findIssue(c, view.state))),

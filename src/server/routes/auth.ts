@@ -13,16 +13,16 @@ export interface AuthParts {
   readonly provider: Pick<Provider, 'name'>
   readonly oauth: OAuth
   readonly tokens: Pick<Tokens, 'revoke'>
-  /** The application a browser returns to after signing in. */
+  /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string
 }
 
 /**
- * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 403 loaded by a page, not
- * opened | 503 not configured, or not stored. `login` names where the outcome is left for the program that waits for it.
- * GET /auth/{provider}/callback: always 302 to the application, with the outcome added to the query.
+ * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 403 loaded by a page instead
+ * of opened | 503 no OAuth client, or a storage failure. `login` is the id under which a waiting program finds the outcome.
+ * GET /auth/{provider}/callback: always 302 to `baseUrl`, with the outcome added to the query.
  * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
- * `provider` stands for the provider's own name in each path.
+ * In each path `provider` is an alias of the provider's own name.
  */
 export function authRoutes({ provider, oauth, tokens, baseUrl }: AuthParts) {
   const revoke = async (c: Context<HttpEnv>) => {
@@ -30,29 +30,30 @@ export function authRoutes({ provider, oauth, tokens, baseUrl }: AuthParts) {
     return c.json({ ok: true }, 200)
   }
   const { name: own } = provider
-  // The paths are written out in place, so that they are literal types and a typed client knows its routes.
+  // The paths are literals, so that a typed client knows the routes.
   return new Hono<HttpEnv>()
-    .on('GET', ['/auth/provider', `/auth/${own}`], privately, async (c) => {
+    .on('GET', ['/auth/provider', `/auth/${own}`], noStore, async (c) => {
       requireNavigation(c.req.header('sec-fetch-dest'))
       const { location, cookie } = await oauth.authorize(queryUserId(c), queryLogin(c))
       const { name, value, ...attributes } = cookie
       setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
       return c.redirect(location, 302)
     })
-    .on('GET', ['/auth/provider/callback', `/auth/${own}/callback`], privately, async (c) => {
-      const query = new URL(c.req.url).searchParams
-      const outcome = await oauth.callback({ query, cookie: (name) => getCookie(c, name) })
-      const { name, ...place } = oauth.cookie(query.get('state') ?? '')
-      if (getCookie(c, name) !== undefined) deleteCookie(c, name, place)
+    .on('GET', ['/auth/provider/callback', `/auth/${own}/callback`], noStore, async (c) => {
+      const cookies = getCookie(c)
+      const request = { query: new URL(c.req.url).searchParams, cookies }
+      const outcome = await oauth.callback(request)
+      for (const { name, ...place } of oauth.spentCookies(request))
+        if (cookies[name] !== undefined) deleteCookie(c, name, place)
       return c.redirect(withOutcome(baseUrl(), outcome), 302)
     })
-    .delete('/auth/token/:userId', privately, revoke)
-    .delete('/auth/token/', privately, revoke)
+    .delete('/auth/token/:userId', noStore, revoke)
+    .delete('/auth/token/', noStore, revoke)
 }
 
 /**
- * Every start stores a state: a page that loads the address as a picture, over and over, must not fill the store.
- * Browsers say what they want a response for (Fetch Metadata, section 2.1); other clients say nothing.
+ * Refuses a request that a page makes, for example as a picture. Each start of a sign-in stores a state, so such a page could
+ * fill the store. Browsers name the destination of a response (Fetch Metadata, section 2.1); other clients do not.
  * @throws RelayError `forbidden`.
  */
 function requireNavigation(destination: string | undefined): void {
@@ -61,8 +62,8 @@ function requireNavigation(destination: string | undefined): void {
   }
 }
 
-/** What passes here is nobody else's: no cache keeps it, and no later page learns the address. */
-const privately: MiddlewareHandler<HttpEnv> = async (c, next) => {
+/** Headers for personal responses: no cache stores them, and no later page learns the address. */
+const noStore: MiddlewareHandler<HttpEnv> = async (c, next) => {
   await next()
   c.header('Cache-Control', 'no-store')
   c.header('Referrer-Policy', 'no-referrer')
@@ -79,11 +80,11 @@ function queryUserId(c: Context<HttpEnv>): string {
 /** @throws RelayError `bad_request`. */
 function queryLogin(c: Context<HttpEnv>): string | undefined {
   const given = queryValues(c, 'login')
-  // Two joined by a comma are no login, so both fail in the same words.
+  // Several values joined by a comma are an invalid login, so they fail with the same message as one invalid value.
   return given.length === 0 ? undefined : parseLogin(given.join(','))
 }
 
-/** As they were written: nothing decoded. */
+/** The values as sent, not decoded. */
 function queryValues(c: Context<HttpEnv>, name: 'userId' | 'login'): string[] {
   const { search } = new URL(c.req.url)
   const pairs = search.slice(1).split('&')
@@ -98,7 +99,7 @@ function pathUserId(c: Context<HttpEnv>): string {
   return parseUserId(decode(pathname.slice(pathname.lastIndexOf('/') + 1)))
 }
 
-/** Strictly: hono and URLSearchParams let what they cannot decode pass, so that one user could have several names. */
+/** Decodes strictly: Hono and URLSearchParams keep what they cannot decode, so that one user could have several ids. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -107,7 +108,7 @@ function decode(text: string): string {
   }
 }
 
-/** Adds to the query and leaves the rest of the address as it was written. */
+/** Adds the outcome to the query and leaves the rest of the address unchanged. */
 function withOutcome(baseUrl: string, outcome: Outcome): string {
   const url = new URL(baseUrl)
   const query = new URLSearchParams({ ...outcome }).toString()

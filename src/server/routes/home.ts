@@ -1,18 +1,95 @@
 import { Hono } from 'hono'
 import { html } from 'hono/html'
 import type { HttpEnv } from '../../http/env.js'
-import { htmlPage } from '../../http/html.js'
+import { htmlPage, type Page } from '../../http/html.js'
+import { type Reason, REASONS } from '../../oauth/outcome.js'
 
-// Says both outcomes rather than the one that happened: the query is for the application, and reflecting it would let
-// any link put words on this page.
-const BODY = html` <h1>relay is running</h1>
-  <p>If you came here from signing in, you can close this page and go back to your terminal.</p>
-  <p>
-    This page’s address says how it went: <code>auth=success</code> means you are signed in,
-    <code>auth=error</code> that you are not, and its <code>reason</code> says why.
-  </p>`
-
-/** GET /: where a browser lands after signing in, unless an application of the user's own is named. */
-export function homeRoutes() {
-  return new Hono<HttpEnv>().get('/', () => htmlPage({ title: 'relay', body: BODY }))
+/** Content of a page. Fixed text only: the query selects a page, and none of its text appears there. */
+interface Outcome {
+  readonly state: 'good' | 'bad' | 'idle'
+  readonly title: string
+  readonly text: string
+  readonly next: string
 }
+
+const RETRY = 'Run relay login again.'
+
+const RUNNING: Outcome = {
+  state: 'idle',
+  title: 'relay is running',
+  text: 'This address receives webhooks and signs users in.',
+  next: 'Run relay login in a terminal to sign in, and relay --help to see what else it does.',
+}
+
+const SIGNED_IN: Outcome = {
+  state: 'good',
+  title: 'You are signed in',
+  text: 'relay has stored your access token and can act for you at the code host.',
+  next: 'Close this page and go back to your terminal.',
+}
+
+/** Why a sign-in failed, and what to do. An unknown reason gets the last entry. */
+const FAILURES: Readonly<Record<Reason | 'unknown', Pick<Outcome, 'text' | 'next'>>> = {
+  invalid_state: {
+    text: 'This sign-in had expired, was used before, or began in another browser.',
+    next: `${RETRY} Finish within 10 minutes, in the browser in which it began.`,
+  },
+  access_denied: {
+    text: 'The code host reports that access was not granted.',
+    next: 'To sign in after all, run relay login again and choose Authorize.',
+  },
+  provider_unavailable: {
+    text: 'The code host could not be reached, or did not answer as it should.',
+    next: 'Wait a minute, then run relay login again. relay doctor checks the connection.',
+  },
+  exchange_failed: {
+    text: 'The code host did not give relay an access token.',
+    next: 'Run relay doctor: it checks the client id, the client secret and the callback address.',
+  },
+  storage_failed: {
+    text: 'relay could not store your access token.',
+    next: 'Look at the output of relay serve. Free disk space or unlock your keychain, then run relay login again.',
+  },
+  unknown: {
+    text: 'Signing in did not succeed.',
+    next: `${RETRY} The output of relay serve has the reason.`,
+  },
+}
+
+/**
+ * GET /: the page after signing in, unless the settings name an application of the user's own. There is one fixed page for each
+ * outcome, so that a link cannot put its own text on the page.
+ */
+export function homeRoutes() {
+  return new Hono<HttpEnv>().get('/', (c) => htmlPage(pageOf(outcomeOf(c.req.queries()))))
+}
+
+function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Outcome {
+  if (auth.join() === 'success') return SIGNED_IN
+  if (auth.join() !== 'error') return RUNNING
+  const known = REASONS.find((each) => each === reason.join()) ?? 'unknown'
+  return { state: 'bad', title: 'You are not signed in', ...FAILURES[known] }
+}
+
+const SIGNS = { good: '✓', bad: '!', idle: 'r' } as const
+
+function pageOf({ state, title, text, next }: Outcome): Page {
+  return {
+    title: `${title} · relay`,
+    style: STYLE,
+    body: html`<main class="narrow card center">
+      <p class="sign ${state}" aria-hidden="true">${SIGNS[state]}</p>
+      <h1>${title}</h1>
+      <p>${text}</p>
+      <p class="soft">${next}</p>
+    </main>`,
+  }
+}
+
+const STYLE = `
+body { margin-top: 14vh }
+.sign { width: 3.5rem; height: 3.5rem; margin: 0 auto 1rem; border-radius: 50%; display: grid; place-items: center; color: #fff; font-size: 1.6rem; font-weight: 600 }
+.good { background: var(--go) }
+.bad { background: var(--stop) }
+.idle { background: var(--idle) }
+`

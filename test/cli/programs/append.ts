@@ -8,12 +8,12 @@ import { say } from '../../store/programs/talk.js'
 
 const [, , folder = '', ...targets] = process.argv
 const database = await openDatabase({ kind: 'file', folder })
-const journal = openJournal(database, { targetsOf: () => targets })
+const journal = openJournal(database.sql, { targetsOf: () => targets })
 say('ready')
 for await (const line of createInterface(process.stdin)) {
-  const { id, payload = {}, attempt, handOn, n, ...more } = JSON.parse(line)
+  const { id, payload = {}, attempt, forward, n, ...more } = JSON.parse(line)
   if (attempt) {
-    await journal.record(n, { ...attempt, answer: Buffer.from(attempt.answer) }, handOn)
+    await journal.record(n, { ...attempt, answer: Buffer.from(attempt.answer) }, forward)
     say({ n })
   } else {
     const headers = [['Content-Type', 'application/json']] as const

@@ -3,7 +3,9 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../../src/base/log.js'
-import { prepare } from '../../../src/cli/globals.js'
+import { withDefaults } from '../../../src/cli/settings/complete.js'
+import type { GivenValues } from '../../../src/cli/settings/options.js'
+import { prepare } from '../../../src/cli/settings/prepare.js'
 import { readOptions, type Flags } from '../../../src/cli/settings/read.js'
 import { emptyFolder, testContext } from '../../helpers/context.js'
 import { failure } from '../../helpers/failure.js'
@@ -58,11 +60,11 @@ describe('the order of settings', () => {
     expect({ port: options.port, kind: origins.port?.kind }).toEqual({ port: skipped + 1, kind })
   })
 
-  it('says where each value came from', () => {
+  it('reports where each value came from', () => {
     const given = { ...places, flags: {}, env: { RELAY_HOST: '::1' }, user: { store: 'memory' } }
     const { context, user } = setUp(given)
     expect(readOptions(context, {}, silentLog)).toEqual({
-      options: { host: '::1', port: 3, store: 'memory' },
+      options: withDefaults({ host: '::1', port: 3, store: 'memory' }),
       origins: {
         host: { kind: 'environment', text: 'RELAY_HOST' },
         port: { kind: 'dotenv', text: 'RELAY_PORT in .env' },
@@ -77,14 +79,14 @@ describe('the order of settings', () => {
       'https://a.example',
     )
     expect(read({ project, env: { BASE_URL: '/' } }).options.baseUrl).toBe('http://localhost:1')
-    const both = { dotenv: 'RELAY_BASE_URL=https://b.example', env: { BASE_URL: 'https://a.example' } }
-    expect(read(both).options.baseUrl).toBe('https://b.example')
+    const both = { dotenv: 'RELAY_BASE_URL=http://localhost:2', env: { BASE_URL: 'https://a.example' } }
+    expect(read(both).options.baseUrl).toBe('http://localhost:2')
   })
 })
 
 describe('relay.json', () => {
   it('sets what a project may', () => {
-    const project = {
+    const project: GivenValues = {
       profile: 'shop',
       provider: 'gitea',
       providerUrl: 'https://git.example',
@@ -94,14 +96,14 @@ describe('relay.json', () => {
       sandboxPort: 8001,
       maxBody: 5,
     }
-    expect(read({ project }).options).toEqual(project)
+    expect(read({ project }).options).toEqual(withDefaults(project))
   })
 
   it.each<[Record<string, unknown>, string]>([
-    [{ prot: 1 }, 'relay.json: prot is no setting (did you mean port?)'],
-    [{ RELAY_PORT: 1 }, 'relay.json: RELAY_PORT is no setting (did you mean port?)'],
-    [{ channel: 1 }, 'relay.json: channel is no setting'],
-    [{ constructor: 1 }, 'relay.json: constructor is no setting'],
+    [{ prot: 1 }, 'relay.json: prot is not a setting (did you mean port?)'],
+    [{ RELAY_PORT: 1 }, 'relay.json: RELAY_PORT is not a setting (did you mean port?)'],
+    [{ channel: 1 }, 'relay.json: channel is not a setting'],
+    [{ constructor: 1 }, 'relay.json: constructor is not a setting'],
     [{ port: 65536 }, 'relay.json: port must be a whole number from 0 to 65535'],
     [{ port: true }, 'relay.json: port must be a text, a number, or a list of texts'],
     [{ port: null }, 'relay.json: port must be a text, a number, or a list of texts'],
@@ -109,44 +111,41 @@ describe('relay.json', () => {
     [{ provider: ['github'] }, 'relay.json: provider must be a text'],
     [{ clientId: '' }, 'relay.json: clientId must not be empty: leave it out instead'],
     [{ provider: 'gitlab' }, 'relay.json: provider must be one of github, gitea, sandbox'],
-    [{ home: '/x' }, "relay.json: home is yours to say, not a project's: RELAY_HOME sets it"],
+    [{ home: '/x' }, 'relay.json: home cannot be set by a project: set it with RELAY_HOME'],
     [
       { clientSecret: 'canary' },
-      "relay.json: clientSecret is yours to say, not a project's: RELAY_CLIENT_SECRET or RELAY_CLIENT_SECRET_FILE sets it",
+      'relay.json: clientSecret cannot be set by a project: set it with RELAY_CLIENT_SECRET or RELAY_CLIENT_SECRET_FILE',
     ],
     [
       { webhookSecretFile: '/etc/passwd' },
-      "relay.json: webhookSecretFile is yours to say, not a project's: RELAY_WEBHOOK_SECRET or RELAY_WEBHOOK_SECRET_FILE sets it",
+      'relay.json: webhookSecretFile cannot be set by a project: set it with RELAY_WEBHOOK_SECRET or RELAY_WEBHOOK_SECRET_FILE',
     ],
-    [{ host: '0.0.0.0' }, "relay.json: host is yours to say, not a project's: --host or RELAY_HOST sets it"],
+    [{ host: '0.0.0.0' }, 'relay.json: host cannot be set by a project: set it with --host or RELAY_HOST'],
     [
       { allowHost: ['evil.example'] },
-      "relay.json: allowHost is yours to say, not a project's: --allow-host or RELAY_ALLOWED_HOSTS sets it",
+      'relay.json: allowHost cannot be set by a project: set it with --allow-host or RELAY_ALLOWED_HOSTS',
     ],
     [
       { publicUrl: 'https://evil.example' },
-      "relay.json: publicUrl is yours to say, not a project's: --public-url or RELAY_PUBLIC_URL sets it",
+      'relay.json: publicUrl cannot be set by a project: set it with --public-url or RELAY_PUBLIC_URL',
     ],
-    [
-      { store: 'memory' },
-      "relay.json: store is yours to say, not a project's: --store or RELAY_STORE sets it",
-    ],
-    [{ user: 'ada' }, "relay.json: user is yours to say, not a project's: --user or RELAY_USER sets it"],
+    [{ store: 'memory' }, 'relay.json: store cannot be set by a project: set it with --store or RELAY_STORE'],
+    [{ user: 'ada' }, 'relay.json: user cannot be set by a project: set it with --user or RELAY_USER'],
     [
       { tunnel: 'https://smee.io/evil' },
-      "relay.json: tunnel is yours to say, not a project's: --tunnel or RELAY_TUNNEL sets it",
+      'relay.json: tunnel cannot be set by a project: set it with --tunnel or RELAY_TUNNEL',
     ],
-    [{ tokenTtl: '9d' }, "relay.json: tokenTtl is yours to say, not a project's: RELAY_TOKEN_TTL sets it"],
-    [{ profiles: {} }, "relay.json: profiles belongs in your own settings, not in a project's"],
+    [{ tokenTtl: '9d' }, 'relay.json: tokenTtl cannot be set by a project: set it with RELAY_TOKEN_TTL'],
+    [{ profiles: {} }, 'relay.json: profiles can only be set in your own config.json'],
     [
       { baseUrl: 'https://evil.example' },
-      "relay.json: baseUrl must be on this machine in a project's file: RELAY_BASE_URL sets any other",
+      "relay.json: baseUrl must be on this machine in a project's file: RELAY_BASE_URL in the environment sets any other",
     ],
   ])('refuses %j', (project, message) => {
     expect(wrong({ project })).toBe(message)
   })
 
-  it('is looked for up to the root of the checkout, the nearest first', () => {
+  it('is searched up to the root of the checkout, the nearest first', () => {
     const root = emptyFolder()
     const cwd = path.join(root, 'a', 'b')
     mkdirSync(cwd, { recursive: true })
@@ -157,7 +156,7 @@ describe('relay.json', () => {
     writeFileSync(path.join(root, 'a', 'relay.json'), '{"port":2}')
     expect(port()).toBe(2)
     mkdirSync(path.join(cwd, '.git'))
-    expect(port()).toBeUndefined()
+    expect(port()).toBe(8787)
   })
 
   it('of a folder above counts only inside a checkout', () => {
@@ -165,7 +164,7 @@ describe('relay.json', () => {
     const cwd = path.join(root, 'a')
     mkdirSync(cwd)
     writeFileSync(path.join(root, 'relay.json'), '{"port":1}')
-    expect(readOptions(testContext({ cwd }).context, {}, silentLog).options).toEqual({})
+    expect(readOptions(testContext({ cwd }).context, {}, silentLog).options).toEqual(withDefaults({}))
   })
 })
 
@@ -176,31 +175,35 @@ describe('config.json', () => {
       allowHost: ['a', 'b'],
       profiles: { work: { user: 'ada', host: '127.0.0.2' } },
     }
-    expect(read({ user }).options).toEqual({ host: '::1', allowHost: ['a', 'b'] })
-    expect(read({ user, flags: { profile: 'work' } }).options).toEqual({
-      profile: 'work',
-      user: 'ada',
-      host: '127.0.0.2',
-      allowHost: ['a', 'b'],
-    })
+    expect(read({ user }).options).toEqual(withDefaults({ host: '::1', allowHost: ['a', 'b'] }))
+    expect(read({ user, flags: { profile: 'work' } }).options).toEqual(
+      withDefaults({
+        profile: 'work',
+        user: 'ada',
+        host: '127.0.0.2',
+        allowHost: ['a', 'b'],
+      }),
+    )
   })
 
   it('names the profile itself, unless a project or the environment does', () => {
     const user = { profile: 'work', profiles: { work: { port: 1 }, shop: { port: 2 } } }
-    expect(read({ user }).options).toEqual({ profile: 'work', port: 1 })
-    expect(read({ user, project: { profile: 'shop' } }).options).toEqual({ profile: 'shop', port: 2 })
+    expect(read({ user }).options).toEqual(withDefaults({ profile: 'work', port: 1 }))
+    expect(read({ user, project: { profile: 'shop' } }).options).toEqual(
+      withDefaults({ profile: 'shop', port: 2 }),
+    )
   })
 
   it('holds secrets as the files they lie in', () => {
     const { context, user } = setUp({ user: { clientSecretFile: 'client-secret' } })
     writeFileSync(path.join(context.configFolder, 'client-secret'), 's3cret\n')
     expect(readOptions(context, {}, silentLog)).toEqual({
-      options: { clientSecret: 's3cret' },
+      options: withDefaults({ clientSecret: 's3cret' }),
       origins: { clientSecret: { kind: 'user', text: `clientSecretFile in ${user}` } },
     })
   })
 
-  it('takes folders from its own place and from the home folder', () => {
+  it('resolves folders relative to itself and to the home folder', () => {
     const { context } = setUp({ user: { home: 'data' } })
     expect(readOptions(context, {}, silentLog).options.home).toBe(path.join(context.configFolder, 'data'))
     expect(read({ user: { home: '~/data' } }).options.home).toBe(path.join(homedir(), 'data'))
@@ -209,43 +212,64 @@ describe('config.json', () => {
   it.each<[unknown, string]>([
     [
       { clientSecret: 'canary' },
-      'config.json: clientSecret is not kept here: name a file that holds it as clientSecretFile',
+      'config.json: clientSecret is a secret: name a file that holds it as clientSecretFile',
     ],
     [{ clientSecretFile: '/nowhere/x' }, 'clientSecretFile in config.json: /nowhere/x cannot be read'],
-    [{ clientSecretFil: 'x' }, 'config.json: clientSecretFil is no setting (did you mean clientSecretFile?)'],
-    [{ tunnelFile: 'x' }, 'config.json: tunnelFile is no setting'],
+    [
+      { clientSecretFil: 'x' },
+      'config.json: clientSecretFil is not a setting (did you mean clientSecretFile?)',
+    ],
+    [{ tunnelFile: 'x' }, 'config.json: tunnelFile is not a setting'],
     [{ profiles: [] }, 'config.json: profiles must be an object of profiles'],
     [{ profiles: { a: 1 } }, 'config.json: profiles.a must be an object of settings'],
-    [{ profiles: { a: { prot: 1 } } }, 'config.json: profiles.a.prot is no setting (did you mean port?)'],
+    [{ profiles: { a: { prot: 1 } } }, 'config.json: profiles.a.prot is not a setting (did you mean port?)'],
     [{ profiles: { a: { profile: 'b' } } }, 'config.json: profiles.a.profile cannot be set for one profile'],
   ])('refuses %j', (user, message) => {
     expect(wrong({ user })).toBe(message)
   })
 })
 
-describe('a client secret of the user’s own', () => {
+describe('a client secret', () => {
   const run = (given: Given, sandbox = false) =>
     prepare(setUp(given).context, { ...given.flags, color: 'auto', sandbox })
   const project = { providerUrl: 'https://git.example' }
+  const dotenv = 'RELAY_PROVIDER_URL=https://git.example'
   const env = { RELAY_CLIENT_SECRET: 'canary' }
 
-  it('is not sent where a checkout says', () => {
+  it('is not sent to an address that only the folder names, wherever it is from', () => {
     const { context, project: file } = setUp({ project, env })
     expect(failure(() => prepare(context, { color: 'auto' }))).toEqual({
       kind: 'settings',
-      message: `RELAY_CLIENT_SECRET is not sent to an address that this folder names (providerUrl in ${file}): say it yourself with --provider-url or RELAY_PROVIDER_URL, or keep the secret in .env here`,
+      message: `RELAY_CLIENT_SECRET is not sent to an address that only this folder names (providerUrl in ${file}). Set the address yourself: with --provider-url, with RELAY_PROVIDER_URL in the environment, or as providerUrl in your config.json`,
     })
-    expect(failure(() => run({ dotenv: 'RELAY_PROVIDER_URL=https://git.example', env })).kind).toBe(
-      'settings',
-    )
+    const inFolder = 'RELAY_CLIENT_SECRET=canary'
+    for (const given of [
+      { dotenv, env },
+      { project, dotenv: inFolder },
+      { dotenv: `${dotenv}\n${inFolder}` },
+      { project, user: { providerUrl: 'https://other.example' }, env },
+    ])
+      expect(failure(() => run(given))).toMatchObject({
+        kind: 'settings',
+        message: expect.stringMatching(
+          /^RELAY_CLIENT_SECRET( in \.env)? is not sent to an address that only/,
+        ),
+      })
   })
 
-  it('is used where the user says, and one kept in the folder for the folder', () => {
+  it('is used where the user says', () => {
     const url = 'https://git.example'
-    expect(run({ project, env, flags: { providerUrl: url } }).options.clientSecret).toBe('canary')
-    expect(run({ project, env: { ...env, RELAY_PROVIDER_URL: url } }).options.clientSecret).toBe('canary')
-    expect(run({ project, dotenv: 'RELAY_CLIENT_SECRET=x' }).options.clientSecret).toBe('x')
-    expect(run({ env }).options.clientSecret).toBe('canary')
+    const inFolder = 'RELAY_CLIENT_SECRET=canary'
+    for (const given of [
+      { project, env, flags: { providerUrl: url } },
+      { project, env: { ...env, RELAY_PROVIDER_URL: url } },
+      { project, dotenv: inFolder, env: { RELAY_PROVIDER_URL: url } },
+      { project, dotenv: inFolder, user: { providerUrl: url } },
+      { project, dotenv: inFolder, user: { profiles: { default: { providerUrl: `${url}/` } } } },
+      { env },
+      { dotenv: inFolder },
+    ])
+      expect(run(given).options.clientSecret).toBe('canary')
     expect(run({ project, env }, true).options.clientSecret).toBe('canary')
   })
 })

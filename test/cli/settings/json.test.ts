@@ -16,8 +16,8 @@ describe('readJsonObject', () => {
 
   it.each([
     ['{\n  "a": 1\n  "b": 2\n}', `${file}, line 3: not JSON`],
-    ['[]', `${file}: must hold one JSON object, { … }`],
-    ['null', `${file}: must hold one JSON object, { … }`],
+    ['[]', `${file}: must be one JSON object, { … }`],
+    ['null', `${file}: must be one JSON object, { … }`],
   ])('refuses %j', (text, message) => {
     writeFileSync(file, text)
     expect(failure(() => readJsonObject(file))).toEqual({ kind: 'settings', message })

@@ -1,4 +1,4 @@
-// Takes the profile as `serve` does: listens, takes the row, and answers from then on. Prints how that ended.
+// Takes the profile as `serve` does: listens, writes the record, then answers. Prints its address or the error.
 import { type Instance, takeInstance } from '../../../src/instance/instance.js'
 import { openDatabase } from '../../../src/store/open.js'
 import { heard, say } from '../../store/programs/talk.js'

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.close())
 
 describe('the consent page', () => {
-  it('says who asks for what, for whom, and where the browser goes', async () => {
+  it('shows the application, the scopes, the account and the redirect URI', async () => {
     const page = await fetch(authorizeUrl(sandbox))
     const text = (await page.text()).replaceAll(/\s+/g, ' ')
     expect(page.status).toBe(200)
@@ -22,7 +22,7 @@ describe('the consent page', () => {
     expect(text).toContain(`<code>${REDIRECT_URI}</code>`)
   })
 
-  it('runs no script, loads nothing, is not framed, and may send its form on to any site', async () => {
+  it('runs no script, loads nothing, cannot be framed, and may redirect its form to any site', async () => {
     const { headers } = await fetch(authorizeUrl(sandbox))
     const policy = headers.get('content-security-policy')?.replace(/sha256-[^']+/, 'sha256-…')
     expect(policy).toBe(
@@ -32,7 +32,7 @@ describe('the consent page', () => {
     expect(headers.get('referrer-policy')).toBe('no-referrer')
   })
 
-  it('escapes what the address brings', async () => {
+  it('escapes values from the URL', async () => {
     const page = await fetch(
       authorizeUrl(sandbox, { redirect_uri: 'http://localhost/"><script>alert(1)</script>' }),
     )
@@ -55,7 +55,7 @@ describe('the decision', () => {
     })
   })
 
-  it('keeps the query the redirect URI has, and invents no state', async () => {
+  it('keeps the query of the redirect URI, and adds no state', async () => {
     const redirect = `${REDIRECT_URI}?a=1&b=%20`
     const { query } = landing(await consent(sandbox, { redirect_uri: redirect, state: null }))
     expect(Object.keys(query)).toEqual(['a', 'b', 'code', 'iss'])
@@ -80,28 +80,28 @@ describe('the decision', () => {
     ['with an empty one', { authenticity_token: '' }],
     ['with a made-up one', { authenticity_token: '0'.repeat(40) }],
   ])('is refused %s', async (_, fields) => {
-    expect(await told(await postConsent(sandbox, { ...fields, authorize: '1' }))).toEqual(refused(422))
+    expect(await errorPage(await postConsent(sandbox, { ...fields, authorize: '1' }))).toEqual(refused(422))
   })
 
-  it('is made once per page', async () => {
+  it('works once per page', async () => {
     const page = await (await fetch(authorizeUrl(sandbox))).text()
     const [, token = ''] = /name="authenticity_token" value="([^"]+)"/.exec(page) ?? []
     const decide = () => postConsent(sandbox, { authenticity_token: token, authorize: '1' })
     expect((await decide()).status).toBe(302)
-    expect(await told(await decide())).toEqual(refused(422))
+    expect(await errorPage(await decide())).toEqual(refused(422))
   })
 
-  it('is made within 10 minutes', async () => {
+  it('works for 10 minutes', async () => {
     const page = await (await fetch(authorizeUrl(sandbox))).text()
     const [, token = ''] = /name="authenticity_token" value="([^"]+)"/.exec(page) ?? []
     now += 600_000
-    expect(await told(await postConsent(sandbox, { authenticity_token: token, authorize: '1' }))).toEqual(
-      refused(422),
-    )
+    expect(
+      await errorPage(await postConsent(sandbox, { authenticity_token: token, authorize: '1' })),
+    ).toEqual(refused(422))
   })
 })
 
-describe('a request that is not in order', () => {
+describe('an invalid request', () => {
   it.each([
     ['an unknown client', { client_id: 'other' }, 404],
     ['no client', { client_id: null }, 404],
@@ -113,14 +113,14 @@ describe('a request that is not in order', () => {
     ['credentials in the redirect URI', { redirect_uri: 'http://user:pass@127.0.0.1/' }, 400],
     ['a fragment in the redirect URI', { redirect_uri: `${REDIRECT_URI}#x` }, 400],
     ['a script as redirect URI', { redirect_uri: 'javascript://localhost/%0aalert(1)' }, 400],
-  ])('%s: is told to the user, never to the redirect URI', async (_, changes, status) => {
+  ])('%s: is shown to the user, not sent to the redirect URI', async (_, changes, status) => {
     const answer = await fetch(authorizeUrl(sandbox, changes), { redirect: 'manual' })
     expect(answer.headers.get('location')).toBeNull()
-    expect(await told(answer)).toEqual(refused(status))
+    expect(await errorPage(answer)).toEqual(refused(status))
   })
 
-  it('a parameter given twice: is told to the user', async () => {
-    expect(await told(await fetch(`${authorizeUrl(sandbox)}&redirect_uri=http://localhost/`))).toEqual(
+  it('a repeated parameter: is shown to the user', async () => {
+    expect(await errorPage(await fetch(`${authorizeUrl(sandbox)}&redirect_uri=http://localhost/`))).toEqual(
       refused(400),
     )
   })
@@ -136,7 +136,7 @@ describe('a request that is not in order', () => {
     ['a challenge without method', { code_challenge_method: null }, ...PKCE()],
     ['a method without challenge', { code_challenge: null }, ...PKCE()],
     ['a challenge of the wrong length', { code_challenge: 'abc' }, ...PKCE()],
-  ])('%s: is told to the application', async (_, changes, error, error_description) => {
+  ])('%s: is sent to the application', async (_, changes, error, error_description) => {
     const answer = await fetch(authorizeUrl(sandbox, changes), { redirect: 'manual' })
     expect(landing(answer)).toEqual({
       status: 302,
@@ -157,12 +157,12 @@ function PKCE(): [string, string] {
   return ['invalid_request', 'Only a code challenge made with S256 is supported.']
 }
 
-/** What the user is told, and how: the status, the type, the heading. */
-async function told(answer: Response): Promise<unknown[]> {
+/** Status, content type and heading of an error page. */
+async function errorPage(answer: Response): Promise<unknown[]> {
   const [, heading] = /<h1>(.*)<\/h1>/.exec(await answer.text()) ?? []
   return [answer.status, answer.headers.get('content-type'), heading]
 }
 
 function refused(status: number): unknown[] {
-  return [status, 'text/html; charset=utf-8', 'This sign-in cannot go on']
+  return [status, 'text/html; charset=utf-8', 'This sign-in cannot continue']
 }

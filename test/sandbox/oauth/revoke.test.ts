@@ -13,7 +13,7 @@ describe('revocation by the application', () => {
   const revoke = (body: unknown, authorization = basic, client = CLIENT.id): Promise<Response> =>
     call(sandbox, `DELETE /applications/${client}/token`, { authorization }, body)
 
-  it('ends the token at once, and says 404 the second time', async () => {
+  it('ends the token at once, and responds 404 the second time', async () => {
     const headers = await signIn(sandbox)
     const access_token = headers.authorization.replace('Bearer ', '')
     const answer = await revoke({ access_token })
@@ -23,7 +23,7 @@ describe('revocation by the application', () => {
     expect(await answerOf(await revoke({ access_token }))).toEqual(refusal(404, 'Not Found'))
   })
 
-  it('needs the application itself, and a token', async () => {
+  it("requires the application's credentials and a token", async () => {
     const wrong = `Basic ${Buffer.from(`${CLIENT.id}:wrong`).toString('base64')}`
     expect(await answerOf(await revoke({ access_token: 'x' }, wrong))).toEqual(
       refusal(401, 'Bad credentials'),

@@ -13,7 +13,7 @@ afterAll(() => sandbox.close())
 const TOKEN = expect.stringMatching(/^gho_[0-9a-f]{40}$/)
 
 describe('the exchange of a code', () => {
-  it('gives a token that works, its scopes joined by a comma', async () => {
+  it('returns a valid token, with its scopes joined by commas', async () => {
     const answer = await redeem(sandbox, await getCode(sandbox))
     expect(answer.headers.get('content-type')).toBe('application/json')
     expect(answer.headers.get('cache-control')).toBe('no-store')
@@ -26,7 +26,7 @@ describe('the exchange of a code', () => {
     expect(await user.json()).toMatchObject({ login: 'octo', id: 1 })
   })
 
-  it('is answered form-encoded unless JSON is asked for', async () => {
+  it('returns a form unless JSON is requested', async () => {
     const answer = await redeem(sandbox, await getCode(sandbox), {}, {})
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('application/x-www-form-urlencoded; charset=utf-8')
@@ -35,7 +35,7 @@ describe('the exchange of a code', () => {
     )
   })
 
-  it('may be asked for in JSON', async () => {
+  it('accepts a JSON request', async () => {
     const answer = await fetch(`${sandbox.url}/login/oauth/access_token`, {
       method: 'POST',
       headers: { accept: 'application/json', 'content-type': 'application/json' },
@@ -49,7 +49,7 @@ describe('the exchange of a code', () => {
     expect(await answerOf(answer)).toMatchObject({ status: 200, body: { access_token: TOKEN } })
   })
 
-  it('needs no PKCE, as at GitHub, and no redirect URI', async () => {
+  it('requires no PKCE, like GitHub, and no redirect URI', async () => {
     const code = await getCode(sandbox, { code_challenge: null, code_challenge_method: null })
     const answer = await redeem(sandbox, code, { code_verifier: null, redirect_uri: null })
     expect(await answer.json()).toMatchObject({ access_token: TOKEN })
@@ -89,12 +89,12 @@ describe('a code is refused, with status 200,', () => {
     })
   })
 
-  it('for a verifier nobody announced', async () => {
+  it('for a verifier without a challenge', async () => {
     const code = await getCode(sandbox, { code_challenge: null, code_challenge_method: null })
     expect(await (await redeem(sandbox, code)).json()).toMatchObject({ error: badCode[0] })
   })
 
-  it('for a verifier that is too short, though its hash fits', async () => {
+  it('for a verifier that is too short, though its hash matches', async () => {
     const challenge = createHash('sha256').update('short').digest('base64url')
     const code = await getCode(sandbox, { code_challenge: challenge })
     expect(await (await redeem(sandbox, code, { code_verifier: 'short' })).json()).toMatchObject({
@@ -102,19 +102,19 @@ describe('a code is refused, with status 200,', () => {
     })
   })
 
-  it('when it was used before', async () => {
+  it('when it was already used', async () => {
     const code = await getCode(sandbox)
     expect(await (await redeem(sandbox, code)).json()).toMatchObject({ access_token: TOKEN })
     expect(await (await redeem(sandbox, code)).json()).toMatchObject({ error: badCode[0] })
   })
 
-  it('also when it was used with the wrong verifier before', async () => {
+  it('when it was already used with the wrong verifier', async () => {
     const code = await getCode(sandbox)
     await redeem(sandbox, code, { code_verifier: 'x'.repeat(43) })
     expect(await (await redeem(sandbox, code)).json()).toMatchObject({ error: badCode[0] })
   })
 
-  it('but not used up by someone who does not know the client secret', async () => {
+  it('but not used up by a request with a wrong client secret', async () => {
     const code = await getCode(sandbox)
     await redeem(sandbox, code, { client_secret: 'wrong' })
     expect(await (await redeem(sandbox, code)).json()).toMatchObject({ access_token: TOKEN })
@@ -128,13 +128,13 @@ describe('a code is refused, with status 200,', () => {
     expect(await (await redeem(sandbox, late)).json()).toMatchObject({ error: badCode[0] })
   })
 
-  it('as a form too, where no JSON is asked for', async () => {
+  it('as a form too, if JSON is not requested', async () => {
     const answer = await redeem(sandbox, 'wrong', {}, {})
     expect(answer.status).toBe(200)
     expect(await answer.text()).toMatch(/^error=bad_verification_code&error_description=The\+code\+passed\+/)
   })
 
-  it.each(['', '{', 'null', '[]', '"x"'])('in a body of JSON that is no object: %s', async (body) => {
+  it.each(['', '{', 'null', '[]', '"x"'])('in a JSON body that is not an object: %s', async (body) => {
     const answer = await fetch(`${sandbox.url}/login/oauth/access_token`, {
       method: 'POST',
       headers: { accept: 'application/json', 'content-type': 'application/json' },
@@ -150,7 +150,7 @@ describe('tokens that expire', () => {
     readonly refresh_token: string
   }
 
-  it('come with a refresh token that works once and rotates', async () => {
+  it('have a refresh token that works once and rotates', async () => {
     let now = NOW
     await using sandbox = await start({
       clock: () => now,

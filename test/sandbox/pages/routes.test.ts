@@ -9,7 +9,7 @@ async function page(sandbox: Sandbox, path: string): Promise<string> {
 }
 
 describe('the web site', () => {
-  it('lists at its front what can be tried, and every link leads somewhere', async () => {
+  it('lists the repositories on its front page, and every link works', async () => {
     await using sandbox = await start()
     const front = await page(sandbox, '/')
     const links = [...front.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link)

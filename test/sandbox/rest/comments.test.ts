@@ -9,7 +9,7 @@ const comment = (issue: string, body: unknown): Promise<Response> =>
   call(sandbox, `POST /repos/${issue}/comments`, headers, body)
 
 describe('a comment', () => {
-  it('is kept as it was written, and found where the answer says', async () => {
+  it('is stored unchanged, and found at the URL in the response', async () => {
     const body = 'Grüße 🎉 <b>&amp;</b>\r\n"quoted"'
     const answer = await comment('octo/demo/issues/1', { body })
     const made = await json<{ id: number; url: string }>(answer)
@@ -39,12 +39,12 @@ describe('a comment', () => {
     expect(await issue.json()).toMatchObject({ number: 1, title: 'Say hello', comments: 1, state: 'open' })
   })
 
-  it('goes on a pull request too, and names are taken in any case', async () => {
+  it('works on a pull request too, and names ignore case', async () => {
     const made = await (await comment('Octo/DEMO/issues/2', { body: 'nice' })).json()
     expect(made).toMatchObject({ html_url: expect.stringContaining('/octo/demo/pull/2#issuecomment-') })
   })
 
-  it('of 65,536 characters fits, one more does not', async () => {
+  it('may have 65,536 characters, but not one more', async () => {
     expect((await comment('octo/demo/issues/3', { body: '\u0001'.repeat(65_536) })).status).toBe(201)
     const long = await answerOf(await comment('octo/demo/issues/3', { body: 'x'.repeat(65_537) }))
     expect(long).toEqual(invalid('Body is too long (maximum is 65536 characters)'))
@@ -70,7 +70,7 @@ describe('a comment', () => {
     expect(await answerOf(await comment('octo/demo/issues/1', body))).toEqual(expected)
   })
 
-  it('is refused when it is no JSON, or over a mebibyte', async () => {
+  it('is refused when it is not JSON, or over 1 MiB', async () => {
     const url = `${sandbox.url}/api/v3/repos/octo/demo/issues/1/comments`
     const post = async (body: string) => answerOf(await fetch(url, { method: 'POST', headers, body }))
     expect(await post('{"body":')).toEqual(refusal(400, 'Problems parsing JSON'))

@@ -24,6 +24,7 @@ describe('the REST API', () => {
       'x-request-id': expect.any(String),
       'x-oauth-scopes': 'public_repo, read:user',
       'x-oauth-client-id': CLIENT.id,
+      'x-github-enterprise-version': 'enterprise-server@3.17.0',
       'x-github-request-id': expect.stringMatching(/^[0-9A-F]{16}$/),
       'x-github-media-type': 'github.v3; format=json',
       'x-github-api-version-selected': '2022-11-28',
@@ -32,6 +33,15 @@ describe('the REST API', () => {
       'x-ratelimit-used': '1',
       'x-ratelimit-reset': String(reset),
       'x-ratelimit-resource': 'core',
+    })
+  })
+
+  it('returns its version without a token', async () => {
+    const answer = await call(sandbox, 'GET /meta', {})
+    expect(answer.headers.get('x-github-request-id')).toMatch(/^[0-9A-F]{16}$/)
+    expect(await answerOf(answer)).toEqual({
+      status: 200,
+      body: { verifiable_password_authentication: false, installed_version: '3.17.0' },
     })
   })
 
@@ -45,13 +55,13 @@ describe('the REST API', () => {
     expect(await answerOf(answer)).toEqual(refusal(401, message))
   })
 
-  it('takes the older spelling of the scheme', async () => {
+  it('accepts the older authorization scheme', async () => {
     const { authorization } = await signIn(sandbox)
     const older = { authorization: authorization.replace('Bearer', 'token') }
     expect((await call(sandbox, 'GET /user', older)).status).toBe(200)
   })
 
-  it('refuses a program that does not say its name', async () => {
+  it('refuses a request without a User-Agent', async () => {
     const { port } = new URL(sandbox.url)
     const { authorization } = await signIn(sandbox)
     const answer = await exchange(
@@ -70,7 +80,7 @@ describe('the REST API', () => {
     'POST /repos/octo/demo/issues/1/comments',
     'PUT /repos/octo/demo/pulls/2/merge',
     'POST /repos/octo/demo/issues/1/reactions',
-  ])('hides %s from a token that may only read', async (request) => {
+  ])('hides %s from a read-only token', async (request) => {
     const answer = await call(sandbox, request, await signIn(sandbox, 'read:user'), {
       body: 'x',
       content: 'heart',

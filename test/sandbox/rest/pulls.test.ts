@@ -5,7 +5,7 @@ const MERGE = 'PUT /repos/octo/demo/pulls/2/merge'
 const SHA = expect.stringMatching(/^[0-9a-f]{40}$/)
 
 describe('a merge', () => {
-  it('merges once, and closes the pull request', async () => {
+  it('merges once and closes the pull request', async () => {
     await using sandbox = await start()
     const headers = await signIn(sandbox)
     const pull = () => json<{ head: { sha: string } }>(call(sandbox, 'GET /repos/octo/demo/pulls/2', headers))
@@ -43,7 +43,7 @@ describe('a merge', () => {
     )
   })
 
-  it('needs no body', async () => {
+  it('requires no body', async () => {
     await using sandbox = await start()
     expect((await call(sandbox, MERGE, await signIn(sandbox))).status).toBe(200)
     expect(sandbox.state.merges).toMatchObject([{ method: 'merge', title: undefined, message: undefined }])

@@ -10,7 +10,7 @@ const react = (subject: string, content: unknown): Promise<Response> =>
   call(sandbox, `POST /repos/octo/demo/${subject}/reactions`, headers, { content })
 
 describe('a reaction', () => {
-  it.each(REACTIONS)('%s is new the first time, and the same one the second', async (content) => {
+  it.each(REACTIONS)('%s is created once, and returned the second time', async (content) => {
     const first = await answerOf(await react('issues/1', content))
     expect(first).toEqual({
       status: 201,
@@ -25,7 +25,7 @@ describe('a reaction', () => {
     expect(await answerOf(await react('issues/1', content))).toEqual({ status: 200, body: first.body })
   })
 
-  it('goes to comments and review comments too, each counted for itself', async () => {
+  it('works on comments and review comments too, counted separately', async () => {
     const made = await call(sandbox, 'POST /repos/octo/demo/issues/2/comments', headers, { body: 'x' })
     const { id } = await json<{ id: number }>(made)
     const [review] = sandbox.state.reviewComments

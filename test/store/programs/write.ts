@@ -1,12 +1,13 @@
 // Writes pairs until it is killed, several at once, and prints the number of each that it was told is durable.
+import { openJournal } from '../../../src/journal/open.js'
 import { openDatabase } from '../../../src/store/open.js'
+import { attempt, bodyOf, delivery, succeeded } from '../../journal/rig.js'
 import { say } from './talk.js'
 
-const [, , folder = '', first = '0'] = process.argv
-const database = await openDatabase({ kind: 'file', folder })
+const [, , folder = '', first = '0', where = 'here'] = process.argv
+const database = await openDatabase({ kind: 'file', folder, thread: where === 'thread' })
 const { store } = database
-const table = database.table<number, Uint8Array>('rows', { keys: 'number', values: 'bytes' })
-const ids = database.table<string, number>('ids', { keys: 'string', values: 'json' })
+const journal = openJournal(database.sql, { targetsOf: () => ['a'] })
 let n = Number(first)
 
 await Promise.all([
@@ -24,8 +25,11 @@ await Promise.all([
   ...Array.from({ length: 8 }, async () => {
     for (;;) {
       const i = n++
-      await database.commit([table.put(i, Buffer.alloc(1 + (i % 9000), i)), ids.put(`id ${i}`, i)])
+      const receipt = await journal.append(delivery(`${i}`, { body: bodyOf(`${i}`) }))
       say({ row: i })
+      if (i % 3 === 0) await journal.record(receipt.n, attempt('a'), succeeded)
+      // As a sender does that got no answer.
+      if (i % 5 === 0) await journal.append(delivery(`${i}`, { body: bodyOf(`${i}`) }))
     }
   }),
   (async () => {

@@ -17,9 +17,9 @@ for (let i = 0; i < Number(rounds); i++) {
     origin: `https://${process.pid}.example`,
   })
   if (i % 10 === 0) await tokens.revoke('ann')
-  const holder = await tokens.get('ann')
+  const owner = await tokens.get('ann')
   // Saved by either process, but never the token of one with the origin of the other.
-  if (holder && holder.origin !== `https://${holder.accessToken.split(' ')[0]}.example`) say(holder)
+  if (owner && owner.origin !== `https://${owner.accessToken.split(' ')[0]}.example`) say(owner)
 }
 say('done')
 process.exit()

@@ -1,0 +1,131 @@
+// Writes docs/commands.md from the declarations of the commands: `npm run reference`. With --check it writes nothing, and fails
+// if the file is stale.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import type { Command } from 'commander'
+import type { CommandSpec } from '../src/cli/command.js'
+import type { Context } from '../src/cli/context.js'
+import { exitCodes } from '../src/cli/exit-codes.js'
+import { optionsOf, SECRET_FILES, variableRows } from '../src/cli/help.js'
+import { joinParagraphs } from '../src/cli/output/wrap.js'
+import { COMMANDS, createProgram, RELAY } from '../src/cli/program.js'
+import { defaultText, OPTION_NAMES, specOf } from '../src/cli/settings/options.js'
+
+const FILE = 'docs/commands.md'
+
+const INTRODUCTION = `# Command reference
+
+<!-- Written by \`npm run reference\` from the declarations in src/cli. Do not edit. -->
+
+Every command, and [every setting](#settings). \`relay <command> --help\` prints the same. The
+[options of relay itself](#relay) work with every command.`
+
+const SETTINGS = `A setting is read from its flag, else from its variable, else from \`.env\`, \`relay.json\` or your own \`config.json\`, where
+its key is its name. The last column says whether \`relay.json\` can set it: to anything, or only to an address on this machine.
+${SECRET_FILES} \`relay config\` prints the settings in force.`
+
+const context: Context = {
+  env: {},
+  cwd: '/',
+  configFolder: path.join(homedir(), '.config/relay'),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  signal: new AbortController().signal,
+  continueWithoutOutput: () => {},
+  onHangup: () => () => {},
+  onConnectionError: () => () => {},
+}
+
+function reference(): string {
+  const program = createProgram(context)
+  const parts = [
+    INTRODUCTION,
+    COMMANDS.map(({ name, summary }) => `- [relay ${name}](#relay-${name}): ${summary}`).join('\n'),
+    ...section(program, RELAY, RELAY.variables),
+    ...sections(program, COMMANDS),
+    '## Settings',
+    SETTINGS,
+    ...table(['Name', '', 'Flag', 'Variable', 'Default', 'relay.json'], OPTION_NAMES.map(settingRow)),
+  ]
+  return `${parts.join('\n\n')}\n`
+}
+
+function sections(parent: Command, specs: readonly CommandSpec[]): string[] {
+  return specs.flatMap((spec) => {
+    const command = parent.commands.find((one) => one.name() === spec.name) ?? parent
+    return [...section(command, spec), ...sections(command, spec.subcommands ?? [])]
+  })
+}
+
+/** The parts of one command. `variables` are further variables. */
+function section(
+  command: Command,
+  spec: Omit<CommandSpec, 'name' | 'summary'>,
+  variables: readonly (readonly [string, string])[] = [],
+): string[] {
+  const { description, examples, details, environment = [] } = spec
+  const title = titleOf(command)
+  const options = optionsOf(spec).map((option) => [
+    code(option.flags),
+    option.repeatable ? `${option.help} (repeatable)` : option.help,
+    code(option.env),
+    option.defaultText ?? code(option.default),
+  ])
+  const isAll = environment.length + optionsOf(spec).length >= OPTION_NAMES.length - 1
+  const rows = [...(isAll ? [] : variableRows(environment)), ...variables]
+  return [
+    `## ${title}`,
+    joinParagraphs(description),
+    fence('sh', examples.join('\n')),
+    ...(details ? [fence('text', details(context))] : []),
+    fence('text', `${title} ${command.usage()}`.trimEnd()),
+    ...table(
+      ['Argument', ''],
+      (spec.arguments ?? []).map(({ name, help }) => [code(name), help]),
+    ),
+    ...table(['Option', '', 'Variable', 'Default'], options),
+    ...(isAll ? ['Reads [every setting](#settings).'] : []),
+    ...table(
+      ['Variable', ''],
+      rows.map(([name, text]) => [code(name), text]),
+    ),
+    ...table(
+      ['Exit code', ''],
+      exitCodes(spec.exitCodes).map(([exit, text]) => [String(exit), text]),
+    ),
+  ]
+}
+
+function titleOf(command: Command): string {
+  return command.parent ? `${titleOf(command.parent)} ${command.name()}` : command.name()
+}
+
+function settingRow(name: (typeof OPTION_NAMES)[number]): string[] {
+  const { help, flag, env, project = '' } = specOf(name)
+  return [code(name), help, code(flag), code(env), defaultText(name) ?? '', project]
+}
+
+function code(text = ''): string {
+  return text && `\`${text}\``
+}
+
+function fence(language: string, text: string): string {
+  return `\`\`\`${language}\n${text}\n\`\`\``
+}
+
+/** A table, or nothing when it has no rows. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return []
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |`
+  return [[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')]
+}
+
+const text = reference()
+if (!process.argv.includes('--check')) writeFileSync(FILE, text)
+else if (readFileSync(FILE, 'utf8') !== text) {
+  process.stderr.write(`${FILE} is stale: write it with npm run reference\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,26 @@
+import { onAbort } from './abort.js'
+
+/** Whether this is the reason of a signal that aborted at its time limit. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError'
+}
+
+/**
+ * Runs `work` with a signal that aborts with a `TimeoutError` after `ms` milliseconds, or earlier with the reason of
+ * `signal`. Leaves no timer and no listener behind, unlike `AbortSignal.timeout`.
+ */
+export async function withTimeLimit<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limited = new AbortController()
+  const timer = setTimeout(() => limited.abort(new DOMException('Timed out', 'TimeoutError')), ms)
+  const ignore = onAbort(signal, () => limited.abort(signal.reason))
+  try {
+    return await work(limited.signal)
+  } finally {
+    clearTimeout(timer)
+    ignore()
+  }
+}

@@ -1,0 +1,29 @@
+import { isLoopback } from './loopback.js'
+
+/**
+ * An absolute http(s) address. The messages of these functions complete "<name>: …", and do not repeat the address, which may
+ * contain a password.
+ * @throws Error for anything else, and for a user name or password.
+ */
+export function parseHttpUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new Error('must be an absolute http:// or https:// address')
+  if (url.username || url.password) throw new Error('must not contain a user name or password')
+  return url
+}
+
+/** An address to which paths are added. @throws Error as {@link parseHttpUrl}, and for a query or a fragment. */
+export function parseWebAddress(text: string): URL {
+  const url = parseHttpUrl(text)
+  if (url.search || url.hash) throw new Error('must not contain a query or a fragment')
+  return url
+}
+
+/** Requires https, unless on this machine, so that others cannot read the traffic. @throws Error as {@link parseWebAddress} */
+export function parsePrivateAddress(text: string): URL {
+  const url = parseWebAddress(text)
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    throw new Error('must be https, unless it is on this machine')
+  return url
+}

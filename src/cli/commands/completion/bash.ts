@@ -1,0 +1,68 @@
+import type { Command } from 'commander'
+import { flagsWithValue, wordsOf, type CommandWords, type Values, quoted } from './tree.js'
+
+/** The completion script for bash 3.2 and later; it needs nothing else. */
+export function bashCompletion(program: Command): string {
+  const tree = wordsOf(program)
+  const { own, commands } = tree
+  return `# bash completion for relay. Load it with: source <(relay completion bash)
+_relay() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command= position=0 i
+  COMPREPLY=()
+  # bash makes a word of the sign in --flag=value.
+  if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case \${COMP_WORDS[i]} in
+      ${flagsWithValue(tree).join('|')}) if [[ \${COMP_WORDS[i+1]} == = ]]; then ((i += 2)); else ((i++)); fi ;;
+      -*) ;;
+      *) if [[ -z $command ]]; then command=\${COMP_WORDS[i]}; else ((position++)); fi ;;
+    esac
+  done
+  case "$command $prev" in
+${[...commands, { ...own, name: '*' }].flatMap(flagCases).join('\n')}
+  esac
+  if [[ $cur == -* ]]; then
+    case $command in
+${commands.map((command) => `      ${command.name}) _relay_offer ${quoted(flagList(command, own))}; return ;;`).join('\n')}
+      *) _relay_offer ${quoted(flagList(own))}; return ;;
+    esac
+  fi
+  case "$command $position" in
+    ' 0') _relay_offer ${quoted(commands.map(({ name }) => name).join(' '))} ;;
+${commands.flatMap(positionCases).join('\n')}
+  esac
+}
+_relay_offer() {
+  COMPREPLY=($(compgen -W "$1" -- "$cur"))
+}
+_relay_files() {
+  compopt -o filenames 2>/dev/null
+  COMPREPLY=($(compgen -f -- "$cur"))
+}
+complete -F _relay relay
+`
+}
+
+function flagCases({ name, flags }: CommandWords): string[] {
+  return flags.flatMap(({ long, values }) => {
+    const pattern = name === '*' ? `*' ${long}'` : quoted(`${name} ${long}`)
+    return values ? [`    ${pattern}) ${offer(values)}; return ;;`] : []
+  })
+}
+
+function positionCases({ name, positions }: CommandWords): string[] {
+  return positions.flatMap((values, position) =>
+    values.choices.length > 0 || values.files
+      ? [`    ${quoted(`${name} ${position}`)}) ${offer(values)} ;;`]
+      : [],
+  )
+}
+
+function offer({ choices, files }: Values): string {
+  if (files) return '_relay_files'
+  return choices.length > 0 ? `_relay_offer ${quoted(choices.join(' '))}` : ':'
+}
+
+function flagList(...commands: CommandWords[]): string {
+  return [...new Set(commands.flatMap(({ flags }) => flags.map(({ long }) => long)))].join(' ')
+}

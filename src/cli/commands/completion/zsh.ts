@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import { wordsOf, type CommandWords, type Flag, type Values, quoted } from './tree.js'
+
+/** The completion script for zsh: to be sourced after compinit, or saved as `_relay` in a folder of fpath. */
+export function zshCompletion(program: Command): string {
+  const { own, commands } = wordsOf(program)
+  return `#compdef relay
+# zsh completion for relay. Load it with: source <(relay completion zsh)
+_relay() {
+  local curcontext=$curcontext state line
+  local -a commands
+  typeset -A opt_args
+  _arguments -C ${specs(own.flags)} \\
+    '1:command:->command' '*::argument:->argument' && return
+  case $state in
+    command)
+      commands=(
+${commands.map(({ name, help }) => `        ${quoted(`${name}:${help}`)}`).join('\n')}
+      )
+      _describe -t commands command commands
+      ;;
+    argument)
+      case $line[1] in
+${commands.map((command) => `        ${command.name}) ${argumentsOf(command, own)} ;;`).join('\n')}
+      esac
+      ;;
+  esac
+}
+if [[ $funcstack[1] == _relay ]]; then _relay "$@"; else compdef _relay relay; fi
+`
+}
+
+function argumentsOf({ flags, positions }: CommandWords, own: CommandWords): string {
+  const known = new Set(flags.map(({ long }) => long))
+  const all = [...flags, ...own.flags.filter(({ long }) => !known.has(long))]
+  const places = positions.map((values, index) => quoted(`${index + 1}${action(values)}`))
+  return ['_arguments', specs(all), ...places].join(' ')
+}
+
+function specs(flags: readonly Flag[]): string {
+  return flags.map(spec).join(' ')
+}
+
+function spec({ short, long, help, values }: Flag): string {
+  const text = quoted(`[${help.replaceAll(/[[\]:\\]/g, String.raw`\$&`)}]${values ? action(values) : ''}`)
+  const name = values ? `${long}=` : long
+  return short === undefined ? `${name}${text}` : `'(${short} ${long})'{${short},${name}}${text}`
+}
+
+function action({ label, choices, files }: Values): string {
+  return `:${label}:${files ? '_files' : choices.length > 0 ? `(${choices.join(' ')})` : ' '}`
+}

@@ -1,0 +1,33 @@
+import { DEFAULTS } from '../../../base/settings.js'
+import type { InstanceRecord } from '../../../instance/instance.js'
+import type { Store } from '../../../store/contract.js'
+import { profileFolder } from '../../settings/complete.js'
+import type { OptionValues } from '../../settings/options.js'
+
+/** The profile that is checked. */
+export interface CheckContext {
+  /** With the code host of the instance, if one runs. */
+  readonly options: OptionValues
+  readonly folder: string
+  /** The address of relay, as far as it is known. */
+  readonly publicUrl: string
+  /** The running instance, which has proved itself. */
+  readonly instance: InstanceRecord | undefined
+  /** Undefined when the profile has no data yet, or the store cannot be opened. */
+  readonly store: Store | undefined
+}
+
+export function createCheckContext(
+  options: OptionValues,
+  { store, instance }: Pick<CheckContext, 'store' | 'instance'>,
+): CheckContext {
+  const { host, port } = options
+  const local = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const publicUrl = instance?.publicUrl ?? options.publicUrl ?? local
+  return { options, folder: profileFolder(options), publicUrl, instance, store }
+}
+
+/** A command line of relay for the profile. */
+export function commandFor({ profile }: Pick<OptionValues, 'profile'>, command: string): string {
+  return profile === DEFAULTS.profile ? `relay ${command}` : `relay ${command} --profile ${profile}`
+}

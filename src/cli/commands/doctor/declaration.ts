@@ -1,0 +1,40 @@
+import type { CommandSpec } from '../../command.js'
+import { OPTION_NAMES, type OptionName } from '../../settings/options.js'
+
+/** The settings with a flag, to try another value in this one diagnosis. */
+const FLAGS: readonly OptionName[] = [
+  'user',
+  'provider',
+  'providerUrl',
+  'port',
+  'host',
+  'publicUrl',
+  'baseUrl',
+  'store',
+]
+
+export const doctor: CommandSpec = {
+  name: 'doctor',
+  group: 'Setup:',
+  summary: 'diagnose problems and suggest fixes',
+  description: `Checks what a profile needs: Node, folder, database, disk, keychain, instance, port, tunnel, code host, clock,
+webhook secret, OAuth client, token, addresses. Each line starts with "ok", with "x" for a problem, or with "-" for a check that does
+not apply; a problem is followed by its fix. Changes nothing, and sends the token only to the code host it came from.
+
+With --salvage it checks nothing, but writes every delivery that can be read from a damaged database as a fixture into a new
+folder. The file is not changed. Stop relay before, if it still runs.`,
+  examples: [
+    'relay doctor',
+    'relay doctor --profile sandbox',
+    'relay doctor --salvage ~/.local/share/relay/default/relay.db',
+    `relay doctor --json | jq '.checks[] | select(.state == "fail")'`,
+  ],
+  options: [
+    { flags: '--salvage <file>', help: 'write what can be read from this database as fixtures' },
+    { flags: '--out <dir>', help: 'new folder for the fixtures (default: <file>.salvaged)' },
+  ],
+  settings: FLAGS,
+  environment: OPTION_NAMES.filter((name) => name !== 'profile' && !FLAGS.includes(name)),
+  exitCodes: [[0, 'no problem found'], [1, 'a problem was found, or a delivery could not be read'], 130],
+  load: async () => (await import('./doctor.js')).runDoctor,
+}

@@ -1,0 +1,139 @@
+import { deadline } from '../../../base/abort.js'
+import { RelayError } from '../../../base/errors.js'
+import type { Log } from '../../../base/log.js'
+import { type Clock, systemClock } from '../../../base/time.js'
+import { findInstance } from '../../../instance/instance.js'
+import { sendOnce as sendOverNetwork, type SendOnce } from '../../../net/send-once.js'
+import type { Database } from '../../../store/database.js'
+import { openDatabase } from '../../../store/open.js'
+import type { Context } from '../../context.js'
+import { servedSettings } from '../../session/instance-settings.js'
+import { profileFolder } from '../../settings/complete.js'
+import type { OptionValues } from '../../settings/options.js'
+import type { Flags, LoadedOptions } from '../../settings/read.js'
+import { checkAddresses } from './addresses.js'
+import { askCodeHost, checkClock, checkCodeHost } from './code-host.js'
+import { type CheckContext, createCheckContext } from './context.js'
+import { checkDatabase, checkKeychain } from './database.js'
+import { checkDisk } from './disk.js'
+import { checkFolder, checkNode } from './machine.js'
+import { checkInstance, checkPort } from './network.js'
+import { type CheckResult, fail, type NamedResult, skip } from './result.js'
+import { checkSettings } from './settings.js'
+import { checkClient, checkToken, checkWebhookSecret } from './sign-in.js'
+import { checkTunnel } from './tunnel.js'
+
+export interface DiagnoseOptions {
+  readonly log: Log
+  readonly nodeVersion: string
+  readonly clock?: Clock
+  readonly sendOnce?: SendOnce
+}
+
+/** The time limit of a check. */
+const LIMIT_MS = 5000
+/** The database's own check is cut off a little before, so that the result of the others is not lost. */
+const QUICK_CHECK_LIMIT_MS = 4500
+
+/**
+ * Checks everything that a profile needs. Independent checks run in parallel, each within a time limit. Changes nothing, except
+ * that it writes a record to the database and deletes it. The user's token is sent only to the code host that it came from.
+ * @throws the signal's reason when the command is interrupted.
+ */
+export async function diagnose(
+  context: Context,
+  flags: Flags,
+  options: DiagnoseOptions,
+): Promise<NamedResult[]> {
+  const node = { check: 'node', ...checkNode(options.nodeVersion) }
+  const { result, loaded } = checkSettings(context, flags, options.log)
+  const settings = { check: 'settings', ...result }
+  if (!loaded) return [node, settings]
+  // Before the database is opened, which would correct the permissions.
+  const folder = await bounded('folder', () => checkFolder(profileFolder(loaded.options)), SHOW_SETTINGS)
+  const { database, problem } = await open(loaded.options, folder)
+  try {
+    const checkContext = await findContext(context, loaded, database)
+    return [node, settings, folder, ...(await checkAll(checkContext, problem, context, options))]
+  } finally {
+    await database?.[Symbol.asyncDispose]()
+  }
+}
+
+async function open(
+  options: OptionValues,
+  { state }: CheckResult,
+): Promise<{ database?: Database; problem?: string }> {
+  if (options.store === 'memory' || state === 'skip') return {}
+  try {
+    return { database: await openDatabase({ kind: options.store, folder: profileFolder(options) }) }
+  } catch (error) {
+    return { problem: error instanceof RelayError ? error.message : 'The database cannot be opened' }
+  }
+}
+
+async function findContext(
+  { signal }: Context,
+  loaded: LoadedOptions,
+  database: Database | undefined,
+): Promise<CheckContext> {
+  const store = database?.store
+  const instance = store && (await findInstance(store, { signal }).catch(() => undefined))
+  const options = instance ? servedSettings(instance, loaded) : loaded.options
+  return createCheckContext(options, { store, instance })
+}
+
+async function checkAll(
+  context: CheckContext,
+  problem: string | undefined,
+  { signal }: Context,
+  { clock = systemClock, sendOnce = sendOverNetwork }: DiagnoseOptions,
+): Promise<NamedResult[]> {
+  const { provider, providerUrl, store } = context.options
+  const answer =
+    providerUrl === undefined
+      ? undefined
+      : askCodeHost(provider, providerUrl, { sendOnce, clock, signal: deadline(LIMIT_MS, signal) })
+  answer?.catch(() => {})
+  const tokenCheck = { now: clock(), sendOnce, timeLimit: LIMIT_MS, signal }
+  const checks: Readonly<Record<string, () => CheckResult | Promise<CheckResult>>> = {
+    database: () => checkDatabase(context, problem, { limit: QUICK_CHECK_LIMIT_MS, signal }),
+    disk: () => checkDisk(context),
+    keychain: () => checkKeychain(context),
+    instance: () => checkInstance(context),
+    port: () => checkPort(context),
+    tunnel: () => checkTunnel(context),
+    'code host': () => checkCodeHost(context, answer),
+    clock: () => checkClock(answer),
+    'webhook secret': () => checkWebhookSecret(context),
+    'OAuth client': () => checkClient(context),
+    token: () => (problem ? skip('the database cannot be opened') : checkToken(context, tokenCheck)),
+    addresses: () => checkAddresses(context),
+  }
+  const fix = store === 'keychain' ? 'unlock the keychain, or choose --store file' : SHOW_SETTINGS
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([check, run]) => bounded(check, run, fix)),
+  )
+  signal.throwIfAborted()
+  return results
+}
+
+/** Runs a check within the time limit. A RelayError's own message is used: it contains no secret. */
+async function bounded(
+  check: string,
+  run: () => CheckResult | Promise<CheckResult>,
+  fix: string,
+): Promise<NamedResult> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<CheckResult>((resolve) => {
+    // Somewhat later than the limit of a request, whose error says more.
+    timer = setTimeout(() => resolve(fail(`no answer within ${LIMIT_MS / 1000} s`, fix)), LIMIT_MS + 250)
+  })
+  const result = await Promise.race([(async () => run())(), late]).catch((error: unknown) =>
+    fail(error instanceof RelayError ? error.message : 'the check itself failed', fix),
+  )
+  clearTimeout(timer)
+  return { check, ...result }
+}
+
+const SHOW_SETTINGS = 'run relay config, which shows the settings'

@@ -1,0 +1,75 @@
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { errorCode } from '../../../base/errno.js'
+import { RelayError } from '../../../base/errors.js'
+import { fixtureText, toFixture } from '../../../fixtures/fixture.js'
+import { salvage } from '../../../journal/salvage.js'
+import { openCopy } from '../../../store/open-copy.js'
+import type { Context } from '../../context.js'
+import { createOutput } from '../../output/output.js'
+import type { CommonFlags } from '../../settings/prepare.js'
+
+export type SalvageFlags = CommonFlags & { readonly salvage: string; readonly out?: string }
+
+/**
+ * Runs `relay doctor --salvage`: writes every delivery that can be read from a damaged database as a fixture into a new folder.
+ * The database is copied there while it is read, and is not changed.
+ * @throws RelayError `unhealthy` when some deliveries cannot be read; `usage` for a missing file, or a folder that exists.
+ */
+export async function runSalvage(context: Context, flags: SalvageFlags): Promise<void> {
+  const output = createOutput(context, flags)
+  const file = path.resolve(context.cwd, flags.salvage)
+  const folder = path.resolve(context.cwd, flags.out ?? `${file}.salvaged`)
+  if (!(await isFile(file))) throw new RelayError('usage', `--salvage: there is no file ${flags.salvage}`)
+  await makeFolder(folder)
+  const { read, lost } = await salvageInto(file, folder, context.signal)
+  const total = read + lost
+  if (flags.json) output.object({ file, folder, read, total })
+  else output.say(`${read} of ${total} deliveries are in ${folder}. Send them with relay replay ${folder}`)
+  if (lost > 0)
+    throw new RelayError('unhealthy', `${lost} of ${total} deliveries could not be read from ${file}`)
+}
+
+async function salvageInto(
+  file: string,
+  folder: string,
+  signal: AbortSignal,
+): Promise<{ readonly read: number; readonly lost: number }> {
+  const copies = await mkdtemp(path.join(folder, '.copy-'))
+  let [read, lost] = [0, 0]
+  try {
+    await using sql = openCopy(file, copies)
+    for await (const { n, entry } of salvage(sql)) {
+      signal.throwIfAborted()
+      if (!entry) {
+        lost++
+        continue
+      }
+      const name = path.join(folder, `${String(n).padStart(8, '0')}.json`)
+      await writeFile(name, fixtureText(toFixture(entry)), { mode: 0o600 })
+      read++
+    }
+  } finally {
+    await rm(copies, { recursive: true, force: true })
+  }
+  return { read, lost }
+}
+
+async function isFile(file: string): Promise<boolean> {
+  try {
+    return (await stat(file)).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** @throws RelayError `usage` */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 })
+  } catch (cause) {
+    const code = errorCode(cause) ?? 'unknown reason'
+    const why = code === 'EEXIST' ? 'exists' : `cannot be made (${code})`
+    throw new RelayError('usage', `The folder ${folder} ${why}. Name a new one with --out`, { cause })
+  }
+}

@@ -1,0 +1,25 @@
+import { readStatus } from '../../../tunnel/state.js'
+import { type CheckContext, commandFor } from './context.js'
+import { type CheckResult, fail, ok, skip } from './result.js'
+
+/** Whether the instance's tunnel is connected and works, as the instance reports. */
+export async function checkTunnel({ instance, store, options }: CheckContext): Promise<CheckResult> {
+  if (!instance || !store) return skip('no instance is running')
+  const status = await readStatus(store, instance.pid)
+  const restart = commandFor(options, 'serve --tunnel')
+  if (!status) return skip(`none; ${restart} opens one`)
+  const { state, url, since, why, attempt, roundTrip } = status
+  if (state === 'connecting') return skip('connecting for the first time')
+  if (state === 'waiting')
+    return fail(
+      `down since ${new Date(since).toISOString()}: ${why}; next is attempt ${attempt}`,
+      CHECK_NETWORK,
+    )
+  if (roundTrip !== null && roundTrip !== 'ok')
+    return fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, restart)
+  return ok(
+    `connected to ${url} since ${new Date(since).toISOString()}${roundTrip === 'ok' ? ', and works' : ''}`,
+  )
+}
+
+const CHECK_NETWORK = 'check the network, and HTTPS_PROXY if there is a proxy; relay retries by itself'

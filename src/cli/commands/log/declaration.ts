@@ -1,0 +1,27 @@
+import type { CommandSpec } from '../../command.js'
+import { SINCE } from '../../journal/filter.js'
+
+export const log: CommandSpec = {
+  name: 'log',
+  group: 'Journal:',
+  summary: 'list deliveries and the state of their forwarding',
+  description: `Lists the deliveries in the journal, oldest first: number, local time, event, repository, state of forwarding
+to each target, and number of duplicates. Works with or without a running relay serve.`,
+  examples: [
+    'relay log',
+    "relay log --event pull_request --event 'issues.*' --since 1h",
+    'relay log --failed --last 100 --json | jq .n',
+    'relay log --follow --repo octo/demo',
+  ],
+  options: [
+    { flags: '--event <match>', help: 'event or event.action, * matches any', repeatable: true },
+    { flags: '--repo <owner/name>', help: 'only deliveries of this repository' },
+    { flags: '--since <when>', help: `only deliveries received since: ${SINCE}` },
+    { flags: '--failed', help: 'only deliveries that failed at a target' },
+    { flags: '--last <n>', help: 'the newest N', default: '20' },
+    { flags: '--follow', help: 'print new deliveries and changes until Ctrl-C' },
+  ],
+  environment: ['home', 'store'],
+  exitCodes: [[0, 'success, also after Ctrl-C with --follow'], 6, 130],
+  load: async () => (await import('./log.js')).runLog,
+}

@@ -1,0 +1,30 @@
+import { MERGE_METHODS } from '../../../providers/provider.js'
+import type { CommandSpec } from '../../command.js'
+import { ACTION_COMMAND, DRY_RUN } from '../../session/user-command.js'
+
+export const merge: CommandSpec = {
+  ...ACTION_COMMAND,
+  name: 'merge',
+  summary: 'merge a pull request',
+  description: `Merges a pull request as a signed-in user, and prints the id of the merge commit. If the code host will merge
+it later, once its checks have passed, the command prints that instead.`,
+  examples: [
+    'relay merge https://github.com/octo/demo/pull/2',
+    'relay merge octo/demo#2 --method squash --title "Add a greeting (#2)"',
+    'relay merge octo/demo#2 --match-head "$(git rev-parse HEAD)"',
+  ],
+  arguments: [{ name: '<target>', help: 'owner/repo#12, or the web address of a pull request' }],
+  options: [
+    {
+      flags: '--method <method>',
+      help: `merge method: ${MERGE_METHODS.join(', ')}`,
+      choices: MERGE_METHODS,
+      defaultText: 'merge',
+    },
+    { flags: '--title <text>', help: 'title of the merge commit' },
+    { flags: '--message <text>', help: 'message of the merge commit' },
+    { flags: '--match-head <sha>', help: 'merge only if the head is this commit (full id)' },
+    DRY_RUN,
+  ],
+  load: async () => (await import('./merge.js')).runMerge,
+}

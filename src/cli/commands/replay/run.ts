@@ -1,0 +1,94 @@
+import { setImmediate } from 'node:timers/promises'
+import { RelayError, toRelayError } from '../../../base/errors.js'
+import type { Recorded } from '../../../fixtures/fixture.js'
+import { inParallel } from '../../../replay/in-parallel.js'
+import { deliveryId, prepare, type PrepareOptions, withFreshId } from '../../../replay/prepare.js'
+import { openSender } from '../../../replay/send.js'
+import type { WebhookRequest } from '../../../webhook/intake.js'
+import type { Context } from '../../context.js'
+import { startBar } from './bar.js'
+import type { Destination } from './destination.js'
+import { createReport, type Report } from './report.js'
+import type { Item } from './select-items.js'
+import type { SendFlags } from './send-options.js'
+import type { SendPlan } from './send-plan.js'
+
+interface Job {
+  readonly name: string
+  readonly event: string
+  readonly request: WebhookRequest
+}
+
+/**
+ * Sends every item the planned number of times and prints the results. An item that cannot be read or signed ends the run,
+ * after those before it were sent.
+ * @throws RelayError `target_failed` when a status is not the expected one; `no_match` when all entries are gone; what loading
+ * an item throws; `usage` that names an item that cannot be edited.
+ */
+export async function run(
+  context: Context,
+  flags: SendFlags,
+  plan: SendPlan,
+  items: readonly Item[],
+  destination: Destination,
+): Promise<void> {
+  const { signal } = context
+  const { concurrency, expectation, keepId, stop, times } = plan
+  // Files were read synchronously, so Ctrl-C is noticed only now.
+  await setImmediate()
+  signal.throwIfAborted()
+  const report = createReport(context, flags, plan, destination)
+  const bar = await startBar(context, items.length * times, report.silent)
+  await using sender = openSender(destination.url, concurrency)
+  const send = async ({ name, event, request }: Job): Promise<boolean> => {
+    const outgoing = keepId ? request : withFreshId(request)
+    const answer = await sender.send(outgoing, { signal })
+    const ok = expectation.fits(answer.status)
+    report.add({ name, event, delivery: deliveryId(outgoing), ok, expected: expectation.text, answer })
+    bar.step()
+    return ok || !stop
+  }
+  try {
+    await inParallel(jobs(items, plan, destination), concurrency, send)
+  } catch (error) {
+    bar.end()
+    await endEarly(report, error, destination)
+    throw error
+  }
+  bar.end()
+  const { sent, failed } = await report.end()
+  if (sent === 0) throw new RelayError('no_match', 'The selected entries are gone from the journal')
+  if (failed > 0) throw new RelayError('target_failed', `${failed} of ${sent} answers were not as expected`)
+}
+
+/** Reports a second failure without hiding the first. */
+async function endEarly(report: Report, error: unknown, { output }: Destination): Promise<void> {
+  try {
+    await report.end(toRelayError(error))
+  } catch (second) {
+    output.say(toRelayError(second).message)
+  }
+}
+
+/** Prepares each item when its turn comes, once for all its times. Skips an entry that is gone from the journal by then. */
+async function* jobs(
+  items: readonly Item[],
+  { times, ...options }: SendPlan,
+  { secret }: Destination,
+): AsyncGenerator<Job> {
+  for (const { name, load } of items) {
+    const recorded = await load()
+    if (!recorded) continue
+    const request = prepareNamed(name, recorded, { ...options, secret })
+    for (let i = 0; i < times; i++) yield { name, event: recorded.event, request }
+  }
+}
+
+/** @throws RelayError `usage` that names an item that cannot be edited. */
+function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions): WebhookRequest {
+  try {
+    return prepare(recorded, options)
+  } catch (error) {
+    throw error instanceof RelayError ? new RelayError(error.kind, `${name}: ${error.message}`) : error
+  }
+}

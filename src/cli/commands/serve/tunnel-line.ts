@@ -1,0 +1,40 @@
+import type { TunnelStatus } from '../../../tunnel/state.js'
+import { dim, green, type Line, red, yellow } from '../../output/line.js'
+import { timeOfDay } from '../../output/output.js'
+
+/**
+ * `12:04:11  tunnel connected: payload URL https://smee.io/…`: the change since `before`. Undefined for one that is not worth a
+ * line.
+ */
+export function tunnelLine(
+  status: TunnelStatus,
+  before: TunnelStatus | undefined,
+  now: number,
+): Line | undefined {
+  const { state, url, why, attempt, retryAt, roundTrip } = status
+  const start = [dim(timeOfDay(now)), '  tunnel ']
+  if (state === 'connecting') return undefined
+  if (state === 'waiting') {
+    if (attempt > FREQUENT && attempt % INTERVAL !== 0 && why === before?.why) return undefined
+    const seconds = retryAt === null ? 0 : Math.max(1, Math.round((retryAt - now) / 1000))
+    return [...start, red('is down'), `: ${why ?? ''}; attempt ${attempt} in ${seconds}s`]
+  }
+  if (before?.state !== 'connected') return [...start, green('connected'), `: payload URL ${url ?? ''}`]
+  if (roundTrip === 'ok') return [...start, green('works'), ': a test message came back byte for byte']
+  return [...start, yellow('does not work'), `: a test message was lost: ${roundTrip ?? ''}`]
+}
+
+/** The first attempts, all of which are printed. Later ones follow at equal intervals. */
+const FREQUENT = 8
+/** Then one of this many is printed, about every ten minutes, unless the reason changes. */
+const INTERVAL = 10
+
+/** The same for a program. */
+export function tunnelObject({ since, retryAt, ...status }: TunnelStatus): Record<string, unknown> {
+  return {
+    type: 'tunnel',
+    ...status,
+    since: new Date(since).toISOString(),
+    retryAt: retryAt === null ? null : new Date(retryAt).toISOString(),
+  }
+}

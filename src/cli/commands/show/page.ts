@@ -1,0 +1,89 @@
+import { isUtf8 } from 'node:buffer'
+import type { Entry } from '../../../journal/delivery.js'
+import type { Attempt } from '../../../journal/forward.js'
+import { format, PRETTY } from '../../../json/format.js'
+import { localTime } from '../../journal/instant.js'
+import { readPayload } from '../../journal/payload.js'
+import type { TargetProgress } from '../../journal/progress.js'
+import { describeAttempt } from '../../output/attempt-line.js'
+import { eventName, placeName } from '../../output/delivery-line.js'
+import { bold, dim, green, type Line, red, yellow } from '../../output/line.js'
+
+/** The lines that show an entry to a person. */
+export function entryPage(entry: Entry, progress: readonly TargetProgress[]): Line[] {
+  return [
+    bold(`#${entry.n}  ${eventName(entry)}  ${placeName(entry)}`.trimEnd()),
+    '',
+    ...properties(entry).map(([name, text]) => [dim(name.padEnd(12)), text]),
+    '',
+    dim('headers'),
+    ...entry.headers.map(([name, value]) => `  ${name}: ${value}`),
+    '',
+    ...bodyLines(entry),
+    ...progress.flatMap((target) => ['', ...targetLines(target)]),
+    ...(progress.length === 0 ? ['', dim('forwarded to no target')] : []),
+  ]
+}
+
+function properties(entry: Entry): (readonly [string, string])[] {
+  const { receivedAt, provider, deliveryId, hookId, verifiedBy, restored, duplicates } = entry
+  return [
+    ['received', localTime(receivedAt)],
+    ['from', `${provider}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`],
+    ['verified', `with the ${verifiedBy} webhook secret`],
+    ...(restored ? [['restored', `${restored.how}, after a tunnel changed the body`] as const] : []),
+    ['duplicates', String(duplicates)],
+  ]
+}
+
+function bodyLines(entry: Entry): Line[] {
+  const { body, n } = entry
+  const payload = readPayload(entry)
+  const size = `${body.byteLength} byte${body.byteLength === 1 ? '' : 's'}`
+  if (payload) {
+    const kind = payload.form ? 'JSON in a form' : 'JSON'
+    return [dim(`body (${size}): ${kind}`), ...indented(format(payload.text, PRETTY))]
+  }
+  const bytes = Buffer.from(body)
+  return isUtf8(bytes)
+    ? [dim(`body (${size})`), ...indented(bytes.toString())]
+    : [dim(`body (${size}): not text; relay show ${n} --body prints it`)]
+}
+
+function targetLines({ label, forward, attempts }: TargetProgress): Line[] {
+  const { status: state, reason } = forward
+  const color = { succeeded: green, failed: red, waiting: yellow }[state]
+  return [
+    [`→ ${label}  `, color(state), reason === undefined ? '' : `: ${reason}`],
+    ...attempts.flatMap(attemptLines),
+  ]
+}
+
+function attemptLines(attempt: Attempt): Line[] {
+  const { at, error, count, answer } = attempt
+  const parts = [
+    localTime(at),
+    describeAttempt(attempt),
+    ...(error ? [error] : []),
+    ...(count > 1 ? [`${count} times`] : []),
+  ]
+  return [`  ${parts.join('  ')}`, ...answerLines(answer).map((line) => dim(`    ${line}`))]
+}
+
+/** Enough to recognize an answer; `--json` prints all that was stored. */
+const MAX_LINES = 10
+const MAX_WIDTH = 200
+
+function answerLines(answer: Uint8Array): string[] {
+  const text = Buffer.from(answer).toString().trimEnd()
+  if (text === '') return []
+  const lines = text.split(/\r?\n/)
+  const shown = lines
+    .slice(0, MAX_LINES)
+    .map((line) => (line.length > MAX_WIDTH ? `${line.slice(0, MAX_WIDTH)}…` : line))
+  return lines.length > MAX_LINES ? [...shown, '…'] : shown
+}
+
+function indented(text: string): string[] {
+  return text.split('\n').map((line) => `  ${line}`)
+}

@@ -1,0 +1,90 @@
+import type { Cancellable } from '../../../base/abort.js'
+import type { Entry, Summary } from '../../../journal/delivery.js'
+import type { Journal } from '../../../journal/journal.js'
+import type { Match } from '../../../journal/match.js'
+import { type Filter, isFromFuture, passes } from '../../../journal/select.js'
+import { readPayload } from '../../journal/payload.js'
+import { poll } from '../../journal/poll.js'
+import type { Where } from './where.js'
+
+/** The conditions on a delivery, all of which must hold. */
+export interface Criteria {
+  readonly match: Match
+  /** Received at or after this instant, in milliseconds; Infinity: only new entries. */
+  readonly since: number
+  /** Conditions on the payload. */
+  readonly where: readonly Where[]
+}
+
+export interface Found {
+  readonly entry: Entry
+  readonly summary: Summary
+}
+
+type JournalPart = Pick<Journal, 'read' | 'select' | 'summaries' | 'after' | 'newest'>
+
+/**
+ * The first matching entry by number, whether it exists or is appended later; undefined after `limit` milliseconds without
+ * one. Every entry appended later counts as received since, whatever its time: the clock can be set back meanwhile.
+ * @throws RelayError as a {@link Where}; AbortError when `signal` aborts.
+ */
+export async function findFirst(
+  journal: JournalPart,
+  { match, since, where }: Criteria,
+  limit: number,
+  options: Cancellable,
+): Promise<Found | undefined> {
+  const end = performance.now() + limit
+  const filter = { events: [match] }
+  const find = async (summary: Summary): Promise<Found | undefined> => {
+    const entry = passes(summary, filter) ? await journal.read(summary.n) : undefined
+    if (!entry) return undefined
+    const payload = where.length > 0 ? readPayload(entry)?.value : undefined
+    return where.every((holds) => holds(payload)) ? { entry, summary } : undefined
+  }
+  // Read first, so that no entry falls between the existing and the new ones.
+  const last = await journal.newest()
+  for (const n of await numbersSince(journal, { ...filter, since, before: last + 1 }, options)) {
+    const [summary] = await journal.summaries([n])
+    const found = summary && (await find(summary))
+    if (found) return found
+  }
+  for await (const batch of poll(journal, last, options)) {
+    for (const summary of batch) {
+      const found = await find(summary)
+      if (found) return found
+    }
+    if (performance.now() >= end) return undefined
+  }
+  return undefined
+}
+
+/**
+ * The numbers of the entries that match, oldest first. An entry with a time in the future was received before the clock was set
+ * back. It counts if an entry before it is recent enough; otherwise it is most likely old.
+ */
+async function numbersSince(
+  journal: JournalPart,
+  filter: Filter,
+  { signal }: Cancellable,
+): Promise<number[]> {
+  const now = Date.now()
+  const numbers: number[] = []
+  let certain = 0
+  for await (const summary of journal.select(filter)) {
+    signal?.throwIfAborted()
+    numbers.push(summary.n)
+    if (!isFromFuture(summary, now)) certain = numbers.length
+  }
+  for (const n of numbers.slice(certain)) {
+    if (!(await hasRecent(journal, { ...filter, events: [], before: n }, now))) break
+    certain++
+  }
+  return numbers.slice(0, certain).toReversed()
+}
+
+/** Whether an entry of the filter was received before `now`. */
+async function hasRecent(journal: JournalPart, filter: Filter, now: number): Promise<boolean> {
+  for await (const summary of journal.select(filter)) if (!isFromFuture(summary, now)) return true
+  return false
+}

@@ -1,0 +1,22 @@
+import { homedir } from 'node:os'
+import type { Settings } from '../../base/settings.js'
+
+/** A description of where the tokens of a profile are stored. */
+export function tokenPlace({
+  store,
+  profile,
+  folder,
+}: Pick<Settings, 'store' | 'profile' | 'folder'>): string {
+  const places: Readonly<Record<string, string>> = {
+    file: tilde(folder),
+    keychain: `the keychain, service relay:${profile}`,
+    memory: 'memory',
+  }
+  return places[store] ?? store
+}
+
+/** A path with `~` for the user's home. */
+export function tilde(file: string): string {
+  const home = homedir()
+  return file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file
+}

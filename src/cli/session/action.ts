@@ -1,0 +1,89 @@
+import type { Cancellable } from '../../base/abort.js'
+import { RelayError } from '../../base/errors.js'
+import type { RelayClient } from '../../client/client.js'
+import type { Context } from '../context.js'
+import type { CommonFlags } from '../settings/prepare.js'
+import { openSession, type Session } from './session.js'
+import { announce } from './signed-in.js'
+import { checkHost, formatTarget, type Target } from './target.js'
+
+export type ActionFlags = CommonFlags & { readonly dryRun?: boolean }
+
+/** One write to the code host, as a command describes it. */
+export interface Action<Result> {
+  readonly name: 'comment' | 'merge' | 'react'
+  readonly target: Target
+  /** Completes "would …". */
+  readonly description: string
+  readonly request: object
+  send(api: RelayClient, options: Cancellable): Promise<Result>
+  /** The line to print; undefined for none. */
+  describe(result: Result): string | undefined
+  /** A message about the result, also under `--json`. */
+  note?(result: Result): string | undefined
+}
+
+/**
+ * Sends a write once and prints its result: through the running instance, or in this process if there is none. With
+ * `--dry-run` it prints what it would do, asks the code host nothing and renews no token.
+ * @throws RelayError as {@link openSession}, `Session.owner` and `RelayClient`; the message names the next step if there
+ * is one.
+ */
+export async function act<Result extends object>(
+  context: Context,
+  flags: ActionFlags,
+  action: Action<Result>,
+): Promise<void> {
+  await using session = await openSession(context, flags)
+  const { output, settings } = session
+  checkHost(action.target, settings.providerUrl)
+  if (flags.dryRun) return printPlan(session, flags, action)
+  const options = { signal: context.signal }
+  // Before the token is read, so that a sign-in in between is announced the next time.
+  const unconfirmed = await session.tokens.unconfirmed(session.user)
+  const owner = await session.owner(options)
+  if (unconfirmed) await announce(session, owner, unconfirmed, options)
+  const result = await action.send(session.api(owner), options).catch((error: unknown) => {
+    throw withNextStep(error, session)
+  })
+  const line = action.describe(result)
+  if (flags.json) output.object({ ...result })
+  else if (line !== undefined) output.result(line)
+  const note = action.note?.(result)
+  if (note !== undefined) output.say(note)
+}
+
+function printPlan(
+  { output, user, instance, settings }: Session,
+  { json }: ActionFlags,
+  { name, description, request, ...action }: Omit<Action<never>, 'send' | 'describe' | 'note'>,
+): void {
+  const { provider, providerUrl } = settings
+  const target = formatTarget(action.target)
+  const through = instance?.url ?? null
+  if (json)
+    return output.object({
+      dryRun: true,
+      action: name,
+      target,
+      user,
+      provider,
+      providerUrl,
+      through,
+      request,
+    })
+  const way = through === null ? 'without a running instance' : `through the instance at ${through}`
+  output.say(`would ${description} at ${providerUrl} as ${user}, ${way}`)
+}
+
+function withNextStep(error: unknown, { user, provider }: Session): unknown {
+  if (!(error instanceof RelayError)) return error
+  const { kind, message, retryAfter } = error
+  if (kind === 'unauthenticated')
+    return new RelayError(kind, `${message} for ${user} at ${provider.url}: run relay login`, {
+      cause: error,
+    })
+  return retryAfter === undefined
+    ? error
+    : new RelayError(kind, `${message}; try again in ${retryAfter} s`, { retryAfter, cause: error })
+}

@@ -1,0 +1,35 @@
+import type { Cancellable } from '../../base/abort.js'
+import { systemClock } from '../../base/time.js'
+import { renewThrough } from '../../client/renew.js'
+import type { InstanceRecord } from '../../instance/record.js'
+import type { SendRequest } from '../../net/loopback-client.js'
+import { isFresh } from '../../oauth/refresh.js'
+import { signInAgain } from '../../oauth/token-error.js'
+import type { Provider } from '../../providers/provider.js'
+import type { TokenOwner, Tokens } from '../../tokens/tokens.js'
+
+interface OwnerParts {
+  readonly provider: Pick<Provider, 'origin'>
+  readonly tokens: Pick<Tokens, 'get'>
+  readonly user: string
+  readonly send: SendRequest
+}
+
+/**
+ * The user's token. An expired token, or one about to expire, is renewed by the instance, which has the OAuth client, so that
+ * this process needs no client secret.
+ * @throws RelayError as {@link renewThrough}.
+ */
+export async function ownerThrough(
+  instance: InstanceRecord,
+  { provider, tokens, user, send }: OwnerParts,
+  options: Cancellable = {},
+): Promise<TokenOwner> {
+  const owner = await tokens.get(user)
+  if (owner?.origin === provider.origin && isFresh(owner, systemClock())) return owner
+  // Also for no token, or one of another code host: the instance names the next step.
+  await renewThrough(instance, user, { send, ...options })
+  const renewed = await tokens.get(user)
+  if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
+  return renewed
+}

@@ -1,0 +1,15 @@
+import type { CommandSpec } from '../command.js'
+
+/** What the declarations of the commands that act for a signed-in user have in common. */
+export const USER_COMMAND = {
+  settings: ['user', 'provider', 'providerUrl'],
+  environment: ['clientId', 'clientSecret', 'home', 'store'],
+  exitCodes: [4, 8, 130],
+} as const satisfies Partial<CommandSpec>
+
+/** The same for those that write to the code host. */
+export const ACTION_COMMAND = { ...USER_COMMAND, group: 'Actions:' } as const
+
+export const DRY_RUN = { flags: '--dry-run', help: 'print what would happen, and do nothing' } as const
+
+export const TARGET_HELP = 'owner/repo#12, or the web address of an issue, pull request or comment'

@@ -1,0 +1,78 @@
+import path from 'node:path'
+import envPaths from 'env-paths'
+import { RelayError } from '../../base/errors.js'
+import { Secret } from '../../base/secret.js'
+import { DEFAULTS, type RouteSettings, type Settings } from '../../base/settings.js'
+import { CODE_HOSTS } from '../../providers/code-hosts.js'
+import type { GivenValues, OptionValues } from './options.js'
+import { readWebhookSecret } from './webhook-secret.js'
+
+const HOME = envPaths('relay', { suffix: '' }).data
+
+/** Adds the defaults of what is not set. */
+export function withDefaults(given: GivenValues): OptionValues {
+  const values = { ...DEFAULTS, home: HOME, ...given }
+  const { defaultUrl } = CODE_HOSTS[values.provider]
+  return defaultUrl === undefined ? values : { providerUrl: defaultUrl, ...values }
+}
+
+/**
+ * Makes the settings of a service from the options, after checking that these agree. Makes the profile's webhook secret
+ * if it has none.
+ * @throws RelayError `settings` that names what to set.
+ */
+export function completeSettings(options: OptionValues): Settings {
+  const { provider, providerUrl } = options
+  if (providerUrl === undefined) throw noProviderUrl(provider)
+  return { provider, providerUrl, ...settingsWithoutCodeHost(options) }
+}
+
+/** The same for a relay that starts its code host itself. */
+export function settingsWithoutCodeHost(options: OptionValues): Omit<Settings, 'provider' | 'providerUrl'> {
+  const folder = profileFolder(options)
+  const { clientId, clientSecret, webhookSecret, webhookSecretPrevious } = options
+  if ((clientId === undefined) !== (clientSecret === undefined))
+    throw new RelayError('settings', 'Set both RELAY_CLIENT_ID and RELAY_CLIENT_SECRET, or neither of them')
+  return {
+    profile: options.profile,
+    folder,
+    oauthClient: clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined,
+    webhookSecrets: {
+      current: webhookSecret ? new Secret(webhookSecret) : readWebhookSecret(folder, options.store),
+      previous: webhookSecretPrevious ? new Secret(webhookSecretPrevious) : undefined,
+    },
+    host: options.host,
+    port: options.port,
+    allowedHosts: options.allowHost ?? [],
+    publicUrl: options.publicUrl,
+    baseUrl: options.baseUrl,
+    store: options.store,
+    maxBody: options.maxBody,
+    tokenTtl: options.tokenTtl,
+    routes: forwardSettings(options),
+    concurrency: options.concurrency,
+    onDuplicate: options.onDuplicate,
+    keep: options.keep,
+    keepMax: options.keepMax,
+    tunnel: options.tunnel,
+  }
+}
+
+/** Where deliveries are forwarded to. The only settings that a running instance reads again. */
+export function forwardSettings({ forward = [], exec = [], ignore = [] }: OptionValues): RouteSettings {
+  return { forward, exec, ignore }
+}
+
+/** The folder that holds all data of the profile. */
+export function profileFolder({ home, profile }: Pick<OptionValues, 'home' | 'profile'>): string {
+  return path.resolve(home, profile)
+}
+
+function noProviderUrl(provider: Settings['provider']): RelayError {
+  return new RelayError(
+    'settings',
+    provider === 'sandbox'
+      ? 'The sandbox is not running. Start it with relay serve --sandbox, or set RELAY_PROVIDER_URL to its address'
+      : `RELAY_PROVIDER_URL is not set. Set it to the address of your ${provider}, for example https://git.example.com`,
+  )
+}

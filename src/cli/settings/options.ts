@@ -1,0 +1,277 @@
+import {
+  DEFAULT_TUNNEL,
+  DEFAULTS,
+  MAX_MAX_BODY,
+  ON_DUPLICATE,
+  PROVIDER_NAMES,
+  STORE_KINDS,
+} from '../../base/settings.js'
+import { formatDuration } from '../../base/time.js'
+import { parseExec, parseForward, withoutSecrets } from '../../dispatch/route.js'
+import { parseMatch } from '../../journal/match.js'
+import {
+  anyText,
+  duration,
+  formatSize,
+  hostNames,
+  lines,
+  matching,
+  oneOf,
+  pageAddress,
+  port,
+  privateAddress,
+  size,
+  userId,
+  webAddress,
+  wholeNumber,
+} from './parsers.js'
+
+/** More in parallel than a program on the same machine is likely to answer faster. */
+export const MAX_CONCURRENCY = 64
+
+/**
+ * One setting: where it can be set and how its text is read. `parse` throws an Error whose message completes "<name>: …" and
+ * never repeats a secret.
+ */
+export interface OptionSpec {
+  readonly env: string
+  readonly flag?: string
+  /** The value of the flag without one. */
+  readonly bare?: string
+  readonly help: string
+  /** The default in words, if it is not a fixed value. */
+  readonly defaultText?: string
+  readonly choices?: readonly string[]
+  /** Several values: a repeatable flag, one value a line in the environment, a list in files. */
+  readonly list?: true
+  /** Writes a value as a user would. */
+  readonly format?: (value: number) => string
+  /** Hides the passwords in a value. */
+  readonly mask?: (text: string) => string
+  /** Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
+  readonly secret?: true
+  /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
+  readonly project?: 'anything' | 'this machine'
+  readonly parse: (text: string) => unknown
+}
+
+/** Every setting. Flags, environment, files, help, completion and `relay config` are made from this table. */
+export const OPTIONS = {
+  profile: {
+    env: 'RELAY_PROFILE',
+    flag: '--profile <name>',
+    help: 'named set of settings and data',
+    project: 'anything',
+    parse: matching(
+      /^(?!\.)[A-Za-z0-9._-]{1,64}$/,
+      '1–64 letters, digits, ".", "_" or "-", not starting with "."',
+    ),
+  },
+  home: {
+    env: 'RELAY_HOME',
+    help: 'data folder',
+    defaultText: "the platform's own",
+    parse: anyText,
+  },
+  user: {
+    env: 'RELAY_USER',
+    flag: '--user <id>',
+    help: 'user to act as',
+    defaultText: 'your name on this machine',
+    parse: userId,
+  },
+  provider: {
+    env: 'RELAY_PROVIDER',
+    flag: '--provider <name>',
+    help: `code host: ${PROVIDER_NAMES.join(', ')}`,
+    choices: PROVIDER_NAMES,
+    project: 'anything',
+    parse: oneOf(PROVIDER_NAMES),
+  },
+  providerUrl: {
+    env: 'RELAY_PROVIDER_URL',
+    flag: '--provider-url <url>',
+    help: 'address of the code host',
+    defaultText: 'https://github.com for github',
+    project: 'anything',
+    parse: webAddress,
+  },
+  clientId: { env: 'RELAY_CLIENT_ID', help: 'OAuth client id', project: 'anything', parse: anyText },
+  clientSecret: { env: 'RELAY_CLIENT_SECRET', help: 'OAuth client secret', secret: true, parse: anyText },
+  webhookSecret: {
+    env: 'RELAY_WEBHOOK_SECRET',
+    help: 'webhook secret',
+    defaultText: 'made at the first start',
+    secret: true,
+    parse: anyText,
+  },
+  webhookSecretPrevious: {
+    env: 'RELAY_WEBHOOK_SECRET_PREVIOUS',
+    help: 'previous secret, accepted during rotation',
+    secret: true,
+    parse: anyText,
+  },
+  port: {
+    env: 'RELAY_PORT',
+    flag: '--port <n>',
+    help: 'port to listen on, 0 for any free port',
+    project: 'anything',
+    parse: port,
+  },
+  host: {
+    env: 'RELAY_HOST',
+    flag: '--host <address>',
+    help: 'address to listen on',
+    parse: matching(/^[A-Za-z0-9.:_-]{1,255}$/, 'a host name or an IP address, without brackets or port'),
+  },
+  allowHost: {
+    env: 'RELAY_ALLOWED_HOSTS',
+    flag: '--allow-host <names>',
+    help: 'further accepted Host names, comma-separated',
+    parse: hostNames,
+  },
+  publicUrl: {
+    env: 'RELAY_PUBLIC_URL',
+    flag: '--public-url <url>',
+    help: 'address at which browsers reach relay',
+    defaultText: 'the listen address',
+    parse: webAddress,
+  },
+  baseUrl: {
+    env: 'RELAY_BASE_URL',
+    flag: '--base-url <url>',
+    help: 'page after signing in, also set by BASE_URL',
+    defaultText: 'the public address',
+    project: 'this machine',
+    parse: pageAddress,
+  },
+  store: {
+    env: 'RELAY_STORE',
+    flag: '--store <kind>',
+    help: `storage: ${STORE_KINDS.join(', ')}`,
+    choices: STORE_KINDS,
+    parse: oneOf(STORE_KINDS),
+  },
+  maxBody: {
+    env: 'RELAY_MAX_BODY',
+    flag: '--max-body <bytes>',
+    help: `largest webhook body, up to ${MAX_MAX_BODY}`,
+    project: 'anything',
+    parse: wholeNumber(1, MAX_MAX_BODY),
+  },
+  tokenTtl: {
+    env: 'RELAY_TOKEN_TTL',
+    help: 'lifetime of a token without an expiry',
+    format: formatDuration,
+    parse: duration,
+  },
+  forward: {
+    env: 'RELAY_FORWARD',
+    flag: '--forward <[match=]url>',
+    help: 'forward deliveries to this URL',
+    list: true,
+    project: 'this machine',
+    mask: withoutSecrets,
+    parse: lines(parseForward),
+  },
+  exec: {
+    env: 'RELAY_EXEC',
+    flag: '--exec <[match=]cmd>',
+    help: 'run this command for deliveries',
+    list: true,
+    project: 'anything',
+    parse: lines(parseExec),
+  },
+  ignore: {
+    env: 'RELAY_IGNORE',
+    flag: '--ignore <match>',
+    help: 'do not forward these events',
+    list: true,
+    project: 'anything',
+    parse: lines(parseMatch),
+  },
+  concurrency: {
+    env: 'RELAY_CONCURRENCY',
+    flag: '--concurrency <n>',
+    help: 'parallel deliveries to a target; 1 keeps their order',
+    project: 'anything',
+    parse: wholeNumber(1, MAX_CONCURRENCY),
+  },
+  onDuplicate: {
+    env: 'RELAY_ON_DUPLICATE',
+    flag: '--on-duplicate <rule>',
+    help: `forward a duplicate again: ${ON_DUPLICATE.join(', ')}`,
+    choices: ON_DUPLICATE,
+    project: 'anything',
+    parse: oneOf(ON_DUPLICATE),
+  },
+  keep: {
+    env: 'RELAY_KEEP',
+    flag: '--keep <duration>',
+    help: 'how long to keep deliveries',
+    format: formatDuration,
+    parse: duration,
+  },
+  keepMax: {
+    env: 'RELAY_KEEP_MAX',
+    flag: '--keep-max <size>',
+    help: 'maximum size of the journal',
+    format: formatSize,
+    parse: size,
+  },
+  tunnel: {
+    env: 'RELAY_TUNNEL',
+    flag: '--tunnel [url]',
+    bare: DEFAULT_TUNNEL,
+    help: `smee channel to receive from, or smee server to open one on (${DEFAULT_TUNNEL} without a URL)`,
+    parse: privateAddress,
+  },
+  sandboxPort: {
+    env: 'RELAY_SANDBOX_PORT',
+    flag: '--sandbox-port <n>',
+    help: 'port of the sandbox, 0 for any free port',
+    project: 'anything',
+    parse: port,
+  },
+} as const satisfies Readonly<Record<string, OptionSpec>>
+
+export type OptionName = keyof typeof OPTIONS
+type Values = { [Name in OptionName]: ReturnType<(typeof OPTIONS)[Name]['parse']> }
+/** What is set, by the name of the setting. */
+export type GivenValues = Partial<Values>
+/** The settings, with the defaults of what nothing sets. */
+export type OptionValues = GivenValues & Pick<Values, keyof typeof DEFAULTS | 'home'>
+
+export function isOptionName(name: string): name is OptionName {
+  return Object.hasOwn(OPTIONS, name)
+}
+
+/** In the order in which they are shown. */
+export const OPTION_NAMES: readonly OptionName[] = Object.keys(OPTIONS).filter(isOptionName)
+
+/** The specification without the exact types of one setting. */
+export function specOf(name: OptionName): OptionSpec {
+  return OPTIONS[name]
+}
+
+/** Every variable that is read for a setting: its own, and for a secret the one that names a file. */
+export function variablesOf(name: OptionName): string[] {
+  const { env, secret } = specOf(name)
+  return secret ? [env, `${env}_FILE`] : [env]
+}
+
+/** A value as a user would write it: a duration or a size with its unit. */
+export function formatValue(
+  name: OptionName,
+  value: Values[OptionName],
+): string | number | readonly string[] {
+  const { format } = specOf(name)
+  return format && typeof value === 'number' ? format(value) : value
+}
+
+/** The default, as help shows it; undefined when there is none. */
+export function defaultText(name: OptionName): string | undefined {
+  const fixed: Readonly<Record<string, string | number>> = DEFAULTS
+  const value = fixed[name]
+  return specOf(name).defaultText ?? (value === undefined ? undefined : String(formatValue(name, value)))
+}

@@ -1,0 +1,62 @@
+import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { errorCode } from '../../base/errno.js'
+import { RelayError } from '../../base/errors.js'
+import { Secret } from '../../base/secret.js'
+import type { StoreKind } from '../../base/settings.js'
+import { makeFolder } from '../../store/make-folder.js'
+import { readSmallFile } from './small-file.js'
+
+/** The file with the webhook secret that relay made for a profile. */
+export function webhookSecretFile(folder: string): string {
+  return path.join(folder, 'webhook-secret')
+}
+
+/**
+ * The profile's own webhook secret, made at first use and readable by its owner alone (0600). With a memory store nothing is
+ * written, so a new one is made each time.
+ * @throws RelayError `settings` when the file cannot be read or written, or is empty.
+ */
+export function readWebhookSecret(folder: string, store: StoreKind): Secret {
+  if (store === 'memory') return new Secret(randomHex(32))
+  const file = webhookSecretFile(folder)
+  try {
+    if (!existsSync(file)) createWhole(folder, file)
+  } catch (cause) {
+    if (cause instanceof RelayError) throw cause
+    const why = `${file} cannot be created. Set RELAY_HOME to a folder of yours`
+    throw new RelayError('settings', why, { cause })
+  }
+  const secret = readSavedWebhookSecret(folder, store)
+  if (secret) return secret
+  throw new RelayError('settings', `${file} is empty. Remove it, and relay makes a new secret`)
+}
+
+/**
+ * The secret that relay made for the profile, if it has made one. Makes none.
+ * @throws RelayError `settings` when the file exists and cannot be read.
+ */
+export function readSavedWebhookSecret(folder: string, store: StoreKind): Secret | undefined {
+  if (store === 'memory') return undefined
+  const text = readSmallFile(webhookSecretFile(folder))?.trimEnd()
+  return text ? new Secret(text) : undefined
+}
+
+/** Creates the file if it does not exist. Linking a finished file means that no process and no crash sees half a secret. */
+function createWhole(folder: string, file: string): void {
+  makeFolder(folder)
+  const draft = `${file}.${randomHex(6)}`
+  try {
+    writeFileSync(draft, `${randomHex(32)}\n`, { flag: 'wx', mode: 0o600 })
+    linkSync(draft, file)
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+/** Uses the global `crypto`, since importing node:crypto would slow down every start. */
+function randomHex(bytes: number): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
+}

@@ -1,0 +1,49 @@
+/** One header as received: the name's own spelling, the value decoded as latin1. */
+export type Header = readonly [name: string, value: string]
+
+/** Headers of one connection (RFC 9110 section 7.6.1), or set again for each, like Host and Content-Length. */
+const OF_ONE_HOP = new Set([
+  'host',
+  'content-length',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+])
+const CONNECTION = 'connection'
+/** Names of headers with credentials. They are neither stored nor forwarded. */
+export const CREDENTIALS = /^(?:authorization|cookie|proxy-.*)$/i
+
+/** The headers that a forwarded delivery keeps: not those of one connection, those that `Connection` names, or credentials. */
+export function passedOn(headers: readonly Header[]): Header[] {
+  const named = namedByConnection(headers)
+  return headers.filter(([name]) => {
+    const key = name.toLowerCase()
+    return !OF_ONE_HOP.has(key) && !CREDENTIALS.test(key) && !named.has(key)
+  })
+}
+
+function namedByConnection(headers: readonly Header[]): ReadonlySet<string> {
+  const named = new Set<string>()
+  for (const [name, value] of headers) {
+    if (name.length !== CONNECTION.length || name.toLowerCase() !== CONNECTION) continue
+    for (const other of value.toLowerCase().split(',')) named.add(other.trim())
+  }
+  return named
+}
+
+/** A lower-case header name as code hosts and people spell it: `x-github-hook-id` → `X-GitHub-Hook-ID`. */
+export function spelledHeader(name: string): string {
+  return name
+    .split('-')
+    .map((word) => SPELLINGS.get(word) ?? word.charAt(0).toUpperCase() + word.slice(1))
+    .join('-')
+}
+
+const SPELLINGS: ReadonlyMap<string, string> = new Map([
+  ['github', 'GitHub'],
+  ['id', 'ID'],
+])

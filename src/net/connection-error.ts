@@ -1,0 +1,64 @@
+const UNKNOWN_SIGNER =
+  "its certificate is from an unknown authority: set NODE_EXTRA_CA_CERTS to a file with your company's certificate"
+const NO_TLS = 'no TLS connection: check that the address is https and the port right'
+
+/** The usual reasons in plain words. */
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed before an answer',
+  EPIPE: 'connection closed before an answer',
+  UND_ERR_SOCKET: 'connection closed before an answer',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'connection closed in the middle of the answer',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'host could not be looked up',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  EMFILE: 'relay has too many files and connections open: raise its limit (ulimit -n)',
+  ENFILE: 'this machine has too many files open',
+  UND_ERR_CONNECT_TIMEOUT: 'connecting took too long',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: "its certificate is not valid yet: is this machine's clock right?",
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_SIGNER,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_SIGNER,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_SIGNER,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_SIGNER,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_SIGNER,
+  EPROTO: NO_TLS,
+  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
+}
+
+/** Codes of errors that mean that nothing reached the server. */
+const UNREACHED =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_WRONG_VERSION_NUMBER|(?:.*_)?CERT(?:_.*)?|UNABLE_TO_VERIFY_.*)$/
+
+/** Why a request got no response. Equal reasons have equal text, so that repetitions can be counted. */
+export function describeConnectionError(error: unknown): string {
+  const message = error instanceof Error ? error.message : ''
+  return describeKnown(error) ?? (message || describeWithoutQuote(error))
+}
+
+/** The same for a request with a secret: leaves out the error's own message, which may quote the request. */
+export function describeWithoutQuote(error: unknown): string {
+  return describeKnown(error) ?? codeOf(error) ?? 'connection failed'
+}
+
+/** Whether no part of the request can have reached the server. */
+export function isUnreached(error: unknown): boolean {
+  return UNREACHED.test(codeOf(error) ?? '')
+}
+
+function describeKnown(error: unknown): string | undefined {
+  const { name, message }: { name?: unknown; message?: unknown } = Object(error)
+  if (name === 'TimeoutError') return 'no answer in time'
+  const [, proxied] = /^Proxy response \((\d+)\)/.exec(String(message)) ?? []
+  return proxied === undefined ? DESCRIPTIONS[codeOf(error) ?? ''] : `the proxy answers ${proxied}`
+}
+
+/** The code of the error or, as with errors of `fetch`, of its cause. */
+function codeOf(error: unknown): string | undefined {
+  const { code, cause }: { code?: unknown; cause?: unknown } = Object(error)
+  if (typeof code === 'string') return code
+  return cause instanceof Error ? codeOf(cause) : undefined
+}

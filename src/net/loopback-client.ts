@@ -1,0 +1,60 @@
+import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+import type { Cancellable } from '../base/abort.js'
+import { readBounded } from '../base/read-bounded.js'
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+}
+
+export interface HttpResponse {
+  readonly status: number
+  /** Returns a header's value; ignores the case of its name. */
+  readonly header: (name: string) => string | undefined
+  readonly text: string
+}
+
+/**
+ * Sends one request, once, and reads the whole response. Follows no redirect.
+ * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when connecting fails
+ * or the connection breaks.
+ */
+export type SendRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
+
+/** HTTP client with which a short command calls the running instance. Disposing of it closes its connection. */
+export interface LoopbackClient extends Disposable {
+  readonly send: SendRequest
+}
+
+/** 1 MiB: a thousand times relay's longest response. */
+const MAX_ANSWER = 1_048_576
+
+/**
+ * Creates a client for plain HTTP to this machine, without a proxy. Requests to one server share a connection. Built on
+ * `node:http`: loading undici takes longer than everything else that a short command does.
+ */
+export function createLoopbackClient(): LoopbackClient {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  return {
+    async send(url, { method, headers, body }, { signal } = {}) {
+      const outgoing = httpRequest(url, { method, headers, agent, signal })
+      const incoming = await responseTo(outgoing.end(body))
+      const text = String(await readBounded(incoming, MAX_ANSWER))
+      return {
+        status: incoming.statusCode ?? 0,
+        header: (name) => [incoming.headers[name.toLowerCase()]].flat()[0],
+        text,
+      }
+    },
+    [Symbol.dispose]: () => agent.destroy(),
+  }
+}
+
+function responseTo(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    // After a response that changes the protocol (101), Node closes the connection without an error.
+    const closed = (): void => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
+    request.on('response', resolve).on('error', reject).on('close', closed)
+  })
+}

@@ -1,0 +1,78 @@
+import type { Cancellable } from '../../base/abort.js'
+import type { Api, UserApi } from '../http.js'
+import type { CodeHost, HostOptions, ProbeAnswer, Provider, WebhookScheme } from '../provider.js'
+import { TEMPLATES } from './payloads.js'
+
+/** Gitea sends GitHub's and Gogs' header names besides its own. */
+const WEBHOOK: WebhookScheme = {
+  eventHeader: 'x-gitea-event',
+  deliveryHeader: 'x-gitea-delivery',
+  formSignature: 'payload',
+  digestHeaders: ['x-gitea-signature'],
+  // The opposite of GitHub: services/webhook/notifier.go, ForkRepository.
+  forked: 'forkee',
+  json: { indent: '  ', goEscapes: true },
+  headers: (event, deliveryId) => ({
+    'Content-Type': 'application/json',
+    'User-Agent': 'Go-http-client/1.1',
+    ...Object.fromEntries(
+      ['Gitea', 'GitHub', 'Gogs'].flatMap((name) => [
+        [`X-${name}-Delivery`, deliveryId],
+        [`X-${name}-Event`, event],
+      ]),
+    ),
+  }),
+}
+
+/** Gitea and Forgejo, from Gitea 1.15 on. */
+export const GITEA: CodeHost = {
+  defaultUrl: undefined,
+  pathAllowed: true,
+  webhook: WEBHOOK,
+  templates: TEMPLATES,
+  open,
+}
+
+/** Loaded late, since most commands make no call. */
+const calls = () => import('./calls.js')
+
+function open({ url, sendOnce, timeLimit }: HostOptions): Provider {
+  const web = url.href.replace(/\/+$/, '')
+  const api: Api = {
+    label: 'Gitea',
+    base: `${web}/api/v1`,
+    headers: { accept: 'application/json' },
+    sendOnce,
+    timeLimit,
+  }
+  const as = (token: string, options?: Cancellable): UserApi => ({ ...api, token, ...options })
+  return {
+    name: 'gitea',
+    url: web,
+    origin: url.origin,
+    webhook: WEBHOOK,
+    oauth: {
+      authorizationEndpoint: `${web}/login/oauth/authorize`,
+      tokenEndpoint: `${web}/login/oauth/access_token`,
+      issuer: undefined,
+      scopes: ['write:issue', 'write:repository', 'read:user'],
+    },
+    probe: { address: `${api.base}/version`, recognise: recogniseGitea },
+    whoAmI: async (token, options) => (await calls()).getUser(as(token, options)),
+    comment: async (token, input, options) => (await calls()).postComment(as(token, options), input),
+    merge: async (token, input, options) => (await calls()).postMerge(as(token, options), input),
+    react: async (token, input, options) => (await calls()).postReaction(as(token, options), input),
+  }
+}
+
+/**
+ * Gitea and Forgejo at `/api/v1/version` (Gitea's routers/api/v1/misc/version.go); Forgejo adds `+gitea-…` to its own
+ * version. The `url` of its error, its API's description, identifies a server that shows nothing without a sign-in.
+ */
+function recogniseGitea({ status, json }: ProbeAnswer): string | undefined {
+  const { version, url }: Readonly<Record<string, unknown>> = Object(json)
+  if (status === 200 && typeof version === 'string')
+    return version.includes('+gitea-') ? `Forgejo ${version.split('+', 1)[0]}` : `Gitea ${version}`
+  const described = typeof url === 'string' && url.endsWith('/api/swagger')
+  return [401, 403].includes(status) && described ? 'Gitea' : undefined
+}

@@ -1,0 +1,37 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Context, MiddlewareHandler } from 'hono'
+import { sleep } from '../base/abort.js'
+import { discardBody } from '../http/discard.js'
+import type { HttpEnv } from '../http/env.js'
+import type { Faults, Operation } from './faults.js'
+
+/** Middleware that applies the fault set for the route's operation or repository. */
+export function injectFault(faults: Faults, operation: Operation): MiddlewareHandler<HttpEnv> {
+  return async function injectFault(c, next) {
+    const { owner, repo } = c.req.param() as { owner?: string; repo?: string }
+    const fault = faults.take(operation, owner && repo && `${owner}/${repo}`)
+    switch (fault?.kind) {
+      case undefined:
+        return next()
+      case 'answer':
+        if (c.env?.incoming) await discardBody(c.env)
+        for (const [name, value] of Object.entries(fault.headers ?? {})) c.header(name, value)
+        return c.body(fault.body, fault.status)
+      case 'slow':
+        await sleep(fault.ms, { signal: AbortSignal.any([c.req.raw.signal, faults.signal]) })
+        return next()
+      case 'reset':
+        return reset(c)
+      case 'reset-after':
+        await next()
+        c.res = reset(c)
+        return undefined
+    }
+  }
+}
+
+/** Resets the client's connection. An in-process call, which has none, fails like a bug. */
+function reset(c: Context<HttpEnv>): Response {
+  c.env.incoming.socket.resetAndDestroy()
+  return RESPONSE_ALREADY_SENT
+}

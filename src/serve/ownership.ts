@@ -1,0 +1,74 @@
+import { sleep } from '../base/abort.js'
+import { ownershipLost, type Instance } from '../instance/instance.js'
+import { INSTANCE_KEY } from '../instance/record.js'
+import { systemClock } from '../base/time.js'
+import type { Guard } from '../journal/open.js'
+import type { Store } from '../store/contract.js'
+import { expectStep } from '../store/kv.js'
+
+/** A profile that this process owns, until another takes it. Disposing of it releases the profile. */
+export interface Ownership extends AsyncDisposable, Pick<Instance, 'prove'> {
+  /** Aborts when another process has taken the profile. The reason is the RelayError of {@link Ownership.assert}. */
+  readonly lost: AbortSignal
+  /** @throws RelayError `unavailable` that names the process that has the profile now; `storage` */
+  assert(): Promise<void>
+  /** Makes every transaction of the journal fail when the profile is lost. */
+  readonly guard: Guard
+}
+
+/** How often an instance without work checks, in milliseconds: at least every second, also when a timer is a little late. */
+const INTERVAL_MS = 500
+
+/**
+ * Watches a profile that was taken. A process that did not run for longer than a probe waits (SIGSTOP, a paused container, a
+ * blocked event loop) loses the profile to the next one that starts. It finds out here: within every transaction of the
+ * journal, before every attempt, and by a timer.
+ */
+export function watchOwnership(store: Pick<Store, 'get'>, instance: Instance): Ownership {
+  const lost = new AbortController()
+  const stop = new AbortController()
+  const assert = async (): Promise<void> => {
+    lost.signal.throwIfAborted()
+    const error = ownershipLost(instance.record, await store.get(INSTANCE_KEY))
+    if (!error) return
+    lost.abort(error)
+    throw lost.signal.reason
+  }
+  void checkRegularly(assert, stop.signal)
+  return {
+    prove: instance.prove,
+    lost: lost.signal,
+    assert,
+    guard: {
+      statement: () => expectStep(instance.stored, systemClock()),
+      async refuse() {
+        await assert()
+        throw new Error('unreachable: the record is another one')
+      },
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await instance.release()
+    },
+  }
+}
+
+/** The guard of an ownership that begins later. Before that the readiness gate holds back what would be written. */
+export function guardOf(ownership: () => Ownership | undefined): Guard {
+  return {
+    statement: () => ownership()?.guard.statement(),
+    async refuse() {
+      await ownership()?.guard.refuse()
+      throw new Error('unreachable: nothing was required')
+    },
+  }
+}
+
+/** Never rejects. What waits for `lost` reports the loss; when the store cannot be read, the next write fails too. */
+async function checkRegularly(assert: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await sleep(INTERVAL_MS, { signal }).catch(() => {})
+    if (signal.aborted) return
+    await assert().catch(() => {})
+  }
+}

@@ -1,0 +1,58 @@
+// The worker thread that reads large messages, one at a time. `large.ts` starts it and limits its time and memory.
+import { parentPort } from 'node:worker_threads'
+import { RelayError } from '../base/errors.js'
+import { Secret } from '../base/secret.js'
+import { indexHeaders } from '../webhook/headers.js'
+import type { WebhookRequest } from '../webhook/intake.js'
+import type { RestoreMethod } from '../webhook/restore.js'
+import { messageText, type RawEvent } from './events.js'
+import { readMessage } from './message.js'
+import { unpack, type UnpackParts } from './unpack.js'
+
+/** A large message and the settings needed to read it. */
+export interface Task {
+  readonly event: RawEvent
+  readonly secrets: { readonly current: string; readonly previous: string | undefined }
+  readonly formSignature: UnpackParts['scheme']['formSignature']
+  /** Bytes. */
+  readonly maxBody: number
+}
+
+/** The request in the message, or why it was refused; undefined for a message that is not a request. */
+export type Outcome =
+  | { readonly request: WebhookRequest; readonly how: RestoreMethod }
+  | { readonly refused: string }
+  | undefined
+
+parentPort?.on('message', (task: Task) => void handle(task))
+
+async function handle(task: Task): Promise<void> {
+  const outcome = await read(task).catch(toOutcome)
+  if (!outcome || 'refused' in outcome) {
+    parentPort?.postMessage(outcome, [])
+    return
+  }
+  // A copy in a buffer of its own, so that it can be transferred: Node shares the buffers of small bodies.
+  const body = new Uint8Array(outcome.request.body)
+  parentPort?.postMessage({ ...outcome, request: { ...outcome.request, body } }, [body.buffer])
+}
+
+async function read({ event, secrets, formSignature, maxBody }: Task): Promise<Outcome> {
+  const text = messageText(event)
+  const message = text === undefined ? undefined : readMessage(text)
+  if (!message) return undefined
+  const unpacked = await unpack(message, indexHeaders(message.headers), {
+    secrets: {
+      current: new Secret(secrets.current),
+      previous: secrets.previous === undefined ? undefined : new Secret(secrets.previous),
+    },
+    scheme: { formSignature },
+    maxBody,
+  })
+  return 'refused' in unpacked ? { refused: await unpacked.refused() } : unpacked
+}
+
+function toOutcome(error: unknown): Outcome {
+  if (error instanceof RelayError) return { refused: error.message }
+  throw error
+}

@@ -1,0 +1,45 @@
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Program } from '../helpers/program.js'
+
+const IMPORT = `--import=${path.resolve('test/helpers/uncaught.mjs')}`
+const SURVIVED = 'error: a connection failed and was closed: read ECONNRESET\n'
+
+/** The built program with a listener for SIGUSR2; see uncaught.mjs. */
+const start = (...args: string[]) => new Program(args, { NODE_OPTIONS: IMPORT })
+
+describe.skipIf(process.platform === 'win32')('an uncaught exception', () => {
+  it('of a connection does not end relay serve; a defect does, with a message and exit 1', async () => {
+    await using program = start('serve', '--port', '0', '--json')
+    const url = await program.url()
+    program.child.kill('SIGUSR2')
+    await program.says(SURVIVED)
+    expect(await (await fetch(`${url}/health`)).text()).toBe('{"status":"ok"}')
+    program.child.kill('SIGUSR2')
+    const { code, err } = await program.ended
+    const last: unknown = JSON.parse(err.slice(err.indexOf('{"v":1')))
+    expect({ code, last }).toEqual({
+      code: 1,
+      last: {
+        v: 1,
+        type: 'error',
+        code: 'internal',
+        error: expect.stringMatching(
+          /^relay stopped because of a defect: TypeError at .+uncaught\.mjs.+Acknowledged deliveries are in the journal: start relay again/,
+        ),
+      },
+    })
+    expect(err).not.toContain('a secret detail')
+  })
+
+  it('of a connection ends a command that may wait for it', async () => {
+    await using program = start('wait', 'push', '--timeout', '1m')
+    await program.says('listens for uncaught exceptions')
+    program.child.kill('SIGUSR2')
+    const { code, err } = await program.ended
+    expect({ code, err: err.split('\n').at(-2) }).toEqual({
+      code: 1,
+      err: expect.stringMatching(/^error: relay stopped because of a defect: Error at /),
+    })
+  })
+})

@@ -1,0 +1,149 @@
+import { writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { main } from '../../../src/cli/main.js'
+import { completeSettings, withDefaults } from '../../../src/cli/settings/complete.js'
+import { emptyFolder, testContext } from '../../helpers/context.js'
+
+interface Given {
+  readonly home?: string
+  readonly env?: Record<string, string>
+  readonly project?: unknown
+}
+
+async function config(args: string[], { home = emptyFolder(), env = {}, project }: Given = {}) {
+  const { context, out, err } = testContext({ env: { RELAY_HOME: home, ...env } })
+  if (project) writeFileSync(path.join(context.cwd, 'relay.json'), JSON.stringify(project))
+  const code = await main(['config', ...args], context)
+  return { code, out: out().replaceAll(context.cwd, '<cwd>'), err: err() }
+}
+
+const CANARY = 'canary-secret-9f8e7d'
+
+describe('relay config', () => {
+  it('shows every setting, its value and its origin, and no part of a secret', async () => {
+    const home = emptyFolder()
+    const env = { RELAY_CLIENT_SECRET: CANARY, RELAY_ALLOWED_HOSTS: 'a, b', RELAY_TOKEN_TTL: '48h' }
+    const { code, out, err } = await config([], { home, env, project: { port: 9000 } })
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['name', 'value', 'origin'],
+      ['profile', 'default', 'default'],
+      ['home', home, 'RELAY_HOME'],
+      ['user', userInfo().username, 'default'],
+      ['provider', 'github', 'default'],
+      ['providerUrl', 'https://github.com', 'default'],
+      ['clientId', '-', 'default'],
+      ['clientSecret', 'set', 'RELAY_CLIENT_SECRET'],
+      ['webhookSecret', 'made at the first start', 'default'],
+      ['webhookSecretPrevious', '-', 'default'],
+      ['port', '9000', 'port in <cwd>/relay.json'],
+      ['host', '127.0.0.1', 'default'],
+      ['allowHost', 'a,b', 'RELAY_ALLOWED_HOSTS'],
+      ['publicUrl', 'the listen address', 'default'],
+      ['baseUrl', 'the public address', 'default'],
+      ['store', 'file', 'default'],
+      ['maxBody', '1048576', 'default'],
+      ['tokenTtl', '2d', 'RELAY_TOKEN_TTL'],
+      ['forward', '-', 'default'],
+      ['exec', '-', 'default'],
+      ['ignore', '-', 'default'],
+      ['concurrency', '1', 'default'],
+      ['onDuplicate', 'if-failed', 'default'],
+      ['keep', '7d', 'default'],
+      ['keepMax', '1GiB', 'default'],
+      ['tunnel', '-', 'default'],
+      ['sandboxPort', '8788', 'default'],
+      [''],
+    ])
+  })
+
+  it('shows no password of a target', async () => {
+    const env = { RELAY_FORWARD: `http://user:${CANARY}@localhost:1/x?token=${CANARY}` }
+    for (const argv of [[], ['--json']]) {
+      const { out } = await config(argv, { env })
+      expect(out).toContain('http://***@localhost:1/x?…')
+      expect(out).not.toContain(CANARY)
+    }
+    expect((await config(['--reveal', 'forward'], { env })).out).toBe(`${env.RELAY_FORWARD}\n`)
+  })
+
+  it('shows a program the same', async () => {
+    const { out } = await config(['--json'], {
+      env: { RELAY_CLIENT_SECRET: CANARY, RELAY_PROVIDER: 'gitea' },
+    })
+    expect(out).not.toContain(CANARY.slice(0, 6))
+    expect(JSON.parse(out)).toMatchObject({
+      v: 1,
+      settings: {
+        port: { value: 8787, origin: 'default' },
+        provider: { value: 'gitea', origin: 'RELAY_PROVIDER' },
+        providerUrl: { value: null, origin: 'default' },
+        tokenTtl: { value: '30d', origin: 'default' },
+        clientSecret: { set: true, origin: 'RELAY_CLIENT_SECRET' },
+        webhookSecret: { set: false, origin: 'default' },
+      },
+    })
+  })
+
+  it.each(['webhookSecret', 'RELAY_WEBHOOK_SECRET', 'webhook-secret', '--webhook-secret'])(
+    'reveals one secret: %s',
+    async (name) => {
+      const env = { RELAY_WEBHOOK_SECRET: `${CANARY} \t`, RELAY_CLIENT_SECRET: 'other' }
+      expect(await config([`--reveal=${name}`], { env })).toEqual({ code: 0, out: `${CANARY} \t\n`, err: '' })
+    },
+  )
+
+  it('reveals the webhook secret that serve made, and names its file', async () => {
+    const home = emptyFolder()
+    const made = completeSettings(withDefaults({ home })).webhookSecrets.current.reveal()
+    expect(await config(['--reveal', 'webhookSecret'], { home })).toEqual({
+      code: 0,
+      out: `${made}\n`,
+      err: '',
+    })
+    const { out } = await config(['--json'], { home })
+    expect(JSON.parse(out)).toMatchObject({
+      settings: { webhookSecret: { set: true, origin: path.join(home, 'default', 'webhook-secret') } },
+    })
+    expect(out).not.toContain(made)
+  })
+
+  it.each([
+    [true, String.raw`a\u{1b}[2J\u{9b}\u{202e}`],
+    [false, 'a\u001b[2J\u009b\u202e'],
+  ])(
+    'reveals to a terminal (%j) nothing that could rewrite it, and to a pipe the value',
+    async (isTTY, shown) => {
+      let out = ''
+      const { context } = testContext({
+        env: { RELAY_HOME: emptyFolder(), RELAY_WEBHOOK_SECRET: 'a\u001b[2J\u009b\u202e' },
+        stdout: { isTTY, write: (text) => (out += String(text)) },
+      })
+      expect(await main(['config', '--reveal', 'webhookSecret'], context)).toBe(0)
+      expect(out).toBe(`${shown}\n`)
+    },
+  )
+
+  it('also reveals values that are not secret, and prints JSON', async () => {
+    expect(
+      (await config(['--reveal', 'RELAY_ALLOWED_HOSTS'], { env: { RELAY_ALLOWED_HOSTS: 'a,b' } })).out,
+    ).toBe('a,b\n')
+    expect((await config(['--reveal', 'port', '--json'])).out).toBe('{"v":1,"name":"port","value":8787}\n')
+  })
+
+  it.each([
+    ['prot', 'error: --reveal: no setting is called prot (did you mean port?)\n'],
+    ['webhookSecre', 'error: --reveal: no setting is called webhookSecre (did you mean webhookSecret?)\n'],
+    ['zzz', 'error: --reveal: no setting is called zzz\n'],
+    ['clientId', 'error: clientId is not set\n'],
+    ['webhookSecret', 'error: webhookSecret is not set (default: made at the first start)\n'],
+  ])('cannot reveal %s', async (name, err) => {
+    expect(await config(['--reveal', name])).toEqual({ code: 2, out: '', err })
+  })
+
+  it('reports what is wrong with a file', async () => {
+    expect(await config([], { project: { prot: 1 } })).toMatchObject({ code: 2, out: '' })
+  })
+})

@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
+import { emptyFolder } from '../../../helpers/context.js'
+import { startKeyring, startSession } from '../../../helpers/keyring.js'
+import { describeWith } from '../../../helpers/needs.js'
+
+/** What the doctor says of the keychain in a D-Bus session. */
+function keychain(env: Readonly<Record<string, string>>): NamedResult | undefined {
+  const home = emptyFolder()
+  mkdirSync(path.join(home, 'default'), { mode: 0o700 })
+  const args = ['--import', 'tsx', 'bin/relay.ts', 'doctor', '--json', '--store', 'keychain', '--port', '0']
+  const { stdout } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    env: { HOME: home, ...env, PATH: process.env['PATH'], RELAY_HOME: home, RELAY_PROVIDER: 'sandbox' },
+  })
+  const { checks }: { checks: NamedResult[] } = JSON.parse(stdout)
+  return checks.find(({ check }) => check === 'keychain')
+}
+
+describeWith('keyring', 'the check of the keychain', () => {
+  it('writes to it and reads from it', async () => {
+    await using keyring = await startKeyring()
+    expect(keychain(keyring.env)).toEqual({
+      check: 'keychain',
+      state: 'ok',
+      text: 'unlocked; can write and read',
+    })
+  })
+
+  it('says that there is none, and what to do', async () => {
+    await using session = await startSession()
+    expect(keychain(session.env)).toEqual({
+      check: 'keychain',
+      state: 'fail',
+      text: expect.stringContaining('--store file'),
+      fix: 'unlock the keychain, or choose --store file',
+    })
+  })
+})

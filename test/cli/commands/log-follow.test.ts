@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { createFollower } from '../../../src/cli/commands/log/follow.js'
+import type { Summary } from '../../../src/journal/delivery.js'
+import { openJournal } from '../../../src/journal/open.js'
+import { attempt, delivery, failed, open, succeeded } from '../../journal/rig.js'
+
+const TARGET = '*=http://localhost:1'
+
+/** A journal with one delivery that waits for a target, and a follower of it. */
+async function following(failedOnly: boolean) {
+  const database = await open('memory')
+  const journal = openJournal(database.sql, { targetsOf: () => [TARGET] })
+  await journal.append(delivery('a'))
+  const follower = await createFollower(journal, failedOnly ? { failed: true } : {}, 1)
+  const abort = new AbortController()
+  const next = async (): Promise<Summary | undefined> => {
+    for await (const summary of follower.changes({ signal: abort.signal })) return summary
+    return undefined
+  }
+  return {
+    journal,
+    follower,
+    next,
+    async [Symbol.asyncDispose]() {
+      abort.abort()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+it('prints a change that comes while the entries before it are printed', async () => {
+  await using here = await following(true)
+  await here.journal.record(1, attempt(TARGET), failed)
+  expect(await here.next()).toMatchObject({ n: 1, forwards: { [TARGET]: { status: 'failed' } } })
+})
+
+it('does not print an entry again in the state in which it was printed', async () => {
+  await using here = await following(false)
+  await here.journal.record(1, attempt(TARGET), failed)
+  for (const summary of await here.journal.summaries([1])) here.follower.printed(summary)
+  const next = here.next()
+  await here.journal.append(delivery('b'))
+  expect(await next).toMatchObject({ n: 2 })
+  await here.journal.record(1, attempt(TARGET, { at: 1 }), succeeded)
+  expect(await here.next()).toMatchObject({ n: 1, forwards: { [TARGET]: { status: 'succeeded' } } })
+})

@@ -1,0 +1,161 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../../src/base/errors.js'
+import { checkHost, formatTarget, parseTarget, type Target } from '../../../src/cli/session/target.js'
+import { failure } from '../../helpers/failure.js'
+
+const HOST = 'https://github.com'
+const issue = { owner: 'octo', repo: 'demo', number: 12, kind: 'issue', host: HOST } as const
+const pull = { ...issue, kind: 'pull' } as const
+const comment = (kind: 'issue' | 'review', id: number) => ({ comment: { kind, id } })
+
+describe('parseTarget', () => {
+  it.each<[string, Target]>([
+    ['octo/demo#12', { owner: 'octo', repo: 'demo', number: 12 }],
+    ['o-c.t_o/.github#1', { owner: 'o-c.t_o', repo: '.github', number: 1 }],
+    [`${HOST}/octo/demo/issues/12`, issue],
+    [`${HOST}/octo/demo/issues/12/`, issue],
+    [`${HOST}/octo/demo/issues/12?notification=1`, issue],
+    ['HTTPS://GitHub.com/octo/demo/issues/12', issue],
+    [`${HOST}:443/octo/demo/issues/12`, issue],
+    [`${HOST}/octo/demo/issues/12#issue-99`, issue],
+    [`${HOST}/octo/demo/pull/12`, pull],
+    [`${HOST}/octo/demo/pull/12/files?w=1`, pull],
+    [`${HOST}/octo/demo/pulls/12`, pull],
+    [`${HOST}/octo/demo/issues/12#issuecomment-5`, { ...issue, ...comment('issue', 5) }],
+    [`${HOST}/octo/demo/pull/12/?q=1#issuecomment-5`, { ...pull, ...comment('issue', 5) }],
+    [`${HOST}/octo/demo/pull/12#discussion_r7`, { ...pull, ...comment('review', 7) }],
+    [`${HOST}/octo/demo/pull/12/files#r7`, { ...pull, ...comment('review', 7) }],
+    ['http://127.0.0.1:8788/octo/demo/issues/12', { ...issue, host: 'http://127.0.0.1:8788' }],
+    ['https://example.org/git/octo/demo/issues/12', { ...issue, host: 'https://example.org/git' }],
+    ['https://example.org/a/b/octo/demo/pulls/12', { ...pull, host: 'https://example.org/a/b' }],
+  ])('%s', (text, target) => {
+    expect(parseTarget(text)).toEqual(target)
+  })
+
+  it.each([
+    '',
+    'octo',
+    'octo/demo',
+    'octo/demo#',
+    'octo/demo#0',
+    'octo/demo#012',
+    'octo/demo#-1',
+    'octo/demo#1.5',
+    'octo/demo#9007199254740993',
+    'octo/demo#1 ',
+    'octo/../demo#1',
+    './demo#1',
+    '../demo#1',
+    'octo/..#1',
+    'octo/de mo#1',
+    `octo/${'x'.repeat(101)}#1`,
+    HOST,
+    `${HOST}/octo/demo`,
+    `${HOST}/octo/demo/issues`,
+    `${HOST}/octo/demo/issues/0`,
+    `${HOST}/octo/demo/issues/12x`,
+    `${HOST}/octo/demo/wiki/12`,
+    `${HOST}/octo/demo/issues/12/edit`,
+    `${HOST}/octo/demo/issues/12#issuecomment-`,
+    `${HOST}/octo/demo/issues/12#issuecomment-0`,
+    `${HOST}/octo/demo/pull/12#pullrequestreview-3`,
+    `${HOST}/octo/%2e%2e/issues/12`,
+    `${HOST}/octo/d%20emo/issues/12`,
+    'https://user:secret@github.com/octo/demo/issues/12',
+    'ftp://github.com/octo/demo/issues/12',
+    'javascript:octo/demo/issues/12',
+  ])('%j is a usage error with an example', (text) => {
+    const said = `${JSON.stringify(text)} is not an issue, pull request or comment. Give for example octo/demo#12, or its web address`
+    expect(() => parseTarget(text)).toThrow(new RelayError('usage', said))
+  })
+})
+
+describe('checkHost', () => {
+  it.each([
+    ['octo/demo#12', HOST],
+    [`${HOST}/octo/demo/issues/12`, HOST],
+    ['https://example.org/git/octo/demo/issues/12', 'https://example.org/git'],
+  ])('%s is on %s', (text, host) => {
+    expect(() => checkHost(parseTarget(text), host)).not.toThrow()
+  })
+
+  it.each([
+    ['https://gitlab.com/octo/demo/issues/12', 'https://gitlab.com', HOST],
+    ['http://github.com/octo/demo/issues/12', 'http://github.com', HOST],
+    ['https://github.com.evil.example/octo/demo/issues/12', 'https://github.com.evil.example', HOST],
+    ['https://example.org/octo/demo/issues/12', 'https://example.org', 'https://example.org/git'],
+    ['https://example.org/git/octo/demo/issues/12', 'https://example.org/git', 'https://example.org'],
+  ])('%s is elsewhere', (text, there, here) => {
+    const said = `The address is on ${there}, but this profile uses ${here}. Give an address there, or owner/repo#12`
+    expect(() => checkHost(parseTarget(text), here)).toThrow(new RelayError('usage', said))
+  })
+})
+
+describe('laws', () => {
+  const name = fc.stringMatching(/^[A-Za-z0-9._-]{1,100}$/).filter((text) => text !== '.' && text !== '..')
+  const number = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+  const place = fc.record({ owner: name, repo: name, number })
+  const hosts = fc.constantFrom(
+    HOST,
+    'http://127.0.0.1:8788',
+    'https://example.org/git',
+    'https://[::1]:3000/a/b',
+  )
+  const pages = fc.constantFrom(
+    ['issues', 'issue'] as const,
+    ['pull', 'pull'] as const,
+    ['pulls', 'pull'] as const,
+  )
+  const ends = fc.constantFrom('', '/', '?a=b', '/?a=b#issue-1')
+  const comments = fc.constantFrom(['#issuecomment-', 'issue'] as const, ['#discussion_r', 'review'] as const)
+
+  it('formatted values parse to the same value', () => {
+    fc.assert(
+      fc.property(place, (target) => {
+        expect(parseTarget(formatTarget(target))).toEqual(target)
+      }),
+    )
+  })
+
+  it('every address of an issue or pull request on any host is read', () => {
+    fc.assert(
+      fc.property(place, hosts, pages, ends, (target, host, [page, kind], end) => {
+        const { owner, repo, number } = target
+        const address = `${host}/${owner}/${repo}/${page}/${number}`
+        expect(parseTarget(address + end)).toEqual({ ...target, kind, host })
+        expect(() => checkHost(parseTarget(address + end), host)).not.toThrow()
+      }),
+    )
+  })
+
+  it('and every address of a comment', () => {
+    fc.assert(
+      fc.property(place, hosts, pages, comments, number, (target, host, [page, kind], [anchor, on], id) => {
+        const { owner, repo, number } = target
+        const address = `${host}/${owner}/${repo}/${page}/${number}${anchor}${id}`
+        expect(parseTarget(address)).toEqual({ ...target, kind, host, comment: { kind: on, id } })
+      }),
+    )
+  })
+
+  it('any text is a target or a usage error', () => {
+    const near = fc.tuple(fc.string(), hosts, fc.string()).map(([a, b, c]) => `${b}/${a}/${c}/issues/1`)
+    const texts = fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl({ withFragments: true }), near)
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(readsWell(text) || failure(() => parseTarget(text)).kind).toBeOneOf([true, 'usage'])
+      }),
+    )
+  })
+})
+
+function readsWell(text: string): boolean {
+  try {
+    const { owner, repo, number } = parseTarget(text)
+    const named = /^(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}$)[\w.-]{1,100}$/.test(`${owner}/${repo}`)
+    return named && Number.isSafeInteger(number) && number > 0
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createIngress } from '../../src/tunnel/ingress.js'
+import { createReceiver } from '../../src/tunnel/receive.js'
+import { GITHUB, SECRETS } from '../helpers/delivery.js'
+import { recordingLog } from '../http/edge.js'
+
+/** The last log line after a second in which the event happened `count` times. */
+async function logAfter(
+  count: number,
+  make: (log: ReturnType<typeof recordingLog>['log']) => () => unknown,
+): Promise<string | undefined> {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const { log, lines } = recordingLog()
+  const trigger = make(log)
+  for (let i = 0; i < count; i++) await trigger()
+  vi.advanceTimersByTime(1000)
+  return lines.at(-1)
+}
+
+describe('the log line for further messages in the same second', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  it.each([
+    [2, 'warn a tunnel message was refused … and 1 more like it in the last second'],
+    [1001, 'warn a tunnel message was refused … and 1,000 more like it in the last second'],
+  ])('counts refused messages: %i', async (count, line) => {
+    const never = (): never => {
+      throw new Error('unreachable')
+    }
+    const last = await logAfter(count, (log) => {
+      const receive = createReceiver({
+        intake: { receive: never },
+        secrets: SECRETS,
+        scheme: GITHUB.webhook,
+        maxBody: 1000,
+        log,
+        large: { read: never, [Symbol.asyncDispose]: never },
+        isOwn: () => Promise.resolve(false),
+      })
+      return () => receive('{')
+    })
+    expect(last).toBe(line)
+  })
+
+  it.each([
+    [2, 'warn the tunnel dropped a message … and 1 more like it in the last second'],
+    [1001, 'warn the tunnel dropped a message … and 1,000 more like it in the last second'],
+  ])('counts dropped messages: %i', async (count, line) => {
+    const full = { push: () => false, [Symbol.asyncDispose]: () => Promise.resolve() }
+    const last = await logAfter(count, (log) => {
+      const { onMessage } = createIngress(full, log)
+      return () => onMessage('{}')
+    })
+    expect(last).toBe(line)
+  })
+})
