@@ -5,6 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Two cores: more workers than that only make the tests that start processes wait for each other.
     maxWorkers: 2,
+    // Half the time: a file neither starts a process of its own nor loads all modules again. Tests leave no global state behind.
+    isolate: false,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // Vitest sets BASE_URL to "/" for its children; relay ignores such a value with a warning, tests want silence.

@@ -9,16 +9,20 @@ export type Outcome =
   | { readonly refused: true }
   | { readonly failure: Failure }
 
+/** Bytes: a usual delivery's body fits in one page, which takes half as many writes as the default of 4 KiB. */
+const PAGE_BYTES = 8192
 /** Pages of the write-ahead log after which they are copied into the database (16 MiB): fewer, larger copies. */
-const CHECKPOINT_PAGES = 4000
+const CHECKPOINT_PAGES = 2000
 /** A log that grew larger while something was being read is cut back to this: 32 MiB. */
 const LOG_LIMIT = 33_554_432
 /** Pages given back to the file system in one step: some milliseconds. */
-const SHRINK_PAGES = 256
+const SHRINK_PAGES = 128
 
+/** `temp_store`: what a savepoint would restore is written to a temporary file otherwise. */
 const SETTINGS = `
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
+PRAGMA temp_store = MEMORY;
 PRAGMA foreign_keys = ON;
 PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
 PRAGMA journal_size_limit = ${LOG_LIMIT};
@@ -40,7 +44,7 @@ export class SqliteConnection {
   /** Durable at every commit. To be called outside a transaction, before anything is written. */
   configure({ isEmpty }: { readonly isEmpty: boolean }): void {
     // Else this would write, and wait for a process that holds the lock on writing.
-    if (isEmpty) this.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    if (isEmpty) this.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`)
     this.exec(SETTINGS)
   }
 

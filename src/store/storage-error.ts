@@ -8,12 +8,14 @@ const IO_ERROR = 10
 export const CORRUPT = 11
 const FULL = 13
 const CANNOT_OPEN = 14
+const CONSTRAINT = 19
 const NOT_A_DATABASE = 26
 export const LITTLE_ROOM = -1
 export const OTHER_PROGRAM = -2
 export const NEWER_SCHEMA = -3
 
 const HELD = 'another process holds it. Try again, or end a relay that is stopped or hangs'
+const DAMAGED = 'it is damaged. Write what can still be read into files with relay doctor --salvage FILE'
 const NO_ACCESS = 'it cannot be opened or written. Check the permissions of the file and its folder'
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -21,9 +23,11 @@ const REASONS: Readonly<Record<number, string>> = {
   [LOCKED]: HELD,
   [READ_ONLY]: NO_ACCESS,
   [IO_ERROR]: 'the disk is full or reported an error. Check its free space, the disk and the system log',
-  [CORRUPT]: 'it is damaged. Write what can still be read into files with relay doctor --salvage FILE',
+  [CORRUPT]: DAMAGED,
   [FULL]: 'the disk is full. Free some space; a running relay then continues by itself',
   [CANNOT_OPEN]: NO_ACCESS,
+  // No statement of relay's breaks a constraint while tables and indexes agree.
+  [CONSTRAINT]: DAMAGED,
   [NOT_A_DATABASE]:
     'it is not a database, or is damaged at its beginning. Write what can still be read into files with relay doctor --salvage FILE',
   [LITTLE_ROOM]: 'the disk is almost full. Free some space; a running relay then continues by itself',

@@ -10,7 +10,7 @@ const DELIVERIES = 40
 const IN_FLIGHT = 8
 
 /** A body of several pages of the database, the last of which strace shows the beginning of. */
-const bodyOf = (i: number): string => JSON.stringify(`body-${i}.`.repeat(1000))
+const bodyOf = (i: number): string => JSON.stringify(`body-${i}.`.repeat(3000))
 
 /** Delays each flush by 50 ms, so that an answer that does not wait for it is noticed. */
 const SLOW = 'inject=fsync,fdatasync:delay_exit=50000'

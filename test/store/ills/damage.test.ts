@@ -4,13 +4,13 @@ import { DAMAGES, damagedCopy } from './damage.js'
 import { makeJournal, type Profiles } from './full-journal.js'
 
 /** Deliveries; `programs/read-damaged.ts` reads as many. */
-const COUNT = 2000
+const COUNT = 600
 /** Copies of each kind. */
 const COPIES = 12
 /** No call may take longer, in milliseconds. */
 const LIMIT_MS = 15_000
 const CANNOT_BE_USED =
-  /^\w+: storage: The database \/.*\/relay\.db cannot be used: (?:it is (?:damaged|not a database)\. .*relay doctor.*|FOREIGN KEY constraint failed)$/
+  /^\w+: storage: The database \/.*\/relay\.db cannot be used: it is (?:damaged|not a database, or is damaged at its beginning)\. .*relay doctor/
 
 /** What `programs/read-damaged.ts` says of a copy. */
 interface Report {

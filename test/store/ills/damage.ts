@@ -5,7 +5,8 @@ import { emptyFolder } from '../../helpers/context.js'
 export const DAMAGES = ['zeroed pages', 'random bytes', 'truncated', 'swapped pages', 'damaged log'] as const
 export type Damage = (typeof DAMAGES)[number]
 
-const PAGE = 4096
+/** Of the database, in bytes. */
+const PAGE = 8192
 
 /** Numbers that are the same in every run: xorshift32. */
 export function randomNumbers(seed: number): (below: number) => number {
