@@ -55,20 +55,23 @@ const ids = (who: string): string[] => Array.from({ length: 20 }, (_, i) => `${w
 /** Answers so late that a backlog grows behind it. Milliseconds. */
 const SLOW = 15
 
-/** A target that takes its time, and the number of each delivery that it got, in order. */
+/** A target that takes its time from when it is opened, and the number of each delivery that it got, in order. */
 async function slowTarget() {
   const got: number[] = []
   const changes = new EventEmitter()
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
   const server = createServer((incoming, outgoing) => {
     got.push(Number(incoming.headers['x-github-delivery']))
     changes.emit('change')
     incoming.resume()
-    setTimeout(() => outgoing.end(), SLOW)
+    void opened.then(() => setTimeout(() => outgoing.end(), SLOW))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${portOf(server)}`,
     got,
+    open,
     async has(count: number) {
       while (got.length < count) await once(changes, 'change')
     },
@@ -161,6 +164,7 @@ describe.concurrent('two processes over one journal', () => {
     const numbers = Array.from({ length: count }, (_, i) => i)
     const webhook = `${await older.url()}/webhook`
     for (const n of numbers) await acknowledged(webhook, [String(n)])
+    target.open()
     await target.has(5)
     await stopBetweenWrites(older, home)
 
