@@ -4,8 +4,8 @@ import { endOfString, MAX_DEPTH } from './tokens.js'
  * The top-level fields of a JSON object by name. Each value is the text as written, without surrounding white space, and is not
  * checked. If a name is repeated, the last one counts, as in JSON.parse. Reads the text in one pass and creates no values,
  * since it may be tens of megabytes from a stranger.
- * @throws SyntaxError if the text is not an object; RangeError for more than `limit` fields, or for more than 1,000 nested arrays
- * and objects.
+ * @throws SyntaxError if the text is not an object; RangeError for more than `limit` fields, or for a value of more than
+ * 1,000 nested arrays and objects.
  */
 export function topLevelFields(text: string, limit: number): ReadonlyMap<string, string> {
   const fields = new Map<string, string>()
@@ -18,7 +18,8 @@ export function topLevelFields(text: string, limit: number): ReadonlyMap<string,
     if (char === '"') at = endOfString(text, at) - 1
     else if (char === '{' || char === '[') {
       if (++depth === 1) start = at + 1
-      if (depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
+      // The object itself is not part of its values.
+      if (depth > MAX_DEPTH + 1) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
     } else if (char === '}' || char === ']') depth--
     if (depth === 1 && char === ':') {
       name = String(JSON.parse(text.slice(start, at)))

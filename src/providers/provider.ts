@@ -1,5 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
+import type { Style } from '../json/format.js'
 import type { SendOnce } from '../net/send-once.js'
 import type { Headed } from './rate-limit.js'
 import type { Templates } from './template.js'
@@ -19,8 +20,8 @@ export interface WebhookScheme {
   readonly digestHeaders: readonly string[]
   /** The field of a `fork` payload with the repository that was forked; the other of the two is the fork. */
   readonly forked: 'repository' | 'forkee'
-  /** Style of the JSON: its indent, and whether `<`, `>`, `&` and two line separators are escaped, as Go does. */
-  readonly json: { readonly indent: string; readonly goEscapes: boolean }
+  /** How the JSON of an event is written. */
+  readonly jsonStyle: (event: string) => Style
   /** The headers of a made-up delivery, unsigned, in the code host's spelling. */
   readonly headers: (event: string, deliveryId: string) => Record<string, string>
 }

@@ -1,8 +1,7 @@
 import { RelayError } from '../base/errors.js'
-import { goEscaped } from '../webhook/encodings.js'
 import { formPayload } from '../base/form.js'
+import { COMPACT, format } from '../json/format.js'
 import { parseJson } from '../json/parse.js'
-import type { WebhookScheme } from '../providers/provider.js'
 
 /** A place in a payload, and its new value. */
 export interface Edit {
@@ -33,7 +32,8 @@ export function readPath(text: string): Edit['path'] | undefined {
 export interface BodyKind {
   /** Whether the JSON is in the `payload` of a form. */
   readonly form: boolean
-  readonly goEscapes: boolean
+  /** Which `ESCAPES` its strings have. */
+  readonly escapes: number | undefined
 }
 
 /**
@@ -44,7 +44,7 @@ export interface BodyKind {
 export function editBody(
   body: Uint8Array,
   edits: readonly Edit[],
-  { form, goEscapes }: BodyKind,
+  { form, escapes = 0 }: BodyKind,
 ): Uint8Array {
   const bytes = form ? formPayload(body) : body
   const text = Buffer.from(bytes ?? []).toString()
@@ -52,7 +52,8 @@ export function editBody(
   for (const edit of edits) put(holder, ['payload', ...edit.path], edit.value)
   const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(text)?.[1] ?? ''
   const end = /\s*$/.exec(text)?.[0] ?? ''
-  const json = writeJson(holder.payload, { indent, goEscapes }) + end
+  const layout = indent === '' ? COMPACT : { indent, space: true }
+  const json = format(JSON.stringify(holder.payload), { layout, escapes }) + end
   if (!form) return Buffer.from(json)
   const fields = new URLSearchParams(Buffer.from(body).toString())
   fields.set('payload', json)
@@ -74,12 +75,6 @@ function readBody(bytes: Uint8Array | undefined): unknown {
     // Reported below.
   }
   throw new RelayError('usage', 'Cannot set a field: the body is not JSON')
-}
-
-/** Writes JSON text, compact if `indent` is empty. */
-export function writeJson(value: unknown, { indent, goEscapes }: WebhookScheme['json']): string {
-  const json = JSON.stringify(value, null, indent)
-  return goEscapes ? goEscaped(json) : json
 }
 
 function put(target: object, path: readonly (string | number)[], value: unknown): void {

@@ -36,7 +36,8 @@ export function prepare(recorded: Recorded, { secret, edits = [], tamper }: Prep
   const headers = complete(recorded, scheme)
   const index = indexHeaders(headers)
   const form = isForm(index)
-  const body = edits.length > 0 ? editBody(recorded.body, edits, { ...scheme.json, form }) : recorded.body
+  const { escapes } = scheme.jsonStyle(recorded.event)
+  const body = edits.length > 0 ? editBody(recorded.body, edits, { escapes, form }) : recorded.body
   const signed = form && scheme.formSignature === 'payload' ? (formPayload(body) ?? body) : body
   const given = only(index, 'x-hub-signature-256')
   const isSigned = !secret || verify(given, signed, { current: secret })

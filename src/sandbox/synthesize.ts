@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import type { Fixture } from '../fixtures/fixture.js'
+import { format } from '../json/format.js'
 import { codeHostOf } from '../providers/code-hosts.js'
-import { writeJson } from '../replay/edit.js'
 import { createScene } from './scene.js'
 
 /** Events that have a template: `event` or `event.action`. */
@@ -27,6 +27,6 @@ export function synthesize(provider: string, text: string, now: number): Fixture
   const [event = ''] = name.split('.')
   const delivery = randomUUID()
   const headers = webhook.headers(event, delivery)
-  const body = writeJson(template(createScene(now)), webhook.json)
+  const body = format(JSON.stringify(template(createScene(now))), webhook.jsonStyle(event))
   return { relay: 1, provider, event, delivery, headers, body }
 }

@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { type Header, passedOn, spelledHeader } from '../http/headers.js'
 import { topLevelFields } from '../json/fields.js'
-import type { TunnelBody } from '../webhook/restore.js'
+import type { TunnelBody } from '../webhook/restore/restore.js'
 
 /** A request as a tunnel's message describes it. Method, path and query are not read. */
 export interface Message {

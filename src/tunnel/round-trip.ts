@@ -5,7 +5,7 @@ import { describeConnectionError } from '../net/connection-error.js'
 import type { SendOnce } from '../net/send-once.js'
 import type { WebhookScheme } from '../providers/provider.js'
 import { type HeaderLines, only } from '../webhook/headers.js'
-import { restore } from '../webhook/restore.js'
+import { restore } from '../webhook/restore/restore.js'
 import { sign } from '../webhook/signature.js'
 import type { Message } from './message.js'
 

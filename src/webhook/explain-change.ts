@@ -3,11 +3,13 @@ import { isJson } from '../json/parse.js'
 import { endOfString } from '../json/tokens.js'
 import { formPayload } from '../base/form.js'
 import type { Steps } from '../base/turns.js'
-import { candidateEncodings, ENCODINGS, FORMS } from './encodings.js'
+import { minify } from '../json/minify.js'
 import { explainSecret, type Signed } from './explain-secret.js'
 import { type Invalid, invalid } from './explanation.js'
 import { isForm } from './form.js'
 import { type HeaderLines, only } from './headers.js'
+import { candidateEncodings, ENCODINGS, writerFor } from './restore/encodings.js'
+import { FORMS } from './restore/forms.js'
 import { verify } from './signature.js'
 
 interface Mismatch extends Signed {
@@ -39,7 +41,8 @@ function explainForm({ lines, body, signature, secrets }: Mismatch): Invalid | u
 
 /** A proxy or library parsed the body and wrote it again, which changed the bytes that were signed. */
 function* explainEncoding({ lines, body, signature, secrets }: Mismatch): Steps<Invalid | undefined> {
-  const isSigned = (text: string): boolean => verify(signature, Buffer.from(text), secrets) !== undefined
+  const isSigned = (text: string | Uint8Array): boolean =>
+    verify(signature, Buffer.from(text), secrets) !== undefined
   const payload = payloadOf(lines, body)
   const json = payload ?? body
   if (!isUtf8(json)) return undefined
@@ -72,17 +75,20 @@ function* possibleOriginals(text: string): Generator<readonly [text: string, as:
   yield [`\uFEFF${text}`, 'with a byte order mark']
   yield [Buffer.from(text, 'latin1').toString(), 'as UTF-8 but was read as Latin-1']
   if (!isJson(text)) return
-  for (const [id, json] of candidateEncodings(text)) {
-    const name = ENCODINGS.find((encoding) => encoding.id === id)?.name
-    yield [json, `as ${name}`]
-    yield [`${json}\n`, `as ${name}, with a newline at its end`]
+  const minified = minify(text, { normalize: true })
+  const out = writerFor(minified)
+  for (const { encoding, write } of candidateEncodings(minified)) {
+    const json = write(out)?.toString()
+    if (json === undefined) continue
+    yield [json, `as ${encoding.name}`]
+    yield [`${json}\n`, `as ${encoding.name}, with a newline at its end`]
   }
 }
 
 /** The text as a form. JSON is also tried compact, since programs that send forms write it so. */
-function* formsOf(text: string): Generator<string> {
+function* formsOf(text: string): Generator<Buffer> {
   const compact = isJson(text) ? ENCODINGS.slice(0, 2).map(({ write }) => write(text) ?? text) : []
-  for (const json of new Set([text, ...compact])) for (const form of FORMS) yield form(json)
+  for (const json of new Set([text, ...compact])) for (const form of FORMS) yield form(Buffer.from(json))
 }
 
 /** The most likely reason if nothing matches. */

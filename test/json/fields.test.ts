@@ -58,4 +58,10 @@ describe('topLevelFields', () => {
   it('refuses more fields than the limit', () => {
     expect(() => topLevelFields('{"a":1,"b":2}', 1)).toThrow(RangeError)
   })
+
+  it('takes values as deep as JSON may be, and none deeper', () => {
+    const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+    expect(topLevelFields(`{"a":${nested(1000)}}`, 1).get('a')).toBe(nested(1000))
+    expect(() => topLevelFields(`{"a":${nested(1001)}}`, 1)).toThrow(RangeError)
+  })
 })

@@ -9,15 +9,15 @@ describe('format', () => {
     fc.assert(
       fc.property(fc.jsonValue(), SPACES, (value, space) => {
         const text = JSON.stringify(value, null, space)
-        expect(format(text, PRETTY)).toBe(JSON.stringify(value, null, 2))
-        expect(format(text, COMPACT)).toBe(JSON.stringify(value))
+        expect(format(text, { layout: PRETTY })).toBe(JSON.stringify(value, null, 2))
+        expect(format(text, { layout: COMPACT })).toBe(JSON.stringify(value))
       }),
     )
   })
 
   it('keeps numbers, strings, names and their order as written', () => {
     const written = String.raw`{"n":12345678901234567890,"2":1E+2,"1":-0.0,"s":"\u00e9\/\\","s":"\"{,:}[]"}`
-    expect(format(written, PRETTY).split('\n')).toEqual([
+    expect(format(written, { layout: PRETTY }).split('\n')).toEqual([
       '{',
       '  "n": 12345678901234567890,',
       '  "2": 1E+2,',
@@ -26,17 +26,17 @@ describe('format', () => {
       String.raw`  "s": "\"{,:}[]"`,
       '}',
     ])
-    expect(format(format(written, PRETTY), COMPACT)).toBe(written)
+    expect(format(format(written, { layout: PRETTY }), { layout: COMPACT })).toBe(written)
   })
 
   it('puts spaces where a layout has them, and no line breaks without an indent', () => {
-    expect(format('{"a":[1,2],"b":{}}', { indent: '', comma: ', ', colon: ': ' })).toBe(
+    expect(format('{"a":[1,2],"b":{}}', { layout: { indent: '', space: true } })).toBe(
       '{"a": [1, 2], "b": {}}',
     )
   })
 
   it('accepts a string as large as a body may be', () => {
     const text = JSON.stringify(String.raw`\"`.repeat(4_000_000))
-    expect(format(text, PRETTY) === text).toBe(true)
+    expect(format(text, { layout: PRETTY }) === text).toBe(true)
   })
 })

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { GO_ESCAPES } from '../../src/json/escapes.js'
 import { editBody, parseEdit } from '../../src/replay/edit.js'
 
-const JSON_BODY = { form: false, goEscapes: false }
+const JSON_BODY = { form: false, escapes: 0 }
 
 function edited(body: string, set: string, kind = JSON_BODY): string {
   return Buffer.from(editBody(Buffer.from(body), [parseEdit(set)], kind)).toString()
@@ -36,7 +37,7 @@ describe('an edited body', () => {
   })
 
   it('is a form where it was one', () => {
-    const kind = { form: true, goEscapes: true }
+    const kind = { form: true, escapes: GO_ESCAPES }
     const body = edited('payload=%7B%22a%22%3A1%7D&x=y', 'a=<&>', kind)
     expect([...new URLSearchParams(body)]).toEqual([
       ['payload', String.raw`{"a":"\u003c\u0026\u003e"}`],

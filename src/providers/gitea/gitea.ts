@@ -1,7 +1,12 @@
 import type { Cancellable } from '../../base/abort.js'
+import { GO_ESCAPES } from '../../json/escapes.js'
+import { PRETTY } from '../../json/format.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, ProbeAnswer, Provider, WebhookScheme } from '../provider.js'
 import { TEMPLATES } from './payloads.js'
+
+/** RepositoryPayload and WikiPayload in Gitea's modules/structs/hook.go, from v1.15 to main. All others are indented by two. */
+const ONE_SPACE_EVENTS: ReadonlySet<string> = new Set(['repository', 'wiki'])
 
 /** Gitea sends GitHub's and Gogs' header names besides its own. */
 const WEBHOOK: WebhookScheme = {
@@ -11,7 +16,10 @@ const WEBHOOK: WebhookScheme = {
   digestHeaders: ['x-gitea-signature'],
   // The opposite of GitHub: services/webhook/notifier.go, ForkRepository.
   forked: 'forkee',
-  json: { indent: '  ', goEscapes: true },
+  jsonStyle: (event) => ({
+    layout: ONE_SPACE_EVENTS.has(event) ? { ...PRETTY, indent: ' ' } : PRETTY,
+    escapes: GO_ESCAPES,
+  }),
   headers: (event, deliveryId) => ({
     'Content-Type': 'application/json',
     'User-Agent': 'Go-http-client/1.1',

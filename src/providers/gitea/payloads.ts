@@ -4,11 +4,19 @@ const WEB = 'https://gitea.example.com'
 const OWNER = 'octo'
 const HTML = `${WEB}/${OWNER}/demo`
 
-/** Payloads as Gitea 1.15 writes them, fields in its order; Forgejo's are the same. */
+/**
+ * Payloads as Gitea 1.15 writes them, fields in its order (modules/structs in go-gitea/gitea, v1.15). Later versions and
+ * Forgejo add fields.
+ */
 export const TEMPLATES: Templates = {
   push: ({ at }) => push(at),
   create: ({ at }) => ({ sha: AFTER, ref: 'v1.0.0', ref_type: 'tag', ...context(at) }),
   delete: ({ at }) => ({ ref: 'v1.0.0', ref_type: 'tag', pusher_type: 'user', ...context(at) }),
+  'repository.created': repositoryEvent('created'),
+  'repository.deleted': repositoryEvent('deleted'),
+  'wiki.created': wiki('created'),
+  'wiki.edited': wiki('edited'),
+  'wiki.deleted': wiki('deleted'),
   'issues.opened': issues('opened'),
   'issues.closed': issues('closed'),
   'issues.reopened': issues('reopened'),
@@ -163,6 +171,14 @@ function issue(at: string, closed = false) {
   }
 }
 
+function repositoryEvent(action: string): Template {
+  return ({ at }) => ({ action, repository: repository(at), organization: user(at), sender: user(at) })
+}
+
+function wiki(action: string): Template {
+  return ({ at }) => ({ action, ...context(at), page: 'Home', comment: 'Say hello' })
+}
+
 function issues(action: string): Template {
   return ({ at }) => ({ action, number: 1, issue: issue(at, action === 'closed'), ...context(at) })
 }
@@ -194,6 +210,7 @@ function pullRequest(action: string): Template {
       repo_id: 101,
       repo: repository(at),
     })
+    const { created_at, updated_at, closed_at, due_date, ...state } = conversation(at, action === 'closed')
     const pull = {
       id: 2002,
       url: `${HTML}/pulls/2`,
@@ -201,10 +218,10 @@ function pullRequest(action: string): Template {
       user: user(at),
       title: 'Add a greeting',
       body: 'This pull request can be merged.',
+      ...state,
       html_url: `${HTML}/pulls/2`,
       diff_url: `${HTML}/pulls/2.diff`,
       patch_url: `${HTML}/pulls/2.patch`,
-      ...conversation(at, action === 'closed'),
       mergeable: true,
       merged: false,
       merged_at: null,
@@ -213,6 +230,10 @@ function pullRequest(action: string): Template {
       base: branch('main', BEFORE),
       head: branch('greeting', AFTER),
       merge_base: BEFORE,
+      due_date,
+      created_at,
+      updated_at,
+      closed_at,
     }
     return { action, number: 2, pull_request: pull, ...context(at), review: null }
   }

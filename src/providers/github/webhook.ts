@@ -1,3 +1,4 @@
+import { COMPACT } from '../../json/format.js'
 import type { WebhookScheme } from '../provider.js'
 
 /** The id of the hook that made-up deliveries come from. */
@@ -11,7 +12,7 @@ export const WEBHOOK: WebhookScheme = {
   formSignature: 'body',
   digestHeaders: [],
   forked: 'repository',
-  json: { indent: '', goEscapes: false },
+  jsonStyle: () => ({ layout: COMPACT }),
   headers: (event, deliveryId) => ({
     Accept: '*/*',
     'Content-Type': 'application/json',

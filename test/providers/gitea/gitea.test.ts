@@ -35,7 +35,7 @@ it('describes a server under a path', () => {
       formSignature: 'payload',
       digestHeaders: ['x-gitea-signature'],
       forked: 'forkee',
-      json: { indent: '  ', goEscapes: true },
+      jsonStyle: expect.any(Function),
       headers: expect.any(Function),
     },
     oauth: {

@@ -229,7 +229,7 @@ describe('addresses', () => {
         formSignature: 'body',
         digestHeaders: [],
         forked: 'repository',
-        json: { indent: '', goEscapes: false },
+        jsonStyle: expect.any(Function),
         headers: expect.any(Function),
       },
       oauth: {

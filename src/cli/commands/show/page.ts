@@ -42,7 +42,7 @@ function bodyLines(entry: Entry): Line[] {
   const size = `${body.byteLength} byte${body.byteLength === 1 ? '' : 's'}`
   if (payload) {
     const kind = payload.form ? 'JSON in a form' : 'JSON'
-    return [dim(`body (${size}): ${kind}`), ...indented(format(payload.text, PRETTY))]
+    return [dim(`body (${size}): ${kind}`), ...indented(format(payload.text, { layout: PRETTY }))]
   }
   const bytes = Buffer.from(body)
   return isUtf8(bytes)

@@ -2,15 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
+import { type Fixture, fixtureBody } from '../../../src/fixtures/fixture.js'
 import {
   ENCODINGS,
   type Encoding,
   type EncodingId,
-  FORMS,
   candidateEncodings,
-} from '../../src/webhook/encodings.js'
-import { formPayload } from '../../src/base/form.js'
+} from '../../../src/webhook/restore/encodings.js'
+import { FORMS } from '../../../src/webhook/restore/forms.js'
+import { minify } from '../../../src/json/minify.js'
+import { formPayload } from '../../../src/base/form.js'
 
 const write = (id: EncodingId, json: string) => ENCODINGS.find((encoding) => encoding.id === id)?.write(json)
 const named = ENCODINGS.map((encoding) => [encoding.id, encoding] as const)
@@ -76,6 +77,15 @@ describe('the encodings of programs', () => {
     ],
     ['compact-ascii', compact(`${escapes}</&>${String.raw`\u007f\u2028`}${ascii}`)],
     ['compact-php', compact(`${escapes}<${String.raw`\/`}&>\u007f${String.raw`\u2028`}${ascii}`)],
+    [
+      'compact-html-upper',
+      compact(`${String.raw`\u001F\b\n\"\\u001f\u003C/\u0026\u003E`}\u007f${String.raw`\u2028`}${tail}`),
+    ],
+    ['compact-php-unicode', compact(`${escapes}<${String.raw`\/`}&>\u007f${String.raw`\u2028`}${tail}`)],
+    ['four-spaces', indented(`${escapes}</&>\u007f\u2028${tail}`).replaceAll('  ', '    ')],
+    ['tab', indented(`${escapes}</&>\u007f\u2028${tail}`).replaceAll('  ', '\t')],
+    ['one-space', indented(`${escapes}</&>\u007f\u2028${tail}`).replaceAll('  ', ' ')],
+    ['spaced', `{"a": [1, {"b": []}], "c": "${escapes}</&>\u007f\u2028${tail}"}`],
     ['spaced-ascii', `{"a": [1, {"b": []}], "c": "${escapes}</&>${String.raw`\u007f\u2028`}${ascii}"}`],
   ] as const)('are matched to the character: %s', (id, written) => {
     expect(write(id, text)).toBe(written)
@@ -93,13 +103,21 @@ describe('the encodings of programs', () => {
     )
   })
 
+  it("include that of GitHub's fixtures", () => {
+    const bodies = bodiesOf('github')
+    expect(bodies.map((body) => write('compact-upper', body))).toEqual(bodies)
+    expect(bodies.length).toBeGreaterThan(40)
+  })
+
   it.each([
-    ['github', 'compact-upper'],
-    ['gitea', 'indented-go'],
-  ] as const)('include that of the fixtures of %s', (provider, id) => {
-    const bodies = bodiesOf(provider)
+    [/^(?!repository|wiki|.*newest)/, 'gitea-users', 7],
+    [/^(?:repository|wiki)\.created\.json$/, 'one-space-users', 2],
+    [/^(?!repository|wiki).*\.newest\.json$/, 'indented', 3],
+    [/^(?:repository|wiki).*\.newest\.json$/, 'one-space', 2],
+  ] as const)("include those of Gitea's fixtures: %s", (names, id, count) => {
+    const bodies = bodiesOf('gitea', names)
     expect(bodies.map((body) => write(id, body))).toEqual(bodies)
-    expect(bodies.length).toBeGreaterThan(5)
+    expect(bodies.length).toBe(count)
   })
 })
 
@@ -133,31 +151,33 @@ describe('a long text', () => {
 it('gives up if indenting would fill the memory', () => {
   const deep = `${'['.repeat(900)}${'1,'.repeat(100_000)}1${']'.repeat(900)}`
   const given = ENCODINGS.filter(({ write }) => write(deep) !== undefined).map(({ id }) => id)
-  expect(given).toEqual([
+  expect(given.filter((id) => !/^(?:compact|spaced)/.test(id))).toEqual([])
+  expect(given).toContain('compact')
+  const candidates = [...candidateEncodings(minify(deep, { normalize: true }))]
+  expect(candidates.map(({ encoding }) => encoding.id)).toEqual([
     'compact',
-    'compact-upper',
-    'compact-go',
-    'compact-ascii',
-    'compact-php',
+    'indented-go',
+    'one-space-go',
     'spaced-ascii',
+    'four-spaces',
+    'tab',
   ])
-  expect([...candidateEncodings(deep)].map(([id]) => id)).toEqual(['compact', 'spaced-ascii'])
 })
 
 it.each(FORMS.map((write, i) => [i, write] as const))('form %i holds the JSON', (_, write) => {
   fc.assert(
     fc.property(json, (text) => {
-      const payload = formPayload(Buffer.from(write(text)))
+      const payload = formPayload(write(Buffer.from(text)))
       expect(payload && Buffer.from(payload).toString()).toBe(text)
     }),
   )
 })
 
 /** The JSON bodies of relay's fixtures. */
-function bodiesOf(provider: string): string[] {
+function bodiesOf(provider: string, names = /(?:)/): string[] {
   const folder = path.resolve('fixtures', provider)
   return readdirSync(folder)
-    .filter((name) => !name.includes('.form.'))
+    .filter((name) => !name.includes('.form.') && names.test(name))
     .map((name) => {
       const fixture: Fixture = JSON.parse(readFileSync(path.join(folder, name), 'utf8'))
       return Buffer.from(fixtureBody(fixture)).toString()
