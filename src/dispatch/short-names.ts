@@ -5,7 +5,10 @@ import { labelOf, type Route } from './route.js'
  * a command. Targets that would share a name get the rest of the address or command too, then their match.
  */
 export function shortNames(targets: readonly Pick<Route, 'id' | 'name'>[]): ReadonlyMap<string, string> {
-  const candidates = new Map(targets.map(({ id, name }) => [id, name === undefined ? namesOf(id) : [name]]))
+  const candidates = new Map<string, readonly string[]>()
+  for (const { id, name } of targets)
+    if (name !== undefined || !candidates.has(id))
+      candidates.set(id, name === undefined ? namesOf(id) : [name])
   const all = [...candidates.values()]
   return new Map(
     [...candidates].map(([id, names]) => {

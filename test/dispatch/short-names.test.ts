@@ -27,6 +27,10 @@ describe('the short names of targets', () => {
     ).toEqual(['localhost:3000/a', 'localhost:3000/b', './x.sh 1', 'push=exec:./x.sh', 'ping=exec:./x.sh'])
   })
 
+  it('are those given where a target is listed twice', () => {
+    expect(named(parseForward('app=http://a.example'), parseForward('http://a.example'))).toEqual(['app'])
+  })
+
   it('may be given to several routes', () => {
     expect(
       named(parseForward('app=push=http://a.example'), parseForward('app=fork=http://a.example')),
