@@ -3,7 +3,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { Program, relay } from '../helpers/program.js'
-import { scriptedServer } from '../helpers/scripted-server.js'
+import { closedPort, scriptedServer } from '../helpers/scripted-server.js'
 import { sign } from '../../src/webhook/signature.js'
 
 const SECRET = 'e2e secret'
@@ -55,7 +55,7 @@ describe('relay serve with targets', () => {
 
   it('goes on after a crash with what a target that was down has not had', async () => {
     const env = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_HOME: emptyFolder() }
-    const address = await closedAddress()
+    const address = `http://127.0.0.1:${await closedPort()}`
     await using first = new Program([...SERVE, '--forward', address], env)
     const url = await first.url()
     for (const id of ['a', 'b', 'c']) await deliver(url, 'push', id)
@@ -131,9 +131,3 @@ describe('relay routes test', () => {
     expect((await relay(['routes', 'test', '9'], env)).code).toBe(6)
   })
 })
-
-/** An address where nobody listens now. */
-async function closedAddress(): Promise<string> {
-  await using server = await scriptedServer(() => ({}))
-  return `${server.url}/hooks`
-}

@@ -27,11 +27,12 @@ export interface Columns {
 /** The columns of a terminal below which the event, the place and the targets cannot all be told apart. */
 const MIN_WIDTH = 40
 const GAP = '  '
+const TARGETS = 'targets'
 /** Space between event, place and targets. */
 const GAPS = 2 * GAP.length
 
 export function createColumns(): Columns {
-  const widths = { time: 0, n: 0, event: 0, place: 0, least: 0 }
+  const widths = { time: 0, n: 0, event: 0, place: 0, least: TARGETS.length }
   const widen = (name: keyof typeof widths, width: number): void => {
     widths[name] = Math.max(widths[name], width)
   }
@@ -45,8 +46,9 @@ export function createColumns(): Columns {
   const layout = (width: number) => share(Math.max(width, MIN_WIDTH), widths)
   const line = (start: Line, event: Line, place: Line, end: Line, width: number): Line => {
     const { event: eventWidth, place: placeWidth } = layout(width)
-    const parts = [start, padLine(event, eventWidth), GAP, padLine(place, placeWidth)]
-    return cutLine(lineWidth(end) === 0 ? [start, event, GAP, place] : [...parts, GAP, end], width)
+    const names = [start, padLine(event, eventWidth), GAP]
+    const isLast = lineWidth(end) === 0
+    return cutLine(isLast ? [names, place] : [names, padLine(place, placeWidth), GAP, end], width)
   }
   return {
     fit,
@@ -67,15 +69,17 @@ export function createColumns(): Columns {
     },
     header(width) {
       const start = dim([pad('time', widths.time), pad('#', widths.n), ''].join(GAP))
-      return line(start, dim('event'), dim('repository'), dim('targets'), width)
+      return line(start, dim('event'), dim('repository'), dim(TARGETS), width)
     },
   }
 }
 
+/** The cells, and the note where there is room left for it. */
 function endOf({ note, cells }: Row, width: number): Line {
-  if (note === '') return cellsLine(cells, width)
   if (cells.length === 0) return yellow(note)
-  return [yellow(note), GAP, cellsLine(cells, width - textWidth(note) - GAP.length)]
+  const room = width - textWidth(note) - GAP.length
+  if (note === '' || room < leastWidth(cells)) return cellsLine(cells, width)
+  return [cellsLine(cells, room), GAP, yellow(note)]
 }
 
 type Widths = Readonly<Record<'time' | 'n' | 'event' | 'place' | 'least', number>>

@@ -56,10 +56,11 @@ export function padLine(line: Line, width: number): Line {
 }
 
 /**
- * The line broken at spaces into lines of at most `width` columns, the further ones indented by `indent`, or by less where a
+ * The line broken at spaces into lines of at most `width` columns, the further ones indented by `indent` (by default
+ * a little more than the line itself), or by less where a
  * long word then fits. A longer word, such as an address to copy, stays whole.
  */
-export function wrapLine(line: Line, width: number, indent: number): readonly Line[] {
+export function wrapLine(line: Line, width: number, indent = indentOf(line)): readonly Line[] {
   if (width === Infinity || lineWidth(line) <= width) return [line]
   const lines: Line[][] = [[]]
   let used = 0
@@ -83,6 +84,11 @@ export function wrapLine(line: Line, width: number, indent: number): readonly Li
       gap = ''
     }
   return lines
+}
+
+function indentOf(line: Line): number {
+  const [first] = partsOf(line)
+  return (/^ */.exec(first?.text ?? '')?.[0].length ?? 0) + MIN_INDENT
 }
 
 /** Sets a further line off from the next one. */

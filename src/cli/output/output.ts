@@ -34,6 +34,8 @@ export interface Output {
   readonly isTerminal: boolean
   /** The columns of a line of a result; no limit where it is no terminal. */
   readonly width: number
+  /** The same of a message. */
+  readonly messageWidth: number
   /**
    * The lines of standard error, of which the last can change; messages are added to them until it is disposed of. Undefined where
    * lines must not change: no terminal, or no styles on it.
@@ -55,13 +57,13 @@ export function createOutput(
   const resultPainter = painter(stdout)
   const messagePainter = painter(stderr)
   let feed: Feed | undefined
-  const message = (line: Line, indent = DEFAULT_INDENT): void => {
+  const message = (line: Line, indent?: number): void => {
     const lines = (width: number): readonly Line[] => wrapLine(line, width, indent)
     if (feed) return void feed.add(lines, true)
     for (const each of lines(widthOf(stderr))) stderr.write(`${render(each, messagePainter)}\n`)
   }
   const logParts = { message, options, debug: Boolean(env['RELAY_DEBUG']) }
-  const resultText = (line: Line, indent = DEFAULT_INDENT): string =>
+  const resultText = (line: Line, indent?: number): string =>
     wrapLine(line, widthOf(stdout), indent)
       .map((each) => `${render(each, resultPainter)}\n`)
       .join('')
@@ -82,6 +84,9 @@ export function createOutput(
     get width() {
       return widthOf(stdout)
     },
+    get messageWidth() {
+      return widthOf(stderr)
+    },
     openFeed() {
       if (stderr.isTTY !== true || !wantsColor(stderr, env, options.color)) return undefined
       const paint = (line: Line): string => render(line, messagePainter)
@@ -97,8 +102,6 @@ export function createOutput(
   }
 }
 
-/** Where a line is broken, the rest is set off from the lines that begin there. */
-const DEFAULT_INDENT = 2
 /** Under the text of a line that begins with the time of day. */
 export const TIMED_INDENT = 10
 

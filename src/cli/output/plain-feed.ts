@@ -7,18 +7,18 @@ const DELAY_MS = 1000
 
 /** A feed where nothing can be drawn again: lines are printed once, when they are final, or as they are after a second. */
 export class PlainFeed implements Pick<Feed, 'add'>, Disposable {
-  readonly #say: Output['say']
+  readonly #output: Pick<Output, 'say' | 'messageWidth'>
   readonly #pending = new Set<() => void>()
 
-  constructor({ say }: Pick<Output, 'say'>) {
-    this.#say = say
+  constructor(output: Pick<Output, 'say' | 'messageWidth'>) {
+    this.#output = output
   }
 
   add(draw: (width: number) => readonly Line[], isFinal: boolean): Block {
     const print = (): void => {
       clearTimeout(timer)
       this.#pending.delete(print)
-      for (const line of draw(Infinity)) this.#say(line)
+      for (const line of draw(this.#output.messageWidth)) this.#output.say(line)
     }
     let timer: NodeJS.Timeout | undefined
     if (isFinal) print()

@@ -105,6 +105,7 @@ describe('text from outside', () => {
     quiet: () => {},
     isTerminal: () => {},
     width: () => {},
+    messageWidth: () => {},
     openFeed(output, line) {
       using feed = output.openFeed()
       feed?.add(() => [line], false)

@@ -59,7 +59,13 @@ function rig({ isReachable = true } = {}) {
     },
     target(route: typeof APP, state: 'up' | 'down' | 'gone', queued: number) {
       const { id = '', label = '' } = route ?? {}
-      live.onTarget({ id, label, state, queued, ...(state === 'down' && { nextProbeAt: Date.now() + 2000 }) })
+      live.onTarget?.({
+        id,
+        label,
+        state,
+        queued,
+        ...(state === 'down' && { nextProbeAt: Date.now() + 2000 }),
+      })
     },
     /** Without the time of targets' lines, which is now. */
     lines: () =>
