@@ -4,6 +4,7 @@ import envPaths from 'env-paths'
 import type { Context } from '../src/cli/context.js'
 import { main, report } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
+import { isInForeground, readKeys } from './keys.js'
 import { openStdio } from './stdio.js'
 import { killIfStuck } from './stuck-threads.js'
 import { watchUncaught } from './uncaught.js'
@@ -87,6 +88,8 @@ const context: Context = {
     process.on('SIGHUP', onSignal)
     return () => void process.off('SIGHUP', onSignal)
   },
+  onKey: (listener) => readKeys(process.stdin, listener),
+  isInForeground,
   onConnectionError: watchUncaught((failure) => process.exit(report(failure, argv, context))),
 }
 

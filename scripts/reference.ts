@@ -35,6 +35,8 @@ const context: Context = {
   signal: new AbortController().signal,
   continueWithoutOutput: () => {},
   onHangup: () => () => {},
+  onKey: () => undefined,
+  isInForeground: () => false,
   onConnectionError: () => () => {},
 }
 

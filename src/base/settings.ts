@@ -20,7 +20,7 @@ export interface OAuthClient {
 
 export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
 
-/** Where to forward deliveries, as written in the settings: `[match=]url`, `[match=]command`, `match`. */
+/** Where to forward deliveries, as written in the settings: `[name=][match=]url`, `[name=][match=]command`, `match`. */
 export interface RouteSettings {
   readonly forward: readonly string[]
   readonly exec: readonly string[]

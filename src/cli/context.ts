@@ -19,6 +19,13 @@ export interface Context {
   /** Calls `listener` at SIGHUP, which then does not end the process. Returns a function that removes it. */
   onHangup(listener: () => void): () => void
   /**
+   * Calls `listener` with each key that is pressed while relay runs in the foreground of its terminal; Ctrl-C, Ctrl-Z and Ctrl-\\ do
+   * what they always do. Returns a function that ends it, or undefined where there is no such terminal.
+   */
+  onKey(listener: (key: string) => void): (() => void) | undefined
+  /** Whether relay was started in the foreground of its terminal. In the background, the terminal belongs to another program. */
+  isInForeground(): boolean
+  /**
    * Calls `listener` when a connection fails to which no part of relay listens; the process then keeps running. Returns a
    * function that removes it.
    */
@@ -28,5 +35,9 @@ export interface Context {
 export interface TextStream {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
+  readonly rows?: number | undefined
   write(text: string | Uint8Array): unknown
+  /** The size of the terminal has changed. */
+  on?(event: 'resize', listener: () => void): unknown
+  off?(event: 'resize', listener: () => void): unknown
 }

@@ -71,6 +71,8 @@ export interface Dispatcher extends AsyncDisposable {
   replaceRoutes(routes: readonly Route[]): void
   /** Every configured target, and those not configured any more for which entries wait. */
   status(): readonly TargetStatus[]
+  /** Attempts what waits for configured targets now, instead of after its delay. */
+  retryNow(): void
   /** Resolves once nothing waits for a configured target, or relay stops. */
   idle(): Promise<void>
   /** Stops: attempts in flight are interrupted, and made again after the next start. */
@@ -146,6 +148,10 @@ class TargetDispatcher implements Dispatcher {
   status(): readonly TargetStatus[] {
     const ids = new Set([...this.#routes.map(({ id }) => id), ...this.#queues.keys()])
     return [...ids].map((id) => this.#statusOf(id))
+  }
+
+  retryNow(): void {
+    for (const queue of this.#queues.values()) queue.retryNow()
   }
 
   async idle(): Promise<void> {

@@ -144,6 +144,14 @@ export class TargetQueue {
     this.#expireRegularly()
   }
 
+  /** Attempts what waits now, instead of after its delay. */
+  retryNow(): void {
+    if (!this.#attempt) return
+    this.#timers.cancel('probe')
+    this.#backingOff.cancelAll()
+    this.#pump()
+  }
+
   /** Interrupts what is in flight, and resolves when nothing is any more. */
   async close(): Promise<void> {
     this.#stop.abort()

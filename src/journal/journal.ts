@@ -27,6 +27,8 @@ export interface Journal {
   read(n: number): Promise<Entry | undefined>
   /** The number of the newest entry; 0 when there is none. */
   newest(): Promise<number>
+  /** The number of entries. */
+  count(): Promise<number>
   /** The entries that pass the filter, newest first. Reads only as far as it is iterated. */
   select(filter?: Filter): AsyncIterable<Summary>
   /** At most `limit` entries with a number above `n`, oldest first. */

@@ -88,6 +88,10 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
     },
     read: (n) => reader.read(n),
     newest: () => reader.newest(),
+    async count() {
+      const [row] = await sql.query<{ count: number }>('SELECT count(*) AS count FROM delivery')
+      return row?.count ?? 0
+    },
     select,
     after: (n, limit) => reader.after(n, limit),
     summaries: (numbers) => reader.summaries(numbers),

@@ -1,6 +1,6 @@
 import { Disposal } from '../base/disposal.js'
 import type { Settings } from '../base/settings.js'
-import { createDispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
+import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
 import type { Route } from '../dispatch/route.js'
 import type { Delivery, Receipt } from '../journal/delivery.js'
 import type { Relay } from '../relay.js'
@@ -9,7 +9,7 @@ import { type Maintenance, type MaintenanceParts, startMaintenance } from './mai
 import type { Ownership } from './ownership.js'
 
 /** Forwards the journal's deliveries, and keeps the journal within its limits. */
-export interface Forwarding extends AsyncDisposable {
+export interface Forwarding extends AsyncDisposable, Pick<Dispatcher, 'status' | 'retryNow'> {
   /** Forwards a delivery that was just stored. */
   take(delivery: Delivery, receipt: Receipt): void
   /** Starts with what waits in the journal. To be called once. @throws RelayError `storage` */
@@ -57,6 +57,8 @@ export function createForwarding(
       maintenance = closing.use(startMaintenance(parts))
     },
     replaceRoutes: (routes) => dispatcher.replaceRoutes(routes),
+    status: () => dispatcher.status(),
+    retryNow: () => dispatcher.retryNow(),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   }
 }

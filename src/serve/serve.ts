@@ -3,7 +3,7 @@ import { Disposal } from '../base/disposal.js'
 import { silentLog } from '../base/log.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
-import type { DispatcherOptions } from '../dispatch/dispatcher.js'
+import type { DispatcherOptions, TargetStatus } from '../dispatch/dispatcher.js'
 import { bodyBudgetFor } from '../http/body-budget.js'
 import { listen, type Listener } from '../http/listen.js'
 import { takeInstance } from '../instance/instance.js'
@@ -47,6 +47,10 @@ export interface Serving extends AsyncDisposable {
   readonly sandbox: Sandbox | undefined
   /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change. */
   replaceRoutes(routes: RouteSettings): void
+  /** The targets, with the number of deliveries that wait for each. */
+  targets(): readonly TargetStatus[]
+  /** Attempts what waits now, instead of after its delay. */
+  retryNow(): void
 }
 
 /** How long requests in flight may take to finish: an action waits up to 25 s for the code host. */
@@ -118,6 +122,8 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
       relay.routing.replace(forward)
       forwarding?.replaceRoutes(relay.routing.routes)
     },
+    targets: () => forwarding?.status() ?? [],
+    retryNow: () => forwarding?.retryNow(),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
 }

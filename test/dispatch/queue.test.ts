@@ -99,6 +99,19 @@ describe('a queue', () => {
     expect(order()).toEqual([1, 1, 2])
   })
 
+  it('attempts at once, when that is asked for, what waits for a target that is down or for its own delay', async () => {
+    const { queue, time, attempt, add, last, order } = rig()
+    queue.attach(attempt)
+    await add(1)
+    await last().end(DOWN)
+    queue.retryNow()
+    expect([order(), time.waits]).toEqual([[1, 1], []])
+    await last().end(later(2000))
+    expect(time.waits).toEqual([2000])
+    queue.retryNow()
+    expect([order(), time.waits]).toEqual([[1, 1, 1], []])
+  })
+
   it('attempts one entry at a time while the target is down, at growing intervals, until it answers', async () => {
     const { queue, time, states, attempt, add, last, order } = rig()
     const since = time.clock()

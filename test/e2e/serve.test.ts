@@ -22,8 +22,8 @@ describe('relay serve', () => {
     })
     const { code, err } = await program.stop('SIGINT')
     expect(code).toBe(0)
-    expect(err).toContain(`address       ${url}`)
-    expect(err).toMatch(/#1 {2}ping {2}octo\/demo/)
+    expect(err).toContain(`address      ${url}`)
+    expect(err).toMatch(/#1 +ping +octo\/demo/)
   })
 
   it('says what is wrong with a setting, exit 2', async () => {

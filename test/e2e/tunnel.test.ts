@@ -41,7 +41,7 @@ describe('relay serve --tunnel', () => {
     })
     const { code, err } = await program.stop()
     expect(code).toBe(0)
-    expect(err).toContain(`webhook       ${smee.channel}\n`)
+    expect(err).toContain(`payload URL  ${smee.channel}\n`)
     expect(err).toContain(`tunnel connected: payload URL ${smee.channel}\n`)
     expect(err).toContain('tunnel works')
   })

@@ -21,6 +21,8 @@ export function testContext(over: Partial<Context> = {}): {
     stderr,
     signal: new AbortController().signal,
     onHangup: () => () => {},
+    onKey: () => undefined,
+    isInForeground: () => true,
     continueWithoutOutput: () => {},
     onConnectionError: () => () => {},
     ...over,

@@ -66,6 +66,12 @@ export function portOf(server: Server): number {
   return address.port
 }
 
+/** A port of 127.0.0.1 on which nothing listens. */
+export async function closedPort(): Promise<number> {
+  await using server = await scriptedServer(() => ({}))
+  return Number(new URL(server.url).port)
+}
+
 async function read(incoming: IncomingMessage): Promise<Received> {
   let body = ''
   incoming.setEncoding('utf8')

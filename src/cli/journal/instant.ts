@@ -37,3 +37,19 @@ export function localTime(at: number): string {
   const zone = new Date(at).getTimezoneOffset() * 60_000
   return new Date(at - zone).toISOString().slice(0, 19).replace('T', ' ')
 }
+
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const WEEK_MS = 6 * 86_400_000
+
+/** The local time as people say it: `12:04:11` today, `Tue 12:04` within a week, `31 Jan 12:04`, `31 Jan 2025`. */
+export function spokenTime(at: number, now: number): string {
+  const date = new Date(at)
+  const today = new Date(now)
+  const time = date.toTimeString()
+  if (date.toDateString() === today.toDateString()) return time.slice(0, 8)
+  const day = `${date.getDate()} ${MONTHS[date.getMonth()]}`
+  if (date.getFullYear() !== today.getFullYear()) return `${day} ${date.getFullYear()}`
+  const age = now - at
+  return `${age > 0 && age < WEEK_MS ? DAYS[date.getDay()] : day} ${time.slice(0, 5)}`
+}

@@ -3,6 +3,7 @@ import type { Summary } from '../../journal/delivery.js'
 import { describeAttempt } from '../output/attempt-line.js'
 import { eventName, placeName } from '../output/delivery-line.js'
 import { bold, dim, type Line, red, yellow } from '../output/line.js'
+import { pad, textWidth } from '../output/text-width.js'
 import { localTime } from './instant.js'
 import type { TargetProgress } from './progress.js'
 
@@ -18,13 +19,13 @@ export function createColumns(): Columns {
   const widths = [0, 0, 0, 0]
   const fit = (summary: Summary): readonly string[] => {
     const cells = cellsOf(summary)
-    for (const [i, cell] of cells.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
+    for (const [i, cell] of cells.entries()) widths[i] = Math.max(widths[i] ?? 0, textWidth(cell))
     return cells
   }
   return {
     fit,
     line(summary, progress) {
-      const cells = fit(summary).map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      const cells = fit(summary).map((cell, i) => pad(cell, widths[i] ?? 0))
       const [number = '', time = '', event = '', place = ''] = cells
       const end = summary.duplicates === 0 ? [] : ['  ', yellow(duplicates(summary.duplicates))]
       return [number, '  ', dim(time), '  ', bold(event), `  ${place}  `, describeProgress(progress), ...end]
@@ -33,7 +34,7 @@ export function createColumns(): Columns {
 }
 
 /** `1 duplicate` */
-function duplicates(count: number): string {
+export function duplicates(count: number): string {
   return `${count} duplicate${count === 1 ? '' : 's'}`
 }
 

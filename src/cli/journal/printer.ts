@@ -1,25 +1,73 @@
+import { shortNames } from '../../dispatch/short-names.js'
+import type { Route } from '../../dispatch/route.js'
 import type { Summary } from '../../journal/delivery.js'
-import { createColumns } from './line.js'
+import { createColumns as createRows, type Row } from '../output/delivery-columns.js'
+import { attemptCell } from '../output/target-cell.js'
+import { spokenTime } from './instant.js'
+import { createColumns, duplicates } from './line.js'
 import { summaryObject } from './object.js'
 import type { JournalReader } from './open.js'
-import { progressOf } from './progress.js'
+import { progressOf, type TargetProgress } from './progress.js'
 
 /** Prints entries, one per line. */
 export interface Printer {
   /** Widens the columns for an entry that is printed later. */
   fit(summary: Summary): void
+  /** Prints the names of the columns, for a person. */
+  header(): void
   /** @throws RelayError `storage` */
   print(summary: Summary): Promise<void>
 }
 
-export function createPrinter({ journal, output }: JournalReader, { json = false }): Printer {
+interface Options {
+  readonly json?: boolean | undefined
+  /** Routes that name targets. */
+  readonly routes?: readonly Route[]
+}
+
+/** As objects; for a person, in columns as wide as the terminal; else in columns with everything in full. */
+export function createPrinter({ journal, output }: JournalReader, options: Options): Printer {
+  const { json = false, routes = [] } = options
+  if (!json && output.isTerminal) return createRowPrinter({ journal, output }, routes)
   const columns = createColumns()
   return {
     fit: (summary) => columns.fit(summary),
+    header() {},
     async print(summary) {
       const progress = await progressOf(journal, summary)
       if (json) output.object(summaryObject(summary, progress))
       else output.result(columns.line(summary, progress))
+    },
+  }
+}
+
+function createRowPrinter(
+  { journal, output }: Pick<JournalReader, 'journal' | 'output'>,
+  routes: readonly Route[],
+): Printer {
+  const rows = createRows()
+  const now = Date.now()
+  const rowOf = (summary: Summary, progress: readonly TargetProgress[]): Row => {
+    const names = shortNames([...routes, ...progress])
+    const cells = progress.map(({ id, forward, attempts }) =>
+      attemptCell(names.get(id) ?? id, forward, attempts.at(-1)),
+    )
+    const note = summary.duplicates === 0 ? '' : duplicates(summary.duplicates)
+    return { time: spokenTime(summary.receivedAt, now), n: summary.n, delivery: summary, note, cells }
+  }
+  return {
+    fit(summary) {
+      const progress = Object.entries(summary.forwards).map(([id, forward]) => ({
+        id,
+        label: '',
+        forward,
+        attempts: [],
+      }))
+      rows.fit(rowOf(summary, progress))
+    },
+    header: () => output.result(rows.header(output.width)),
+    async print(summary) {
+      output.result(rows.line(rowOf(summary, await progressOf(journal, summary)), output.width))
     },
   }
 }

@@ -5,6 +5,7 @@ import type { Journal } from '../../journal/journal.js'
 
 /** The state of forwarding an entry to one target. */
 export interface TargetProgress {
+  readonly id: string
   /** The target without the password and query of an address. */
   readonly label: string
   readonly forward: Forward
@@ -20,6 +21,7 @@ export async function progressOf(
   const targets = Object.entries(forwards)
   const attempts = targets.length === 0 ? [] : await journal.attempts(n)
   return targets.map(([id, forward]) => ({
+    id,
     label: labelOf(id),
     forward,
     attempts: attempts.filter(({ target }) => target === id),

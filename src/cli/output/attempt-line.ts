@@ -1,19 +1,7 @@
-import { printable } from '../../base/printable.js'
 import type { AttemptEvent } from '../../dispatch/attempt.js'
-import type { Attempt, Forward } from '../../journal/forward.js'
-import { lineStart } from './delivery-line.js'
-import { type Line, red, yellow } from './line.js'
+import type { Attempt } from '../../journal/forward.js'
 
-/** `12:04:11  #7  push  octo/demo  → http://localhost:3000 202 38ms`, and what follows if the attempt did not succeed. */
-export function attemptLine({ n, entry, route, attempt, forward, retryAt }: AttemptEvent): Line {
-  const start = lineStart(attempt.at, n, entry)
-  const line = [start, `  → ${shortLabel(route.label)} ${describeAttempt(attempt)}`]
-  if (forward.status === 'succeeded') return line
-  const next = describeNext(attempt, forward, retryAt)
-  return [...line, '  ', forward.status === 'failed' ? red(next) : yellow(next)]
-}
-
-/** The same for a program. */
+/** An attempt for a program. */
 export function attemptObject(event: AttemptEvent): Record<string, unknown> {
   const { n, entry, route, attempt, forward, retryAt } = event
   const { event: name, action, repo, number, ref = null } = entry
@@ -38,27 +26,23 @@ export function attemptFields(attempt: Attempt, label: string): Record<string, u
   return { time: new Date(at).toISOString(), target: label, outcome, status, ms, error }
 }
 
-/** A target's label, shortened to fit a line: a command can be long. */
-export function shortLabel(label: string): string {
-  const escaped = printable(label)
-  return escaped.length > MAX_LABEL ? `${escaped.slice(0, MAX_LABEL - 1)}…` : escaped
-}
-
-const MAX_LABEL = 40
-
 /** `202 38ms`, `exit 1 20ms`, `unreachable 3ms`. */
-export function describeAttempt({ target, outcome, status, ms }: Attempt): string {
-  const isCommand = /^[^=]*=exec:/.test(target)
-  const result = status === null ? outcome : isCommand ? `exit ${status}` : String(status)
-  return `${result} ${ms < 10_000 ? `${ms}ms` : `${(ms / 1000).toFixed(1)}s`}`
+export function describeAttempt(attempt: Attempt): string {
+  return `${describeResult(attempt)} ${shortTime(attempt.ms)}`
 }
 
-function describeNext(
-  { at, ms, error }: Attempt,
-  { status: state, reason }: Forward,
-  retryAt?: number,
-): string {
-  if (state === 'failed') return `failed: ${reason ?? error ?? 'no reason is known'}`
-  if (retryAt === undefined) return error ?? 'waiting'
-  return `again in ${Math.max(1, Math.round((retryAt - at - ms) / 1000))}s`
+/** `202`, `exit 1`, `unreachable` */
+export function describeResult({ target, outcome, status }: Attempt): string {
+  if (status === null) return outcome
+  return isCommand(target) ? `exit ${status}` : String(status)
+}
+
+/** Whether the target with this id is a command. */
+export function isCommand(target: string): boolean {
+  return /^[^=]*=exec:/.test(target)
+}
+
+/** `38ms`, `1.2s` */
+export function shortTime(ms: number): string {
+  return ms < 1000 ? `${ms}ms` : `${(ms / 1000).toFixed(1)}s`
 }

@@ -1,21 +1,9 @@
 import type { Delivery, Receipt } from '../../journal/delivery.js'
-import { bold, dim, type Line, yellow } from './line.js'
-import { timeOfDay } from './output.js'
 
 /** The fields of a delivery that a line shows. */
 export type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number' | 'ref'>
 
-/** `12:04:11  #7  issue_comment.created  octo/demo#1`, for a person. */
-export function deliveryLine(delivery: Delivery, { n, duplicate, late }: Receipt): Line {
-  const notes = [
-    ...(duplicate ? ['duplicate'] : []),
-    ...(late ? ['stored late: the sender was answered 503'] : []),
-  ].join(', ')
-  const line = lineStart(delivery.receivedAt, n, delivery)
-  return notes === '' ? line : [line, '  ', yellow(notes)]
-}
-
-/** The same for a program. */
+/** A delivery for a program. */
 export function deliveryObject(delivery: Delivery, receipt: Receipt): Record<string, unknown> {
   const { n, duplicate, late } = receipt
   return { type: 'delivery', n, ...deliveryFields(delivery), duplicate, ...(late && { late }) }
@@ -37,12 +25,6 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string,
     verifiedBy,
     restored: restored?.how ?? null,
   }
-}
-
-/** The start of every line that `serve` prints about a delivery. */
-export function lineStart(at: number, n: number, delivery: DeliveryName): Line {
-  const place = placeName(delivery)
-  return [dim(timeOfDay(at)), `  #${n}  `, bold(eventName(delivery)), place === '' ? '' : `  ${place}`]
 }
 
 /** `issue_comment.created` */

@@ -3,7 +3,9 @@ import { Chalk } from 'chalk'
 import type { Log } from '../../base/log.js'
 import { printableJson, printableText } from '../../base/printable.js'
 import type { Context, TextStream } from '../context.js'
-import { dim, type Line, type Painter, red, render, yellow } from './line.js'
+import { Feed } from './feed.js'
+import { dim, type Line, type Painter, red, render, wrapLine, yellow } from './line.js'
+import { showInPager } from './pager.js'
 
 export type ColorMode = 'auto' | 'always' | 'never'
 
@@ -18,14 +20,27 @@ export interface OutputOptions {
  * from outside. Only `exactly` writes raw bytes, and only where stdout is no terminal.
  */
 export interface Output {
-  /** A line of a result. */
-  result(line: Line): void
+  /** A line of a result. On a terminal it is broken at spaces, with the further lines indented by so many columns. */
+  result(line: Line, indent?: number): void
+  /** The lines of a long result; on a terminal that is too small for them in a pager. */
+  pages(lines: readonly Line[]): Promise<void>
   /** A result byte for byte, with nothing added. On a terminal it is escaped, except line feeds and tabs. */
   exactly(bytes: string | Uint8Array): void
   /** A result for a program: one JSON object on a line, marked `"v":1`. */
   object(value: object): void
-  /** A line of a message; silent under `--quiet`. */
-  say(line: Line): void
+  /** A line of a message, broken like a result; silent under `--quiet`. */
+  say(line: Line, indent?: number): void
+  /** Whether results are for a person: standard output is a terminal. */
+  readonly isTerminal: boolean
+  /** The columns of a line of a result; no limit where it is no terminal. */
+  readonly width: number
+  /** The same of a message. */
+  readonly messageWidth: number
+  /**
+   * The lines of standard error, of which the last can change; messages are added to them until it is disposed of. Undefined where
+   * lines must not change: no terminal, or no styles on it.
+   */
+  openFeed(): Feed | undefined
   /** Whether `say` is silent, so that callers can skip the work for it. */
   readonly quiet: boolean
   readonly log: Log
@@ -41,38 +56,80 @@ export function createOutput(
     new Chalk({ level: wantsColor(stream, env, options.color) ? 1 : 0 })
   const resultPainter = painter(stdout)
   const messagePainter = painter(stderr)
-  const message = (line: Line): void => void stderr.write(`${render(line, messagePainter)}\n`)
+  let feed: Feed | undefined
+  const message = (line: Line, indent?: number): void => {
+    const lines = (width: number): readonly Line[] => wrapLine(line, width, indent)
+    if (feed) return void feed.add(lines, true)
+    for (const each of lines(widthOf(stderr))) stderr.write(`${render(each, messagePainter)}\n`)
+  }
   const logParts = { message, options, debug: Boolean(env['RELAY_DEBUG']) }
+  const resultText = (line: Line, indent?: number): string =>
+    wrapLine(line, widthOf(stdout), indent)
+      .map((each) => `${render(each, resultPainter)}\n`)
+      .join('')
   return {
-    result: (line) => void stdout.write(`${render(line, resultPainter)}\n`),
+    result: (line, indent) => void stdout.write(resultText(line, indent)),
+    async pages(lines) {
+      const texts = lines.map((line) => resultText(line))
+      const rows = texts.reduce((sum, text) => sum + text.split('\n').length - 1, 0)
+      const isLong = stdout.isTTY === true && stdout.rows !== undefined && rows >= stdout.rows
+      if (isLong && (await showInPager(texts.join(''), env))) return
+      for (const text of texts) stdout.write(text)
+    },
     exactly: (bytes) =>
       void stdout.write(stdout.isTTY === true ? printableText(Buffer.from(bytes).toString()) : bytes),
     object: (value) => void stdout.write(jsonLine(value)),
-    say: (line) => options.quiet || message(line),
+    say: (line, indent) => options.quiet || message(line, indent),
+    isTerminal: stdout.isTTY === true,
+    get width() {
+      return widthOf(stdout)
+    },
+    get messageWidth() {
+      return widthOf(stderr)
+    },
+    openFeed() {
+      if (stderr.isTTY !== true || !wantsColor(stderr, env, options.color)) return undefined
+      const paint = (line: Line): string => render(line, messagePainter)
+      return (feed = new Feed(stderr, paint, () => (feed = undefined)))
+    },
     quiet: options.quiet === true,
     log: createLog({ ...logParts, start: () => '' }),
-    timedLog: createLog({ ...logParts, start: () => [dim(timeOfDay(Date.now())), '  '] }),
+    timedLog: createLog({
+      ...logParts,
+      start: () => [dim(timeOfDay(Date.now())), '  '],
+      indent: TIMED_INDENT,
+    }),
   }
 }
 
+/** Under the text of a line that begins with the time of day. */
+export const TIMED_INDENT = 10
+
+/** A terminal's columns; elsewhere lines are not broken. */
+function widthOf({ isTTY, columns }: TextStream): number {
+  return isTTY === true && columns ? columns : Infinity
+}
+
 interface LogParts {
-  readonly message: (line: Line) => void
+  readonly message: (line: Line, indent?: number) => void
   readonly options: OutputOptions
   /** Whether an error's cause is printed with its stack. */
   readonly debug: boolean
   /** What each line starts with. */
   readonly start: () => Line
+  /** Indentation of a line's rest. */
+  readonly indent?: number
 }
 
-function createLog({ message, options: { quiet, verbose }, debug, start }: LogParts): Log {
+function createLog({ message, options: { quiet, verbose }, debug, start, indent }: LogParts): Log {
   return {
     debug: (text) => {
-      if (verbose && !quiet) message([start(), dim(text)])
+      if (verbose && !quiet) message([start(), dim(text)], indent)
     },
-    info: (text) => quiet || message([start(), text]),
-    warn: (text) => message([start(), yellow('warning:'), ' ', text]),
+    info: (text) => quiet || message([start(), text], indent),
+    warn: (text) => message([start(), yellow('warning:'), ' ', text], indent),
     error: (text, cause) => {
-      message([start(), red('error:'), ' ', text])
+      message([start(), red('error:'), ' ', text], indent)
       if (debug && cause !== undefined) for (const line of inspect(cause).split('\n')) message(line)
     },
   }

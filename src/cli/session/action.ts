@@ -19,6 +19,8 @@ export interface Action<Result> {
   send(api: RelayClient, options: Cancellable): Promise<Result>
   /** The line to print; undefined for none. */
   describe(result: Result): string | undefined
+  /** The same for a person; undefined for the line above. */
+  sentence?(result: Result): string | undefined
   /** A message about the result, also under `--json`. */
   note?(result: Result): string | undefined
 }
@@ -46,7 +48,7 @@ export async function act<Result extends object>(
   const result = await action.send(session.api(owner), options).catch((error: unknown) => {
     throw withNextStep(error, session)
   })
-  const line = action.describe(result)
+  const line = (output.isTerminal ? action.sentence?.(result) : undefined) ?? action.describe(result)
   if (flags.json) output.object({ ...result })
   else if (line !== undefined) output.result(line)
   const note = action.note?.(result)
@@ -56,7 +58,7 @@ export async function act<Result extends object>(
 function printPlan(
   { output, user, instance, settings }: Session,
   { json }: ActionFlags,
-  { name, description, request, ...action }: Omit<Action<never>, 'send' | 'describe' | 'note'>,
+  { name, description, request, ...action }: Omit<Action<never>, 'send' | 'describe' | 'sentence' | 'note'>,
 ): void {
   const { provider, providerUrl } = settings
   const target = formatTarget(action.target)

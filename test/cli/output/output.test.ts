@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Context } from '../../../src/cli/context.js'
 import { printable } from '../../../src/base/printable.js'
-import { bold, dim, green, type Line, red, yellow } from '../../../src/cli/output/line.js'
+import { bold, cyan, dim, green, type Line, red, yellow } from '../../../src/cli/output/line.js'
 import { type ColorMode, createOutput, type Output } from '../../../src/cli/output/output.js'
 import { testContext } from '../../helpers/context.js'
 
@@ -85,12 +85,13 @@ describe('createOutput', () => {
 
 describe('text from outside', () => {
   const HOSTILE = 'a\u001b[2J\u001b]0;x\u0007\r\nb\u009b31m\u202e\u2028\u007f\u061c'
-  const STYLES = [1, 2, 22, 31, 32, 33, 39].map((code) => `\u001b[${code}m`)
+  const STYLES = [1, 2, 22, 31, 32, 33, 36, 39].map((code) => `\u001b[${code}m`)
   const ESCAPED = String.raw`a\u{1b}[2J\u{1b}]0;x\u{7}\u{d}\u{a}b\u{9b}31m\u{202e}\u{2028}\u{7f}\u{61c}`
 
   /** What each method of an output prints for hostile text, on a terminal. */
   const methods: Readonly<Record<keyof Output, (output: Output, line: Line) => void>> = {
     result: (output, line) => output.result(line),
+    pages: (output, line) => void output.pages([line]),
     say: (output, line) => output.say(line),
     exactly: (output) => output.exactly(HOSTILE),
     object: (output) => output.object({ text: HOSTILE, [HOSTILE]: [HOSTILE] }),
@@ -102,11 +103,19 @@ describe('text from outside', () => {
     },
     timedLog: ({ timedLog }) => timedLog.error(HOSTILE, new Error(HOSTILE)),
     quiet: () => {},
+    isTerminal: () => {},
+    width: () => {},
+    messageWidth: () => {},
+    openFeed(output, line) {
+      using feed = output.openFeed()
+      feed?.add(() => [line], false)
+      output.log.warn(HOSTILE)
+    },
   }
   const lines: readonly Line[] = [
     HOSTILE,
     [HOSTILE, [HOSTILE]],
-    ...[bold, dim, green, red, yellow].map((style) => [style(HOSTILE)]),
+    ...[bold, dim, green, red, yellow, cyan].map((style) => [style(HOSTILE)]),
   ]
 
   it.each(Object.entries(methods))('cannot rewrite the terminal through %s', (_, print) => {
@@ -131,7 +140,7 @@ describe('text from outside', () => {
     const output = createOutput(context)
     for (const line of lines) output.result(line)
     expect(out()).toBe(
-      [ESCAPED, ESCAPED + ESCAPED, ...Array.from({ length: 5 }, () => ESCAPED)]
+      [ESCAPED, ESCAPED + ESCAPED, ...Array.from({ length: 6 }, () => ESCAPED)]
         .map((line) => `${line}\n`)
         .join(''),
     )

@@ -28,7 +28,7 @@ const MARKS = { ok: green('ok'), fail: red('x '), skip: dim('- ') } as const
 function print(checks: readonly NamedResult[], output: Output): void {
   const width = Math.max(...checks.map(({ check }) => check.length))
   for (const { check, state, text, fix } of checks) {
-    output.result([MARKS[state], `  ${check.padEnd(width)}  ${text}`])
-    if (fix !== undefined) output.result(`${' '.repeat(width + 6)}fix: ${fix}`)
+    output.result([MARKS[state], `  ${check.padEnd(width)}  ${text}`], width + 6)
+    if (fix !== undefined) output.result(`${' '.repeat(width + 6)}fix: ${fix}`, width + 11)
   }
 }

@@ -1,10 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../../base/errors.js'
+import { createRouting } from '../../../dispatch/routing.js'
 import type { Filter } from '../../../journal/select.js'
 import type { Context } from '../../context.js'
 import { type FilterFlags, readFilter } from '../../journal/filter.js'
 import { type JournalReader, openJournalReader } from '../../journal/open.js'
 import { createPrinter, type Printer } from '../../journal/printer.js'
+import { dim } from '../../output/line.js'
+import { forwardSettings } from '../../settings/complete.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { createFollower, type Follower } from './follow.js'
 
@@ -14,14 +17,30 @@ type LogFlags = CommonFlags & FilterFlags & { readonly follow?: boolean }
 export async function runLog(context: Context, flags: LogFlags): Promise<void> {
   const { signal } = context
   const filter = readFilter(flags, Date.now())
-  await using reader = await openJournalReader(prepare(context, flags), { allowMissing: flags.follow })
-  const printer = createPrinter(reader, flags)
+  const prepared = prepare(context, flags)
+  await using reader = await openJournalReader(prepared, { allowMissing: flags.follow })
+  const { routes } = createRouting(forwardSettings(prepared.options))
+  const printer = createPrinter(reader, { json: flags.json, routes })
   // Read first, so that every entry appended meanwhile is printed by one of the two functions.
   const last = await reader.journal.newest()
   const follower = flags.follow ? await createFollower(reader.journal, filter, last) : undefined
   const found = await printExisting(reader, { ...filter, before: last + 1 }, printer, follower, signal)
   if (follower) await printChanges(follower, printer, signal)
   else if (found === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
+  else if (reader.output.isTerminal && !flags.json) await printTotal(reader, filter, found)
+}
+
+/** `20 of 6,173 deliveries`, and how to see more of them. */
+async function printTotal({ journal, output }: JournalReader, filter: Filter, found: number): Promise<void> {
+  const total = await journal.count()
+  const { last, ...others } = filter
+  const isFiltered = Object.keys(others).length > 0
+  const number = (value: number): string => value.toLocaleString('en-US')
+  const shown = isFiltered
+    ? `${number(found)} that match, of ${number(total)}`
+    : `${number(found)} of ${number(total)}`
+  const more = found < total && found === last ? `  ·  -n ${Math.max(100, found * 5)} shows more` : ''
+  output.result(dim(`${shown} deliver${total === 1 ? 'y' : 'ies'}${more}`))
 }
 
 /** Entries read at once, and whose columns are aligned with each other. */
@@ -44,6 +63,7 @@ async function printExisting(
   for (let at = 0; at < numbers.length; at += PAGE) {
     const page = await journal.summaries(numbers.slice(at, at + PAGE))
     for (const summary of page) printer.fit(summary)
+    if (at === 0) printer.header()
     for (const summary of page) {
       await printer.print(summary)
       follower?.printed(summary)

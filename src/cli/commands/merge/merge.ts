@@ -25,6 +25,7 @@ export async function runMerge(context: Context, flags: MergeFlags, address: str
     request,
     send: (api, options) => api.merge(request, options),
     describe: ({ sha }) => sha ?? undefined,
+    sentence: ({ sha }) => (sha === null ? undefined : `Merged ${name} as ${sha}`),
     note: ({ merged }) =>
       merged ? undefined : `${name} is not merged yet. The code host merges it when its checks have passed`,
   })

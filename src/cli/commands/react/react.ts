@@ -20,6 +20,7 @@ export async function runReact(
     request,
     send: (api, options) => api.react(request, options),
     describe: ({ content }) => content,
+    sentence: ({ content, created }) => (created ? `Reacted ${content} to ${describe(target)}` : undefined),
     note: ({ created }) => (created ? undefined : 'you had already added this reaction'),
   })
 }

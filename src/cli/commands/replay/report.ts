@@ -2,7 +2,9 @@ import type { RelayError } from '../../../base/errors.js'
 import { Tally } from '../../../replay/tally.js'
 import type { Context } from '../../context.js'
 import { printable } from '../../../base/printable.js'
+import type { Line } from '../../output/line.js'
 import { table } from '../../output/table.js'
+import { textWidth } from '../../output/text-width.js'
 import type { Destination } from './destination.js'
 import { writeJunit } from './junit.js'
 import { formatReason, type Result, resultLine, resultObject } from './result.js'
@@ -13,7 +15,8 @@ import type { SendPlan } from './send-plan.js'
 export interface Report {
   /** Whether it prints nothing before the end, which leaves the screen to a progress bar. */
   readonly silent: boolean
-  add(result: Result): void
+  /** Prints `line` instead of the usual one, where it is given. */
+  add(result: Result, line?: Line): void
   /**
    * Prints the summary. `stopped` is the reason for an early end; if nothing was sent by then, nothing is printed.
    * @throws RelayError as {@link writeJunit}
@@ -29,23 +32,28 @@ export function createReport(...parts: Parts): Report {
   return times > 1 ? loadReport(...parts) : lineReport(...parts)
 }
 
+/** The columns before the name, under which a longer line goes on. */
+const VERDICT = 5
+
 function lineReport(...[context, flags, { junit }, { output }]: Parts): Report {
   const results: Result[] = []
   let sent = 0
   let failed = 0
   let width = 0
+  let isSaid = false
   return {
     silent: context.stdout.isTTY !== true && flags.quiet !== true,
-    add(result) {
+    add(result, line) {
       sent += 1
+      isSaid ||= line !== undefined
       if (!result.ok) failed += 1
       if (junit !== undefined) results.push(result)
-      width = Math.max(width, printable(result.name).length)
+      width = Math.max(width, textWidth(printable(result.name)))
       if (flags.json) output.object(resultObject(result))
-      else output.result(resultLine(result, width))
+      else output.result(line ?? resultLine(result, width, output.width), VERDICT)
     },
     async end(stopped) {
-      if (failed === 0 && sent > 0) output.say(`${sent} sent`)
+      if (failed === 0 && sent > 0 && !isSaid) output.say(`${sent} sent`)
       if (junit !== undefined && (sent > 0 || !stopped)) await writeJunit(context, junit, results, stopped)
       return { sent, failed }
     },

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { printable } from '../../../base/printable.js'
 import type { Answer } from '../../../replay/send.js'
 import { green, type Line, red } from '../../output/line.js'
+import { cutStart, pad } from '../../output/text-width.js'
 
 /** The result of one request. */
 export interface Result {
@@ -13,14 +14,20 @@ export interface Result {
   readonly answer: Answer
 }
 
+/** Columns for the verdict, the status and the time. */
+const AROUND_NAME = 20
 /** Characters of an unexpected answer on a line. */
 const MAX_REASON = 120
 
-/** `ok   push.json  200  31ms`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; `width` is that of the names. */
-export function resultLine(result: Result, width: number): Line {
+/**
+ * `ok   push.json  200  31ms`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; `width` is that of the
+ * names, of which the end is kept where `columns` are too few for them.
+ */
+export function resultLine(result: Result, width: number, columns: number): Line {
   const { name, ok, expected, answer } = result
   const end = `${answer.status ?? '-'}  ${Math.round(answer.ms)}ms`
-  const line = ` ${printable(name).padEnd(width)}  ${end}`
+  const room = Math.min(width, columns - AROUND_NAME)
+  const line = ` ${pad(cutStart(printable(name), room), room)}  ${end}`
   return ok ? [green('ok  '), line] : [red('FAIL'), `${line}  expected ${expected}${formatReason(answer)}`]
 }
 

@@ -9,6 +9,8 @@ import type { Context } from '../../context.js'
 import { startBar } from './bar.js'
 import type { Destination } from './destination.js'
 import { createReport, type Report } from './report.js'
+import type { Line } from '../../output/line.js'
+import type { Result } from './result.js'
 import type { Item } from './select-items.js'
 import type { SendFlags } from './send-options.js'
 import type { SendPlan } from './send-plan.js'
@@ -21,7 +23,7 @@ interface Job {
 
 /**
  * Sends every item the planned number of times and prints the results. An item that cannot be read or signed ends the run,
- * after those before it were sent.
+ * after those before it were sent. `describe` gives the line for a result that differs from the usual one.
  * @throws RelayError `target_failed` when a status is not the expected one; `no_match` when all entries are gone; what loading
  * an item throws; `usage` that names an item that cannot be edited.
  */
@@ -31,6 +33,7 @@ export async function run(
   plan: SendPlan,
   items: readonly Item[],
   destination: Destination,
+  describe?: (result: Result) => Promise<Line | undefined>,
 ): Promise<void> {
   const { signal } = context
   const { concurrency, expectation, keepId, stop, times } = plan
@@ -44,7 +47,8 @@ export async function run(
     const outgoing = keepId ? request : withFreshId(request)
     const answer = await sender.send(outgoing, { signal })
     const ok = expectation.fits(answer.status)
-    report.add({ name, event, delivery: deliveryId(outgoing), ok, expected: expectation.text, answer })
+    const result = { name, event, delivery: deliveryId(outgoing), ok, expected: expectation.text, answer }
+    report.add(result, await describe?.(result))
     bar.step()
     return ok || !stop
   }

@@ -1,39 +1,68 @@
 import { DEFAULTS, type Settings } from '../../../base/settings.js'
 import type { Serving } from '../../../serve/serve.js'
 import { tilde } from '../../output/display-path.js'
+import { labelOf } from '../../../dispatch/route.js'
 import { bold, dim, type Line } from '../../output/line.js'
+import { pad, textWidth } from '../../output/text-width.js'
 import { packageVersion } from '../../version.js'
 
-type Entry = readonly [name: string, text: string]
+type Entry = readonly [name: string, text: Line]
+
+export interface BannerParts {
+  readonly secretFrom: 'settings' | 'profile'
+  /** The payload URL of the tunnel, once there is one. */
+  tunnelUrl(): string | undefined
+  /** The short name of a target. */
+  nameOf(id: string): string
+}
+
+/** Columns before the texts, under which a longer text goes on. */
+export const BANNER_INDENT = 15
 
 /** The lines that serve prints when it has started: addresses, places, and the next steps. */
-export function banner(serving: Serving, secretFrom: 'settings' | 'profile'): Line[] {
-  const { profile, host } = serving.settings
+export function banner(serving: Serving, parts: BannerParts): Line[] {
+  const { profile } = serving.settings
   const lines = (entries: readonly Entry[]): Line[] =>
-    entries.map(([name, text]) => ['  ', dim(name.padEnd(14)), text])
+    entries.map(([name, text]) => ['  ', dim(name.padEnd(BANNER_INDENT - 2)), text])
   return [
-    [bold('relay'), ` ${packageVersion()}, profile ${profile}, listening on ${host}`],
+    [bold('relay'), ` ${packageVersion()}`, dim('  profile '), profile],
     '',
-    ...lines(places(serving, secretFrom)),
-    ...lines(routes(serving)),
-    '',
+    ...lines(places(serving, parts)),
+    ...lines(routes(serving, parts)),
     ...lines(nextSteps(serving)),
     '',
   ]
 }
 
-function places({ url, settings }: Serving, secretFrom: 'settings' | 'profile'): Entry[] {
+function places({ url, settings }: Serving, { secretFrom, tunnelUrl }: BannerParts): Entry[] {
   const { provider, providerUrl, store, folder, profile } = settings
   return [
     ['address', url],
     ['code host', `${provider} at ${providerUrl}`],
-    ['store', storePlace(store, tilde(folder))],
+    ...(provider === 'sandbox' ? [] : webhook(payloadUrl(settings, url, tunnelUrl()))),
     ['secret', secretFrom === 'profile' && store === 'memory' ? MEMORY_SECRET : revealCommand(profile)],
+    ['data', storePlace(store, tilde(folder))],
   ]
 }
 
-function routes({ relay }: Serving): Entry[] {
-  return relay.routing.routes.map(({ label }, i) => [i === 0 ? 'forwards to' : '', label])
+function webhook(url: string): Entry[] {
+  return [
+    ['payload URL', bold(url)],
+    ['', dim('for the webhook, with content type application/json and the secret below')],
+  ]
+}
+
+/** The targets by name: where each leads, and what it gets. */
+function routes({ relay }: Serving, { nameOf }: BannerParts): Entry[] {
+  const { routes } = relay.routing
+  if (routes.length === 0)
+    return [['targets', ['none: add ', bold('--forward <url>'), ' or ', bold('--exec <command>')]]]
+  const width = Math.max(...routes.map(({ id }) => textWidth(nameOf(id))))
+  return routes.map(({ id, match, target }, i) => {
+    const where = target.kind === 'http' ? labelOf(`*=${target.url}`) : target.command.replaceAll(/\s+/g, ' ')
+    const what = match.text === '*' ? 'every event' : match.text
+    return [i === 0 ? 'targets' : '', [pad(nameOf(id), width), '  ', where, '  ', dim(what)]]
+  })
 }
 
 function storePlace(store: Settings['store'], folder: string): string {
@@ -49,27 +78,23 @@ function revealCommand(profile: string): string {
 
 function nextSteps({ url, settings, sandbox }: Serving): Entry[] {
   const { provider, oauthClient, profile } = settings
-  const publicUrl = settings.publicUrl ?? url
   const shells: Entry[] =
-    profile === DEFAULTS.profile ? [] : [['other shells', `export RELAY_PROFILE=${profile}`]]
-  if (sandbox) return [...shells, SIGN_IN, ['look around', `open ${sandbox.url}`]]
-  const webhook: Entry[] = [
-    ['webhook', payloadUrl(settings, publicUrl)],
-    ['', 'with content type application/json and the secret above'],
-  ]
-  if (oauthClient) return [...webhook, ...shells, SIGN_IN]
+    profile === DEFAULTS.profile ? [] : [['other shells', bold(`export RELAY_PROFILE=${profile}`)]]
+  if (sandbox) return [...shells, SIGN_IN, ['look around', sandbox.url]]
+  if (oauthClient) return [...shells, SIGN_IN]
+  const callback = `${settings.publicUrl ?? url}/auth/${provider}/callback`
   return [
-    ...webhook,
     ...shells,
-    ['sign-in', 'off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth'],
-    ['', `app with the callback ${publicUrl}/auth/${provider}/callback`],
+    ['sign in', 'off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app'],
+    ['', `with the callback ${callback}`],
   ]
 }
 
-/** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
-function payloadUrl({ tunnel }: Settings, publicUrl: string): string {
-  if (tunnel === undefined) return `${publicUrl}/webhook`
-  return new URL(tunnel).pathname === '/' ? 'the payload URL printed below' : tunnel
+/** The payload URL to enter at the code host. */
+function payloadUrl({ tunnel, publicUrl }: Settings, url: string, tunnelUrl: string | undefined): string {
+  if (tunnel === undefined) return `${publicUrl ?? url}/webhook`
+  if (tunnelUrl !== undefined) return tunnelUrl
+  return new URL(tunnel).pathname === '/' ? 'printed below once the tunnel is connected' : tunnel
 }
 
-const SIGN_IN: Entry = ['sign in', 'relay login']
+const SIGN_IN: Entry = ['sign in', bold('relay login')]

@@ -1,64 +1,85 @@
+import { aborted } from '../../../base/abort.js'
+import type { Routing } from '../../../dispatch/routing.js'
+import { shortNames } from '../../../dispatch/short-names.js'
 import type { ServeOptions } from '../../../serve/serve.js'
 import type { TunnelStatus } from '../../../tunnel/state.js'
-import { attemptLine, attemptObject } from '../../output/attempt-line.js'
-import { deliveryLine, deliveryObject } from '../../output/delivery-line.js'
-import type { Output } from '../../output/output.js'
-import { targetLine, targetObject } from './target-line.js'
+import { attemptObject } from '../../output/attempt-line.js'
+import { deliveryObject } from '../../output/delivery-line.js'
+import type { Feed } from '../../output/feed.js'
+import { wrapLine } from '../../output/line.js'
+import { type Output, TIMED_INDENT } from '../../output/output.js'
+import { createDeliveryLines } from './delivery-lines.js'
+import { createTargetLines, targetObject } from './target-lines.js'
 import { tunnelLine, tunnelObject } from './tunnel-line.js'
 
 type Listeners = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel'>>
+type Routes = Pick<Routing, 'routes' | 'ignore'>
+
+/** What happens while `serve` runs, as it is printed. */
+export interface LiveOutput extends Listeners {
+  /** Names the targets from now on. */
+  setRoutes(routes: Routes): void
+  /** The short name of a target. */
+  nameOf(id: string): string
+  /**
+   * Waits for the tunnel's payload URL, if `tunnel` is a server where relay creates a channel: some seconds, or until `stopped`. From then on `tunnelUrl` names it.
+   */
+  payloadUrl(tunnel: string | undefined, stopped: Promise<void>): Promise<void>
+  tunnelUrl(): string | undefined
+}
 
 export interface LiveOutputOptions {
   readonly json: boolean
-  readonly signal: AbortSignal
+  readonly routes: Routes
+  readonly feed: Pick<Feed, 'add'>
 }
 
-/** An attempt that ends within this time replaces the delivery's own line. */
-const ATTEMPT_DELAY_MS = 1_000
+/** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
+const TUNNEL_LIMIT_MS = 3000
 
 /**
- * Prints what happens while `serve` runs: under `--json` every event as an object, otherwise a line for each delivery with its
- * attempt, and for each change of a target or the tunnel. A delivery that is not forwarded at once has a line of its own first.
+ * Prints what happens while `serve` runs: under `--json` every event as an object, otherwise a line for each delivery with all
+ * of its targets, and for each change of a target or the tunnel.
  */
-export function createLiveOutput(output: Output, { json, signal }: LiveOutputOptions): Listeners {
-  const down = new Set<string>()
+export function createLiveOutput(output: Output, { json, routes, feed }: LiveOutputOptions): LiveOutput {
+  let names = shortNames(routes.routes)
+  const nameOf = (id: string): string => names.get(id) ?? shortNames([{ id }]).get(id) ?? id
+  const targets = createTargetLines(feed, nameOf)
+  const deliveries = createDeliveryLines({ feed, nameOf, routes, isDown: targets.isDown })
   let tunnel: TunnelStatus | undefined
-  const delayed = new Map<number, NodeJS.Timeout>()
-  const cancel = (n: number): void => {
-    clearTimeout(delayed.get(n))
-    delayed.delete(n)
-  }
-  signal.addEventListener('abort', () => {
-    for (const n of delayed.keys()) cancel(n)
-  })
+  const connected = new AbortController()
   return {
+    nameOf,
+    tunnelUrl: () => tunnel?.url ?? undefined,
+    async payloadUrl(address, stopped) {
+      if (address === undefined || new URL(address).pathname !== '/') return
+      const limit = AbortSignal.timeout(TUNNEL_LIMIT_MS)
+      await Promise.race([stopped, aborted(connected.signal), aborted(limit)])
+    },
+    setRoutes(next) {
+      names = shortNames(next.routes)
+      deliveries.setRoutes(next)
+    },
     onDelivery(delivery, receipt) {
       if (json) output.object(deliveryObject(delivery, receipt))
-      if (output.quiet) return
-      const { n, targets, duplicate, late } = receipt
-      const print = (): void => {
-        delayed.delete(n)
-        output.say(deliveryLine(delivery, receipt))
-      }
-      if (duplicate || late || targets.length === 0 || targets.some((id) => down.has(id))) print()
-      else delayed.set(n, setTimeout(print, ATTEMPT_DELAY_MS))
+      if (!output.quiet) deliveries.received(delivery, receipt)
     },
     onAttempt(event) {
-      cancel(event.n)
       if (json) output.object(attemptObject(event))
-      if (!output.quiet) output.say(attemptLine(event))
+      if (output.quiet) return
+      const isCounted = targets.attempted(event)
+      deliveries.attempted(event, isCounted)
     },
     onTarget(status) {
-      if (status.state === 'up') down.delete(status.id)
-      else down.add(status.id)
       if (json) output.object(targetObject(status))
-      output.say(targetLine(status, Date.now()))
+      if (!output.quiet) targets.changed(status, Date.now())
     },
     onTunnel(status) {
       if (json) output.object(tunnelObject(status))
       const line = tunnelLine(status, tunnel, Date.now())
       tunnel = status
-      if (line !== undefined) output.say(line)
+      if (status.url !== null) connected.abort()
+      if (line !== undefined && !output.quiet) feed.add((width) => wrapLine(line, width, TIMED_INDENT), true)
     },
   }
 }

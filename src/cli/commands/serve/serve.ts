@@ -4,13 +4,21 @@ import { isLoopback } from '../../../base/loopback.js'
 import type { RouteSettings } from '../../../base/settings.js'
 import { serve, type Serving } from '../../../serve/serve.js'
 import type { Context } from '../../context.js'
+import { dim } from '../../output/line.js'
 import type { Output } from '../../output/output.js'
 import { completeSettings, forwardSettings, settingsWithoutCodeHost } from '../../settings/complete.js'
 import { isOfFolder, type Origins } from '../../settings/origin.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
-import { banner } from './banner.js'
-import { createLiveOutput } from './live-output.js'
+import { createRouting } from '../../../dispatch/routing.js'
+import { PlainFeed } from '../../output/plain-feed.js'
+import { banner, BANNER_INDENT } from './banner.js'
+import { listenToKeys } from './keys.js'
+import { createLiveOutput, type LiveOutput } from './live-output.js'
 import { onSettingsChange } from './reload.js'
+import { waitingText } from './waiting.js'
+
+/** How long a stop may take without a word about it. Milliseconds. */
+const SILENT_STOP_MS = 200
 
 export async function runServe(context: Context, flags: CommonFlags): Promise<void> {
   // First, since reading the settings can print a warning. Nothing is written to stdout before `output` exists.
@@ -20,32 +28,80 @@ export async function runServe(context: Context, flags: CommonFlags): Promise<vo
     ? { ...settingsWithoutCodeHost(options), sandboxPort: options.sandboxPort }
     : completeSettings(options)
   using _connections = onConnectionError(context, output)
+  using feed = openFeed(context, flags, output)
+  const live = createLiveOutput(output, {
+    json: flags.json === true,
+    routes: createRouting(settings.routes),
+    feed,
+  })
   await using serving = await serve(settings, {
     log: output.timedLog,
     signal: context.signal,
     env: context.env,
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
-    ...createLiveOutput(output, { json: flags.json === true, signal: context.signal }),
+    ...live,
   })
-  for (const line of banner(serving, origins.webhookSecret ? 'settings' : 'profile')) output.say(line)
+  await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
+  for (const line of banner(serving, { secretFrom: origins.webhookSecret ? 'settings' : 'profile', ...live }))
+    output.say(line, BANNER_INDENT)
   warnOfOpenHost(settings.host, output)
   listProjectCommands(settings.routes, origins, output)
-  using _reload = onSettingsChange(context, () => reload(context, flags, serving, output))
-  const stopped = Promise.race([aborted(context.signal), aborted(serving.lost)])
+  using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
+  await untilQuit(context, serving, live, output)
+  serving.lost.throwIfAborted()
+  sayWhatWaits(serving, live, output)
+  const slow = setTimeout(() => output.say(FINISHING), SILENT_STOP_MS)
+  try {
+    await serving[Symbol.asyncDispose]()
+  } finally {
+    clearTimeout(slow)
+  }
+}
+
+const FINISHING =
+  'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
+
+/** Lines can change on a terminal that is relay's own, and where no objects are printed between them. */
+function openFeed(context: Context, { json }: CommonFlags, output: Output) {
+  const isAlone = context.isInForeground() && !(json === true && output.isTerminal)
+  return (isAlone ? output.openFeed() : undefined) ?? new PlainFeed(output)
+}
+
+/** Resolves at a signal, at the key for it, or when the profile belongs to another process. */
+async function untilQuit(
+  context: Context,
+  serving: Serving,
+  { nameOf }: LiveOutput,
+  output: Output,
+): Promise<void> {
+  const quit = new AbortController()
+  using keys = listenToKeys(context, serving, output, { nameOf, quit: () => quit.abort() })
+  if (keys) output.say(dim('Press ? for keys, Ctrl-C to stop.'))
+  const stopped = Promise.race([context.signal, serving.lost, quit.signal].map(aborted))
   await Promise.race([serving.sandbox?.ping(), stopped])
   await stopped
-  serving.lost.throwIfAborted()
-  output.say(
-    'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.',
-  )
+}
+
+function sayWhatWaits(serving: Serving, { nameOf }: LiveOutput, output: Output): void {
+  const waiting = waitingText(serving.targets(), nameOf)
+  if (waiting !== undefined) output.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
 }
 
 /** Replaces the routes by those that the settings have now. If these are invalid, it warns and changes nothing. */
-function reload(context: Context, flags: CommonFlags, serving: Serving, output: Output): void {
+function reload(
+  context: Context,
+  flags: CommonFlags,
+  {
+    serving,
+    live,
+    output,
+  }: { readonly serving: Serving; readonly live: LiveOutput; readonly output: Output },
+): void {
   try {
     const { options, origins } = prepare(context, flags)
     const routes = forwardSettings(options)
     serving.replaceRoutes(routes)
+    live.setRoutes(serving.relay.routing)
     output.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)
     listProjectCommands(routes, origins, output)
   } catch (error) {

@@ -1,4 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import type { Route } from '../../../dispatch/route.js'
+import { shortNames } from '../../../dispatch/short-names.js'
 import type { Entry } from '../../../journal/delivery.js'
 import type { Attempt } from '../../../journal/forward.js'
 import { format, PRETTY } from '../../../json/format.js'
@@ -7,21 +9,27 @@ import { readPayload } from '../../journal/payload.js'
 import type { TargetProgress } from '../../journal/progress.js'
 import { describeAttempt } from '../../output/attempt-line.js'
 import { eventName, placeName } from '../../output/delivery-line.js'
-import { bold, dim, green, type Line, red, yellow } from '../../output/line.js'
+import { jsonLines } from '../../output/json-lines.js'
+import { bold, cyan, dim, green, type Line, red, yellow } from '../../output/line.js'
 
-/** The lines that show an entry to a person. */
-export function entryPage(entry: Entry, progress: readonly TargetProgress[]): Line[] {
+/** The lines that show an entry to a person: what it is and what became of it, then its headers and body. */
+export function entryPage(
+  entry: Entry,
+  progress: readonly TargetProgress[],
+  routes: readonly Route[],
+): Line[] {
+  const names = shortNames([...routes, ...progress])
   return [
     bold(`#${entry.n}  ${eventName(entry)}  ${placeName(entry)}`.trimEnd()),
     '',
-    ...properties(entry).map(([name, text]) => [dim(name.padEnd(12)), text]),
+    ...properties(entry).map(([name, text]): Line => [dim(name.padEnd(12)), text]),
+    ...progress.flatMap((target) => ['', ...targetLines(target, names.get(target.id) ?? target.label)]),
+    ...(progress.length === 0 ? ['', dim('forwarded to no target')] : []),
     '',
     dim('headers'),
-    ...entry.headers.map(([name, value]) => `  ${name}: ${value}`),
+    ...entry.headers.map(([name, value]): Line => ['  ', cyan(name), `: ${value}`]),
     '',
     ...bodyLines(entry),
-    ...progress.flatMap((target) => ['', ...targetLines(target)]),
-    ...(progress.length === 0 ? ['', dim('forwarded to no target')] : []),
   ]
 }
 
@@ -42,7 +50,10 @@ function bodyLines(entry: Entry): Line[] {
   const size = `${body.byteLength} byte${body.byteLength === 1 ? '' : 's'}`
   if (payload) {
     const kind = payload.form ? 'JSON in a form' : 'JSON'
-    return [dim(`body (${size}): ${kind}`), ...indented(format(payload.text, { layout: PRETTY }))]
+    return [
+      dim(`body (${size}): ${kind}`),
+      ...jsonLines(format(payload.text, { layout: PRETTY })).map((line): Line => ['  ', line]),
+    ]
   }
   const bytes = Buffer.from(body)
   return isUtf8(bytes)
@@ -50,11 +61,12 @@ function bodyLines(entry: Entry): Line[] {
     : [dim(`body (${size}): not text; relay show ${n} --body prints it`)]
 }
 
-function targetLines({ label, forward, attempts }: TargetProgress): Line[] {
-  const { status: state, reason } = forward
-  const color = { succeeded: green, failed: red, waiting: yellow }[state]
+const STATES = { succeeded: green('✓ succeeded'), failed: red('✗ failed'), waiting: yellow('◦ waiting') }
+
+function targetLines({ label, forward, attempts }: TargetProgress, name: string): Line[] {
+  const { status, reason } = forward
   return [
-    [`→ ${label}  `, color(state), reason === undefined ? '' : `: ${reason}`],
+    [bold(name), '  ', STATES[status], reason === undefined ? '' : `: ${reason}`, dim(`  ${label}`)],
     ...attempts.flatMap(attemptLines),
   ]
 }

@@ -1,9 +1,11 @@
+import { createRouting } from '../../../dispatch/routing.js'
 import type { Context } from '../../context.js'
 import { findEntry } from '../../journal/entry-number.js'
 import { entryObject } from '../../journal/object.js'
 import { openJournalReader } from '../../journal/open.js'
 import { progressOf } from '../../journal/progress.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { forwardSettings } from '../../settings/complete.js'
+import { type CommonFlags, prepare, type Prepared } from '../../settings/prepare.js'
 import { entryPage } from './page.js'
 
 /** Runs `relay show`. */
@@ -12,12 +14,20 @@ export async function runShow(
   flags: CommonFlags & { readonly body?: boolean },
   text: string,
 ): Promise<void> {
-  await using reader = await openJournalReader(prepare(context, flags))
-  const { journal, output } = reader
+  const prepared = prepare(context, flags)
+  const found = await read(prepared, text)
+  const { output } = prepared
+  if (flags.body) return output.exactly(found.entry.body)
+  if (flags.json) return output.object(entryObject(found.entry, found.progress))
+  const { routes } = createRouting(forwardSettings(prepared.options))
+  await output.pages(entryPage(found.entry, found.progress, routes))
+}
+
+/** The journal is closed before a pager waits for the reader. */
+async function read(prepared: Prepared, text: string) {
+  await using reader = await openJournalReader(prepared)
+  const { journal } = reader
   const entry = await findEntry(journal, text)
-  if (flags.body) return output.exactly(entry.body)
   const forwards = await journal.forwards(entry.n)
-  const progress = await progressOf(journal, { n: entry.n, forwards })
-  if (flags.json) return output.object(entryObject(entry, progress))
-  for (const line of entryPage(entry, progress)) output.result(line)
+  return { entry, progress: await progressOf(journal, { n: entry.n, forwards }) }
 }

@@ -5,10 +5,12 @@ import { synthesize, triggers } from '../../../sandbox/synthesize.js'
 import type { Context } from '../../context.js'
 import { prepare } from '../../settings/prepare.js'
 import { signingSecret } from '../../settings/signing-secret.js'
-import { openDestination } from '../replay/destination.js'
+import { shortTime } from '../../output/attempt-line.js'
+import { type Destination, openDestination } from '../replay/destination.js'
+import type { Result } from '../replay/result.js'
 import { run } from '../replay/run.js'
 import type { SendFlags } from '../replay/send-options.js'
-import { readPlan } from '../replay/send-plan.js'
+import { readPlan, type SendPlan } from '../replay/send-plan.js'
 
 type TriggerFlags = SendFlags & { readonly list?: boolean; readonly print?: boolean }
 
@@ -19,7 +21,33 @@ export async function runTrigger(context: Context, flags: TriggerFlags, event?: 
   const plan = readPlan(flags)
   await using destination = await openDestination(context, flags, plan)
   const recorded = fromFixture(synthesize(destination.provider, event, Date.now()))
-  await run(context, flags, plan, [{ name: event, load: async () => recorded }], destination)
+  const items = [{ name: event, load: async () => recorded }]
+  const isForPerson = destination.output.isTerminal && !flags.json && plan.times === 1
+  await run(
+    context,
+    flags,
+    plan,
+    items,
+    destination,
+    isForPerson ? (result) => sentence(result, plan, destination) : undefined,
+  )
+}
+
+/** Newest entries among which a delivery is looked for that was stored just now. */
+const RECENT = 20
+
+/** `Sent push: answered 200 in 31ms, entry #7`; undefined for an answer that was not expected. */
+async function sentence(
+  { ok, name, delivery, answer }: Result,
+  { to }: SendPlan,
+  destination: Destination,
+): Promise<string | undefined> {
+  if (!ok) return undefined
+  const sent = `Sent ${name}: answered ${answer.status} in ${shortTime(Math.round(answer.ms))}`
+  if (to !== undefined) return `${sent}, by ${to}`
+  for await (const { n, deliveryId } of destination.journal().select({ last: RECENT }))
+    if (deliveryId === delivery) return `${sent}, entry #${n}`
+  return sent
 }
 
 function list(context: Context, flags: TriggerFlags): void {

@@ -1,0 +1,67 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import type { ReadStream } from 'node:tty'
+
+/** Signals of the terminal's own keys, which it no longer sends once relay reads each key. */
+const SIGNALS: Readonly<Record<string, NodeJS.Signals>> = {
+  '\u0003': 'SIGINT',
+  '\u001a': 'SIGTSTP',
+  '\u001c': 'SIGQUIT',
+}
+/** More characters at once are an escape sequence or pasted text, which must not act. */
+const MAX_KEYS = 2
+
+/**
+ * Reads single keys from a terminal until the function it returns is called. Undefined where standard input is no terminal, or
+ * belongs to another program: there, changing its mode would stop this process (SIGTTOU).
+ */
+export function readKeys(stdin: ReadStream, listener: (key: string) => void): (() => void) | undefined {
+  if (!stdin.isTTY || !isInForeground()) return undefined
+  const onData = (chunk: Buffer): void => {
+    const text = chunk.toString()
+    if (text.length <= MAX_KEYS) for (const key of text) onKey(key)
+  }
+  const onKey = (key: string): void => {
+    const signal = SIGNALS[key]
+    if (!signal) return listener(key)
+    if (signal !== 'SIGINT') stdin.setRawMode(false)
+    // To the whole group, as the terminal would.
+    process.kill(0, signal)
+  }
+  const onContinued = (): void => {
+    if (isInForeground()) stdin.setRawMode(true)
+    else end()
+  }
+  const end = (): void => {
+    process.off('SIGCONT', onContinued)
+    stdin.off('data', onData)
+    stdin.pause()
+    if (isInForeground()) stdin.setRawMode(false)
+  }
+  stdin.setRawMode(true)
+  stdin.on('data', onData).unref()
+  process.on('SIGCONT', onContinued)
+  return end
+}
+
+/** Whether this process is in the foreground group of its terminal. */
+export function isInForeground(): boolean {
+  try {
+    const [group, foreground] = groups()
+    return group === foreground
+  } catch {
+    return false
+  }
+}
+
+/** The process group, and the foreground group of the terminal; -1 where there is no terminal. */
+function groups(): readonly (string | undefined)[] {
+  if (process.platform === 'linux') {
+    // After the name, which can hold anything: state, parent, group, session, terminal, foreground group (proc_pid_stat(5)).
+    const stat = readFileSync('/proc/self/stat', 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return [fields[2], fields[5]]
+  }
+  const args = ['-o', 'pgid=,tpgid=', '-p', String(process.pid)]
+  return execFileSync('ps', args, { encoding: 'utf8' }).trim().split(/\s+/)
+}

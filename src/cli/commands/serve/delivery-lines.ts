@@ -1,0 +1,130 @@
+import type { AttemptEvent } from '../../../dispatch/attempt.js'
+import type { Routing } from '../../../dispatch/routing.js'
+import type { Delivery, Receipt } from '../../../journal/delivery.js'
+import { matches } from '../../../journal/match.js'
+import { isCommand } from '../../output/attempt-line.js'
+import { createColumns, type Row } from '../../output/delivery-columns.js'
+import type { DeliveryName } from '../../output/delivery-line.js'
+import type { Block, Feed } from '../../output/feed.js'
+import { cutLine, type Line } from '../../output/line.js'
+import { timeOfDay } from '../../output/output.js'
+import { attemptCell, type TargetCell, waitingCell } from '../../output/target-cell.js'
+import { outputLines } from './command-output.js'
+
+type Routes = Pick<Routing, 'routes' | 'ignore'>
+
+/** The lines about deliveries: one each, with all of its targets. */
+export interface DeliveryLines {
+  received(delivery: Delivery, receipt: Receipt): void
+  /** `isCounted`: the attempt is part of a target's return, which has a line of its own. */
+  attempted(event: AttemptEvent, isCounted: boolean): void
+  setRoutes(routes: Routes): void
+}
+
+export interface DeliveryLinesOptions {
+  readonly feed: Pick<Feed, 'add'>
+  readonly routes: Routes
+  /** The short name of a target. */
+  nameOf(id: string): string
+  isDown(id: string): boolean
+}
+
+/** A line that is not final yet. */
+interface Pending {
+  readonly cells: Map<string, TargetCell>
+  readonly outputs: Line[]
+  readonly block: Block
+}
+
+/** Lines that can still change. Later attempts at a delivery whose line is forgotten have a line of their own. */
+const MAX_PENDING = 10_000
+
+export function createDeliveryLines({ feed, routes, nameOf, isDown }: DeliveryLinesOptions): DeliveryLines {
+  const columns = createColumns()
+  const pending = new Map<number, Pending>()
+  let current = routes
+  const setRoutes = (next: Routes): void => {
+    current = next
+    columns.fit(typicalRow(next.routes.map(({ id }) => waitingCell(nameOf(id)))))
+  }
+  setRoutes(routes)
+  const drawing =
+    (row: () => Row, outputs: readonly Line[]) =>
+    (width: number): readonly Line[] => [
+      columns.line(row(), width),
+      ...outputs.map((line) => cutLine(line, width)),
+    ]
+
+  return {
+    setRoutes,
+    received(delivery, receipt) {
+      const { n, targets } = receipt
+      pending.get(n)?.block.redraw({ isFinal: true })
+      pending.delete(n)
+      const cells = new Map(
+        targets.map((id) => [id, waitingCell(nameOf(id), isDown(id) ? 'down' : 'waiting')]),
+      )
+      const start = startOf(n, delivery, delivery.receivedAt)
+      const note = noteOf(delivery, receipt, current)
+      const outputs: Line[] = []
+      const draw = drawing(() => ({ ...start, note, cells: [...cells.values()] }), outputs)
+      const block = feed.add(draw, targets.length === 0)
+      if (targets.length === 0) return
+      pending.set(n, { cells, outputs, block })
+      const [oldest] = pending.keys()
+      if (pending.size > MAX_PENDING && oldest !== undefined) pending.delete(oldest)
+    },
+    attempted({ n, entry, route, attempt, forward, retryAt }, isCounted) {
+      const cell = attemptCell(nameOf(route.id), forward, attempt, retryAt)
+      const output = isCommand(route.id) ? outputLines(cell.name, attempt.answer) : []
+      const line = pending.get(n)
+      if (line) {
+        line.cells.set(route.id, cell)
+        line.outputs.push(...output)
+        const isFinal = [...line.cells.values()].every(
+          ({ state }) => state === 'succeeded' || state === 'failed',
+        )
+        const isDrawn = line.block.redraw({ isFinal })
+        if (isFinal || !isDrawn) pending.delete(n)
+        if (isDrawn) return
+      }
+      // The line that is there says that it waits.
+      if (
+        forward.status === 'waiting' ||
+        (isCounted && forward.status === 'succeeded' && output.length === 0)
+      )
+        return
+      const row = { ...startOf(n, entry, attempt.at), note: '', cells: [cell] }
+      feed.add(
+        drawing(() => row, output),
+        true,
+      )
+    },
+  }
+}
+
+function startOf(n: number, delivery: DeliveryName, at: number): Pick<Row, 'time' | 'n' | 'delivery'> {
+  const { event, action, repo, number, ref } = delivery
+  return {
+    time: timeOfDay(at),
+    n,
+    delivery: { event, action, repo, number, ...(ref !== undefined && { ref }) },
+  }
+}
+
+/** A row as wide as most, so that the columns rarely move. */
+function typicalRow(cells: readonly TargetCell[]): Row {
+  const delivery = { event: 'pull_request', action: 'opened', repo: 'octo/demo', number: 100 }
+  return { ...startOf(99, delivery, 0), note: '', cells }
+}
+
+function noteOf(
+  delivery: Delivery,
+  { duplicate, late, targets }: Receipt,
+  { routes, ignore }: Routes,
+): string {
+  if (duplicate) return 'duplicate'
+  if (late) return 'stored late: the sender was answered 503'
+  if (targets.length > 0 || routes.length === 0) return ''
+  return ignore.some((match) => matches(match, delivery)) ? 'ignored' : 'no route'
+}

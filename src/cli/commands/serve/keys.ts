@@ -1,0 +1,43 @@
+import type { Serving } from '../../../serve/serve.js'
+import type { Context } from '../../context.js'
+import { bold, dim, type Line } from '../../output/line.js'
+import type { Output } from '../../output/output.js'
+import { waitingText } from './waiting.js'
+
+interface Key {
+  readonly key: string
+  readonly help: string
+  run(): void
+}
+
+/** The keys of a running `serve`, where it has a terminal. Undefined where it has none. */
+export function listenToKeys(
+  context: Context,
+  serving: Pick<Serving, 'targets' | 'retryNow'>,
+  output: Output,
+  { nameOf, quit }: { readonly nameOf: (id: string) => string; readonly quit: () => void },
+): Disposable | undefined {
+  const keys: readonly Key[] = [
+    {
+      key: 'r',
+      help: 'retry what waits now',
+      run() {
+        const waiting = waitingText(serving.targets(), nameOf)
+        output.say(waiting === undefined ? 'Nothing is waiting' : `Trying again now: ${waiting}`)
+        serving.retryNow()
+      },
+    },
+    { key: 'q', help: 'quit', run: quit },
+    { key: '?', help: 'this list', run: () => output.say(keysLine(keys)) },
+    // To set off what comes from what was there.
+    { key: '\r', help: '', run: () => output.say('') },
+  ]
+  const stop = context.onKey((pressed) => keys.find(({ key }) => key === pressed)?.run())
+  return stop && { [Symbol.dispose]: stop }
+}
+
+function keysLine(keys: readonly Key[]): Line {
+  return keys
+    .filter(({ help }) => help !== '')
+    .map(({ key, help }, i): Line => [i === 0 ? '' : dim('  ·  '), bold(key), ` ${help}`])
+}

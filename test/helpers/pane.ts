@@ -1,0 +1,76 @@
+import { execFile, execFileSync } from 'node:child_process'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { vi } from 'vitest'
+import { emptyFolder } from './context.js'
+
+export interface PaneOptions {
+  readonly width: number
+  readonly height: number
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const RELAY = `"${process.execPath}" "${path.resolve('dist/bin/relay.js')}"`
+const DONE = 'done'
+
+/** A terminal of so many columns and rows, in tmux, in which the built program runs as `relay`. */
+export class Pane implements Disposable {
+  readonly #socket = path.basename(emptyFolder())
+
+  /** Runs commands of a shell, such as `relay log; relay show last`. */
+  constructor(script: string, { width, height, cwd = process.cwd(), env = {} }: PaneOptions) {
+    const shell = `relay() { ${RELAY} "$@"; }; ${script}; tmux -L ${this.#socket} wait-for -S ${DONE}; read -r _`
+    const home = emptyFolder()
+    const all = { PATH: process.env['PATH'] ?? '', HOME: home, LC_ALL: 'C.UTF-8', TZ: 'UTC', ...env }
+    const settings = Object.entries(all).map(([name, value]) => `${name}=${value}`)
+    const size = ['-x', String(width), '-y', String(height)]
+    // tmux itself gets nothing of this environment, which would reach the program.
+    execFileSync('env', [
+      ...['-i', ...settings, 'tmux', '-L', this.#socket, '-f', '/dev/null', 'new-session', '-d'],
+      ...[...size, '-c', cwd, 'sh', '-c', shell],
+    ])
+  }
+
+  /** Waits until the script has ended. */
+  async ended(): Promise<void> {
+    await promisify(execFile)('tmux', ['-L', this.#socket, 'wait-for', DONE])
+  }
+
+  press(...keys: readonly string[]): void {
+    this.#tmux('send-keys', ...keys)
+  }
+
+  /** What the terminal shows now, without empty lines at its end. */
+  text(): string {
+    return `${this.#tmux('capture-pane', '-p', '-S', '-').trimEnd()}\n`
+  }
+
+  /** The same, with the lines that the terminal has broken in one piece. */
+  unbroken(): string {
+    const lines = this.#tmux('capture-pane', '-p', '-J', '-S', '-').split('\n')
+    return `${lines
+      .map((line) => line.trimEnd())
+      .join('\n')
+      .trimEnd()}\n`
+  }
+
+  /** Waits until the terminal shows this. */
+  async shows(pattern: RegExp): Promise<void> {
+    await vi.waitFor(
+      () => {
+        const text = this.text()
+        if (!pattern.test(text)) throw new Error(`${pattern} is not in:\n${text}`)
+      },
+      { timeout: 20_000, interval: 50 },
+    )
+  }
+
+  [Symbol.dispose](): void {
+    this.#tmux('kill-server')
+  }
+
+  #tmux(...args: readonly string[]): string {
+    return execFileSync('tmux', ['-L', this.#socket, ...args], { encoding: 'utf8' })
+  }
+}
