@@ -4,6 +4,7 @@ import { sendOnce, type SendOnce } from '../../src/net/send-once.js'
 import { openDatabase } from '../../src/store/open.js'
 import { openChannel } from '../../src/tunnel/channel.js'
 import { scriptedServer } from '../helpers/scripted-server.js'
+import { startGosmee } from '../helpers/gosmee-server.js'
 import { startSmee } from '../helpers/smee-server.js'
 
 async function emptyStore() {
@@ -18,19 +19,19 @@ describe('openChannel', () => {
     expect(await store.list('')).toEqual([])
   })
 
-  it.each([false, true])(
-    'creates a channel on a server and saves it for that server (gosmee: %s)',
-    async (raw) => {
-      await using smee = await startSmee({ raw })
-      await using other = await startSmee()
-      const store = await emptyStore()
-      const url = await openChannel(smee.url, { store, sendOnce })
-      expect(url).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
-      expect(await openChannel(`${smee.url}/`, { store, sendOnce })).toBe(url)
-      expect(await openChannel(other.url, { store, sendOnce })).toMatch(other.url)
-      expect(await openChannel(smee.url, { store, sendOnce })).not.toBe(url)
-    },
-  )
+  it.each([
+    ['smee', startSmee],
+    ['gosmee', startGosmee],
+  ] as const)('creates a channel on a server and saves it for that server: %s', async (_, startServer) => {
+    await using smee = await startServer()
+    await using other = await startSmee()
+    const store = await emptyStore()
+    const url = await openChannel(smee.url, { store, sendOnce })
+    expect(url).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
+    expect(await openChannel(`${smee.url}/`, { store, sendOnce })).toBe(url)
+    expect(await openChannel(other.url, { store, sendOnce })).toMatch(other.url)
+    expect(await openChannel(smee.url, { store, sendOnce })).not.toBe(url)
+  })
 
   it.each([
     ['answers 503', { status: 503 }, 'it answers 503'],

@@ -1,4 +1,4 @@
-import { DEFAULTS, type Settings } from '../../../base/settings.js'
+import { DEFAULTS, NEW_TUNNEL, type Settings } from '../../../base/settings.js'
 import type { Serving } from '../../../serve/serve.js'
 import { tilde } from '../../output/display-path.js'
 import { bold, dim, type Line } from '../../output/line.js'
@@ -69,7 +69,8 @@ function nextSteps({ url, settings, sandbox }: Serving): Entry[] {
 /** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
 function payloadUrl({ tunnel }: Settings, publicUrl: string): string {
   if (tunnel === undefined) return `${publicUrl}/webhook`
-  return new URL(tunnel).pathname === '/' ? 'the payload URL printed below' : tunnel
+  const isChannel = tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
+  return isChannel ? tunnel : 'the payload URL printed below'
 }
 
 const SIGN_IN: Entry = ['sign in', 'relay login']
