@@ -113,7 +113,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     lost: lost.promise,
     // Not before the connection exists, which the events are given.
     closed: Promise.resolve().then(read),
-    drain: linger.begin,
+    drain: () => linger.begin(),
     close,
   }
   return connection

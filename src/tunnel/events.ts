@@ -96,12 +96,15 @@ const EVENT = 'event'
 /** Bytes within which servers write an event's id and type: before its data. */
 const MAX_START = 512
 
+const BEFORE_DATA = {
+  id: /^(?:(?!data)[a-z]*:.*\n)*?id: ?([^\0\r\n]*)\r?\n/,
+  event: /^(?:(?!data)[a-z]*:.*\n)*?event: ?([^\0\r\n]*)\r?\n/,
+}
+
 /** The id or the type of an event, if it stands before the data. */
 export function fieldBeforeData({ blocks: [block] }: RawEvent, name: 'id' | 'event'): string | undefined {
-  const start = block ? Buffer.from(block.buffer, block.byteOffset, Math.min(block.length, MAX_START)) : ''
-  const [, value] =
-    new RegExp(`^(?:(?!data)[a-z]*:.*\\n)*?${name}: ?([^\\0\\r\\n]*)\\r?\\n`).exec(String(start)) ?? []
-  return value
+  const start = block && Buffer.from(block.buffer, block.byteOffset, Math.min(block.length, MAX_START))
+  return BEFORE_DATA[name].exec(start?.toString('latin1') ?? '')?.[1]
 }
 
 /**

@@ -40,7 +40,7 @@ export interface ListenerParts {
 export async function openListener(parts: ListenerParts): Promise<Listener> {
   const { url, limits, status, clock, sendOnce, signal } = parts
   const { close, onEvent, onTooLarge, progress, roundTrip } = await openPipeline(parts)
-  const connections = new Set<Promise<void>>()
+  const connections = new Set<Connection>()
   let current: { readonly connection: Connection; readonly links: Links } | undefined
   const open = (links: Links): Connection => {
     const connection = openConnection({
@@ -53,12 +53,14 @@ export async function openListener(parts: ListenerParts): Promise<Listener> {
       onTooLarge,
       signal,
     })
-    connections.add(connection.closed)
-    void connection.closed.then(() => {
-      connections.delete(connection.closed)
-      if (current?.connection === connection) current = undefined
-    })
+    connections.add(connection)
+    void forgetWhenClosed(connection)
     return connection
+  }
+  const forgetWhenClosed = async (connection: Connection): Promise<void> => {
+    await connection.closed
+    connections.delete(connection)
+    if (current?.connection === connection) current = undefined
   }
   const connect = async (): Promise<ConnectionEnd> => {
     const old = current
@@ -84,7 +86,7 @@ export async function openListener(parts: ListenerParts): Promise<Listener> {
   return {
     connect,
     async [Symbol.asyncDispose]() {
-      await Promise.all(connections)
+      await Promise.all([...connections].map(({ closed }) => closed))
       await close()
     },
   }

@@ -82,6 +82,16 @@ export async function openProgress({ store, url, log, lost }: ProgressOptions): 
     hasChanged = true
     if (!timer) schedule()
   }
+  const advance = async (
+    id: string | undefined,
+    isOwn: boolean,
+    ...before: readonly Promise<unknown>[]
+  ): Promise<void> => {
+    await Promise.all(before)
+    if (!isOwn) handled++
+    if (id !== undefined && STREAM_ID.test(id)) position = id
+    if (read > 0) change()
+  }
   return {
     lastEventId: () => lastRead,
     forgetId: () => void (lastRead = undefined),
@@ -95,11 +105,7 @@ export async function openProgress({ store, url, log, lost }: ProgressOptions): 
     handle(id, done) {
       const isOwn = own.shift() === true
       // In order: the position is that of a message before which none is missing.
-      last = Promise.all([last, done]).then(() => {
-        if (!isOwn) handled++
-        if (id !== undefined && STREAM_ID.test(id)) position = id
-        if (read > 0) change()
-      })
+      last = advance(id, isOwn, last, done)
     },
     async [Symbol.asyncDispose]() {
       await last

@@ -47,16 +47,17 @@ export function createQueue<Message extends { readonly length: number }>(
   let working: Promise<void> | undefined
   let closing = false
   let pause = 0
+  const release = async (message: Message, accepted: Promise<boolean>, took: number): Promise<void> => {
+    if (!(await accepted)) pause += took
+    storing.remove(message)
+    held.remove(message)
+  }
   const take = async (message: Message): Promise<void> => {
     const began = performance.now()
     const { accepted } = await handle(message)
     const took = performance.now() - began
     storing.add(message)
-    void accepted.then((isAccepted) => {
-      storing.remove(message)
-      held.remove(message)
-      if (!isAccepted) pause += took
-    })
+    void release(message, accepted, took)
   }
   const work = async (): Promise<void> => {
     const turn = createTurns()

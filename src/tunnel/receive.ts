@@ -23,9 +23,9 @@ export interface Receiver {
    * Restores the delivery in a message and passes it to the intake. Resolves once the intake has it: deliveries are stored in
    * the order of the calls. Does not throw.
    */
-  receive(event: RawEvent): Promise<Handling>
+  readonly receive: (event: RawEvent) => Promise<Handling>
   /** Reports a message without a well-formed signature. */
-  refuseUnsigned(event: RawEvent): Promise<void>
+  readonly refuseUnsigned: (event: RawEvent) => Promise<void>
 }
 
 type Reason = () => string | Promise<string>
@@ -71,7 +71,10 @@ export function createReceiver(parts: ReceiveParts): Receiver {
       }
     },
     async refuseUnsigned(event) {
-      if (event.length > MAX_INLINE || !explained()) return void (await refuse(undefined, UNSIGNED))
+      if (event.length > MAX_INLINE || !explained()) {
+        await refuse(undefined, UNSIGNED)
+        return
+      }
       try {
         const text = messageText(event)
         const message = text === undefined ? undefined : readMessage(text)

@@ -105,9 +105,8 @@ function flush(response: Listening['response'], waiting: string[]): void {
 }
 
 function isBefore(a: string, b: string): boolean {
-  const [[time = 0, sequence = 0], [otherTime = 0, otherSequence = 0]] = [a, b].map((id) =>
-    id.split('-').map(Number),
-  ) as [number[], number[]]
+  const [time = 0, sequence = 0] = a.split('-').map(Number)
+  const [otherTime = 0, otherSequence = 0] = b.split('-').map(Number)
   return time < otherTime || (time === otherTime && sequence < otherSequence)
 }
 

@@ -76,4 +76,14 @@ describe('openChannel', () => {
       `${server.url} did not create a channel: connection refused`,
     )
   })
+
+  it('takes another channel on the same server in place of the saved one for `new`', async () => {
+    await using smee = await startSmee()
+    const store = await emptyStore()
+    const first = await openChannel(smee.url, { store, sendOnce })
+    const second = await openChannel('new', { store, sendOnce })
+    expect(second).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
+    expect(second).not.toBe(first)
+    expect(await openChannel(smee.url, { store, sendOnce })).toBe(second)
+  })
 })
