@@ -20,13 +20,15 @@ describe('a gosmee server with Redis', () => {
       await rig.status({ roundTrip: 'ok' })
       await send(server, 1, 2)
       await rig.stored(2)
+      const seen = rig.statuses.length
       server.refuse(503)
       server.hangUp()
       await rig.status({ why: 'the server answers 503' })
       server.refuse(undefined)
-      server.stall(false)
       await send(server, 3)
       await rig.stored(3)
+      // Else the server would send this message to the next relay.
+      await rig.status({ roundTrip: 'ok' }, seen)
     }
     await send(server, 4, 5)
     await using rig = await startTunnel(server.channel, { store })
@@ -41,7 +43,6 @@ describe('a gosmee server with Redis', () => {
   it('is asked again without the id if it does not accept it', async () => {
     await using server = await startGosmee({ stream: 1000 })
     const { store } = await openDatabase({ kind: 'memory', folder: '' })
-    const refusing = await openDatabase({ kind: 'memory', folder: '' })
     await store.put('tunnel-progress', {
       v: 1,
       url: server.channel,
@@ -53,7 +54,6 @@ describe('a gosmee server with Redis', () => {
     await using rig = await startTunnel(server.channel, { store })
     await rig.status({ roundTrip: 'ok' })
     expect(rig.statuses.map(({ state }) => state)).not.toContain('waiting')
-    await refusing[Symbol.asyncDispose]()
   })
 
   it('says when it no longer has all messages', async () => {
