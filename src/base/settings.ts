@@ -60,7 +60,7 @@ export interface Settings {
   readonly keep: number
   /** Maximum size of the journal, in bytes. */
   readonly keepMax: number
-  /** A smee channel to listen on, or a smee server to create one on. Default: none. */
+  /** A smee channel to listen on, a smee server to create one on, or `new` for another channel. Default: none. */
   readonly tunnel?: string | undefined
 }
 
@@ -89,3 +89,5 @@ export const MAX_MAX_BODY = 26_214_400
 export const NO_ROUTES: RouteSettings = { forward: [], exec: [], ignore: [] }
 /** The public server of smee's makers. */
 export const DEFAULT_TUNNEL = 'https://smee.io'
+/** In place of a tunnel's URL: another channel than the saved one, for example because its address has leaked. */
+export const NEW_TUNNEL = 'new'

@@ -1,5 +1,9 @@
 const UNKNOWN_SIGNER =
   "its certificate is from an unknown authority: set NODE_EXTRA_CA_CERTS to a file with your company's certificate"
+const TOO_MANY_HEADERS = 'the answer has more headers than relay accepts (16 KiB)'
+/** Whatever the parser found wrong: its messages speak of its own rules. */
+const NO_HTTP =
+  'the answer is not HTTP: check that the address is http or https as the server expects, and the port right'
 const NO_TLS = 'no TLS connection: check that the address is https and the port right'
 
 /** The usual reasons in plain words. */
@@ -24,6 +28,10 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_SIGNER,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_SIGNER,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_SIGNER,
+  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
+  UND_ERR_BODY_TIMEOUT: 'the answer stopped before its end',
+  UND_ERR_HEADERS_OVERFLOW: TOO_MANY_HEADERS,
+  HPE_HEADER_OVERFLOW: TOO_MANY_HEADERS,
   EPROTO: NO_TLS,
   ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
@@ -53,7 +61,9 @@ function describeKnown(error: unknown): string | undefined {
   const { name, message }: { name?: unknown; message?: unknown } = Object(error)
   if (name === 'TimeoutError') return 'no answer in time'
   const [, proxied] = /^Proxy response \((\d+)\)/.exec(String(message)) ?? []
-  return proxied === undefined ? DESCRIPTIONS[codeOf(error) ?? ''] : `the proxy answers ${proxied}`
+  if (proxied !== undefined) return `the proxy answers ${proxied}`
+  const code = codeOf(error) ?? ''
+  return DESCRIPTIONS[code] ?? (code.startsWith('HPE_') ? NO_HTTP : undefined)
 }
 
 /** The code of the error or, as with errors of `fetch`, of its cause. */

@@ -37,7 +37,18 @@ export async function startTunnel(
     onTunnel?.(status)
     kept = keep(() => keepStatus(store, process.pid, status))
   }
-  const tunnel = openTunnel({ address, clock, intake, provider, secrets, maxBody, store, log, onStatus })
+  const tunnel = openTunnel({
+    address,
+    clock,
+    intake,
+    provider,
+    secrets,
+    maxBody,
+    store,
+    lost,
+    log,
+    onStatus,
+  })
   return {
     async [Symbol.asyncDispose]() {
       await tunnel[Symbol.asyncDispose]()

@@ -7,6 +7,11 @@ export interface RawEvent {
   readonly length: number
 }
 
+/**
+ * Bytes. Larger messages are read in a worker thread, since a message may be slow on purpose. At this size, the slowest
+ * step takes some 10 ms.
+ */
+export const MAX_INLINE = 32_768
 const NEWLINE = 0x0a
 const RETURN = 0x0d
 const SPACE = 0x20
@@ -88,6 +93,19 @@ class EventBuffer {
 
 const DATA = 'data'
 const EVENT = 'event'
+/** Bytes within which servers write an event's id and type: before its data. */
+const MAX_START = 512
+
+const BEFORE_DATA = {
+  id: /^(?:(?!data)[a-z]*:.*\n)*?id: ?([^\0\r\n]*)\r?\n/,
+  event: /^(?:(?!data)[a-z]*:.*\n)*?event: ?([^\0\r\n]*)\r?\n/,
+}
+
+/** The id or the type of an event, if it stands before the data. */
+export function fieldBeforeData({ blocks: [block] }: RawEvent, name: 'id' | 'event'): string | undefined {
+  const start = block && Buffer.from(block.buffer, block.byteOffset, Math.min(block.length, MAX_START))
+  return BEFORE_DATA[name].exec(start?.toString('latin1') ?? '')?.[1]
+}
 
 /**
  * The text of a message: the event's `data`. Undefined for an event that is not a message, like a ping. Lines end in LF

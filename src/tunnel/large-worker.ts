@@ -6,7 +6,7 @@ import { indexHeaders } from '../webhook/headers.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 import type { RestoreMethod } from '../webhook/restore/restore.js'
 import { messageText, type RawEvent } from './events.js'
-import { readMessage } from './message.js'
+import { type Message, readMessage } from './message.js'
 import { unpack, type UnpackParts } from './unpack.js'
 
 /** A large message and the settings needed to read it. */
@@ -21,8 +21,11 @@ export interface Task {
 /** The request in the message, or why it was refused; undefined for a message that is not a request. */
 export type Outcome =
   | { readonly request: WebhookRequest; readonly how: RestoreMethod }
-  | { readonly refused: string }
+  | { readonly refused: string; readonly message: Message | undefined }
   | undefined
+
+/** Characters or bytes of the body of a refused message that are passed on: 256 KiB. */
+const MAX_SHOWN = 262_144
 
 parentPort?.on('message', (task: Task) => void handle(task))
 
@@ -49,10 +52,17 @@ async function read({ event, secrets, formSignature, maxBody }: Task): Promise<O
     scheme: { formSignature },
     maxBody,
   })
-  return 'refused' in unpacked ? { refused: await unpacked.refused() } : unpacked
+  if ('refused' in unpacked) return { refused: await unpacked.refused(), message: startOf(message) }
+  return unpacked
+}
+
+/** The message with the start of its body, which is enough to show. */
+function startOf({ headers, body: { json, raw } }: Message): Message {
+  const start = raw?.subarray(0, MAX_SHOWN)
+  return { headers, body: { json: json?.slice(0, MAX_SHOWN), raw: start && new Uint8Array(start) } }
 }
 
 function toOutcome(error: unknown): Outcome {
-  if (error instanceof RelayError) return { refused: error.message }
+  if (error instanceof RelayError) return { refused: error.message, message: undefined }
   throw error
 }

@@ -6,6 +6,7 @@ import { deadline, onAbort } from '../base/abort.js'
 import { errorCode } from '../base/errno.js'
 import type { RawEvent } from './events.js'
 import type { Outcome, Task } from './large-worker.js'
+import type { Message } from './message.js'
 import type { Unpacked, UnpackParts } from './unpack.js'
 
 /** Reads large messages in a worker thread, so that they never block the event loop. */
@@ -64,7 +65,7 @@ export function createLargeMessages(
       try {
         const outcome = await runTask(worker, taskOf(event, parts), until)
         idle = setTimeout(() => void terminate(), limits.idle).unref()
-        return outcome && 'refused' in outcome ? refused(outcome.refused) : outcome
+        return outcome && 'refused' in outcome ? refused(outcome.refused, outcome.message) : outcome
       } catch (error) {
         await terminate()
         if (closed.signal.aborted) return refused('relay is stopping')
@@ -80,8 +81,8 @@ export function createLargeMessages(
   }
 }
 
-function refused(reason: string): Unpacked {
-  return { refused: () => reason }
+function refused(reason: string, message?: Message): Unpacked {
+  return { refused: () => reason, message }
 }
 
 function taskOf(event: RawEvent, { secrets, scheme, maxBody }: UnpackParts): Task {

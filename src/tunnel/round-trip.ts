@@ -2,18 +2,28 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { aborted, type Cancellable, deadline } from '../base/abort.js'
 import { Secret } from '../base/secret.js'
 import { describeConnectionError } from '../net/connection-error.js'
+import { parseRetryAfter } from '../net/retry-after.js'
 import type { SendOnce } from '../net/send-once.js'
 import type { WebhookScheme } from '../providers/provider.js'
 import { type HeaderLines, only } from '../webhook/headers.js'
 import { restore } from '../webhook/restore/restore.js'
 import { sign } from '../webhook/signature.js'
+import { MAX_INLINE, type RawEvent } from './events.js'
 import type { Message } from './message.js'
 
 export interface RoundTrip {
-  /** Whether the message is the one in flight. A message that somebody else sent never is. */
+  /** Whether relay sent the message to itself. A message that somebody else sent never is. */
   readonly isOwn: (message: Message, lines: HeaderLines) => Promise<boolean>
-  /** Sends a signed message to the channel. Returns `ok` if it came back byte for byte, otherwise why not. */
-  run(url: string, options: RoundTripOptions): Promise<string>
+  /** Whether the event has the id of the message in flight. Anybody who has seen that message can send such an event. */
+  readonly isInFlight: (event: RawEvent) => boolean
+  /** Sends a signed message to the channel. Resolves to `ok` once it came back byte for byte, otherwise to why not. */
+  run(url: string, options: RoundTripOptions): Promise<RoundTripResult>
+}
+
+export interface RoundTripResult {
+  readonly outcome: string
+  /** Milliseconds that the server asked relay to wait. */
+  readonly retryAfter?: number | undefined
 }
 
 export interface RoundTripOptions extends Cancellable {
@@ -29,7 +39,10 @@ export function claimsRoundTrip(lines: HeaderLines): boolean {
   return only(lines, 'user-agent') === USER_AGENT
 }
 
-interface InFlight {
+/** Messages that may still come back after their time. */
+const MAX_SENT = 16
+
+interface Sent {
   readonly id: string
   readonly key: Secret
   readonly body: Uint8Array
@@ -42,33 +55,45 @@ interface InFlight {
  * key instead of the webhook secret. So no delivery can be mistaken for it, and a copy that others send is not a delivery.
  */
 export function createRoundTrip(scheme: WebhookScheme): RoundTrip {
-  let inFlight: InFlight | undefined
+  const sent = new Map<string, Sent>()
+  let inFlight: Sent | undefined
   return {
+    isInFlight: ({ blocks: [block], length }) =>
+      inFlight !== undefined && block !== undefined && length <= MAX_INLINE
+        ? Buffer.from(block.buffer).includes(inFlight.id)
+        : false,
     async isOwn({ body }, lines) {
-      const sent = inFlight
-      if (!sent || only(lines, scheme.deliveryHeader) !== sent.id) return false
-      const restored = await restore(body, lines, { secrets: { current: sent.key }, scheme })
-      sent.changed = !restored
-      if (restored && Buffer.from(sent.body).equals(restored.body)) sent.onReturned()
+      const own = sent.get(only(lines, scheme.deliveryHeader) ?? '')
+      if (!own) return false
+      const restored = await restore(body, lines, { secrets: { current: own.key }, scheme })
+      own.changed = !restored
+      if (restored && Buffer.from(own.body).equals(restored.body)) {
+        sent.delete(own.id)
+        own.onReturned()
+      }
       return restored !== undefined
     },
     async run(url, { sendOnce, limit, signal }) {
       let onReturned = (): void => {}
-      const returned = new Promise<string>((resolve) => (onReturned = () => resolve('ok')))
-      const sent = {
+      const returned = new Promise<RoundTripResult>(
+        (resolve) => (onReturned = () => resolve({ outcome: 'ok' })),
+      )
+      const own: Sent = {
         id: randomUUID(),
         key: new Secret(randomBytes(32).toString('hex')),
         body: createBody(),
         changed: false,
         onReturned,
       }
-      inFlight = sent
+      inFlight = own
+      sent.set(own.id, own)
+      if (sent.size > MAX_SENT) for (const oldest of sent.keys()) if (sent.delete(oldest)) break
       const until = deadline(limit, signal)
       try {
-        const refusal = await post(url, sent, scheme, sendOnce, until)
-        return refusal ?? ((await Promise.race([returned, aborted(until)])) || timeoutReason(sent, limit))
+        const refusal = await post(url, own, scheme, sendOnce, until)
+        return refusal ?? ((await Promise.race([returned, aborted(until)])) || timeout(own, limit))
       } finally {
-        inFlight = undefined
+        if (inFlight === own) inFlight = undefined
       }
     },
   }
@@ -85,11 +110,11 @@ function createBody(): Uint8Array {
 /** Why the server did not accept the message; undefined if it did. */
 async function post(
   url: string,
-  { id, key, body }: InFlight,
+  { id, key, body }: Sent,
   { eventHeader, deliveryHeader }: WebhookScheme,
   sendOnce: SendOnce,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<RoundTripResult | undefined> {
   const headers = {
     'content-type': 'application/json',
     'user-agent': USER_AGENT,
@@ -98,16 +123,41 @@ async function post(
     'x-hub-signature-256': sign(key, body),
   }
   try {
-    const { status, discard } = await sendOnce(url, { method: 'POST', headers, body, signal })
+    const { status, header, discard } = await sendOnce(url, { method: 'POST', headers, body, signal })
     discard()
-    return status >= 200 && status <= 299 ? undefined : `the server answers ${status} to a delivery`
+    if (status >= 200 && status <= 299) return undefined
+    const outcome = `the server answers ${status} to a delivery`
+    return { outcome, retryAfter: parseRetryAfter(header, Date.now()) }
   } catch (error) {
-    return signal.aborted ? undefined : describeConnectionError(error)
+    return signal.aborted ? undefined : { outcome: describeConnectionError(error) }
   }
 }
 
-function timeoutReason({ changed }: InFlight, limit: number): string {
-  return changed
-    ? 'it came back changed, and its bytes could not be restored'
-    : `nothing came back within ${limit / 1000} s`
+function timeout({ changed }: Sent, limit: number): RoundTripResult {
+  return {
+    outcome: changed
+      ? 'it came back changed, and its bytes could not be restored'
+      : `nothing came back within ${limit / 1000} s`,
+  }
+}
+
+export interface RepeatOptions {
+  readonly run: () => Promise<RoundTripResult>
+  readonly wait: (failures: number, retryAfter: number | undefined) => Promise<void>
+  /** Called with each outcome that differs from the one before. */
+  readonly onChange: (outcome: string) => void
+  readonly signal: AbortSignal
+}
+
+/** Makes round trips until one succeeds. */
+export async function repeatRoundTrip({ run, wait, onChange, signal }: RepeatOptions): Promise<void> {
+  let before: string | undefined
+  for (let failures = 1; !signal.aborted; failures++) {
+    const { outcome, retryAfter } = await run()
+    if (signal.aborted) return
+    if (outcome !== before) onChange(outcome)
+    if (outcome === 'ok') return
+    before = outcome
+    await wait(failures, retryAfter)
+  }
 }

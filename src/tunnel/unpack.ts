@@ -15,7 +15,11 @@ export interface UnpackParts extends RestoreParts {
 /** The request that the code host sent and how its body was restored, or why the message was refused. */
 export type Unpacked =
   | { readonly request: WebhookRequest; readonly how: RestoreMethod }
-  | { readonly refused: () => string | Promise<string> }
+  | {
+      readonly refused: () => string | Promise<string>
+      /** What was refused; undefined if it could not be read. */
+      readonly message?: Message | undefined
+    }
 
 /**
  * Extracts the delivery from a message by restoring its body, once. The signature decides.
@@ -23,7 +27,7 @@ export type Unpacked =
  */
 export async function unpack(message: Message, lines: HeaderLines, parts: UnpackParts): Promise<Unpacked> {
   const restored = await restore(message.body, lines, parts)
-  if (!restored) return { refused: () => rejectionReason(message, lines, parts) }
+  if (!restored) return { refused: () => rejectionReason(message, lines, parts), message }
   const { body, how } = restored
   if (body.byteLength > parts.maxBody) throw new RelayError('too_large', 'Request too large')
   return { request: { headers: message.headers, body }, how }
@@ -33,7 +37,7 @@ export async function unpack(message: Message, lines: HeaderLines, parts: Unpack
  * A signature that does not match the exact bytes is invalid. Without the exact bytes, relay cannot tell a wrong secret
  * from bytes that the server changed.
  */
-async function rejectionReason(
+export async function rejectionReason(
   { headers, body: { raw } }: Message,
   lines: HeaderLines,
   parts: UnpackParts,

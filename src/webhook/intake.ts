@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import { formPayload } from '../base/form.js'
+import { createOrder } from '../base/in-order.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { inTurns, type Steps } from '../base/turns.js'
@@ -37,7 +38,8 @@ export interface IntakeParts {
 export interface Intake {
   /**
    * Verifies a webhook request and stores it. Resolves once the delivery is on disk. Reads nothing but the signature
-   * until that matches. `how` is set for a delivery from a tunnel: how its bytes were restored.
+   * until that matches. `how` is set for a delivery from a tunnel: how its bytes were restored. Such deliveries are stored in
+   * the order of the calls.
    * @throws RelayError `invalid_signature` if no configured secret made the signature.
    * @throws RelayError `invalid_event` if the event header, the delivery header or the body is invalid.
    * @throws RelayError `storage` if it could not be stored; the sender may try again.
@@ -48,9 +50,11 @@ export interface Intake {
 /** The single entry point for deliveries, over HTTP and through a tunnel. */
 export function createIntake(parts: IntakeParts): Intake {
   const { journal, clock = systemClock, onDelivery } = parts
+  const inOrder = createOrder()
   return {
     async receive(request, how) {
-      const genuine = await inTurns(authenticate(request, parts, clock()))
+      const authenticated = inTurns(authenticate(request, parts, clock()))
+      const genuine = await (how === undefined ? authenticated : inOrder(authenticated))
       const delivery = how === undefined ? genuine : { ...genuine, restored: restored(how, request, parts) }
       const stored = (receipt: Receipt): void => onDelivery?.(delivery, receipt)
       const receipt = await journal.append(delivery, stored).catch((cause: unknown) => {

@@ -35,6 +35,24 @@ describe('describeConnectionError', () => {
     expect(describeConnectionError(new TypeError('fetch failed', { cause }))).toMatch(words)
   })
 
+  it.each([
+    ['HPE_INVALID_CONSTANT', /^the answer is not HTTP/],
+    ['HPE_INVALID_HEADER_TOKEN', /^the answer is not HTTP/],
+    ['HPE_HEADER_OVERFLOW', /^the answer has more headers/],
+    ['UND_ERR_HEADERS_OVERFLOW', /^the answer has more headers/],
+    ['UND_ERR_HEADERS_TIMEOUT', 'no answer in time'],
+  ])('puts %s of the HTTP parser into words', (code, words) => {
+    const parser = Object.assign(new Error('Parse Error: Expected HTTP/'), { code })
+    expect(describeConnectionError(parser)).toMatch(words)
+  })
+
+  it('says that what answers does not speak HTTP', async () => {
+    const server = createServer((socket) => socket.end('220 mail.example ESMTP\r\n')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    expect(await failureOf(`http://127.0.0.1:${portOf(server)}`)).toMatch(/^the answer is not HTTP/)
+    server.close()
+  })
+
   it('keeps the text of an unknown error', () => {
     expect(describeConnectionError(new Error('odd'))).toBe('odd')
     expect(describeConnectionError(undefined)).toBe('connection failed')

@@ -4,6 +4,7 @@ import { sendOnce, type SendOnce } from '../../src/net/send-once.js'
 import { openDatabase } from '../../src/store/open.js'
 import { openChannel } from '../../src/tunnel/channel.js'
 import { scriptedServer } from '../helpers/scripted-server.js'
+import { startGosmee } from '../helpers/gosmee-server.js'
 import { startSmee } from '../helpers/smee-server.js'
 
 async function emptyStore() {
@@ -18,19 +19,19 @@ describe('openChannel', () => {
     expect(await store.list('')).toEqual([])
   })
 
-  it.each([false, true])(
-    'creates a channel on a server and saves it for that server (gosmee: %s)',
-    async (raw) => {
-      await using smee = await startSmee({ raw })
-      await using other = await startSmee()
-      const store = await emptyStore()
-      const url = await openChannel(smee.url, { store, sendOnce })
-      expect(url).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
-      expect(await openChannel(`${smee.url}/`, { store, sendOnce })).toBe(url)
-      expect(await openChannel(other.url, { store, sendOnce })).toMatch(other.url)
-      expect(await openChannel(smee.url, { store, sendOnce })).not.toBe(url)
-    },
-  )
+  it.each([
+    ['smee', startSmee],
+    ['gosmee', startGosmee],
+  ] as const)('creates a channel on a server and saves it for that server: %s', async (_, startServer) => {
+    await using smee = await startServer()
+    await using other = await startSmee()
+    const store = await emptyStore()
+    const url = await openChannel(smee.url, { store, sendOnce })
+    expect(url).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
+    expect(await openChannel(`${smee.url}/`, { store, sendOnce })).toBe(url)
+    expect(await openChannel(other.url, { store, sendOnce })).toMatch(other.url)
+    expect(await openChannel(smee.url, { store, sendOnce })).not.toBe(url)
+  })
 
   it.each([
     ['answers 503', { status: 503 }, 'it answers 503'],
@@ -74,5 +75,15 @@ describe('openChannel', () => {
     await expect(openChannel(server.url, { store: await emptyStore(), sendOnce })).rejects.toThrow(
       `${server.url} did not create a channel: connection refused`,
     )
+  })
+
+  it('takes another channel on the same server in place of the saved one for `new`', async () => {
+    await using smee = await startSmee()
+    const store = await emptyStore()
+    const first = await openChannel(smee.url, { store, sendOnce })
+    const second = await openChannel('new', { store, sendOnce })
+    expect(second).toMatch(new RegExp(`^${smee.url}/[\\w-]{16}$`))
+    expect(second).not.toBe(first)
+    expect(await openChannel(smee.url, { store, sendOnce })).toBe(second)
   })
 })

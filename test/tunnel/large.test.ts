@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createLargeMessages, LARGE_LIMITS } from '../../src/tunnel/large.js'
 import { sign } from '../../src/webhook/signature.js'
 import { GITEA, GITHUB, githubDelivery, giteaDelivery, post, SECRET, SECRETS } from '../helpers/delivery.js'
+import { startGosmee } from '../helpers/gosmee-server.js'
 import { startSmee } from '../helpers/smee-server.js'
 import { startTunnel } from './rig.js'
 import { entriesOf, entryOf } from '../helpers/journal.js'
@@ -42,7 +43,7 @@ describe('a large delivery', () => {
   })
 
   it('from a server that sends the bytes is accepted, or refused with the reason', async () => {
-    await using smee = await startSmee({ raw: true })
+    await using smee = await startGosmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
     const body = `{"a": 1.0, "b": "${'x'.repeat(40_000)}"}\n`

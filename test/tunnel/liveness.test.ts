@@ -57,7 +57,10 @@ describe('a connection that ends', () => {
     await using rig = await startTunnel(smee.channel, { limits: { silence: 300 } })
     await rig.status({ roundTrip: 'ok' })
     await smee.pinged(60)
-    expect([smee.connections, rig.statuses.length]).toEqual([1, 2])
+    expect([smee.connections, rig.statuses.map(({ state }) => state)]).toEqual([
+      1,
+      ['connecting', 'connected', 'connected'],
+    ])
   })
 
   it('is replaced when the server closes it', async () => {
@@ -179,18 +182,31 @@ describe('a connection that fails', () => {
     const waiting = await startTunnel(smee.channel, { delay: () => 3_600_000, limits: { opening: 20 } })
     await waiting.status({ state: 'waiting' })
     await waiting[Symbol.asyncDispose]()
-    expect(waiting.statuses.length).toBe(1)
+    expect(waiting.statuses.map(({ state }) => state)).toEqual(['connecting', 'waiting'])
   })
 })
 
-it('retries first after about a second', async () => {
-  await using smee = await startSmee()
-  await using rig = await startTunnel(smee.channel, { delay: undefined })
-  await rig.status({ roundTrip: 'ok' })
-  const seen = rig.statuses.length
-  smee.hangUp()
-  const { since, retryAt } = await rig.status({ state: 'waiting' }, seen)
-  expect((retryAt ?? 0) - since).toBeGreaterThanOrEqual(799)
-  expect((retryAt ?? 0) - since).toBeLessThanOrEqual(1201)
-  await rig.status({ state: 'connected' }, seen)
+describe('the payload URL', () => {
+  it('is known before the first connection, and while the tunnel is down', async () => {
+    await using smee = await startSmee()
+    smee.refuse(503)
+    await using rig = await startTunnel(smee.channel)
+    await rig.status({ state: 'waiting' })
+    expect(rig.statuses.slice(0, 2).map(({ state, url }) => [state, url])).toEqual([
+      ['connecting', smee.channel],
+      ['waiting', smee.channel],
+    ])
+  })
+})
+
+describe('Retry-After', () => {
+  it('is waited for, also where the server creates no channel', async () => {
+    await using smee = await startSmee()
+    smee.refuse(429, { 'retry-after': '300' })
+    for (const address of [smee.channel, smee.url]) {
+      await using rig = await startTunnel(address)
+      const { since, retryAt } = await rig.status({ state: 'waiting' })
+      expect((retryAt ?? 0) - since).toBeGreaterThanOrEqual(299_000)
+    }
+  })
 })

@@ -1,58 +1,76 @@
 import { describe, expect, it } from 'vitest'
-import { createQueue } from '../../src/tunnel/queue.js'
+import { createQueue, QUEUE_LIMITS } from '../../src/tunnel/queue.js'
 
-/** A queue that handles messages only after `release` was called, and the handled messages. */
-function pausedQueue(limits?: { readonly messages: number; readonly size: number }) {
+/** A promise and the function that resolves it. */
+function gate() {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { open, opened }
+}
+
+/** A queue whose messages wait for the disk until `store` was called, and what it handled. */
+function storingQueue(limits: Partial<typeof QUEUE_LIMITS> = {}) {
   const handled: string[] = []
-  let release = (): void => {}
-  const released = new Promise<void>((resolve) => (release = resolve))
-  const queue = createQueue(async (text: string) => {
-    await released
-    handled.push(text)
-    return true
-  }, limits)
-  return { queue, handled, release }
+  const { open: store, opened } = gate()
+  const queue = createQueue(
+    (text: string) => {
+      handled.push(text)
+      return Promise.resolve({ accepted: opened.then(() => true) })
+    },
+    { ...QUEUE_LIMITS, ...limits },
+  )
+  return { queue, handled, store }
 }
 
 describe('the queue', () => {
-  it('handles messages in order, and is closed once it has handled all', async () => {
-    const { queue, handled, release } = pausedQueue()
-    const all = Array.from({ length: 500 }, (_, i) => String(i))
-    expect(all.map((text) => queue.push(text)).every(Boolean)).toBe(true)
-    release()
-    await queue[Symbol.asyncDispose]()
-    expect(handled).toEqual(all)
+  it('handles messages in order while earlier ones wait for the disk, and is closed once all are stored', async () => {
+    const { queue, handled, store } = storingQueue()
+    const all = Array.from({ length: 200 }, (_, i) => String(i))
+    expect(all.map((text) => queue.push(text))).toEqual(all.map(() => undefined))
+    await expect.poll(() => handled).toEqual(all)
+    let isClosed = false
+    const closed = queue[Symbol.asyncDispose]().then(() => (isClosed = true))
+    await new Promise(setImmediate)
+    expect(isClosed).toBe(false)
+    store()
+    await closed
   })
 
-  it('drops the newest messages if there are too many', async () => {
-    const { queue, handled, release } = pausedQueue({ messages: 2, size: 1000 })
-    expect(['in flight', 'a', 'b', 'c', 'd'].map((text) => queue.push(text))).toEqual([
-      true,
-      true,
-      true,
-      false,
-      false,
-    ])
-    release()
+  it('lets only so many wait for the disk, and the others wait their turn', async () => {
+    const { queue, handled, store } = storingQueue({ storing: 2 })
+    for (const text of ['a', 'b', 'c']) void queue.push(text)
+    await expect.poll(() => handled).toEqual(['a', 'b'])
+    await new Promise(setImmediate)
+    expect(handled).toEqual(['a', 'b'])
+    store()
     await queue[Symbol.asyncDispose]()
-    expect(handled).toEqual(['in flight', 'a', 'b'])
-    expect(queue.push('later')).toBe(true)
-    await queue[Symbol.asyncDispose]()
+    expect(handled).toEqual(['a', 'b', 'c'])
   })
 
-  it('counts the waiting messages towards the size, and not the one being handled', async () => {
-    const { queue, handled, release } = pausedQueue({ messages: 100, size: 5 })
-    expect(['handled', 'abc', 'de', 'f'].map((text) => queue.push(text))).toEqual([true, true, true, false])
-    release()
+  it.each([
+    ['messages', { messages: 2 }],
+    ['bytes', { bytes: 6 }],
+  ])('drops nothing when it is full of %s, but asks for a pause until there is room', async (_, limits) => {
+    const { queue, handled, store } = storingQueue(limits)
+    expect(queue.push('abc')).toBe(undefined)
+    let isReading = false
+    const room = queue.push('def')?.then(() => (isReading = true))
+    await new Promise(setImmediate)
+    expect(isReading).toBe(false)
+    store()
+    await room
+    expect(isReading).toBe(true)
+    expect(queue.push('later')).toBe(undefined)
     await queue[Symbol.asyncDispose]()
-    expect(handled).toEqual(['handled', 'abc', 'de'])
+    expect(handled).toEqual(['abc', 'def', 'later'])
   })
 
-  it('accepts a message over the size limit if none waits', async () => {
-    const { queue, handled, release } = pausedQueue({ messages: 100, size: 5 })
-    expect(['a', 'abcdef', 'b'].map((text) => queue.push(text))).toEqual([true, true, false])
-    release()
+  it('accepts a message over the limit', async () => {
+    const { queue, handled, store } = storingQueue({ bytes: 5 })
+    const room = queue.push('abcdefgh')
+    store()
+    await room
     await queue[Symbol.asyncDispose]()
-    expect(handled).toEqual(['a', 'abcdef'])
+    expect(handled).toEqual(['abcdefgh'])
   })
 })

@@ -7,6 +7,7 @@ import type { Entry } from '../../src/journal/delivery.js'
 import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
 import { passedOn } from '../../src/http/headers.js'
 import { GITEA, GITHUB, githubDelivery, giteaDelivery, post, SECRET } from '../helpers/delivery.js'
+import { startGosmee } from '../helpers/gosmee-server.js'
 import { startSmee } from '../helpers/smee-server.js'
 import { startWebhookService } from '../helpers/webhook-service.js'
 import { sign } from '../../src/webhook/signature.js'
@@ -87,7 +88,7 @@ describe('a delivery through a channel', () => {
   })
 
   it('from a server that sends the bytes themselves is stored as it was sent', async () => {
-    await using smee = await startSmee({ raw: true })
+    await using smee = await startGosmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
     const body = '{"a": 12345678901234567890, "b": 1.0}\n'
@@ -130,7 +131,7 @@ describe('a message that is not a genuine delivery', () => {
   })
 
   it('with its exact bytes and a wrong signature has an invalid signature', async () => {
-    await using smee = await startSmee({ raw: true })
+    await using smee = await startGosmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
     await post(smee.channel, githubDelivery({ secret: 'another' }))
@@ -140,7 +141,7 @@ describe('a message that is not a genuine delivery', () => {
   })
 
   it('over the size limit is refused, or dropped before it is complete', async () => {
-    await using smee = await startSmee({ raw: true })
+    await using smee = await startGosmee()
     await using rig = await startTunnel(smee.channel, { maxBody: 1000, limits: { event: 3000 } })
     await rig.status({ roundTrip: 'ok' })
     await post(smee.channel, githubDelivery({ body: JSON.stringify('x'.repeat(1200)) }))
@@ -241,17 +242,5 @@ describe('a message with additional fields', () => {
       /from '[^']*tunnel\/(?!state)/.test(source.replaceAll(/import type .*/g, '')),
     )
     expect(loading.map(([file]) => file).filter((file) => !file.startsWith('tunnel'))).toEqual([])
-  })
-
-  it('is dropped and logged if the queue is full, while earlier messages are handled', async () => {
-    await using smee = await startSmee()
-    await using rig = await startTunnel(smee.channel, { limits: { queue: { messages: 2, size: 1_000_000 } } })
-    await rig.status({ roundTrip: 'ok' })
-    const flood = Array.from({ length: 200 }, () => `data: ${JSON.stringify({ ...signed, body: 1 })}\n\n`)
-    smee.write([`data: ${JSON.stringify(signed)}\n\n`, ...flood].join(''))
-    expect(await rig.logLine('dropped')).toBe('the tunnel dropped a message: its queue is full')
-    await rig.stored(1)
-    // Refusals and drops are each logged once a second, with a count.
-    expect(rig.logged.length).toBeLessThan(10)
   })
 })

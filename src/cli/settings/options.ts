@@ -2,6 +2,7 @@ import {
   DEFAULT_TUNNEL,
   DEFAULTS,
   MAX_MAX_BODY,
+  NEW_TUNNEL,
   ON_DUPLICATE,
   PROVIDER_NAMES,
   STORE_KINDS,
@@ -223,8 +224,8 @@ export const OPTIONS = {
     env: 'RELAY_TUNNEL',
     flag: '--tunnel [url]',
     bare: DEFAULT_TUNNEL,
-    help: `smee channel to receive from, or smee server to open one on (${DEFAULT_TUNNEL} without a URL)`,
-    parse: privateAddress,
+    help: `smee channel to receive from, smee server to open one on (${DEFAULT_TUNNEL} without a URL), or new for another channel`,
+    parse: (text) => (text === NEW_TUNNEL ? NEW_TUNNEL : privateAddress(text)),
   },
   sandboxPort: {
     env: 'RELAY_SANDBOX_PORT',

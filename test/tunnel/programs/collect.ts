@@ -3,7 +3,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { sendOnce } from '../../../src/net/send-once.js'
-import { listenToSmee } from '../../../src/tunnel/smee.js'
+import { openConnection } from '../../../src/tunnel/connection.js'
 import { say } from '../../store/programs/talk.js'
 
 const [, , url = '', ...marks] = process.argv
@@ -27,16 +27,17 @@ function memoryInUse(): number {
   return heapUsed + external
 }
 
-await listenToSmee({
+const { closed } = openConnection({
   url,
+  lastEventId: undefined,
   sendOnce: async (address, request) => {
     const response = await sendOnce(address, request)
     return { ...response, body: counted(response.body) }
   },
   clock: Date.now,
-  limits: { opening: 10_000, silence: 60_000, tick: 1000, event: 52_428_800 },
-  onOpen: () => {},
-  onMessage: () => {},
+  limits: { opening: 10_000, silence: 60_000, linger: 1000, tick: 1000, event: 52_428_800 },
+  onEvent: () => undefined,
   onTooLarge: () => {},
   signal: new AbortController().signal,
 })
+await closed

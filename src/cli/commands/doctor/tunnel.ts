@@ -9,17 +9,17 @@ export async function checkTunnel({ instance, store, options }: CheckContext): P
   const restart = commandFor(options, 'serve --tunnel')
   if (!status) return skip(`none; ${restart} opens one`)
   const { state, url, since, why, attempt, roundTrip } = status
-  if (state === 'connecting') return skip('connecting for the first time')
+  const payloadUrl = url === null ? 'no payload URL yet' : `payload URL ${url}`
+  if (state === 'connecting') return skip(`connecting for the first time; ${payloadUrl}`)
   if (state === 'waiting')
     return fail(
-      `down since ${new Date(since).toISOString()}: ${why}; next is attempt ${attempt}`,
+      `down since ${new Date(since).toISOString()}: ${why}; next is attempt ${attempt}; ${payloadUrl}`,
       CHECK_NETWORK,
     )
   if (roundTrip !== null && roundTrip !== 'ok')
     return fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, restart)
-  return ok(
-    `connected to ${url} since ${new Date(since).toISOString()}${roundTrip === 'ok' ? ', and works' : ''}`,
-  )
+  const works = roundTrip === 'ok' ? ', and works' : '; the test message of this connection is on its way'
+  return ok(`connected to ${url} since ${new Date(since).toISOString()}${works}`)
 }
 
 const CHECK_NETWORK = 'check the network, and HTTPS_PROXY if there is a proxy; relay retries by itself'

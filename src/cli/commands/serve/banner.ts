@@ -1,4 +1,4 @@
-import { DEFAULTS, type Settings } from '../../../base/settings.js'
+import { DEFAULTS, NEW_TUNNEL, type Settings } from '../../../base/settings.js'
 import type { Serving } from '../../../serve/serve.js'
 import { tilde } from '../../output/display-path.js'
 import { labelOf } from '../../../dispatch/route.js'
@@ -90,11 +90,12 @@ function nextSteps({ url, settings, sandbox }: Serving): Entry[] {
   ]
 }
 
-/** The payload URL to enter at the code host. */
+/** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
 function payloadUrl({ tunnel, publicUrl }: Settings, url: string, tunnelUrl: string | undefined): string {
   if (tunnel === undefined) return `${publicUrl ?? url}/webhook`
   if (tunnelUrl !== undefined) return tunnelUrl
-  return new URL(tunnel).pathname === '/' ? 'printed below once the tunnel is connected' : tunnel
+  const isChannel = tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
+  return isChannel ? tunnel : 'printed below once the tunnel is connected'
 }
 
 const SIGN_IN: Entry = ['sign in', bold('relay login')]

@@ -16,8 +16,11 @@ export function tunnelLine(
   if (state === 'connecting') return undefined
   if (state === 'waiting') {
     if (attempt > FREQUENT && attempt % INTERVAL !== 0 && why === before?.why) return undefined
-    const seconds = retryAt === null ? 0 : Math.max(1, Math.round((retryAt - now) / 1000))
-    return [...start, red('is down'), `: ${why ?? ''}; attempt ${attempt} in ${seconds}s`]
+    const ms = (retryAt ?? now) - now
+    const next = ms > 0 ? `attempt ${attempt} in ${Math.max(1, Math.round(ms / 1000))}s` : 'reconnecting'
+    // A later line need not repeat it.
+    const isNew = url !== null && (before?.url !== url || before.state === 'connecting')
+    return [...start, red('is down'), `: ${why ?? ''}; ${next}`, ...(isNew ? [`; payload URL ${url}`] : [])]
   }
   if (before?.state !== 'connected') return [...start, green('connected'), `: payload URL ${url ?? ''}`]
   if (roundTrip === 'ok') return [...start, green('works'), ': a test message came back byte for byte']

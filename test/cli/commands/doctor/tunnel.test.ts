@@ -43,7 +43,7 @@ it('reports the status of the tunnel, and that it is down', async () => {
   await until({ state: 'waiting' })
   const down = {
     state: 'fail',
-    text: expect.stringMatching(/^down since \S+Z: [a-z ]+; next is attempt \d+$/),
+    text: expect.stringMatching(/^down since \S+Z: [a-z ]+; next is attempt \d+; payload URL http:\S+$/),
     fix: expect.stringContaining('HTTPS_PROXY'),
   }
   await vi.waitFor(async () => expect(await tunnel()).toMatchObject(down), LIMIT)

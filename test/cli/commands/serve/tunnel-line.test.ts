@@ -26,9 +26,10 @@ describe('a tunnel, on a line', () => {
     ['tunnel works: a test message came back byte for byte', { roundTrip: 'ok' }, CONNECTED],
     ['tunnel does not work: a test message was lost: nothing came back within 10 s', lost, CONNECTED],
     ['tunnel is down: no traffic for 65 s; attempt 3 in 4s', DOWN, CONNECTED],
+    ['tunnel is down: no traffic for 65 s; reconnecting', { ...DOWN, retryAt: NOW }, CONNECTED],
     [
-      'tunnel is down: the server answers 301: it is at \\u{1b}[2J; attempt 1 in 1s',
-      { ...DOWN, why: 'the server answers 301: it is at \u001b[2J', attempt: 1, retryAt: NOW },
+      'tunnel is down: the server answers 301: it is at \\u{1b}[2J; attempt 1 in 1s; payload URL https://smee.io/Kf3v',
+      { ...DOWN, why: 'the server answers 301: it is at \u001b[2J', attempt: 1, retryAt: NOW + 1000 },
       undefined,
     ],
   ])('%s', (line, change, before) => {

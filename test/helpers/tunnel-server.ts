@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Certificate } from './certificate.js'
+import { portOf } from './scripted-server.js'
+
+export interface TunnelServerOptions {
+  /** Milliseconds between two pings. Default: 30 s. */
+  readonly pingEvery?: number
+  /** Makes it an https server. */
+  readonly certificate?: Certificate
+}
+
+/** A server on 127.0.0.1 that passes webhook requests to those who listen on their channel. */
+export interface TunnelServer extends AsyncDisposable {
+  readonly url: string
+  /** A channel of its own. */
+  readonly channel: string
+  /** How many connections for events there have been. */
+  readonly connections: number
+  /** The headers of each request for events that was answered with events. */
+  readonly listened: readonly IncomingMessage['headers'][]
+  /** Once this many connections for events are open. */
+  listening(count: number): Promise<void>
+  /** Writes to every open connection, as it is. */
+  write(text: string): void
+  /** Sends a message to every open connection. */
+  message(data: unknown): void
+  /** From now on no ping is sent, and connections stay open. */
+  fallSilent(): void
+  /** Ends every open connection. */
+  hangUp(): void
+  /** Once it has sent this many pings. */
+  pinged(count: number): Promise<void>
+  /** From now on it answers nobody, or everybody again. */
+  stall(yes: boolean): void
+  /** From now on it answers with this, to all; with undefined, as it should. */
+  refuse(status: number | undefined, headers?: Record<string, string>): void
+  /** From now on it answers with this to deliveries, and sends none on. */
+  refusePosts(status: number, headers?: Record<string, string>): void
+  /** Nothing listens on its port until `up`. */
+  down(): Promise<void>
+  up(): Promise<void>
+}
+
+/** An open connection for events. */
+export interface Listening {
+  readonly channel: string
+  readonly response: ServerResponse
+}
+
+/** What a kind of server does in its own way. */
+export interface Protocol {
+  /** Answers a request for a channel, which gets this address. */
+  create(method: string, address: string): Reply
+  /** The channel whose events are requested; undefined for other requests. */
+  channelOf(request: IncomingMessage): string | undefined
+  /** Begins the answer with events, or refuses. */
+  listen(request: IncomingMessage, listening: Listening): Reply | undefined
+  /** Takes a delivery. */
+  take(request: IncomingMessage, body: Buffer): Taken
+  /** Sends a message to the listeners of a channel. */
+  publish(channel: string, message: string, open: Iterable<Listening>): void
+  ping(listening: Listening): void
+}
+
+export interface Taken extends Reply {
+  /** What listeners get; undefined if the delivery is refused. */
+  readonly message?: string
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+/** What the proxies before a server add. */
+export const PROXIES = {
+  'x-forwarded-for': '140.82.115.1',
+  'x-forwarded-proto': 'https',
+  'x-forwarded-port': '443',
+  'x-request-id': '3e1f',
+  via: '1.1 vegur',
+  'cf-ray': '8f00-FRA',
+}
+
+export async function startTunnelServer(
+  protocol: Protocol,
+  { pingEvery = 30_000, certificate }: TunnelServerOptions = {},
+): Promise<TunnelServer> {
+  const open = new Set<Listening>()
+  const listened: IncomingMessage['headers'][] = []
+  const { changed, until } = createChanges()
+  let refusal: Reply | undefined
+  let refusedPosts: Reply | undefined
+  let stalls = false
+  let pings = 0
+  const listen = (request: IncomingMessage, response: ServerResponse, channel: string): void => {
+    const listening = { channel, response }
+    const refused = protocol.listen(request, listening)
+    if (refused) return end(response, refused)
+    listened.push(request.headers)
+    open.add(listening)
+    response.on('close', () => {
+      open.delete(listening)
+      changed()
+    })
+    changed()
+  }
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await read(request)
+    const { method = '', url = '', headers } = request
+    if (stalls) return
+    if (refusal) return end(response, refusal)
+    if (url === '/new')
+      return end(response, protocol.create(method, `http://${headers.host}/${newChannel()}`))
+    const events = method === 'GET' ? protocol.channelOf(request) : undefined
+    if (events !== undefined) return listen(request, response, events)
+    if (!/^\/[\w-]{1,128}(?:\?|$)/.test(url)) return end(response, { status: 404 })
+    if (method !== 'POST') return end(response, { status: 200, headers: { 'content-type': 'text/html' } })
+    const { message, ...reply }: Taken = refusedPosts ?? protocol.take(request, body)
+    if (message !== undefined) protocol.publish(url.slice(1).split('?')[0] ?? '', message, open)
+    return end(response, reply)
+  }
+  const listener: RequestListener = (request, response) => void serve(request, response)
+  const server = certificate ? createTlsServer(certificate, listener) : createServer(listener)
+  const pinging = setInterval(() => {
+    for (const one of open) protocol.ping(one)
+    pings++
+    changed()
+  }, pingEvery)
+  const up = async (port: number): Promise<number> => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    return portOf(server)
+  }
+  const down = async (): Promise<void> => {
+    if (!server.listening) return
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  const port = await up(0)
+  const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`
+  return {
+    url,
+    channel: `${url}/${newChannel()}`,
+    listened,
+    get connections() {
+      return listened.length
+    },
+    listening: (count) => until(() => open.size >= count),
+    pinged: (count) => until(() => pings >= count),
+    stall: (yes) => void (stalls = yes),
+    write: (text) => {
+      for (const { response } of open) response.write(text)
+    },
+    message: (data) => {
+      for (const one of open) protocol.publish(one.channel, JSON.stringify(data), [one])
+    },
+    fallSilent: () => clearInterval(pinging),
+    hangUp: () => {
+      for (const { response } of open) response.end()
+    },
+    refusePosts: (status, headers = {}) => void (refusedPosts = { status, headers }),
+    refuse: (status, headers = {}) => void (refusal = status === undefined ? undefined : { status, headers }),
+    down,
+    up: async () => void (await up(port)),
+    async [Symbol.asyncDispose]() {
+      clearInterval(pinging)
+      await down()
+    },
+  }
+}
+
+function createChanges() {
+  const waiting = new Set<() => void>()
+  return {
+    changed: (): void => {
+      for (const look of waiting) look()
+    },
+    until: async (isSo: () => boolean): Promise<void> => {
+      while (!isSo())
+        await new Promise<void>((resolve) => {
+          const look = (): void => {
+            waiting.delete(look)
+            resolve()
+          }
+          waiting.add(look)
+        })
+    },
+  }
+}
+
+function newChannel(): string {
+  return randomBytes(12).toString('base64url')
+}
+
+async function read(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of request) chunks.push(chunk)
+  } catch {
+    // Cut off: what has come is what there is.
+  }
+  return Buffer.concat(chunks)
+}
+
+function end(response: ServerResponse, { status, headers = {}, body }: Reply): void {
+  response.writeHead(status, headers).end(body)
+}
