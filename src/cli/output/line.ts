@@ -31,7 +31,11 @@ export function render(line: Line, painter: Painter): string {
 
 /** The columns that a line takes on a terminal. */
 export function lineWidth(line: Line): number {
-  return partsOf(line).reduce((sum, { text }) => sum + textWidth(text), 0)
+  if (typeof line === 'string') return textWidth(printable(line))
+  if ('style' in line) return textWidth(printable(line.text))
+  let width = 0
+  for (const part of line) width += lineWidth(part)
+  return width
 }
 
 /** The line in at most `width` columns; what is cut off is shown as `…`. */

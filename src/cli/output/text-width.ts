@@ -1,10 +1,12 @@
 import stringWidth from 'string-width'
 
+/** The usual case, which needs no tables: ASCII and the signs of relay's own lines. */
+const NARROW = /^[ -~✓✗↻◦…│·→]*$/
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 /** The columns that a text takes on a terminal: two for East Asian characters and emoji, none for combining marks. */
 export function textWidth(text: string): number {
-  return stringWidth(text)
+  return NARROW.test(text) ? text.length : stringWidth(text)
 }
 
 /** The start of the text in at most `width` columns. What is cut off is shown as `…`, as is, with `more`, what follows the text. */
