@@ -20,7 +20,7 @@ interface StartOptions {
  * loaded only here.
  */
 export async function startTunnel(
-  { database, intake, provider }: Relay,
+  { database, intake, refusals, provider }: Relay,
   { webhookSecrets: secrets, maxBody }: Settings,
   address: string,
   { lost, log = silentLog, clock, onTunnel }: StartOptions,
@@ -37,7 +37,18 @@ export async function startTunnel(
     onTunnel?.(status)
     kept = keep(() => keepStatus(store, process.pid, status))
   }
-  const tunnel = openTunnel({ address, clock, intake, provider, secrets, maxBody, store, log, onStatus })
+  const tunnel = openTunnel({
+    address,
+    clock,
+    intake,
+    refusals,
+    provider,
+    secrets,
+    maxBody,
+    store,
+    log,
+    onStatus,
+  })
   return {
     async [Symbol.asyncDispose]() {
       await tunnel[Symbol.asyncDispose]()

@@ -7,6 +7,7 @@ import { sendOnce as sendOverNetwork, type SendOnce } from '../net/send-once.js'
 import type { Provider } from '../providers/provider.js'
 import type { Store } from '../store/contract.js'
 import type { Intake } from '../webhook/intake.js'
+import type { Refusals } from '../webhook/refusals.js'
 import { openChannel } from './channel.js'
 import { createIngress } from './ingress.js'
 import { createLargeMessages, LARGE_LIMITS, type LargeLimits } from './large.js'
@@ -22,6 +23,7 @@ export interface TunnelOptions {
   /** A channel's address; or a smee server's, where relay creates a channel and saves it for the profile. */
   readonly address: string
   readonly intake: Intake
+  readonly refusals: Refusals
   readonly provider: Pick<Provider, 'webhook'>
   readonly secrets: WebhookSecrets
   /** Holds the saved channel. */
@@ -98,10 +100,10 @@ function createTunnel(options: TunnelOptions, { clock, delay }: Timing, signal: 
   const limits: TunnelLimits = { ...LIMITS, event: 2 * maxBody + MAX_AROUND_BODY, ...options.limits }
   const status = createStatus(clock, onStatus)
   const roundTrip = createRoundTrip(options.provider.webhook)
-  const { secrets, intake, log } = options
+  const { secrets, intake, refusals, log } = options
   const unpackParts = { secrets, scheme: options.provider.webhook, maxBody }
   const large = createLargeMessages(unpackParts, signal, limits.large)
-  const receive = createReceiver({ ...unpackParts, intake, log, large, isOwn: roundTrip.isOwn })
+  const receive = createReceiver({ ...unpackParts, intake, refusals, log, large, isOwn: roundTrip.isOwn })
   const queue = createQueue(receive, limits.queue)
   const { onMessage, onTooLarge } = createIngress(queue, log)
   let checking: Promise<void> | undefined

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createRefusals } from '../../src/webhook/refusals.js'
 import { createIngress } from '../../src/tunnel/ingress.js'
 import { createReceiver } from '../../src/tunnel/receive.js'
 import { GITHUB, SECRETS } from '../helpers/delivery.js'
@@ -21,19 +22,18 @@ describe('the log line for further messages in the same second', () => {
   afterEach(() => void vi.useRealTimers())
 
   it.each([
-    [2, 'warn a tunnel message was refused … and 1 more like it in the last second'],
-    [1001, 'warn a tunnel message was refused … and 1,000 more like it in the last second'],
+    [2, 'warn a tunnel message was refused: Invalid event … and 1 more like it in the last second'],
+    [1001, 'warn a tunnel message was refused: Invalid event … and 1,000 more like it in the last second'],
   ])('counts refused messages: %i', async (count, line) => {
     const never = (): never => {
       throw new Error('unreachable')
     }
     const last = await logAfter(count, (log) => {
+      const parts = { secrets: SECRETS, scheme: GITHUB.webhook, maxBody: 1000, log }
       const receive = createReceiver({
         intake: { receive: never },
-        secrets: SECRETS,
-        scheme: GITHUB.webhook,
-        maxBody: 1000,
-        log,
+        refusals: createRefusals(parts),
+        ...parts,
         large: { read: never, [Symbol.asyncDispose]: never },
         isOwn: () => Promise.resolve(false),
       })

@@ -8,7 +8,7 @@ export type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number'
 /** `12:04:11  #7  issue_comment.created  octo/demo#1`, for a person. */
 export function deliveryLine(delivery: Delivery, { n, duplicate, late }: Receipt): Line {
   const notes = [
-    ...(duplicate ? ['duplicate'] : []),
+    ...(duplicate ? [`duplicate, delivery ${delivery.deliveryId}`] : []),
     ...(late ? ['stored late: the sender was answered 503'] : []),
   ].join(', ')
   const line = lineStart(delivery.receivedAt, n, delivery)
@@ -36,6 +36,7 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string,
     ref: ref ?? null,
     verifiedBy,
     restored: restored?.how ?? null,
+    unproved: restored?.unproved ?? false,
   }
 }
 

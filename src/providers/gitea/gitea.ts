@@ -1,6 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, ProbeAnswer, Provider, WebhookScheme } from '../provider.js'
+import { EVENTS } from './events.js'
 import { TEMPLATES } from './payloads.js'
 
 /** Gitea sends GitHub's and Gogs' header names besides its own. */
@@ -9,6 +10,7 @@ const WEBHOOK: WebhookScheme = {
   deliveryHeader: 'x-gitea-delivery',
   formSignature: 'payload',
   digestHeaders: ['x-gitea-signature'],
+  events: EVENTS,
   // The opposite of GitHub: services/webhook/notifier.go, ForkRepository.
   forked: 'forkee',
   json: { indent: '  ', goEscapes: true },

@@ -1,4 +1,5 @@
 import type { WebhookScheme } from '../provider.js'
+import { EVENTS } from './events.js'
 
 /** The id of the hook that made-up deliveries come from. */
 export const HOOK_ID = 1
@@ -10,6 +11,7 @@ export const WEBHOOK: WebhookScheme = {
   hookHeader: 'x-github-hook-id',
   formSignature: 'body',
   digestHeaders: [],
+  events: EVENTS,
   forked: 'repository',
   json: { indent: '', goEscapes: false },
   headers: (event, deliveryId) => ({

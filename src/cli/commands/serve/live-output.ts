@@ -1,3 +1,4 @@
+import { createLogThrottle } from '../../../base/log-throttle.js'
 import type { ServeOptions } from '../../../serve/serve.js'
 import type { TunnelStatus } from '../../../tunnel/state.js'
 import { attemptLine, attemptObject } from '../../output/attempt-line.js'
@@ -24,6 +25,7 @@ export function createLiveOutput(output: Output, { json, signal }: LiveOutputOpt
   const down = new Set<string>()
   let tunnel: TunnelStatus | undefined
   const delayed = new Map<number, NodeJS.Timeout>()
+  const throttle = createLogThrottle(output.timedLog)
   const cancel = (n: number): void => {
     clearTimeout(delayed.get(n))
     delayed.delete(n)
@@ -40,7 +42,9 @@ export function createLiveOutput(output: Output, { json, signal }: LiveOutputOpt
         delayed.delete(n)
         output.say(deliveryLine(delivery, receipt))
       }
-      if (duplicate || late || targets.length === 0 || targets.some((id) => down.has(id))) print()
+      // Anybody who knows the tunnel's channel can send copies.
+      if (duplicate && targets.length === 0) throttle('a duplicate', print, 'info')
+      else if (duplicate || late || targets.length === 0 || targets.some((id) => down.has(id))) print()
       else delayed.set(n, setTimeout(print, ATTEMPT_DELAY_MS))
     },
     onAttempt(event) {
