@@ -3,8 +3,10 @@ import { findEntry } from '../../journal/entry-number.js'
 import { entryObject } from '../../journal/object.js'
 import { openJournalReader } from '../../journal/open.js'
 import { progressOf } from '../../journal/progress.js'
+import { refusedId } from '../../journal/refused.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { entryPage } from './page.js'
+import { showRefused } from './refused.js'
 
 /** Runs `relay show`. */
 export async function runShow(
@@ -12,7 +14,10 @@ export async function runShow(
   flags: CommonFlags & { readonly body?: boolean },
   text: string,
 ): Promise<void> {
-  await using reader = await openJournalReader(prepare(context, flags))
+  const prepared = prepare(context, flags)
+  const refused = refusedId(text)
+  if (refused !== undefined) return showRefused(context, flags, prepared, refused)
+  await using reader = await openJournalReader(prepared)
   const { journal, output } = reader
   const entry = await findEntry(journal, text)
   if (flags.body) return output.exactly(entry.body)
