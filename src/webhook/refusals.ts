@@ -93,16 +93,29 @@ export function createRefusals(parts: RefusalParts): Refusals {
       return `${reason} (${claimOf(keep({ headers, body: new Uint8Array() }, about), scheme)})`
     },
     async tunnel(request, refusal) {
-      const isError = refusal instanceof RelayError
-      const error = isError ? refusal : new RelayError('invalid_signature', 'Invalid signature')
+      const { error, reason } =
+        refusal instanceof RelayError ? known(refusal, request, maxBody) : unsigned(refusal)
       const kind = kindOf(error, indexHeaders(request.headers)) ?? 'invalid_event'
-      const reason = isError ? () => reasonOf(refusal, request, maxBody) : refusal.reason
       const refused = keep(request, { via: 'tunnel', status: error.status, kind, reason })
       let isFirst = false
       throttle(`${TUNNEL}: ${SUMMARIES[kind]}`, () => (isFirst = true))
       if (isFirst) await logged(refused, TUNNEL)
     },
   }
+}
+
+interface TunnelReason extends Pick<About, 'reason'> {
+  readonly error: RelayError
+}
+
+/** The reason is found at once, so that a large request is not held for it. */
+function known(error: RelayError, request: WebhookRequest, maxBody: number): TunnelReason {
+  const reason = reasonOf(error, request, maxBody)
+  return { error, reason: () => reason }
+}
+
+function unsigned({ reason }: Pick<About, 'reason'>): TunnelReason {
+  return { error: new RelayError('invalid_signature', 'Invalid signature'), reason }
 }
 
 interface About extends Pick<Refused, 'via' | 'status' | 'kind'> {

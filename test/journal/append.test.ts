@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Receipt } from '../../src/journal/delivery.js'
 import type { OnDuplicate } from '../../src/journal/forward.js'
@@ -9,6 +9,8 @@ import { openJournal } from '../../src/journal/open.js'
 import type { Sql, SqlRow } from '../../src/store/sql.js'
 import { emptyFolder } from '../helpers/context.js'
 import { collect, delivery, failed, KINDS, NOW, open, succeeded, waiting } from './rig.js'
+
+afterEach(() => void vi.useRealTimers())
 
 const first = (n: number): Receipt => ({ n, duplicate: false, targets: [] })
 const again = (n: number): Receipt => ({ n, duplicate: true, targets: [] })
@@ -138,18 +140,24 @@ describe.each(KINDS)('a journal: %s', (kind) => {
 })
 
 describe.each(['file', 'thread'] as const)('a journal: %s', (kind) => {
-  it('writes nothing for a duplicate, and then all that were counted at once', async () => {
+  it('writes duplicates once a second', async () => {
     const folder = emptyFolder()
     await using database = await open(kind, folder)
     const journal = openJournal(database.sql, { targetsOf: () => ['a'] })
     await journal.append(delivery('a'))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const appendAgain = async (): Promise<void> => {
+      expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true, targets: ['a'] })
+    }
+    await appendAgain()
+    await journal.flush()
     const written = (): number => statSync(path.join(folder, 'relay.db-wal')).size
     const before = written()
-    for (let i = 0; i < 20; i++)
-      expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true, targets: ['a'] })
+    for (let i = 0; i < 20; i++) await appendAgain()
     expect(written()).toBe(before)
+    vi.advanceTimersByTime(1000)
     await journal.flush()
-    expect((await journal.read(1))?.duplicates).toBe(20)
+    expect((await journal.read(1))?.duplicates).toBe(21)
     expect(written()).toBeGreaterThan(before)
   })
 

@@ -165,6 +165,7 @@ forwarded to no target
       ref: null,
       verifiedBy: 'current',
       restored: null,
+      unproved: false,
       duplicates: 0,
       size: 7,
       targets: [
