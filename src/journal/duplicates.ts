@@ -20,14 +20,14 @@ export interface DuplicateCounts {
 export function createDuplicateCounts(write: (steps: readonly Step[]) => Promise<unknown>): DuplicateCounts {
   let counts = new Map<number, number>()
   let timer: NodeJS.Timeout | undefined
-  let written: Promise<unknown> = Promise.resolve()
+  let written = Promise.resolve()
   const flush = async (): Promise<void> => {
     const steps = [...counts].map(([n, count]) => ({
       sql: 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?',
       values: [count, n],
     }))
     counts = new Map()
-    if (steps.length > 0) written = Promise.all([written, write(steps).catch(() => {})])
+    if (steps.length > 0) written = both(written, write(steps))
     await written
   }
   const startPeriod = (): void => {
@@ -47,4 +47,8 @@ export function createDuplicateCounts(write: (steps: readonly Step[]) => Promise
     },
     flush,
   }
+}
+
+async function both(one: Promise<void>, other: Promise<unknown>): Promise<void> {
+  await Promise.allSettled([one, other])
 }

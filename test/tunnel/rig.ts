@@ -33,7 +33,8 @@ export async function startTunnel(address: string, { provider = GITHUB, ...optio
   }
   const log: Log = { debug: write, info: write, warn: write, error: write }
   const intake = createIntake({ provider, secrets: SECRETS, journal, clock: () => 1000, onDelivery: changed })
-  const parts = { secrets: SECRETS, scheme: provider.webhook, maxBody: 1_048_576, clock: () => 1000 }
+  const { maxBody = 1_048_576 } = options
+  const parts = { secrets: SECRETS, scheme: provider.webhook, maxBody, clock: () => 1000 }
   const refusals = createRefusals({ ...parts, log })
   const tunnel = openTunnel({
     address,
@@ -42,7 +43,7 @@ export async function startTunnel(address: string, { provider = GITHUB, ...optio
     provider,
     secrets: SECRETS,
     store: database.store,
-    maxBody: 1_048_576,
+    maxBody,
     log,
     onStatus: (status) => {
       statuses.push(status)

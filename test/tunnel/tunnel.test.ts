@@ -111,24 +111,25 @@ it('is logged as lost if it cannot be stored', async () => {
   expect(await rig.logLine('lost')).toBe('a delivery from the tunnel was lost: Delivery could not be stored')
 })
 
+const ID = '72d3162e-cc78-11e3-81ab-4c9367dc0958'
 const UNVERIFIABLE =
   'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
 
 describe('a message that is not a genuine delivery', () => {
   it.each([
-    ['with a number that the server changed', { body: '{"n":12345678901234567890}' }, UNVERIFIABLE, 'd-1'],
-    ['signed with another secret', { secret: 'another' }, UNVERIFIABLE, 'd-1'],
+    ['with a number that the server changed', { body: '{"n":12345678901234567890}' }, UNVERIFIABLE, ID],
+    ['signed with another secret', { secret: 'another' }, UNVERIFIABLE, ID],
     [
       'signed with a secret that ends in a newline',
       { secret: `${SECRET}\n` },
       "the sender's secret ends in a newline, relay's does not",
-      'd-1',
+      ID,
     ],
     [
       'not signed',
       { set: { 'X-Hub-Signature-256': undefined } },
       'invalid signature (there is no X-Hub-Signature-256: does the webhook have a secret at the code host?)',
-      'd-1',
+      ID,
     ],
     [
       'without delivery id',
@@ -140,7 +141,7 @@ describe('a message that is not a genuine delivery', () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
-    await post(smee.channel, githubDelivery({ id: 'd-1', ...options }))
+    await post(smee.channel, githubDelivery({ id: ID, ...options }))
     expect(await rig.logLine('refused')).toBe(
       `a tunnel message was refused: ${reason} (unproved: event push, delivery ${id}; relay show refused:1)`,
     )
@@ -151,9 +152,9 @@ describe('a message that is not a genuine delivery', () => {
     await using smee = await startSmee({ raw: true })
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
-    await post(smee.channel, githubDelivery({ id: 'd-1', secret: 'another' }))
+    await post(smee.channel, githubDelivery({ id: ID, secret: 'another' }))
     expect(await rig.logLine('refused')).toBe(
-      'a tunnel message was refused: invalid signature (signed with another secret, or the body was changed on its way) (unproved: event push, delivery d-1; relay show refused:1)',
+      `a tunnel message was refused: invalid signature (signed with another secret, or the body was changed on its way) (unproved: event push, delivery ${ID}; relay show refused:1)`,
     )
   })
 
@@ -161,9 +162,9 @@ describe('a message that is not a genuine delivery', () => {
     await using smee = await startSmee({ raw: true })
     await using rig = await startTunnel(smee.channel, { maxBody: 1000, limits: { event: 3000 } })
     await rig.status({ roundTrip: 'ok' })
-    await post(smee.channel, githubDelivery({ id: 'd-1', body: JSON.stringify('x'.repeat(1200)) }))
+    await post(smee.channel, githubDelivery({ id: ID, body: JSON.stringify('x'.repeat(1200)) }))
     expect(await rig.logLine('refused')).toBe(
-      'a tunnel message was refused: over 1,000 bytes, the limit is 1,000 bytes. Raise --max-body, then redeliver it at the code host (unproved: event push, delivery d-1; relay show refused:1)',
+      `a tunnel message was refused: over 1,000 bytes, the limit is 1,000 bytes. Raise --max-body, then redeliver it at the code host (unproved: event push, delivery ${ID}; relay show refused:1)`,
     )
     await post(smee.channel, githubDelivery({ body: JSON.stringify('x'.repeat(4000)) }))
     expect(await rig.logLine('dropped')).toBe(
