@@ -11,5 +11,7 @@ export default defineConfig({
     hookTimeout: 30_000,
     // Vitest sets BASE_URL to "/" for its children; relay ignores such a value with a warning, tests want silence.
     unstubEnvs: true,
+    // Not UTC, so that a local time is not mistaken for one.
+    env: { TZ: 'Asia/Kolkata' },
   },
 })

@@ -17,7 +17,7 @@ import type { Database } from './store/database.js'
 import { openDatabase } from './store/open.js'
 import { createTokens, type Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
-import { createRefusals } from './webhook/refusals.js'
+import { createRefusals, type Refusals } from './webhook/refusals.js'
 
 export interface RelayOptions {
   readonly log?: Log
@@ -46,6 +46,7 @@ export interface Relay extends AsyncDisposable {
   readonly tokens: Tokens
   /** Where deliveries come in that do not come over HTTP. */
   readonly intake: Intake
+  readonly refusals: Refusals
   readonly provider: Pick<Provider, 'name' | 'webhook'>
   /** The address it is reached at unless the settings name one; `serve` says once it listens. */
   address: string
@@ -89,20 +90,22 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     clock,
     log,
   })
+  const { webhookSecrets: secrets, maxBody } = settings
+  const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, log, clock })
   const intake = createIntake({
     provider,
-    secrets: settings.webhookSecrets,
+    secrets,
     journal,
     clock,
     ...(onDelivery && { onDelivery }),
-    onRefused: createRefusals({ scheme: provider.webhook, secrets: settings.webhookSecrets, log }),
   })
   const baseUrl = (): string => settings.baseUrl ?? `${publicUrl()}/`
   const { oauthClient: client, tokenTtl } = settings
   const renewal = { provider, client, store, tokens, tokenTtl, clock, log }
   const app = createApp({
     intake,
-    maxBody: settings.maxBody,
+    refusals,
+    maxBody,
     provider,
     hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
     log,
@@ -119,6 +122,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     routing,
     tokens,
     intake,
+    refusals,
     provider,
     address: `http://${settings.host}:${settings.port}`,
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),

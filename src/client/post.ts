@@ -13,12 +13,12 @@ const ANSWER_LIMIT = 60_000
 export async function post<T>(
   send: SendRequest,
   address: URL,
-  { headers, body }: Pick<HttpRequest, 'headers' | 'body'>,
+  { method = 'POST', headers, body }: Partial<HttpRequest> & Pick<HttpRequest, 'headers'>,
   { signal }: Cancellable = {},
 ): Promise<T> {
   signal?.throwIfAborted()
   try {
-    const request = { method: 'POST', headers, body } as const
+    const request = { method, headers, body }
     const response = await send(address, request, { signal: deadline(ANSWER_LIMIT, signal) })
     if (response.status !== 200) throw refused(response)
     return JSON.parse(response.text)

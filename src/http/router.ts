@@ -9,8 +9,8 @@ import { errorResponse } from './respond.js'
 export interface RouterParts {
   readonly hostAllowed: (host: string | undefined) => boolean
   readonly log: Log
-  /** A detail for the log about a request that matches no route. */
-  readonly explainUnrouted?: (c: Context<HttpEnv>) => string | undefined
+  /** Called with a request that matches no route, and the status of its answer. Returns a detail for the log. */
+  readonly onUnrouted?: (c: Context<HttpEnv>, status: number) => string | undefined
 }
 
 /**
@@ -18,7 +18,7 @@ export interface RouterParts {
  * unknown path is 404, another method on a known path is 405 with `Allow`, and the body of a refused request is read
  * before the answer is sent.
  */
-export function createRouter({ hostAllowed, log, explainUnrouted }: RouterParts): Hono<HttpEnv> {
+export function createRouter({ hostAllowed, log, onUnrouted }: RouterParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
   const answer = async (error: unknown, c: Context<HttpEnv>, headers = {}): Promise<Response> => {
     if (c.env?.incoming) await discardBody(c.env)
@@ -27,8 +27,9 @@ export function createRouter({ hostAllowed, log, explainUnrouted }: RouterParts)
   app.onError((error, c) => answer(error, c))
   app.notFound((c) => {
     const allow = allowedMethods(app, c.req.path)
-    const options = { detail: explainUnrouted?.(c) }
-    if (allow.length === 0) return answer(new RelayError('not_found', 'Not found', options), c)
+    const isKnown = allow.length > 0
+    const options = { detail: onUnrouted?.(c, isKnown ? 405 : 404) }
+    if (!isKnown) return answer(new RelayError('not_found', 'Not found', options), c)
     const refused = new RelayError('method_not_allowed', 'Method not allowed', options)
     return answer(refused, c, { Allow: allow.join(', ') })
   })

@@ -1,5 +1,4 @@
 import type { SqlRow, Step } from '../store/sql.js'
-import { dedupeKey } from './dedupe.js'
 import type { Delivery, Receipt } from './delivery.js'
 import type { OnDuplicate } from './forward.js'
 import { newRow } from './rows.js'
@@ -13,21 +12,22 @@ const DUE: Readonly<Record<OnDuplicate, string>> = {
 
 /**
  * The steps that record a delivery and its forwards. All are decided by the database at the time of the write: whether the
- * delivery is there already, its number, and what of it is forwarded (again).
+ * delivery is there already, its number, and what of it is forwarded (again). For a duplicate that is not forwarded they
+ * change nothing, so that it costs no flush.
  */
 export function appendSteps(
   delivery: Delivery,
+  key: string,
   targets: readonly string[],
   rule: OnDuplicate,
 ): readonly Step[] {
   const { event, action, receivedAt } = delivery
-  const key = dedupeKey(delivery)
-  const row = newRow(delivery)
+  const row = { dedupe_key: key, ...newRow(delivery) }
   const columns = Object.keys(row)
   const forwards = [...new Set(targets)].map((target, position): Step => {
     // A duplicate adds targets that are new, except where the rule says never. One that came under another event does not:
     // the event is not signed, and must not bring a delivery to other targets.
-    const isNew = rule === 'never' ? 'AND duplicates = 0' : ''
+    const isNew = rule === 'never' ? `AND ${IS_NEW}` : ''
     return {
       sql: `INSERT INTO forward (n, target, position, status, tries, since)
         SELECT n, ?, ?, 'waiting', 0, ? FROM delivery WHERE dedupe_key = ? AND event = ? AND action IS NOT DISTINCT FROM ? ${isNew}
@@ -39,16 +39,16 @@ export function appendSteps(
   return [
     {
       sql: `INSERT INTO delivery (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-        ON CONFLICT (dedupe_key) DO UPDATE SET duplicates = delivery.duplicates + 1`,
+        ON CONFLICT (dedupe_key) DO NOTHING`,
       values: Object.values(row),
-    },
-    {
-      sql: 'INSERT INTO body (n, bytes) SELECT n, ? FROM delivery WHERE dedupe_key = ? AND duplicates = 0',
-      values: [delivery.body, key],
     },
     ...forwards,
     {
-      sql: `SELECT delivery.n, duplicates, target FROM delivery
+      sql: `INSERT INTO body (n, bytes) SELECT n, ? FROM delivery WHERE dedupe_key = ? AND ${IS_NEW} RETURNING n`,
+      values: [delivery.body, key],
+    },
+    {
+      sql: `SELECT delivery.n, target FROM delivery
         LEFT JOIN forward ON forward.n = delivery.n AND status = 'waiting'
         WHERE dedupe_key = ? ORDER BY position, target`,
       values: [key],
@@ -56,12 +56,15 @@ export function appendSteps(
   ]
 }
 
-/** What the last of the steps says. */
-export function receiptOf(rows: readonly SqlRow[]): Receipt {
-  const [first] = rows
+/** True until the body is inserted, at the end of the transaction that inserts the delivery. */
+const IS_NEW = 'NOT EXISTS (SELECT 1 FROM body WHERE body.n = delivery.n)'
+
+/** What the last two of the steps say. */
+export function receiptOf(results: readonly (readonly SqlRow[])[]): Receipt {
+  const [bodies = [], rows = []] = results.slice(-2)
   return {
-    n: Number(first?.['n']),
-    duplicate: Number(first?.['duplicates']) > 0,
+    n: Number(rows[0]?.['n']),
+    duplicate: bodies.length === 0,
     targets: rows.flatMap(({ target }) => (typeof target === 'string' ? [target] : [])),
   }
 }

@@ -10,6 +10,10 @@ export type Restored = {
   readonly how: string
   /** SHA-256 of the signed bytes, base64url. It identifies the delivery, because the headers are not signed. */
   readonly sha256: string
+  /** Set if the payload does not prove the event: it fits others too, or none that is known. */
+  readonly unproved?: true
+  /** Set if the code host can send these bytes for two things that happened: they hold neither a time nor an id. */
+  readonly repeatable?: true
 }
 
 /** One webhook request that proved genuine. */

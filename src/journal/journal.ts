@@ -20,10 +20,12 @@ export interface WaitingForward {
 export interface Journal {
   /**
    * Records a delivery and its forwards in one transaction; resolved means durable. A delivery whose dedupe key (hook id and
-   * delivery id) is already recorded is counted on that entry instead.
+   * delivery id) is already recorded is counted on that entry instead, within a second.
    * @param onLate Called with the receipt when the write becomes durable after this promise was rejected. Must not throw.
    */
   append(delivery: Delivery, onLate?: (receipt: Receipt) => void): Promise<Receipt>
+  /** Writes the counts of duplicates that are not written yet. Does not reject. */
+  flush(): Promise<void>
   read(n: number): Promise<Entry | undefined>
   /** The number of the newest entry; 0 when there is none. */
   newest(): Promise<number>

@@ -3,7 +3,9 @@ import { silentLog, type Log } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Sql, SqlRow, Step, TransactionOptions } from '../store/sql.js'
 import { appendSteps, receiptOf } from './append.js'
-import type { Delivery, Summary } from './delivery.js'
+import { dedupeKey, findKey } from './dedupe.js'
+import type { Delivery, Receipt, Summary } from './delivery.js'
+import { createDuplicateCounts } from './duplicates.js'
 import type { OnDuplicate } from './forward.js'
 import type { Journal } from './journal.js'
 import { createReader } from './reader.js'
@@ -78,14 +80,34 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
     }
   }
 
+  const duplicates = createDuplicateCounts(write)
+  const append = async (
+    delivery: Delivery,
+    key: string,
+    onLate?: (receipt: Receipt) => void,
+  ): Promise<Receipt> => {
+    const rows = await write(appendSteps(delivery, key, targetsOf(delivery), onDuplicate), {
+      grows: true,
+      onLate: (rows) => onLate?.({ ...receiptOf(rows), late: true }),
+    })
+    const receipt = receiptOf(rows)
+    if (receipt.duplicate) duplicates.add(receipt.n)
+    return receipt
+  }
+  let repeatable: Promise<unknown> = Promise.resolve()
   return {
     async append(delivery, onLate) {
-      const rows = await write(appendSteps(delivery, targetsOf(delivery), onDuplicate), {
-        grows: true,
-        onLate: (rows) => onLate?.({ ...receiptOf(rows.at(-1) ?? []), late: true }),
-      })
-      return receiptOf(rows.at(-1) ?? [])
+      if (!delivery.restored?.repeatable) return append(delivery, dedupeKey(delivery), onLate)
+      // One after the other: of copies that come at once, each must find the one before it.
+      const before = repeatable
+      const appended = (async () => {
+        await before
+        return append(delivery, await findKey(sql, delivery), onLate)
+      })()
+      repeatable = appended.catch(() => {})
+      return appended
     },
+    flush: () => duplicates.flush(),
     read: (n) => reader.read(n),
     newest: () => reader.newest(),
     async count() {

@@ -3,7 +3,6 @@ import type { Header } from '../http/headers.js'
 import { isPositive, isText, shape } from '../store/shape.js'
 import type { SqlRow, SqlValue } from '../store/sql.js'
 import { CORRUPT, DatabaseFailure } from '../store/storage-error.js'
-import { dedupeKey } from './dedupe.js'
 import type { Delivery, Restored, Summary, VerifiedBy } from './delivery.js'
 import type { Attempt, Forward, Forwards, ForwardStatus, Outcome } from './forward.js'
 
@@ -50,11 +49,10 @@ export interface AttemptRow {
   readonly count: number
 }
 
-/** A new row of `delivery`, by column. */
+/** A new row of `delivery`, by column, without its key. */
 export function newRow(delivery: Delivery): Readonly<Record<string, SqlValue>> {
   const { provider, event, action, repo, number, ref = null, restored } = delivery
   return {
-    dedupe_key: dedupeKey(delivery),
     received_at: delivery.receivedAt,
     provider,
     event,
@@ -165,7 +163,13 @@ function isHeaders(value: unknown): value is readonly Header[] {
   )
 }
 
-const restoredShape = shape<Restored>({ how: isText, sha256: isText })
+const isFlag = (value: unknown): boolean => value === undefined || value === true
+const restoredShape = shape<Restored>({
+  how: isText,
+  sha256: isText,
+  unproved: isFlag,
+  repeatable: isFlag,
+})
 const isRestored = (value: unknown): value is Restored => restoredShape(value) !== undefined
 
 export function toForward({ status, tries, since, reason }: ForwardRow): Forward {

@@ -2,6 +2,7 @@ import type { Cancellable } from '../base/abort.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { Style } from '../json/format.js'
 import type { SendOnce } from '../net/send-once.js'
+import type { EventTable } from './event-table.js'
 import type { Headed } from './rate-limit.js'
 import type { Templates } from './template.js'
 
@@ -18,6 +19,8 @@ export interface WebhookScheme {
   readonly formSignature: 'body' | 'payload'
   /** Further headers that hold the signature as bare hexadecimal digits. */
   readonly digestHeaders: readonly string[]
+  /** Proves by its payload which event a delivery is of. */
+  readonly events: EventTable
   /** The field of a `fork` payload with the repository that was forked; the other of the two is the fork. */
   readonly forked: 'repository' | 'forkee'
   /** How the JSON of an event is written. */

@@ -103,6 +103,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
     forwarding = closing.use(
       createForwarding(relay, settings, { env: {}, ...options, log, clock, ages, ownership }),
     )
+  closing.defer(() => relay.journal.flush())
   closing.defer(() => listener.close())
   if (embedded.sandbox) await registerSandbox(relay, embedded)
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })

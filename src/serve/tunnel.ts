@@ -20,7 +20,7 @@ interface StartOptions {
  * loaded only here.
  */
 export async function startTunnel(
-  { database, intake, provider }: Relay,
+  { database, intake, refusals, provider }: Relay,
   { webhookSecrets: secrets, maxBody }: Settings,
   address: string,
   { lost, log = silentLog, clock, onTunnel }: StartOptions,
@@ -41,6 +41,7 @@ export async function startTunnel(
     address,
     clock,
     intake,
+    refusals,
     provider,
     secrets,
     maxBody,

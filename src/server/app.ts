@@ -1,18 +1,23 @@
+import type { Context } from 'hono'
+import type { HttpEnv } from '../http/env.js'
 import { createRouter, type RouterParts } from '../http/router.js'
 import type { OAuth } from '../oauth/oauth.js'
 import type { Provider } from '../providers/provider.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { Intake } from '../webhook/intake.js'
+import type { Refusals } from '../webhook/refusals.js'
 import { actionRoutes } from './routes/actions.js'
 import { authRoutes } from './routes/auth.js'
 import { healthRoutes } from './routes/health.js'
 import { homeRoutes } from './routes/home.js'
+import { refusedRoutes } from './routes/refused.js'
 import { renewRoutes, type RenewParts } from './routes/renew.js'
-import { explainMisdirected, webhookRoutes } from './routes/webhook.js'
+import { headersOf, isMisdirected, webhookRoutes } from './routes/webhook.js'
 
 export interface AppParts extends RouterParts, RenewParts {
   readonly provider: Provider
   readonly intake: Intake
+  readonly refusals: Refusals
   readonly oauth: OAuth
   readonly tokens: Tokens
   /** Largest accepted webhook body, in bytes. */
@@ -23,13 +28,17 @@ export interface AppParts extends RouterParts, RenewParts {
 
 /** The whole HTTP service as one application. It does not listen: call its `fetch`, or pass that to `listen`. */
 export function createApp(parts: AppParts) {
-  const explainUnrouted = (c: Parameters<typeof explainMisdirected>[0]) =>
-    explainMisdirected(c, parts.provider.webhook)
-  return createRouter({ ...parts, explainUnrouted })
+  const onUnrouted = (c: Context<HttpEnv>, status: number): string | undefined => {
+    const headers = headersOf(c)
+    const misdirected = isMisdirected(c.req.method, headers, parts.provider.webhook)
+    return misdirected ? parts.refusals.misdirected(headers, status) : undefined
+  }
+  return createRouter({ ...parts, onUnrouted })
     .route('/', homeRoutes())
     .route('/', healthRoutes(parts))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))
     .route('/', renewRoutes(parts))
+    .route('/', refusedRoutes(parts))
 }

@@ -71,6 +71,7 @@ export async function waitForDeliveries(
     // Before the journal is read, so that no change is missed.
     const changed = watch.next(limited)
     changed.catch(() => {})
+    await journal.flush()
     const found = await matching(journal, filter, wanted.deliveryId)
     const ready = found.length >= count && found.every((each) => notAttempted(each, watch).length === 0)
     if (ready || count === 0) return describe(journal, found)

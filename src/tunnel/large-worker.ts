@@ -4,9 +4,11 @@ import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { indexHeaders } from '../webhook/headers.js'
 import type { WebhookRequest } from '../webhook/intake.js'
+import { invalidReason } from '../webhook/refusal-detail.js'
+import { REFUSED_LIMITS } from '../webhook/refused-list.js'
 import type { RestoreMethod } from '../webhook/restore/restore.js'
 import { messageText, type RawEvent } from './events.js'
-import { type Message, readMessage } from './message.js'
+import { readMessage } from './message.js'
 import { unpack, type UnpackParts } from './unpack.js'
 
 /** A large message and the settings needed to read it. */
@@ -21,11 +23,13 @@ export interface Task {
 /** The request in the message, or why it was refused; undefined for a message that is not a request. */
 export type Outcome =
   | { readonly request: WebhookRequest; readonly how: RestoreMethod }
-  | { readonly refused: string; readonly message: Message | undefined }
+  | {
+      /** Why, and the request as far as it could be read: of its body, the start. */
+      readonly refused: string
+      readonly kind: 'invalid_signature' | 'invalid_event' | 'too_large'
+      readonly request?: WebhookRequest
+    }
   | undefined
-
-/** Characters or bytes of the body of a refused message that are passed on: 256 KiB. */
-const MAX_SHOWN = 262_144
 
 parentPort?.on('message', (task: Task) => void handle(task))
 
@@ -52,17 +56,18 @@ async function read({ event, secrets, formSignature, maxBody }: Task): Promise<O
     scheme: { formSignature },
     maxBody,
   })
-  if ('refused' in unpacked) return { refused: await unpacked.refused(), message: startOf(message) }
-  return unpacked
+  if (!('refused' in unpacked)) return unpacked
+  const { headers, body } = unpacked.request ?? { headers: [], body: new Uint8Array() }
+  const request = { headers, body: new Uint8Array(body.subarray(0, REFUSED_LIMITS.body)) }
+  if (unpacked.refused instanceof RelayError) return { ...toOutcome(unpacked.refused), request }
+  return { refused: await unpacked.refused.reason(), kind: 'invalid_signature', request }
 }
 
-/** The message with the start of its body, which is enough to show. */
-function startOf({ headers, body: { json, raw } }: Message): Message {
-  const start = raw?.subarray(0, MAX_SHOWN)
-  return { headers, body: { json: json?.slice(0, MAX_SHOWN), raw: start && new Uint8Array(start) } }
-}
-
-function toOutcome(error: unknown): Outcome {
-  if (error instanceof RelayError) return { refused: error.message, message: undefined }
-  throw error
+/** @throws the error unless it means that the message is refused. */
+function toOutcome(error: unknown): Exclude<Outcome, undefined | { how: unknown }> {
+  if (!(error instanceof RelayError)) throw error
+  return {
+    refused: invalidReason(error),
+    kind: error.kind === 'too_large' ? 'too_large' : 'invalid_event',
+  }
 }

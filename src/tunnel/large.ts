@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { deadline, onAbort } from '../base/abort.js'
 import { errorCode } from '../base/errno.js'
+import { RelayError } from '../base/errors.js'
 import type { RawEvent } from './events.js'
 import type { Outcome, Task } from './large-worker.js'
-import type { Message } from './message.js'
 import type { Unpacked, UnpackParts } from './unpack.js'
 
 /** Reads large messages in a worker thread, so that they never block the event loop. */
@@ -65,7 +65,7 @@ export function createLargeMessages(
       try {
         const outcome = await runTask(worker, taskOf(event, parts), until)
         idle = setTimeout(() => void terminate(), limits.idle).unref()
-        return outcome && 'refused' in outcome ? refused(outcome.refused, outcome.message) : outcome
+        return outcome && 'refused' in outcome ? fromOutcome(outcome) : outcome
       } catch (error) {
         await terminate()
         if (closed.signal.aborted) return refused('relay is stopping')
@@ -81,8 +81,21 @@ export function createLargeMessages(
   }
 }
 
-function refused(reason: string, message?: Message): Unpacked {
-  return { refused: () => reason, message }
+function refused(reason: string): Unpacked {
+  return { refused: unreadable(reason) }
+}
+
+function unreadable(reason: string): RelayError {
+  return new RelayError('invalid_event', 'Invalid event', { cause: new Error(reason) })
+}
+
+function fromOutcome({ refused: reason, kind, request }: Extract<Outcome, { refused: string }>): Unpacked {
+  const refusals = {
+    invalid_signature: { reason: () => reason },
+    invalid_event: unreadable(reason),
+    too_large: new RelayError('too_large', 'Request too large'),
+  }
+  return { refused: refusals[kind], ...(request && { request }) }
 }
 
 function taskOf(event: RawEvent, { secrets, scheme, maxBody }: UnpackParts): Task {

@@ -96,7 +96,7 @@ type Pipeline = Awaited<ReturnType<typeof openPipeline>>
 
 /** The way of a message from a connection to the intake. */
 async function openPipeline({ url, options, limits, signal }: ListenerParts) {
-  const { intake, provider, secrets, store, lost, maxBody, log } = options
+  const { intake, refusals, provider, secrets, store, lost, maxBody, log } = options
   await using closing = new Disposal()
   const roundTrip = createRoundTrip(provider.webhook)
   const unpackParts = { secrets, scheme: provider.webhook, maxBody }
@@ -105,6 +105,7 @@ async function openPipeline({ url, options, limits, signal }: ListenerParts) {
   const { receive, refuseUnsigned } = createReceiver({
     ...unpackParts,
     intake,
+    refusals,
     log,
     large,
     isOwn: roundTrip.isOwn,

@@ -27,7 +27,9 @@ export function readMessage(text: string): Message | undefined {
   if (!text.startsWith('{')) return undefined
   try {
     return toMessage(topLevelFields(text, MAX_FIELDS))
-  } catch (cause) {
+  } catch (error) {
+    // The message of a SyntaxError may quote the text.
+    const cause = error instanceof RangeError ? error : new Error('the message is not JSON', { cause: error })
     throw new RelayError('invalid_event', 'Invalid event', { cause })
   }
 }

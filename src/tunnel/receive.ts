@@ -1,16 +1,17 @@
 import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { createLogThrottle } from '../base/log-throttle.js'
 import { type HeaderLines, indexHeaders } from '../webhook/headers.js'
-import type { Intake } from '../webhook/intake.js'
+import type { Intake, WebhookRequest } from '../webhook/intake.js'
+import type { Refusals, TunnelRefusal } from '../webhook/refusals.js'
 import { MAX_INLINE, messageText, type RawEvent } from './events.js'
 import type { LargeMessages } from './large.js'
 import { type Message, readMessage } from './message.js'
 import type { Handling } from './queue.js'
-import { rejectionReason, unpack, type Unpacked, type UnpackParts } from './unpack.js'
+import { arrived, rejectionReason, unpack, type Unpacked, type UnpackParts } from './unpack.js'
 
 export interface ReceiveParts extends UnpackParts {
   readonly intake: Intake
+  readonly refusals: Refusals
   readonly log: Log
   /** Reads large messages. */
   readonly large: LargeMessages
@@ -28,43 +29,38 @@ export interface Receiver {
   readonly refuseUnsigned: (event: RawEvent) => Promise<void>
 }
 
-type Reason = () => string | Promise<string>
-
-const REFUSED = 'a tunnel message was refused'
 /** Unsigned messages that are read in a second, to say what they are. Anybody may send any number. */
 const MAX_EXPLAINED = 10
-const UNSIGNED: Reason = () => 'invalid signature (there is no X-Hub-Signature-256, or it is malformed)'
+const UNSIGNED: TunnelRefusal = {
+  reason: () => 'invalid signature (there is no X-Hub-Signature-256, or it is malformed)',
+}
 const ACCEPTED = Promise.resolve(true)
 
 export function createReceiver(parts: ReceiveParts): Receiver {
-  const { log, intake } = parts
-  const throttle = createLogThrottle(log)
+  const { intake, refusals, log } = parts
   const explained = createAllowance(MAX_EXPLAINED)
-  /** Every refused message comes here; `message` is undefined if it was not read. */
-  const refuse = async (_message: Message | undefined, reason: Reason): Promise<false> => {
-    let isLogged = false
-    throttle(REFUSED, () => (isLogged = true))
-    if (isLogged) log.warn(`${REFUSED}: ${await reason()}`)
+  /** Every refused message comes here; `request` is undefined if it was not read. */
+  const refuse = async (request: WebhookRequest | undefined, refusal: TunnelRefusal): Promise<false> => {
+    await refusals.tunnel(request, refusal)
     return false
   }
-  const fail = async (message: Message | undefined, thrown: unknown): Promise<boolean> => {
+  const fail = async (request: WebhookRequest | undefined, thrown: unknown): Promise<boolean> => {
     const error = toRelayError(thrown)
-    if (error.kind === 'invalid_event' || error.kind === 'too_large')
-      return refuse(message, () => error.message)
+    if (error.kind === 'invalid_event' || error.kind === 'too_large') return refuse(request, error)
     log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
     return true
   }
-  const store = ({ request: { headers, body }, how }: Verified): Promise<boolean> =>
-    intake.receive({ headers, body }, how).then(
+  const store = ({ request, how }: Verified): Promise<boolean> =>
+    intake.receive(request, how).then(
       () => true,
-      (error: unknown) => fail({ headers, body: { json: undefined, raw: body } }, error),
+      (error: unknown) => fail(request, error),
     )
   return {
     async receive(event) {
       try {
         const unpacked = await (event.length > MAX_INLINE ? parts.large.read(event) : read(event, parts))
         if (!unpacked) return { accepted: ACCEPTED }
-        if ('refused' in unpacked) return { accepted: refuse(unpacked.message, unpacked.refused) }
+        if ('refused' in unpacked) return { accepted: refuse(unpacked.request, unpacked.refused) }
         return { accepted: store(unpacked) }
       } catch (error) {
         return { accepted: fail(undefined, error) }
@@ -78,8 +74,9 @@ export function createReceiver(parts: ReceiveParts): Receiver {
       try {
         const text = messageText(event)
         const message = text === undefined ? undefined : readMessage(text)
-        if (message)
-          await refuse(message, () => rejectionReason(message, indexHeaders(message.headers), parts))
+        if (!message) return
+        const reason = () => rejectionReason(message, indexHeaders(message.headers), parts)
+        await refuse(arrived(message), { reason })
       } catch (error) {
         await fail(undefined, error)
       }

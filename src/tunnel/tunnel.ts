@@ -8,6 +8,7 @@ import { sendOnce as sendOverNetwork, type SendOnce } from '../net/send-once.js'
 import type { Provider } from '../providers/provider.js'
 import type { Store } from '../store/contract.js'
 import type { Intake } from '../webhook/intake.js'
+import type { Refusals } from '../webhook/refusals.js'
 import { openChannel } from './channel.js'
 import type { ConnectionLimits } from './connection.js'
 import { LARGE_LIMITS, type LargeLimits } from './large.js'
@@ -25,6 +26,7 @@ export interface TunnelOptions {
    */
   readonly address: string
   readonly intake: Intake
+  readonly refusals: Refusals
   readonly provider: Pick<Provider, 'webhook'>
   readonly secrets: WebhookSecrets
   /** Holds the saved channel and the progress. */

@@ -33,16 +33,23 @@ interface Edges {
  * `signed` at most 30 times per secret.
  */
 export function explainSecret({ body, signed = body, signature, secrets }: Signed): Invalid | undefined {
-  const { current, previous = current } = secrets
+  for (const [secret, reason] of likelySecrets(secrets))
+    if (verify(signature, signed, { current: secret })) return reason
+  return undefined
+}
+
+/** The secrets with other white space at their ends, and the reason if the sender has that one. */
+export function* likelySecrets({
+  current,
+  previous = current,
+}: WebhookSecrets): Generator<readonly [Secret, Invalid]> {
   for (const secret of new Set([current, previous])) {
     const text = secret.reveal()
     const bare = text.trim()
     const own = { start: text.slice(0, text.indexOf(bare)), end: text.slice(text.trimEnd().length) }
     for (const edges of bare === '' ? [] : otherEdges(own))
-      if (matches(signature, signed, `${edges.start}${bare}${edges.end}`))
-        return invalid('secret_white_space', hint(own, edges))
+      yield [new Secret(`${edges.start}${bare}${edges.end}`), invalid('secret_white_space', hint(own, edges))]
   }
-  return undefined
 }
 
 /** All other combinations. The smallest changes come first. */
@@ -50,10 +57,6 @@ function otherEdges(own: Edges): readonly Edges[] {
   const starts = [...new Set([own.start, ...STARTS])]
   const ends = [...new Set([own.end, ...ENDS])]
   return starts.flatMap((start) => ends.map((end) => ({ start, end }))).slice(1)
-}
-
-function matches(signature: string | undefined, bytes: Uint8Array, secret: string): boolean {
-  return verify(signature, bytes, { current: new Secret(secret) }) !== undefined
 }
 
 function hint(own: Edges, sender: Edges): string {

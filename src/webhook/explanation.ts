@@ -13,6 +13,7 @@ export type Reason =
   | 'form'
   | 'truncated'
   | 'wrong_secret'
+  | 'unverifiable'
 
 export interface Invalid {
   readonly valid: false

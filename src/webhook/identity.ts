@@ -29,11 +29,20 @@ export function readIdentity(lines: HeaderLines, scheme: WebhookScheme): Identit
   }
 }
 
-/**
- * The event and delivery id that a refused request claims, for a log line:
- * `unproved: event push, delivery 72d3162e-cc78`. Anybody can write these headers.
- */
-export function claimedIdentity(lines: HeaderLines, scheme: WebhookScheme): string {
+/** The event and delivery id that a refused request claims. Anybody can write these headers. */
+export function claimedIdentity(
+  lines: HeaderLines,
+  scheme: WebhookScheme,
+): { readonly event: string | null; readonly deliveryId: string | null } {
+  const first = (name: string): string | null => {
+    const [value] = lines.get(name) ?? []
+    return value === undefined ? null : excerpt(value)
+  }
+  return { event: first(eventHeader(lines, scheme)), deliveryId: first(deliveryHeader(lines, scheme)) }
+}
+
+/** {@link claimedIdentity} for a log line: `unproved: event push, delivery 72d3162e-cc78`. */
+export function claimText(lines: HeaderLines, scheme: WebhookScheme): string {
   const event = claimed(lines, eventHeader(lines, scheme), EVENT)
   return `unproved: event ${event}, delivery ${claimed(lines, deliveryHeader(lines, scheme), ID)}`
 }

@@ -9,11 +9,12 @@ import type { Header } from '../http/headers.js'
 import type { Delivery, Receipt, Restored } from '../journal/delivery.js'
 import type { Journal } from '../journal/journal.js'
 import type { Provider } from '../providers/provider.js'
-import { isForm, signedBytes, signedBytesSteps } from './form.js'
+import { isForm, signedBytesSteps } from './form.js'
+import { proveEvent } from './event-proof.js'
 import { indexHeaders, only, withoutCredentials } from './headers.js'
 import { readIdentity } from './identity.js'
 import { SIGNATURE_HEADER, verifySteps } from './signature.js'
-import { summarize } from './summary.js'
+import { parsePayload, summarize } from './summary.js'
 
 /** A received request: every header line, and the body's exact bytes. */
 export interface WebhookRequest {
@@ -31,15 +32,14 @@ export interface IntakeParts {
    * answer does not depend on it.
    */
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
-  /** Called with each request that no secret signed, before it is answered. Must not throw. */
-  readonly onRefused?: ((request: WebhookRequest) => void) | undefined
 }
 
 export interface Intake {
   /**
    * Verifies a webhook request and stores it. Resolves once the delivery is on disk. Reads nothing but the signature
    * until that matches. `how` is set for a delivery from a tunnel: how its bytes were restored. Such deliveries are stored in
-   * the order of the calls.
+   * the order of the calls, and their payload must fit their event, since anybody who knows the channel may have written the
+   * headers.
    * @throws RelayError `invalid_signature` if no configured secret made the signature.
    * @throws RelayError `invalid_event` if the event header, the delivery header or the body is invalid.
    * @throws RelayError `storage` if it could not be stored; the sender may try again.
@@ -53,9 +53,8 @@ export function createIntake(parts: IntakeParts): Intake {
   const inOrder = createOrder()
   return {
     async receive(request, how) {
-      const authenticated = inTurns(authenticate(request, parts, clock()))
-      const genuine = await (how === undefined ? authenticated : inOrder(authenticated))
-      const delivery = how === undefined ? genuine : { ...genuine, restored: restored(how, request, parts) }
+      const authenticated = inTurns(authenticate(request, parts, clock(), how))
+      const delivery = await (how === undefined ? authenticated : inOrder(authenticated))
       const stored = (receipt: Receipt): void => onDelivery?.(delivery, receipt)
       const receipt = await journal.append(delivery, stored).catch((cause: unknown) => {
         throw new RelayError('storage', 'Delivery could not be stored', { cause })
@@ -66,36 +65,48 @@ export function createIntake(parts: IntakeParts): Intake {
   }
 }
 
-function restored(how: string, { headers, body }: WebhookRequest, { provider }: IntakeParts): Restored {
-  const signed = signedBytes(indexHeaders(headers), body, provider.webhook) ?? body
-  return { how, sha256: hash('sha256', signed, 'base64url') }
+/**
+ * The payload of a form that is signed as a whole. It must be the first field: Content-Type is not signed, and a comment in
+ * a JSON body may contain `&payload=…`.
+ */
+function signedPayload(body: Uint8Array): Uint8Array | undefined {
+  return Buffer.from(body.subarray(0, FIRST_FIELD.length)).equals(FIRST_FIELD) ? formPayload(body) : undefined
 }
+
+const FIRST_FIELD = Buffer.from('payload=')
 
 /** Works in steps until the signature is verified: anybody may send a large body. */
 function* authenticate(
   { headers, body }: WebhookRequest,
   parts: IntakeParts,
   receivedAt: number,
+  how: string | undefined,
 ): Steps<Delivery> {
   const { name, webhook } = parts.provider
   const lines = indexHeaders(headers)
   const signed = yield* signedBytesSteps(lines, body, webhook)
   const verifiedBy = signed && (yield* verifySteps(only(lines, SIGNATURE_HEADER), signed, parts.secrets))
-  if (!verifiedBy) {
-    parts.onRefused?.({ headers, body })
-    throw new RelayError('invalid_signature', 'Invalid signature')
-  }
+  if (!verifiedBy) throw new RelayError('invalid_signature', 'Invalid signature')
   const identity = readIdentity(lines, webhook)
-  const json = isForm(lines) && webhook.formSignature === 'body' ? formPayload(body) : signed
+  const json = isForm(lines) && webhook.formSignature === 'body' ? signedPayload(body) : signed
   if (!json) throw new RelayError('invalid_event', 'Invalid event')
-  const summary = summarize(json, webhook)
+  const payload = parsePayload(json)
+  const restored: Restored | undefined =
+    how === undefined
+      ? undefined
+      : {
+          how,
+          sha256: hash('sha256', signed, 'base64url'),
+          ...proveEvent(identity.event, payload, webhook.events),
+        }
   return {
     receivedAt,
     provider: name,
     ...identity,
-    ...summary,
+    ...summarize(payload, webhook),
     headers: withoutCredentials(headers),
     body,
     verifiedBy,
+    ...(restored && { restored }),
   }
 }

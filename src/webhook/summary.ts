@@ -1,6 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { parseJson } from '../json/parse.js'
 import type { Delivery } from '../journal/delivery.js'
+import { ownMember } from '../providers/event-table.js'
 import type { WebhookScheme } from '../providers/provider.js'
 
 /** Longer than any action and any `owner/name` that GitHub or Gitea allow. Longer text is ignored. */
@@ -12,14 +13,12 @@ const MAX_REF_LENGTH = 'refs/heads/'.length + 255
  * The fields of a payload that listings show: action, repository, issue or pull-request number, and branch or tag. For
  * a fork event, the repository is the one that was forked. The payload may be any JSON value; a field without a
  * usable value is null, or left out in the case of `ref`.
- * @throws RelayError `invalid_event` if {@link parseJson} rejects the payload.
  */
 export function summarize(
-  payload: Uint8Array,
+  payload: unknown,
   { forked }: Pick<WebhookScheme, 'forked'>,
 ): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> {
-  const value = read(payload)
-  const field = (...path: readonly string[]): unknown => path.reduce(own, value)
+  const field = (...path: readonly string[]): unknown => path.reduce(ownMember, payload)
   const ref = name(field('ref'), MAX_REF_LENGTH) ?? name(field('release', 'tag_name'))
   return {
     action: name(field('action')),
@@ -30,18 +29,17 @@ export function summarize(
   }
 }
 
-function read(payload: Uint8Array): unknown {
+/**
+ * The JSON value of a payload.
+ * @throws RelayError `invalid_event` if {@link parseJson} rejects it.
+ */
+export function parsePayload(payload: Uint8Array): unknown {
   try {
     return parseJson(payload)
   } catch (error) {
     const why = error instanceof SyntaxError ? error.message : 'not JSON'
     throw new RelayError('invalid_event', 'Invalid event', { cause: new Error(`the body is ${why}`) })
   }
-}
-
-function own(value: unknown, key: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined
-  return Object.getOwnPropertyDescriptor(value, key)?.value
 }
 
 function name(value: unknown, maxLength = MAX_LENGTH): string | null {

@@ -56,6 +56,7 @@ async function withOneTarget(journal: Journal): Promise<void> {
   await journal.append(delivery('b', { receivedAt: NOW + MINUTE, number: null }))
   await journal.record(2, attempt(URL_TARGET), { status: 'succeeded', tries: 0, since: NOW })
   for (let i = 0; i < 2; i++) await journal.append(delivery('b'))
+  await journal.flush()
 
   await journal.append(
     delivery('c', { receivedAt: NOW + 2 * MINUTE, event: 'issues', action: 'closed', number: 12 }),

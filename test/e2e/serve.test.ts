@@ -43,7 +43,7 @@ describe('relay serve', () => {
       const refused = { status: 401, type: 'application/json', body: '{"error":"Invalid signature"}' }
       expect(await post(url, githubDelivery({ id: 'd-1', secret: `${SECRET}\n` }))).toEqual(refused)
       const line =
-        "warning: POST /webhook was answered 401: the sender's secret ends in a newline, relay's does not (unproved: event push, delivery d-1)\n"
+        "warning: POST /webhook was answered 401: the sender's secret ends in a newline, relay's does not (unproved: event push, delivery d-1; relay show refused:1)\n"
       await program.says(line)
       expect(await post(url, githubDelivery())).toMatchObject({ status: 200 })
       await program.object({ type: 'delivery', n: 1 })

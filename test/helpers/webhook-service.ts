@@ -11,6 +11,7 @@ import { webhookRoutes } from '../../src/server/routes/webhook.js'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
+import { createRefusals } from '../../src/webhook/refusals.js'
 import { GITHUB, SECRETS } from './delivery.js'
 
 export interface WebhookServiceOptions {
@@ -27,10 +28,11 @@ export async function startWebhookService(options: WebhookServiceOptions = {}) {
   const database = options.database ?? (await openDatabase({ kind: 'memory', folder: '' }))
   const journal = openJournal(database.sql)
   const intake = createIntake({ provider, secrets, journal })
+  const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, log: silentLog })
   const hostAllowed = hostCheck({ host: '127.0.0.1', allowed: [] })
   const app = createRouter({ hostAllowed, log: silentLog })
     .route('/', healthRoutes({ prove: () => undefined }))
-    .route('/', webhookRoutes({ intake, maxBody, provider }))
+    .route('/', webhookRoutes({ intake, maxBody, refusals }))
   const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
   return {
     app,

@@ -1,5 +1,7 @@
+import { statSync } from 'node:fs'
+import path from 'node:path'
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Receipt } from '../../src/journal/delivery.js'
 import type { OnDuplicate } from '../../src/journal/forward.js'
@@ -7,6 +9,8 @@ import { openJournal } from '../../src/journal/open.js'
 import type { Sql, SqlRow } from '../../src/store/sql.js'
 import { emptyFolder } from '../helpers/context.js'
 import { collect, delivery, failed, KINDS, NOW, open, succeeded, waiting } from './rig.js'
+
+afterEach(() => void vi.useRealTimers())
 
 const first = (n: number): Receipt => ({ n, duplicate: false, targets: [] })
 const again = (n: number): Receipt => ({ n, duplicate: true, targets: [] })
@@ -77,6 +81,7 @@ describe.each(KINDS)('a journal: %s', (kind) => {
     expect(receipts.every(({ n }) => n === 1)).toBe(true)
     expect(await journal.append({ ...given, event: 'other', body: Buffer.from('other') })).toEqual(again(1))
     expect(await journal.append(delivery('b'))).toEqual(first(2))
+    await journal.flush()
     expect(await journal.read(1)).toEqual({ n: 1, ...given, duplicates: 50 })
   })
 
@@ -94,6 +99,25 @@ describe.each(KINDS)('a journal: %s', (kind) => {
     expect(await journal.append(delivery('a', { restored }))).toEqual(first(1))
     expect(await journal.append(delivery('b', { restored }))).toEqual(again(1))
     expect(await journal.append(delivery('a'))).toEqual(first(2))
+  })
+
+  it('takes equal bytes without time or id for new under another id, but not within a minute', async () => {
+    await using database = await open(kind)
+    const journal = openJournal(database.sql)
+    const restored = { how: 'compact', sha256: 'abc', repeatable: true } as const
+    const press = (id: string, seconds: number) =>
+      journal.append(delivery(id, { event: 'ping', restored, receivedAt: NOW + seconds * 1000 }))
+    expect(await press('a', 0)).toEqual(first(1))
+    expect(await press('copy', 1)).toEqual(again(1))
+    expect(await press('copy', 60)).toEqual(again(1))
+    expect(await press('b', 60.001)).toEqual(first(2))
+    expect(await press('a', 61)).toEqual(again(1))
+    expect(await press('a', 3600)).toEqual(again(1))
+    const copies = Array.from({ length: 20 }, (_, i) => press(`copy ${i}`, 3600))
+    const receipts = await Promise.all(copies)
+    expect(receipts).toEqual([first(3), ...Array.from({ length: 19 }, () => again(3))])
+    const other = { ...restored, sha256: 'abcd' }
+    expect(await journal.append(delivery('c', { restored: other }))).toEqual(first(4))
   })
 
   it('is not led to other targets by a copy under another event or action', async () => {
@@ -116,17 +140,40 @@ describe.each(KINDS)('a journal: %s', (kind) => {
 })
 
 describe.each(['file', 'thread'] as const)('a journal: %s', (kind) => {
+  it('writes duplicates once a second', async () => {
+    const folder = emptyFolder()
+    await using database = await open(kind, folder)
+    const journal = openJournal(database.sql, { targetsOf: () => ['a'] })
+    await journal.append(delivery('a'))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const appendAgain = async (): Promise<void> => {
+      expect(await journal.append(delivery('a'))).toEqual({ n: 1, duplicate: true, targets: ['a'] })
+    }
+    await appendAgain()
+    await journal.flush()
+    const written = (): number => statSync(path.join(folder, 'relay.db-wal')).size
+    const before = written()
+    for (let i = 0; i < 20; i++) await appendAgain()
+    expect(written()).toBe(before)
+    vi.advanceTimersByTime(1000)
+    await journal.flush()
+    expect((await journal.read(1))?.duplicates).toBe(21)
+    expect(written()).toBeGreaterThan(before)
+  })
+
   it('goes on with numbers and duplicates after a restart', async () => {
     const folder = emptyFolder()
     {
       await using database = await open(kind, folder)
       const journal = openJournal(database.sql)
       for (const id of ['a', 'b', 'a']) await journal.append(delivery(id))
+      await journal.flush()
     }
     await using database = await open(kind, folder)
     const journal = openJournal(database.sql)
     expect(await journal.append(delivery('a'))).toEqual(again(1))
     expect(await journal.append(delivery('c'))).toEqual(first(3))
+    await journal.flush()
     expect((await journal.after(0, 9)).map(({ n, duplicates }) => [n, duplicates])).toEqual([
       [1, 2],
       [2, 0],
@@ -143,6 +190,7 @@ describe.each(['file', 'thread'] as const)('a journal: %s', (kind) => {
       Array.from({ length: 200 }, (_, i) => (i % 2 ? odd : even).append(delivery(`${i >> 2}`))),
     )
     expect(receipts.filter(({ duplicate }) => !duplicate)).toHaveLength(50)
+    await Promise.all([even.flush(), odd.flush()])
     const entries = await even.after(0, 100)
     expect(entries.map(({ n }) => n)).toEqual(Array.from({ length: 50 }, (_, i) => i + 1))
     expect(new Set(entries.map(({ deliveryId }) => deliveryId)).size).toBe(50)

@@ -78,6 +78,7 @@ describe.each(KINDS)('the forwarding of entries: %s', (kind) => {
     expect(waits.map(({ target }) => target)).toEqual(targets)
     // Whatever waits, since the dispatcher may not know of it.
     expect(await journal.append(again)).toEqual({ n: 1, duplicate: true, targets })
+    await journal.flush()
     expect(await journal.read(1)).toEqual({ n: 1, ...delivery('1'), duplicates: 2 })
   })
 

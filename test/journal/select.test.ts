@@ -128,6 +128,7 @@ describe.each(KINDS)('select: %s', (kind) => {
     await using database = await open(kind)
     const journal = openJournal(database.sql, { targetsOf: () => ['a'] })
     for (const id of ['1', '2', '3', '2']) await journal.append(delivery(id))
+    await journal.flush()
     await journal.record(2, attempt('a', { outcome: 'refused', status: 404 }), failed)
     await database.sql.transaction([{ sql: 'DELETE FROM body' }])
     const { body, ...rest } = delivery('2')

@@ -7,6 +7,7 @@ import { createOAuth, type OAuthOptions } from '../../src/oauth/oauth.js'
 import { createProvider } from '../../src/providers/open.js'
 import { createApp } from '../../src/server/app.js'
 import { createIntake } from '../../src/webhook/intake.js'
+import { createRefusals } from '../../src/webhook/refusals.js'
 import { SECRET } from '../helpers/delivery.js'
 import { exchange, requestText, type Answer } from '../helpers/http.js'
 import { createRig, RecordingLog } from '../oauth/rig.js'
@@ -35,9 +36,11 @@ export async function startRelay(given: RelayOptions = {}) {
   const oauth = createOAuth({ ...rig.parts, provider, ...options, redirectUri })
   const log = new RecordingLog()
   const journal = openJournal(rig.database.sql)
+  const secrets = { current: new Secret(SECRET) }
   const app = createApp({
     provider,
-    intake: createIntake({ provider, secrets: { current: new Secret(SECRET) }, journal }),
+    intake: createIntake({ provider, secrets, journal }),
+    refusals: createRefusals({ scheme: provider.webhook, secrets, maxBody: 1024, log }),
     oauth,
     tokens: rig.tokens,
     maxBody: 1024,

@@ -42,7 +42,7 @@ afterEach(async () => {
   await relay[Symbol.asyncDispose]()
 })
 
-const CLAIM = '(unproved: event push, delivery d-1)'
+const CLAIM = '(unproved: event push, delivery d-1; relay show refused:1)'
 const deliver = (path: string, options: DeliveryOptions = {}) =>
   post(`${listener.url}${path}`, githubDelivery({ id: 'd-1', ...options }))
 const answer = (status: number, error: string) => ({
@@ -68,7 +68,7 @@ describe('the line about a delivery that is too large', () => {
     const [{ statusCode }] = await once(request, 'response')
     expect(statusCode).toBe(413)
     expect(log.lines).toEqual([
-      'warn POST /webhook was answered 413: Request too large: over 1,048,576 bytes, the limit is 1,048,576 bytes. Raise --max-body, then redeliver it at the code host (unproved: event (none), delivery (none))',
+      'warn POST /webhook was answered 413: Request too large: over 1,048,576 bytes, the limit is 1,048,576 bytes. Raise --max-body, then redeliver it at the code host (unproved: event (none), delivery (none); relay show refused:1)',
     ])
   })
 })
@@ -102,7 +102,7 @@ describe('the line about a delivery that is malformed', () => {
     [
       'the header x-github-delivery is missing, repeated or malformed',
       { set: { 'X-GitHub-Delivery': ['d-1', 'd-2'] } },
-      '(unproved: event push, delivery "d-1")',
+      '(unproved: event push, delivery "d-1"; relay show refused:1)',
     ],
   ])('names the reason: %s', async (why, options, claim = CLAIM) => {
     expect(await deliver('/webhook', options)).toEqual(answer(400, 'Invalid event'))

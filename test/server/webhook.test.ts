@@ -225,6 +225,7 @@ describe('a delivery that comes again', () => {
     for (const hook of ['1', '1', '2']) {
       expect(await post(service.webhook, githubDelivery({ id: 'same', hook }))).toEqual(OK)
     }
+    await service.journal.flush()
     expect((await entriesOf(service.journal)).map(({ hookId, duplicates }) => [hookId, duplicates])).toEqual([
       ['1', 1],
       ['2', 0],
@@ -236,6 +237,7 @@ describe('a delivery that comes again', () => {
     const request = githubDelivery()
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(service.webhook, request)))
     expect(answers).toEqual(Array.from({ length: 20 }, () => OK))
+    await service.journal.flush()
     expect((await entriesOf(service.journal)).map(({ duplicates }) => duplicates)).toEqual([19])
   })
 })

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { RelayError } from '../../src/base/errors.js'
+import { invalidReason } from '../../src/webhook/refusal-detail.js'
 import { describe, expect, it } from 'vitest'
 import { createLargeMessages, LARGE_LIMITS } from '../../src/tunnel/large.js'
 import { sign } from '../../src/webhook/signature.js'
@@ -50,9 +52,9 @@ describe('a large delivery', () => {
     await post(smee.channel, githubDelivery({ body }))
     await rig.stored(1)
     expect(Buffer.from((await entryOf(rig.journal, 1)).body).toString()).toBe(body)
-    await post(smee.channel, githubDelivery({ body, secret: 'another' }))
+    await post(smee.channel, githubDelivery({ body, id: 'd-1', secret: 'another' }))
     expect(await rig.logLine('refused')).toBe(
-      'a tunnel message was refused: invalid signature (signed with another secret, or the body was changed on its way)',
+      'a tunnel message was refused: invalid signature (signed with another secret, or the body was changed on its way) (unproved: event push, delivery d-1; relay show refused:1)',
     )
   })
 })
@@ -67,7 +69,9 @@ describe('the thread that reads large messages', () => {
   const parts = { secrets: SECRETS, scheme: GITHUB.webhook, maxBody: MIB }
   const outcomeOf = async (reading: ReturnType<ReturnType<typeof createLargeMessages>['read']>) => {
     const unpacked = await reading
-    return unpacked && 'refused' in unpacked ? unpacked.refused() : unpacked
+    if (!unpacked || !('refused' in unpacked)) return unpacked
+    const { refused } = unpacked
+    return refused instanceof RelayError ? invalidReason(refused) : refused.reason()
   }
 
   it('is terminated if it takes too long, and another reads the next message', async () => {

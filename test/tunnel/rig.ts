@@ -9,6 +9,7 @@ import { openDatabase } from '../../src/store/open.js'
 import type { TunnelStatus } from '../../src/tunnel/state.js'
 import { openTunnel, type TunnelOptions } from '../../src/tunnel/tunnel.js'
 import { createIntake } from '../../src/webhook/intake.js'
+import { createRefusals } from '../../src/webhook/refusals.js'
 import { GITHUB, SECRETS } from '../helpers/delivery.js'
 import { countOf } from '../helpers/journal.js'
 
@@ -32,13 +33,17 @@ export async function startTunnel(address: string, { provider = GITHUB, ...optio
   }
   const log: Log = { debug: write, info: write, warn: write, error: write }
   const intake = createIntake({ provider, secrets: SECRETS, journal, clock: () => 1000, onDelivery: changed })
+  const { maxBody = 1_048_576 } = options
+  const parts = { secrets: SECRETS, scheme: provider.webhook, maxBody, clock: () => 1000 }
+  const refusals = createRefusals({ ...parts, log })
   const tunnel = openTunnel({
     address,
     intake,
+    refusals,
     provider,
     secrets: SECRETS,
     store: database.store,
-    maxBody: 1_048_576,
+    maxBody,
     log,
     onStatus: (status) => {
       statuses.push(status)
@@ -60,6 +65,7 @@ export async function startTunnel(address: string, { provider = GITHUB, ...optio
   return {
     store: database.store,
     journal,
+    refused: refusals.list,
     logged,
     statuses,
     /** Waits until this many deliveries are in the journal. */

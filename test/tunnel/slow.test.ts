@@ -12,7 +12,7 @@ const MIB = 1_048_576
 const MAX_TURN = 50
 const UNSIGNED = 'a tunnel message was refused: invalid signature (there is no X-Hub-Signature-256'
 const FORGED = 'a tunnel message was refused: unverifiable through this tunnel'
-const INVALID = 'a tunnel message was refused: Invalid event'
+const INVALID = 'a tunnel message was refused: more headers than '
 
 /** `unit` repeated up to a length in characters. */
 const filled = (unit: string, length: number): string => unit.repeat(Math.floor(length / unit.length))

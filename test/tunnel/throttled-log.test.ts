@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createReceiver } from '../../src/tunnel/receive.js'
+import { createRefusals } from '../../src/webhook/refusals.js'
 import { GITHUB, SECRETS } from '../helpers/delivery.js'
 import { recordingLog } from '../http/edge.js'
 
@@ -20,20 +21,25 @@ describe('the log line for further messages in the same second', () => {
   afterEach(() => void vi.useRealTimers())
 
   it.each([
-    [2, 'warn a tunnel message was refused … and 1 more like it in the last second'],
-    [1001, 'warn a tunnel message was refused … and 1,000 more like it in the last second'],
+    [
+      2,
+      'warn a tunnel message was refused: no well-formed signature … and 1 more like it in the last second',
+    ],
+    [
+      1001,
+      'warn a tunnel message was refused: no well-formed signature … and 1,000 more like it in the last second',
+    ],
   ])('counts refused messages: %i', async (count, line) => {
     const never = (): never => {
       throw new Error('unreachable')
     }
     const last = await logAfter(count, (log) => {
-      const block = new Uint8Array(Buffer.from('data: {\n\n'))
+      const block = new Uint8Array(Buffer.from('data: {"x-github-event":"push","body":{}}\n\n'))
+      const parts = { secrets: SECRETS, scheme: GITHUB.webhook, maxBody: 1000, log }
       const { refuseUnsigned } = createReceiver({
         intake: { receive: never },
-        secrets: SECRETS,
-        scheme: GITHUB.webhook,
-        maxBody: 1000,
-        log,
+        refusals: createRefusals(parts),
+        ...parts,
         large: { read: never, [Symbol.asyncDispose]: never },
         isOwn: () => Promise.resolve(false),
       })

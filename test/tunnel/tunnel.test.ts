@@ -17,15 +17,15 @@ import { countOf, entriesOf, entryOf, summariesOf } from '../helpers/journal.js'
 const GITEA_JSON = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é",\n  "number": 3\n}'
 const textOf = (entry: Entry | undefined): string => Buffer.from(entry?.body ?? '').toString()
 
-/** The JSON bodies of the fixtures. */
-function fixtureBodies(provider: string): string[] {
+/** The events and JSON bodies of the fixtures. */
+function fixtureBodies(provider: string): { event: string; body: string }[] {
   const folder = path.resolve('fixtures', provider)
   const fixtures = readdirSync(folder).map((file): Fixture =>
     JSON.parse(readFileSync(path.join(folder, file), 'utf8')),
   )
   return fixtures
     .filter(({ headers }) => headers['Content-Type'] === 'application/json')
-    .map((fixture) => Buffer.from(fixtureBody(fixture)).toString())
+    .map((fixture) => ({ event: fixture.event, body: Buffer.from(fixtureBody(fixture)).toString() }))
 }
 
 describe('a delivery through a channel', () => {
@@ -36,10 +36,12 @@ describe('a delivery through a channel', () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel, { provider })
     await rig.status({ roundTrip: 'ok' })
-    const bodies = fixtureBodies(name)
-    for (const body of bodies) expect((await post(smee.channel, deliver({ body }))).status).toBe(200)
-    await rig.stored(bodies.length)
-    expect((await entriesOf(rig.journal)).map(textOf)).toEqual(bodies)
+    const sent = fixtureBodies(name)
+    for (const one of sent) expect((await post(smee.channel, deliver(one))).status).toBe(200)
+    await rig.stored(sent.length)
+    const entries = await entriesOf(rig.journal)
+    expect(entries.map((entry) => ({ event: entry.event, body: textOf(entry) }))).toEqual(sent)
+    expect(entries.filter(({ restored }) => restored?.unproved)).toEqual([])
     expect(rig.logged).toEqual([])
   })
 
@@ -64,21 +66,23 @@ describe('a delivery through a channel', () => {
     const direct = await entryOf(service.journal, 1)
     // Host and Content-Length belong to the connection and are never forwarded.
     expect(entry).toEqual({ ...direct, headers: passedOn(direct.headers), receivedAt: 1000 })
-    expect(restored).toEqual({ how: 'indented-go', sha256: expect.stringMatching(/^[\w-]{43}$/) })
+    expect(restored).toEqual({
+      how: 'indented-go',
+      sha256: expect.stringMatching(/^[\w-]{43}$/),
+      unproved: true,
+    })
   })
 
   it('is identified by its body: the same body under another id is a duplicate', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
-    const [first, second] = [
-      githubDelivery({ id: randomUUID() }),
-      githubDelivery({ id: randomUUID(), event: 'star' }),
-    ]
+    const [first, second] = [githubDelivery({ id: randomUUID() }), githubDelivery({ id: randomUUID() })]
     await post(smee.channel, first)
     await post(smee.channel, second)
     await post(smee.channel, githubDelivery({ body: '{"other":1}' }))
     await rig.stored(2)
+    await rig.journal.flush()
     expect(
       (await summariesOf(rig.journal)).map(({ n, event, duplicates }) => [n, event, duplicates]),
     ).toEqual([
@@ -108,25 +112,40 @@ it('is logged as lost if it cannot be stored', async () => {
   expect(await rig.logLine('lost')).toBe('a delivery from the tunnel was lost: Delivery could not be stored')
 })
 
+const ID = '72d3162e-cc78-11e3-81ab-4c9367dc0958'
 const UNVERIFIABLE =
   'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
 
 describe('a message that is not a genuine delivery', () => {
   it.each([
-    ['with a number that the server changed', { body: '{"n":12345678901234567890}' }, UNVERIFIABLE],
-    ['signed with another secret', { secret: 'another' }, UNVERIFIABLE],
+    ['with a number that the server changed', { body: '{"n":12345678901234567890}' }, UNVERIFIABLE, ID],
+    ['signed with another secret', { secret: 'another' }, UNVERIFIABLE, ID],
+    [
+      'signed with a secret that ends in a newline',
+      { secret: `${SECRET}\n` },
+      "the sender's secret ends in a newline, relay's does not",
+      ID,
+    ],
     [
       'not signed',
       { set: { 'X-Hub-Signature-256': undefined } },
       'invalid signature (there is no X-Hub-Signature-256: does the webhook have a secret at the code host?)',
+      ID,
     ],
-    ['without event', { set: { 'X-GitHub-Event': undefined } }, 'Invalid event'],
-  ])('%s is refused with the reason', async (_, options, reason) => {
+    [
+      'without delivery id',
+      { set: { 'X-GitHub-Delivery': undefined } },
+      'the header x-provider-delivery is missing, repeated or malformed',
+      '(none)',
+    ],
+  ])('%s is refused with the reason', async (_, options, reason, id) => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
-    await post(smee.channel, githubDelivery(options))
-    expect(await rig.logLine('refused')).toBe(`a tunnel message was refused: ${reason}`)
+    await post(smee.channel, githubDelivery({ id: ID, ...options }))
+    expect(await rig.logLine('refused')).toBe(
+      `a tunnel message was refused: ${reason} (unproved: event push, delivery ${id}; relay show refused:1)`,
+    )
     expect(await countOf(rig.journal)).toBe(0)
   })
 
@@ -134,9 +153,9 @@ describe('a message that is not a genuine delivery', () => {
     await using smee = await startGosmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })
-    await post(smee.channel, githubDelivery({ secret: 'another' }))
+    await post(smee.channel, githubDelivery({ id: ID, secret: 'another' }))
     expect(await rig.logLine('refused')).toBe(
-      'a tunnel message was refused: invalid signature (signed with another secret, or the body was changed on its way)',
+      `a tunnel message was refused: invalid signature (signed with another secret, or the body was changed on its way) (unproved: event push, delivery ${ID}; relay show refused:1)`,
     )
   })
 
@@ -144,8 +163,10 @@ describe('a message that is not a genuine delivery', () => {
     await using smee = await startGosmee()
     await using rig = await startTunnel(smee.channel, { maxBody: 1000, limits: { event: 3000 } })
     await rig.status({ roundTrip: 'ok' })
-    await post(smee.channel, githubDelivery({ body: JSON.stringify('x'.repeat(1200)) }))
-    expect(await rig.logLine('refused')).toBe('a tunnel message was refused: Request too large')
+    await post(smee.channel, githubDelivery({ id: ID, body: JSON.stringify('x'.repeat(1200)) }))
+    expect(await rig.logLine('refused')).toBe(
+      `a tunnel message was refused: over 1,000 bytes, the limit is 1,000 bytes. Raise --max-body, then redeliver it at the code host (unproved: event push, delivery ${ID}; relay show refused:1)`,
+    )
     await post(smee.channel, githubDelivery({ body: JSON.stringify('x'.repeat(4000)) }))
     expect(await rig.logLine('dropped')).toBe(
       'the tunnel dropped a message: it is larger than --max-body allows',
@@ -165,17 +186,21 @@ describe('a message that is not a genuine delivery', () => {
     expect(rig.logged).toEqual([])
   })
 
-  it.each(['{', '{"body":{}}x', '{"body":{},"x-a":"\\u000', `{"body":${'['.repeat(2000)}`])(
-    'that is incomplete or malformed is refused: %s',
-    async (text) => {
-      await using smee = await startSmee()
-      await using rig = await startTunnel(smee.channel)
-      await rig.status({ roundTrip: 'ok' })
-      smee.write(`data: ${text}\n\n`)
-      expect(await rig.logLine('refused')).toBe('a tunnel message was refused: Invalid event')
-      expect(await countOf(rig.journal)).toBe(0)
-    },
-  )
+  it.each([
+    ['{', 'the message is not JSON'],
+    ['{"body":{}}x', 'the message is not JSON'],
+    ['{"body":{},"x-a":"\\u000', 'the message is not JSON'],
+    [`{"body":${'['.repeat(2000)}`, 'JSON is nested more than 1000 deep'],
+  ])('that is incomplete or malformed is refused: %.20s', async (text, reason) => {
+    await using smee = await startSmee()
+    await using rig = await startTunnel(smee.channel)
+    await rig.status({ roundTrip: 'ok' })
+    smee.write(`data: ${text}\n\n`)
+    expect(await rig.logLine('refused')).toBe(
+      `a tunnel message was refused: ${reason} (unproved: event (none), delivery (none); relay show refused:1)`,
+    )
+    expect(await countOf(rig.journal)).toBe(0)
+  })
 })
 
 describe('a message with additional fields', () => {

@@ -306,13 +306,62 @@ describe('a delivery from a tunnel', () => {
     const wrapped = { signed: GITEA_JSON, type: FORM }
     const requests = [
       giteaDelivery({ body: GITEA_JSON, id: 'a' }),
-      giteaDelivery({ body: GITEA_JSON, id: 'b', event: 'issues' }),
+      giteaDelivery({ body: GITEA_JSON, id: 'b' }),
       giteaDelivery({ body: form(GITEA_JSON), ...wrapped }),
       giteaDelivery({ body: `x=1&${form(GITEA_JSON)}`, ...wrapped }),
     ]
     for (const request of requests) await intake.receive(request, 'raw')
+    await journal.flush()
     expect(await entriesOf(journal)).toMatchObject([
       { n: 1, deliveryId: 'a', duplicates: 3, restored: { how: 'raw' } },
     ])
   })
+
+  const comment = JSON.stringify({ action: 'created', issue: {}, comment: { body: '&payload=%7B%7D&' } })
+  const unknown = JSON.stringify({ action: 'created', novelty: {} })
+
+  it('is refused under an event that its payload is not of; over HTTP the header is its own', async () => {
+    const { journal, intake } = await setUp()
+    for (const event of ['push', 'issues', 'made_up'])
+      await expect(intake.receive(githubDelivery({ body: comment, event }), 'compact')).rejects.toEqual(
+        new RelayError('invalid_event', 'Invalid event', {
+          cause: new Error('the payload is of issue_comment, not of the event that the header names'),
+        }),
+      )
+    expect(await countOf(journal)).toBe(0)
+    await intake.receive(githubDelivery({ body: comment, event: 'issue_comment' }), 'compact')
+    await intake.receive(githubDelivery({ body: comment, event: 'push' }))
+    const entries = (await entriesOf(journal)).map(({ event, restored }) => [event, restored?.unproved])
+    expect(entries).toEqual([
+      ['issue_comment', undefined],
+      ['push', undefined],
+    ])
+  })
+
+  it('is marked if nothing proves its event, and a copy under another event does not take its place', async () => {
+    const { journal, intake } = await setUp()
+    const receipts = []
+    for (const event of ['a', 'b', 'a'])
+      receipts.push(await intake.receive(githubDelivery({ body: unknown, event }), 'compact'))
+    expect(receipts.map(({ n, duplicate }) => [n, duplicate])).toEqual([
+      [1, false],
+      [2, false],
+      [1, true],
+    ])
+    const entries = (await entriesOf(journal)).map(({ event, restored }) => [event, restored?.unproved])
+    expect(entries).toEqual([
+      ['a', true],
+      ['b', true],
+    ])
+  })
+
+  it.each([undefined, 'raw'])(
+    'has no payload in the text of a comment, whatever its Content-Type says (%s)',
+    async (how) => {
+      const { journal, intake } = await setUp()
+      const request = githubDelivery({ body: comment, type: FORM, event: 'push' })
+      await expect(intake.receive(request, how)).rejects.toEqual(badEvent)
+      expect(await countOf(journal)).toBe(0)
+    },
+  )
 })

@@ -7,8 +7,7 @@ import { summarize } from '../../src/webhook/summary.js'
 const summaryOf = (
   payload: unknown,
   { webhook } = GITHUB,
-): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> =>
-  summarize(Buffer.from(JSON.stringify(payload)), webhook)
+): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> => summarize(payload, webhook)
 const nothing = { action: null, repo: null, number: null }
 
 describe('summarize', () => {

@@ -24,6 +24,7 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string,
     ref: ref ?? null,
     verifiedBy,
     restored: restored?.how ?? null,
+    unproved: restored?.unproved ?? false,
   }
 }
 

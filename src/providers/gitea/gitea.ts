@@ -3,6 +3,7 @@ import { GO_ESCAPES } from '../../json/escapes.js'
 import { PRETTY } from '../../json/format.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, ProbeAnswer, Provider, WebhookScheme } from '../provider.js'
+import { EVENTS } from './events.js'
 import { TEMPLATES } from './payloads.js'
 
 /** RepositoryPayload and WikiPayload in Gitea's modules/structs/hook.go, from v1.15 to main. All others are indented by two. */
@@ -14,6 +15,7 @@ const WEBHOOK: WebhookScheme = {
   deliveryHeader: 'x-gitea-delivery',
   formSignature: 'payload',
   digestHeaders: ['x-gitea-signature'],
+  events: EVENTS,
   // The opposite of GitHub: services/webhook/notifier.go, ForkRepository.
   forked: 'forkee',
   jsonStyle: (event) => ({

@@ -1,5 +1,6 @@
 import { COMPACT } from '../../json/format.js'
 import type { WebhookScheme } from '../provider.js'
+import { EVENTS } from './events.js'
 
 /** The id of the hook that made-up deliveries come from. */
 export const HOOK_ID = 1
@@ -11,6 +12,7 @@ export const WEBHOOK: WebhookScheme = {
   hookHeader: 'x-github-hook-id',
   formSignature: 'body',
   digestHeaders: [],
+  events: EVENTS,
   forked: 'repository',
   jsonStyle: () => ({ layout: COMPACT }),
   headers: (event, deliveryId) => ({

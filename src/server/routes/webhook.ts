@@ -4,34 +4,36 @@ import { type Context, Hono } from 'hono'
 import { readBody } from '../../http/body.js'
 import type { HttpEnv } from '../../http/env.js'
 import type { Header } from '../../http/headers.js'
-import type { Provider, WebhookScheme } from '../../providers/provider.js'
+import type { WebhookScheme } from '../../providers/provider.js'
 import { indexHeaders } from '../../webhook/headers.js'
-import { claimedIdentity } from '../../webhook/identity.js'
 import type { Intake } from '../../webhook/intake.js'
-import { withRefusalDetail } from '../../webhook/refusal-detail.js'
+import type { Refusals } from '../../webhook/refusals.js'
 import { SIGNATURE_HEADER } from '../../webhook/signature.js'
 
 export interface WebhookParts {
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
-  readonly provider: Pick<Provider, 'webhook'>
+  readonly refusals: Refusals
 }
 
 const PATH = '/webhook'
 const OK = { ok: true } as const
+const NONE = new Uint8Array()
 
 /**
  * POST /webhook: 200 `{"ok":true}` once the delivery is on disk; 413 `Request too large`, 401 `Invalid signature`,
  * 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
-export function webhookRoutes({ intake, maxBody, provider }: WebhookParts) {
+export function webhookRoutes({ intake, maxBody, refusals }: WebhookParts) {
   return new Hono<HttpEnv>().post(PATH, async (c) => {
     const headers = headersOf(c)
+    let body: Uint8Array = NONE
     try {
-      await intake.receive({ headers, body: await readBody(c, maxBody) })
+      body = await readBody(c, maxBody)
+      await intake.receive({ headers, body })
     } catch (error) {
-      throw withRefusalDetail(error, headers, { maxBody, scheme: provider.webhook })
+      throw refusals.http(error, { headers, body })
     }
     return accepted(c)
   })
@@ -46,13 +48,11 @@ function accepted(c: Context<HttpEnv>): Response {
   return RESPONSE_ALREADY_SENT
 }
 
-/** For the log: why a request that no route takes looks like a delivery that was sent to another path than /webhook. */
-export function explainMisdirected(c: HttpRequest, scheme: WebhookScheme): string | undefined {
-  if (c.req.method !== 'POST') return undefined
-  const lines = indexHeaders(headersOf(c))
-  if (!lines.has(SIGNATURE_HEADER) && !lines.has(scheme.eventHeader)) return undefined
-  const claim = claimedIdentity(lines, scheme)
-  return `it looks like a delivery: the payload URL of the webhook must end in ${PATH} (${claim})`
+/** Whether a request that no route takes looks like a delivery that was sent to another path than /webhook. */
+export function isMisdirected(method: string, headers: readonly Header[], scheme: WebhookScheme): boolean {
+  if (method !== 'POST') return false
+  const lines = indexHeaders(headers)
+  return lines.has(SIGNATURE_HEADER) || lines.has(scheme.eventHeader)
 }
 
 type HttpRequest = Pick<Context<HttpEnv>, 'env' | 'req'>
@@ -61,7 +61,7 @@ type HttpRequest = Pick<Context<HttpEnv>, 'env' | 'req'>
  * All header lines, from Node's flat list of names and values, which keeps spelling, order and repetition. A request made
  * in-process has only fetch's `Headers`, which keep none of these.
  */
-function headersOf({ env, req }: HttpRequest): readonly Header[] {
+export function headersOf({ env, req }: HttpRequest): readonly Header[] {
   if (!env?.incoming) return [...req.raw.headers]
   const { rawHeaders } = env.incoming
   const lines: Header[] = []

@@ -3,8 +3,6 @@ import { attempt, delivery, failed, NOW } from '../../journal/rig.js'
 import { exampleShell, fill, opened, URL_TARGET } from '../journal-rig.js'
 import { shell } from '../rig.js'
 
-process.env['TZ'] = 'Asia/Kolkata'
-
 const FIRST = `#1  pull_request.opened  octo/demo#7
 
 received    2023-11-15 03:43:20
@@ -165,6 +163,7 @@ describe('relay show', () => {
       ref: null,
       verifiedBy: 'current',
       restored: null,
+      unproved: false,
       duplicates: 0,
       size: 7,
       targets: [

@@ -4,6 +4,7 @@ import type { Log } from '../../../src/base/log.js'
 import { Secret } from '../../../src/base/secret.js'
 import { createProvider } from '../../../src/providers/open.js'
 import { openDatabase } from '../../../src/store/open.js'
+import { createRefusals } from '../../../src/webhook/refusals.js'
 import { openTunnel } from '../../../src/tunnel/tunnel.js'
 import { watchTurns } from '../../helpers/turns.js'
 import { say } from '../../store/programs/talk.js'
@@ -20,6 +21,8 @@ function report(line: string): void {
 
 const log: Log = { debug: () => {}, info: () => {}, warn: report, error: report }
 const { store } = await openDatabase({ kind: 'memory', folder: '' })
+const provider = createProvider({ name: 'github', url: 'https://github.com' })
+const parts = { secrets: { current: new Secret(secret) }, maxBody: Number(maxBody), log }
 openTunnel({
   address,
   intake: {
@@ -28,11 +31,10 @@ openTunnel({
       return Promise.resolve({ n: 1, duplicate: false, targets: [] })
     },
   },
-  provider: createProvider({ name: 'github', url: 'https://github.com' }),
-  secrets: { current: new Secret(secret) },
+  refusals: createRefusals({ ...parts, scheme: provider.webhook }),
+  provider,
   store,
-  maxBody: Number(maxBody),
-  log,
+  ...parts,
   onStatus: ({ state, roundTrip }) => {
     if (state === 'connected' && roundTrip === null) report(state)
   },

@@ -12,6 +12,7 @@ to each target, and number of duplicates. Works with or without a running relay 
     "relay log --event pull_request --event 'issues.*' --since 1h",
     'relay log --failed -n 100 --json | jq .n',
     'relay log -f --repo octo/demo',
+    'relay log --refused',
   ],
   options: [
     { flags: '--event <match>', help: 'event or event.action, * matches any', repeatable: true },
@@ -19,6 +20,7 @@ to each target, and number of duplicates. Works with or without a running relay 
     { flags: '--since <when>', help: `only deliveries received since: ${SINCE}` },
     { flags: '--failed', help: 'only deliveries that failed at a target' },
     { flags: '-n, --last <n>', help: 'the newest N', default: '20' },
+    { flags: '--refused', help: 'requests that were refused, with the reason; asks the running instance' },
     { flags: '-f, --follow', help: 'print new deliveries and changes until Ctrl-C' },
   ],
   environment: ['home', 'store'],

@@ -10,11 +10,13 @@ import { dim } from '../../output/line.js'
 import { forwardSettings } from '../../settings/complete.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { createFollower, type Follower } from './follow.js'
+import { printRefused } from './refused.js'
 
-type LogFlags = CommonFlags & FilterFlags & { readonly follow?: boolean }
+type LogFlags = CommonFlags & FilterFlags & { readonly follow?: boolean; readonly refused?: boolean }
 
 /** Runs `relay log`. */
 export async function runLog(context: Context, flags: LogFlags): Promise<void> {
+  if (flags.refused) return printRefused(context, flags, prepare(context, flags))
   const { signal } = context
   const filter = readFilter(flags, Date.now())
   const prepared = prepare(context, flags)

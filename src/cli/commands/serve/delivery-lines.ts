@@ -123,7 +123,7 @@ function noteOf(
   { duplicate, late, targets }: Receipt,
   { routes, ignore }: Routes,
 ): string {
-  if (duplicate) return 'duplicate'
+  if (duplicate) return `duplicate, delivery ${delivery.deliveryId}`
   if (late) return 'stored late: the sender was answered 503'
   if (targets.length > 0 || routes.length === 0) return ''
   return ignore.some((match) => matches(match, delivery)) ? 'ignored' : 'no route'

@@ -1,4 +1,6 @@
 import { aborted } from '../../../base/abort.js'
+import { createLogThrottle } from '../../../base/log-throttle.js'
+import { NEW_TUNNEL } from '../../../base/settings.js'
 import type { Routing } from '../../../dispatch/routing.js'
 import { shortNames } from '../../../dispatch/short-names.js'
 import type { ServeOptions } from '../../../serve/serve.js'
@@ -48,11 +50,12 @@ export function createLiveOutput(output: Output, { json, routes, feed }: LiveOut
   const deliveries = createDeliveryLines({ feed, nameOf, routes, isDown: targets.isDown })
   let tunnel: TunnelStatus | undefined
   const connected = new AbortController()
+  const throttle = createLogThrottle(output.timedLog)
   return {
     nameOf,
     tunnelUrl: () => tunnel?.url ?? undefined,
     async payloadUrl(address, stopped) {
-      if (address === undefined || new URL(address).pathname !== '/') return
+      if (address === undefined || (address !== NEW_TUNNEL && new URL(address).pathname !== '/')) return
       const limit = AbortSignal.timeout(TUNNEL_LIMIT_MS)
       await Promise.race([stopped, aborted(connected.signal), aborted(limit)])
     },
@@ -62,7 +65,11 @@ export function createLiveOutput(output: Output, { json, routes, feed }: LiveOut
     },
     onDelivery(delivery, receipt) {
       if (json) output.object(deliveryObject(delivery, receipt))
-      if (!output.quiet) deliveries.received(delivery, receipt)
+      if (output.quiet) return
+      const print = (): void => deliveries.received(delivery, receipt)
+      // Anybody who knows the tunnel's channel can send copies.
+      if (receipt.duplicate && receipt.targets.length === 0) throttle('a duplicate', print, 'info')
+      else print()
     },
     onAttempt(event) {
       if (json) output.object(attemptObject(event))

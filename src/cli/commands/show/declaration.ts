@@ -6,13 +6,14 @@ export const show: CommandSpec = {
   group: 'Journal:',
   summary: 'show one delivery and the answers of its targets',
   description: `Shows one delivery: its headers in order, its body, and every attempt to forward it with the start of the
-target's answer.`,
+target's answer. For refused:3, shows the third request that the running instance refused, and why.`,
   examples: [
     'relay show last',
     'relay show 7 --body > body.json  the exact bytes',
     'relay show 7 --json | jq .payload.action',
+    'relay show refused:3',
   ],
-  arguments: [ENTRY_ARGUMENT],
+  arguments: [{ ...ENTRY_ARGUMENT, help: `${ENTRY_ARGUMENT.help}, or refused:<number>` }],
   options: [{ flags: '--body', help: 'print only the exact bytes of the body; escaped on a terminal' }],
   environment: ['home', 'store'],
   exitCodes: [6],

@@ -40,9 +40,12 @@ function properties(entry: Entry): (readonly [string, string])[] {
     ['from', `${provider}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`],
     ['verified', `with the ${verifiedBy} webhook secret`],
     ...(restored ? [['restored', `${restored.how}, after a tunnel changed the body`] as const] : []),
+    ...(restored?.unproved ? [['unproved', UNPROVED] as const] : []),
     ['duplicates', String(duplicates)],
   ]
 }
+
+const UNPROVED = 'the event: its name is not signed, and the payload may also be of another'
 
 function bodyLines(entry: Entry): Line[] {
   const { body, n } = entry

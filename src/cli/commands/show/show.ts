@@ -4,9 +4,11 @@ import { findEntry } from '../../journal/entry-number.js'
 import { entryObject } from '../../journal/object.js'
 import { openJournalReader } from '../../journal/open.js'
 import { progressOf } from '../../journal/progress.js'
+import { refusedId } from '../../journal/refused.js'
 import { forwardSettings } from '../../settings/complete.js'
 import { type CommonFlags, prepare, type Prepared } from '../../settings/prepare.js'
 import { entryPage } from './page.js'
+import { showRefused } from './refused.js'
 
 /** Runs `relay show`. */
 export async function runShow(
@@ -15,6 +17,8 @@ export async function runShow(
   text: string,
 ): Promise<void> {
   const prepared = prepare(context, flags)
+  const refused = refusedId(text)
+  if (refused !== undefined) return showRefused(context, flags, prepared, refused)
   const found = await read(prepared, text)
   const { output } = prepared
   if (flags.body) return output.exactly(found.entry.body)

@@ -11,10 +11,11 @@ a form read as JSON; a signature in another header or in another format. It neve
   examples: [
     'relay verify opened.json',
     'relay verify last',
+    'relay verify refused:3',
     'relay verify test/fixtures --secret-env GITHUB_WEBHOOK_SECRET',
     'relay verify - --json < opened.json | jq -r .reason',
   ],
-  arguments: [{ name: '<file...>', help: 'fixtures, folders, -, entry numbers, or last' }],
+  arguments: [{ name: '<file...>', help: 'fixtures, folders, -, entry numbers, last, or refused:<number>' }],
   options: [SECRET_OPTION],
   environment: ['home', 'store', 'webhookSecret', 'webhookSecretPrevious'],
   exitCodes: [[0, 'all signatures match'], 5, 6, 130],

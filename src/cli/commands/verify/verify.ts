@@ -8,10 +8,12 @@ import { codeHostOf } from '../../../providers/code-hosts.js'
 import { explain } from '../../../webhook/explain.js'
 import type { Context } from '../../context.js'
 import { type JournalReader, openJournalReader } from '../../journal/open.js'
+import { openRefusedReader, refusedId } from '../../journal/refused.js'
 import type { OptionValues } from '../../settings/options.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { requireSecret, type SecretFlags, signingSecret } from '../../settings/signing-secret.js'
 import { isEntry, selectItems } from '../replay/select-items.js'
+import { refusedItem, type VerifyItem } from './refused.js'
 import { verdictLines, verdictObject } from './verdict.js'
 
 type VerifyFlags = CommonFlags & SecretFlags
@@ -26,8 +28,16 @@ export async function runVerify(
   const { output, options } = prepared
   const secrets = readSecrets(context, flags, options)
   await using reader = words.some(isEntry) ? await openJournalReader(prepared) : undefined
+  await using refused = words.some((word) => refusedId(word) !== undefined)
+    ? await openRefusedReader(context, prepared)
+    : undefined
   const selection = { journal: () => journalOf(reader), provider: undefined }
-  const items = await selectItems(context, words, {}, selection)
+  const items: VerifyItem[] = []
+  for (const word of words) {
+    const id = refusedId(word)
+    if (refused && id !== undefined) items.push(await refusedItem(refused, id))
+    else items.push(...(await selectItems(context, [word], {}, selection)))
+  }
   const layout = {
     width: Math.max(...items.map(({ name }) => printable(name).length)),
     columns: lineLength(context),
@@ -37,7 +47,8 @@ export async function runVerify(
     const recorded = await item.load()
     if (!recorded) continue
     // The headers count as recorded.
-    const explanation = explain(recorded, { secrets, scheme: codeHostOf(recorded.provider).webhook })
+    const known = explain(recorded, { secrets, scheme: codeHostOf(recorded.provider).webhook })
+    const explanation = item.instead?.(known) ?? known
     const verdict = { name: item.name, recorded, explanation }
     if (!explanation.valid) invalid += 1
     if (flags.json) output.object(verdictObject(verdict))

@@ -9,8 +9,6 @@ import { testContext } from '../../../helpers/context.js'
 import { attempt, delivery, failed, succeeded, waiting } from '../../../journal/rig.js'
 import { plain } from '../../rig.js'
 
-process.env['TZ'] = 'Asia/Kolkata'
-
 const ROUTES = {
   forward: ['app=http://localhost:3000/hooks'],
   exec: ['deploy=push=./deploy.sh'],

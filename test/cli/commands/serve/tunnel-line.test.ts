@@ -4,8 +4,6 @@ import type { TunnelStatus } from '../../../../src/tunnel/state.js'
 import { NOW } from '../../../journal/rig.js'
 import { plain } from '../../rig.js'
 
-process.env['TZ'] = 'Asia/Kolkata'
-
 const CONNECTED: TunnelStatus = {
   state: 'connected',
   url: 'https://smee.io/Kf3v',

@@ -4,8 +4,6 @@ import { wait } from '../../../../src/cli/commands/wait/declaration.js'
 import { exampleShell, startAppender, startCommand } from '../../journal-rig.js'
 import { parsed, shell } from '../../rig.js'
 
-process.env['TZ'] = 'Asia/Kolkata'
-
 const FIRST =
   '#3  2023-11-15 03:45:20  issues.closed  octo/demo#12  → http://localhost:3000/hook 404 12.3s failed\n'
 

@@ -1,0 +1,102 @@
+import { Disposal } from '../../base/disposal.js'
+import { RelayError } from '../../base/errors.js'
+import { createRefusedClient, type RefusedClient } from '../../client/refused.js'
+import type { Recorded } from '../../fixtures/fixture.js'
+import { findInstance } from '../../instance/instance.js'
+import { createLoopbackClient } from '../../net/loopback-client.js'
+import type { RefusedEntry, RefusedSummary } from '../../server/routes/refused.js'
+import { databaseExists, openDatabase } from '../../store/open.js'
+import type { RefusedKind } from '../../webhook/refused-list.js'
+import type { Context } from '../context.js'
+import { bold, dim, type Line, yellow } from '../output/line.js'
+import { fit } from '../output/wrap.js'
+import { profileFolder } from '../settings/complete.js'
+import type { Prepared } from '../settings/prepare.js'
+import { localTime } from './instant.js'
+
+const WORD = /^refused:(\d{1,15})$/
+
+/** The number in `refused:3`; undefined for any other word. */
+export function refusedId(word: string): number | undefined {
+  const [, id] = WORD.exec(word) ?? []
+  return id === undefined ? undefined : Number(id)
+}
+
+/** The refused requests of the profile's running instance. */
+export interface RefusedReader extends AsyncDisposable, Pick<RefusedClient, 'list'> {
+  /** @throws RelayError `no_match` if the list does not have it. */
+  entry(id: number): Promise<RefusedEntry>
+  /** As a delivery that can be verified. */
+  recorded(entry: RefusedEntry): Recorded
+}
+
+/** @throws RelayError `unavailable` if no instance of the profile runs; `storage`. */
+export async function openRefusedReader(
+  { signal }: Pick<Context, 'signal'>,
+  { options }: Prepared,
+): Promise<RefusedReader> {
+  await using closing = new Disposal()
+  const folder = profileFolder(options)
+  const notRunning = new RelayError(
+    'unavailable',
+    `Profile ${options.profile} is not being served, and refused requests are kept only by the running instance. Start it with relay serve`,
+  )
+  if (options.store === 'memory' || !databaseExists(folder)) throw notRunning
+  // A keychain holds only tokens.
+  const { store } = closing.use(await openDatabase({ kind: 'file', folder }))
+  const loopback = createLoopbackClient()
+  closing.defer(async () => loopback[Symbol.dispose]())
+  const { send } = loopback
+  const instance = await findInstance(store, { signal, send })
+  if (!instance) throw notRunning
+  const client = createRefusedClient(instance, { send, signal })
+  const resources = closing.move()
+  return {
+    list: () => client.list(),
+    async entry(id) {
+      const entry = await client.entry(id)
+      if (entry) return entry
+      throw new RelayError(
+        'no_match',
+        `The running instance has no refused:${id}. relay log --refused lists those it has`,
+      )
+    },
+    recorded: ({ event, deliveryId, headers, body }) => ({
+      provider: instance.provider,
+      event: event ?? '',
+      deliveryId: deliveryId ?? '',
+      headers,
+      body: Buffer.from(body, 'base64'),
+    }),
+    [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
+  }
+}
+
+/** What requests of each kind have in common. */
+export const KIND_NAMES: Readonly<Record<RefusedKind, string>> = {
+  no_signature: 'without a well-formed signature',
+  invalid_signature: 'whose signature does not match',
+  invalid_event: 'malformed, or under the wrong event',
+  too_large: 'too large',
+  wrong_path: 'sent to another path',
+}
+
+const INDENT = '  '
+
+/** `refused:3  2026-01-31 12:04:11  tunnel 401  push  72d3162e`, and the reason: on the same line where it fits `columns`. */
+export function refusedLines(refused: RefusedSummary, columns: number): Line[] {
+  const { id, at, via, status, event, deliveryId, reason } = refused
+  const start = [`refused:${id}`, localTime(at), `${via} ${status}`, event ?? '-', deliveryId ?? '-']
+  const [number = '', time = '', answer = '', ...claims] = start
+  const line: Line = [bold(number), '  ', dim(time), '  ', yellow(answer), `  ${claims.join('  ')}`]
+  if (start.join(INDENT).length + INDENT.length + reason.length <= columns)
+    return [[line, `${INDENT}${reason}`]]
+  return [line, ...fit(`${INDENT}${reason}`, columns).split('\n')]
+}
+
+/** A refused request for a program, without headers and body. */
+export function refusedObject(refused: RefusedSummary): Record<string, unknown> {
+  const { id, at, via, status, kind, reason, event, deliveryId, size } = refused
+  const time = new Date(at).toISOString()
+  return { type: 'refused', id, time, via, status, kind, reason, event, delivery: deliveryId, size }
+}

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { githubDelivery, post } from '../../helpers/delivery.js'
+import { exampleShell } from '../journal-rig.js'
+import { type Served, startServed } from '../rig.js'
+
+const CANARY = 'Bearer canary'
+const OTHER = 'signed with another secret, or the body was changed on its way'
+const PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
+const JSON_BODY = '{"action":"opened","zen":"<é>"}'
+
+let served: Served
+beforeAll(async () => {
+  served = await startServed()
+  const { url, secret } = served.serving
+  const wrong = githubDelivery({ id: 'd-1', body: JSON_BODY, secret: 'x', set: { Authorization: CANARY } })
+  const sent = [
+    ['/webhook', wrong],
+    ['/webhooks', githubDelivery({ id: 'd-2', secret })],
+    ['/webhook', githubDelivery({ id: 'd-3', secret, body: 'not JSON' })],
+    ['/webhook', githubDelivery({ id: 'd-4', set: { 'X-Hub-Signature-256': 'sha1=0' } })],
+  ] as const
+  for (const [path, request] of sent) await post(`${url}${path}`, request)
+})
+afterAll(() => served[Symbol.asyncDispose]())
+
+const run = (...argv: string[]) => {
+  const env = { RELAY_WEBHOOK_SECRET: served.serving.secret }
+  return served.shell.run(argv, { env })
+}
+const objects = (out: string): Record<string, unknown>[] =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+describe('relay log --refused', () => {
+  it('lists what was refused with the reason, and counts each kind', async () => {
+    const { code, out, err } = await run('log', '--refused')
+    const lines = out.trimEnd().split('\n')
+    expect(lines.map((line) => line.replace(/ {2}\d{4}-\S+ \S+/, ''))).toEqual([
+      `refused:1  http 401  push  d-1  ${OTHER}`,
+      `refused:2  http 404  push  d-2  ${PATH}`,
+      'refused:3  http 400  push  d-3  the body is not JSON',
+      expect.stringMatching(/^refused:4 {2}http 401 {2}push {2}d-4 {2}.*SHA-1/),
+    ])
+    expect([code, err]).toEqual([
+      0,
+      'refused since the start: 1 without a well-formed signature, 1 whose signature does not match, 1 malformed, or under the wrong event, 1 sent to another path\n',
+    ])
+  })
+
+  it('prints records, the newest N', async () => {
+    const { out } = await run('log', '--refused', '--json', '--last', '2')
+    expect(objects(out)).toEqual([
+      {
+        v: 1,
+        type: 'refused',
+        id: 3,
+        time: expect.stringMatching(/Z$/),
+        via: 'http',
+        status: 400,
+        kind: 'invalid_event',
+        reason: 'the body is not JSON',
+        event: 'push',
+        delivery: 'd-3',
+        size: 8,
+      },
+      expect.objectContaining({ id: 4, kind: 'no_signature' }),
+      {
+        v: 1,
+        type: 'refused_counts',
+        invalid_signature: 1,
+        wrong_path: 1,
+        invalid_event: 1,
+        no_signature: 1,
+      },
+    ])
+  })
+
+  it('needs a running instance, and takes no other filter', async () => {
+    const stopped = await exampleShell()
+    expect(await stopped.run(['log', '--refused'])).toEqual({
+      code: 1,
+      out: '',
+      err: 'error: Profile default is not being served, and refused requests are kept only by the running instance. Start it with relay serve\n',
+    })
+    const { code, err } = await run('log', '--refused', '--event', 'push')
+    expect([code, err]).toEqual([2, 'error: --refused cannot be combined with --event\n'])
+  })
+})
+
+describe('relay show refused:1', () => {
+  it('shows the request, marked as unproved, without credentials', async () => {
+    const { code, out } = await run('show', 'refused:1')
+    expect(code).toBe(0)
+    expect(out).toContain('refused:1  not proved, and never forwarded\n')
+    expect(out).toContain(`reason      ${OTHER}\n`)
+    expect(out).toContain('claims      event push, delivery d-1\n')
+    expect(out).toContain('  X-GitHub-Delivery: d-1\n')
+    expect(out).toContain(`body (32 bytes)\n  {\n    "action": "opened",\n    "zen": "<é>"\n  }\n`)
+    expect(out).not.toContain(CANARY)
+  })
+
+  it('gives the exact bytes, and a record', async () => {
+    expect((await run('show', 'refused:1', '--body')).out).toBe(JSON_BODY)
+    const [object] = objects((await run('show', 'refused:1', '--json')).out)
+    expect(object).toMatchObject({
+      type: 'refused',
+      id: 1,
+      body: JSON_BODY,
+      complete: true,
+      payload: { action: 'opened', zen: '<é>' },
+    })
+  })
+
+  it('says what was not kept, and which there are', async () => {
+    expect((await run('show', 'refused:2')).out).toMatch(/body \(\d+ bytes\): not read\n$/)
+    expect(await run('show', 'refused:9')).toEqual({
+      code: 6,
+      out: '',
+      err: 'error: The running instance has no refused:9. relay log --refused lists those it has\n',
+    })
+  })
+})
+
+describe('relay verify refused:1', () => {
+  it('explains the signature with the secret of this shell', async () => {
+    const { code, out, err } = await run('verify', 'refused:1', 'refused:3')
+    expect([code, out, err]).toEqual([
+      5,
+      `invalid  refused:1  ${OTHER}\nvalid    refused:3\n`,
+      'error: 1 of 2 signatures do not match\n',
+    ])
+  })
+
+  it('gives the reason of the instance where the body was not kept', async () => {
+    const { code, out } = await run('verify', 'refused:2', '--json')
+    expect([code, objects(out)]).toEqual([
+      5,
+      [expect.objectContaining({ name: 'refused:2', valid: false, reason: 'unverifiable', hint: PATH })],
+    ])
+  })
+})
+
+it('is given only to programs that prove that they read the profile', async () => {
+  for (const path of ['/instance/refused', '/instance/refused/1']) {
+    const headers = { 'X-Relay-Proof': '0'.repeat(64) }
+    expect((await fetch(`${served.serving.url}${path}`, { headers })).status).toBe(404)
+  }
+})
