@@ -46,7 +46,9 @@ export function createLiveOutput(output: Output, { json, signal }: LiveOutputOpt
     onAttempt(event) {
       cancel(event.n)
       if (json) output.object(attemptObject(event))
-      if (!output.quiet) output.say(attemptLine(event))
+      // A target that is down has its own line.
+      const isProbe = down.has(event.route.id) && event.attempt.outcome === 'unreachable'
+      if (!output.quiet && !isProbe) output.say(attemptLine(event))
     },
     onTarget(status) {
       if (status.state === 'up') down.delete(status.id)
