@@ -1,4 +1,5 @@
 import { RelayError } from '../base/errors.js'
+import { expandLocal } from '../base/web-address.js'
 import { type Match, parseMatch } from '../journal/match.js'
 import type { Target } from './target.js'
 
@@ -22,14 +23,18 @@ const EXEC = 'exec:'
 const ALL = '*'
 
 /**
- * Reads `[match=]url`; without a match it is for every delivery.
+ * Reads `[match=]url`; without a match it is for every delivery. `3000` and `localhost:3000/hooks` are addresses on this
+ * machine.
  * @throws RelayError `settings`, naming what is wrong.
  */
 export function parseForward(text: string): Route {
   const whole = text.trim()
-  const at = isHttp(whole) ? -1 : whole.indexOf('=')
-  const url = whole.slice(at + 1).trim()
-  if (!isHttp(url)) throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address`)
+  const at = isHttp(expandLocal(whole)) ? -1 : whole.indexOf('=')
+  const written = whole.slice(at + 1).trim()
+  const url = expandLocal(written)
+  // Text with a slash before its `=` is an address that was not recognized, and can contain a password.
+  if (!isHttp(url) || whole.slice(0, Math.max(at, 0)).includes('/'))
+    throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address${missingScheme(written)}`)
   checkHost(url, whole)
   return createRoute(readMatch(at === -1 ? ALL : whole.slice(0, at).trim()), { kind: 'http', url })
 }
@@ -84,6 +89,12 @@ function checkHost(url: string, whole: string): void {
   const name = written.slice(written.lastIndexOf('@') + 1).replace(/:\d*$/, '')
   if (name.toLowerCase() !== hostname)
     throw invalid(`'${withoutSecrets(whole)}' goes to the host ${hostname}: write that name`)
+}
+
+/** `: write https://…` for a host on another machine. */
+function missingScheme(text: string): string {
+  const isHost = /^(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?=[/?#]|$)/i.test(text)
+  return isHost ? `: write https://${withoutSecrets(text)}` : ''
 }
 
 function isHttp(text: string): boolean {

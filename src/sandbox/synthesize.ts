@@ -1,32 +1,48 @@
 import { randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import type { Fixture } from '../fixtures/fixture.js'
+import { type Fixture, fixtureBody } from '../fixtures/fixture.js'
+import { packagedEvents, packagedFixture } from '../fixtures/packaged.js'
 import { codeHostOf } from '../providers/code-hosts.js'
-import { writeJson } from '../replay/edit.js'
+import { editBody, writeJson } from '../replay/edit.js'
 import { createScene } from './scene.js'
+import { DEMO } from './seed.js'
 
-/** Events that have a template: `event` or `event.action`. */
+/** Events that have a template or, failing that, a fixture in this package: `event` or `event.action`. */
 export function triggers(provider: string): string[] {
-  return Object.keys(codeHostOf(provider).templates)
+  const templates = Object.keys(codeHostOf(provider).templates)
+  return [...new Set([...templates, ...packagedEvents(folderOf(provider))])]
 }
 
 /**
  * Creates an unsigned delivery about the sandbox's repository, as the provider would send it now. An event without its
  * action means the usual action.
- * @throws RelayError `usage` when the event has no template.
+ * @throws RelayError `usage` when nothing is known of the event.
  */
 export function synthesize(provider: string, text: string, now: number): Fixture {
-  const { templates, webhook } = codeHostOf(provider)
-  const found = Object.entries(templates).find(([name]) => name === text || name.startsWith(`${text}.`))
-  if (!found)
+  const { webhook } = codeHostOf(provider)
+  const all = triggers(provider)
+  const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
+  if (name === undefined)
     throw new RelayError(
       'usage',
       `There is no template for ${JSON.stringify(text)}: relay trigger --list has them`,
     )
-  const [name, template] = found
   const [event = ''] = name.split('.')
   const delivery = randomUUID()
   const headers = webhook.headers(event, delivery)
-  const body = writeJson(template(createScene(now)), webhook.json)
-  return { relay: 1, provider, event, delivery, headers, body }
+  return { relay: 1, provider, event, delivery, headers, body: payloadOf(provider, name, now) }
+}
+
+function payloadOf(provider: string, name: string, now: number): string {
+  const { templates, webhook } = codeHostOf(provider)
+  const template = templates[name]
+  if (template) return writeJson(template(createScene(now)), webhook.json)
+  const body = fixtureBody(packagedFixture(folderOf(provider), name))
+  const { repository }: { repository?: object } = JSON.parse(Buffer.from(body).toString())
+  const edits = repository ? [{ path: ['repository', 'full_name'], value: DEMO }] : []
+  return Buffer.from(editBody(body, edits, { ...webhook.json, form: false })).toString()
+}
+
+function folderOf(provider: string): string {
+  return provider === 'gitea' ? 'gitea' : 'github'
 }
