@@ -1,7 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, ProbeAnswer, Provider, WebhookScheme } from '../provider.js'
-import { EVENTS } from './events.js'
+import { ACTIONS } from './actions.js'
 import { TEMPLATES } from './payloads.js'
 
 /** Gitea sends GitHub's and Gogs' header names besides its own. */
@@ -30,7 +30,7 @@ export const GITEA: CodeHost = {
   defaultUrl: undefined,
   pathAllowed: true,
   webhook: WEBHOOK,
-  events: EVENTS,
+  actions: ACTIONS,
   templates: TEMPLATES,
   open,
 }

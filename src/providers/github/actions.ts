@@ -1,7 +1,7 @@
-import { eventTable } from '../event-table.js'
+import { eventActions } from '../event-actions.js'
 
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads */
-export const EVENTS = eventTable(`
+export const ACTIONS = eventActions(`
   branch_protection_configuration: disabled enabled
   branch_protection_rule: created deleted edited
   check_run: completed created requested_action rerequested

@@ -1,10 +1,10 @@
-import { eventTable } from '../event-table.js'
+import { eventActions } from '../event-actions.js'
 
 /**
  * Gitea's names, as its header X-Gitea-Event has them, and Forgejo's further ones.
  * @see https://github.com/go-gitea/gitea/blob/main/modules/webhook/type.go
  */
-export const EVENTS = eventTable(`
+export const ACTIONS = eventActions(`
   action_run_failure:
   action_run_recover:
   action_run_success:
