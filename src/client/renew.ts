@@ -1,5 +1,5 @@
 import type { Cancellable } from '../base/abort.js'
-import { prove, RENEWAL_HEADER, renewalText, type InstanceRecord } from '../instance/record.js'
+import { prove, PROOF_HEADER, renewalText, type InstanceRecord } from '../instance/record.js'
 import type { SendRequest } from '../net/loopback-client.js'
 import { post } from './post.js'
 
@@ -15,6 +15,6 @@ export async function renewThrough(
   { send, ...options }: Cancellable & { readonly send: SendRequest },
 ): Promise<void> {
   const address = new URL(`/instance/renew/${encodeURIComponent(userId)}`, instance.url)
-  const headers = { [RENEWAL_HEADER]: prove(instance, renewalText(userId)) }
+  const headers = { [PROOF_HEADER]: prove(instance, renewalText(userId)) }
   await post(send, address, { headers, body: '' }, options)
 }

@@ -1,6 +1,8 @@
 import { RelayError } from '../base/errors.js'
+import { suggest } from '../base/suggest.js'
 import { expandLocal } from '../base/web-address.js'
 import { type Match, parseMatch } from '../journal/match.js'
+import { EVENTS } from '../providers/events.js'
 import type { Target } from './target.js'
 
 /** Which deliveries go where. */
@@ -11,49 +13,72 @@ export interface Route {
   readonly id: string
   /** The id on one line, without a match that is `*`, and without the password and query of an address. */
   readonly label: string
+  /** What the user calls the target. It is no part of its id. */
+  readonly name?: string
 }
 
-export function createRoute(match: Match, target: Target): Route {
+export function createRoute(match: Match, target: Target, name?: string): Route {
   const written = target.kind === 'http' ? target.url : EXEC + target.command
   const id = `${match.text}=${written}`
-  return { match, target, id, label: labelOf(id) }
+  return { match, target, id, label: labelOf(id), ...(name !== undefined && { name }) }
 }
 
 const EXEC = 'exec:'
 const ALL = '*'
 
 /**
- * Reads `[match=]url`; without a match it is for every delivery. `3000` and `localhost:3000/hooks` are addresses on this
- * machine.
+ * Reads `[name=][match=]url`; without a match it is for every delivery. A single word before the address is the match if it is
+ * an event or resembles one, otherwise the name. `3000` and `localhost:3000/hooks` are addresses on this machine.
  * @throws RelayError `settings`, naming what is wrong.
  */
 export function parseForward(text: string): Route {
-  const whole = text.trim()
-  const at = isHttp(expandLocal(whole)) ? -1 : whole.indexOf('=')
+  const { name, rest: whole } = readName(text.trim(), isAddress)
+  const at = isAddress(whole) ? -1 : whole.indexOf('=')
   const written = whole.slice(at + 1).trim()
   const url = expandLocal(written)
   // Text with a slash before its `=` is an address that was not recognized, and can contain a password.
   if (!isHttp(url) || whole.slice(0, Math.max(at, 0)).includes('/'))
     throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address${missingScheme(written)}`)
   checkHost(url, whole)
-  return createRoute(readMatch(at === -1 ? ALL : whole.slice(0, at).trim()), { kind: 'http', url })
+  return createRoute(readMatch(at === -1 ? ALL : whole.slice(0, at).trim()), { kind: 'http', url }, name)
+}
+
+const NAMED = /^([a-z][\w-]{0,31})=(.*)$/is
+const MATCH_FOLLOWS = new RegExp(`^(?:\\*|(?:\\*|${EVENTS.join('|')})(?:\\.[\\w.:*-]+)?)=`)
+
+/**
+ * The target's name, if the text begins with one: a word that is no event, before a match or, where `isTarget` holds for the
+ * rest, before the target itself. There, a word that resembles an event is probably a misspelt match, and no name.
+ */
+function readName(
+  text: string,
+  isTarget: (rest: string) => boolean,
+): { readonly name?: string; readonly rest: string } {
+  const [, name = '', after = ''] = NAMED.exec(text) ?? []
+  const rest = after.trim()
+  const isName =
+    name !== '' &&
+    !EVENTS.includes(name) &&
+    (MATCH_FOLLOWS.test(rest) || (isTarget(rest) && suggest(name, EVENTS) === undefined))
+  return isName ? { name, rest } : { rest: text }
 }
 
 /**
- * Reads `[match=]command`; without a match it is for every delivery. A word before the first `=` is the match, so a command
- * that begins with an assignment needs one of its own: `*=NAME=value command`.
+ * Reads `[name=][match=]command`; without a match it is for every delivery. A word before the first `=` is the match, unless a
+ * match follows it, so a command that begins with an assignment needs one of its own: `*=NAME=value command`.
  * @throws RelayError `settings`, naming what is wrong.
  */
 export function parseExec(text: string): Route {
-  const [, match, rest] = /^\s*([^\s=]*)=(.*)$/s.exec(text) ?? []
+  const { name, rest: whole } = readName(text.trim(), () => false)
+  const [, match, rest] = /^\s*([^\s=]*)=(.*)$/s.exec(whole) ?? []
   const isMatch = match !== undefined && /^[\w.:*-]*$/.test(match)
   if (isMatch && /^[A-Z_][A-Z\d_]*$/.test(match)) {
     throw invalid(`'${match}=' sets a variable; for a command that begins so, write '*=${match}=…'`)
   }
-  const command = (isMatch ? (rest ?? '') : text).trim()
+  const command = (isMatch ? (rest ?? '') : whole).trim()
   if (command === '') throw invalid('there is no command')
   if (command.includes('\0')) throw invalid('a command cannot hold a NUL character')
-  return createRoute(readMatch(isMatch ? match : ALL), { kind: 'command', command })
+  return createRoute(readMatch(isMatch ? match : ALL), { kind: 'command', command }, name)
 }
 
 /** The label of the target with this id. */
@@ -95,6 +120,10 @@ function checkHost(url: string, whole: string): void {
 function missingScheme(text: string): string {
   const isHost = /^(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?=[/?#]|$)/i.test(text)
   return isHost ? `: write https://${withoutSecrets(text)}` : ''
+}
+
+function isAddress(text: string): boolean {
+  return isHttp(expandLocal(text))
 }
 
 function isHttp(text: string): boolean {

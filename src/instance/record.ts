@@ -43,14 +43,17 @@ export function prove(record: InstanceRecord, challenge: string): string {
 }
 
 /**
- * Text that the header {@link RENEWAL_HEADER} authenticates: the sender of a renewal request has the record's key. It
+ * Text that the header {@link PROOF_HEADER} authenticates: the sender of a renewal request has the record's key. It
  * contains a space, so it is no valid challenge for GET /health, and no answer to a challenge is such a proof.
  */
 export function renewalText(userId: string): string {
   return `renew ${userId}`
 }
 
-export const RENEWAL_HEADER = 'X-Relay-Proof'
+/** The text that {@link PROOF_HEADER} authenticates for the list of routes. It contains a space, too. */
+export const ROUTES_TEXT = 'read routes'
+
+export const PROOF_HEADER = 'X-Relay-Proof'
 
 export function isProof(record: InstanceRecord, challenge: string, answer = ''): boolean {
   const expected = Buffer.from(prove(record, challenge))

@@ -21,7 +21,8 @@ export function adapt(payload: unknown, { path, value }: Edit): void {
   if (field === 'number' && typeof old === 'number') renumber(payload, owner, old, value)
   else if (typeof old === 'string' && typeof value === 'string') rename(payload, path, owner, old, value)
   for (const copy of copies) {
-    if (field === 'id') mapStrings(copy, (text) => replaceEnd(text, String(old), String(value)))
+    if (typeof old === 'number' && field === 'id')
+      mapStrings(copy, (text) => replaceEnd(text, String(old), String(value)))
     if (copy[field] === old) copy[field] = value
   }
 }
@@ -36,17 +37,15 @@ function copiesOf(payload: unknown, { id, login, url, node_id: node }: Fields): 
 
 function renumber(payload: unknown, owner: Fields, old: number, value: unknown): void {
   const all = objectsIn(payload)
-  const places = [owner, ...all].flatMap((object) =>
-    object['number'] === old ? repositoriesOf(object, old) : [],
-  )
+  const numbered = all.filter((object) => object['number'] === old)
+  const places = new Set([owner, ...numbered].flatMap((object) => repositoriesOf(object, old)))
   for (const object of all) {
-    const isSame =
-      object['number'] === old && repositoriesOf(object, old).some((place) => places.includes(place))
+    const isSame = object['number'] === old && repositoriesOf(object, old).some((place) => places.has(place))
     if (isSame || (object === payload && object['number'] === old)) object['number'] = value
   }
   mapStrings(payload, (text) => {
     const [start = '', place = '', number] = NUMBERED.exec(text) ?? []
-    if (number !== String(old) || !places.includes(place)) return text
+    if (number !== String(old) || !places.has(place)) return text
     return `${start.slice(0, -number.length)}${String(value)}${text.slice(start.length)}`
   })
 }

@@ -3,6 +3,7 @@ import { RelayError } from '../base/errors.js'
 import { type Fixture, fixtureBody } from '../fixtures/fixture.js'
 import { packagedEvents, packagedFixture } from '../fixtures/packaged.js'
 import { codeHostOf } from '../providers/code-hosts.js'
+import { nearestMatch } from '../providers/never-sent.js'
 import { editBody, writeJson } from '../replay/edit.js'
 import { createScene } from './scene.js'
 import { DEMO } from './seed.js'
@@ -22,15 +23,27 @@ export function synthesize(provider: string, text: string, now: number): Fixture
   const { webhook } = codeHostOf(provider)
   const all = triggers(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
-  if (name === undefined)
+  if (name === undefined) {
+    const near = nearestMatch(text, byEvent(all))
+    const hint = near === undefined ? '' : ` (did you mean ${near}?)`
     throw new RelayError(
       'usage',
-      `There is no template for ${JSON.stringify(text)}: relay trigger --list has them`,
+      `There is no template for ${JSON.stringify(text)}${hint}: relay trigger --list has them`,
     )
+  }
   const [event = ''] = name.split('.')
   const delivery = randomUUID()
   const headers = webhook.headers(event, delivery)
   return { relay: 1, provider, event, delivery, headers, body: payloadOf(provider, name, now) }
+}
+
+function byEvent(names: readonly string[]): ReadonlyMap<string, string[]> {
+  const actions = new Map<string, string[]>()
+  for (const name of names) {
+    const [event = '', action] = name.split('.')
+    actions.set(event, [...(actions.get(event) ?? []), ...(action === undefined ? [] : [action])])
+  }
+  return actions
 }
 
 function payloadOf(provider: string, name: string, now: number): string {

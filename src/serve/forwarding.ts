@@ -1,6 +1,6 @@
 import { Disposal } from '../base/disposal.js'
 import type { Settings } from '../base/settings.js'
-import { createDispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
+import { createDispatcher, type DispatcherOptions, type TargetStatus } from '../dispatch/dispatcher.js'
 import type { Route } from '../dispatch/route.js'
 import type { Delivery, Receipt } from '../journal/delivery.js'
 import type { Relay } from '../relay.js'
@@ -15,6 +15,7 @@ export interface Forwarding extends AsyncDisposable {
   /** Starts with what waits in the journal. To be called once. @throws RelayError `storage` */
   start(): Promise<void>
   replaceRoutes(routes: readonly Route[]): void
+  status(): readonly TargetStatus[]
 }
 
 export interface ForwardingOptions
@@ -56,6 +57,7 @@ export function createForwarding(
       const parts = { ...options, database, journal, retention: settings, lost: ownership.lost }
       maintenance = closing.use(startMaintenance(parts))
     },
+    status: () => dispatcher.status(),
     replaceRoutes: (routes) => dispatcher.replaceRoutes(routes),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   }

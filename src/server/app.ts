@@ -8,9 +8,10 @@ import { authRoutes } from './routes/auth.js'
 import { healthRoutes } from './routes/health.js'
 import { homeRoutes } from './routes/home.js'
 import { renewRoutes, type RenewParts } from './routes/renew.js'
+import { routesRoutes, type RoutesParts } from './routes/routes.js'
 import { explainMisdirected, webhookRoutes } from './routes/webhook.js'
 
-export interface AppParts extends RouterParts, RenewParts {
+export interface AppParts extends RouterParts, RenewParts, RoutesParts {
   readonly provider: Provider
   readonly intake: Intake
   readonly oauth: OAuth
@@ -32,4 +33,5 @@ export function createApp(parts: AppParts) {
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))
     .route('/', renewRoutes(parts))
+    .route('/', routesRoutes(parts))
 }

@@ -2,6 +2,33 @@ import { describe, expect, it } from 'vitest'
 import { labelOf, parseExec, parseForward } from '../../src/dispatch/route.js'
 import { failure } from '../helpers/failure.js'
 
+describe('the name of a target', () => {
+  it.each<[string, string | undefined, string]>([
+    ['app=http://localhost:3000/hooks', 'app', '*=http://localhost:3000/hooks'],
+    ['app=push=http://localhost:3000', 'app', 'push=http://localhost:3000'],
+    ['app= *.opened=http://localhost:3000', 'app', '*.opened=http://localhost:3000'],
+    ['push=http://localhost:3000', undefined, 'push=http://localhost:3000'],
+    ['app.*=http://localhost:3000', undefined, 'app.*=http://localhost:3000'],
+    // Probably misspelt: it must not become a route for every delivery.
+    ['pusj=http://localhost:3000', undefined, 'pusj=http://localhost:3000'],
+  ])('parseForward(%j): %s', (text, name, id) => {
+    const route = parseForward(text)
+    expect({ name: route.name, id: route.id }).toEqual({ name, id })
+  })
+
+  it.each<[string, string | undefined, string]>([
+    ['deploy=push=./deploy.sh', 'deploy', 'push=exec:./deploy.sh'],
+    ['all=*=./log.sh a=b', 'all', '*=exec:./log.sh a=b'],
+    ['new=pull_request.opened=A=1 ./x.sh', 'new', 'pull_request.opened=exec:A=1 ./x.sh'],
+    // A command for every delivery is always asked for by `*`.
+    ['deploy=./deploy.sh', undefined, 'deploy=exec:./deploy.sh'],
+    ['push=x=1 ./deploy.sh', undefined, 'push=exec:x=1 ./deploy.sh'],
+  ])('parseExec(%j): %s', (text, name, id) => {
+    const route = parseExec(text)
+    expect({ name: route.name, id: route.id }).toEqual({ name, id })
+  })
+})
+
 describe('parseForward', () => {
   it.each([
     ['http://localhost:3000/pr', '*', 'http://localhost:3000/pr', 'http://localhost:3000/pr'],

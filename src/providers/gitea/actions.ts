@@ -23,6 +23,7 @@ export const ACTIONS = eventActions(`
   release: deleted published updated
   repository: created deleted
   status:
+  schedule:
   wiki: created deleted edited
   workflow_job: completed in_progress queued waiting
   workflow_run: completed in_progress requested

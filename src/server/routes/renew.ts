@@ -1,9 +1,8 @@
-import { timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
-import { RelayError } from '../../base/errors.js'
 import type { HttpEnv } from '../../http/env.js'
-import { RENEWAL_HEADER, renewalText } from '../../instance/record.js'
+import { renewalText } from '../../instance/record.js'
 import { parseUserId } from '../../tokens/user-id.js'
+import { requireProof } from '../proof.js'
 
 export interface RenewParts {
   /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
@@ -20,14 +19,8 @@ export interface RenewParts {
 export function renewRoutes({ prove, renew }: RenewParts) {
   return new Hono<HttpEnv>().post('/instance/renew/:userId', async (c) => {
     const { userId } = c.req.param()
-    if (!isSame(c.req.header(RENEWAL_HEADER), prove(renewalText(userId))))
-      throw new RelayError('not_found', 'Not found')
+    requireProof(c, prove(renewalText(userId)))
     await renew(parseUserId(userId))
     return c.json({ ok: true }, 200)
   })
-}
-
-function isSame(given = '', proof: string | undefined): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(proof ?? '')]
-  return proof !== undefined && one.length === other.length && timingSafeEqual(one, other)
 }

@@ -6,7 +6,7 @@ import { table } from '../../output/table.js'
 import { defaultText, OPTION_NAMES, type OptionName, specOf } from '../../settings/options.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { readOptions } from '../../settings/read.js'
-import { didYouMean, plain } from '../../settings/suggest.js'
+import { didYouMean, plain } from '../../../base/suggest.js'
 import { describeSettings, type DescribedSetting, type Value } from './describe.js'
 
 export async function runConfig(

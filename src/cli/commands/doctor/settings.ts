@@ -1,7 +1,7 @@
 import { RelayError } from '../../../base/errors.js'
 import type { Log } from '../../../base/log.js'
 import type { Context } from '../../context.js'
-import { suggest } from '../../settings/suggest.js'
+import { suggest } from '../../../base/suggest.js'
 import { OPTION_NAMES, variablesOf } from '../../settings/options.js'
 import { checkSecretsPlace, readOptions, type Flags, type LoadedOptions } from '../../settings/read.js'
 import { type CheckResult, fail, ok } from './result.js'

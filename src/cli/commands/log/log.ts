@@ -5,6 +5,7 @@ import type { Context } from '../../context.js'
 import { type FilterFlags, readFilter } from '../../journal/filter.js'
 import { type JournalReader, openJournalReader } from '../../journal/open.js'
 import { createPrinter, type Printer } from '../../journal/printer.js'
+import { warnOfMatches } from '../../journal/warn-of-match.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { createFollower, type Follower } from './follow.js'
 
@@ -14,7 +15,9 @@ type LogFlags = CommonFlags & FilterFlags & { readonly follow?: boolean }
 export async function runLog(context: Context, flags: LogFlags): Promise<void> {
   const { signal } = context
   const filter = readFilter(flags, Date.now())
-  await using reader = await openJournalReader(prepare(context, flags), { allowMissing: flags.follow })
+  const prepared = prepare(context, flags)
+  warnOfMatches(prepared, flags.event ?? [])
+  await using reader = await openJournalReader(prepared, { allowMissing: flags.follow })
   const printer = createPrinter(reader, flags)
   // Read first, so that every entry appended meanwhile is printed by one of the two functions.
   const last = await reader.journal.newest()

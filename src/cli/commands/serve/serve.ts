@@ -9,6 +9,7 @@ import { completeSettings, forwardSettings, settingsWithoutCodeHost } from '../.
 import { isOfFolder, type Origins } from '../../settings/origin.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { banner } from './banner.js'
+import { routeWarnings } from './check-routes.js'
 import { createLiveOutput } from './live-output.js'
 import { onSettingsChange } from './reload.js'
 
@@ -29,7 +30,7 @@ export async function runServe(context: Context, flags: CommonFlags): Promise<vo
   })
   for (const line of banner(serving, origins.webhookSecret ? 'settings' : 'profile')) output.say(line)
   warnOfOpenHost(settings.host, output)
-  listProjectCommands(settings.routes, origins, output)
+  warnOfRoutes(settings.routes, serving, origins, context, output)
   using _reload = onSettingsChange(context, () => reload(context, flags, serving, output))
   const stopped = Promise.race([aborted(context.signal), aborted(serving.lost)])
   await Promise.race([serving.sandbox?.ping(), stopped])
@@ -47,10 +48,21 @@ function reload(context: Context, flags: CommonFlags, serving: Serving, output: 
     const routes = forwardSettings(options)
     serving.replaceRoutes(routes)
     output.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)
-    listProjectCommands(routes, origins, output)
+    warnOfRoutes(routes, serving, origins, context, output)
   } catch (error) {
     output.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }
+}
+
+function warnOfRoutes(
+  routes: RouteSettings,
+  { settings }: Serving,
+  origins: Origins,
+  context: Context,
+  output: Output,
+): void {
+  for (const text of routeWarnings(routes, settings.provider, origins, context)) output.log.warn(text)
+  listProjectCommands(routes, origins, output)
 }
 
 /**
