@@ -3,15 +3,18 @@ import { RelayError } from '../base/errors.js'
 import { type Fixture, fixtureBody } from '../fixtures/fixture.js'
 import { packagedEvents, packagedFixture } from '../fixtures/packaged.js'
 import { codeHostOf } from '../providers/code-hosts.js'
-import { nearestMatch } from '../providers/never-sent.js'
+import { nearestMatch, whyNeverSent } from '../providers/never-sent.js'
 import { editBody, writeJson } from '../replay/edit.js'
 import { createScene } from './scene.js'
 import { DEMO } from './seed.js'
 
 /** Events that have a template or, failing that, a fixture in this package: `event` or `event.action`. */
 export function triggers(provider: string): string[] {
-  const templates = Object.keys(codeHostOf(provider).templates)
-  return [...new Set([...templates, ...packagedEvents(folderOf(provider))])]
+  const { templates, actions } = codeHostOf(provider)
+  // Other fixtures are variants of an event.
+  const isEvent = (name: string): boolean =>
+    name.split('.').length <= 2 && whyNeverSent(name, provider, actions) === undefined
+  return [...new Set([...Object.keys(templates), ...packagedEvents(folderOf(provider)).filter(isEvent)])]
 }
 
 /**
