@@ -2,6 +2,8 @@ import { Disposal } from './base/disposal.js'
 import { systemClock, type Clock } from './base/time.js'
 import { silentLog, type Log } from './base/log.js'
 import type { Settings } from './base/settings.js'
+import type { TargetStatus } from './dispatch/dispatcher.js'
+import { liveRoutes } from './dispatch/live-routes.js'
 import { createRouting, type Routing } from './dispatch/routing.js'
 import { hostCheck } from './http/host.js'
 import type { Delivery, Receipt } from './journal/delivery.js'
@@ -26,6 +28,8 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
+  /** The state of each target; none where nothing is forwarded. */
+  readonly targets?: () => readonly TargetStatus[]
   /** Fails every write to the journal when the profile belongs to another process. Default: it is not shared. */
   readonly guard?: Guard
   /** The profile's data, where the caller has it open; it then also closes it. */
@@ -59,7 +63,7 @@ export interface Relay extends AsyncDisposable {
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
   const { log = silentLog, clock = systemClock, onDelivery, prove = () => undefined, sendOnce } = options
-  const { guard, thread = false } = options
+  const { guard, thread = false, targets = () => [] } = options
   const provider = createProvider({
     name: settings.provider,
     url: settings.providerUrl,
@@ -113,6 +117,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     tokens,
     baseUrl,
     prove,
+    routes: async () => liveRoutes(routing, targets(), await journal.counts()),
     renew: (userId) => renew(renewal, userId),
   })
   const relay: Relay = {

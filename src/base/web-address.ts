@@ -13,6 +13,15 @@ export function parseHttpUrl(text: string): URL {
   return url
 }
 
+const PORT = /^:?\d{1,5}(?=[/?#]|$)/
+const LOCAL_HOST = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?(?=[/?#]|$)/i
+
+/** `3000`, `:3000/hooks` and `localhost:3000/hooks` as http addresses on this machine; any other text unchanged. */
+export function expandLocal(text: string): string {
+  if (PORT.test(text)) return `http://localhost:${text.replace(/^:/, '')}`
+  return LOCAL_HOST.test(text) ? `http://${text}` : text
+}
+
 /** An address to which paths are added. @throws Error as {@link parseHttpUrl}, and for a query or a fragment. */
 export function parseWebAddress(text: string): URL {
   const url = parseHttpUrl(text)

@@ -11,12 +11,19 @@ export function declare(parent: Command, spec: CommandSpec, context: Context): v
   for (const argument of spec.arguments ?? []) command.addArgument(toArgument(argument))
   for (const option of optionsOf(spec)) command.addOption(toOption(option))
   for (const subcommand of spec.subcommands ?? []) declare(command, subcommand, context)
+  command.showHelpAfterError(usageOf(command))
   const { load } = spec
   if (!load) return
   command.action(async (...args) => {
     const run = await load()
     await run(context, command.optsWithGlobals(), ...args)
   })
+}
+
+/** What follows a usage error: the command's usage, and where to read on. */
+function usageOf(command: Command): string {
+  const usage = command.createHelp().commandUsage(command)
+  return `Usage: ${usage}\n(${usage.replace(/ (?:\[|<).*/, '')} --help says more)`
 }
 
 function toArgument({ name, help, choices }: ArgumentSpec): Argument {

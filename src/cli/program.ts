@@ -6,6 +6,7 @@ import { completion } from './commands/completion/declaration.js'
 import { config } from './commands/config/declaration.js'
 import { doctor } from './commands/doctor/declaration.js'
 import { exportCommand } from './commands/export/declaration.js'
+import { help } from './commands/help/declaration.js'
 import { log } from './commands/log/declaration.js'
 import { login } from './commands/login/declaration.js'
 import { merge } from './commands/merge/declaration.js'
@@ -18,12 +19,15 @@ import { show } from './commands/show/declaration.js'
 import { token } from './commands/token/declaration.js'
 import { trigger } from './commands/trigger/declaration.js'
 import { verify } from './commands/verify/declaration.js'
+import { version } from './commands/version/declaration.js'
 import { wait } from './commands/wait/declaration.js'
 import { whoami } from './commands/whoami/declaration.js'
 import type { Context, TextStream } from './context.js'
 import { declare, toOption } from './declare.js'
 import { conclusion, introduction, optionsOf } from './help.js'
+import { meantCommand } from './meanings.js'
 import { fit } from './output/wrap.js'
+import { overview } from './overview.js'
 import { packageVersion } from './version.js'
 
 /** Every command, in the order of help. */
@@ -47,6 +51,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   completion,
   config,
   doctor,
+  help,
+  version,
 ]
 
 /** relay itself: its options are those of every command. */
@@ -109,10 +115,22 @@ export function createProgram(context: Context, { json = false }: ProgramOptions
       boxWrap: fit,
     })
     .exitOverride()
-    .addHelpText('after', () => conclusion(RELAY, RELAY.variables))
+    .addHelpText('after', ({ error }) => (error ? '' : conclusion(RELAY, RELAY.variables)))
+    .on('command:*', ([word = '']: string[]) => program.error(unknownCommand(word)))
   for (const option of optionsOf(RELAY)) program.addOption(toOption(option))
   for (const spec of COMMANDS) declare(program, spec, context)
+  const full = program.helpInformation.bind(program)
+  // Without a command, commander prints the help as an error.
+  program.helpInformation = (options) => (options?.error ? overview(COMMANDS) : full(options))
   return program
+}
+
+function unknownCommand(word: string): string {
+  const meant = meantCommand(
+    word,
+    COMMANDS.map(({ name }) => name),
+  )
+  return `error: unknown command '${word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`
 }
 
 /** Longer lines are hard to read, however wide the terminal. */

@@ -1,4 +1,5 @@
 import type { Log } from '../base/log.js'
+import { isLoopback } from '../base/loopback.js'
 import { systemClock } from '../base/time.js'
 import type { Journal } from '../journal/journal.js'
 import type { Environment } from './command-environment.js'
@@ -177,7 +178,8 @@ class TargetDispatcher implements Dispatcher {
       if (this.#opened.has(route.id)) continue
       const target = openTarget(route, this.#options, this.#time)
       this.#opened.set(route.id, { route, target })
-      this.#queueOf(route.id).attach(createAttempt({ ...this.#options, time: this.#time, route, target }))
+      const attempt = createAttempt({ ...this.#options, time: this.#time, route, target })
+      this.#queueOf(route.id).attach(attempt, { nearby: isNearby(route) })
     }
   }
 
@@ -225,6 +227,11 @@ class TargetDispatcher implements Dispatcher {
     if ([...this.#queues.values()].some((queue) => !queue.isIdle)) return
     for (const resolve of this.#idle.splice(0)) resolve()
   }
+}
+
+/** Whether its target is an address on this machine. */
+function isNearby({ target }: Route): boolean {
+  return target.kind === 'http' && isLoopback(new URL(target.url).hostname)
 }
 
 function openTarget({ target }: Route, { env, limits }: DispatcherOptions, { clock }: Time): OpenTarget {

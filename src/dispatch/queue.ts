@@ -1,4 +1,4 @@
-import { probeDelay } from '../base/backoff.js'
+import { nearbyProbeDelay, probeDelay } from '../base/backoff.js'
 import { PendingQueue } from './pending-queue.js'
 import { MAX_AGE_MS } from './policy.js'
 import { RetryTimers, type Time } from './retry-timers.js'
@@ -67,8 +67,8 @@ interface Down {
 
 /**
  * The entries that wait for one target, and when each is attempted. An entry that must be attempted again keeps its place, so
- * those behind it wait. A target that cannot be reached gets one entry at a time, at growing intervals, until it answers.
- * After every change `#pump` decides from the present state alone, so that no entry can be forgotten.
+ * those behind it wait. A target that cannot be reached gets one entry at a time, at growing intervals, until it answers; one on
+ * this machine gets it more often. After every change `#pump` decides from the present state alone, so that no entry can be forgotten.
  */
 export class TargetQueue {
   readonly #parts: QueueParts
@@ -83,6 +83,7 @@ export class TargetQueue {
   readonly #tasks = new Set<Promise<void>>()
   readonly #stop = new AbortController()
   #attempt: AttemptFn | undefined
+  #nearby = false
   #down: Down | undefined
   #removedAt: number | undefined
   #nextPump: NodeJS.Immediate | undefined
@@ -122,10 +123,11 @@ export class TargetQueue {
     if (!this.#stop.signal.aborted) this.#nextPump ??= setImmediate(() => this.#pump())
   }
 
-  /** The target is configured: its entries are attempted. */
-  attach(attempt: AttemptFn): void {
+  /** The target is configured: its entries are attempted. `nearby`: it is on this machine, so it is probed more often. */
+  attach(attempt: AttemptFn, { nearby = false } = {}): void {
     const returned = this.#removedAt !== undefined
     this.#attempt = attempt
+    this.#nearby = nearby
     this.#removedAt = undefined
     this.#timers.cancelAll()
     this.#pump()
@@ -234,8 +236,10 @@ export class TargetQueue {
     const { clock, random } = this.#parts.time
     const before = this.#down
     const failures = (before?.failures ?? 0) + 1
-    const delay = probeDelay(failures, random)
-    this.#down = { since: before?.since ?? clock(), failures, nextProbeAt: clock() + delay }
+    const now = clock()
+    const since = before?.since ?? now
+    const delay = this.#nearby ? nearbyProbeDelay(now - since, random) : probeDelay(failures, random)
+    this.#down = { since, failures, nextProbeAt: now + delay }
     this.#timers.start('probe', delay, () => this.#pump())
     if (!before) this.#parts.onState()
     this.#expire()

@@ -1,5 +1,6 @@
 import { RelayError } from '../base/errors.js'
 import { suggest } from '../base/suggest.js'
+import { expandLocal } from '../base/web-address.js'
 import { type Match, parseMatch } from '../journal/match.js'
 import { EVENTS } from '../providers/events.js'
 import type { Target } from './target.js'
@@ -27,14 +28,17 @@ const ALL = '*'
 
 /**
  * Reads `[name=][match=]url`; without a match it is for every delivery. A single word before the address is the match if it is
- * an event or resembles one, otherwise the name.
+ * an event or resembles one, otherwise the name. `3000` and `localhost:3000/hooks` are addresses on this machine.
  * @throws RelayError `settings`, naming what is wrong.
  */
 export function parseForward(text: string): Route {
-  const { name, rest: whole } = readName(text.trim(), isHttp)
-  const at = isHttp(whole) ? -1 : whole.indexOf('=')
-  const url = whole.slice(at + 1).trim()
-  if (!isHttp(url)) throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address`)
+  const { name, rest: whole } = readName(text.trim(), isAddress)
+  const at = isAddress(whole) ? -1 : whole.indexOf('=')
+  const written = whole.slice(at + 1).trim()
+  const url = expandLocal(written)
+  // Text with a slash before its `=` is an address that was not recognized, and can contain a password.
+  if (!isHttp(url) || whole.slice(0, Math.max(at, 0)).includes('/'))
+    throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address${missingScheme(written)}`)
   checkHost(url, whole)
   return createRoute(readMatch(at === -1 ? ALL : whole.slice(0, at).trim()), { kind: 'http', url }, name)
 }
@@ -110,6 +114,16 @@ function checkHost(url: string, whole: string): void {
   const name = written.slice(written.lastIndexOf('@') + 1).replace(/:\d*$/, '')
   if (name.toLowerCase() !== hostname)
     throw invalid(`'${withoutSecrets(whole)}' goes to the host ${hostname}: write that name`)
+}
+
+/** `: write https://…` for a host on another machine. */
+function missingScheme(text: string): string {
+  const isHost = /^(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?=[/?#]|$)/i.test(text)
+  return isHost ? `: write https://${withoutSecrets(text)}` : ''
+}
+
+function isAddress(text: string): boolean {
+  return isHttp(expandLocal(text))
 }
 
 function isHttp(text: string): boolean {

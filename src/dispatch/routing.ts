@@ -39,7 +39,8 @@ function readRouting({ forward, exec, ignore }: RouteSettings): Pick<Routing, 'r
 
 /** Whether a route takes a delivery, and why, for a person. */
 export interface Explanation {
-  readonly route: Route
+  /** The route's label. */
+  readonly target: string
   readonly matched: boolean
   readonly why: string
 }
@@ -54,19 +55,23 @@ export function routesFor(
   return routes.filter(({ match }) => matches(match, delivery))
 }
 
+/** The match because of which a delivery goes nowhere; undefined if there is none, also where no route takes it. */
+export function ignoredBy(ignore: readonly string[], delivery: Routed): string | undefined {
+  return ignore.find((text) => matches({ text }, delivery))
+}
+
 /** Explains for every route whether a delivery takes it. */
 export function explain(
-  routes: readonly Route[],
-  ignore: readonly Match[],
+  routes: readonly { readonly label: string; readonly match: string }[],
+  ignore: readonly string[],
   delivery: Routed,
 ): readonly Explanation[] {
-  const ignored = ignore.find((match) => matches(match, delivery))
+  const ignored = ignoredBy(ignore, delivery)
   const { event, action } = delivery
   const name = action === null ? event : `${event}.${action}`
-  return routes.map((route) => {
-    const { text } = route.match
-    if (ignored) return { route, matched: false, why: `${name} is ignored by ${ignored.text}` }
-    const matched = matches(route.match, delivery)
-    return { route, matched, why: `${name} ${matched ? 'matches' : 'does not match'} ${text}` }
+  return routes.map(({ label: target, match: text }) => {
+    if (ignored !== undefined) return { target, matched: false, why: `${name} is ignored by ${ignored}` }
+    const matched = matches({ text }, delivery)
+    return { target, matched, why: `${name} ${matched ? 'matches' : 'does not match'} ${text}` }
   })
 }

@@ -53,6 +53,9 @@ export function renewalText(userId: string): string {
 /** The text that {@link PROOF_HEADER} authenticates for the list of refused requests. It contains a space, too. */
 export const REFUSED_TEXT = 'read refused'
 
+/** The text that {@link PROOF_HEADER} authenticates for the list of routes. It contains a space, too. */
+export const ROUTES_TEXT = 'read routes'
+
 export const PROOF_HEADER = 'X-Relay-Proof'
 
 export function isProof(record: InstanceRecord, challenge: string, answer = ''): boolean {

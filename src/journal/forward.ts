@@ -14,6 +14,9 @@ export type Forward = {
 /** By target id. An entry without any was never to be forwarded. */
 export type Forwards = Readonly<Record<string, Forward>>
 
+/** How many forwards have each status. */
+export type ForwardCounts = Readonly<Record<ForwardStatus, number>>
+
 /** What one attempt came to. */
 export type Outcome = 'succeeded' | 'retry' | 'refused' | 'unreachable' | 'timed out' | 'killed'
 

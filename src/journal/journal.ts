@@ -1,5 +1,5 @@
 import type { Delivery, Entry, Receipt, Summary } from './delivery.js'
-import type { Attempt, Forward, Forwards } from './forward.js'
+import type { Attempt, Forward, ForwardCounts, Forwards } from './forward.js'
 import type { Retention } from './retention.js'
 import type { Filter } from './select.js'
 
@@ -47,6 +47,8 @@ export interface Journal {
   /** Records the status of a forward that was not attempted. */
   finish(n: number, target: string, forward: Forward): Promise<void>
   forwards(n: number): Promise<Forwards>
+  /** How many forwards to each target have which status. Reads all of them. */
+  counts(): Promise<ReadonlyMap<string, ForwardCounts>>
   /** In the order made. */
   attempts(n: number): Promise<readonly Attempt[]>
   /** Removes entries that are too old or too many; see {@link Retention}. Resolves to how many. */

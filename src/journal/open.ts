@@ -1,3 +1,4 @@
+import { countForwards } from './counts.js'
 import { setImmediate } from 'node:timers/promises'
 import { silentLog, type Log } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
@@ -125,6 +126,7 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
       await write([forwardStep(n, target, forward)])
     },
     forwards: (n) => reader.forwards(n),
+    counts: () => countForwards(sql),
     async attempts(n) {
       const rows = await sql.query<AttemptRow>('SELECT * FROM attempt WHERE n = ? ORDER BY seq', [n])
       return rows.map(toAttempt)

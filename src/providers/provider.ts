@@ -2,6 +2,7 @@ import type { Cancellable } from '../base/abort.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { Style } from '../json/format.js'
 import type { SendOnce } from '../net/send-once.js'
+import type { EventActions } from './event-actions.js'
 import type { EventTable } from './event-table.js'
 import type { Headed } from './rate-limit.js'
 import type { Templates } from './template.js'
@@ -72,6 +73,7 @@ export interface CodeHost {
   /** Whether the web address may have a path. */
   readonly pathAllowed: boolean
   readonly webhook: WebhookScheme
+  readonly actions: EventActions
   readonly templates: Templates
   /** The code host at this address. Opens no connection. */
   readonly open: (options: HostOptions) => Provider

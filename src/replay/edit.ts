@@ -1,4 +1,5 @@
 import { RelayError } from '../base/errors.js'
+import { adapt } from './adapt.js'
 import { formPayload } from '../base/form.js'
 import { COMPACT, format } from '../json/format.js'
 import { parseJson } from '../json/parse.js'
@@ -7,6 +8,8 @@ import { parseJson } from '../json/parse.js'
 export interface Edit {
   readonly path: readonly (string | number)[]
   readonly value: unknown
+  /** Change nothing else, though the payload then contradicts itself. */
+  readonly only?: boolean
 }
 
 const PATH = /^[^\s.[\]=]+(?:\.[^\s.[\]=]+|\[\d{1,6}\])*$/
@@ -16,11 +19,12 @@ const STEP = /([^.[\]]+)|\[(\d+)\]/g
  * Parses `a.b[0]=value`. The value is parsed as JSON if possible; otherwise it is text.
  * @throws RelayError `usage`
  */
-export function parseEdit(text: string): Edit {
+export function parseEdit(text: string, { only = false } = {}): Edit {
   const equals = text.indexOf('=')
   const path = equals === -1 ? undefined : readPath(text.slice(0, equals))
-  if (!path) throw new RelayError('usage', '--set: must be path=value, for example pull_request.number=7')
-  return { path, value: readValue(text.slice(equals + 1)) }
+  const flag = only ? '--set-only' : '--set'
+  if (!path) throw new RelayError('usage', `${flag}: must be path=value, for example pull_request.number=7`)
+  return { path, value: readValue(text.slice(equals + 1)), ...(only && { only }) }
 }
 
 /** Parses `a.b[0]`; undefined for anything else. */
@@ -37,7 +41,7 @@ export interface BodyKind {
 }
 
 /**
- * Applies the edits to a body and writes it in its own style: compact or indented, with the same white space at its end. Creates
+ * Applies the edits to a body, with their {@link adapt consequences}, and writes it in its own style: compact or indented, with the same white space at its end. Creates
  * missing objects on the way to a place.
  * @throws RelayError `usage` if the body is not JSON, or a place cannot exist in it.
  */
@@ -49,6 +53,7 @@ export function editBody(
   const bytes = form ? formPayload(body) : body
   const text = Buffer.from(bytes ?? []).toString()
   const holder = { payload: readBody(bytes) }
+  for (const edit of edits) if (!edit.only) adapt(holder.payload, edit)
   for (const edit of edits) put(holder, ['payload', ...edit.path], edit.value)
   const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(text)?.[1] ?? ''
   const end = /\s*$/.exec(text)?.[0] ?? ''

@@ -17,7 +17,8 @@ import { createForwarding, type Forwarding } from './forwarding.js'
 import { createReadinessGate } from './readiness-gate.js'
 import { startTunnel, type OnTunnel } from './tunnel.js'
 
-export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'guard' | 'thread'>, Cancellable {
+export interface ServeOptions
+  extends Omit<RelayOptions, 'prove' | 'guard' | 'thread' | 'targets'>, Cancellable {
   /**
    * False: deliveries are stored, and forwarded by the next instance; nothing is removed from the journal. Default: true.
    */
@@ -78,6 +79,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
       ...options,
       prove: (challenge) => ownership?.prove(challenge),
       guard: guardOf(() => ownership),
+      targets: () => forwarding?.status() ?? [],
       thread: true,
       onDelivery: (delivery, receipt) => {
         options.onDelivery?.(delivery, receipt)

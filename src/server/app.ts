@@ -12,9 +12,10 @@ import { healthRoutes } from './routes/health.js'
 import { homeRoutes } from './routes/home.js'
 import { refusedRoutes } from './routes/refused.js'
 import { renewRoutes, type RenewParts } from './routes/renew.js'
+import { routesRoutes, type RoutesParts } from './routes/routes.js'
 import { headersOf, isMisdirected, webhookRoutes } from './routes/webhook.js'
 
-export interface AppParts extends RouterParts, RenewParts {
+export interface AppParts extends RouterParts, RenewParts, RoutesParts {
   readonly provider: Provider
   readonly intake: Intake
   readonly refusals: Refusals
@@ -41,4 +42,5 @@ export function createApp(parts: AppParts) {
     .route('/', actionRoutes(parts))
     .route('/', renewRoutes(parts))
     .route('/', refusedRoutes(parts))
+    .route('/', routesRoutes(parts))
 }

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Cancellable } from '../base/abort.js'
@@ -6,6 +5,7 @@ import { RelayError } from '../base/errors.js'
 import type { ProviderName } from '../base/settings.js'
 import type { Fixture } from '../fixtures/fixture.js'
 import { loadFixtures as load, type NamedFixture } from '../fixtures/load.js'
+import { packagedFolder } from '../fixtures/packaged.js'
 import { synthesize } from '../sandbox/synthesize.js'
 
 export type { NamedFixture } from '../fixtures/load.js'
@@ -50,11 +50,8 @@ export async function loadFixtures(
 
 function pathOf(given: string | URL): string {
   if (typeof given !== 'string') return fileURLToPath(given)
-  // Resolves a file of the package: a folder cannot be resolved.
-  const home = (): string =>
-    path.dirname(createRequire(import.meta.url).resolve('webhook-relay/package.json'))
   return given.startsWith(PACKAGE_PREFIX)
-    ? path.join(home(), 'fixtures', given.slice(PACKAGE_PREFIX.length))
+    ? path.join(packagedFolder(), given.slice(PACKAGE_PREFIX.length))
     : given
 }
 

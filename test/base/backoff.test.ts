@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { probeDelay } from '../../src/base/backoff.js'
+import { nearbyProbeDelay, probeDelay } from '../../src/base/backoff.js'
 
 const least = (): number => 0
 const middle = (): number => 0.5
@@ -15,5 +15,13 @@ describe('probeDelay', () => {
   it('varies by a fifth', () => {
     expect([probeDelay(1, least), probeDelay(1, most)]).toEqual([800, 1200])
     expect([probeDelay(20, least), probeDelay(20, most)]).toEqual([48_000, 72_000])
+  })
+})
+
+describe('nearbyProbeDelay', () => {
+  it('is a second in the first minute, then five, and varies by a fifth', () => {
+    const delays = [0, 59_999, 60_000, 86_400_000].map((downFor) => nearbyProbeDelay(downFor, middle))
+    expect(delays).toEqual([1000, 1000, 5000, 5000])
+    expect([nearbyProbeDelay(0, least), nearbyProbeDelay(60_000, most)]).toEqual([800, 6000])
   })
 })

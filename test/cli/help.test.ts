@@ -9,7 +9,7 @@ import { testContext } from '../helpers/context.js'
 import { commandEnvironment } from '../../src/dispatch/command-environment.js'
 
 /** Flags of curl, git, npm and ssh in examples. */
-const OTHER_FLAGS = ['--data-binary', '--stat', '--save-dev']
+const OTHER_FLAGS = ['--data-binary', '--global', '--stat', '--save-dev']
 
 const tree = (command: Command): Command[] => [command, ...command.commands.flatMap(tree)]
 const program = createProgram(testContext().context)
@@ -47,7 +47,7 @@ describe('the help of each command', () => {
     expect(headings).toEqual([
       'Examples:',
       'Options:',
-      ...(name === 'completion' ? [] : ['Environment:']),
+      ...(['completion', 'help', 'version'].includes(name) ? [] : ['Environment:']),
       'Exit codes:',
     ])
     expect(page).toMatch(/\nExamples:\n {2}(?:source <\()?relay /)

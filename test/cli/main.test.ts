@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { main } from '../../src/cli/main.js'
-import { createProgram } from '../../src/cli/program.js'
+import { COMMANDS, createProgram } from '../../src/cli/program.js'
+import { OPTION_NAMES, specOf } from '../../src/cli/settings/options.js'
 import { emptyFolder, testContext } from '../helpers/context.js'
 import packageJson from '../../package.json' with { type: 'json' }
 
@@ -23,14 +24,32 @@ describe('main', () => {
   })
 
   it.each([
-    [['sreve'], "error: unknown command 'sreve'\n(Did you mean serve?)\n(relay --help lists the commands)\n"],
+    [
+      ['sreve'],
+      "error: unknown command 'sreve'\n(Did you mean relay serve?)\n(relay --help lists the commands)\n",
+    ],
     [
       ['serve', '--prot', '1'],
-      "error: unknown option '--prot'\n(Did you mean --port?)\n(relay --help lists the commands)\n",
+      "error: unknown option '--prot'\n(Did you mean --port?)\nUsage: relay serve [options]\n(relay serve --help says more)\n",
     ],
     [
       ['serve', '--color', 'blue'],
       "error: option '--color <when>' argument 'blue' is invalid. Allowed choices are auto, always, never.\n(relay --help lists the commands)\n",
+    ],
+    [
+      ['logout'],
+      "error: unknown command 'logout'\n(Did you mean relay revoke?)\n(relay --help lists the commands)\n",
+    ],
+    [
+      ['tail'],
+      "error: unknown command 'tail'\n(Did you mean relay log --follow?)\n(relay --help lists the commands)\n",
+    ],
+    [['xyz'], "error: unknown command 'xyz'\n(relay --help lists the commands)\n"],
+    [['help', 'logout'], 'error: There is no command logout. Did you mean relay revoke?\n'],
+    [['help', 'xyz'], 'error: There is no command xyz. relay help names the commands\n'],
+    [
+      ['show'],
+      "error: missing required argument 'entry'\nUsage: relay show [options] <entry>\n(relay show --help says more)\n",
     ],
     [['serve', '--port', 'x'], 'error: --port: must be a whole number from 0 to 65535\n'],
     [
@@ -66,6 +85,23 @@ describe('main', () => {
     const { code, out, err } = await run([])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain('Usage: relay')
+    const lines = err.split('\n')
+    expect(lines.filter((line) => line.length > 80)).toEqual([])
+    expect(lines.length).toBeLessThanOrEqual(40)
+    const named = COMMANDS.filter(({ name }) => !new RegExp(`[ ,]${name}\\b`).test(err))
+    expect(named).toEqual([])
+  })
+
+  it('explains a command, the settings, and how to go on', async () => {
+    expect((await run(['help'])).out).toBe((await run([])).err)
+    expect(await run(['help', 'serve'])).toEqual(await run(['serve', '--help']))
+    expect(await run(['help', 'routes', 'test'])).toEqual(await run(['routes', 'test', '--help']))
+    const { code, out } = await run(['help', 'settings'])
+    expect(code).toBe(0)
+    expect(OPTION_NAMES.filter((name) => !out.includes(`  ${specOf(name).env}`))).toEqual([])
+    expect(await run(['version'])).toEqual({ code: 0, out: `${packageJson.version}\n`, err: '' })
+    const version: unknown = JSON.parse((await run(['version', '--json'])).out)
+    expect(version).toEqual({ v: 1, version: packageJson.version, node: process.version })
   })
 })
 

@@ -136,6 +136,18 @@ describe('a queue', () => {
     expect([time.waits, states]).toEqual([[1000], ['down', 'up', 'down']])
   })
 
+  it('attempts one for a target on this machine every second for a minute, then every 5 s', async () => {
+    const { queue, time, attempt, add, last } = rig()
+    queue.attach(attempt, { nearby: true })
+    await add(1)
+    const waits: number[] = []
+    for (let i = 0; i < 63; i++) {
+      await last().end(DOWN)
+      waits.push(await time.next())
+    }
+    expect(waits).toEqual([...Array<number>(60).fill(1000), 5000, 5000, 5000])
+  })
+
   it('counts several that failed together as one failure', async () => {
     const { queue, time, tried, attempt, add, order } = rig(3)
     queue.attach(attempt)

@@ -62,7 +62,25 @@ describe('parseForward', () => {
   })
 
   it.each([
-    ['localhost:3000', "Invalid route: 'localhost:3000' names no http:// or https:// address"],
+    ['3000', 'http://localhost:3000'],
+    [':3000/hooks', 'http://localhost:3000/hooks'],
+    ['push=3000/x?a=b', 'http://localhost:3000/x?a=b'],
+    ['3000/x?a=b', 'http://localhost:3000/x?a=b'],
+    ['localhost:3000/hooks', 'http://localhost:3000/hooks'],
+    ['localhost', 'http://localhost'],
+    ['app.localhost:80', 'http://app.localhost:80'],
+    ['127.0.0.1:3000', 'http://127.0.0.1:3000'],
+    ['issues.opened=[::1]:3000/', 'http://[::1]:3000/'],
+  ])('reads %j as an address on this machine', (text, url) => {
+    expect(parseForward(text).target).toEqual({ kind: 'http', url })
+  })
+
+  it.each([
+    ['99999', "Invalid route: '99999' names no http:// or https:// address"],
+    [
+      'push=a.example/x',
+      "Invalid route: 'push=a.example/x' names no http:// or https:// address: write https://a.example/x",
+    ],
     ['push=', "Invalid route: 'push=' names no http:// or https:// address"],
     [
       'ftp://me:secret@a.example/?token=1',

@@ -23,14 +23,16 @@ describe('routesFor', () => {
 })
 
 describe('explain', () => {
+  const shown = routes.map(({ label, match: { text } }) => ({ label, match: text }))
+
   it('explains every route', () => {
-    expect(explain(routes, [], { event: 'issues', action: 'opened' })).toEqual([
-      { route: all, matched: true, why: 'issues.opened matches *' },
-      { route: push, matched: false, why: 'issues.opened does not match push' },
-      { route: opened, matched: true, why: 'issues.opened matches *.opened' },
+    expect(explain(shown, [], { event: 'issues', action: 'opened' })).toEqual([
+      { target: 'http://a.example/', matched: true, why: 'issues.opened matches *' },
+      { target: 'push=exec:./deploy.sh', matched: false, why: 'issues.opened does not match push' },
+      { target: '*.opened=http://b.example/', matched: true, why: 'issues.opened matches *.opened' },
     ])
-    expect(explain([all], [parseMatch('push')], { event: 'push', action: null })).toEqual([
-      { route: all, matched: false, why: 'push is ignored by push' },
+    expect(explain(shown.slice(0, 1), ['push'], { event: 'push', action: null })).toEqual([
+      { target: 'http://a.example/', matched: false, why: 'push is ignored by push' },
     ])
   })
 })

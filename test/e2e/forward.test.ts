@@ -123,6 +123,7 @@ describe('relay routes test', () => {
       n: 1,
       event: 'issues',
       action: 'opened',
+      ignoredBy: null,
       routes: [
         { target: 'issues.*=http://localhost:1', matched: true, why: 'issues.opened matches issues.*' },
         { target: 'push=exec:true', matched: false, why: 'issues.opened does not match push' },

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -70,6 +70,12 @@ describe('the packed tarball', () => {
     await compile('--lib', 'es2023,dom,esnext.disposable', '--types', '', 'program.ts')
     const out = await project.run(process.execPath, 'program.js')
     expect(out).toBe('memory {"status":"ok"} 2\npush 0 gho_ gho_\n')
+  })
+
+  it('has no script that npm runs or warns of', async () => {
+    const file = path.join(project.folder, 'node_modules/webhook-relay/package.json')
+    expect(JSON.parse(readFileSync(file, 'utf8'))).not.toHaveProperty('scripts')
+    expect(project.warnings.split('\n').filter((line) => line.includes('webhook-relay'))).toEqual([])
   })
 
   it('leaves globals alone', async () => {

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
-import { symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { packedManifest } from '../../scripts/manifest/packed.js'
 import { emptyFolder } from './context.js'
 
 const run = promisify(execFile)
@@ -9,6 +10,8 @@ const run = promisify(execFile)
 /** A project in which somebody has installed the packed tarball, and has tools of this one's: vitest, and Node's types. */
 export interface PackedProject {
   readonly folder: string
+  /** What npm said on standard error when it was installed. */
+  readonly warnings: string
   /** Runs a program there; rejects, with its output, unless it ends with 0. Its standard output. */
   run(program: string, ...args: readonly string[]): Promise<string>
   /** The tool's script, to be run by node. */
@@ -17,16 +20,23 @@ export interface PackedProject {
 
 export async function packedProject(): Promise<PackedProject> {
   const folder = emptyFolder()
-  // Not through "prepare", which would build again under the other tests.
-  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder]
-  const { stdout: tarball } = await run('npm', pack)
+  // In a copy, and not through "prepack", which would build again under the other tests and change their package.json.
+  const source = path.join(folder, 'source')
+  mkdirSync(source)
+  for (const name of ['dist', 'fixtures', 'README.md', 'LICENSE'])
+    cpSync(name, path.join(source, name), { recursive: true })
+  writeFileSync(path.join(source, 'package.json'), packedManifest(readFileSync('package.json', 'utf8')))
+  const pack = ['pack', './source', '--silent', '--pack-destination', folder]
+  const { stdout: tarball } = await run('npm', pack, { cwd: folder })
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
-  await run('npm', ['install', '--no-audit', '--no-fund', `./${tarball.trim()}`], { cwd: folder })
+  const install = ['install', '--no-audit', '--no-fund', `./${tarball.trim()}`]
+  const { stderr: warnings } = await run('npm', install, { cwd: folder })
   for (const name of ['vitest', '@types']) {
     symlinkSync(path.resolve('node_modules', name), path.join(folder, 'node_modules', name))
   }
   return {
     folder,
+    warnings,
     async run(program, ...args) {
       try {
         return (await run(program, args, { cwd: folder })).stdout

@@ -169,7 +169,7 @@ export const OPTIONS = {
   forward: {
     env: 'RELAY_FORWARD',
     flag: '--forward <[name=][match=]url>',
-    help: 'forward deliveries to this URL',
+    help: 'forward deliveries to this URL, or port of this machine',
     list: true,
     project: 'this machine',
     mask: withoutSecrets,

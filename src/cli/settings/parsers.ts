@@ -1,5 +1,5 @@
 import { parseDuration } from '../../base/time.js'
-import { parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
+import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
 import { parseUserId } from '../../tokens/user-id.js'
 
 // Parsers of the text of a setting. Each throws an Error whose message completes "<name>: …" and never repeats the text: it
@@ -51,6 +51,11 @@ export function privateAddress(text: string): string {
 export function pageAddress(text: string): string {
   parseHttpUrl(text)
   return text
+}
+
+/** An address to send to; `3000` and `localhost:3000/hooks` are on this machine. */
+export function targetAddress(text: string): string {
+  return pageAddress(expandLocal(text))
 }
 
 const SIZES: Readonly<Record<string, number>> = {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Log } from '../../base/log.js'
 import { isLoopback } from '../../base/loopback.js'
+import { parseForward } from '../../dispatch/route.js'
 import type { OptionSpec } from './options.js'
 import type { Trust } from './trust.js'
 
@@ -63,9 +64,15 @@ function upToCheckout(cwd: string, counts: (git: string) => boolean): string[] |
  * Checks a value from a project's file. The project may point some settings at this machine only.
  * @throws Error whose message completes "<name>: …".
  */
-export function checkThisMachine(value: unknown, { env, project }: OptionSpec): void {
+export function checkThisMachine(value: unknown, { env, project, list }: OptionSpec): void {
   if (project !== 'this machine') return
-  const addresses = [value].flat().map((text) => String(text).replace(/^[^/]*=/, ''))
+  const addresses = [value].flat().map((text) => (list ? forwardAddress(String(text)) : String(text)))
   if (addresses.some((address) => !isLoopback(new URL(address).hostname)))
     throw new Error(`must be on this machine in a project's file: ${env} in the environment sets any other`)
+}
+
+/** The address of a route, as forwarding reads it. */
+function forwardAddress(text: string): string {
+  const { target } = parseForward(text)
+  return target.kind === 'http' ? target.url : ''
 }

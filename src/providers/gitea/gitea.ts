@@ -3,6 +3,7 @@ import { GO_ESCAPES } from '../../json/escapes.js'
 import { PRETTY } from '../../json/format.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, ProbeAnswer, Provider, WebhookScheme } from '../provider.js'
+import { ACTIONS } from './actions.js'
 import { EVENTS } from './events.js'
 import { TEMPLATES } from './payloads.js'
 
@@ -39,6 +40,7 @@ export const GITEA: CodeHost = {
   defaultUrl: undefined,
   pathAllowed: true,
   webhook: WEBHOOK,
+  actions: ACTIONS,
   templates: TEMPLATES,
   open,
 }

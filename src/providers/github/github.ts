@@ -1,6 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, OAuthEndpoints, ProbeAnswer, Provider } from '../provider.js'
+import { ACTIONS } from './actions.js'
 import { TEMPLATES } from './payloads.js'
 import { WEBHOOK } from './webhook.js'
 
@@ -9,6 +10,7 @@ export const GITHUB: CodeHost = {
   defaultUrl: 'https://github.com',
   pathAllowed: false,
   webhook: WEBHOOK,
+  actions: ACTIONS,
   templates: TEMPLATES,
   open: (options) => open('github', options),
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { main } from '../../../src/cli/main.js'
@@ -7,6 +7,9 @@ import { createProgram } from '../../../src/cli/program.js'
 import { REACTIONS } from '../../../src/providers/provider.js'
 import { STORE_KINDS } from '../../../src/base/settings.js'
 import { emptyFolder, testContext } from '../../helpers/context.js'
+import { triggers } from '../../../src/sandbox/synthesize.js'
+import { exampleShell } from '../journal-rig.js'
+import { shell } from '../rig.js'
 import { describeWith } from '../../helpers/needs.js'
 
 async function script(shell: string): Promise<string> {
@@ -21,11 +24,27 @@ async function script(shell: string): Promise<string> {
 const cwd = emptyFolder()
 writeFileSync(path.join(cwd, 'note.md'), '')
 
+/** A program called relay that knows the words of a profile. */
+const bin = emptyFolder()
+writeFileSync(
+  path.join(bin, 'relay'),
+  `#!/bin/sh
+case "$*" in
+  'completion '*' --words entries') printf '%s\\n' last 12 11 ;;
+  'completion '*' --words events') printf '%s\\n' push issues issues.opened ;;
+  'completion '*' --words triggers') printf '%s\\n' push issues.opened ;;
+  'completion '*' --words profiles') printf '%s\\n' default sandbox ;;
+  *) echo "unexpected: $*" ;;
+esac
+`,
+)
+chmodSync(path.join(bin, 'relay'), 0o755)
+
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, {
     cwd,
     encoding: 'utf8',
-    env: { PATH: process.env['PATH'], HOME: cwd, TERM: 'dumb' },
+    env: { PATH: `${bin}:${process.env['PATH']}`, HOME: cwd, TERM: 'dumb' },
   })
 
 const COMMANDS = createProgram(testContext().context).commands.map((command) => command.name())
@@ -47,6 +66,15 @@ const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['relay config --reveal webhook', ['webhookSecret', 'webhookSecretPrevious']],
   ['relay comment octo/demo#1 --body-file ', ['note.md']],
   ['relay comment --body-file note.md --he', ['--help']],
+  ['relay routes ', ['test']],
+  ['relay show ', ['last', '12', '11']],
+  ['relay export 1', ['12', '11']],
+  ['relay replay ', ['last', '12', '11', 'note.md']],
+  ['relay trigger i', ['issues.opened']],
+  ['relay wait ', ['push', 'issues', 'issues.opened']],
+  ['relay log --event p', ['push']],
+  ['relay serve --ignore iss', ['issues', 'issues.opened']],
+  ['relay --profile s', ['sandbox']],
 ]
 
 const sorted = (words: Iterable<string>): string[] => [...new Set(words)].toSorted()
@@ -100,8 +128,22 @@ describe('relay completion', () => {
     expect(await main(['completion', 'tcsh'], context)).toBe(2)
     expect({ out: out(), err: err() }).toEqual({
       out: '',
-      err: "error: command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.\n(relay --help lists the commands)\n",
+      err: "error: command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.\nUsage: relay completion [options] <shell>\n(relay completion --help says more)\n",
     })
+  })
+
+  it('offers what the profile has, and makes none', async () => {
+    const here = await exampleShell()
+    const words = async (kind: string): Promise<string[]> =>
+      (await here.run(['completion', 'bash', '--words', kind])).out.trim().split('\n')
+    expect(await words('entries')).toEqual(['last', '5', '4', '3', '2', '1'])
+    expect(await words('profiles')).toEqual(['default'])
+    expect(await words('triggers')).toEqual(triggers('github'))
+    expect(await words('events')).toEqual(expect.arrayContaining(['push', 'issues', 'issues.opened']))
+    const empty = shell()
+    expect((await empty.run(['completion', 'bash', '--words', 'entries'])).out).toBe('last\n')
+    expect((await empty.run(['completion', 'bash', '--words', 'profiles'])).out).toBe('')
+    expect(readdirSync(empty.home)).toEqual([])
   })
 
   it('wraps its script for a program', async () => {

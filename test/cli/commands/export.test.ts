@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { fixtureText, toFixture } from '../../../src/fixtures/fixture.js'
 import { emptyFolder } from '../../helpers/context.js'
 import { delivery } from '../../journal/rig.js'
-import { exampleShell, opened } from '../journal-rig.js'
+import { exampleShell, fill, opened } from '../journal-rig.js'
 
 const FIRST = fixtureText(toFixture(opened('a')))
 
@@ -16,6 +16,21 @@ describe('relay export', () => {
     expect(await here.run(['export', '1', '--out', '-'])).toEqual(printed)
     expect(await here.run(['export', '1', '--json'])).toEqual(printed)
     expect(JSON.parse((await here.run(['export', '2'])).out)).toEqual(toFixture(delivery('b')))
+  })
+
+  it('prints the payload readably with --pretty, where that keeps every byte', async () => {
+    const here = await exampleShell()
+    const body = Buffer.from('{"action":"opened"}')
+    await fill(here, async (journal) => void (await journal.append(delivery('pretty', { body }))))
+    const { code, out, err } = await here.run(['export', 'last', '--pretty'])
+    const { body: _, ...others } = toFixture(delivery('pretty', { body }))
+    const fixture = { ...others, payload: { action: 'opened' }, encoding: 'compact' }
+    expect({ code, err, fixture: JSON.parse(out) }).toEqual({ code: 0, err: '', fixture })
+    expect(await here.run(['export', '1', '--pretty'])).toEqual({
+      code: 0,
+      out: FIRST,
+      err: '#1 has its exact body: writing its JSON anew would change bytes, and its signature\n',
+    })
   })
 
   it('writes a file, and overwrites one only with --force', async () => {

@@ -1,5 +1,13 @@
 import type { Command } from 'commander'
-import { flagsWithValue, wordsOf, type CommandWords, type Values, quoted } from './tree.js'
+import {
+  flagsWithValue,
+  wordsOf,
+  type CommandWords,
+  type Values,
+  isOffered,
+  quoted,
+  wordsCommand,
+} from './tree.js'
 
 /** The completion script for bash 3.2 and later; it needs nothing else. */
 export function bashCompletion(program: Command): string {
@@ -35,6 +43,9 @@ ${commands.flatMap(positionCases).join('\n')}
 _relay_offer() {
   COMPREPLY=($(compgen -W "$1" -- "$cur"))
 }
+_relay_offer_more() {
+  COMPREPLY+=($(compgen -W "$1" -- "$cur"))
+}
 _relay_files() {
   compopt -o filenames 2>/dev/null
   COMPREPLY=($(compgen -f -- "$cur"))
@@ -52,15 +63,14 @@ function flagCases({ name, flags }: CommandWords): string[] {
 
 function positionCases({ name, positions }: CommandWords): string[] {
   return positions.flatMap((values, position) =>
-    values.choices.length > 0 || values.files
-      ? [`    ${quoted(`${name} ${position}`)}) ${offer(values)} ;;`]
-      : [],
+    isOffered(values) ? [`    ${quoted(`${name} ${position}`)}) ${offer(values)} ;;`] : [],
   )
 }
 
-function offer({ choices, files }: Values): string {
-  if (files) return '_relay_files'
-  return choices.length > 0 ? `_relay_offer ${quoted(choices.join(' '))}` : ':'
+function offer({ choices, words, files }: Values): string {
+  const known = words ? `"$(${wordsCommand(words, 'bash')})"` : quoted(choices.join(' '))
+  if (files) return words ? `_relay_files; _relay_offer_more ${known}` : '_relay_files'
+  return words || choices.length > 0 ? `_relay_offer ${known}` : ':'
 }
 
 function flagList(...commands: CommandWords[]): string {

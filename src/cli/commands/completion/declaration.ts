@@ -1,5 +1,9 @@
 import type { CommandSpec } from '../../command.js'
 
+/** Words that depend on the profile: numbers of entries and `last`, events, profiles, events that can be triggered. */
+const WORD_KINDS = ['entries', 'events', 'profiles', 'triggers'] as const
+export type WordKind = (typeof WORD_KINDS)[number]
+
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
 export const completion: CommandSpec = {
@@ -14,5 +18,12 @@ shell into its start-up file.`,
     'relay completion fish | source   in ~/.config/fish/config.fish',
   ],
   arguments: [{ name: '<shell>', help: SHELLS.join(', '), choices: SHELLS }],
+  options: [
+    {
+      flags: '--words <kind>',
+      help: 'print the words that the script offers: entries, events, profiles, triggers',
+      choices: WORD_KINDS,
+    },
+  ],
   load: async () => (await import('./completion.js')).runCompletion,
 }

@@ -1,5 +1,13 @@
 import type { Command } from 'commander'
-import { flagsWithValue, wordsOf, type CommandWords, type Flag, type Values, fishQuoted } from './tree.js'
+import {
+  flagsWithValue,
+  wordsOf,
+  type CommandWords,
+  type Flag,
+  type Values,
+  fishQuoted,
+  wordsCommand,
+} from './tree.js'
 
 /** The completion script for fish 3 and later. */
 export function fishCompletion(program: Command): string {
@@ -57,7 +65,7 @@ function flagSpec({ short, long, help, values }: Flag): string {
   return [...names, ...value, `-d ${fishQuoted(help)}`].join(' ')
 }
 
-function offered({ choices, files }: Values): string {
-  if (files) return '-F'
-  return choices.length > 0 ? `-a ${fishQuoted(choices.join(' '))}` : ''
+function offered({ choices, words, files }: Values): string {
+  const known = words ? `(${wordsCommand(words, 'fish')})` : choices.join(' ')
+  return [...(files ? ['-F'] : []), ...(known === '' ? [] : [`-a ${fishQuoted(known)}`])].join(' ')
 }

@@ -1,5 +1,6 @@
 import type { Argument, Command, Option } from 'commander'
 import { REACTIONS } from '../../../providers/provider.js'
+import type { WordKind } from './declaration.js'
 import { OPTION_NAMES, isOptionName, specOf } from '../../settings/options.js'
 
 /** The words that a shell can offer in one place. */
@@ -7,7 +8,14 @@ export interface Values {
   /** The name of the place, e.g. `name` for `--profile <name>`. */
   readonly label: string
   readonly choices: readonly string[]
+  /** Further words, which the script asks relay for when they are needed. */
+  readonly words: WordKind | undefined
   readonly files: boolean
+}
+
+/** The command line that prints them, one a line. */
+export function wordsCommand(kind: WordKind, shell: string): string {
+  return `relay completion ${shell} --words ${kind} 2>/dev/null`
 }
 
 export interface Flag {
@@ -45,7 +53,17 @@ function commandWords(command: Command): CommandWords {
       ...command.options.filter(({ hidden }) => !hidden).map(flagOf),
       { short: '-h', long: '--help', help: 'print this help', values: undefined },
     ],
-    positions: command.registeredArguments.map((argument) => valuesOf(argument.name(), argument)),
+    positions:
+      command.commands.length > 0
+        ? [
+            {
+              label: 'command',
+              choices: command.commands.map((one) => one.name()),
+              words: undefined,
+              files: false,
+            },
+          ]
+        : command.registeredArguments.map((argument) => valuesOf(argument.name(), argument)),
   }
 }
 
@@ -63,9 +81,31 @@ function flagOf(option: Option): Flag {
 /** Places that accept other words too. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = { reveal: OPTION_NAMES, reaction: REACTIONS }
 
-function valuesOf(label: string, { argChoices }: Option | Argument, name = label): Values {
-  const spec = isOptionName(name) ? specOf(name) : undefined
-  return { label, choices: argChoices ?? spec?.choices ?? KNOWN[name] ?? [], files: /\bfile\b/.test(label) }
+/** By the name of an argument. */
+const ARGUMENT_WORDS: Readonly<Record<string, WordKind>> = {
+  entry: 'entries',
+  file: 'entries',
+  event: 'triggers',
+  match: 'events',
+}
+/** By the name of a flag. */
+const FLAG_WORDS: Readonly<Record<string, WordKind>> = {
+  event: 'events',
+  ignore: 'events',
+  profile: 'profiles',
+}
+
+function valuesOf(label: string, { argChoices }: Option | Argument, name?: string): Values {
+  const key = name ?? label
+  const spec = isOptionName(key) ? specOf(key) : undefined
+  const words = name === undefined ? ARGUMENT_WORDS[label] : FLAG_WORDS[name]
+  const choices = argChoices ?? spec?.choices ?? KNOWN[key] ?? []
+  return { label, choices, words, files: /\bfile\b/.test(label) }
+}
+
+/** Whether anything is offered there. */
+export function isOffered({ choices, words, files }: Values): boolean {
+  return choices.length > 0 || words !== undefined || files
 }
 
 /** Text as one word of bash and zsh. */

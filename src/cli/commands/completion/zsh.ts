@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { wordsOf, type CommandWords, type Flag, type Values, quoted } from './tree.js'
+import { wordsOf, type CommandWords, type Flag, type Values, quoted, wordsCommand } from './tree.js'
 
 /** The completion script for zsh: to be sourced after compinit, or saved as `_relay` in a folder of fpath. */
 export function zshCompletion(program: Command): string {
@@ -47,6 +47,8 @@ function spec({ short, long, help, values }: Flag): string {
   return short === undefined ? `${name}${text}` : `'(${short} ${long})'{${short},${name}}${text}`
 }
 
-function action({ label, choices, files }: Values): string {
+function action({ label, choices, words, files }: Values): string {
+  const known = words ? `compadd - \${(f)"$(${wordsCommand(words, 'zsh')})"}` : undefined
+  if (known !== undefined) return `:${label}:{${files ? '_files; ' : ''}${known}}`
   return `:${label}:${files ? '_files' : choices.length > 0 ? `(${choices.join(' ')})` : ' '}`
 }

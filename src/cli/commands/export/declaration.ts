@@ -7,10 +7,11 @@ export const exportCommand: CommandSpec = {
   summary: 'write a delivery as a fixture',
   description: `Prints one delivery as a fixture: a JSON file with its headers and exact body, to keep beside tests. Headers
 with credentials are left out. The payload is complete: check it before you publish the file.`,
-  examples: ['relay export last > push.json', 'relay export 7 --out test/fixtures/opened.json'],
+  examples: ['relay export last > push.json', 'relay export 7 --pretty --out test/fixtures/opened.json'],
   arguments: [ENTRY_ARGUMENT],
   options: [
     { flags: '--out <file>', help: 'write to this file, which must not exist' },
+    { flags: '--pretty', help: 'the payload as readable JSON, if that keeps every byte of the body' },
     { flags: '--force', help: 'overwrite the file' },
   ],
   environment: ['home', 'store'],

@@ -8,14 +8,21 @@ import { findEntry } from '../../journal/entry-number.js'
 import { openJournalReader } from '../../journal/open.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 
-type ExportFlags = CommonFlags & { readonly out?: string; readonly force?: boolean }
+type ExportFlags = CommonFlags & {
+  readonly out?: string
+  readonly force?: boolean
+  readonly pretty?: boolean
+}
 
 /** Runs `relay export`. */
 export async function runExport(context: Context, flags: ExportFlags, text: string): Promise<void> {
   await using reader = await openJournalReader(prepare(context, flags))
   const { journal, output } = reader
   const entry = await findEntry(journal, text)
-  const fixture = fixtureText(toFixture(entry))
+  const content = toFixture(entry, flags)
+  if (flags.pretty && content.payload === undefined)
+    output.say(`#${entry.n} has its exact body: writing its JSON anew would change bytes, and its signature`)
+  const fixture = fixtureText(content)
   // The same under --json: a fixture is JSON, and its version is `"relay":1`.
   if (flags.out === undefined || flags.out === '-') return output.exactly(fixture)
   await write(path.resolve(context.cwd, flags.out), fixture, flags)

@@ -8,6 +8,7 @@ import { type JournalReader, openJournalReader } from '../../journal/open.js'
 import { createPrinter, type Printer } from '../../journal/printer.js'
 import { dim } from '../../output/line.js'
 import { forwardSettings } from '../../settings/complete.js'
+import { warnOfMatches } from '../../journal/warn-of-match.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { createFollower, type Follower } from './follow.js'
 import { printRefused } from './refused.js'
@@ -20,6 +21,7 @@ export async function runLog(context: Context, flags: LogFlags): Promise<void> {
   const { signal } = context
   const filter = readFilter(flags, Date.now())
   const prepared = prepare(context, flags)
+  warnOfMatches(prepared, flags.event ?? [])
   await using reader = await openJournalReader(prepared, { allowMissing: flags.follow })
   const { routes } = createRouting(forwardSettings(prepared.options))
   const printer = createPrinter(reader, { json: flags.json, routes })

@@ -106,11 +106,11 @@ async function* fromFiles(
   { provider }: Selection,
 ): AsyncGenerator<Item> {
   const file = word === '-' ? word : path.resolve(cwd, word)
-  const folder = path.join(cwd, path.sep)
   const options = { event: event?.[0], provider, stdin, signal }
   for await (const { name, load } of findFixtures([file], options)) {
     yield {
-      name: name.startsWith(folder) ? name.slice(folder.length) : name,
+      // Relative, so that a report is the same on every machine.
+      name: word === '-' ? name : path.relative(cwd, name),
       // A fixture checked ahead keeps only the bytes of its body, not the text of its file.
       load: async () => fromFixture(load()),
     }

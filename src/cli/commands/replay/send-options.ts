@@ -7,6 +7,7 @@ export type SendFlags = CommonFlags &
   SecretFlags & {
     readonly to?: string
     readonly set?: readonly string[]
+    readonly setOnly?: readonly string[]
     readonly tamper?: Tamper
     readonly keepId?: boolean
     readonly expect: string
@@ -27,9 +28,18 @@ export const SECRET_OPTION = {
 /** What the declarations of these commands have in common. */
 export const SEND = {
   options: [
-    { flags: '--to <url>', help: 'send to this URL', defaultText: 'the running relay serve' },
+    {
+      flags: '--to <url>',
+      help: 'send to this URL, or port of this machine',
+      defaultText: 'the running relay serve',
+    },
     SECRET_OPTION,
-    { flags: '--set <path=value>', help: 'change a field of the payload and sign again', repeatable: true },
+    {
+      flags: '--set <path=value>',
+      help: 'change a field of the payload, its copies and addresses, and sign again',
+      repeatable: true,
+    },
+    { flags: '--set-only <path=value>', help: 'the same, but change nothing else', repeatable: true },
     {
       flags: '--tamper <part>',
       help: `change the ${TAMPERS.join(' or ')} after signing, to test that it is rejected`,

@@ -3,7 +3,7 @@ import { type Edit, parseEdit } from '../../../replay/edit.js'
 import { type Expectation, parseExpectation } from '../../../replay/expectation.js'
 import type { PrepareOptions } from '../../../replay/prepare.js'
 import { MAX_CONCURRENCY } from '../../settings/options.js'
-import { pageAddress, wholeNumber } from '../../settings/parsers.js'
+import { targetAddress, wholeNumber } from '../../settings/parsers.js'
 import type { SendFlags } from './send-options.js'
 
 /** How requests are made, sent and checked. */
@@ -22,13 +22,13 @@ const MAX_TIMES = 100_000_000
 
 /** @throws RelayError `usage` that names the flag. */
 export function readPlan(flags: SendFlags): SendPlan {
-  const { set = [], junit } = flags
+  const { set = [], setOnly = [], junit } = flags
   const times = parseFlag('--times', flags.times, wholeNumber(1, MAX_TIMES))
   if (times > 1 && junit !== undefined)
     throw new RelayError('usage', '--junit: reports each fixture once, so it cannot be combined with --times')
   return {
-    to: flags.to === undefined ? undefined : parseFlag('--to', flags.to, pageAddress),
-    edits: set.map(parseEdit),
+    to: flags.to === undefined ? undefined : parseFlag('--to', flags.to, targetAddress),
+    edits: [...set.map((text) => parseEdit(text)), ...setOnly.map((text) => parseEdit(text, { only: true }))],
     tamper: flags.tamper,
     keepId: flags.keepId === true,
     expectation: parseExpectation(flags.expect),

@@ -8,22 +8,25 @@ export const routes: CommandSpec = {
   name: 'routes',
   group: 'Journal:',
   summary: 'show where deliveries are forwarded to',
-  description: 'Shows where deliveries are forwarded to.',
-  examples: ['relay routes test last'],
+  description: `Lists the routes of the running relay serve: where deliveries go, whether each target answers, and how many
+deliveries of the journal were forwarded to it, failed there, or wait. Without a running relay serve, lists those of the
+settings.`,
+  examples: ['relay routes', 'relay routes test last'],
+  load: async () => (await import('./routes.js')).runRoutes,
   subcommands: [
     {
       ...COMMON,
       name: 'test',
       summary: 'show which routes match a delivery, and why',
-      description: `Shows for every route whether a delivery of the journal matches it, and why. Routes given here replace
-those of the settings, so that you can try a change before you make it.`,
+      description: `Shows for every route of the running relay serve whether a delivery of the journal matches it, and why.
+Routes given here replace those, so that you can try a change before you make it.`,
       examples: [
         'relay routes test last',
         "relay routes test 7 --forward 'pull_request.*=http://localhost:3000/pr'",
       ],
       arguments: [ENTRY_ARGUMENT],
       settings: ['forward', 'exec', 'ignore'],
-      load: async () => (await import('./routes.js')).runTest,
+      load: async () => (await import('./test.js')).runTest,
     },
   ],
 }

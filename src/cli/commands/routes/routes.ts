@@ -1,28 +1,61 @@
-import { createRouting, explain } from '../../../dispatch/routing.js'
+import type { LiveRoute } from '../../../dispatch/live-routes.js'
+import { openJournal } from '../../../journal/open.js'
+import { databaseExists, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
-import { findEntry } from '../../journal/entry-number.js'
-import { openJournalReader } from '../../journal/open.js'
-import { eventName } from '../../output/delivery-line.js'
+import type { Output } from '../../output/output.js'
+import { timeOfDay } from '../../output/output.js'
 import { table } from '../../output/table.js'
-import { forwardSettings } from '../../settings/complete.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { profileFolder } from '../../settings/complete.js'
+import { type CommonFlags, prepare, type Prepared } from '../../settings/prepare.js'
+import { routesOfInstance, routesOfSettings } from './current.js'
 
-/** Runs `relay routes test`. */
-export async function runTest(context: Context, flags: CommonFlags, text: string): Promise<void> {
+/** Runs `relay routes`. */
+export async function runRoutes(context: Context, flags: CommonFlags): Promise<void> {
   const prepared = prepare(context, flags)
-  await using reader = await openJournalReader(prepared)
-  const { output, journal } = reader
-  const entry = await findEntry(journal, text)
-  const { routes, ignore } = createRouting(forwardSettings(prepared.options))
-  const results = explain(routes, ignore, entry)
+  const { output } = prepared
+  const live = await routesOfInstance(prepared, context)
+  const { routes, ignore } = live ?? (await routesWithoutInstance(prepared))
   if (flags.json) {
-    const list = results.map(({ route, matched, why }) => ({ target: route.label, matched, why }))
-    return output.object({ n: entry.n, event: entry.event, action: entry.action, routes: list })
+    for (const route of routes) output.object(routeObject(route))
+    for (const match of ignore) output.object({ type: 'ignore', match })
+    return
   }
-  if (results.length === 0)
-    output.say(
-      `#${entry.n} ${eventName(entry)}: the settings have no routes. Give those that a running serve got as flags here too`,
+  if (!live) output.say('No relay is running for this profile: these are the routes of the settings')
+  print(routes, output)
+  if (ignore.length > 0) output.result(`ignored: ${ignore.join(', ')}`)
+}
+
+async function routesWithoutInstance(prepared: Prepared): ReturnType<typeof routesOfSettings> {
+  const folder = profileFolder(prepared.options)
+  if (prepared.options.store === 'memory' || !databaseExists(folder)) return routesOfSettings(prepared)
+  await using database = await openDatabase({ kind: 'file', folder })
+  return await routesOfSettings(prepared, openJournal(database.sql, { log: prepared.output.log }))
+}
+
+const HEADINGS = ['target', 'state', 'forwarded', 'failed', 'waiting']
+
+function print(routes: readonly LiveRoute[], output: Output): void {
+  if (routes.length === 0)
+    return output.say(
+      'There are no routes. Start one with relay serve --forward 3000, or set forward in relay.json',
     )
-  const rows = results.map(({ route, matched, why }) => [matched ? 'yes' : 'no', route.label, why])
-  for (const line of table(rows)) output.result(line)
+  const rows = routes.map((route) => [
+    route.label,
+    describeState(route),
+    ...[route.succeeded, route.failed, route.waiting].map(String),
+  ])
+  for (const line of table([HEADINGS, ...rows])) output.result(line)
+}
+
+function describeState({ state, since, nextProbeAt }: LiveRoute): string {
+  const from = since === undefined ? '' : ` since ${timeOfDay(since)}`
+  if (state === 'gone') return `not configured${from}`
+  if (state !== 'down') return state
+  return `down${from}${nextProbeAt === undefined ? '' : `, next try ${timeOfDay(nextProbeAt)}`}`
+}
+
+function routeObject({ label, since, nextProbeAt, ...route }: LiveRoute): Record<string, unknown> {
+  const time = (at: number | undefined): string | null =>
+    at === undefined ? null : new Date(at).toISOString()
+  return { type: 'route', target: label, ...route, since: time(since), nextTryAt: time(nextProbeAt) }
 }

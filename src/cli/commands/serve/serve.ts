@@ -12,6 +12,7 @@ import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { createRouting } from '../../../dispatch/routing.js'
 import { PlainFeed } from '../../output/plain-feed.js'
 import { banner, BANNER_INDENT } from './banner.js'
+import { routeWarnings } from './check-routes.js'
 import { listenToKeys } from './keys.js'
 import { createLiveOutput, type LiveOutput } from './live-output.js'
 import { onSettingsChange } from './reload.js'
@@ -45,7 +46,7 @@ export async function runServe(context: Context, flags: CommonFlags): Promise<vo
   for (const line of banner(serving, { secretFrom: origins.webhookSecret ? 'settings' : 'profile', ...live }))
     output.say(line, BANNER_INDENT)
   warnOfOpenHost(settings.host, output)
-  listProjectCommands(settings.routes, origins, output)
+  warnOfRoutes(settings.routes, serving, origins, context, output)
   using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
   await untilQuit(context, serving, live, output)
   serving.lost.throwIfAborted()
@@ -103,10 +104,21 @@ function reload(
     serving.replaceRoutes(routes)
     live.setRoutes(serving.relay.routing)
     output.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)
-    listProjectCommands(routes, origins, output)
+    warnOfRoutes(routes, serving, origins, context, output)
   } catch (error) {
     output.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }
+}
+
+function warnOfRoutes(
+  routes: RouteSettings,
+  { settings }: Serving,
+  origins: Origins,
+  context: Context,
+  output: Output,
+): void {
+  for (const text of routeWarnings(routes, settings.provider, origins, context)) output.log.warn(text)
+  listProjectCommands(routes, origins, output)
 }
 
 /**

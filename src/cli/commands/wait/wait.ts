@@ -8,6 +8,7 @@ import { entryObject } from '../../journal/object.js'
 import { openJournalReader } from '../../journal/open.js'
 import { createPrinter } from '../../journal/printer.js'
 import { progressOf } from '../../journal/progress.js'
+import { warnOfMatches } from '../../journal/warn-of-match.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { type Criteria, findFirst } from './find-first.js'
 import { awaitForwarded } from './forwarded.js'
@@ -25,7 +26,9 @@ export async function runWait(context: Context, flags: WaitFlags, match: string)
   const criteria = readCriteria(match, flags)
   const limit = parseDuration(flags.timeout)
   if (limit === undefined) throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
-  await using reader = await openJournalReader(prepare(context, flags), { allowMissing: true })
+  const prepared = prepare(context, flags)
+  warnOfMatches(prepared, [match])
+  await using reader = await openJournalReader(prepared, { allowMissing: true })
   const { journal, output } = reader
   const { signal } = context
   const end = performance.now() + limit

@@ -196,6 +196,16 @@ FAIL c.json       302  Nms  expected 2xx
     expect(handed && signedBy(handed, SECRET)).toBe('current')
   })
 
+  it('names fixtures relative to the working folder, wherever they are', async () => {
+    await using target = await startTarget()
+    const cwd = emptyFolder()
+    const elsewhere = folder({ 'a.json': fixture() })
+    const argv = ['replay', path.join(elsewhere, 'a.json'), '--to', target.url, '--junit', 'out.xml']
+    expect((await shell(env).run(argv, { cwd })).code).toBe(0)
+    const name = path.join('..', path.basename(elsewhere), 'a.json')
+    expect(readFileSync(path.join(cwd, 'out.xml'), 'utf8')).toContain(`<testcase name="${name}"`)
+  })
+
   it('stops at the first failure with --stop, and writes JUnit XML', async () => {
     await using target = await startTarget(() => 'reset')
     const cwd = folder({ 'a"<.json': fixture(), 'b.json': fixture() })
@@ -381,7 +391,7 @@ FAIL c.json       302  Nms  expected 2xx
     ['replay', 2, /Nothing to replay/],
     ['replay a.json', 1, /relay serve, or name an address with --to/],
     ['replay nothing.json --to http://localhost:1', 2, /nothing\.json: no such file/],
-    ['replay a.json --to localhost', 2, /--to: must be an absolute/],
+    ['replay a.json --to example', 2, /--to: must be an absolute/],
     ['replay a.json --to http://localhost:1 --expect 20', 2, /--expect: must be a status/],
     ['replay a.json --to http://localhost:1 --set x', 2, /--set: must be path=value/],
     [

@@ -1,0 +1,52 @@
+import type { ForwardCounts } from '../journal/forward.js'
+import type { TargetStatus } from './dispatcher.js'
+import { labelOf } from './route.js'
+import type { Routing } from './routing.js'
+
+/** A route, or a target that is no longer configured and still has deliveries waiting. Contains no password. */
+export interface LiveRoute extends ForwardCounts {
+  readonly match: string
+  readonly label: string
+  /** `idle`: no relay runs that would forward to it. */
+  readonly state: TargetStatus['state'] | 'idle'
+  /** When it went down, or was removed. Milliseconds. */
+  readonly since?: number
+  /** When a target that is down is attempted next. Milliseconds. */
+  readonly nextProbeAt?: number
+}
+
+export interface LiveRoutes {
+  readonly routes: readonly LiveRoute[]
+  /** The matches of deliveries that go nowhere. */
+  readonly ignore: readonly string[]
+}
+
+/** The routes, each with the state of its target and the numbers of its deliveries in the journal. */
+export function liveRoutes(
+  { routes, ignore }: Pick<Routing, 'routes' | 'ignore'>,
+  targets: readonly TargetStatus[],
+  counts: ReadonlyMap<string, ForwardCounts>,
+): LiveRoutes {
+  const status = new Map(targets.map((target) => [target.id, target]))
+  const ids = new Set([...routes.map(({ id }) => id), ...status.keys()])
+  return {
+    routes: [...ids].map((id): LiveRoute => {
+      const { state = 'idle', since, nextProbeAt } = status.get(id) ?? {}
+      const { waiting = 0, succeeded = 0, failed = 0 } = counts.get(id) ?? {}
+      const times = {
+        ...(since !== undefined && { since }),
+        ...(nextProbeAt !== undefined && { nextProbeAt }),
+      }
+      return {
+        match: id.slice(0, id.indexOf('=')),
+        label: labelOf(id),
+        state,
+        waiting,
+        succeeded,
+        failed,
+        ...times,
+      }
+    }),
+    ignore: ignore.map(({ text }) => text),
+  }
+}

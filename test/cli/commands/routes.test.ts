@@ -1,0 +1,126 @@
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { fixtureOf, startRelay } from '../../../src/testing/index.js'
+import { emptyFolder } from '../../helpers/context.js'
+import { startTarget } from '../../helpers/target.js'
+import { shell, startServed } from '../rig.js'
+
+/** A profile's instance with these routes, and a shell for the same profile. */
+async function serving(routes: { forward?: string[]; ignore?: string[] }) {
+  const home = emptyFolder()
+  const relay = await startRelay({
+    settings: {
+      profile: 'default',
+      folder: path.join(home, 'default'),
+      store: 'file',
+      routes: { forward: [], exec: [], ignore: [], ...routes },
+    },
+  })
+  return { relay, here: shell({}, home) }
+}
+
+describe('relay routes', () => {
+  it('lists the live routes with their state and counts', async () => {
+    await using up = await startTarget()
+    await using down = await startTarget(() => 'reset')
+    const { relay, here } = await serving({ forward: [up.url, `issues=${down.url}`], ignore: ['check_run'] })
+    await using _ = relay
+    await relay.deliver(fixtureOf('push'))
+    const { code, out, err } = await here.run(['routes'])
+    expect({
+      code,
+      err,
+      out: out.replaceAll(up.url, 'UP').replaceAll(down.url, 'DOWN').replaceAll(/ {2,}/g, '  '),
+    }).toEqual({
+      code: 0,
+      err: '',
+      out: [
+        'target  state  forwarded  failed  waiting',
+        'UP  up  1  0  0',
+        'issues=DOWN  up  0  0  0',
+        'ignored: check_run',
+        '',
+      ].join('\n'),
+    })
+    const objects = (await here.run(['routes', '--json'])).out
+    expect(
+      objects
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([
+      {
+        v: 1,
+        type: 'route',
+        target: up.url,
+        match: '*',
+        state: 'up',
+        waiting: 0,
+        succeeded: 1,
+        failed: 0,
+        since: null,
+        nextTryAt: null,
+      },
+      expect.objectContaining({ target: `issues=${down.url}`, match: 'issues' }),
+      { v: 1, type: 'ignore', match: 'check_run' },
+    ])
+  })
+
+  it('lists the routes of the settings where nothing runs, and says so', async () => {
+    const err = 'No relay is running for this profile: these are the routes of the settings\n'
+    const ran = await shell({ RELAY_FORWARD: '3000' }).run(['routes'])
+    expect({ ...ran, out: ran.out.replaceAll(/ {2,}/g, '  ') }).toEqual({
+      code: 0,
+      out: 'target  state  forwarded  failed  waiting\nhttp://localhost:3000  idle  0  0  0\n',
+      err,
+    })
+    expect(await shell().run(['routes'])).toEqual({
+      code: 0,
+      out: '',
+      err: `${err}There are no routes. Start one with relay serve --forward 3000, or set forward in relay.json\n`,
+    })
+  })
+})
+
+describe('relay routes test', () => {
+  it('asks the instance, and tells ignored deliveries from those that no route matches', async () => {
+    await using target = await startTarget()
+    const { relay, here } = await serving({ forward: [`issues=${target.url}`], ignore: ['push'] })
+    await using _ = relay
+    for (const event of ['push', 'fork', 'issues.opened']) await relay.deliver(fixtureOf(event))
+    const label = `issues=${target.url}`
+    expect(await here.run(['routes', 'test', '1'])).toEqual({
+      code: 0,
+      out: `no  ${label}  push is ignored by push\n`,
+      err: '#1 push goes nowhere: it is ignored by push\n',
+    })
+    expect(await here.run(['routes', 'test', '2'])).toEqual({
+      code: 0,
+      out: `no  ${label}  fork does not match issues\n`,
+      err: '#2 fork goes nowhere: no route matches it\n',
+    })
+    expect(await here.run(['routes', 'test', 'last'])).toEqual({
+      code: 0,
+      out: `yes  ${label}  issues.opened matches issues\n`,
+      err: '',
+    })
+    const { out } = await here.run(['routes', 'test', '1', '--forward', '3000', '--json'])
+    expect(JSON.parse(out)).toEqual({
+      v: 1,
+      n: 1,
+      event: 'push',
+      action: null,
+      ignoredBy: null,
+      routes: [{ target: 'http://localhost:3000', matched: true, why: 'push matches *' }],
+    })
+  })
+})
+
+describe('GET /instance/routes', () => {
+  it('is unknown to who has no proof', async () => {
+    await using served = await startServed()
+    const { url } = served.serving
+    for (const headers of [{}, { 'X-Relay-Proof': 'f'.repeat(64) }])
+      expect((await fetch(`${url}/instance/routes`, { headers })).status).toBe(404)
+  })
+})

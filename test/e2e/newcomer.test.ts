@@ -1,0 +1,202 @@
+import { once } from 'node:events'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Ran, shell, type Shell } from '../cli/rig.js'
+import { testContext, emptyFolder } from '../helpers/context.js'
+import { Program } from '../helpers/program.js'
+import { portOf } from '../helpers/scripted-server.js'
+import { signInAt } from '../helpers/sign-in.js'
+import { startTarget } from '../helpers/target.js'
+
+/** What a message advises: the words that a pattern captures. */
+function advice(said: string, pattern: RegExp): string {
+  const [, found] = pattern.exec(said) ?? []
+  if (found === undefined) throw new Error(`no advice like ${pattern} in:\n${said}`)
+  return found
+}
+
+const words = (line: string): string[] => line.replace(/^relay /, '').split(' ')
+
+let program: Program
+let here: Shell
+let cwd: string
+let url: string
+const relay = (...argv: string[]): Promise<Ran> => here.run(argv, { cwd })
+
+/** Makes a mistake, follows the advice in the message, and gives what came of it. */
+async function follow(mistake: string, pattern: RegExp, next: (advised: string) => string): Promise<Ran> {
+  const { code, err } = await relay(...words(mistake))
+  expect({ mistake, code }).not.toEqual({ mistake, code: 0 })
+  return relay(...words(next(advice(err, pattern))))
+}
+
+beforeAll(async () => {
+  const home = emptyFolder()
+  cwd = emptyFolder()
+  program = new Program(['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'], {
+    RELAY_HOME: home,
+  })
+  here = shell({ RELAY_PROFILE: 'sandbox' }, home)
+  url = await program.url()
+  // The sandbox's ping.
+  await program.object({ type: 'delivery', event: 'ping' })
+})
+
+afterAll(async () => {
+  await program[Symbol.asyncDispose]()
+})
+
+describe('a newcomer', () => {
+  const same = (advised: string): string => advised
+
+  it.each<[string, RegExp, (advised: string) => string]>([
+    ['history', /Did you mean (relay .*)\?/, same],
+    ['me --user nobody', /Did you mean (relay .*)\?/, () => 'help whoami'],
+    ['trigerr push', /Did you mean (relay .*)\?/, (meant) => `${meant} push`],
+    ['emit push', /Did you mean (relay .*)\?/, (meant) => `${meant} push`],
+    ['help lgo', /Did you mean (relay .*)\?/, same],
+    ['log --lsat 1', /Did you mean (--\w+)\?/, (flag) => `log ${flag} 1`],
+    ['show', /\((relay .*) says more\)/, same],
+    ['show 99', /entries are #1 to (#\d+)/, (entry) => `show ${entry}`],
+    ['show lsat', /Give its number, or (last)/, (entry) => `show ${entry}`],
+    ['trigger', /(relay trigger --list)/, same],
+    ['trigger pul_request.opend', /did you mean (\S+)\?/, (event) => `trigger ${event}`],
+    ['trigger pull_request.merged', /did you mean (\S+)\?/, (event) => `trigger ${event}`],
+    ['trigger issue.created', /did you mean (\S+)\?/, (event) => `trigger ${event}`],
+    ['trigger push --set ref', /for example (\S+)/, (edit) => `trigger pull_request.opened --set ${edit}`],
+    [
+      'routes test 1 --forward example.com/hooks',
+      /write (\S+)/,
+      (address) => `routes test 1 --forward ${address}`,
+    ],
+    ['config --reveal webhooksecrte', /did you mean (\w+)\?/, (name) => `config --reveal ${name}`],
+    ['replay', /or (--last)/, (flag) => `replay ${flag} 1`],
+  ])('writes relay %s, and does what the message says', async (mistake, pattern, next) => {
+    expect(await follow(mistake, pattern, next)).toMatchObject({ code: 0 })
+  })
+
+  it('replays a payload without its headers', async () => {
+    writeFileSync(path.join(cwd, 'push.json'), '{"ref":"refs/heads/main"}')
+    const ran = await follow(
+      'replay push.json',
+      /as with (--event push)/,
+      (flags) => `replay push.json ${flags}`,
+    )
+    expect(ran).toMatchObject({ code: 0, out: expect.stringMatching(/^ok +push\.json +200/) })
+  })
+
+  it('exports to a file that exists', async () => {
+    writeFileSync(path.join(cwd, 'old.json'), '')
+    const ran = await follow(
+      'export last --out old.json',
+      /with (--force)/,
+      (flag) => `export last --out old.json ${flag}`,
+    )
+    expect(ran).toMatchObject({ code: 0 })
+  })
+
+  it('misspells a setting in relay.json', async () => {
+    const file = path.join(cwd, 'relay.json')
+    writeFileSync(file, '{"forwrad":["3000"]}')
+    const { err } = await relay('routes')
+    writeFileSync(file, `{"${advice(err, /did you mean (\w+)\?/)}":["3000"]}`)
+    const ran = await relay('routes')
+    writeFileSync(file, '{}')
+    expect(ran).toMatchObject({ code: 0 })
+  })
+
+  it('comments without having signed in', async () => {
+    const comment = ['comment', 'octo/demo#1', 'hello']
+    const { code, err } = await relay(...comment)
+    expect(code).toBe(4)
+    const command = words(advice(err, /sign in: (relay login)/))
+    await signInWith(command)
+    expect(await relay(...comment)).toMatchObject({ code: 0 })
+  })
+
+  it('sends the webhook to a wrong path', async () => {
+    const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'a' }
+    const sent = await fetch(`${url}/webhooks`, { method: 'POST', headers, body: '{}' })
+    expect(sent.status).toBe(404)
+    await program.says('must end in /webhook')
+    const ran = await relay(
+      'trigger',
+      'push',
+      '--to',
+      `${url}${advice(program.err, /must end in (\/webhook)/)}`,
+    )
+    expect(ran).toMatchObject({ code: 0 })
+  })
+
+  it('starts a second relay on the port and the profile of the first', async () => {
+    const busy = createServer().listen(0, '127.0.0.1')
+    await once(busy, 'listening')
+    const { RELAY_HOME: home = '' } = here.env
+    const start = (...flags: string[]): Program =>
+      new Program(['serve', '--json', ...flags], { RELAY_HOME: home })
+    await using second = start('--sandbox', '--port', '0', '--sandbox-port', '0')
+    const flag = advice((await second.ended).err, /with (--profile)/)
+    await using third = start(flag, 'other', '--port', String(portOf(busy)))
+    const any = advice((await third.ended).err, /with --port, or (0) for any free port/)
+    busy.close()
+    await using fourth = start(flag, 'other', '--port', any)
+    expect(await fourth.url()).toMatch(/^http:/)
+  })
+})
+
+describe('a newcomer’s routes', () => {
+  it('name no event, no command and each other, to a program that sleeps; the messages say so', async () => {
+    await using target = await startTarget()
+    await target.down()
+    const { port } = new URL(target.url)
+    const home = emptyFolder()
+    await using serving = new Program(['serve', '--port', '0', '--json'], { RELAY_HOME: home })
+    const file = path.join(serving.cwd, 'relay.json')
+    const mine = shell({ RELAY_PROFILE: 'default' }, home)
+    writeFileSync(path.join(serving.cwd, 'deploy.sh'), '#!/bin/sh\n')
+    chmodSync(path.join(serving.cwd, 'deploy.sh'), 0o755)
+    // The end of the banner, after which relay watches the file.
+    await serving.says('/auth/github/callback')
+    const routes = { forward: [`pul_request=127.0.0.1:${port}`, port, port], exec: ['push=./deply.sh'] }
+    writeFileSync(file, JSON.stringify(routes))
+    await serving.says('is there twice')
+
+    const event = advice(serving.err, /relay\.json: github sends no event \w+ \(did you mean (\w+)\?\)/)
+    const command = advice(serving.err, /relay\.json: there is no \S+ \(did you mean (\S+)\?\)/)
+    expect(serving.err).toContain(
+      `http://localhost:${port} is there twice, and gets each delivery once. Remove one`,
+    )
+    const reloads = serving.err.split('Reloaded').length
+    writeFileSync(
+      file,
+      JSON.stringify({ forward: [`${event}=127.0.0.1:${port}`], exec: [`push=${command}`] }),
+    )
+    await serving.says('Reloaded the settings: 2 routes')
+    expect(serving.err.split('Reloaded').length).toBeGreaterThan(reloads)
+
+    expect(await mine.run(['trigger', 'pull_request.opened'])).toMatchObject({ code: 0 })
+    await serving.object({ type: 'target', state: 'down' })
+    await target.up()
+    await target.has(1)
+    await serving.object({ type: 'target', state: 'up' })
+  })
+})
+
+/** Runs `login`, and presses Authorize in the browser. */
+async function signInWith(argv: readonly string[]): Promise<void> {
+  let seen: (address: string) => void = () => {}
+  const opened = new Promise<string>((resolve) => (seen = resolve))
+  let said = ''
+  const stderr = {
+    write(text: string | Uint8Array) {
+      said += String(text)
+      const [address] = /http:\/\/\S+&login=\S+/.exec(said) ?? []
+      if (address !== undefined) seen(address)
+    },
+  }
+  const done = here.run([...argv, '--no-browser'], { ...testContext().context, cwd, stderr, env: here.env })
+  await signInAt(await opened)
+  expect(await done).toMatchObject({ code: 0 })
+}
