@@ -3,9 +3,10 @@ import { RelayError } from '../../../base/errors.js'
 import type { Filter } from '../../../journal/select.js'
 import type { Context } from '../../context.js'
 import { type FilterFlags, readFilter } from '../../journal/filter.js'
-import { type JournalReader, openJournalReader } from '../../journal/open.js'
+import { awaitJournal, type JournalReader, openJournalReader } from '../../journal/open.js'
 import { createPrinter, type Printer } from '../../journal/printer.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { attach, type Attached } from '../../session/attach.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { createFollower, type Follower } from './follow.js'
 
 type LogFlags = CommonFlags & FilterFlags & { readonly follow?: boolean }
@@ -14,7 +15,9 @@ type LogFlags = CommonFlags & FilterFlags & { readonly follow?: boolean }
 export async function runLog(context: Context, flags: LogFlags): Promise<void> {
   const { signal } = context
   const filter = readFilter(flags, Date.now())
-  await using reader = await openJournalReader(prepare(context, flags), { allowMissing: flags.follow })
+  const attached = await attach(context, flags)
+  if (flags.follow && !(await hasJournal(attached, signal))) return
+  await using reader = await openJournalReader(attached)
   const printer = createPrinter(reader, flags)
   // Read first, so that every entry appended meanwhile is printed by one of the two functions.
   const last = await reader.journal.newest()
@@ -22,6 +25,17 @@ export async function runLog(context: Context, flags: LogFlags): Promise<void> {
   const found = await printExisting(reader, { ...filter, before: last + 1 }, printer, follower, signal)
   if (follower) await printChanges(follower, printer, signal)
   else if (found === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
+}
+
+/** Waits until there is a journal; false after Ctrl-C, which ends `--follow` normally. */
+async function hasJournal(attached: Attached, signal: AbortSignal): Promise<boolean> {
+  try {
+    await awaitJournal(attached, { signal })
+    return true
+  } catch (error) {
+    if (signal.aborted) return false
+    throw error
+  }
 }
 
 /** Entries read at once, and whose columns are aligned with each other. */

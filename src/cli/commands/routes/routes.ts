@@ -5,15 +5,16 @@ import { openJournalReader } from '../../journal/open.js'
 import { eventName } from '../../output/delivery-line.js'
 import { table } from '../../output/table.js'
 import { forwardSettings } from '../../settings/complete.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { attach } from '../../session/attach.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 
 /** Runs `relay routes test`. */
 export async function runTest(context: Context, flags: CommonFlags, text: string): Promise<void> {
-  const prepared = prepare(context, flags)
-  await using reader = await openJournalReader(prepared)
+  const attached = await attach(context, flags)
+  await using reader = await openJournalReader(attached)
   const { output, journal } = reader
   const entry = await findEntry(journal, text)
-  const { routes, ignore } = createRouting(forwardSettings(prepared.options))
+  const { routes, ignore } = createRouting(forwardSettings(attached.options))
   const results = explain(routes, ignore, entry)
   if (flags.json) {
     const list = results.map(({ route, matched, why }) => ({ target: route.label, matched, why }))

@@ -8,14 +8,18 @@ import type { Output } from '../../output/output.js'
 import { completeSettings, forwardSettings, settingsWithoutCodeHost } from '../../settings/complete.js'
 import { isOfFolder, type Origins } from '../../settings/origin.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { publish } from '../../session/publish.js'
 import { banner } from './banner.js'
 import { createLiveOutput } from './live-output.js'
 import { onSettingsChange } from './reload.js'
+import { servedProfile } from './served-profile.js'
 
 export async function runServe(context: Context, flags: CommonFlags): Promise<void> {
   // First, since reading the settings can print a warning. Nothing is written to stdout before `output` exists.
   context.continueWithoutOutput((error) => warnOfLostOutput(error, output))
-  const { output, options, origins } = prepare(context, flags)
+  const prepared = prepare(context, flags)
+  const { output, origins } = prepared
+  const options = servedProfile(prepared, flags.sandbox === true)
   const settings = flags.sandbox
     ? { ...settingsWithoutCodeHost(options), sandboxPort: options.sandboxPort }
     : completeSettings(options)
@@ -24,6 +28,7 @@ export async function runServe(context: Context, flags: CommonFlags): Promise<vo
     log: output.timedLog,
     signal: context.signal,
     env: context.env,
+    onTaken: publish(prepared),
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...createLiveOutput(output, { json: flags.json === true, signal: context.signal }),
   })

@@ -3,7 +3,8 @@ import { findEntry } from '../../journal/entry-number.js'
 import { entryObject } from '../../journal/object.js'
 import { openJournalReader } from '../../journal/open.js'
 import { progressOf } from '../../journal/progress.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { attach } from '../../session/attach.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { entryPage } from './page.js'
 
 /** Runs `relay show`. */
@@ -12,7 +13,7 @@ export async function runShow(
   flags: CommonFlags & { readonly body?: boolean },
   text: string,
 ): Promise<void> {
-  await using reader = await openJournalReader(prepare(context, flags))
+  await using reader = await openJournalReader(await attach(context, flags))
   const { journal, output } = reader
   const entry = await findEntry(journal, text)
   if (flags.body) return output.exactly(entry.body)

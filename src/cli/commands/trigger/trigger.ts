@@ -36,7 +36,7 @@ function print(context: Context, event: string, flags: TriggerFlags): void {
   const plan = readPlan(flags)
   const { output, options } = prepare(context, flags)
   const fixture = synthesize(options.provider, event, Date.now())
-  const secret = signingSecret(context, flags, options)
+  const secret = signingSecret(context, flags, { options })
   const request = prepareRequest(fromFixture(fixture), { ...plan, secret })
   output.exactly(fixtureText(toFixture({ ...fixture, deliveryId: fixture.delivery, ...request })))
 }
