@@ -15,7 +15,7 @@ export function writeWhole(file: string, text: string): void {
     writeFileSync(draft, text, { mode: 0o600 })
     renameSync(draft, file)
   } catch (cause) {
-    rmSync(draft, { force: true })
+    rmSync(draft, { force: true, recursive: true })
     const why = errorCode(cause) ?? 'unknown reason'
     throw new RelayError('storage', `${file} cannot be written (${why})`, { cause })
   }

@@ -24,8 +24,7 @@ export async function runReplay(
   await using destination = await openDestination(context, flags, plan)
   const items = await selectItems(context, words, flags, destination)
   const sending = { ...plan, keepId: plan.keepId || flags.failed === true }
-  if (!flags.forwarded) return run(context, flags, sending, items, destination)
-  const forwarded = await watchForwards(destination.journal())
-  await run(context, flags, sending, items, destination, forwarded.accepted)
-  await forwarded.end(context, destination.output)
+  const watch = flags.forwarded ? await watchForwards(destination.journal()) : undefined
+  await run(context, flags, sending, items, destination, watch?.accepted)
+  await watch?.end(context, destination.output)
 }
