@@ -1,6 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { startSandbox } from '../../src/testing/index.js'
+import { CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
 import { startKeyring } from '../helpers/keyring.js'
 import { describeWith } from '../helpers/needs.js'
@@ -56,6 +58,27 @@ describeWith('keyring', 'relay serve --store keychain, in a terminal that knows 
       store: 'keychain',
       running: null,
     })
+  })
+})
+
+describeWith('keyring', 'a profile that changed from the keychain to the file store', () => {
+  it('has the tokens of both revoked', async () => {
+    await using keyring = await startKeyring()
+    await using host = await startSandbox({ client: CLIENT })
+    const env = { ...keyring.env, RELAY_HOME: emptyFolder(), RELAY_USER: 'ada', ...codeHost(host) }
+    const tokens: string[] = []
+    for (const store of ['keychain', 'file']) {
+      await using program = new Program(['serve', '--port', '0', '--json', '--store', store], env)
+      await signIn(await program.url(), 'ada')
+      tokens.push((await relay(['token'], env)).out.trim())
+      await program.stop()
+    }
+    const statuses = async (): Promise<number[]> =>
+      Promise.all(tokens.map(async (token) => statusAt(host.url, token)))
+    expect(await statuses()).toEqual([200, 200])
+    expect(await relay(['revoke'], env)).toMatchObject({ code: 0 })
+    expect(await statuses()).toEqual([401, 401])
+    expect((await relay(['revoke'], env)).err).toBe('ada was not signed in, so there was nothing to revoke\n')
   })
 })
 

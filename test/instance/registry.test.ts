@@ -81,13 +81,9 @@ describe('the registry of running instances', () => {
     publishInstance(home, running(one.url))
     publishInstance(home, running(one.url, { ...older, profile: 'demo', store: 'memory' }))
     publishInstance(home, running(one.url, { profile: 'demo', store: 'memory' }))
-    const found = (await findRunning(home, {})).map(({ profile, pid }) => [profile, pid])
+    const found = (await findRunning(home, {})).map(({ profile, pid }) => `${profile} ${pid}`)
     expect(found.toSorted()).toEqual(
-      [
-        ['default', process.pid],
-        ['demo', parent],
-        ['demo', process.pid],
-      ].toSorted(),
+      [`default ${process.pid}`, `demo ${parent}`, `demo ${process.pid}`].toSorted(),
     )
   })
 
