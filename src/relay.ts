@@ -11,6 +11,7 @@ import type { Journal } from './journal/journal.js'
 import { type Guard, openJournal } from './journal/open.js'
 import { createOAuth } from './oauth/oauth.js'
 import { renew } from './oauth/refresh.js'
+import { revokeEverywhere } from './oauth/revoke.js'
 import type { SendOnce } from './net/send-once.js'
 import { createProvider } from './providers/open.js'
 import type { Provider } from './providers/provider.js'
@@ -119,6 +120,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     prove,
     routes: async () => liveRoutes(routing, targets(), await journal.counts()),
     renew: (userId) => renew(renewal, userId),
+    revoke: (userId) => revokeEverywhere({ provider, client, tokens }, userId),
   })
   const relay: Relay = {
     app,

@@ -10,8 +10,10 @@ import { help } from './commands/help/declaration.js'
 import { log } from './commands/log/declaration.js'
 import { login } from './commands/login/declaration.js'
 import { merge } from './commands/merge/declaration.js'
+import { profiles } from './commands/profiles/declaration.js'
 import { react } from './commands/react/declaration.js'
 import { replay } from './commands/replay/declaration.js'
+import { reset } from './commands/reset/declaration.js'
 import { revoke } from './commands/revoke/declaration.js'
 import { routes } from './commands/routes/declaration.js'
 import { serve } from './commands/serve/declaration.js'
@@ -50,6 +52,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   react,
   completion,
   config,
+  profiles,
+  reset,
   doctor,
   help,
   version,

@@ -3,7 +3,7 @@ import { sleep, type Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { systemClock, type Clock } from '../base/time.js'
 import type { Expectation, Json, Store } from '../store/contract.js'
-import { isAlive, isProven, type ProbeOptions } from './probe.js'
+import { isAlive, isProven } from './probe.js'
 import { INSTANCE_KEY, parseInstanceRecord, prove, type InstanceRecord } from './record.js'
 
 export type { InstanceRecord } from './record.js'
@@ -54,15 +54,6 @@ export async function takeInstance(
     const put = { type: 'put', key: INSTANCE_KEY, value: { ...record } } as const
     if (await store.write([put], [{ key: INSTANCE_KEY, value }])) return createInstance(store, record)
   }
-}
-
-/** Finds the instance that serves the profile and has proved it; undefined when there is none. */
-export async function findInstance(
-  store: Store,
-  options: ProbeOptions = {},
-): Promise<InstanceRecord | undefined> {
-  const record = parseInstanceRecord(await store.get(INSTANCE_KEY))
-  return record && isAlive(record.pid) && (await isProven(record, options)) ? record : undefined
 }
 
 /**

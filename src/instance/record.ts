@@ -23,19 +23,22 @@ export interface InstanceRecord {
   readonly startedAt: string
 }
 
-/** Parses the stored record. Undefined when there is none, or it is not of this version. */
-export const parseInstanceRecord = shape<InstanceRecord>({
-  v: (value) => value === 1,
+/** What each field must be. */
+export const INSTANCE_FIELDS = {
+  v: (value: unknown) => value === 1,
   pid: isPositive,
   url: isText,
   provider: isText,
   providerUrl: isText,
   publicUrl: isText,
-  clientId: (value) => value === undefined || value === null || isText(value),
-  maxBody: (value) => value === undefined || value === null || isPositive(value),
+  clientId: (value: unknown) => value === undefined || value === null || isText(value),
+  maxBody: (value: unknown) => value === undefined || value === null || isPositive(value),
   key: isText,
   startedAt: isInstant,
-})
+}
+
+/** Parses the stored record. Undefined when there is none, or it is not of this version. */
+export const parseInstanceRecord = shape<InstanceRecord>(INSTANCE_FIELDS)
 
 /** Answers a challenge with HMAC-SHA256 under the record's key, in hex. */
 export function prove(record: InstanceRecord, challenge: string): string {
@@ -48,6 +51,11 @@ export function prove(record: InstanceRecord, challenge: string): string {
  */
 export function renewalText(userId: string): string {
   return `renew ${userId}`
+}
+
+/** The same for a revocation. */
+export function revocationText(userId: string): string {
+  return `revoke ${userId}`
 }
 
 /** The text that {@link PROOF_HEADER} authenticates for the list of refused requests. It contains a space, too. */

@@ -16,10 +16,16 @@ export interface RevokeOptions extends Cancellable {
 }
 
 /**
- * Result at the provider. `unsupported`: the provider cannot revoke tokens · `skipped`: not requested, no token, or a token
- * of another provider · `no client`: only the OAuth client may revoke it, and none is configured.
+ * Result at the provider. `unsupported`: the provider cannot revoke tokens · `skipped`: not requested, or no valid token ·
+ * `elsewhere`: the token is of another provider · `no client`: only the OAuth client may revoke it, and none is configured.
  */
-export type Upstream = 'revoked' | 'unsupported' | 'skipped' | 'no client' | { readonly failed: RelayError }
+export type Upstream =
+  | 'revoked'
+  | 'unsupported'
+  | 'skipped'
+  | 'elsewhere'
+  | 'no client'
+  | { readonly failed: RelayError }
 
 export interface Revocation {
   /** False when nothing was stored for the user. */
@@ -52,7 +58,8 @@ async function revokeUpstream(
   owner: TokenOwner | undefined,
   { local = false, signal }: RevokeOptions,
 ): Promise<Upstream> {
-  if (local || owner?.origin !== provider.origin) return 'skipped'
+  if (local || !owner) return 'skipped'
+  if (owner.origin !== provider.origin) return 'elsewhere'
   if (!provider.revokeToken) return 'unsupported'
   if (!client) return 'no client'
   try {

@@ -7,7 +7,7 @@ import type { Store } from '../store/contract.js'
 import { expectStep } from '../store/kv.js'
 
 /** A profile that this process owns, until another takes it. Disposing of it releases the profile. */
-export interface Ownership extends AsyncDisposable, Pick<Instance, 'prove'> {
+export interface Ownership extends AsyncDisposable, Pick<Instance, 'prove' | 'record'> {
   /** Aborts when another process has taken the profile. The reason is the RelayError of {@link Ownership.assert}. */
   readonly lost: AbortSignal
   /** @throws RelayError `unavailable` that names the process that has the profile now; `storage` */
@@ -37,6 +37,7 @@ export function watchOwnership(store: Pick<Store, 'get'>, instance: Instance): O
   void checkRegularly(assert, stop.signal)
   return {
     prove: instance.prove,
+    record: instance.record,
     lost: lost.signal,
     assert,
     guard: {

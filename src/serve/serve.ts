@@ -6,7 +6,7 @@ import { systemClock } from '../base/time.js'
 import type { DispatcherOptions, TargetStatus } from '../dispatch/dispatcher.js'
 import { bodyBudgetFor } from '../http/body-budget.js'
 import { listen, type Listener } from '../http/listen.js'
-import { takeInstance } from '../instance/instance.js'
+import { type InstanceRecord, takeInstance } from '../instance/instance.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
 import { openAgeClock } from './age-clock.js'
@@ -25,6 +25,11 @@ export interface ServeOptions
   readonly forwarding?: boolean
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env']
+  /**
+   * Called once the profile is taken, before any request is answered; `sandbox`: whether it is that of an embedded sandbox.
+   * What it returns is disposed of before anything stops.
+   */
+  readonly onTaken?: (record: InstanceRecord, settings: Settings, sandbox: boolean) => Disposable | undefined
   /** Called with where it listens, before any other callback. */
   readonly onListening?: (place: { readonly url: string; readonly sandbox: string | null }) => void
   readonly onAttempt?: DispatcherOptions['onAttempt']
@@ -100,7 +105,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   const url = (place.url = relay.address = listener.url)
   ownership = await takeProfile(relay, settings, listener, signal)
   // In this order: the profile is ours until the last request is answered.
-  const { lost } = closing.use(ownership)
+  const { lost, record } = closing.use(ownership)
   if (options.forwarding !== false)
     forwarding = closing.use(
       createForwarding(relay, settings, { env: {}, ...options, log, clock, ages, ownership }),
@@ -108,6 +113,8 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   closing.defer(() => relay.journal.flush())
   closing.defer(() => listener.close())
   if (embedded.sandbox) await registerSandbox(relay, embedded)
+  const taken = options.onTaken?.(record, settings, sandbox !== undefined)
+  closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
   const started = forwarding?.start()
   gate.open()

@@ -2,6 +2,7 @@ import type { Expectation, Json, Operation, Store } from './contract.js'
 import { createRecords, type RecordsParts } from './keychain-records.js'
 import { writeBoth } from './keychain-write.js'
 import { checkKey, checkPrefix } from './kv.js'
+import { KEYCHAIN_USED } from './keychain-used.js'
 import { LOCK_KEY } from './lock.js'
 
 export interface KeychainStoreParts extends RecordsParts {
@@ -25,7 +26,15 @@ export function createKeychainStore({ file, ...parts }: KeychainStoreParts): Sto
     for (const { key } of rows) checkKey(key)
     if (!rows.some(({ key }) => records.has(key))) return file.write(operations, expected)
     records.expect(operations)
+    if (operations.some(({ type, key }) => type === 'put' && records.has(key))) await noteUse()
     return lock.hold((mustHold) => writeBoth({ file, keychain, records, mustHold }, operations, expected))
+  }
+
+  let noted = false
+  /** Before the first secret is there. */
+  async function noteUse(): Promise<void> {
+    if (!noted) await file.put(KEYCHAIN_USED, true)
+    noted = true
   }
 
   async function take(key: string): Promise<Json | undefined> {
@@ -47,7 +56,9 @@ export function createKeychainStore({ file, ...parts }: KeychainStoreParts): Sto
     async list(prefix) {
       checkPrefix(prefix)
       // A record of the keychain's that lies in the file store is from before the keychain was chosen.
-      const others = (await file.list(prefix)).filter((key) => !records.has(key) && key !== LOCK_KEY)
+      const others = (await file.list(prefix)).filter(
+        (key) => !records.has(key) && key !== LOCK_KEY && key !== KEYCHAIN_USED,
+      )
       const found = await records.list(prefix)
       return [...new Set([...others, ...found])].toSorted(byBytes)
     },

@@ -42,6 +42,11 @@ export function databaseFile(folder: string): string {
   return join(folder, FILE)
 }
 
+/** Every file of the database in a profile's folder. */
+export function databaseFiles(folder: string): readonly string[] {
+  return ['', '-wal', '-shm'].map((end) => databaseFile(folder) + end)
+}
+
 /**
  * Opens a profile's database. Several processes may have the same folder open.
  * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot

@@ -14,7 +14,8 @@ import { type SignOptions, signed, TEST_SECRET } from './signed-request.js'
 import { type TestSandbox, viewOf } from './start-sandbox.js'
 import { createWatch, type Watch } from './watch.js'
 
-export interface TestRelayOptions extends Omit<ServeOptions, 'forwarding'>, Partial<RouteSettings> {
+export interface TestRelayOptions
+  extends Omit<ServeOptions, 'forwarding' | 'onTaken'>, Partial<RouteSettings> {
   /** Webhook secret. Default: {@link TEST_SECRET}. */
   readonly secret?: string
   /** Settings that replace the defaults below, e.g. `maxBody`. */

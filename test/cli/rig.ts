@@ -7,6 +7,12 @@ import type { Context } from '../../src/cli/context.js'
 import { declare } from '../../src/cli/declare.js'
 import { main } from '../../src/cli/main.js'
 import { type Line, render } from '../../src/cli/output/line.js'
+import { INSTANCE_KEY, parseInstanceRecord } from '../../src/instance/record.js'
+import { publishInstance, type RunningInstance, secretPrint } from '../../src/instance/registry.js'
+import { publish } from '../../src/cli/session/publish.js'
+import { completeSettings } from '../../src/cli/settings/complete.js'
+import { prepare } from '../../src/cli/settings/prepare.js'
+import { serve, type ServeOptions, type Serving } from '../../src/serve/serve.js'
 import type { Store } from '../../src/store/contract.js'
 import { openDatabase } from '../../src/store/open.js'
 import { type Grant, grantAt } from '../../src/testing/grant.js'
@@ -63,6 +69,7 @@ export async function startServed(): Promise<Served> {
     secret: 'secret',
     settings: { profile: 'default', folder: path.join(home, 'default'), store: 'file' },
   })
+  await register(serving, home)
   await serving.signIn(USER)
   // As after relay login.
   const { tokens } = serving.relay
@@ -74,6 +81,26 @@ export async function startServed(): Promise<Served> {
     shell: shell({}, home),
     [Symbol.asyncDispose]: () => serving[Symbol.asyncDispose](),
   }
+}
+
+/** Makes an instance that this process runs known to commands, as `relay serve` does. */
+export async function register(
+  { relay, settings }: Pick<TestRelay, 'relay' | 'settings'>,
+  home: string,
+  over: Partial<RunningInstance> = {},
+): Promise<Disposable> {
+  const record = parseInstanceRecord(await relay.database.store.get(INSTANCE_KEY))
+  if (!record) throw new Error('the instance has not taken its profile')
+  const { profile, store, webhookSecrets } = settings
+  const print = secretPrint(record, webhookSecrets.current)
+  const given = { profile, store, sandbox: true, secretPrint: print, madeSecret: null }
+  return publishInstance(home, { ...record, ...given, ...over })
+}
+
+/** The service of a context's settings in this process, which other commands find as they find `relay serve`. */
+export async function serveFor(context: Context, options: ServeOptions = {}): Promise<Serving> {
+  const prepared = prepare(context, {})
+  return serve(completeSettings(prepared.options), { ...options, onTaken: publish(prepared) })
 }
 
 /** A sandbox that runs alone, no instance, and a token of its for {@link USER}. */

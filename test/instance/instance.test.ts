@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/store/contract.js'
-import { findInstance, type Instance, takeInstance } from '../../src/instance/instance.js'
+import { type Instance, takeInstance } from '../../src/instance/instance.js'
 import { createLoopbackClient, type SendRequest } from '../../src/net/loopback-client.js'
-import { answer, deadPid, profile, serve } from './rig.js'
+import { answer, deadPid, profile, serve, findInstance } from './rig.js'
 
 const NOW = Date.UTC(2026, 0, 1)
 const KEY = Buffer.alloc(32, 7).toString('base64url')

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import { isAlive, isProven, type ProbeOptions } from '../../src/instance/probe.js'
+import { INSTANCE_KEY, type InstanceRecord, parseInstanceRecord } from '../../src/instance/record.js'
 import type { Json, Store } from '../../src/store/contract.js'
 import { openDatabase } from '../../src/store/open.js'
 
@@ -58,4 +60,13 @@ export async function profile(record?: Json): Promise<Profile> {
 /** The id of a process that has ended. */
 export function deadPid(): number {
   return spawnSync(process.execPath, ['-e', '']).pid
+}
+
+/** The instance that the store names, once it has proved itself. */
+export async function findInstance(
+  store: Store,
+  options: ProbeOptions = {},
+): Promise<InstanceRecord | undefined> {
+  const record = parseInstanceRecord(await store.get(INSTANCE_KEY))
+  return record && isAlive(record.pid) && (await isProven(record, options)) ? record : undefined
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { findInstance, takeInstance } from '../../src/instance/instance.js'
+import { takeInstance } from '../../src/instance/instance.js'
+import { findInstance } from './rig.js'
 import { openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
 import { start } from '../store/programs/start.js'

@@ -78,7 +78,7 @@ describe('revoking', () => {
   it('sends nothing to another provider than the token’s', async () => {
     await using other = await scriptedServer(() => ({ status: 204 }))
     const provider = createProvider({ name: 'github', url: other.url })
-    expect(await revoked({ status: 204 }, { provider })).toEqual(outcome('skipped', 0))
+    expect(await revoked({ status: 204 }, { provider })).toEqual(outcome('elsewhere', 0))
     expect(other.received).toEqual([])
   })
 

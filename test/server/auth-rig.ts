@@ -49,6 +49,7 @@ export async function startRelay(given: RelayOptions = {}) {
     prove: () => undefined,
     renew: () => Promise.reject(new Error('unreachable: this is no instance')),
     routes: () => Promise.reject(new Error('unreachable: this is no instance')),
+    revoke: () => Promise.reject(new Error('unreachable: this is no instance')),
     log,
   })
   const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log, ...(limits && { limits }) })

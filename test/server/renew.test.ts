@@ -27,6 +27,7 @@ function service(row?: InstanceRecord, failure?: RelayError) {
       renewed.push(userId)
       if (failure) throw failure
     },
+    revoke: async () => ({ removed: true, upstream: 'revoked' }) as const,
   }
   const app = createRouter({ hostAllowed: () => true, log: silentLog })
     .route('/', healthRoutes(parts))

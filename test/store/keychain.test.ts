@@ -45,6 +45,6 @@ describeWith('keyring', 'the keychain store', () => {
       { key: 'token:ada', text: '{"v":1,"value":{"accessToken":"secret"},"expiresAt":4102444800000}' },
     ])
     await using file = await openDatabase({ kind: 'file', folder })
-    expect(await file.store.list('')).toEqual(['origin:ada'])
+    expect(await file.store.list('')).toEqual(['keychain-used', 'origin:ada'])
   })
 })

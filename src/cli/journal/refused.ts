@@ -1,17 +1,13 @@
-import { Disposal } from '../../base/disposal.js'
 import { RelayError } from '../../base/errors.js'
 import { createRefusedClient, type RefusedClient } from '../../client/refused.js'
 import type { Recorded } from '../../fixtures/fixture.js'
-import { findInstance } from '../../instance/instance.js'
 import { createLoopbackClient } from '../../net/loopback-client.js'
 import type { RefusedEntry, RefusedSummary } from '../../server/routes/refused.js'
-import { databaseExists, openDatabase } from '../../store/open.js'
 import type { RefusedKind } from '../../webhook/refused-list.js'
 import type { Context } from '../context.js'
 import { bold, dim, type Line, yellow } from '../output/line.js'
 import { fit } from '../output/wrap.js'
-import { profileFolder } from '../settings/complete.js'
-import type { Prepared } from '../settings/prepare.js'
+import type { Attached } from '../session/attach.js'
 import { localTime } from './instant.js'
 
 const WORD = /^refused:(\d{1,15})$/
@@ -23,34 +19,25 @@ export function refusedId(word: string): number | undefined {
 }
 
 /** The refused requests of the profile's running instance. */
-export interface RefusedReader extends AsyncDisposable, Pick<RefusedClient, 'list'> {
+export interface RefusedReader extends Disposable, Pick<RefusedClient, 'list'> {
   /** @throws RelayError `no_match` if the list does not have it. */
   entry(id: number): Promise<RefusedEntry>
   /** As a delivery that can be verified. */
   recorded(entry: RefusedEntry): Recorded
 }
 
-/** @throws RelayError `unavailable` if no instance of the profile runs; `storage`. */
-export async function openRefusedReader(
+/** @throws RelayError `unavailable` if no instance of the profile runs. */
+export function openRefusedReader(
   { signal }: Pick<Context, 'signal'>,
-  { options }: Prepared,
-): Promise<RefusedReader> {
-  await using closing = new Disposal()
-  const folder = profileFolder(options)
-  const notRunning = new RelayError(
-    'unavailable',
-    `Profile ${options.profile} is not being served, and refused requests are kept only by the running instance. Start it with relay serve`,
-  )
-  if (options.store === 'memory' || !databaseExists(folder)) throw notRunning
-  // A keychain holds only tokens.
-  const { store } = closing.use(await openDatabase({ kind: 'file', folder }))
+  { instance, options }: Attached,
+): RefusedReader {
+  if (!instance)
+    throw new RelayError(
+      'unavailable',
+      `Profile ${options.profile} is not being served, and refused requests are kept only by the running instance. Start it with relay serve`,
+    )
   const loopback = createLoopbackClient()
-  closing.defer(async () => loopback[Symbol.dispose]())
-  const { send } = loopback
-  const instance = await findInstance(store, { signal, send })
-  if (!instance) throw notRunning
-  const client = createRefusedClient(instance, { send, signal })
-  const resources = closing.move()
+  const client = createRefusedClient(instance, { send: loopback.send, signal })
   return {
     list: () => client.list(),
     async entry(id) {
@@ -68,7 +55,7 @@ export async function openRefusedReader(
       headers,
       body: Buffer.from(body, 'base64'),
     }),
-    [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
+    [Symbol.dispose]: () => loopback[Symbol.dispose](),
   }
 }
 

@@ -1,25 +1,28 @@
 import type { Cancellable } from '../../base/abort.js'
 import { Disposal } from '../../base/disposal.js'
-import { RelayError } from '../../base/errors.js'
 import { silentLog } from '../../base/log.js'
 import type { OAuthClient, Settings } from '../../base/settings.js'
 import { createClient, type RelayClient } from '../../client/client.js'
-import { findInstance, type InstanceRecord } from '../../instance/instance.js'
-import { createLoopbackClient } from '../../net/loopback-client.js'
+import type { RunningInstance } from '../../instance/registry.js'
+import { createLoopbackClient, type SendRequest } from '../../net/loopback-client.js'
 import { renew } from '../../oauth/refresh.js'
 import { createProvider } from '../../providers/open.js'
 import type { Provider } from '../../providers/provider.js'
 import { findSandboxClient } from '../../sandbox/client.js'
 import type { Store } from '../../store/contract.js'
-import { openDatabase } from '../../store/open.js'
+import type { Database } from '../../store/database.js'
+import { databaseExists, openDatabase } from '../../store/open.js'
 import { createTokens, type TokenOwner, type Tokens } from '../../tokens/tokens.js'
 import type { Context } from '../context.js'
-import { type CommonFlags, prepare } from '../settings/prepare.js'
+import type { CommonFlags } from '../settings/prepare.js'
+import { readWebhookSecret, unusedWebhookSecret } from '../settings/webhook-secret.js'
+import { attach, type AttachOptions, notRunning } from './attach.js'
 import { ownerThrough } from './owner.js'
 import { IN_PROCESS, sendInProcess } from './in-process.js'
-import { servedSettings } from './instance-settings.js'
+import { onlyInMemory } from './instance-settings.js'
 import type { Output } from '../output/output.js'
-import { completeSettings, profileFolder } from '../settings/complete.js'
+import { completeSettings } from '../settings/complete.js'
+import { type OnTaken, publish } from './publish.js'
 import { readUser } from './user.js'
 
 /**
@@ -34,7 +37,9 @@ export interface Session extends AsyncDisposable {
   readonly store: Store
   readonly tokens: Tokens
   /** The running instance, which has proved itself. */
-  readonly instance: InstanceRecord | undefined
+  readonly instance: RunningInstance | undefined
+  /** Registers a service that the command itself starts, and has the profile remember it. */
+  readonly onTaken: OnTaken
   /** `--user`, RELAY_USER, or the name on this machine. */
   readonly user: string
   /** The OAuth application: that of the settings, or the one a sandbox instance of this profile made. */
@@ -44,30 +49,36 @@ export interface Session extends AsyncDisposable {
    * @throws RelayError as {@link renew}: `unauthenticated` names `relay login`.
    */
   owner(options?: Cancellable): Promise<TokenOwner>
+  readonly send: SendRequest
   /** Calls to the service as that user. */
   api(owner: TokenOwner): RelayClient
 }
 
 /**
- * Opens the profile's data and finds its instance. Sends nothing to the code host.
- * @throws RelayError `settings` when settings are missing, or a flag or variable contradicts the instance; `usage` for the
- * user's name; `unavailable` when the sandbox's own profile has no instance; `storage`.
+ * Finds the instance and opens its profile's data. Sends nothing to the code host. A profile without data is not made.
+ * @throws RelayError as {@link attach}; `settings` when settings are missing, or the data is in the instance's memory; `usage` for
+ * the user's name; `unavailable` when the profile is a sandbox's that does not run; `storage`.
  */
-export async function openSession(context: Context, flags: CommonFlags): Promise<Session> {
-  const prepared = prepare(context, flags)
-  const { output, options, origins } = prepared
-  const user = readUser(options)
+export async function openSession(
+  context: Context,
+  flags: CommonFlags,
+  attachOptions: Pick<AttachOptions, 'mayCreate'> = {},
+): Promise<Session> {
   await using closing = new Disposal()
-  const { log } = output
-  const database = closing.use(await openDatabase({ kind: options.store, folder: profileFolder(options) }))
-  const { store } = database
   const loopback = createLoopbackClient()
   closing.defer(async () => loopback[Symbol.dispose]())
   const { send } = loopback
-  const instance = await findInstance(store, { signal: context.signal, send })
-  if (!instance && options.profile === 'sandbox' && !origins.provider)
-    throw new RelayError('unavailable', 'The sandbox is not running. Start it with relay serve --sandbox')
-  const settings = completeSettings(instance ? servedSettings(instance, prepared) : options)
+  const attached = await attach(context, flags, { ...attachOptions, send })
+  const { output, options, origins, instance, saved } = attached
+  const { log } = output
+  const user = readUser(options)
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
+  if (!instance && saved?.sandbox && !origins.provider) throw notRunning(options.profile)
+  const { clientId, clientSecret } = options
+  const creates = attachOptions.mayCreate === true && !instance && clientId && clientSecret
+  const settings = completeSettings(options, creates ? readWebhookSecret : unusedWebhookSecret)
+  const database = closing.use(await openData(settings, Boolean(creates)))
+  const { store } = database
   const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
   const tokens = createTokens(store)
   const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
@@ -79,6 +90,8 @@ export async function openSession(context: Context, flags: CommonFlags): Promise
     store,
     tokens,
     instance,
+    onTaken: publish(attached),
+    send,
     user,
     client,
     owner: (options) =>
@@ -93,4 +106,9 @@ export async function openSession(context: Context, flags: CommonFlags): Promise
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
+}
+
+/** The profile's data. Where it has none and may not be made: an empty database in memory. */
+async function openData({ store, folder }: Settings, creates: boolean): Promise<Database> {
+  return openDatabase({ kind: creates || databaseExists(folder) ? store : 'memory', folder })
 }

@@ -9,6 +9,8 @@ import { readWebhookSecret } from './webhook-secret.js'
 
 const HOME = envPaths('relay', { suffix: '' }).data
 
+type SecretSource = typeof readWebhookSecret
+
 /** Adds the defaults of what is not set. */
 export function withDefaults(given: GivenValues): OptionValues {
   const values = { ...DEFAULTS, home: HOME, ...given }
@@ -17,18 +19,21 @@ export function withDefaults(given: GivenValues): OptionValues {
 }
 
 /**
- * Makes the settings of a service from the options, after checking that these agree. Makes the profile's webhook secret
- * if it has none.
+ * Makes the settings of a service from the options, after checking that these agree. `secret` gives the webhook secret where the
+ * options have none: `readWebhookSecret` of a service makes it, if necessary.
  * @throws RelayError `settings` that names what to set.
  */
-export function completeSettings(options: OptionValues): Settings {
+export function completeSettings(options: OptionValues, secret: SecretSource = readWebhookSecret): Settings {
   const { provider, providerUrl } = options
   if (providerUrl === undefined) throw noProviderUrl(provider)
-  return { provider, providerUrl, ...settingsWithoutCodeHost(options) }
+  return { provider, providerUrl, ...settingsWithoutCodeHost(options, secret) }
 }
 
 /** The same for a relay that starts its code host itself. */
-export function settingsWithoutCodeHost(options: OptionValues): Omit<Settings, 'provider' | 'providerUrl'> {
+export function settingsWithoutCodeHost(
+  options: OptionValues,
+  secret: SecretSource = readWebhookSecret,
+): Omit<Settings, 'provider' | 'providerUrl'> {
   const folder = profileFolder(options)
   const { clientId, clientSecret, webhookSecret, webhookSecretPrevious } = options
   if ((clientId === undefined) !== (clientSecret === undefined))
@@ -38,7 +43,7 @@ export function settingsWithoutCodeHost(options: OptionValues): Omit<Settings, '
     folder,
     oauthClient: clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined,
     webhookSecrets: {
-      current: webhookSecret ? new Secret(webhookSecret) : readWebhookSecret(folder, options.store),
+      current: webhookSecret ? new Secret(webhookSecret) : secret(folder, options.store),
       previous: webhookSecretPrevious ? new Secret(webhookSecretPrevious) : undefined,
     },
     host: options.host,

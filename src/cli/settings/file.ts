@@ -27,6 +27,8 @@ export interface SettingsFile {
   readonly file: string
   readonly common: Source
   readonly profile: (name: string) => Source
+  /** The profiles that it has a section for. */
+  readonly profiles: readonly string[]
 }
 
 /** The file with the user's own settings. */
@@ -56,6 +58,7 @@ export function readSettingsFile(
     file,
     common: readSection({ kind, file, prefix: '', values: common }),
     profile: (name) => sections.get(name) ?? (() => undefined),
+    profiles: [...sections.keys()],
   }
 }
 

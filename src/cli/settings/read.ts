@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { DEFAULTS } from '../../base/settings.js'
@@ -6,7 +7,7 @@ import { withDefaults } from './complete.js'
 import { dotenvSource, readDotenv } from './dotenv.js'
 import { bareBaseUrlSource, given, variableSource, type Place } from './environment.js'
 import { readSettingsFile, type SettingsFile, userFile } from './file.js'
-import { OPTION_NAMES, type OptionName, type OptionValues, specOf } from './options.js'
+import { OPTION_NAMES, type GivenValues, type OptionName, type OptionValues, specOf } from './options.js'
 import { isOfFolder, type Given, type Origin, type Origins, type Source } from './origin.js'
 import { findProjectFile } from './project.js'
 import { createTrust, type Trust } from './trust.js'
@@ -23,6 +24,21 @@ export interface LoadedOptions {
   readonly origins: Origins
 }
 
+/** The places where settings can be set, open. Settings that belong to a profile are read once the profile is known. */
+export interface SettingsSources {
+  /** The data folder. */
+  readonly home: string
+  /** The profile that the settings name; undefined when none does. */
+  readonly profile: string | undefined
+  /** The profiles that the user's own file has settings for. */
+  readonly profiles: readonly string[]
+  /**
+   * Every setting, for the profile given or else the one that is named or the default. To be called once: the file of a
+   * secret can be a pipe.
+   */
+  read(profile?: string): LoadedOptions
+}
+
 /**
  * Reads every setting: flag, else environment, else `.env` in the working folder, else the project's relay.json, else
  * the user's config.json (its section for the profile first), else the default. Files of other users are ignored with a
@@ -30,31 +46,52 @@ export interface LoadedOptions {
  * @throws RelayError `settings` that names the place, the setting, and what it must be; never the value of a secret.
  */
 export function readOptions(context: Context, flags: Flags, log: Log): LoadedOptions {
-  const found = findValues(context, flags, log)
+  return openSources(context, flags, log).read()
+}
+
+/** Opens the places that {@link readOptions} reads. @throws RelayError as that. */
+export function openSources(context: Context, flags: Flags, log: Log): SettingsSources {
+  const trust = createTrust(context.env)
+  const own = ownSources(context, flags, log, trust)
+  const project = readProjectFile(context.cwd, trust, log)
+  const user = readSettingsFile(userFile(context), 'user')
+  const common = [...own, ...commonOf(project), ...commonOf(user)]
+  const { profile: named, home } = toOptions(findValues(common, [], ['profile', 'home'])).options
+  return {
+    home: path.resolve(withDefaults(home === undefined ? {} : { home }).home),
+    profile: named,
+    profiles: user?.profiles ?? [],
+    read(profile = named ?? DEFAULTS.profile) {
+      const ofProfile = user?.profile(profile)
+      const users = [...(ofProfile ? [ofProfile] : []), ...commonOf(user)]
+      const found = findValues([...own, ...commonOf(project), ...users], users, OPTION_NAMES)
+      const { options, origins } = toOptions(found)
+      return { options: withDefaults({ ...options, profile }), origins }
+    },
+  }
+}
+
+function findValues(
+  sources: readonly Source[],
+  users: readonly Source[],
+  names: readonly OptionName[],
+): Map<OptionName, Given> {
+  const found = new Map<OptionName, Given>()
+  for (const name of names) {
+    const value = firstOf(sources, name)
+    if (value) found.set(name, usersOwn(value, firstOf(users, name)))
+  }
+  return found
+}
+
+function toOptions(found: Map<OptionName, Given>): { options: GivenValues; origins: Origins } {
   const options: Record<string, unknown> = {}
   const origins: Record<string, Origin> = {}
   for (const [name, { value, origin }] of found) {
     options[name] = value
     origins[name] = origin
   }
-  return { options: withDefaults(options), origins }
-}
-
-function findValues(context: Context, flags: Flags, log: Log): Map<OptionName, Given> {
-  const trust = createTrust(context.env)
-  const own = ownSources(context, flags, log, trust)
-  const project = readProjectFile(context.cwd, trust, log)
-  const user = readSettingsFile(userFile(context), 'user')
-  const profile = firstOf([...own, ...commonOf(project), ...commonOf(user)], 'profile')?.value
-  const ofProfile = user?.profile(typeof profile === 'string' ? profile : DEFAULTS.profile)
-  const users = [...(ofProfile ? [ofProfile] : []), ...commonOf(user)]
-  const sources = [...own, ...commonOf(project), ...users]
-  const found = new Map<OptionName, Given>()
-  for (const name of OPTION_NAMES) {
-    const value = firstOf(sources, name)
-    if (value) found.set(name, usersOwn(value, firstOf(users, name)))
-  }
-  return found
+  return { options, origins }
 }
 
 /** A value from the folder that the user's own file has too counts as the user's. */

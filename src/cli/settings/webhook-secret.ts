@@ -32,6 +32,11 @@ export function readWebhookSecret(folder: string, store: StoreKind): Secret {
   throw new RelayError('settings', `${file} is empty. Remove it, and relay makes a new secret`)
 }
 
+/** A webhook secret for a process that receives no deliveries. Nothing is read or written. */
+export function unusedWebhookSecret(): Secret {
+  return new Secret(randomHex(32))
+}
+
 /**
  * The secret that relay made for the profile, if it has made one. Makes none.
  * @throws RelayError `settings` when the file exists and cannot be read.

@@ -146,11 +146,16 @@ describe('relay log', () => {
       err: '{"v":1,"type":"error","code":"no_match","error":"No delivery in the journal matches"}\n',
     })
     expect(await here.run(['log', '--profile', 'other'])).toEqual({
-      code: 6,
+      code: 2,
       out: '',
-      err: 'error: Profile other has no journal yet. relay serve creates it\n',
+      err: 'error: There is no profile other. There are: default. relay serve --profile other creates it\n',
     })
     expect(existsSync(path.join(here.home, 'other'))).toBe(false)
+    expect(await shell().run(['log'])).toEqual({
+      code: 6,
+      out: '',
+      err: 'error: Profile default has no journal yet. relay serve creates it\n',
+    })
   })
 
   it('reads the profile that is named', async () => {

@@ -52,9 +52,9 @@ describe('relay revoke', () => {
     await using alone = await startAlone()
     const { RELAY_CLIENT_ID: _, RELAY_CLIENT_SECRET: __, ...env } = alone.shell.env
     const { code, err } = await shell(env, alone.shell.home).run(['revoke'])
-    expect(code).toBe(0)
+    expect(code).toBe(8)
     expect(err).toBe(
-      `the token of ada is deleted here, and still valid at ${alone.sandbox.url}: revoking it there needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET\n`,
+      `error: The token of ada is deleted here, but it is still valid at ${alone.sandbox.url}: revoking it there needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET\n`,
     )
   })
 })

@@ -1,11 +1,9 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { silentLog } from '../../../src/base/log.js'
-import { completeSettings } from '../../../src/cli/settings/complete.js'
-import { readOptions } from '../../../src/cli/settings/read.js'
-import { serve } from '../../../src/serve/serve.js'
 import type { TokenGrant } from '../../../src/tokens/tokens.js'
-import { testContext } from '../../helpers/context.js'
-import { keepToken, shell, startAlone } from '../rig.js'
+import { emptyFolder, testContext } from '../../helpers/context.js'
+import { keepToken, serveFor, shell, startAlone } from '../rig.js'
 
 const COMMENT = ['comment', 'octo/demo#1', 'hello']
 const TOKEN_CALL = { method: 'POST', path: '/login/oauth/access_token' }
@@ -15,8 +13,7 @@ async function startBoth(over: Partial<TokenGrant>) {
   const alone = await startAlone({ lifetimes: { access: 3600, refresh: 86_400 } })
   const { grant, sandbox } = alone
   const { context } = testContext({ env: { ...alone.shell.env, RELAY_PORT: '0' } })
-  const { options } = readOptions(context, {}, silentLog)
-  const serving = await serve(completeSettings(options))
+  const serving = await serveFor(context)
   const signedIn = { accessToken: grant.access_token, refreshToken: grant.refresh_token, origin: sandbox.url }
   await keepToken(alone.shell, { ...signedIn, ...over })
   return {
@@ -54,13 +51,20 @@ describe('a second terminal without the client secret', () => {
 
   it('may have the client id, as from relay.json', async () => {
     await using both = await startBoth({ expiresAt: Date.now() - 1 })
-    const env = {
-      RELAY_PROVIDER: 'sandbox',
-      RELAY_PROVIDER_URL: both.alone.sandbox.url,
-      RELAY_CLIENT_ID: 'abc',
-    }
-    expect(await shell(env, both.alone.shell.home).run(COMMENT)).toMatchObject({ code: 0, err: '' })
+    const cwd = emptyFolder()
+    writeFileSync(path.join(cwd, 'relay.json'), '{"clientId":"abc"}')
+    expect(await both.second.run(COMMENT, { cwd })).toMatchObject({ code: 0, err: '' })
     expect(both.renewals()).toBe(1)
+  })
+
+  it('may not name another client, exit 2', async () => {
+    await using both = await startBoth({})
+    const env = { RELAY_CLIENT_ID: 'abc', RELAY_CLIENT_SECRET: 'def' }
+    expect(await both.second.run(COMMENT, { env })).toEqual({
+      code: 2,
+      out: '',
+      err: `error: RELAY_CLIENT_ID is abc, but process ${process.pid} serves profile default with the OAuth client relay-test. Unset the variable, or name another profile with --profile\n`,
+    })
   })
 
   it('hears why the instance could not renew, exit 4', async () => {

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Context } from '../../../src/cli/context.js'
 import { openSession } from '../../../src/cli/session/session.js'
 import { takeInstance, type Instance } from '../../../src/instance/instance.js'
+import { publishInstance } from '../../../src/instance/registry.js'
 import { createTokens } from '../../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../../helpers/context.js'
 import { scriptedServer, type Answer } from '../../helpers/scripted-server.js'
@@ -20,7 +21,16 @@ function contextOf({ env }: Shell): Context {
 async function claim(shell: Shell, url: string, providerUrl: string): Promise<Instance> {
   await using store = await profileStore(shell)
   const place = { url, publicUrl: url, provider: 'sandbox', providerUrl }
-  return await takeInstance(store, { pid: process.pid, ...place })
+  const instance = await takeInstance(store, { pid: process.pid, ...place })
+  const more = {
+    profile: 'default',
+    store: 'file',
+    sandbox: false,
+    secretPrint: '',
+    madeSecret: null,
+  } as const
+  publishInstance(shell.home, { ...instance.record, ...more })
+  return instance
 }
 
 describe('the running instance', () => {
@@ -52,14 +62,14 @@ describe('the running instance', () => {
   it('is contradicted by no flag, exit 2', async () => {
     await using served = await startServed()
     const { sandbox, shell } = served
-    const serves = `this profile is served by process ${process.pid} for sandbox at ${sandbox.url}: omit the flag, or stop that process`
+    const serves = `but process ${process.pid} serves profile default for sandbox at ${sandbox.url}. Omit the flag, or name another profile with --profile`
     const ran = async (...flags: string[]) => shell.run([...COMMENT, ...flags])
     expect([
       await ran('--provider', 'gitea', '--provider-url', sandbox.url),
       await ran('--provider', 'sandbox', '--provider-url', 'https://git.example'),
     ]).toEqual([
-      { code: 2, out: '', err: `error: --provider: ${serves}\n` },
-      { code: 2, out: '', err: `error: --provider-url: ${serves}\n` },
+      { code: 2, out: '', err: `error: --provider is gitea, ${serves}\n` },
+      { code: 2, out: '', err: `error: --provider-url is https://git.example, ${serves}\n` },
     ])
     expect(sandbox.comments).toEqual([])
     expect(await ran('--provider', 'sandbox', '--provider-url', `${sandbox.url}/`)).toMatchObject({ code: 0 })
@@ -68,14 +78,14 @@ describe('the running instance', () => {
   it('is contradicted by no variable either, exit 2', async () => {
     await using served = await startServed()
     const { sandbox, shell } = served
-    const serves = `this profile is served by process ${process.pid} for sandbox at ${sandbox.url}: unset the variable, or stop that process`
+    const serves = `but process ${process.pid} serves profile default for sandbox at ${sandbox.url}. Unset the variable, or name another profile with --profile`
     const ran = async (env: Record<string, string>) => shell.run(COMMENT, { env })
     expect([
       await ran({ RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: sandbox.url }),
       await ran({ RELAY_PROVIDER_URL: 'https://git.example' }),
     ]).toEqual([
-      { code: 2, out: '', err: `error: RELAY_PROVIDER: ${serves}\n` },
-      { code: 2, out: '', err: `error: RELAY_PROVIDER_URL: ${serves}\n` },
+      { code: 2, out: '', err: `error: RELAY_PROVIDER is gitea, ${serves}\n` },
+      { code: 2, out: '', err: `error: RELAY_PROVIDER_URL is https://git.example, ${serves}\n` },
     ])
     expect(sandbox.comments).toEqual([])
     expect(await ran({ RELAY_PROVIDER: 'sandbox', RELAY_PROVIDER_URL: `${sandbox.url}/` })).toMatchObject({
@@ -214,7 +224,8 @@ describe('invalid settings', () => {
   it('a data folder that cannot be made, exit 2', async () => {
     const home = path.join(emptyFolder(), 'file')
     writeFileSync(home, '')
-    const { code, out, err } = await shell({}, home).run([...COMMENT, '--dry-run'])
+    const client = { RELAY_CLIENT_ID: 'id', RELAY_CLIENT_SECRET: 'secret' }
+    const { code, out, err } = await shell(client, home).run(['login'])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(`error: The folder ${home} cannot be made: it is not a folder`)
   })

@@ -1,8 +1,10 @@
 import { DEFAULTS } from '../../../base/settings.js'
-import type { InstanceRecord } from '../../../instance/instance.js'
+import type { RunningInstance } from '../../../instance/registry.js'
 import type { Store } from '../../../store/contract.js'
 import { profileFolder } from '../../settings/complete.js'
+import type { Attached } from '../../session/attach.js'
 import type { OptionValues } from '../../settings/options.js'
+import type { Origins } from '../../settings/origin.js'
 
 /** The profile that is checked. */
 export interface CheckContext {
@@ -12,19 +14,21 @@ export interface CheckContext {
   /** The address of relay, as far as it is known. */
   readonly publicUrl: string
   /** The running instance, which has proved itself. */
-  readonly instance: InstanceRecord | undefined
+  readonly instance: RunningInstance | undefined
+  /** Where each setting of this shell comes from. */
+  readonly origins: Origins
   /** Undefined when the profile has no data yet, or the store cannot be opened. */
   readonly store: Store | undefined
 }
 
 export function createCheckContext(
-  options: OptionValues,
-  { store, instance }: Pick<CheckContext, 'store' | 'instance'>,
+  { options, origins, instance }: Pick<Attached, 'options' | 'origins' | 'instance'>,
+  store: Store | undefined,
 ): CheckContext {
   const { host, port } = options
   const local = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   const publicUrl = instance?.publicUrl ?? options.publicUrl ?? local
-  return { options, folder: profileFolder(options), publicUrl, instance, store }
+  return { options, folder: profileFolder(options), publicUrl, instance, origins, store }
 }
 
 /** A command line of relay for the profile. */

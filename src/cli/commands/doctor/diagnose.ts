@@ -1,30 +1,26 @@
 import { deadline } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
-import type { Log } from '../../../base/log.js'
 import { type Clock, systemClock } from '../../../base/time.js'
-import { findInstance } from '../../../instance/instance.js'
 import { sendOnce as sendOverNetwork, type SendOnce } from '../../../net/send-once.js'
 import type { Database } from '../../../store/database.js'
-import { openDatabase } from '../../../store/open.js'
+import { databaseFile, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
-import { servedSettings } from '../../session/instance-settings.js'
+import type { Attached } from '../../session/attach.js'
 import { profileFolder } from '../../settings/complete.js'
-import type { OptionValues } from '../../settings/options.js'
-import type { Flags, LoadedOptions } from '../../settings/read.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { checkAddresses } from './addresses.js'
 import { askCodeHost, checkClock, checkCodeHost } from './code-host.js'
 import { type CheckContext, createCheckContext } from './context.js'
 import { checkDatabase, checkKeychain } from './database.js'
 import { checkDisk } from './disk.js'
-import { checkFolder, checkNode } from './machine.js'
+import { checkFolder, checkNode, isMissing } from './machine.js'
 import { checkInstance, checkPort } from './network.js'
 import { type CheckResult, fail, type NamedResult, skip } from './result.js'
-import { checkSettings } from './settings.js'
+import { checkSettings, checkShell } from './settings.js'
 import { checkClient, checkToken, checkWebhookSecret } from './sign-in.js'
 import { checkTunnel } from './tunnel.js'
 
 export interface DiagnoseOptions {
-  readonly log: Log
   readonly nodeVersion: string
   readonly clock?: Clock
   readonly sendOnce?: SendOnce
@@ -42,45 +38,34 @@ const QUICK_CHECK_LIMIT_MS = 4500
  */
 export async function diagnose(
   context: Context,
-  flags: Flags,
+  flags: CommonFlags,
   options: DiagnoseOptions,
 ): Promise<NamedResult[]> {
   const node = { check: 'node', ...checkNode(options.nodeVersion) }
-  const { result, loaded } = checkSettings(context, flags, options.log)
+  const { result, attached } = await checkSettings(context, flags)
   const settings = { check: 'settings', ...result }
-  if (!loaded) return [node, settings]
+  if (!attached) return [node, settings]
+  const shell = { check: 'this shell', ...checkShell(attached) }
   // Before the database is opened, which would correct the permissions.
-  const folder = await bounded('folder', () => checkFolder(profileFolder(loaded.options)), SHOW_SETTINGS)
-  const { database, problem } = await open(loaded.options, folder)
+  const folder = await bounded('folder', () => checkFolder(profileFolder(attached.options)), SHOW_SETTINGS)
+  const { database, problem } = await open(attached)
   try {
-    const checkContext = await findContext(context, loaded, database)
-    return [node, settings, folder, ...(await checkAll(checkContext, problem, context, options))]
+    const checkContext = createCheckContext(attached, database?.store)
+    return [node, settings, shell, folder, ...(await checkAll(checkContext, problem, context, options))]
   } finally {
     await database?.[Symbol.asyncDispose]()
   }
 }
 
-async function open(
-  options: OptionValues,
-  { state }: CheckResult,
-): Promise<{ database?: Database; problem?: string }> {
-  if (options.store === 'memory' || state === 'skip') return {}
+/** Nothing where the profile has no database, or only the instance has it in memory. */
+async function open({ options }: Attached): Promise<{ database?: Database; problem?: string }> {
+  const folder = profileFolder(options)
+  if (options.store === 'memory' || isMissing(databaseFile(folder))) return {}
   try {
-    return { database: await openDatabase({ kind: options.store, folder: profileFolder(options) }) }
+    return { database: await openDatabase({ kind: options.store, folder }) }
   } catch (error) {
     return { problem: error instanceof RelayError ? error.message : 'The database cannot be opened' }
   }
-}
-
-async function findContext(
-  { signal }: Context,
-  loaded: LoadedOptions,
-  database: Database | undefined,
-): Promise<CheckContext> {
-  const store = database?.store
-  const instance = store && (await findInstance(store, { signal }).catch(() => undefined))
-  const options = instance ? servedSettings(instance, loaded) : loaded.options
-  return createCheckContext(options, { store, instance })
 }
 
 async function checkAll(
@@ -101,7 +86,7 @@ async function checkAll(
     disk: () => checkDisk(context),
     keychain: () => checkKeychain(context),
     instance: () => checkInstance(context),
-    port: () => checkPort(context),
+    port: () => checkPort(context, { signal }),
     tunnel: () => checkTunnel(context),
     'code host': () => checkCodeHost(context, answer),
     clock: () => checkClock(answer),

@@ -16,7 +16,7 @@ export async function runDoctor(context: Context, flags: DoctorFlags): Promise<v
   if (out !== undefined) throw new RelayError('usage', '--out goes with --salvage')
   const output = createOutput(context, flags)
   const nodeVersion = process.versions.node
-  const checks = await diagnose(context, flags, { log: output.log, nodeVersion })
+  const checks = await diagnose(context, flags, { nodeVersion })
   const failed = checks.filter(({ state }) => state === 'fail').length
   if (flags.json) output.object({ ok: failed === 0, checks })
   else print(checks, output)

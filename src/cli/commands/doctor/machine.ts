@@ -1,6 +1,9 @@
+import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import path from 'node:path'
 import { getuid, platform } from 'node:process'
 import { errorCode } from '../../../base/errno.js'
+import { RelayError } from '../../../base/errors.js'
 import { tilde } from '../../output/display-path.js'
 import { webhookSecretFile } from '../../settings/webhook-secret.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
@@ -21,7 +24,8 @@ export function checkNode(version: string): CheckResult {
 
 /** Whether only their owner can read the profile's folder and the secret in it. */
 export async function checkFolder(folder: string): Promise<CheckResult> {
-  const found = await statOf(folder)
+  const found = await statOf(folder).catch(unreadable)
+  if (found instanceof RelayError) return fail(found.message, `ls -ld ${tilde(path.dirname(folder))}`)
   if (!found) return skip(`${tilde(folder)} does not exist yet; relay serve creates it`)
   if (!found.isDirectory())
     return fail(`${tilde(folder)} is not a folder`, `mv ${tilde(folder)} ${tilde(folder)}.old`)
@@ -37,6 +41,20 @@ export async function checkFolder(folder: string): Promise<CheckResult> {
     if (open !== 0) return fail(`other users can read or write ${tilde(file)}`, command)
   }
   return ok(`only you can read ${tilde(folder)}`)
+}
+
+/** Whether there is no such file, as opposed to one that cannot be reached. */
+export function isMissing(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined
+  } catch {
+    return false
+  }
+}
+
+function unreadable(error: unknown): RelayError {
+  const { path: file = 'the folder' } = Object(error)
+  return new RelayError('settings', `${tilde(String(file))} cannot be read (${errorCode(error)})`)
 }
 
 async function statOf(file: string) {

@@ -1,23 +1,33 @@
 import { RelayError } from '../../../base/errors.js'
-import type { Log } from '../../../base/log.js'
 import type { Context } from '../../context.js'
 import { suggest } from '../../../base/suggest.js'
+import { attach, type Attached } from '../../session/attach.js'
 import { OPTION_NAMES, variablesOf } from '../../settings/options.js'
-import { checkSecretsPlace, readOptions, type Flags, type LoadedOptions } from '../../settings/read.js'
-import { type CheckResult, fail, ok } from './result.js'
+import type { CommonFlags } from '../../settings/prepare.js'
+import { checkSecretsPlace, type LoadedOptions } from '../../settings/read.js'
+import { type CheckResult, fail, ok, skip } from './result.js'
 
-/** Whether the settings can be read, and no variable is a misspelled setting. */
-export function checkSettings(
+/**
+ * Whether the settings can be read, and no variable is a misspelled setting.
+ * @throws RelayError `usage`, `unavailable` as {@link attach}: there is no one profile to diagnose.
+ */
+export async function checkSettings(
   context: Context,
-  flags: Flags,
-  log: Log,
-): { readonly result: CheckResult; readonly loaded?: LoadedOptions } {
+  flags: CommonFlags,
+): Promise<{ readonly result: CheckResult; readonly attached?: Attached }> {
   try {
-    const loaded = readOptions(context, flags, log)
-    return { loaded, result: checkLoaded(loaded, context) }
+    const attached = await attach(context, flags, { tolerant: true })
+    return { attached, result: checkLoaded(attached, context) }
   } catch (error) {
     return { result: failure(error) }
   }
+}
+
+/** Whether this shell's settings agree with the running instance. */
+export function checkShell({ conflicts: [conflict], instance }: Attached): CheckResult {
+  if (!instance) return skip('no instance is running')
+  if (!conflict) return ok(`agrees with process ${instance.pid}`)
+  return fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
 }
 
 function checkLoaded({ origins }: LoadedOptions, { env }: Context): CheckResult {
@@ -39,6 +49,7 @@ function isTypo(name: string): boolean {
 }
 
 function failure(error: unknown): CheckResult {
-  if (error instanceof RelayError) return fail(error.message, 'relay config --help')
+  if (error instanceof RelayError && error.kind === 'settings')
+    return fail(error.message, 'relay config --help')
   throw error
 }

@@ -6,7 +6,8 @@ import { fixtureText, toFixture } from '../../../fixtures/fixture.js'
 import type { Context } from '../../context.js'
 import { findEntry } from '../../journal/entry-number.js'
 import { openJournalReader } from '../../journal/open.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { attach } from '../../session/attach.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 
 type ExportFlags = CommonFlags & {
   readonly out?: string
@@ -16,7 +17,7 @@ type ExportFlags = CommonFlags & {
 
 /** Runs `relay export`. */
 export async function runExport(context: Context, flags: ExportFlags, text: string): Promise<void> {
-  await using reader = await openJournalReader(prepare(context, flags))
+  await using reader = await openJournalReader(await attach(context, flags))
   const { journal, output } = reader
   const entry = await findEntry(journal, text)
   const content = toFixture(entry, flags)

@@ -4,32 +4,42 @@ import { createRouting } from '../../../dispatch/routing.js'
 import type { Filter } from '../../../journal/select.js'
 import type { Context } from '../../context.js'
 import { type FilterFlags, readFilter } from '../../journal/filter.js'
-import { type JournalReader, openJournalReader } from '../../journal/open.js'
+import { awaitJournal, type JournalReader, openJournalReader } from '../../journal/open.js'
 import { createPrinter, type Printer } from '../../journal/printer.js'
 import { dim } from '../../output/line.js'
-import { forwardSettings } from '../../settings/complete.js'
 import { warnOfMatches } from '../../journal/warn-of-match.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { attach } from '../../session/attach.js'
+import { forwardSettings } from '../../settings/complete.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { createFollower, type Follower } from './follow.js'
 import { printRefused } from './refused.js'
 
 type LogFlags = CommonFlags & FilterFlags & { readonly follow?: boolean; readonly refused?: boolean }
 
-/** Runs `relay log`. */
+/** Runs `relay log`. Ctrl-C ends `--follow` normally. */
 export async function runLog(context: Context, flags: LogFlags): Promise<void> {
-  if (flags.refused) return printRefused(context, flags, prepare(context, flags))
+  if (flags.refused) return printRefused(context, flags, await attach(context, flags))
+  try {
+    await list(context, flags)
+  } catch (error) {
+    if (!flags.follow || !context.signal.aborted) throw error
+  }
+}
+
+async function list(context: Context, flags: LogFlags): Promise<void> {
   const { signal } = context
   const filter = readFilter(flags, Date.now())
-  const prepared = prepare(context, flags)
-  warnOfMatches(prepared, flags.event ?? [])
-  await using reader = await openJournalReader(prepared, { allowMissing: flags.follow })
-  const { routes } = createRouting(forwardSettings(prepared.options))
+  const attached = await attach(context, flags)
+  warnOfMatches(attached, flags.event ?? [])
+  if (flags.follow) await awaitJournal(attached, { signal })
+  await using reader = await openJournalReader(attached)
+  const { routes } = createRouting(forwardSettings(attached.options))
   const printer = createPrinter(reader, { json: flags.json, routes })
   // Read first, so that every entry appended meanwhile is printed by one of the two functions.
   const last = await reader.journal.newest()
   const follower = flags.follow ? await createFollower(reader.journal, filter, last) : undefined
   const found = await printExisting(reader, { ...filter, before: last + 1 }, printer, follower, signal)
-  if (follower) await printChanges(follower, printer, signal)
+  if (follower) for await (const summary of follower.changes({ signal })) await printer.print(summary)
   else if (found === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
   else if (reader.output.isTerminal && !flags.json) await printTotal(reader, filter, found)
 }
@@ -81,13 +91,4 @@ async function printExisting(
 async function hearSignal(signal: AbortSignal): Promise<void> {
   await setImmediate()
   signal.throwIfAborted()
-}
-
-/** Prints until Ctrl-C, which ends it normally. */
-async function printChanges(follower: Follower, printer: Printer, signal: AbortSignal): Promise<void> {
-  try {
-    for await (const summary of follower.changes({ signal })) await printer.print(summary)
-  } catch (error) {
-    if (!signal.aborted) throw error
-  }
 }

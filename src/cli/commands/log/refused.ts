@@ -3,13 +3,13 @@ import type { RefusedAnswer } from '../../../server/routes/refused.js'
 import type { Context } from '../../context.js'
 import { type FilterFlags, readFilter } from '../../journal/filter.js'
 import { KIND_NAMES, openRefusedReader, refusedLines, refusedObject } from '../../journal/refused.js'
-import type { Prepared } from '../../settings/prepare.js'
+import type { Attached } from '../../session/attach.js'
 
 type RefusedFlags = FilterFlags & { readonly json?: boolean; readonly follow?: boolean }
 
 /** Runs `relay log --refused`: what the running instance refused, oldest first, and how many there were of each kind. */
-export async function printRefused(context: Context, flags: RefusedFlags, prepared: Prepared): Promise<void> {
-  const { output } = prepared
+export async function printRefused(context: Context, flags: RefusedFlags, attached: Attached): Promise<void> {
+  const { output } = attached
   const { event, repo, since, failed, follow } = flags
   const given = Object.entries({ event, repo, since, failed, follow }).find(
     ([, value]) => value !== undefined,
@@ -19,7 +19,7 @@ export async function printRefused(context: Context, flags: RefusedFlags, prepar
     { ...(flags.last !== undefined && { last: flags.last }) },
     Date.now(),
   )
-  await using reader = await openRefusedReader(context, prepared)
+  using reader = openRefusedReader(context, attached)
   const { refused, counts } = await reader.list()
   const { stdout } = context
   const columns = stdout.isTTY === true ? (stdout.columns ?? 80) : Infinity

@@ -13,7 +13,7 @@ export async function runLogin(
   context: Context,
   flags: CommonFlags & { readonly browser?: boolean },
 ): Promise<void> {
-  await using session = await openSession(context, flags)
+  await using session = await openSession(context, flags, { mayCreate: true })
   await using serving = session.instance ? undefined : await serveCallback(session)
   const { output } = session
   const signal = context.signal
@@ -34,7 +34,7 @@ export async function runLogin(
 }
 
 /** Runs the service during the sign-in, to receive the code host's answer. It forwards nothing. */
-async function serveCallback({ settings, client, output }: Session): Promise<Serving> {
+async function serveCallback({ settings, client, output, onTaken }: Session): Promise<Serving> {
   if (settings.store === 'memory') {
     throw new RelayError('settings', '--store memory would lose the token as soon as this command ends')
   }
@@ -46,7 +46,7 @@ async function serveCallback({ settings, client, output }: Session): Promise<Ser
     )
   }
   const { serve } = await import('../../../serve/serve.js')
-  return serve({ ...settings, oauthClient: client }, { log: output.log, forwarding: false })
+  return serve({ ...settings, oauthClient: client }, { log: output.log, forwarding: false, onTaken })
 }
 
 /**

@@ -1,16 +1,17 @@
 import { Disposal } from '../../../base/disposal.js'
 import { RelayError } from '../../../base/errors.js'
 import type { Secret } from '../../../base/secret.js'
-import { findInstance } from '../../../instance/instance.js'
+import { secretPrint } from '../../../instance/registry.js'
 import type { Journal } from '../../../journal/journal.js'
 import { openJournal } from '../../../journal/open.js'
 import type { Database } from '../../../store/database.js'
 import { databaseExists, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Output } from '../../output/output.js'
+import { attach, type Attached } from '../../session/attach.js'
+import { onlyInMemory } from '../../session/instance-settings.js'
+import { startCommand } from '../../session/start-command.js'
 import { profileFolder } from '../../settings/complete.js'
-import type { OptionValues } from '../../settings/options.js'
-import { prepare } from '../../settings/prepare.js'
 import { requireSecret, signingSecret } from '../../settings/signing-secret.js'
 import type { SendFlags } from './send-options.js'
 import type { SendPlan } from './send-plan.js'
@@ -18,45 +19,51 @@ import type { SendPlan } from './send-plan.js'
 /** Where requests go, and the secret that signs them. */
 export interface Destination extends AsyncDisposable {
   readonly output: Output
-  readonly url: string
-  /** The provider of made-up deliveries: that of `--provider`, else the instance's, else that of the settings. */
+  /** The provider of made-up deliveries: that of the instance, else that of the settings. */
   readonly provider: string
-  readonly secret: Secret
+  /** @throws RelayError `unavailable` without an address or an instance; `settings` without a secret to sign with. */
+  address(): Address
   /** The profile's. @throws RelayError `no_match`, `settings` when it has none that can be read. */
   journal(): Journal
 }
 
+export interface Address {
+  readonly url: string
+  readonly secret: Secret
+  /** Why the instance refuses the signatures of this secret, and how to fix it. Undefined if it is the instance's own. */
+  readonly mismatch: string | undefined
+}
+
 /**
  * The address that `--to` names, or the running instance once it has proved itself.
- * @throws RelayError `unavailable` when there is neither; `settings` without a secret to sign with; `storage`.
+ * @throws RelayError as {@link attach}; `storage`.
  */
 export async function openDestination(
   context: Context,
   flags: SendFlags,
   { to }: Pick<SendPlan, 'to'>,
 ): Promise<Destination> {
-  const { output, options } = prepare(context, flags)
+  const attached = await attach(context, flags, { standalone: to !== undefined })
+  const { output, options, instance } = attached
   await using closing = new Disposal()
-  const database = await openProfile(options, closing)
-  const instance = to === undefined && database ? await findInstance(database.store, context) : undefined
-  const url = to ?? (instance ? `${instance.url}/webhook` : undefined)
-  if (url === undefined)
-    throw new RelayError(
-      'unavailable',
-      'No relay is running for this profile. Start relay serve, or name an address with --to',
-    )
-  const secret = requireSecret(signingSecret(context, flags, options), 'sign with')
+  const database = await openProfile(attached, closing)
   const owner = closing.move()
   return {
     output,
-    url,
-    provider: flags.provider === undefined ? (instance?.provider ?? options.provider) : options.provider,
-    secret,
+    provider: options.provider,
+    address() {
+      const url = to ?? (instance ? `${instance.url}/webhook` : undefined)
+      if (url === undefined) throw noInstance(attached)
+      const secret = requireSecret(signingSecret(context, flags, attached), 'sign with')
+      return { url, secret, mismatch: to === undefined ? mismatch(attached, flags, secret) : undefined }
+    },
     journal() {
       if (database) return openJournal(database.sql, { log: output.log })
+      if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
+      const { profile } = options
       throw new RelayError(
         'no_match',
-        `Profile ${options.profile} has no journal yet. relay serve creates it`,
+        `Profile ${profile} has no journal yet. ${startCommand({ profile })} creates it`,
       )
     },
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
@@ -64,8 +71,30 @@ export async function openDestination(
 }
 
 /** Undefined when the profile has no data, or only relay serve has it in memory. A keychain holds only tokens. */
-async function openProfile(options: OptionValues, closing: Disposal): Promise<Database | undefined> {
+async function openProfile(
+  { options, instance }: Attached,
+  closing: Disposal,
+): Promise<Database | undefined> {
   const folder = profileFolder(options)
-  if (options.store === 'memory' || !databaseExists(folder)) return undefined
+  const inMemory = options.store === 'memory' || instance?.store === 'memory'
+  if (inMemory || !databaseExists(folder)) return undefined
   return closing.use(await openDatabase({ kind: 'file', folder }))
+}
+
+function noInstance({ options: { profile }, saved }: Attached): RelayError {
+  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
+  return new RelayError(
+    'unavailable',
+    `No relay is running for profile ${profile}. Start it with ${start}, or name an address with --to`,
+  )
+}
+
+function mismatch(
+  { instance, origins }: Attached,
+  { secretEnv }: SendFlags,
+  secret: Secret,
+): string | undefined {
+  if (!instance || secretPrint(instance, secret) === instance.secretPrint) return undefined
+  const place = secretEnv ?? origins.webhookSecret?.text ?? "the profile's file webhook-secret"
+  return `This shell signs with the webhook secret of ${place}, and process ${instance.pid} has another. Set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with`
 }

@@ -5,16 +5,17 @@ import type { Context } from '../../context.js'
 import type { Output } from '../../output/output.js'
 import { timeOfDay } from '../../output/output.js'
 import { table } from '../../output/table.js'
+import { attach, type Attached } from '../../session/attach.js'
 import { profileFolder } from '../../settings/complete.js'
-import { type CommonFlags, prepare, type Prepared } from '../../settings/prepare.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { routesOfInstance, routesOfSettings } from './current.js'
 
 /** Runs `relay routes`. */
 export async function runRoutes(context: Context, flags: CommonFlags): Promise<void> {
-  const prepared = prepare(context, flags)
-  const { output } = prepared
-  const live = await routesOfInstance(prepared, context)
-  const { routes, ignore } = live ?? (await routesWithoutInstance(prepared))
+  const attached = await attach(context, flags)
+  const { output } = attached
+  const live = await routesOfInstance(attached, context)
+  const { routes, ignore } = live ?? (await routesWithoutInstance(attached))
   if (flags.json) {
     for (const route of routes) output.object(routeObject(route))
     for (const match of ignore) output.object({ type: 'ignore', match })
@@ -25,11 +26,11 @@ export async function runRoutes(context: Context, flags: CommonFlags): Promise<v
   if (ignore.length > 0) output.result(`ignored: ${ignore.join(', ')}`)
 }
 
-async function routesWithoutInstance(prepared: Prepared): ReturnType<typeof routesOfSettings> {
-  const folder = profileFolder(prepared.options)
-  if (prepared.options.store === 'memory' || !databaseExists(folder)) return routesOfSettings(prepared)
+async function routesWithoutInstance(attached: Attached): ReturnType<typeof routesOfSettings> {
+  const folder = profileFolder(attached.options)
+  if (attached.options.store === 'memory' || !databaseExists(folder)) return routesOfSettings(attached)
   await using database = await openDatabase({ kind: 'file', folder })
-  return await routesOfSettings(prepared, openJournal(database.sql, { log: prepared.output.log }))
+  return await routesOfSettings(attached, openJournal(database.sql, { log: attached.output.log }))
 }
 
 const HEADINGS = ['target', 'state', 'forwarded', 'failed', 'waiting']

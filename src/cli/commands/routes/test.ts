@@ -4,18 +4,19 @@ import { findEntry } from '../../journal/entry-number.js'
 import { openJournalReader } from '../../journal/open.js'
 import { eventName } from '../../output/delivery-line.js'
 import { table } from '../../output/table.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { attach } from '../../session/attach.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { routesOfInstance, routesOfSettings } from './current.js'
 
 /** Runs `relay routes test`. */
 export async function runTest(context: Context, flags: CommonFlags, text: string): Promise<void> {
-  const prepared = prepare(context, flags)
-  await using reader = await openJournalReader(prepared)
+  const attached = await attach(context, flags)
+  await using reader = await openJournalReader(attached)
   const { output, journal } = reader
   const entry = await findEntry(journal, text)
   const given = flags.forward ?? flags.exec ?? flags.ignore
-  const live = given === undefined ? await routesOfInstance(prepared, context) : undefined
-  const { routes, ignore } = live ?? (await routesOfSettings(prepared))
+  const live = given === undefined ? await routesOfInstance(attached, context) : undefined
+  const { routes, ignore } = live ?? (await routesOfSettings(attached))
   const configured = routes.filter(({ state }) => state !== 'gone')
   const results = explain(configured, ignore, entry)
   const ignored = ignoredBy(ignore, entry)

@@ -9,6 +9,7 @@ import type { Output } from '../../output/output.js'
 import { completeSettings, forwardSettings, settingsWithoutCodeHost } from '../../settings/complete.js'
 import { isOfFolder, type Origins } from '../../settings/origin.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { publish } from '../../session/publish.js'
 import { createRouting } from '../../../dispatch/routing.js'
 import { PlainFeed } from '../../output/plain-feed.js'
 import { banner, BANNER_INDENT } from './banner.js'
@@ -16,6 +17,7 @@ import { routeWarnings } from './check-routes.js'
 import { listenToKeys } from './keys.js'
 import { createLiveOutput, type LiveOutput } from './live-output.js'
 import { onSettingsChange } from './reload.js'
+import { servedProfile } from './served-profile.js'
 import { waitingText } from './waiting.js'
 
 /** How long a stop may take without a word about it. Milliseconds. */
@@ -24,7 +26,9 @@ const SILENT_STOP_MS = 200
 export async function runServe(context: Context, flags: CommonFlags): Promise<void> {
   // First, since reading the settings can print a warning. Nothing is written to stdout before `output` exists.
   context.continueWithoutOutput((error) => warnOfLostOutput(error, output))
-  const { output, options, origins } = prepare(context, flags)
+  const prepared = prepare(context, flags)
+  const { output, origins } = prepared
+  const options = servedProfile(prepared, flags.sandbox === true)
   const settings = flags.sandbox
     ? { ...settingsWithoutCodeHost(options), sandboxPort: options.sandboxPort }
     : completeSettings(options)
@@ -39,6 +43,7 @@ export async function runServe(context: Context, flags: CommonFlags): Promise<vo
     log: output.timedLog,
     signal: context.signal,
     env: context.env,
+    onTaken: publish(prepared),
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...live,
   })

@@ -7,17 +7,17 @@ import { localTime } from '../../journal/instant.js'
 import { readPayload } from '../../journal/payload.js'
 import { openRefusedReader, refusedObject } from '../../journal/refused.js'
 import { bold, dim, type Line, yellow } from '../../output/line.js'
-import type { Prepared } from '../../settings/prepare.js'
+import type { Attached } from '../../session/attach.js'
 
 /** Runs `relay show refused:3`. */
 export async function showRefused(
   context: Context,
   flags: { readonly json?: boolean; readonly body?: boolean },
-  prepared: Prepared,
+  attached: Attached,
   id: number,
 ): Promise<void> {
-  const { output } = prepared
-  await using reader = await openRefusedReader(context, prepared)
+  const { output } = attached
+  using reader = openRefusedReader(context, attached)
   const entry = await reader.entry(id)
   const body = Buffer.from(entry.body, 'base64')
   if (flags.body) {

@@ -5,8 +5,9 @@ import { entryObject } from '../../journal/object.js'
 import { openJournalReader } from '../../journal/open.js'
 import { progressOf } from '../../journal/progress.js'
 import { refusedId } from '../../journal/refused.js'
+import { attach, type Attached } from '../../session/attach.js'
 import { forwardSettings } from '../../settings/complete.js'
-import { type CommonFlags, prepare, type Prepared } from '../../settings/prepare.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { entryPage } from './page.js'
 import { showRefused } from './refused.js'
 
@@ -16,20 +17,20 @@ export async function runShow(
   flags: CommonFlags & { readonly body?: boolean },
   text: string,
 ): Promise<void> {
-  const prepared = prepare(context, flags)
+  const attached = await attach(context, flags)
   const refused = refusedId(text)
-  if (refused !== undefined) return showRefused(context, flags, prepared, refused)
-  const found = await read(prepared, text)
-  const { output } = prepared
+  if (refused !== undefined) return showRefused(context, flags, attached, refused)
+  const found = await read(attached, text)
+  const { output } = attached
   if (flags.body) return output.exactly(found.entry.body)
   if (flags.json) return output.object(entryObject(found.entry, found.progress))
-  const { routes } = createRouting(forwardSettings(prepared.options))
+  const { routes } = createRouting(forwardSettings(attached.options))
   await output.pages(entryPage(found.entry, found.progress, routes))
 }
 
 /** The journal is closed before a pager waits for the reader. */
-async function read(prepared: Prepared, text: string) {
-  await using reader = await openJournalReader(prepared)
+async function read(attached: Attached, text: string) {
+  await using reader = await openJournalReader(attached)
   const { journal } = reader
   const entry = await findEntry(journal, text)
   const forwards = await journal.forwards(entry.n)

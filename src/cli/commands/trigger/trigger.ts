@@ -23,14 +23,9 @@ export async function runTrigger(context: Context, flags: TriggerFlags, event?: 
   const recorded = fromFixture(synthesize(destination.provider, event, Date.now()))
   const items = [{ name: event, load: async () => recorded }]
   const isForPerson = destination.output.isTerminal && !flags.json && plan.times === 1
-  await run(
-    context,
-    flags,
-    plan,
-    items,
-    destination,
-    isForPerson ? (result) => sentence(result, plan, destination) : undefined,
-  )
+  await run(context, flags, plan, items, destination, {
+    describe: isForPerson ? (result) => sentence(result, plan, destination) : undefined,
+  })
 }
 
 /** Newest entries among which a delivery is looked for that was stored just now. */
@@ -64,7 +59,7 @@ function print(context: Context, event: string, flags: TriggerFlags): void {
   const plan = readPlan(flags)
   const { output, options } = prepare(context, flags)
   const fixture = synthesize(options.provider, event, Date.now())
-  const secret = signingSecret(context, flags, options)
+  const secret = signingSecret(context, flags, { options })
   const request = prepareRequest(fromFixture(fixture), { ...plan, secret })
   output.exactly(fixtureText(toFixture({ ...fixture, deliveryId: fixture.delivery, ...request })))
 }

@@ -9,8 +9,8 @@ import { explain } from '../../../webhook/explain.js'
 import type { Context } from '../../context.js'
 import { type JournalReader, openJournalReader } from '../../journal/open.js'
 import { openRefusedReader, refusedId } from '../../journal/refused.js'
-import type { OptionValues } from '../../settings/options.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { attach, type Attached } from '../../session/attach.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { requireSecret, type SecretFlags, signingSecret } from '../../settings/signing-secret.js'
 import { isEntry, selectItems } from '../replay/select-items.js'
 import { refusedItem, type VerifyItem } from './refused.js'
@@ -24,13 +24,12 @@ export async function runVerify(
   flags: VerifyFlags,
   words: readonly string[],
 ): Promise<void> {
-  const prepared = prepare(context, flags)
-  const { output, options } = prepared
-  const secrets = readSecrets(context, flags, options)
-  await using reader = words.some(isEntry) ? await openJournalReader(prepared) : undefined
-  await using refused = words.some((word) => refusedId(word) !== undefined)
-    ? await openRefusedReader(context, prepared)
-    : undefined
+  const refusedWords = words.some((word) => refusedId(word) !== undefined)
+  const attached = await attach(context, flags, { standalone: !refusedWords && !words.some(isEntry) })
+  const { output } = attached
+  const secrets = readSecrets(context, flags, attached)
+  await using reader = words.some(isEntry) ? await openJournalReader(attached) : undefined
+  using refused = refusedWords ? openRefusedReader(context, attached) : undefined
   const selection = { journal: () => journalOf(reader), provider: undefined }
   const items: VerifyItem[] = []
   for (const word of words) {
@@ -66,9 +65,9 @@ function lineLength({ stdout }: Context): number {
 }
 
 /** @throws RelayError `settings` without a secret to verify with. */
-function readSecrets(context: Context, flags: VerifyFlags, options: OptionValues): WebhookSecrets {
-  const current = requireSecret(signingSecret(context, flags, options), 'verify with')
-  const previous = flags.secretEnv === undefined ? options.webhookSecretPrevious : undefined
+function readSecrets(context: Context, flags: VerifyFlags, attached: Attached): WebhookSecrets {
+  const current = requireSecret(signingSecret(context, flags, attached), 'verify with')
+  const previous = flags.secretEnv === undefined ? attached.options.webhookSecretPrevious : undefined
   return { current, previous: previous === undefined ? undefined : new Secret(previous) }
 }
 

@@ -7,7 +7,7 @@ export const wait: CommandSpec = {
   summary: 'wait for a delivery',
   description: `Waits until a delivery matches, and prints it. A delivery of the last 10 seconds counts too, so that none is
 missed between an action and the wait. If several match, the first is printed. With --forwarded it also waits until
-forwarding to every target has succeeded or failed.`,
+forwarding to every target has succeeded or failed. Without a running relay serve it ends at once, unless --timeout is given.`,
   examples: [
     'relay wait issue_comment.created --timeout 1h',
     'git push && relay wait push --where "after==$(git rev-parse HEAD)"',
@@ -28,7 +28,11 @@ forwarding to every target has succeeded or failed.`,
     },
     { flags: '--since <when>', help: `deliveries received since: ${SINCE}`, default: '10s' },
     { flags: '--forwarded', help: 'wait until it was forwarded; exit 3 if that failed at a target' },
-    { flags: '--timeout <duration>', help: 'how long to wait', default: '5m' },
+    {
+      flags: '--timeout <duration>',
+      help: 'how long to wait, even if no relay is running',
+      defaultText: '5m while relay serve runs',
+    },
   ],
   environment: ['home', 'store'],
   exitCodes: [[3, 'it failed at a target'], [7, 'nothing matched in time, or forwarding took longer'], 130],

@@ -25,14 +25,14 @@ type JournalPart = Pick<Journal, 'read' | 'select' | 'summaries' | 'after' | 'ne
 
 /**
  * The first matching entry by number, whether it exists or is appended later; undefined after `limit` milliseconds without
- * one. Every entry appended later counts as received since, whatever its time: the clock can be set back meanwhile.
+ * one. `onWait` is called when no existing entry matches. Every entry appended later counts as received since, whatever its time: the clock can be set back meanwhile.
  * @throws RelayError as a {@link Where}; AbortError when `signal` aborts.
  */
 export async function findFirst(
   journal: JournalPart,
   { match, since, where }: Criteria,
   limit: number,
-  options: Cancellable,
+  { onWait, ...options }: Cancellable & { readonly onWait?: () => void },
 ): Promise<Found | undefined> {
   const end = performance.now() + limit
   const filter = { events: [match] }
@@ -49,6 +49,7 @@ export async function findFirst(
     const found = summary && (await find(summary))
     if (found) return found
   }
+  onWait?.()
   for await (const batch of poll(journal, last, options)) {
     for (const summary of batch) {
       const found = await find(summary)

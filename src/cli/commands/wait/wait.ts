@@ -1,48 +1,118 @@
+import { deadline } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
 import { formatDuration, parseDuration } from '../../../base/time.js'
+import type { Entry, Summary } from '../../../journal/delivery.js'
 import { parseMatch } from '../../../journal/match.js'
 import { hasFailed } from '../../../journal/select.js'
 import type { Context } from '../../context.js'
+import { awaitForwarded } from '../../journal/forwarded.js'
 import { parseSince } from '../../journal/instant.js'
 import { entryObject } from '../../journal/object.js'
-import { openJournalReader } from '../../journal/open.js'
+import { awaitJournal, isJournalMissing, type JournalReader, openJournalReader } from '../../journal/open.js'
 import { createPrinter } from '../../journal/printer.js'
 import { progressOf } from '../../journal/progress.js'
 import { warnOfMatches } from '../../journal/warn-of-match.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { attach, type Attached } from '../../session/attach.js'
+import { startCommand } from '../../session/start-command.js'
+import type { CommonFlags } from '../../settings/prepare.js'
 import { type Criteria, findFirst } from './find-first.js'
-import { awaitForwarded } from './forwarded.js'
 import { parseWhere } from './where.js'
 
 type WaitFlags = CommonFlags & {
   readonly where?: readonly string[]
   readonly since: string
-  readonly timeout: string
+  readonly timeout?: string
   readonly forwarded?: boolean
 }
+
+/** The limit while an instance runs, unless `--timeout` sets another. */
+const DEFAULT_LIMIT_MS = 300_000
 
 /** Runs `relay wait`. */
 export async function runWait(context: Context, flags: WaitFlags, match: string): Promise<void> {
   const criteria = readCriteria(match, flags)
-  const limit = parseDuration(flags.timeout)
-  if (limit === undefined) throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
-  const prepared = prepare(context, flags)
-  warnOfMatches(prepared, [match])
-  await using reader = await openJournalReader(prepared, { allowMissing: true })
-  const { journal, output } = reader
-  const { signal } = context
+  const given = readTimeout(flags)
+  const attached = await attach(context, flags)
+  warnOfMatches(attached, [match])
+  const { output, instance } = attached
+  const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
   const end = performance.now() + limit
-  const found = await findFirst(journal, criteria, limit, { signal })
-  if (!found) throw timedOut(`No delivery matched ${[match, ...(flags.where ?? [])].join(' and ')}`, limit)
-  const { entry } = found
-  const summary = flags.forwarded
-    ? await awaitForwarded(journal, found.summary, end - performance.now(), { signal })
-    : found.summary
-  if (!summary) throw timedOut(`#${entry.n} was received, but not forwarded`, limit)
-  if (flags.json) output.object(entryObject(entry, await progressOf(journal, summary)))
+  const wanted = [match, ...(flags.where ?? [])].join(' and ')
+  const late = (what: string): RelayError => (limit === 0 ? notRunning(attached) : timedOut(what, limit))
+  let waits = limit === 0
+  const onWait = (): void => {
+    if (waits) return
+    waits = true
+    if (!instance)
+      output.say(`No relay is running for profile ${attached.options.profile}; waiting all the same`)
+    if (context.stderr.isTTY === true)
+      output.say(`Waiting up to ${formatDuration(limit)} for ${wanted}. Ctrl-C cancels`)
+  }
+  if (!(await hasJournal(attached, limit, { signal: context.signal, onWait })))
+    throw late(`No delivery matched ${wanted}`)
+  await using reader = await openJournalReader(attached)
+  const found = await find(reader, criteria, flags, end, { signal: context.signal, onWait })
+  if (found === undefined) throw late(`No delivery matched ${wanted}`)
+  const { entry, summary } = found
+  if (!summary) throw late(`#${entry.n} was received, but not forwarded`)
+  if (flags.json) output.object(entryObject(entry, await progressOf(reader.journal, summary)))
   else await createPrinter(reader, {}).print(summary)
   if (flags.forwarded && hasFailed(summary))
     throw new RelayError('target_failed', `#${summary.n} failed at a target`)
+}
+
+interface WaitOptions {
+  readonly signal: AbortSignal
+  /** Called when it begins to wait. */
+  readonly onWait: () => void
+}
+
+/** The entry, with its summary unless `--forwarded` waits for more than the time that is left. */
+async function find(
+  { journal }: JournalReader,
+  criteria: Criteria,
+  flags: WaitFlags,
+  end: number,
+  options: WaitOptions,
+): Promise<{ readonly entry: Entry; readonly summary: Summary | undefined } | undefined> {
+  const found = await findFirst(journal, criteria, end - performance.now(), options)
+  if (!found || !flags.forwarded) return found
+  const { entry } = found
+  const summary = await awaitForwarded(journal, found.summary, end - performance.now(), options)
+  return { entry, summary }
+}
+
+/** Whether the profile has a journal within the time limit. */
+async function hasJournal(
+  attached: Attached,
+  limit: number,
+  { signal, onWait }: WaitOptions,
+): Promise<boolean> {
+  try {
+    if (!isJournalMissing(attached)) return true
+    onWait()
+    await awaitJournal(attached, { signal: deadline(limit, signal) })
+    return true
+  } catch (error) {
+    if (signal.aborted) throw error
+    return false
+  }
+}
+
+function readTimeout({ timeout }: WaitFlags): number | undefined {
+  if (timeout === undefined) return undefined
+  const limit = parseDuration(timeout)
+  if (limit === undefined) throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
+  return limit
+}
+
+/** Nothing new can come. */
+function notRunning({ options: { profile }, saved }: Attached): RelayError {
+  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
+  return new RelayError(
+    'unavailable',
+    `No relay is running for profile ${profile}. Start it with ${start}, or wait for it with --timeout 5m`,
+  )
 }
 
 function timedOut(what: string, limit: number): RelayError {

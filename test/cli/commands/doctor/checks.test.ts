@@ -1,7 +1,6 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { silentLog } from '../../../../src/base/log.js'
 import { diagnose } from '../../../../src/cli/commands/doctor/diagnose.js'
 import type { Flags } from '../../../../src/cli/settings/read.js'
 import { INSTANCE_KEY } from '../../../../src/instance/record.js'
@@ -13,7 +12,7 @@ import { codeHost, finding, findings, gitea, profile, signIn, used } from './rig
 describe('the check of', () => {
   it('node', async () => {
     const { context } = testContext({ env: { RELAY_HOME: emptyFolder(), RELAY_PROVIDER: 'sandbox' } })
-    const [node] = await diagnose(context, {}, { log: silentLog, nodeVersion: '20.17.9' })
+    const [node] = await diagnose(context, {}, { nodeVersion: '20.17.9' })
     expect(node).toEqual({
       check: 'node',
       state: 'fail',

@@ -1,12 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { completeSettings } from '../../../../src/cli/settings/complete.js'
-import { readOptions } from '../../../../src/cli/settings/read.js'
-import { silentLog } from '../../../../src/base/log.js'
-import { serve } from '../../../../src/serve/serve.js'
 import { startSandbox } from '../../../../src/testing/index.js'
 import { testContext } from '../../../helpers/context.js'
 import type { Answer, Received } from '../../../helpers/scripted-server.js'
 import { closeAfter, codeHost, finding, gitea, profile, signIn } from './rig.js'
+import { serveFor } from '../../rig.js'
 
 /** What the check says of a code host of the kind `provider` that answers so; URL stands for its address. */
 async function check(
@@ -185,15 +182,17 @@ describe('the check of what the running instance has', () => {
     check = 'OAuth client',
   ) {
     const { context } = await profile(served)
-    const { options } = readOptions(context, {}, silentLog)
-    closeAfter(await serve(completeSettings(options)))
+    closeAfter(await serveFor(context))
     return finding(check, Promise.resolve(testContext({ env: { ...context.env, ...terminal } })))
   }
 
   it('knows its limit for deliveries, and that it has the webhook secret', async () => {
     const served = { RELAY_MAX_BODY: '2000000' }
     const limit = 'accepts deliveries of up to 2,000,000 bytes (--max-body)'
-    expect(await seen(served, { RELAY_MAX_BODY: '' }, 'webhook secret')).toEqual(['ok', `set; ${limit}`])
+    expect(await seen(served, { RELAY_MAX_BODY: '' }, 'webhook secret')).toEqual([
+      'ok',
+      `set, the same as process ${process.pid} has; ${limit}`,
+    ])
     expect(await seen(served, { RELAY_MAX_BODY: '', RELAY_WEBHOOK_SECRET: '' }, 'webhook secret')).toEqual([
       'skip',
       `only process ${process.pid} has it, which ${limit}`,

@@ -1,25 +1,22 @@
 import { chmodSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { silentLog } from '../../../../src/base/log.js'
 import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
 import { main } from '../../../../src/cli/main.js'
-import { completeSettings } from '../../../../src/cli/settings/complete.js'
-import { readOptions } from '../../../../src/cli/settings/read.js'
-import { serve } from '../../../../src/serve/serve.js'
 import { createTokens } from '../../../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../../../helpers/context.js'
 import { closeAfter, codeHost, findings, profile, SECRETS, TOKEN, used } from './rig.js'
+import { serveFor } from '../../rig.js'
 
 describe('a diagnosis', () => {
   it('of a profile that is served and signed in finds nothing wrong', async () => {
     const { context, folder, host, out, err } = await profile()
-    const { options } = readOptions(context, {}, silentLog)
-    const serving = closeAfter(await serve(completeSettings(options)))
+    const serving = closeAfter(await serveFor(context))
     const port = new URL(serving.url).port
     expect(await findings(context)).toEqual([
       { check: 'node', state: 'ok', text: 'Node 20.18.0' },
       { check: 'settings', state: 'ok', text: '8 set, the others have their defaults' },
+      { check: 'this shell', state: 'ok', text: `agrees with process ${process.pid}` },
       { check: 'folder', state: 'ok', text: `only you can read ${folder}` },
       { check: 'database', state: 'ok', text: 'can write and read; schema version 1; not damaged' },
       { check: 'disk', state: 'ok', text: expect.stringMatching(/^[\d,]+ MiB free/) },
@@ -32,7 +29,7 @@ describe('a diagnosis', () => {
       {
         check: 'webhook secret',
         state: 'ok',
-        text: 'set; accepts deliveries of up to 1,048,576 bytes (--max-body)',
+        text: `set, the same as process ${process.pid} has; accepts deliveries of up to 1,048,576 bytes (--max-body)`,
       },
       { check: 'OAuth client', state: 'ok', text: `process ${process.pid} has client id client-id` },
       { check: 'token', state: 'ok', text: 'ada is signed in as octo; the token expires in 10 h' },
@@ -59,6 +56,7 @@ describe('a diagnosis', () => {
     expect((await findings(context)).map(({ check, state, fix }) => [check, state, fix])).toEqual([
       ['node', 'ok', undefined],
       ['settings', 'ok', undefined],
+      ['this shell', 'skip', undefined],
       ['folder', 'skip', undefined],
       ['database', 'skip', undefined],
       ['disk', 'ok', undefined],
@@ -100,7 +98,7 @@ describe('a diagnosis', () => {
   it('that finds something wrong ends with 1, for a program too', async () => {
     const { context, out, err } = await profile({ RELAY_CLIENT_ID: '' })
     expect(await main(['doctor', '--json'], context)).toBe(1)
-    expect(err()).toBe('{"v":1,"type":"error","code":"unhealthy","error":"1 of 15 checks failed"}\n')
+    expect(err()).toBe('{"v":1,"type":"error","code":"unhealthy","error":"1 of 16 checks failed"}\n')
     const { v, ok, checks } = JSON.parse(out())
     expect({
       v,
@@ -121,6 +119,6 @@ describe('a diagnosis', () => {
     expect(out()).toContain(
       '\nx   token           ada is not signed in\n                    fix: relay login --user ada\n',
     )
-    expect(err()).toBe('error: 1 of 15 checks failed\n')
+    expect(err()).toBe('error: 1 of 16 checks failed\n')
   })
 })

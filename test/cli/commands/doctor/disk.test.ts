@@ -13,8 +13,8 @@ const GIB = 1024 * MIB
 
 function profile() {
   const { context } = testContext({ env: { RELAY_HOME: emptyFolder() } })
-  const { options } = readOptions(context, {}, silentLog)
-  return createCheckContext(options, { store: undefined, instance: undefined })
+  const loaded = readOptions(context, {}, silentLog)
+  return createCheckContext({ ...loaded, instance: undefined }, undefined)
 }
 
 describe('the disk of a profile', () => {

@@ -1,16 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
+import { openDatabase } from '../../../../src/store/open.js'
 import { emptyFolder } from '../../../helpers/context.js'
 import { startKeyring, startSession } from '../../../helpers/keyring.js'
 import { describeWith } from '../../../helpers/needs.js'
 
 /** What the doctor says of the keychain in a D-Bus session. */
-function keychain(env: Readonly<Record<string, string>>): NamedResult | undefined {
+async function keychain(env: Readonly<Record<string, string>>): Promise<NamedResult | undefined> {
   const home = emptyFolder()
-  mkdirSync(path.join(home, 'default'), { mode: 0o700 })
+  const database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
+  await database[Symbol.asyncDispose]()
   const args = ['--import', 'tsx', 'bin/relay.ts', 'doctor', '--json', '--store', 'keychain', '--port', '0']
   const { stdout } = spawnSync(process.execPath, args, {
     encoding: 'utf8',
@@ -23,7 +24,7 @@ function keychain(env: Readonly<Record<string, string>>): NamedResult | undefine
 describeWith('keyring', 'the check of the keychain', () => {
   it('writes to it and reads from it', async () => {
     await using keyring = await startKeyring()
-    expect(keychain(keyring.env)).toEqual({
+    expect(await keychain(keyring.env)).toEqual({
       check: 'keychain',
       state: 'ok',
       text: 'unlocked; can write and read',
@@ -32,7 +33,7 @@ describeWith('keyring', 'the check of the keychain', () => {
 
   it('says that there is none, and what to do', async () => {
     await using session = await startSession()
-    expect(keychain(session.env)).toEqual({
+    expect(await keychain(session.env)).toEqual({
       check: 'keychain',
       state: 'fail',
       text: expect.stringContaining('--store file'),

@@ -3,7 +3,6 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { afterEach } from 'vitest'
 import { Disposal } from '../../../../src/base/disposal.js'
-import { silentLog } from '../../../../src/base/log.js'
 import type { Context } from '../../../../src/cli/context.js'
 import { diagnose } from '../../../../src/cli/commands/doctor/diagnose.js'
 import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
@@ -83,7 +82,7 @@ export async function signIn(store: Store, over: Partial<TokenGrant>): Promise<v
 }
 
 export async function findings(context: Context, flags: Flags = {}): Promise<NamedResult[]> {
-  return diagnose(context, flags, { log: silentLog, nodeVersion: '20.18.0' })
+  return diagnose(context, flags, { nodeVersion: '20.18.0' })
 }
 
 /** The finding of one check, in words: its state, what it says, and what mends it. */

@@ -1,11 +1,8 @@
 import { expect, it, vi } from 'vitest'
-import { silentLog } from '../../../../src/base/log.js'
-import { completeSettings } from '../../../../src/cli/settings/complete.js'
-import { readOptions } from '../../../../src/cli/settings/read.js'
-import { serve } from '../../../../src/serve/serve.js'
 import type { TunnelStatus } from '../../../../src/tunnel/state.js'
 import { startSmee } from '../../../helpers/smee-server.js'
 import { closeAfter, findings, profile } from './rig.js'
+import { serveFor } from '../../rig.js'
 
 /** A status is stored a moment after it is reported. */
 const LIMIT = 10_000
@@ -19,8 +16,7 @@ async function served(address: string) {
     statuses.push(status)
     for (const look of waiting.splice(0)) look()
   }
-  const { options } = readOptions(context, {}, silentLog)
-  closeAfter(await serve(completeSettings(options), { onTunnel }))
+  closeAfter(await serveFor(context, { onTunnel }))
   const until = async (fields: Partial<TunnelStatus>): Promise<TunnelStatus> => {
     for (;;) {
       const last = statuses.at(-1)

@@ -1,7 +1,7 @@
-import { type Cancellable, sleep } from '../../../base/abort.js'
-import type { Summary } from '../../../journal/delivery.js'
-import type { Journal } from '../../../journal/journal.js'
-import { POLL_MS } from '../../journal/poll.js'
+import { type Cancellable, sleep } from '../../base/abort.js'
+import type { Summary } from '../../journal/delivery.js'
+import type { Journal } from '../../journal/journal.js'
+import { POLL_MS } from './poll.js'
 
 /**
  * Waits until forwarding an entry has succeeded or failed at each of its targets, and returns its new summary; undefined if

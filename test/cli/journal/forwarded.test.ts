@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { awaitForwarded } from '../../../../src/cli/commands/wait/forwarded.js'
-import type { Summary } from '../../../../src/journal/delivery.js'
-import type { Journal } from '../../../../src/journal/journal.js'
-import { openJournal } from '../../../../src/journal/open.js'
-import { attempt, delivery, failed, open, succeeded, waiting } from '../../../journal/rig.js'
+import { awaitForwarded } from '../../../src/cli/journal/forwarded.js'
+import type { Summary } from '../../../src/journal/delivery.js'
+import type { Journal } from '../../../src/journal/journal.js'
+import { openJournal } from '../../../src/journal/open.js'
+import { attempt, delivery, failed, open, succeeded, waiting } from '../../journal/rig.js'
 
 const TARGETS = ['*=http://localhost:1', '*=http://localhost:2'] as const
 

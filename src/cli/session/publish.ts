@@ -1,0 +1,33 @@
+import { toRelayError } from '../../base/errors.js'
+import { publishInstance, secretPrint } from '../../instance/registry.js'
+import { saveProfile } from '../../instance/saved-profile.js'
+import type { ServeOptions } from '../../serve/serve.js'
+import { isOfFolder } from '../settings/origin.js'
+import type { Prepared } from '../settings/prepare.js'
+
+export type OnTaken = NonNullable<ServeOptions['onTaken']>
+
+/**
+ * Makes a service that this process starts known to the commands of other terminals: registers it while it runs, and has its
+ * profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
+ */
+export function publish({ options, origins, output }: Prepared): OnTaken {
+  return (record, { profile, store, folder, webhookSecrets, provider, providerUrl }, sandbox) => {
+    const { current } = webhookSecrets
+    const running = { ...record, profile, store, sandbox, secretPrint: secretPrint(record, current) }
+    if (store !== 'memory') {
+      // Not from the working folder: the client secret is sent to the address that is remembered.
+      const isOwn = ![origins.provider, origins.providerUrl].some((origin) => origin && isOfFolder(origin))
+      const host = sandbox || isOwn ? { provider, providerUrl } : { provider: null, providerUrl: null }
+      saveProfile(folder, { store, sandbox, ...host })
+      return publishInstance(options.home, { ...running, madeSecret: null })
+    }
+    try {
+      const madeSecret = origins.webhookSecret ? null : current.reveal()
+      return publishInstance(options.home, { ...running, madeSecret })
+    } catch (error) {
+      output.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
+      return undefined
+    }
+  }
+}
