@@ -182,6 +182,7 @@ describeWith('tmux', 'relay in a terminal', () => {
     await log.ended()
     await compare(expect, log, 'log', width)
     await show.ended()
+    expect(show.text()).toContain('#2  pull_request.synchronize')
     await compare(expect, show, 'show', width)
     using doctor = new Pane('relay doctor', { ...options, env: await doctorSettings(home) })
     await doctor.ended()
@@ -203,6 +204,7 @@ describeWith('tmux', 'relay in a terminal', () => {
       env: { RELAY_HOME: emptyFolder(), RELAY_WEBHOOK_SECRET: SECRET },
     })
     await pane.ended()
+    expect(pane.text()).toContain('6 of 40 answers were not as expected')
     await compare(expect, pane, 'replay', width)
   })
 

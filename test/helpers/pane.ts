@@ -26,10 +26,8 @@ export class Pane implements Disposable {
     const settings = Object.entries(all).map(([name, value]) => `${name}=${value}`)
     const size = ['-x', String(width), '-y', String(height)]
     // tmux itself gets nothing of this environment, which would reach the program.
-    execFileSync('env', [
-      ...['-i', ...settings, 'tmux', '-L', this.#socket, '-f', '/dev/null', 'new-session', '-d'],
-      ...[...size, '-c', cwd, 'sh', '-c', shell],
-    ])
+    const session = ['-L', this.#socket, '-f', '/dev/null', 'new-session', '-d', ...size, '-c', cwd]
+    execFileSync('env', ['-i', ...settings, 'tmux', ...session, 'sh', '-c', shell])
   }
 
   /** Waits until the script has ended. */

@@ -168,7 +168,7 @@ export const OPTIONS = {
   },
   forward: {
     env: 'RELAY_FORWARD',
-    flag: '--forward <[name=][match=]url>',
+    flag: '--forward <[match=]url>',
     help: 'forward deliveries to this URL, or port of this machine',
     list: true,
     project: 'this machine',
@@ -177,7 +177,7 @@ export const OPTIONS = {
   },
   exec: {
     env: 'RELAY_EXEC',
-    flag: '--exec <[name=][match=]cmd>',
+    flag: '--exec <[match=]cmd>',
     help: 'run this command for deliveries',
     list: true,
     project: 'anything',

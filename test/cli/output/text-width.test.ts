@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { bold, cutLine, dim, lineWidth, wrapLine } from '../../../src/cli/output/line.js'
 import { cut, cutStart, pad, textWidth } from '../../../src/cli/output/text-width.js'

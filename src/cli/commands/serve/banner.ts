@@ -11,9 +11,9 @@ type Entry = readonly [name: string, text: Line]
 export interface BannerParts {
   readonly secretFrom: 'settings' | 'profile'
   /** The payload URL of the tunnel, once there is one. */
-  tunnelUrl(): string | undefined
+  readonly tunnelUrl: () => string | undefined
   /** The short name of a target. */
-  nameOf(id: string): string
+  readonly nameOf: (id: string) => string
 }
 
 /** Columns before the texts, under which a longer text goes on. */

@@ -25,8 +25,8 @@ export interface DeliveryLinesOptions {
   readonly feed: Pick<Feed, 'add'>
   readonly routes: Routes
   /** The short name of a target. */
-  nameOf(id: string): string
-  isDown(id: string): boolean
+  readonly nameOf: (id: string) => string
+  readonly isDown: (id: string) => boolean
 }
 
 /** A line that is not final yet. */

@@ -22,12 +22,12 @@ export interface LiveOutput extends Listeners {
   /** Names the targets from now on. */
   setRoutes(routes: Routes): void
   /** The short name of a target. */
-  nameOf(id: string): string
+  readonly nameOf: (id: string) => string
   /**
    * Waits for the tunnel's payload URL, if `tunnel` is a server where relay creates a channel: some seconds, or until `stopped`. From then on `tunnelUrl` names it.
    */
   payloadUrl(tunnel: string | undefined, stopped: Promise<void>): Promise<void>
-  tunnelUrl(): string | undefined
+  readonly tunnelUrl: () => string | undefined
 }
 
 export interface LiveOutputOptions {

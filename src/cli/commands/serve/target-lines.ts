@@ -7,7 +7,7 @@ import { TIMED_INDENT, timeOfDay } from '../../output/output.js'
 
 /** The lines about targets: one when a target goes down, and one when it is back, with how many deliveries that forwarded. */
 export interface TargetLines {
-  isDown(id: string): boolean
+  readonly isDown: (id: string) => boolean
   /** True when the attempt sent what had waited for a target that is back, and is counted on its line. */
   attempted(event: AttemptEvent): boolean
   changed(status: TargetStatus, now: number): void

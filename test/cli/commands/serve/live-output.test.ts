@@ -39,11 +39,15 @@ function rig({ isReachable = true } = {}) {
   })
   return {
     live,
-    receive(n: number, targets: readonly (typeof APP)[], more: Parameters<typeof delivery>[1] = {}) {
+    receive: (
+      n: number,
+      targets: readonly (typeof APP)[],
+      more: Parameters<typeof delivery>[1] = {},
+    ): void => {
       const ids = targets.map((route) => route?.id ?? '')
       live.onDelivery?.(delivery(`${n}`, more), { n, duplicate: false, targets: ids })
     },
-    attempt(n: number, route: typeof APP, made: Partial<Attempt>, forward: Forward) {
+    attempt: (n: number, route: typeof APP, made: Partial<Attempt>, forward: Forward): void => {
       if (!route) throw new Error('unreachable: there is a route')
       const { body: _, ...entry } = delivery(`${n}`)
       const event: AttemptEvent = {
@@ -55,7 +59,7 @@ function rig({ isReachable = true } = {}) {
       }
       live.onAttempt?.(event)
     },
-    target(route: typeof APP, state: 'up' | 'down' | 'gone', queued: number) {
+    target: (route: typeof APP, state: 'up' | 'down' | 'gone', queued: number): void => {
       const { id = '', label = '' } = route ?? {}
       live.onTarget?.({
         id,
