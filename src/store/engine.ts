@@ -9,6 +9,8 @@ export interface EngineOptions {
   readonly file: string
   /** Whether the disk has room for so many bytes more. Default: always. */
   readonly hasRoom?: (bytes: number) => boolean
+  /** Milliseconds to wait while another process holds the database. Default: 3,500. */
+  readonly patience?: number | undefined
 }
 
 /** A transaction that waits for its commit. */
@@ -27,13 +29,14 @@ const BUSY_LIMIT_MS = LIMIT_MS - 500
 const RETRY_MS = 4
 
 /** The SQL contract over a connection in the same thread. */
-export function createEngine(connection: SqliteConnection, { file, hasRoom }: EngineOptions): Sql {
+export function createEngine(connection: SqliteConnection, options: EngineOptions): Sql {
+  const { file, hasRoom, patience = BUSY_LIMIT_MS } = options
   let waiting: Waiting[] = []
   let committing: Promise<void> | undefined
 
   const patiently = async <Result>(work: () => Result): Promise<Result> => {
     try {
-      return await retryWhileBusy(work)
+      return await retryWhileBusy(work, patience)
     } catch (error) {
       throw storageError(toFailure(error), file)
     }
@@ -43,7 +46,7 @@ export function createEngine(connection: SqliteConnection, { file, hasRoom }: En
     for (await setImmediate(); waiting.length > 0; await setImmediate()) {
       const batch = waiting.slice(0, MOST)
       waiting = waiting.slice(MOST)
-      await commit(connection, batch)
+      await commit(connection, batch, patience)
     }
     committing = undefined
   }
@@ -69,10 +72,15 @@ export function createEngine(connection: SqliteConnection, { file, hasRoom }: En
 }
 
 /** Does not reject: a failure of the whole commit is the outcome of each transaction. */
-async function commit(connection: SqliteConnection, batch: readonly Waiting[]): Promise<void> {
+async function commit(
+  connection: SqliteConnection,
+  batch: readonly Waiting[],
+  patience: number,
+): Promise<void> {
   let outcomes: readonly Outcome[]
   try {
-    outcomes = await retryWhileBusy(() => connection.commit(batch.map(({ steps }) => steps)), batch[0]?.since)
+    const run = () => connection.commit(batch.map(({ steps }) => steps))
+    outcomes = await retryWhileBusy(run, patience, batch[0]?.since)
   } catch (error) {
     const failure: Failure = toFailure(error)
     outcomes = batch.map(() => ({ failure }))
@@ -97,8 +105,12 @@ function rowsOf(outcome: Outcome, file: string): readonly (readonly SqlRow[])[] 
 }
 
 /** Waits without blocking the thread, so that Ctrl-C is heard. @throws what `work` throws last. */
-export async function retryWhileBusy<Result>(work: () => Result, since = performance.now()): Promise<Result> {
-  const end = since + BUSY_LIMIT_MS
+export async function retryWhileBusy<Result>(
+  work: () => Result,
+  patience = BUSY_LIMIT_MS,
+  since = performance.now(),
+): Promise<Result> {
+  const end = since + patience
   for (;;) {
     try {
       return work()

@@ -13,10 +13,9 @@ import { join } from 'node:path'
 import { createEngine } from './engine.js'
 import { checkSchema, makeSchema } from './schema.js'
 import type { Sql } from './sql.js'
-import { SqliteConnection } from './sqlite.js'
+import { PAGE_BYTES, SqliteConnection } from './sqlite.js'
 import { isUnreadable, storageError, toFailure } from './storage-error.js'
 
-const PAGE_BYTES = 4096
 /** Where the number of pages stands in a file's header (SQLite file format, section 1.3). */
 const PAGE_COUNT_AT = 28
 

@@ -10,10 +10,11 @@ import { cannotMake, storageError, toFailure } from './storage-error.js'
 export const MEMORY = ':memory:'
 
 /**
- * Opens the database in this thread; makes it, for its owner alone (0600), when it is missing. `file` may be {@link MEMORY}.
+ * Opens the database in this thread; makes it, for its owner alone (0600), when it is missing. `file` may be {@link MEMORY};
+ * `patience` is how many milliseconds to wait while another process holds it.
  * @throws RelayError `storage` that names the file, why it cannot be used, and what to do.
  */
-export async function openEngine(file: string): Promise<Sql> {
+export async function openEngine(file: string, patience?: number): Promise<Sql> {
   let connection: SqliteConnection | undefined
   try {
     if (file !== MEMORY) makeFile(file)
@@ -23,9 +24,9 @@ export async function openEngine(file: string): Promise<Sql> {
       const isEmpty = checkSchema(opened)
       opened.configure({ isEmpty })
       if (isEmpty) makeSchema(opened)
-    })
+    }, patience)
     const hasRoom = file === MEMORY ? undefined : createRoomCheck(dirname(file), () => opened.freeBytes())
-    return createEngine(opened, { file, ...(hasRoom && { hasRoom }) })
+    return createEngine(opened, { file, patience, ...(hasRoom && { hasRoom }) })
   } catch (error) {
     connection?.close()
     throw storageError(toFailure(error), file)

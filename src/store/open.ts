@@ -21,6 +21,8 @@ export interface OpenOptions {
   readonly keychain?: KeychainSettings | undefined
   /** Keep the database in a thread of its own: for a process that has other work while the disk is busy. Default: false. */
   readonly thread?: boolean | undefined
+  /** Milliseconds to wait while another process holds the database, without `thread`. Default: 3,500. */
+  readonly patience?: number | undefined
 }
 
 /** What tests set of a keychain. */
@@ -61,7 +63,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
 }
 
 /** SQLite is native code: it is loaded by those that need it. */
-async function openSql({ kind, folder, thread = false }: OpenOptions): Promise<Sql> {
+async function openSql({ kind, folder, thread = false, patience }: OpenOptions): Promise<Sql> {
   if (kind === 'memory') {
     const { MEMORY, openEngine } = await import('./open-engine.js')
     return openEngine(MEMORY)
@@ -70,7 +72,7 @@ async function openSql({ kind, folder, thread = false }: OpenOptions): Promise<S
   makeFolder(folder)
   closeToOthers(folder, file)
   if (thread) return (await import('./in-thread.js')).openInThread(file)
-  return (await import('./open-engine.js')).openEngine(file)
+  return (await import('./open-engine.js')).openEngine(file, patience)
 }
 
 /** @throws RelayError `storage` */

@@ -10,7 +10,7 @@ export type Outcome =
   | { readonly failure: Failure }
 
 /** Bytes: a usual delivery's body fits in one page, which takes half as many writes as the default of 4 KiB. */
-const PAGE_BYTES = 8192
+export const PAGE_BYTES = 8192
 /** Pages of the write-ahead log after which they are copied into the database (16 MiB): fewer, larger copies. */
 const CHECKPOINT_PAGES = 2000
 /** A log that grew larger while something was being read is cut back to this: 32 MiB. */

@@ -63,7 +63,7 @@ export function createReceiver(parts: ReceiveParts): Receiver {
         if ('refused' in unpacked) return { accepted: refuse(unpacked.request, unpacked.refused) }
         return { accepted: store(unpacked) }
       } catch (error) {
-        return { accepted: fail(undefined, error) }
+        return { accepted: fail(unread(event), error) }
       }
     },
     async refuseUnsigned(event) {
@@ -78,7 +78,7 @@ export function createReceiver(parts: ReceiveParts): Receiver {
         const reason = () => rejectionReason(message, indexHeaders(message.headers), parts)
         await refuse(arrived(message), { reason })
       } catch (error) {
-        await fail(undefined, error)
+        await fail(unread(event), error)
       }
     },
   }
@@ -92,6 +92,12 @@ async function read(event: RawEvent, parts: ReceiveParts): Promise<Unpacked | un
   if (!message) return undefined
   const lines = indexHeaders(message.headers)
   return (await parts.isOwn(message, lines)) ? undefined : unpack(message, lines, parts)
+}
+
+/** A message that cannot be read, as text. */
+function unread(event: RawEvent): WebhookRequest | undefined {
+  const text = event.length > MAX_INLINE ? undefined : messageText(event)
+  return text === undefined ? undefined : { headers: [], body: Buffer.from(text) }
 }
 
 /** Returns a function that is true at most `count` times a second. */

@@ -24,9 +24,9 @@ describe('a match', () => {
     ['github', GITHUB],
     ['gitea', GITEA],
   ])('of every packaged fixture of %s is right', (provider, all) => {
-    expect(
-      packagedEvents(provider).filter((name) => whyNeverSent(name, provider, all) !== undefined),
-    ).toEqual([])
+    // `push.newest` is a push of the newest generation.
+    const names = packagedEvents(provider).filter((name) => !name.endsWith('.newest'))
+    expect(names.filter((name) => whyNeverSent(name, provider, all) !== undefined)).toEqual([])
   })
 
   it.each([

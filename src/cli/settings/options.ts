@@ -224,7 +224,7 @@ export const OPTIONS = {
     env: 'RELAY_TUNNEL',
     flag: '--tunnel [url]',
     bare: DEFAULT_TUNNEL,
-    help: `smee channel to receive from, smee server to open one on (${DEFAULT_TUNNEL} without a URL), or new for another channel`,
+    help: `smee channel or server to receive from (no URL: ${DEFAULT_TUNNEL}), or new for another channel`,
     parse: (text) => (text === NEW_TUNNEL ? NEW_TUNNEL : privateAddress(text)),
   },
   sandboxPort: {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { fixtureOf, startRelay } from '../../../src/testing/index.js'
 import { emptyFolder } from '../../helpers/context.js'
 import { startTarget } from '../../helpers/target.js'
-import { shell, startServed } from '../rig.js'
+import { register, shell, startServed } from '../rig.js'
 
 /** A profile's instance with these routes, and a shell for the same profile. */
 async function serving(routes: { forward?: string[]; ignore?: string[] }) {
@@ -16,6 +16,7 @@ async function serving(routes: { forward?: string[]; ignore?: string[] }) {
       routes: { forward: [], exec: [], ignore: [], ...routes },
     },
   })
+  await register(relay, home)
   return { relay, here: shell({}, home) }
 }
 

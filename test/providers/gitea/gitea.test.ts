@@ -35,6 +35,7 @@ it('describes a server under a path', () => {
       formSignature: 'payload',
       digestHeaders: ['x-gitea-signature'],
       forked: 'forkee',
+      events: expect.objectContaining({ marks: expect.any(Object) }),
       jsonStyle: expect.any(Function),
       headers: expect.any(Function),
     },

@@ -229,6 +229,7 @@ describe('addresses', () => {
         formSignature: 'body',
         digestHeaders: [],
         forked: 'repository',
+        events: expect.objectContaining({ marks: expect.any(Object) }),
         jsonStyle: expect.any(Function),
         headers: expect.any(Function),
       },

@@ -28,6 +28,8 @@ export interface DiagnoseOptions {
 
 /** The time limit of a check. */
 const LIMIT_MS = 5000
+/** How long to wait for a process that holds the database: the whole command is to answer within 5 s, too. */
+const PATIENCE_MS = 1500
 /** The database's own check is cut off a little before, so that the result of the others is not lost. */
 const QUICK_CHECK_LIMIT_MS = 4500
 
@@ -62,7 +64,7 @@ async function open({ options }: Attached): Promise<{ database?: Database; probl
   const folder = profileFolder(options)
   if (options.store === 'memory' || isMissing(databaseFile(folder))) return {}
   try {
-    return { database: await openDatabase({ kind: options.store, folder }) }
+    return { database: await openDatabase({ kind: options.store, folder, patience: PATIENCE_MS }) }
   } catch (error) {
     return { problem: error instanceof RelayError ? error.message : 'The database cannot be opened' }
   }

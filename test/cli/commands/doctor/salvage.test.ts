@@ -81,7 +81,7 @@ describe('salvaging a database', () => {
   it('reads all of one whose first page is lost', async () => {
     const file = copyOf(profiles.closed)
     const bytes = readFileSync(file)
-    writeFileSync(file, bytes.fill(0, 0, 4096))
+    writeFileSync(file, bytes.fill(0, 0, 8192))
     const { end, report } = await salvage(file)
     expect([end, report.read]).toEqual(['ok', COUNT])
   })

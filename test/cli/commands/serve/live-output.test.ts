@@ -117,7 +117,7 @@ describe('the line of a delivery', () => {
     expect(lines().map((line) => line.slice(51))).toEqual([
       'ignored',
       'no route',
-      'duplicate',
+      'duplicate, delivery 3',
       'stored late: the sender was answered 503',
     ])
   })
