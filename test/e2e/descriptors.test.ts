@@ -1,8 +1,9 @@
-import { chmodSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { emptyFolder } from '../helpers/context.js'
+import { hasDatabase } from '../helpers/has-database.js'
 import { eventually } from '../helpers/keyring.js'
 import { describeWith } from '../helpers/needs.js'
 import { Program } from '../helpers/program.js'
@@ -34,21 +35,6 @@ function idIn(file: string): number | undefined {
     return Number(readFileSync(file, 'utf8')) || undefined
   } catch {
     return undefined
-  }
-}
-
-/** Whether a process has a database open. */
-function hasDatabase({ pid }: Program): boolean {
-  const folder = `/proc/${pid}/fd`
-  return readdirSync(folder).some((name) => /\/relay\.\w+$/.test(linkAt(`${folder}/${name}`)))
-}
-
-/** Empty where it has been closed. */
-function linkAt(file: string): string {
-  try {
-    return readlinkSync(file)
-  } catch {
-    return ''
   }
 }
 

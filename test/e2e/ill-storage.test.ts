@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
+import { hasDatabase } from '../helpers/has-database.js'
 import { type Ended, Program, relay } from '../helpers/program.js'
 import { serve } from '../helpers/serve.js'
 import { startTarget, type TargetServer } from '../helpers/target.js'
@@ -63,10 +64,15 @@ describeWith(['Linux', 'gcc'], 'beside a relay stopped in a commit, a command', 
     stopped.child.kill('SIGSTOP')
 
     await answerInTime(home)
+    expect(await relay(['serve', '--port', '0'], { RELAY_HOME: home })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('another process holds it'),
+    })
     await using second = serve(home)
-    await second.says('webhook')
+    await expect.poll(() => hasDatabase(second), { timeout: 5000 }).toBe(true)
     second.child.kill('SIGINT')
-    expect((await second.ended).signal ?? 'by itself').toBe('by itself')
+    const { err } = await second.ended
+    expect(err).not.toContain('another process holds it')
     await using follow = new Program(['log', '--follow', '--json'], { RELAY_HOME: home })
     await follow.object({ n: 1 })
     follow.child.kill('SIGINT')

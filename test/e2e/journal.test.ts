@@ -101,7 +101,10 @@ describeWith('jq', 'scripts that read the journal', () => {
     const home = emptyFolder()
     const run = shell(home)
     const env = { RELAY_HOME: home }
-    await using waiting = new Program(['wait', 'issue_comment', '--where', 'number==2', '--json'], env)
+    await using waiting = new Program(
+      ['wait', 'issue_comment', '--where', 'number==2', '--timeout', '1m', '--json'],
+      env,
+    )
     await using following = new Program(['log', '--follow', '--json'], env)
     await using serve = new Program(['serve', '--port', '0', '--json'], {
       ...env,

@@ -33,6 +33,8 @@ export interface AttachOptions {
   readonly send?: SendRequest | undefined
   /** The command may be the first to use a profile. Default: a profile that does not exist is an error. */
   readonly mayCreate?: boolean
+  /** The command waits for a profile that does not exist yet. Default: an error. */
+  readonly mayWait?: boolean
   /** The command needs no instance, so the code host and store are its own settings'. Default: those of the instance. */
   readonly standalone?: boolean
   /** The command itself reports contradictions and misplaced secrets. Default: they are errors. */
@@ -64,7 +66,7 @@ export async function attach(
   }
   // Only who has an OAuth client can sign in first.
   const mayCreate = options.mayCreate && loaded.options.clientSecret !== undefined
-  if (!options.standalone && !mayCreate) checkProfile(sources, loaded)
+  if (!options.standalone && !options.mayWait && !mayCreate) checkProfile(sources, loaded)
   return { output, ...loaded, options: withSaved(saved, loaded), instance, conflicts: [], saved }
 }
 

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Feed } from '../../../src/cli/output/feed.js'
 import type { Line } from '../../../src/cli/output/line.js'
 import { plain } from '../rig.js'
@@ -35,6 +35,8 @@ function open() {
     },
   }
 }
+
+afterEach(() => void vi.useRealTimers())
 
 describe('a feed', () => {
   it('completes lines in place, in the order in which they were added', () => {

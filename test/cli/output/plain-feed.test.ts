@@ -1,7 +1,9 @@
-import { expect, it, vi } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import type { Line } from '../../../src/cli/output/line.js'
 import { PlainFeed } from '../../../src/cli/output/plain-feed.js'
 import { plain } from '../rig.js'
+
+afterEach(() => void vi.useRealTimers())
 
 it('prints lines once: when they are final, as they are after a second, or at the end', () => {
   vi.useFakeTimers()

@@ -32,7 +32,7 @@ const DEFAULT_LIMIT_MS = 300_000
 export async function runWait(context: Context, flags: WaitFlags, match: string): Promise<void> {
   const criteria = readCriteria(match, flags)
   const given = readTimeout(flags)
-  const attached = await attach(context, flags)
+  const attached = await attach(context, flags, { mayWait: given !== undefined })
   warnOfMatches(attached, [match])
   const { output, instance } = attached
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
@@ -43,6 +43,7 @@ export async function runWait(context: Context, flags: WaitFlags, match: string)
   const onWait = (): void => {
     if (waits) return
     waits = true
+    if (flags.json) return
     if (!instance)
       output.say(`No relay is running for profile ${attached.options.profile}; waiting all the same`)
     if (context.stderr.isTTY === true)

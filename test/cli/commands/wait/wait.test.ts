@@ -125,7 +125,7 @@ describe('relay wait', () => {
     expect(await wait).toEqual({
       code: 7,
       out: '',
-      err: `${ALONE}{"v":1,"type":"error","code":"timed_out","error":"No delivery matched ping and zen~x within 1s"}\n`,
+      err: '{"v":1,"type":"error","code":"timed_out","error":"No delivery matched ping and zen~x within 1s"}\n',
     })
   })
 
