@@ -36,9 +36,9 @@ describe('relay routes', () => {
       code: 0,
       err: '',
       out: [
-        'target  state  forwarded  failed  waiting',
-        'UP  up  1  0  0',
-        'issues=DOWN  up  0  0  0',
+        'forwarded  failed  waiting  state  target',
+        '1  0  0  up  UP',
+        '0  0  0  up  issues=DOWN',
         'ignored: check_run',
         '',
       ].join('\n'),
@@ -72,7 +72,7 @@ describe('relay routes', () => {
     const ran = await shell({ RELAY_FORWARD: '3000' }).run(['routes'])
     expect({ ...ran, out: ran.out.replaceAll(/ {2,}/g, '  ') }).toEqual({
       code: 0,
-      out: 'target  state  forwarded  failed  waiting\nhttp://localhost:3000  idle  0  0  0\n',
+      out: 'forwarded  failed  waiting  state  target\n0  0  0  idle  http://localhost:3000\n',
       err,
     })
     expect(await shell().run(['routes'])).toEqual({

@@ -4,6 +4,7 @@ import { databaseExists, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Output } from '../../output/output.js'
 import { timeOfDay } from '../../output/output.js'
+import { cutLine } from '../../output/line.js'
 import { table } from '../../output/table.js'
 import { attach, type Attached } from '../../session/attach.js'
 import { profileFolder } from '../../settings/complete.js'
@@ -33,7 +34,8 @@ async function routesWithoutInstance(attached: Attached): ReturnType<typeof rout
   return await routesOfSettings(attached, openJournal(database.sql, { log: attached.output.log }))
 }
 
-const HEADINGS = ['target', 'state', 'forwarded', 'failed', 'waiting']
+/** The target is last, since it may be cut. */
+const HEADINGS = ['forwarded', 'failed', 'waiting', 'state', 'target']
 
 function print(routes: readonly LiveRoute[], output: Output): void {
   if (routes.length === 0)
@@ -41,18 +43,18 @@ function print(routes: readonly LiveRoute[], output: Output): void {
       'There are no routes. Start one with relay serve --forward 3000, or set forward in relay.json',
     )
   const rows = routes.map((route) => [
-    route.label,
-    describeState(route),
     ...[route.succeeded, route.failed, route.waiting].map(String),
+    describeState(route),
+    route.label,
   ])
-  for (const line of table([HEADINGS, ...rows])) output.result(line)
+  for (const line of table([HEADINGS, ...rows])) output.result(cutLine(line, output.width))
 }
 
 function describeState({ state, since, nextProbeAt }: LiveRoute): string {
-  const from = since === undefined ? '' : ` since ${timeOfDay(since)}`
-  if (state === 'gone') return `not configured${from}`
+  if (state === 'gone') return 'not configured'
   if (state !== 'down') return state
-  return `down${from}${nextProbeAt === undefined ? '' : `, next try ${timeOfDay(nextProbeAt)}`}`
+  if (nextProbeAt !== undefined) return `down, next try ${timeOfDay(nextProbeAt)}`
+  return since === undefined ? 'down' : `down since ${timeOfDay(since)}`
 }
 
 function routeObject({ label, since, nextProbeAt, ...route }: LiveRoute): Record<string, unknown> {

@@ -47,12 +47,13 @@ export async function runServe(context: Context, flags: CommonFlags): Promise<vo
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...live,
   })
+  // Before the banner, after which a person may change them at once.
+  using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
   for (const line of banner(serving, { secretFrom: origins.webhookSecret ? 'settings' : 'profile', ...live }))
     output.say(line, BANNER_INDENT)
   warnOfOpenHost(settings.host, output)
   warnOfRoutes(settings.routes, serving, origins, context, output)
-  using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
   await untilQuit(context, serving, live, output)
   serving.lost.throwIfAborted()
   sayWhatWaits(serving, live, output)
