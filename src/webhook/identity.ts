@@ -48,11 +48,13 @@ export function claimText(lines: HeaderLines, scheme: WebhookScheme): string {
 }
 
 function eventHeader(lines: HeaderLines, scheme: WebhookScheme): string {
-  return lines.has(scheme.eventHeader) ? scheme.eventHeader : GENERIC_EVENT
+  return lines.has(scheme.eventHeader) || !lines.has(GENERIC_EVENT) ? scheme.eventHeader : GENERIC_EVENT
 }
 
 function deliveryHeader(lines: HeaderLines, scheme: WebhookScheme): string {
-  return lines.has(scheme.deliveryHeader) ? scheme.deliveryHeader : GENERIC_DELIVERY
+  return lines.has(scheme.deliveryHeader) || !lines.has(GENERIC_DELIVERY)
+    ? scheme.deliveryHeader
+    : GENERIC_DELIVERY
 }
 
 /** A malformed value is quoted, so that it cannot pass for text of relay's log line. */

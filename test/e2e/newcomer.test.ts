@@ -1,14 +1,17 @@
 import { once } from 'node:events'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Ran, shell, type Shell } from '../cli/rig.js'
 import { testContext, emptyFolder } from '../helpers/context.js'
+import { type DeliveryOptions, githubDelivery, post } from '../helpers/delivery.js'
 import { Program } from '../helpers/program.js'
 import { portOf } from '../helpers/scripted-server.js'
 import { signInAt } from '../helpers/sign-in.js'
 import { startTarget } from '../helpers/target.js'
+
+const FORM = 'application/x-www-form-urlencoded'
 
 /** What a message advises: the words that a pattern captures. */
 function advice(said: string, pattern: RegExp): string {
@@ -73,6 +76,7 @@ describe('a newcomer', () => {
     ],
     ['config --reveal webhooksecrte', /did you mean (\w+)\?/, (name) => `config --reveal ${name}`],
     ['replay', /or (--last)/, (flag) => `replay ${flag} 1`],
+    ['log --profile sanbox', /did you mean (\w+)\?/, (name) => `log --profile ${name}`],
   ])('writes relay %s, and does what the message says', async (mistake, pattern, next) => {
     expect(await follow(mistake, pattern, next)).toMatchObject({ code: 0 })
   })
@@ -130,6 +134,45 @@ describe('a newcomer', () => {
     expect(ran).toMatchObject({ code: 0 })
   })
 
+  it('signs with another secret than the relay has', async () => {
+    const run = (secret: string): Promise<Ran> =>
+      here.run(['trigger', 'push'], { cwd, env: { RELAY_WEBHOOK_SECRET: secret } })
+    const { code, err } = await run('another secret')
+    expect(code).toBe(3)
+    expect(advice(err, /Set (\w+) to the secret that relay serve was started with/)).toBe(
+      'RELAY_WEBHOOK_SECRET',
+    )
+    expect(await run(secretOf(here))).toMatchObject({ code: 0 })
+  })
+
+  it.each<[string, DeliveryOptions, RegExp, DeliveryOptions]>([
+    ['another secret', { secret: 'typo' }, /signed with (another secret)/, {}],
+    ['no secret', { set: { 'X-Hub-Signature-256': undefined } }, /does the webhook have (a secret)/, {}],
+    ['a form that is JSON', { type: FORM }, /is not a (form) with a payload/, { type: 'application/json' }],
+    [
+      'JSON that is a form',
+      { body: 'payload=%7B%7D' },
+      /the body is not (JSON)/,
+      { type: FORM, body: 'payload=%7B%7D' },
+    ],
+    [
+      'a body that a proxy re-encoded',
+      { body: '{"a": 1}', signed: '{"a":1}' },
+      /signed as (compact JSON)/,
+      { body: '{"a":1}' },
+    ],
+    ['another event', { set: { 'X-GitHub-Event': undefined } }, /(X-GitHub-Event)/i, {}],
+  ])('has a webhook with %s: log --refused says why', async (id, mistake, pattern, mended) => {
+    const send = async (options: DeliveryOptions): Promise<number> => {
+      const named = { id: `${id} `.replaceAll(' ', '-'), ...options }
+      return (await post(`${url}/webhook`, githubDelivery({ secret: secretOf(here), ...named }))).status
+    }
+    expect(await send(mistake)).not.toBe(200)
+    const { out } = await relay('log', '--refused', '--last', '1')
+    expect(advice(out, pattern)).not.toBe('')
+    expect(await send(mended)).toBe(200)
+  })
+
   it('starts a second relay on the port and the profile of the first', async () => {
     const busy = createServer().listen(0, '127.0.0.1')
     await once(busy, 'listening')
@@ -183,6 +226,11 @@ describe('a newcomer’s routes', () => {
     await serving.object({ type: 'target', state: 'up' })
   })
 })
+
+/** The webhook secret that the sandbox's relay made. */
+function secretOf({ home }: Shell): string {
+  return readFileSync(path.join(home, 'sandbox', 'webhook-secret'), 'utf8').trim()
+}
 
 /** Runs `login`, and presses Authorize in the browser. */
 async function signInWith(argv: readonly string[]): Promise<void> {

@@ -150,7 +150,7 @@ describe('the event and delivery headers', () => {
     const request = githubDelivery({ body: 'not JSON', set: { 'X-GitHub-Event': undefined } })
     const { intake } = await setUp()
     await expect(intake.receive(request)).rejects.toMatchObject({
-      cause: { message: 'the header x-provider-event is missing, repeated or malformed' },
+      cause: { message: 'the header x-github-event is missing, repeated or malformed' },
     })
   })
 
