@@ -1,5 +1,5 @@
 // npm run bench:tunnel [-- <name> …]: what the tunnel keeps of bursts, pauses and floods. RELAY_EARLIER names the built
-// program of another relay to measure instead. The figures are recorded in docs/decisions/012-the-tunnel.md.
+// program of another relay to measure instead. The figures are recorded in docs/decisions/030-the-tunnel-drops-nothing.md.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
