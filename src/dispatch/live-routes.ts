@@ -7,6 +7,8 @@ import type { Routing } from './routing.js'
 export interface LiveRoute extends ForwardCounts {
   readonly match: string
   readonly label: string
+  /** What the user calls the target. */
+  readonly name?: string
   /** `idle`: no relay runs that would forward to it. */
   readonly state: TargetStatus['state'] | 'idle'
   /** When it went down, or was removed. Milliseconds. */
@@ -28,12 +30,15 @@ export function liveRoutes(
   counts: ReadonlyMap<string, ForwardCounts>,
 ): LiveRoutes {
   const status = new Map(targets.map((target) => [target.id, target]))
+  const names = new Map(routes.map(({ id, name }) => [id, name]))
   const ids = new Set([...routes.map(({ id }) => id), ...status.keys()])
   return {
     routes: [...ids].map((id): LiveRoute => {
       const { state = 'idle', since, nextProbeAt } = status.get(id) ?? {}
       const { waiting = 0, succeeded = 0, failed = 0 } = counts.get(id) ?? {}
-      const times = {
+      const name = names.get(id)
+      const given = {
+        ...(name !== undefined && { name }),
         ...(since !== undefined && { since }),
         ...(nextProbeAt !== undefined && { nextProbeAt }),
       }
@@ -44,7 +49,7 @@ export function liveRoutes(
         waiting,
         succeeded,
         failed,
-        ...times,
+        ...given,
       }
     }),
     ignore: ignore.map(({ text }) => text),

@@ -1,10 +1,12 @@
 import { labelOf, type Route } from './route.js'
 
+export type NamedTarget = Pick<Route, 'id' | 'name'>
+
 /**
  * A short name for each target, by its id: the one that its route gives, else an address's host and port or the first word of
  * a command. Targets that would share a name get the rest of the address or command too, then their match.
  */
-export function shortNames(targets: readonly Pick<Route, 'id' | 'name'>[]): ReadonlyMap<string, string> {
+export function shortNames(targets: readonly NamedTarget[]): ReadonlyMap<string, string> {
   const candidates = new Map<string, readonly string[]>()
   for (const { id, name } of targets)
     if (name !== undefined || !candidates.has(id))

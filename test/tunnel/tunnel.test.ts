@@ -135,7 +135,7 @@ describe('a message that is not a genuine delivery', () => {
     [
       'without delivery id',
       { set: { 'X-GitHub-Delivery': undefined } },
-      'the header x-provider-delivery is missing, repeated or malformed',
+      'the header x-github-delivery is missing, repeated or malformed',
       '(none)',
     ],
   ])('%s is refused with the reason', async (_, options, reason, id) => {

@@ -1,5 +1,4 @@
-import { shortNames } from '../../dispatch/short-names.js'
-import type { Route } from '../../dispatch/route.js'
+import { type NamedTarget, shortNames } from '../../dispatch/short-names.js'
 import type { Summary } from '../../journal/delivery.js'
 import { createColumns as createRows, type Row } from '../output/delivery-columns.js'
 import { attemptCell } from '../output/target-cell.js'
@@ -21,14 +20,14 @@ export interface Printer {
 
 interface Options {
   readonly json?: boolean | undefined
-  /** Routes that name targets. */
-  readonly routes?: readonly Route[]
+  /** Targets that have names. */
+  readonly named?: readonly NamedTarget[]
 }
 
 /** As objects; for a person, in columns as wide as the terminal; else in columns with everything in full. */
 export function createPrinter({ journal, output }: JournalReader, options: Options): Printer {
-  const { json = false, routes = [] } = options
-  if (!json && output.isTerminal) return createRowPrinter({ journal, output }, routes)
+  const { json = false, named = [] } = options
+  if (!json && output.isTerminal) return createRowPrinter({ journal, output }, named)
   const columns = createColumns()
   return {
     fit: (summary) => columns.fit(summary),
@@ -43,12 +42,12 @@ export function createPrinter({ journal, output }: JournalReader, options: Optio
 
 function createRowPrinter(
   { journal, output }: Pick<JournalReader, 'journal' | 'output'>,
-  routes: readonly Route[],
+  named: readonly NamedTarget[],
 ): Printer {
   const rows = createRows()
   const now = Date.now()
   const rowOf = (summary: Summary, progress: readonly TargetProgress[]): Row => {
-    const names = shortNames([...routes, ...progress])
+    const names = shortNames([...named, ...progress])
     const cells = progress.map(({ id, forward, attempts }) =>
       attemptCell(names.get(id) ?? id, forward, attempts.at(-1)),
     )

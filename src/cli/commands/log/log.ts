@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../../base/errors.js'
-import { createRouting } from '../../../dispatch/routing.js'
 import type { Filter } from '../../../journal/select.js'
 import type { Context } from '../../context.js'
 import { type FilterFlags, readFilter } from '../../journal/filter.js'
@@ -9,7 +8,7 @@ import { createPrinter, type Printer } from '../../journal/printer.js'
 import { dim } from '../../output/line.js'
 import { warnOfMatches } from '../../journal/warn-of-match.js'
 import { attach } from '../../session/attach.js'
-import { forwardSettings } from '../../settings/complete.js'
+import { namedTargets } from '../../session/current-routes.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { createFollower, type Follower } from './follow.js'
 import { printRefused } from './refused.js'
@@ -33,8 +32,9 @@ async function list(context: Context, flags: LogFlags): Promise<void> {
   warnOfMatches(attached, flags.event ?? [])
   if (flags.follow) await awaitJournal(attached, { signal })
   await using reader = await openJournalReader(attached)
-  const { routes } = createRouting(forwardSettings(attached.options))
-  const printer = createPrinter(reader, { json: flags.json, routes })
+  const isRows = reader.output.isTerminal && !flags.json
+  const named = isRows ? await namedTargets(attached, { signal }) : []
+  const printer = createPrinter(reader, { json: flags.json, named })
   // Read first, so that every entry appended meanwhile is printed by one of the two functions.
   const last = await reader.journal.newest()
   const follower = flags.follow ? await createFollower(reader.journal, filter, last) : undefined

@@ -9,7 +9,7 @@ import { table } from '../../output/table.js'
 import { attach, type Attached } from '../../session/attach.js'
 import { profileFolder } from '../../settings/complete.js'
 import type { CommonFlags } from '../../settings/prepare.js'
-import { routesOfInstance, routesOfSettings } from './current.js'
+import { routesOfInstance, routesOfSettings } from '../../session/current-routes.js'
 
 /** Runs `relay routes`. */
 export async function runRoutes(context: Context, flags: CommonFlags): Promise<void> {
@@ -45,7 +45,7 @@ function print(routes: readonly LiveRoute[], output: Output): void {
   const rows = routes.map((route) => [
     ...[route.succeeded, route.failed, route.waiting].map(String),
     describeState(route),
-    route.label,
+    route.name === undefined ? route.label : `${route.name} ${route.label}`,
   ])
   for (const line of table([HEADINGS, ...rows])) output.result(cutLine(line, output.width))
 }

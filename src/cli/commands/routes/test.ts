@@ -6,7 +6,7 @@ import { eventName } from '../../output/delivery-line.js'
 import { table } from '../../output/table.js'
 import { attach } from '../../session/attach.js'
 import type { CommonFlags } from '../../settings/prepare.js'
-import { routesOfInstance, routesOfSettings } from './current.js'
+import { routesOfInstance, routesOfSettings } from '../../session/current-routes.js'
 
 /** Runs `relay routes test`. */
 export async function runTest(context: Context, flags: CommonFlags, text: string): Promise<void> {

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { Route } from '../../../dispatch/route.js'
-import { shortNames } from '../../../dispatch/short-names.js'
+import { type NamedTarget, shortNames } from '../../../dispatch/short-names.js'
 import type { Entry } from '../../../journal/delivery.js'
 import type { Attempt } from '../../../journal/forward.js'
 import { format, PRETTY } from '../../../json/format.js'
@@ -16,9 +15,9 @@ import { bold, cyan, dim, green, type Line, red, yellow } from '../../output/lin
 export function entryPage(
   entry: Entry,
   progress: readonly TargetProgress[],
-  routes: readonly Route[],
+  named: readonly NamedTarget[],
 ): Line[] {
-  const names = shortNames([...routes, ...progress])
+  const names = shortNames([...named, ...progress])
   return [
     bold(`#${entry.n}  ${eventName(entry)}  ${placeName(entry)}`.trimEnd()),
     '',

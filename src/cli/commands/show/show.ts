@@ -1,4 +1,3 @@
-import { createRouting } from '../../../dispatch/routing.js'
 import type { Context } from '../../context.js'
 import { findEntry } from '../../journal/entry-number.js'
 import { entryObject } from '../../journal/object.js'
@@ -6,7 +5,7 @@ import { openJournalReader } from '../../journal/open.js'
 import { progressOf } from '../../journal/progress.js'
 import { refusedId } from '../../journal/refused.js'
 import { attach, type Attached } from '../../session/attach.js'
-import { forwardSettings } from '../../settings/complete.js'
+import { namedTargets } from '../../session/current-routes.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { entryPage } from './page.js'
 import { showRefused } from './refused.js'
@@ -24,8 +23,8 @@ export async function runShow(
   const { output } = attached
   if (flags.body) return output.exactly(found.entry.body)
   if (flags.json) return output.object(entryObject(found.entry, found.progress))
-  const { routes } = createRouting(forwardSettings(attached.options))
-  await output.pages(entryPage(found.entry, found.progress, routes))
+  const named = await namedTargets(attached, context)
+  await output.pages(entryPage(found.entry, found.progress, named))
 }
 
 /** The journal is closed before a pager waits for the reader. */
