@@ -120,6 +120,23 @@ describe('a newcomer', () => {
     expect(await relay(...comment)).toMatchObject({ code: 0 })
   })
 
+  it('comments with a token that has expired', async () => {
+    const home = emptyFolder()
+    const env = { RELAY_HOME: home, RELAY_TOKEN_TTL: '3s' }
+    await using serving = new Program(
+      ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'],
+      env,
+    )
+    await serving.url()
+    const mine = shell({}, home)
+    const comment = (): Promise<Ran> => mine.run(['comment', 'octo/demo#1', 'hello'])
+    await signInWith(['login'], mine)
+    expect(await comment()).toMatchObject({ code: 0 })
+    await expect.poll(async () => (await comment()).code, { timeout: 10_000 }).toBe(4)
+    await signInWith(words(advice((await comment()).err, /sign in: (relay login)/)), mine)
+    expect(await comment()).toMatchObject({ code: 0 })
+  })
+
   it('sends the webhook to a wrong path', async () => {
     const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'a' }
     const sent = await fetch(`${url}/webhooks`, { method: 'POST', headers, body: '{}' })
@@ -233,7 +250,7 @@ function secretOf({ home }: Shell): string {
 }
 
 /** Runs `login`, and presses Authorize in the browser. */
-async function signInWith(argv: readonly string[]): Promise<void> {
+async function signInWith(argv: readonly string[], shell = here): Promise<void> {
   let seen: (address: string) => void = () => {}
   const opened = new Promise<string>((resolve) => (seen = resolve))
   let said = ''
@@ -244,7 +261,7 @@ async function signInWith(argv: readonly string[]): Promise<void> {
       if (address !== undefined) seen(address)
     },
   }
-  const done = here.run([...argv, '--no-browser'], { ...testContext().context, cwd, stderr, env: here.env })
+  const done = shell.run([...argv, '--no-browser'], { ...testContext().context, cwd, stderr, env: shell.env })
   await signInAt(await opened)
   expect(await done).toMatchObject({ code: 0 })
 }
