@@ -41,7 +41,7 @@ export interface Attempt {
 export const MAX_ERROR = 1024
 
 /**
- * Which targets a delivery that came again is handed on to: those where it failed and those that are new, all that do
+ * Which targets a delivery that came again is forwarded to: those where it failed and those that are new, all that do
  * not have it waiting, or none.
  */
 export type OnDuplicate = 'if-failed' | 'always' | 'never'

@@ -4,7 +4,7 @@ import { type HelperProcess, type ProcessOptions, startHelper } from './keychain
 
 /**
  * The operating system's keychain, as texts under keys. Its calls can hang (a D-Bus that is stuck), so they are made in a
- * helper process, one at a time, which is killed when it does not answer within 3 s, and started anew for the next call.
+ * helper process, one at a time, which is killed when it does not answer within 3 s, and started again for the next call.
  *
  * Every method rejects with RelayError `storage`, saying what is wrong, what to do about it, and how to do without.
  */

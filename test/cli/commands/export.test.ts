@@ -29,7 +29,7 @@ describe('relay export', () => {
     expect(await here.run(['export', '1', '--pretty'])).toEqual({
       code: 0,
       out: FIRST,
-      err: '#1 has its exact body: writing its JSON anew would change bytes, and its signature\n',
+      err: '#1 has its exact body: writing its JSON again would change bytes, and its signature\n',
     })
   })
 

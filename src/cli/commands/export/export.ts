@@ -22,7 +22,7 @@ export async function runExport(context: Context, flags: ExportFlags, text: stri
   const entry = await findEntry(journal, text)
   const content = toFixture(entry, flags)
   if (flags.pretty && content.payload === undefined)
-    output.say(`#${entry.n} has its exact body: writing its JSON anew would change bytes, and its signature`)
+    output.say(`#${entry.n} has its exact body: writing its JSON again would change bytes, and its signature`)
   const fixture = fixtureText(content)
   // The same under --json: a fixture is JSON, and its version is `"relay":1`.
   if (flags.out === undefined || flags.out === '-') return output.exactly(fixture)

@@ -14,7 +14,7 @@ writeFileSync(path.join(cwd, 'plain.sh'), '')
 
 const ORIGINS = {
   forward: { kind: 'flag', text: '--forward' },
-  exec: { kind: 'project', text: 'exec in /work/relay.json' },
+  exec: { kind: 'project', text: 'exec in /home/ada/relay.json' },
 } as const
 
 function warnings(routes: { forward?: string[]; exec?: string[]; ignore?: string[] }): string[] {
@@ -44,7 +44,7 @@ describe('a warning about a route', () => {
     ['notifi', 'there is no command notifi (did you mean notify?)'],
     ['/no/where/at-all; true', 'there is no /no/where/at-all'],
   ])('is for the command %s', (exec, why) => {
-    expect(warnings({ exec: [exec] })).toEqual([`exec in /work/relay.json: ${why}`])
+    expect(warnings({ exec: [exec] })).toEqual([`exec in /home/ada/relay.json: ${why}`])
   })
 
   it('is for an event that the code host never sends', () => {
