@@ -47,7 +47,10 @@ describe('describeConnectionError', () => {
   })
 
   it('says that what answers does not speak HTTP', async () => {
-    const server = createServer((socket) => socket.end('220 mail.example ESMTP\r\n')).listen(0, '127.0.0.1')
+    // After the request: an answer to none is another error.
+    const server = createServer((socket) =>
+      socket.once('data', () => socket.end('220 mail.example ESMTP\r\n')).on('error', () => {}),
+    ).listen(0, '127.0.0.1')
     await once(server, 'listening')
     expect(await failureOf(`http://127.0.0.1:${portOf(server)}`)).toMatch(/^the answer is not HTTP/)
     server.close()
