@@ -7,8 +7,6 @@ export default defineConfig({
     maxWorkers: 2,
     // Half the time: a file neither starts a process of its own nor loads all modules again. Tests leave no global state behind.
     isolate: false,
-    // One of 4,450 tests with real processes, disks and terminals loses a race now and then. It is reported as retried.
-    retry: process.env['CI'] ? 1 : 0,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // Vitest sets BASE_URL to "/" for its children; relay ignores such a value with a warning, tests want silence.

@@ -5,14 +5,12 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
 
-/** For a test of what {@link watchTurns} measures: a collection of garbage that other tests of the process left may take a turn of its own. */
-export const DESPITE_OTHERS = { retry: 2 }
-
 /**
  * Watches the event loop of this process. Measures the main thread's own processor time, of which other programs take
  * none, as they do of the time that passes. Linux only.
  */
 export function watchTurns() {
+  // What other tests of this process left, so that collecting it takes none of the turns.
   collectGarbage()
   let before = processorTime()
   let longest = 0

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { messageText, wholeEvents } from '../../src/tunnel/events.js'
 import { describeWith } from '../helpers/needs.js'
 import { portOf } from '../helpers/scripted-server.js'
-import { DESPITE_OTHERS, watchTurns } from '../helpers/turns.js'
+import { watchTurns } from '../helpers/turns.js'
 import { start } from '../store/programs/start.js'
 
 /** The events from a stream that arrives in these pieces, and the number of dropped events. */
@@ -76,7 +76,6 @@ describe('an event that never ends', () => {
 describeWith('Linux', 'a stream of events that are slow on purpose', () => {
   it.each(['\n', ':\n\n', 'data:\n\n', 'data:\n'])(
     'blocks the event loop for less than 50 ms: %j',
-    DESPITE_OTHERS,
     async (unit) => {
       const chunks = Array.from({ length: 20 }, () => Buffer.from(unit.repeat(65_536 / unit.length)))
       await readAll(unit.repeat(10_000).split(/(?<=\n\n)/), 100)

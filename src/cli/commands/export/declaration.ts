@@ -5,7 +5,7 @@ export const exportCommand: CommandSpec = {
   name: 'export',
   group: 'Journal:',
   summary: 'write a delivery as a fixture',
-  description: `Prints one delivery as a fixture: a JSON file with its headers and exact body, to keep beside tests. Headers
+  description: `Prints one delivery as a fixture: a JSON file with its headers and exact body, for use in tests. Headers
 with credentials are left out. The payload is complete: check it before you publish the file.`,
   examples: ['relay export last > push.json', 'relay export 7 --pretty --out test/fixtures/opened.json'],
   arguments: [ENTRY_ARGUMENT],
