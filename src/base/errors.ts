@@ -16,6 +16,7 @@ const KINDS = {
   method_not_allowed: { status: 405, exit: 2 },
   request_timeout: { status: 408, exit: 1 },
   conflict: { status: 409, exit: 8 },
+  checks_failed: { status: 409, exit: 3 },
   gone: { status: 410, exit: 8 },
   too_large: { status: 413, exit: 2 },
   unsupported_media_type: { status: 415, exit: 2 },

@@ -1,10 +1,20 @@
 import type { Secret } from './secret.js'
+import { isSharedAddress, type SharedAddress, type SharedStore } from './shared-store.js'
 
 export const PROVIDER_NAMES = ['github', 'gitea', 'sandbox'] as const
 export type ProviderName = (typeof PROVIDER_NAMES)[number]
 
 export const STORE_KINDS = ['file', 'keychain', 'memory'] as const
 export type StoreKind = (typeof STORE_KINDS)[number]
+/** Where a profile's data is: on this machine, or in a database that several relays share. */
+export type StorePlace = StoreKind | SharedStore
+/** The same as written in the settings, without a password. */
+export type StoreText = StoreKind | SharedAddress
+
+/** Whether a text is one that names where data is. */
+export function isStoreText(value: unknown): value is StoreText {
+  return typeof value === 'string' && (STORE_KINDS.some((kind) => kind === value) || isSharedAddress(value))
+}
 
 /** The secrets that may have signed a delivery: the current one and, during a rotation, the previous one. */
 export interface WebhookSecrets {
@@ -42,11 +52,15 @@ export interface Settings {
   readonly port: number
   /** Names accepted in a request's Host header, in addition to the loopback names. */
   readonly allowedHosts: readonly string[]
+  /** Whether there is an inspector. Default: true. */
+  readonly inspect?: boolean | undefined
+  /** Names accepted in the Host header of a request for the inspector, in addition to the loopback names. Default: none. */
+  readonly inspectHosts?: readonly string[] | undefined
   /** Address of this service from outside, and base of the redirect URI. Default: the address it listens on. */
   readonly publicUrl?: string | undefined
   /** Page to which a browser returns after signing in. Default: the public address. */
   readonly baseUrl?: string | undefined
-  readonly store: StoreKind
+  readonly store: StorePlace
   /** Largest accepted webhook body, in bytes. */
   readonly maxBody: number
   /** Lifetime of a token when the provider names none, in milliseconds. */

@@ -22,7 +22,7 @@ interface Waiting {
 }
 
 /** Transactions in one commit: enough that a burst shares a flush, few enough that none waits long for the others. */
-const MOST = 256
+const MAX_BATCH = 256
 /** Shorter than the limit by which a thread's calls fail, so that they fail with this reason. */
 const BUSY_LIMIT_MS = LIMIT_MS - 500
 /** Milliseconds between tries while another process holds the database; at random, so that two do not keep in step. */
@@ -44,8 +44,8 @@ export function createEngine(connection: SqliteConnection, options: EngineOption
   const commitAll = async (): Promise<void> => {
     // All that arrive in this turn of the event loop share the commit.
     for (await setImmediate(); waiting.length > 0; await setImmediate()) {
-      const batch = waiting.slice(0, MOST)
-      waiting = waiting.slice(MOST)
+      const batch = waiting.slice(0, MAX_BATCH)
+      waiting = waiting.slice(MAX_BATCH)
       await commit(connection, batch, patience)
     }
     committing = undefined

@@ -8,8 +8,8 @@ import type { Answer, Question, Request } from './sqlite-thread.js'
 import { storageError } from './storage-error.js'
 
 /** When the disk hangs, what waits for it must not fill the memory: so many calls, and so many bytes in them (64 MiB). */
-const MOST_WAITING = 4096
-const MOST_BYTES = 67_108_864
+const MAX_WAITING = 4096
+const MAX_BYTES = 67_108_864
 /** How long closing may take, in milliseconds: the commits under way, and the log's copy into the database. */
 const CLOSE_LIMIT_MS = 5000
 
@@ -86,7 +86,7 @@ class DatabaseThread {
   async ask(question: Question, options?: AskOptions<unknown>): Promise<unknown> {
     const { copy, buffers, bytes } = detach(question)
     if (this.#ended) throw this.#error('its thread ended')
-    if (this.#calls.size >= MOST_WAITING || this.#bytes + bytes > MOST_BYTES)
+    if (this.#calls.size >= MAX_WAITING || this.#bytes + bytes > MAX_BYTES)
       throw this.#error('too much waits for the disk. Try again later')
     const id = ++this.#lastId
     const answered = this.#wait(id, bytes, options)
@@ -145,7 +145,8 @@ class DatabaseThread {
 function startWorker(file: string): Worker {
   const extension = extname(fileURLToPath(import.meta.url))
   const url = new URL(`./sqlite-thread${extension}`, import.meta.url)
-  const byTsx = `import('tsx/esm/api').then(({ tsImport }) => tsImport('${url.href}', '${url.href}'))`
+  // The way that needs no thread for its hooks, which would take as long again.
+  const byTsx = `require('tsx/cjs/api').require(${JSON.stringify(fileURLToPath(url))}, __filename)`
   return new Worker(extension === '.ts' ? byTsx : url, {
     eval: extension === '.ts',
     workerData: { file },

@@ -1,9 +1,9 @@
 import type { Clock } from '../base/time.js'
-import type { Json, Operation } from './contract.js'
+import type { Expiry, Json, Operation } from './contract.js'
 import type { Keychain } from './keychain.js'
 import { checkKey } from './kv.js'
 import type { Lock } from './lock.js'
-import { unseal } from './sealed.js'
+import { shape } from './shape.js'
 
 export interface RecordsParts {
   readonly keychain: Keychain
@@ -33,14 +33,14 @@ export function createRecords({ keychain, lock, clock, prefixes }: RecordsParts)
   let nextSweep = -Infinity
   const has = (key: string): boolean => prefixes.some((prefix) => key.startsWith(prefix))
   const live = (text: string | undefined): Json | undefined => {
-    const record = unseal(text)
+    const record = decode(text)
     return record && clock() < record.expiresAt ? record.value : undefined
   }
   /** Looks again under the lock: a record may have been renewed since it was found. */
   const removeExpired = (key: string): Promise<number> =>
     lock.hold(async () => {
       const text = await keychain.get(key)
-      if (!unseal(text) || live(text) !== undefined) return 0
+      if (!decode(text) || live(text) !== undefined) return 0
       await keychain.delete(key)
       return 1
     })
@@ -65,7 +65,7 @@ export function createRecords({ keychain, lock, clock, prefixes }: RecordsParts)
       nextSweep = clock() + LOOK_AGAIN
       let swept = 0
       for (const { key, text } of await keychain.find()) {
-        const expiresAt = has(key) ? unseal(text)?.expiresAt : undefined
+        const expiresAt = has(key) ? decode(text)?.expiresAt : undefined
         if (expiresAt === undefined) continue
         if (clock() < expiresAt) nextSweep = Math.min(nextSweep, expiresAt)
         else swept += await removeExpired(key)
@@ -77,5 +77,41 @@ export function createRecords({ keychain, lock, clock, prefixes }: RecordsParts)
         if (operation.type === 'put') nextSweep = Math.min(nextSweep, operation.expiresAt ?? Infinity)
       }
     },
+  }
+}
+
+/** A record as a keychain keeps it, as text: the value, and when it ends. */
+interface Encoded {
+  readonly v: 1
+  readonly value: Json
+  /** Missing: it stays. JSON makes null of what is no number. */
+  readonly expiresAt?: number | null | undefined
+}
+
+const encoded = shape<Required<Encoded>>({
+  v: (value) => value === 1,
+  value: (value) => value !== undefined,
+  expiresAt: () => true,
+})
+
+/** The text that {@link decode} reads. */
+export function encode(value: Json, { expiresAt = Infinity }: Expiry = {}): string {
+  const record: Encoded = expiresAt === Infinity ? { v: 1, value } : { v: 1, value, expiresAt }
+  return JSON.stringify(record)
+}
+
+/** Undefined for a text that is no record of relay's: anyone can put an entry into a keychain. */
+function decode(text = ''): { readonly value: Json; readonly expiresAt: number } | undefined {
+  const record = encoded(parse(text))
+  if (!record) return undefined
+  const { value, expiresAt = Infinity } = record
+  return { value, expiresAt: typeof expiresAt === 'number' ? expiresAt : -Infinity }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

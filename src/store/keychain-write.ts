@@ -1,7 +1,6 @@
 import type { Expectation, Json, Operation, Store } from './contract.js'
 import type { Keychain } from './keychain.js'
-import type { Records } from './keychain-records.js'
-import { seal } from './sealed.js'
+import { encode, type Records } from './keychain-records.js'
 
 export interface Writing {
   readonly file: Store
@@ -35,7 +34,7 @@ export async function writeBoth(
     for (const put of puts) {
       mustHold()
       changed.push(put.key)
-      await keychain.set(put.key, seal(put.value, put))
+      await keychain.set(put.key, encode(put.value, put))
     }
     mustHold()
     const others = last.filter(({ key }) => !records.has(key))

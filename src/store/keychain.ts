@@ -22,7 +22,7 @@ export interface KeychainOptions extends ProcessOptions {
 }
 
 /** Calls that may wait for their turn: at a few milliseconds each, all of them have it within a second or two. */
-const MOST_WAITING = 250
+const MAX_WAITING = 250
 
 interface Call {
   readonly request: Request
@@ -38,7 +38,7 @@ export function createKeychain({ service, ...options }: KeychainOptions): Keycha
 
   const ask = async (request: Request): Promise<Value> => {
     if (closed) throw new RelayError('storage', 'The store is closed')
-    if (waiting.length >= MOST_WAITING) throw new RelayError('storage', 'The keychain is busy: try again')
+    if (waiting.length >= MAX_WAITING) throw new RelayError('storage', 'The keychain is busy: try again')
     return new Promise<Value>((resolve, reject) => {
       waiting.push({ request, resolve, reject })
       working ??= work()

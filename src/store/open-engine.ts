@@ -21,9 +21,9 @@ export async function openEngine(file: string, patience?: number): Promise<Sql> 
     const opened = (connection = new SqliteConnection(file))
     await retryWhileBusy(() => {
       // First, because configuring writes into the file, which may be another program's.
-      const isEmpty = checkSchema(opened)
-      opened.configure({ isEmpty })
-      if (isEmpty) makeSchema(opened)
+      const state = checkSchema(opened)
+      opened.configure({ isEmpty: state === 'empty' })
+      if (state !== 'current') makeSchema(opened)
     }, patience)
     const hasRoom = file === MEMORY ? undefined : createRoomCheck(dirname(file), () => opened.freeBytes())
     return createEngine(opened, { file, patience, ...(hasRoom && { hasRoom }) })

@@ -1,11 +1,13 @@
 import { chmodSync, existsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { StoreKind } from '../base/settings.js'
+import { RelayError } from '../base/errors.js'
+import type { StorePlace } from '../base/settings.js'
+import { SharedStore } from '../base/shared-store.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Store } from './contract.js'
 import type { Database } from './database.js'
 import type { ProcessOptions } from './keychain-process.js'
-import { createStore } from './kv.js'
+import { createStore, expectStep } from './kv.js'
 import { makeFolder } from './make-folder.js'
 import type { Sql } from './sql.js'
 import { cannotMake, storageError } from './storage-error.js'
@@ -14,13 +16,15 @@ import { cannotMake, storageError } from './storage-error.js'
 const FILE = 'relay.db'
 
 export interface OpenOptions {
-  readonly kind: StoreKind
-  /** The profile's folder, which has its name; made (0700) when it is missing. Unused by `memory`. */
+  readonly kind: StorePlace
+  /** The profile's folder, which has its name; made (0700) when it is missing. `memory` and a shared store have none. */
   readonly folder: string
   readonly clock?: Clock | undefined
   readonly keychain?: KeychainSettings | undefined
   /** Keep the database in a thread of its own: for a process that has other work while the disk is busy. Default: false. */
   readonly thread?: boolean | undefined
+  /** Make the profile's data where a shared store has none; a folder is always made. Default: true. */
+  readonly create?: boolean | undefined
   /** Milliseconds to wait while another process holds the database, without `thread`. Default: 3,500. */
   readonly patience?: number | undefined
 }
@@ -31,8 +35,18 @@ export interface KeychainSettings extends ProcessOptions {
   readonly prefixes?: readonly string[] | undefined
 }
 
-/** Tokens, and what renews them. */
-const SECRETS = ['token:', 'refresh:']
+/** Tokens, what renews them, and what `relay setup` registered. */
+const SECRETS = ['token:', 'refresh:', 'setup:']
+
+/** What to open to read what no keychain holds. */
+export function withoutKeychain(kind: StorePlace): StorePlace {
+  return kind === 'keychain' ? 'file' : kind
+}
+
+/** Whether the profile with this folder can have data: of a shared store only the server knows. */
+export function mayHaveData(kind: StorePlace, folder: string): boolean {
+  return kind instanceof SharedStore || (kind !== 'memory' && databaseExists(folder))
+}
 
 /** Whether the profile with this folder has a database. */
 export function databaseExists(folder: string): boolean {
@@ -58,12 +72,54 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   const { kind, clock = systemClock } = options
   const sql = await openSql(options)
   const file = createStore(sql, clock)
+  if (kind instanceof SharedStore) return encrypted(sql, file, kind, options)
   const store = kind === 'keychain' ? await withKeychain(sql, file, options) : file
-  return { store, sql, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
+  return {
+    store,
+    sql,
+    expectStep: (expected) => (now) => expectStep(expected, now),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  }
+}
+
+/** Closes the database when the key is missing or another one. */
+async function encrypted(
+  sql: Sql,
+  file: Store,
+  { secrets: { keys } }: SharedStore,
+  { folder }: OpenOptions,
+): Promise<Database> {
+  const [{ createRecordCipher }, { adoptKey, createEncryptedStore }] = await Promise.all([
+    import('./record-cipher.js'),
+    import('./encrypted-store.js'),
+  ])
+  try {
+    if (!keys) throw new RelayError('settings', 'A shared store needs RELAY_TOKEN_KEY')
+    const cipher = createRecordCipher(keys, basename(folder))
+    await adoptKey(sql, file, cipher)
+    const store = createEncryptedStore(file, cipher)
+    return {
+      store,
+      sql,
+      expectStep({ key, value }) {
+        // Encrypted once: the journal uses the same step for each delivery.
+        const expected = { key, value: value === undefined ? value : cipher.encrypt(key, value) }
+        return (now) => expectStep(expected, now)
+      },
+      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    }
+  } catch (error) {
+    await file[Symbol.asyncDispose]()
+    throw error
+  }
 }
 
 /** SQLite is native code: it is loaded by those that need it. */
-async function openSql({ kind, folder, thread = false, patience }: OpenOptions): Promise<Sql> {
+async function openSql({ kind, folder, thread = false, create, patience }: OpenOptions): Promise<Sql> {
+  if (kind instanceof SharedStore) {
+    const { openPostgres } = await import('./postgres/open.js')
+    return openPostgres({ store: kind, profile: basename(folder), create })
+  }
   if (kind === 'memory') {
     const { MEMORY, openEngine } = await import('./open-engine.js')
     return openEngine(MEMORY)

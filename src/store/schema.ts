@@ -5,11 +5,19 @@ import { DatabaseFailure, NEWER_SCHEMA, OTHER_PROGRAM } from './storage-error.js
  * The version of {@link SCHEMA}, and the oldest version of it that a program may know to work with this one. A change adds 1 to
  * the first and a migration; only one that breaks earlier programs sets the second.
  */
-export const VERSION = 1
+export const VERSION = 4
 const OLDEST = 1
 
 /** `rely` in ASCII: marks the file as relay's (SQLite file format, section 1.3.14). */
 const APPLICATION_ID = 0x72656c79
+
+/** Ids of deliveries that retention has removed, until `expires_at`, under the numbers that they had. */
+export const REMOVED = `
+CREATE INDEX delivery_delivery_id ON delivery (delivery_id);
+CREATE TABLE removed (n INTEGER PRIMARY KEY, delivery_id TEXT NOT NULL, expires_at BIGINT NOT NULL);
+CREATE INDEX removed_id ON removed (delivery_id);
+CREATE INDEX removed_expiry ON removed (expires_at);
+`
 
 /**
  * All that a profile keeps. Instants are milliseconds since 1970-01-01 UTC.
@@ -17,7 +25,7 @@ const APPLICATION_ID = 0x72656c79
  * Rows that belong to a delivery go with it. Indexes serve the questions that people ask: the newest deliveries of an event or
  * a repository, since a time, that failed, that wait. Most forwards succeed, so the indexes by status leave those out.
  */
-const SCHEMA = `
+export const SCHEMA = `
 CREATE TABLE relay_schema (version INTEGER NOT NULL, oldest INTEGER NOT NULL);
 INSERT INTO relay_schema (version, oldest) VALUES (${VERSION}, ${OLDEST});
 
@@ -40,7 +48,8 @@ CREATE TABLE delivery (
   restored TEXT,
   headers TEXT NOT NULL,
   size BIGINT NOT NULL,
-  duplicates BIGINT NOT NULL DEFAULT 0
+  duplicates BIGINT NOT NULL DEFAULT 0,
+  ignored_by TEXT
 );
 CREATE INDEX delivery_received_at ON delivery (received_at);
 CREATE INDEX delivery_event ON delivery (event, n, action);
@@ -72,30 +81,55 @@ CREATE TABLE attempt (
   answer BLOB NOT NULL,
   error TEXT,
   count BIGINT NOT NULL,
+  headers TEXT,
   PRIMARY KEY (n, seq)
 );
-`
+${REMOVED}`
+
+/** What makes each version of the one before it, from the second on. New columns come last, as they do in {@link SCHEMA}. */
+export const MIGRATIONS = [
+  'ALTER TABLE delivery ADD COLUMN ignored_by TEXT',
+  'ALTER TABLE attempt ADD COLUMN headers TEXT',
+  REMOVED,
+] as const
+
+/** What an opened database needs: its schema, the changes since an earlier version, or nothing. */
+export type SchemaState = 'empty' | 'older' | 'current'
 
 /**
- * Whether the database is empty. It only reads, so that a process that holds the write lock does not block others from opening it.
+ * What the database needs. It only reads, so that a process that holds the write lock does not block others from opening it.
  * @throws DatabaseFailure for the file of another program, and for a schema that this program is too old for.
  */
-export function checkSchema(connection: SqliteConnection): boolean {
-  if (connection.rows('SELECT 1 FROM sqlite_schema LIMIT 1').length === 0) return true
+export function checkSchema(connection: SqliteConnection): SchemaState {
+  if (connection.rows('SELECT 1 FROM sqlite_schema LIMIT 1').length === 0) return 'empty'
   const [{ id } = { id: 0 }] = connection.rows<{ id: number }>(
     'SELECT application_id AS id FROM pragma_application_id',
   )
   if (id !== APPLICATION_ID) throw new DatabaseFailure({ code: OTHER_PROGRAM, message: 'not of relay' })
-  const [row] = connection.rows<{ oldest: number }>('SELECT oldest FROM relay_schema')
-  if (!row || row.oldest > VERSION) throw new DatabaseFailure({ code: NEWER_SCHEMA, message: 'newer schema' })
-  return false
+  const { version, oldest } = versionOf(connection)
+  if (oldest > VERSION) throw new DatabaseFailure({ code: NEWER_SCHEMA, message: 'newer schema' })
+  return version < VERSION ? 'older' : 'current'
 }
 
-/** Makes the schema in an empty database, unless another process has made it meanwhile. @throws as {@link checkSchema} */
+/** Makes or changes the schema, unless another process has done it meanwhile. @throws as {@link checkSchema} */
 export function makeSchema(connection: SqliteConnection): void {
   connection.inTransaction(() => {
-    if (!checkSchema(connection)) return
-    connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-    connection.exec(SCHEMA)
+    const state = checkSchema(connection)
+    if (state === 'empty') {
+      connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+      connection.exec(SCHEMA)
+    } else if (state === 'older') {
+      for (const sql of MIGRATIONS.slice(versionOf(connection).version - 1)) connection.exec(sql)
+      connection.exec(`UPDATE relay_schema SET version = ${VERSION}`)
+    }
   })
+}
+
+/** @throws DatabaseFailure for a schema without a version. */
+function versionOf(connection: SqliteConnection): { readonly version: number; readonly oldest: number } {
+  const [row] = connection.rows<{ version: number; oldest: number }>(
+    'SELECT version, oldest FROM relay_schema',
+  )
+  if (!row) throw new DatabaseFailure({ code: NEWER_SCHEMA, message: 'no schema version' })
+  return row
 }

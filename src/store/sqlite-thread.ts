@@ -22,7 +22,7 @@ export interface Request {
 /** The answer to the question of that number; 0 is the opening. */
 export type Answer = { readonly id: number } & ({ readonly result: unknown } | { readonly failure: Failure })
 
-if (parentPort) await run(parentPort)
+if (parentPort) void run(parentPort)
 
 async function run(port: MessagePort): Promise<void> {
   const outbox = new Outbox<Answer>(port)

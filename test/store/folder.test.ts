@@ -15,10 +15,10 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { describe, expect, it } from 'vitest'
 import { databaseFile, openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
-import { KINDS, optionsOf } from './kinds.js'
+import { EMBEDDED, optionsOf } from './kinds.js'
 
 const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8)
-const IN_FILE = KINDS.filter((kind) => kind !== 'memory')
+const IN_FILE = EMBEDDED.filter((kind) => kind !== 'memory')
 
 async function makeStore(folder: string): Promise<string> {
   await using database = await openDatabase({ kind: 'file', folder })
@@ -90,7 +90,7 @@ describe.each(IN_FILE)('the folder of a database: %s', (kind) => {
     ],
     [
       'has a newer schema',
-      (file) => sql(file, 'UPDATE relay_schema SET version = 9, oldest = 2'),
+      (file) => sql(file, 'UPDATE relay_schema SET version = 9, oldest = 9'),
       'it was written by a newer version of relay. Update relay, or choose another profile with --profile',
     ],
     [
@@ -110,7 +110,7 @@ describe.each(IN_FILE)('the folder of a database: %s', (kind) => {
   it('works with a schema that is newer but fits', async () => {
     const folder = emptyFolder()
     const file = await makeStore(folder)
-    sql(file, 'ALTER TABLE delivery ADD COLUMN colour TEXT; UPDATE relay_schema SET version = 2')
+    sql(file, 'ALTER TABLE delivery ADD COLUMN colour TEXT; UPDATE relay_schema SET version = 9')
     await using database = await open(folder)
     expect(await database.store.list('')).toHaveLength(2000)
   })

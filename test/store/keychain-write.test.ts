@@ -6,7 +6,7 @@ import { createKeychainStore } from '../../src/store/keychain-store.js'
 import { createStore } from '../../src/store/kv.js'
 import { MEMORY, openEngine } from '../../src/store/open-engine.js'
 import { createLock } from '../../src/store/lock.js'
-import { seal } from '../../src/store/sealed.js'
+import { encode } from '../../src/store/keychain-records.js'
 import { createTokens } from '../../src/tokens/tokens.js'
 import { type Keyring, startKeyring } from '../helpers/keyring.js'
 import { describeWith } from '../helpers/needs.js'
@@ -96,7 +96,7 @@ describeWith('keyring', 'a write over keychain and file', () => {
 
   it('that was cut off before the file leaves a record revoke removes, of no use before', async () => {
     const record = { accessToken: 'token', expiresAt: new Date(ENDS).toISOString() }
-    await keychain.set('token:ada', seal(record, { expiresAt: ENDS }))
+    await keychain.set('token:ada', encode(record, { expiresAt: ENDS }))
     const tokens = createTokens(store)
     expect(await tokens.get('ada')).toBeUndefined()
     expect(await tokens.findByBearer('token')).toBeUndefined()

@@ -28,20 +28,22 @@ describeWith('keyring', 'the keychain store', () => {
     describeLaw(open('a', 'é'), 10)
   })
 
-  it('keeps tokens and refresh tokens under the service of the profile, and all else in the file', async () => {
+  it('keeps tokens, refresh tokens and what setup registered under the service of the profile, and all else in the file', async () => {
     const folder = path.join(emptyFolder(), randomUUID())
     await using database = await openAt(folder)
     const { store } = database
     await store.put('token:ada', { accessToken: 'secret' }, { expiresAt: 4_102_444_800_000 })
     await store.put('refresh:ada', { refreshToken: 'secret' })
     await store.put('origin:ada', 'file')
-    expect(await store.list('')).toEqual(['origin:ada', 'refresh:ada', 'token:ada'])
+    await store.put('setup:secret', 'secret')
+    expect(await store.list('')).toEqual(['origin:ada', 'refresh:ada', 'setup:secret', 'token:ada'])
 
     await using keychain = createKeychain({ service: `relay:${path.basename(folder)}`, env: keyring.env })
     const entries = await keychain.find()
     expect(entries.toSorted((a, b) => a.key.localeCompare(b.key))).toEqual([
       { key: 'refresh:ada', text: '{"v":1,"value":{"refreshToken":"secret"}}' },
       { key: 'relay', text: 'Shows that the keychain is unlocked' },
+      { key: 'setup:secret', text: '{"v":1,"value":"secret"}' },
       { key: 'token:ada', text: '{"v":1,"value":{"accessToken":"secret"},"expiresAt":4102444800000}' },
     ])
     await using file = await openDatabase({ kind: 'file', folder })

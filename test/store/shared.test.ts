@@ -95,7 +95,7 @@ describe('a file store that several processes have open', () => {
     expect(await database.store.get('key')).toBe(1)
   })
 
-  it.each(['file', 'thread'] as const)(
+  it.concurrent.each(['file', 'thread'] as const)(
     'is read while one of them is stopped in a write; another that writes fails in bounded time: %s',
     async (kind) => {
       const folder = emptyFolder()

@@ -5,8 +5,8 @@ import { makeJournal, type Profiles } from './full-journal.js'
 
 /** Deliveries; `programs/read-damaged.ts` reads as many. */
 const COUNT = 600
-/** Copies of each kind. */
-const COPIES = 12
+/** Copies of each kind. More with RELAY_DAMAGED_COPIES. */
+const COPIES = Number(process.env['RELAY_DAMAGED_COPIES'] ?? 5)
 /** No call may take longer, in milliseconds. */
 const LIMIT_MS = 15_000
 const CANNOT_BE_USED =

@@ -19,7 +19,10 @@ describeWith(['Linux', 'gcc'], 'a slow disk', () => {
     expect(await program.ask('delay')).toBeLessThan(250)
   })
 
-  it('fails calls after 4 s when it hangs, bounds what waits, and says what was stored later', async () => {
+  // Those that mostly wait do so together.
+  it.concurrent('fails calls after 4 s when it hangs, bounds what waits, and says what was stored later', async ({
+    expect,
+  }) => {
     const disk = illDisk()
     const folder = emptyFolder()
     await using program = await startJournal(folder, 'thread', disk.wrapper)
@@ -44,7 +47,7 @@ describeWith(['Linux', 'gcc'], 'a slow disk', () => {
     expect(await program.ask('check')).toEqual(['ok'])
   })
 
-  it('is given up after 5 s on closing', async () => {
+  it.concurrent('is given up after 5 s on closing', async () => {
     const disk = illDisk()
     const folder = emptyFolder()
     await using program = await startJournal(folder, 'thread', disk.wrapper)
@@ -62,23 +65,26 @@ describeWith(['Linux', 'gcc'], 'a slow disk', () => {
 })
 
 describeWith(['Linux', 'gcc'], 'a disk with errors', () => {
-  it.each(['here', 'thread'] as const)('is named, and used again when it is well: %s', async (where) => {
-    const disk = illDisk()
-    const folder = emptyFolder()
-    await using program = await startJournal(folder, where, disk.wrapper)
-    await program.ask('append', 7000)
-    disk.set('error relay.db-wal')
-    expect(await program.ask('tries', 100)).toEqual([
-      `storage: The database ${folder}/relay.db cannot be used: the disk is full or reported an error. Check its free space, the disk and the system log`,
-    ])
-    expect(await program.ask('newest')).toBe(1)
-    disk.set('none')
-    expect(await program.ask('tries', 10)).toEqual(['done'])
-    expect(await program.ask('newest')).toBe(11)
-    expect(await program.ask('check')).toEqual(['ok'])
-  })
+  it.concurrent.each(['here', 'thread'] as const)(
+    'is named, and used again when it is well: %s',
+    async (where) => {
+      const disk = illDisk()
+      const folder = emptyFolder()
+      await using program = await startJournal(folder, where, disk.wrapper)
+      await program.ask('append', 7000)
+      disk.set('error relay.db-wal')
+      expect(await program.ask('tries', 100)).toEqual([
+        `storage: The database ${folder}/relay.db cannot be used: the disk is full or reported an error. Check its free space, the disk and the system log`,
+      ])
+      expect(await program.ask('newest')).toBe(1)
+      disk.set('none')
+      expect(await program.ask('tries', 10)).toEqual(['done'])
+      expect(await program.ask('newest')).toBe(11)
+      expect(await program.ask('check')).toEqual(['ok'])
+    },
+  )
 
-  it('does not keep what is in the log from being used, nor from reaching the database later', async () => {
+  it.concurrent('does not keep what is in the log from being used, nor from reaching the database later', async () => {
     const disk = illDisk()
     const folder = emptyFolder()
     {

@@ -24,9 +24,9 @@ let largest = 0
 
 const append = async (bytes: number): Promise<number> => {
   const body = Buffer.alloc(bytes, 'x')
-  const { n } = await journal.append(delivery(`${process.pid} ${id++}`, { body }), (receipt) =>
-    late.push(receipt.n),
-  )
+  const { n } = await journal.append(delivery(`${process.pid} ${id++}`, { body }), {
+    onLate: (receipt) => late.push(receipt.n),
+  })
   return n
 }
 

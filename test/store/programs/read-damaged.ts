@@ -89,7 +89,7 @@ async function read(folder: string, readable: readonly number[]): Promise<object
   // What fails here fails by itself.
   await attempt('newest', () => journal.newest())
   await attempt('waiting', () => all(journal.waiting()))
-  await attempt('failed', () => all(journal.select({ failed: true, last: 20 })))
+  await attempt('failed', () => all(journal.select({ status: 'failed', last: 20 })))
   await attempt('event', () => all(journal.select({ events: [{ text: 'push' }], last: 20 })))
   await attempt('repo', () => all(journal.select({ repo: 'octo/demo', since: 0 })))
   await attempt('append', () => journal.append(delivery('new')))

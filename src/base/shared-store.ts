@@ -1,0 +1,104 @@
+import { RelayError } from './errors.js'
+import type { Secret } from './secret.js'
+
+/** The two names of the scheme, as PostgreSQL's own tools take them. */
+const SCHEMES = ['postgres:', 'postgresql:']
+const DEFAULT_PORT = 5432
+/** `verify-full`: encrypted, with a trusted certificate of that name. `require`: encrypted, but any server is accepted. */
+const SSL_MODES = ['disable', 'require', 'verify-full'] as const
+export type SslMode = (typeof SSL_MODES)[number]
+
+/** A shared store as written in the settings. */
+export type SharedAddress = `postgres://${string}` | `postgresql://${string}`
+
+/** What a shared store's records are encrypted with: 32 bytes each. */
+export interface TokenKeys {
+  readonly current: Secret
+  /** The key before it, during a rotation: what it encrypted can still be read. */
+  readonly previous?: Secret | undefined
+}
+
+export interface SharedStoreSecrets {
+  readonly password?: Secret | undefined
+  readonly keys?: TokenKeys | undefined
+}
+
+/** A PostgreSQL database that several relays share. As text or as JSON it is its address, without the password. */
+export class SharedStore {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly database: string
+  readonly sslMode: SslMode
+  /** The file with the certificates to trust. Default: those that Node trusts. */
+  readonly sslRootCert: string | undefined
+  readonly secrets: SharedStoreSecrets
+  readonly #address: SharedAddress
+
+  /**
+   * `address`: `postgres://user@host[:port]/database`, with `sslmode` and `sslrootcert` as its only parameters.
+   * @throws RelayError `usage` that says what is wrong and repeats nothing of the address.
+   */
+  constructor(address: string, secrets: SharedStoreSecrets = {}) {
+    const url = parseUrl(address)
+    if (url.password !== '') throw invalid('it must have no password')
+    this.host = decodeURIComponent(url.hostname.replaceAll(/^\[|\]$/g, ''))
+    this.port = url.port === '' ? DEFAULT_PORT : Number(url.port)
+    this.user = decodeURIComponent(url.username)
+    this.database = decodeURIComponent(url.pathname.slice(1))
+    if (this.host === '') throw invalid('it has no host')
+    if (this.user === '') throw invalid('it has no user')
+    if (!/^[^/]+$/.test(this.database)) throw invalid('it has no database')
+    this.sslMode = sslModeOf(url, this.host)
+    this.sslRootCert = url.searchParams.get('sslrootcert') ?? undefined
+    const unknown = [...url.searchParams.keys()].find((name) => !['sslmode', 'sslrootcert'].includes(name))
+    if (unknown !== undefined) throw invalid('its only parameters are sslmode and sslrootcert')
+    this.#address = splitPassword(address).address
+    this.secrets = secrets
+  }
+
+  toString(): SharedAddress {
+    return this.#address
+  }
+
+  toJSON(): string {
+    return this.#address
+  }
+}
+
+/** Whether a setting is meant as the address of a shared store. */
+export function isSharedAddress(text: string): text is SharedAddress {
+  return SCHEMES.some((scheme) => text.startsWith(`${scheme}//`))
+}
+
+/** Takes the password out of an address. @throws RelayError `usage` that repeats nothing of it. */
+export function splitPassword(address: string): {
+  readonly address: SharedAddress
+  readonly password: string
+} {
+  const url = parseUrl(address)
+  const password = decodeURIComponent(url.password)
+  url.password = ''
+  const { href } = url
+  if (!isSharedAddress(href)) throw invalid('it cannot be read')
+  return { address: href, password }
+}
+
+function parseUrl(address: string): URL {
+  if (!isSharedAddress(address) || !URL.canParse(address)) throw invalid('it cannot be read')
+  return new URL(address)
+}
+
+/** A database on this machine is reached without TLS, any other with all checks, unless the address says otherwise. */
+function sslModeOf({ searchParams }: URL, host: string): SslMode {
+  const text = searchParams.get('sslmode')
+  const local = host.startsWith('/') || /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host)
+  if (text === null) return local ? 'disable' : 'verify-full'
+  const mode = SSL_MODES.find((each) => each === text)
+  if (!mode) throw invalid(`sslmode must be one of ${SSL_MODES.join(', ')}`)
+  return mode
+}
+
+function invalid(why: string): RelayError {
+  return new RelayError('usage', `must be like postgres://user@host/database: ${why}`)
+}

@@ -1,0 +1,110 @@
+import { errorCode } from '../../base/errno.js'
+import { RelayError } from '../../base/errors.js'
+import { CORRUPT, DatabaseFailure } from '../storage-error.js'
+import { LIMIT_MS } from '../sql.js'
+
+/** A failure that relay itself found, under a code of its own. */
+export class PostgresFailure extends Error {
+  readonly code: OwnCode
+
+  constructor(code: OwnCode) {
+    super(code)
+    this.code = code
+  }
+}
+
+type OwnCode = 'newer' | 'encoding' | 'version' | 'slow' | 'busy' | 'closed' | 'missing' | 'password'
+
+const AWAY = 'it cannot be reached. Start it, or check the address; a running relay then continues by itself'
+const SLOW = `it did not answer within ${LIMIT_MS / 1000} s. Check its load and its disk`
+const WITH_PASSWORD = 'Set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE'
+const REJECTED = `it rejected the user or the password. ${WITH_PASSWORD}`
+const FULL = 'its disk is full. Free some space; a running relay then continues by itself'
+const DAMAGED = 'it is damaged. See its log'
+const STARTING = 'it is starting or stopping. A running relay continues by itself'
+const CERTIFICATE = 'its certificate is not trusted. Name the authority with sslrootcert=FILE in the address'
+
+/** `feature_not_supported`: "cached plan must not change result type". */
+const STALE_PLAN = '0A000'
+
+/** By SQLSTATE (PostgreSQL 15, appendix A), Node's error code, or relay's own. */
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: AWAY,
+  ECONNRESET: AWAY,
+  EPIPE: AWAY,
+  ENOENT: AWAY,
+  ENOTFOUND: AWAY,
+  EAI_AGAIN: AWAY,
+  EHOSTUNREACH: AWAY,
+  ENETUNREACH: AWAY,
+  ETIMEDOUT: AWAY,
+  EACCES: 'its socket may not be used by this user. Check the permissions of the socket',
+  SELF_SIGNED_CERT_IN_CHAIN: CERTIFICATE,
+  DEPTH_ZERO_SELF_SIGNED_CERT: CERTIFICATE,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: CERTIFICATE,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: CERTIFICATE,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name. Use that name in the address',
+  CERT_HAS_EXPIRED: 'its certificate has expired. Renew it',
+  '25006': 'it only reads: a standby, or set to read-only. Use the address of the primary',
+  '28000': REJECTED,
+  '28P01': REJECTED,
+  '3D000': 'there is no database of that name. Create it with createdb, or change the address',
+  '42501':
+    'its user lacks a right. Allow it with GRANT CREATE ON DATABASE … TO …, or use the owner of the schema',
+  '42P07': 'its schema belongs to another program. Choose another database or profile',
+  '53100': FULL,
+  '53200': 'its memory is exhausted. Check its load',
+  '53300': 'it has no connection left. Raise max_connections, or run fewer relays',
+  '55P03': 'another relay held it for too long. End a relay that is stopped or hangs',
+  '57014': SLOW,
+  '57P01': STARTING,
+  '57P02': STARTING,
+  '57P03': STARTING,
+  '57P05': AWAY,
+  '58030': 'its disk reported an error. See its log',
+  XX001: DAMAGED,
+  XX002: DAMAGED,
+  newer: 'it was written by a newer version of relay. Update relay, or choose another profile with --profile',
+  encoding: 'its encoding is not UTF8. Create it with createdb --encoding=UTF8 --template=template0',
+  version: 'it is older than PostgreSQL 13. Update it',
+  slow: SLOW,
+  busy: 'too much waits for it. Try again later',
+  closed: 'it is closed',
+  password: `it needs a password. ${WITH_PASSWORD}`,
+  missing:
+    'it has no data of this profile. Start relay serve with it once, or check the address and --profile',
+}
+
+/** The error for a failure of the database called `name`: what failed, why, and what to do. Holds no value of a row. */
+export function postgresError(error: unknown, name: string): RelayError {
+  const code = codeOf(error)
+  const reason = REASONS[code] ?? (isDriverError(error) ? AWAY : `it reported error ${code}. See its log`)
+  // What the server says may quote values, so the cause is made of the code alone.
+  const cause =
+    reason === DAMAGED
+      ? new DatabaseFailure({ code: CORRUPT, message: code })
+      : new Error(`PostgreSQL: ${code}`)
+  return new RelayError(
+    code === 'missing' ? 'no_match' : 'storage',
+    `The database ${name} cannot be used: ${reason}`,
+    { cause },
+  )
+}
+
+/** The SQLSTATE, Node's error code, or relay's own; the driver's name for what has none of these. */
+export function codeOf(error: unknown): string {
+  return errorCode(error) ?? 'unknown'
+}
+
+/** Whether only the transaction has failed, and the connection can be used again. */
+export function isOfTransaction(error: unknown): boolean {
+  return error instanceof Error && 'severity' in error && error.severity === 'ERROR' && !isStalePlan(error)
+}
+
+/** Whether the columns of a prepared statement have changed, as another relay's migration makes them: nothing was done. */
+export function isStalePlan(error: unknown): boolean {
+  return codeOf(error) === STALE_PLAN
+}
+
+/** The driver gives no code for a connection that ended or that took too long to open. */
+const isDriverError = (error: unknown): boolean => errorCode(error) === undefined

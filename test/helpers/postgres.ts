@@ -1,0 +1,166 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { createServer, Socket } from 'node:net'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { Client, type QueryResult } from 'pg'
+import { Secret } from '../../src/base/secret.js'
+import { SharedStore } from '../../src/base/shared-store.js'
+import { emptyFolder } from './context.js'
+
+/** Where Debian has each version's programs, which are not in PATH. */
+const DEBIAN = '/usr/lib/postgresql'
+/** Debian's user without rights: the server refuses to run as root. */
+const UNPRIVILEGED = 65_534
+const USER = 'relay'
+export const PASSWORD = 'a password of the tests'
+export const KEY = new Secret(Buffer.alloc(32, 7).toString('base64'))
+
+/** A PostgreSQL server of the tests' own, on a free port of 127.0.0.1. It does not outlive the test process. */
+export interface PostgresServer extends AsyncDisposable {
+  readonly store: SharedStore
+  readonly port: number
+  /** Ends the server: by default as its administrator does, with a signal `SIGQUIT` as a crash does. */
+  stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>
+  /** Starts it again. */
+  start(): Promise<void>
+  /** A connection of the owner of the database. */
+  connect(): Promise<Client>
+  /** Runs statements on such a connection. */
+  run(sql: string): Promise<QueryResult>
+  /** What `pg_dump` writes. */
+  dump(): Promise<string>
+}
+
+/** The folder of the newest installed server's programs. */
+export function postgresPrograms(): string | undefined {
+  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).map(Number).filter(Number.isInteger) : []
+  const folders = versions.toSorted((one, other) => other - one).map((version) => `${DEBIAN}/${version}/bin`)
+  return folders.find((folder) => existsSync(path.join(folder, 'initdb')))
+}
+
+let shared: Promise<PostgresServer> | undefined
+
+/** One server for all test files of this process: each test has a profile of its own. */
+export function sharedPostgres(): Promise<PostgresServer> {
+  return (shared ??= startPostgres())
+}
+
+/** Starts a server; `settings` are added to its configuration. */
+export async function startPostgres(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<PostgresServer> {
+  const cluster = await createCluster()
+  const port = await freePort()
+  const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings }
+  const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const launch = (): Promise<ChildProcess> => launchServer(cluster, args)
+  let server = await launch()
+  const stop = async (signal: NodeJS.Signals = 'SIGINT'): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return
+    const ended = once(server, 'exit')
+    server.kill(signal)
+    await ended
+  }
+  const address = `postgres://${USER}@127.0.0.1:${port}/postgres`
+  return {
+    store: new SharedStore(address, { password: new Secret(PASSWORD), keys: { current: KEY } }),
+    port,
+    stop,
+    async start() {
+      server = await launch()
+    },
+    connect: () => connect(port),
+    run: (sql) => runSql(port, sql),
+    async dump() {
+      const options = { env: { PGPASSWORD: PASSWORD }, maxBuffer: 2 ** 30 }
+      const { stdout } = await promisify(execFile)(path.join(cluster.programs, 'pg_dump'), [address], options)
+      // A word of chance, which is another one each time.
+      return stdout.replaceAll(/^\\(?:un)?restrict .*$/gm, '')
+    },
+    [Symbol.asyncDispose]: () => stop('SIGQUIT'),
+  }
+}
+
+interface Cluster {
+  readonly programs: string
+  readonly folder: string
+  readonly data: string
+  /** Whom its processes run as. */
+  readonly owner: { readonly uid?: number; readonly gid?: number }
+}
+
+async function createCluster(): Promise<Cluster> {
+  const [folder, programs = ''] = [emptyFolder(), postgresPrograms()]
+  const owner = process.getuid?.() === 0 ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
+  if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid)
+  const [data, password] = [path.join(folder, 'data'), path.join(folder, 'password')]
+  writeFileSync(password, PASSWORD)
+  chmodSync(password, 0o644)
+  const options = [
+    '-U',
+    USER,
+    '-A',
+    'scram-sha-256',
+    '-E',
+    'UTF8',
+    '--locale=C.UTF-8',
+    `--pwfile=${password}`,
+  ]
+  const command = path.join(programs, 'initdb')
+  await promisify(execFile)(command, ['-D', data, '--no-sync', ...options], { ...owner, cwd: folder })
+  return { programs, folder, data, owner }
+}
+
+/** Resolves once the server takes connections. It ends when this process is gone, however it went. */
+async function launchServer(
+  { programs, folder, data, owner }: Cluster,
+  args: readonly string[],
+): Promise<ChildProcess> {
+  const stdio = ['ignore', 'ignore', 'pipe'] as const
+  const server = spawn(path.join(programs, 'postgres'), ['-D', data, ...args], {
+    ...owner,
+    cwd: folder,
+    stdio: [...stdio],
+  })
+  const keeper = spawn('sh', ['-c', 'cat; kill -QUIT "$0"', `${server.pid}`], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  server.once('exit', () => keeper.kill('SIGKILL'))
+  const { stderr } = server
+  await new Promise<void>((resolve, reject) => {
+    createInterface(stderr).on('line', (line) => line.includes('ready to accept connections') && resolve())
+    server.once('exit', () => reject(new Error('PostgreSQL ended while it started')))
+  })
+  for (const each of [server, keeper]) each.unref()
+  if (stderr instanceof Socket) stderr.unref()
+  if (keeper.stdin instanceof Socket) keeper.stdin.unref()
+  return server
+}
+
+async function connect(port: number): Promise<Client> {
+  const address = { host: '127.0.0.1', port, user: USER, database: 'postgres' }
+  const client = new Client({ ...address, password: PASSWORD, ssl: false })
+  await client.connect()
+  return client
+}
+
+async function runSql(port: number, sql: string): Promise<QueryResult> {
+  const client = await connect(port)
+  try {
+    return await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
