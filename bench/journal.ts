@@ -1,8 +1,6 @@
-import path from 'node:path'
-import { openJournal } from '../src/journal/open.js'
-import { openDatabase } from '../src/store/open.js'
 import type { Benchmark } from './rig/benchmark.js'
-import { type Folder, temporaryFolder } from './rig/folder.js'
+import { filled } from './rig/filled.js'
+import type { Folder } from './rig/folder.js'
 import { inTurn } from './rig/in-turn.js'
 import { post } from './rig/load.js'
 import { SECRET, SMALL_PUSH } from './rig/push.js'
@@ -15,8 +13,6 @@ const FEW = 1_000
 const MANY = { usual: 100_000, full: 1_000_000 }
 const ROUNDS = 11
 const SECONDS = 2
-/** They share a flush. */
-const BATCH = 500
 
 export const journal: Benchmark = {
   about: `The cost of a long journal: one of ${thousands(MANY.full)} entries of 1 KB, ${thousands(MANY.usual)} without --full, compared with one of ${thousands(FEW)},
@@ -73,31 +69,4 @@ interface Sides {
 function env(home: Folder): Record<string, string> {
   // Retention removes nothing during the measurement.
   return { RELAY_WEBHOOK_SECRET: SECRET, RELAY_HOME: home.path, RELAY_KEEP_MAX: '1TiB' }
-}
-
-/** A data folder whose journal has `count` entries. */
-async function filled(count: number): Promise<Folder> {
-  const home = temporaryFolder()
-  await using database = await openDatabase({ kind: 'file', folder: path.join(home.path, 'default') })
-  const journal = openJournal(database.sql)
-  const receivedAt = Date.now()
-  for (let n = 0; n < count; n += BATCH) {
-    const batch = Array.from({ length: BATCH }, (_, i) =>
-      journal.append({
-        receivedAt,
-        provider: 'github',
-        event: 'push',
-        deliveryId: `filled-${n + i}`,
-        hookId: '',
-        headers: [['Content-Type', 'application/json']],
-        body: SMALL_PUSH,
-        verifiedBy: 'current',
-        action: null,
-        repo: 'octo/demo',
-        number: null,
-      }),
-    )
-    await Promise.all(batch)
-  }
-  return home
 }

@@ -3,6 +3,14 @@ import type { Delivery, Receipt } from './delivery.js'
 import type { OnDuplicate } from './forward.js'
 import { newRow } from './rows.js'
 
+/** What is done with a new delivery. */
+interface Plan {
+  /** The ids of the targets that it is forwarded to. */
+  readonly targets: readonly string[]
+  /** The match of the rule that ignores it; there are no targets then. */
+  readonly ignoredBy?: string | undefined
+}
+
 /** Which status a target's forward must have to be forwarded again. */
 const DUE: Readonly<Record<OnDuplicate, string>> = {
   never: `forward.status = 'never'`,
@@ -18,21 +26,18 @@ const DUE: Readonly<Record<OnDuplicate, string>> = {
 export function appendSteps(
   delivery: Delivery,
   key: string,
-  targets: readonly string[],
+  { targets, ignoredBy }: Plan,
   rule: OnDuplicate,
 ): readonly Step[] {
   const { event, action, receivedAt } = delivery
-  const row = { dedupe_key: key, ...newRow(delivery) }
+  const row = { dedupe_key: key, ...newRow(delivery, ignoredBy) }
   const columns = Object.keys(row)
   const forwards = [...new Set(targets)].map((target, position): Step => {
     // A duplicate adds targets that are new, except where the rule says never. One that came under another event does not:
     // the event is not signed, and must not bring a delivery to other targets.
     const isNew = rule === 'never' ? `AND ${IS_NEW}` : ''
     return {
-      sql: `INSERT INTO forward (n, target, position, status, tries, since)
-        SELECT n, ?, ?, 'waiting', 0, ? FROM delivery WHERE dedupe_key = ? AND event = ? AND action IS NOT DISTINCT FROM ? ${isNew}
-        ON CONFLICT (n, target) DO UPDATE SET status = 'waiting', tries = 0, since = excluded.since, reason = NULL
-        WHERE ${DUE[rule]}`,
+      sql: waitSql(`dedupe_key = ? AND event = ? AND action IS NOT DISTINCT FROM ? ${isNew}`, DUE[rule]),
       values: [target, position, receivedAt, key, event, action],
     }
   })
@@ -48,11 +53,30 @@ export function appendSteps(
       values: [delivery.body, key],
     },
     {
-      sql: `SELECT delivery.n, target FROM delivery
+      sql: `SELECT delivery.n, ignored_by, target FROM delivery
         LEFT JOIN forward ON forward.n = delivery.n AND status = 'waiting'
         WHERE dedupe_key = ? ORDER BY position, target`,
       values: [key],
     },
+  ]
+}
+
+/** Lets the forward of the one entry `which` to a target wait: a new forward, or one that is `due`. */
+function waitSql(which: string, due: string): string {
+  return `INSERT INTO forward (n, target, position, status, tries, since)
+    SELECT n, ?, ?, 'waiting', 0, ? FROM delivery WHERE ${which}
+    ON CONFLICT (n, target) DO UPDATE SET status = 'waiting', tries = 0, since = excluded.since, reason = NULL
+    WHERE ${due}`
+}
+
+/** The steps that let an entry's forwards to these targets wait again, from `since` on, even those that succeeded. */
+export function againSteps(n: number, targets: readonly string[], since: number): readonly Step[] {
+  return [
+    ...targets.map((target, position) => ({
+      sql: waitSql('n = ?', DUE.always),
+      values: [target, position, since, n],
+    })),
+    { sql: 'SELECT n FROM delivery WHERE n = ?', values: [n] },
   ]
 }
 
@@ -62,9 +86,11 @@ const IS_NEW = 'NOT EXISTS (SELECT 1 FROM body WHERE body.n = delivery.n)'
 /** What the last two of the steps say. */
 export function receiptOf(results: readonly (readonly SqlRow[])[]): Receipt {
   const [bodies = [], rows = []] = results.slice(-2)
+  const ignoredBy = rows[0]?.['ignored_by']
   return {
     n: Number(rows[0]?.['n']),
     duplicate: bodies.length === 0,
     targets: rows.flatMap(({ target }) => (typeof target === 'string' ? [target] : [])),
+    ...(typeof ignoredBy === 'string' && { ignoredBy }),
   }
 }

@@ -5,10 +5,10 @@ import type { Delivery } from './delivery.js'
  * The key under which a delivery is known: its hook id and delivery id. GitHub gives one event the same delivery id for every
  * hook that gets it, so the id alone would take two deliveries for one. No id has a space in it. Part of the file format.
  *
- * As they are, and no digest of them: an id that begins with the time, as GitHub's do, comes to lie beside the one before it,
+ * As they are, and no digest of them: an id that begins with the time, as GitHub's do, comes to lie next to the one before it,
  * so that those of a burst are written to the same page.
  *
- * One that came through a tunnel is known by what was signed: the ids are not signed, and whoever knows the tunnel's address
+ * One that came through a tunnel is known by what was signed: the ids are not signed, and anyone with the tunnel's address
  * could send a body again under others, or spoil an id before the delivery comes that has it. Where the payload does not
  * prove the event, the event takes part, so that a copy under another does not take the place of the genuine one. Where the
  * code host can send the same bytes again for something new, the id does; see {@link findKey}.

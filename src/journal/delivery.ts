@@ -52,14 +52,18 @@ export interface Receipt {
   readonly duplicate: boolean
   /** The ids of the targets that wait for it. Of a duplicate, some may have waited before. */
   readonly targets: readonly string[]
+  /** As of {@link Entry}. */
+  readonly ignoredBy?: string
   /** Present when the write took over its limit, so that the sender was answered 503 before the entry was stored. */
   readonly late?: true
 }
 
-/** A journal entry: the delivery, its number, and how often it came again. */
+/** A journal entry: the delivery, its number, how often it came again, and whether it was ignored. */
 export interface Entry extends Delivery {
   readonly n: number
   readonly duplicates: number
+  /** The match of the ignore rule that kept it from every target when it came. */
+  readonly ignoredBy?: string
 }
 
 /** What is known of an entry without its body. */

@@ -15,19 +15,28 @@ export interface DuplicateCounts {
 
 /**
  * Counts duplicates in memory. The first is written at once, those that follow together, once a second, so that a flood of
- * duplicates costs no commit each. A crash loses the counts of a second, and nothing else.
+ * duplicates costs no commit each. A crash loses the counts of a second, and nothing else. `onWritten` is called with the number
+ * of each entry whose count was written; it must not throw.
  */
-export function createDuplicateCounts(write: (steps: readonly Step[]) => Promise<unknown>): DuplicateCounts {
+export function createDuplicateCounts(
+  write: (steps: readonly Step[]) => Promise<unknown>,
+  onWritten: (n: number) => void,
+): DuplicateCounts {
   let counts = new Map<number, number>()
   let timer: NodeJS.Timeout | undefined
   let written = Promise.resolve()
+  const writeAll = async (given: ReadonlyMap<number, number>): Promise<void> => {
+    await write(
+      [...given].map(([n, count]) => ({
+        sql: 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?',
+        values: [count, n],
+      })),
+    )
+    for (const n of given.keys()) onWritten(n)
+  }
   const flush = async (): Promise<void> => {
-    const steps = [...counts].map(([n, count]) => ({
-      sql: 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?',
-      values: [count, n],
-    }))
+    if (counts.size > 0) written = both(written, writeAll(counts))
     counts = new Map()
-    if (steps.length > 0) written = both(written, write(steps))
     await written
   }
   const startPeriod = (): void => {

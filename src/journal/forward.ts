@@ -1,3 +1,5 @@
+import type { Header } from '../http/headers.js'
+
 /** The status of the forward of an entry to one target. `failed` is final until the delivery comes again. */
 export type ForwardStatus = 'waiting' | 'succeeded' | 'failed'
 
@@ -32,6 +34,8 @@ export interface Attempt {
   readonly ms: number
   /** The start of the target's answer or output: the first 4096 bytes. */
   readonly answer: Uint8Array
+  /** The answer's headers, without credentials; absent where there was no HTTP answer, and in attempts of earlier versions. */
+  readonly headers?: readonly Header[]
   /** {@link MAX_ERROR} characters are kept. */
   readonly error: string | null
   readonly count: number

@@ -3,6 +3,46 @@ import type { Attempt, Forward, ForwardCounts, Forwards } from './forward.js'
 import type { Retention } from './retention.js'
 import type { Filter } from './select.js'
 
+/** A change of the journal, for observers. */
+export type JournalChange =
+  /** The entry is new, or its duplicates, forwards or attempts have changed. */
+  | { readonly type: 'changed'; readonly n: number }
+  /** Retention has removed entries: `oldest` is the first that is left. */
+  | { readonly type: 'removed'; readonly oldest: number }
+
+/** The last attempt at a target: what a line of a list shows of it. */
+export interface LastAttempt {
+  readonly n: number
+  readonly target: string
+  /** The HTTP status or exit code; null when there was none. */
+  readonly status: number | null
+  readonly ms: number
+}
+
+/** The deliveries received in one minute. */
+export interface Minute {
+  /** Its number since 1970. */
+  readonly minute: number
+  readonly received: number
+  /** How many have failed at a target. */
+  readonly failed: number
+}
+
+export interface AppendOptions {
+  /** Called with the receipt when the write becomes durable after the promise was rejected. Must not throw. */
+  readonly onLate?: (receipt: Receipt) => void
+  /** The ids of the targets that it is forwarded to. Default: those of the routes. */
+  readonly targets?: readonly string[] | undefined
+}
+
+/** A step of a search through the journal. */
+export interface WalkStep {
+  /** What passes the filter, newest first. Often nothing, where no index helps. */
+  readonly found: readonly Summary[]
+  /** The numbers from here on were looked at. 0 or 1: all. */
+  readonly before: number
+}
+
 /** A forward that waits. */
 export interface WaitingForward {
   readonly n: number
@@ -21,9 +61,13 @@ export interface Journal {
   /**
    * Records a delivery and its forwards in one transaction; resolved means durable. A delivery whose dedupe key (hook id and
    * delivery id) is already recorded is counted on that entry instead, within a second.
-   * @param onLate Called with the receipt when the write becomes durable after this promise was rejected. Must not throw.
    */
-  append(delivery: Delivery, onLate?: (receipt: Receipt) => void): Promise<Receipt>
+  append(delivery: Delivery, options?: AppendOptions): Promise<Receipt>
+  /**
+   * Lets the forwards of an entry to these targets wait again, in one transaction, also where they succeeded or never were. False
+   * when there is no such entry (any more).
+   */
+  again(n: number, targets: readonly string[]): Promise<boolean>
   /** Writes the counts of duplicates that are not written yet. Does not reject. */
   flush(): Promise<void>
   read(n: number): Promise<Entry | undefined>
@@ -31,8 +75,14 @@ export interface Journal {
   newest(): Promise<number>
   /** The number of entries. */
   count(): Promise<number>
+  /** Those of the delivery ids that the journal has, under any hook, or had until retention removed them in the last 7 days. */
+  known(deliveryIds: readonly string[]): Promise<ReadonlySet<string>>
   /** The entries that pass the filter, newest first. Reads only as far as it is iterated. */
   select(filter?: Filter): AsyncIterable<Summary>
+  /** {@link Journal.select} in short steps, for a caller that may stop before something is found. */
+  walk(filter: Filter): AsyncIterable<WalkStep>
+  /** Which of these entries have the text in their body, in any case of the letters a to z. */
+  withText(numbers: readonly number[], text: string): Promise<ReadonlySet<number>>
   /** At most `limit` entries with a number above `n`, oldest first. */
   after(n: number, limit: number): Promise<readonly Summary[]>
   /** The entries with these numbers that exist, in the order of the numbers given. */
@@ -49,8 +99,12 @@ export interface Journal {
   forwards(n: number): Promise<Forwards>
   /** How many forwards to each target have which status. Reads all of them. */
   counts(): Promise<ReadonlyMap<string, ForwardCounts>>
+  /** The minutes of this span, in milliseconds, in which deliveries were received, with how many; `failed`: of those, how many have. */
+  minutes(from: number, until: number): Promise<readonly Minute[]>
   /** In the order made. */
   attempts(n: number): Promise<readonly Attempt[]>
+  /** The last attempt of each of these entries at each of its targets. */
+  lastAttempts(numbers: readonly number[]): Promise<readonly LastAttempt[]>
   /** Removes entries that are too old or too many; see {@link Retention}. Resolves to how many. */
   sweep(retention: Retention): Promise<number>
 }

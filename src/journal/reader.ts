@@ -5,6 +5,7 @@ import { isDamaged } from '../store/storage-error.js'
 import type { Entry, Summary } from './delivery.js'
 import type { Forwards } from './forward.js'
 import type { WaitingForward } from './journal.js'
+import { chunksOf, marksFor } from './marks.js'
 import { edgesOf, falling, newestNumber, range } from './numbers.js'
 import { type ForwardRow, toBody, toDelivery, toForward, toForwardRow, toForwards } from './rows.js'
 
@@ -24,8 +25,6 @@ export interface Reader {
   waiting(): AsyncIterable<WaitingForward>
 }
 
-/** Rows asked for by number in one query. One size means one statement to prepare. */
-const CHUNK = 64
 /** Forwards that wait, read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
 
@@ -136,8 +135,7 @@ function createChunks(sql: Sql, log: Log) {
     )
   return async <Row>(numbers: readonly number[], read: Read<Row>): Promise<readonly Row[]> => {
     const found: Row[] = []
-    for (let at = 0; at < numbers.length; at += CHUNK) {
-      const chunk = numbers.slice(at, at + CHUNK)
+    for (const chunk of chunksOf(numbers)) {
       const rows = await orElse(
         () => read(sql, chunk),
         async () => (await Promise.all(chunk.map((n) => readOne(n, read)))).flat(),
@@ -152,13 +150,15 @@ async function readDeliveries(
   sql: Sql,
   numbers: readonly number[],
 ): Promise<readonly Omit<Summary, 'forwards'>[]> {
-  const rows = await sql.query(`SELECT * FROM delivery WHERE n IN ${marks(numbers)}`, padded(numbers))
+  const { marks, values } = marksFor(numbers)
+  const rows = await sql.query(`SELECT * FROM delivery WHERE n IN ${marks}`, values)
   return rows.map(toDelivery)
 }
 
 async function readForwards(sql: Sql, numbers: readonly number[]): Promise<readonly ForwardRow[]> {
-  const sorted = `SELECT * FROM forward WHERE n IN ${marks(numbers)} ORDER BY n, position, target`
-  return (await sql.query(sorted, padded(numbers))).map(toForwardRow)
+  const { marks, values } = marksFor(numbers)
+  const sorted = `SELECT * FROM forward WHERE n IN ${marks} ORDER BY n, position, target`
+  return (await sql.query(sorted, values)).map(toForwardRow)
 }
 
 /** @throws RelayError `storage` for one that is damaged. */
@@ -187,15 +187,6 @@ async function waitingPage(
   falling([...new Set(checked.map((row) => row.n))].toReversed(), n - 1, Infinity)
   return checked
 }
-
-const marks = (numbers: readonly number[]): string =>
-  `(${Array.from({ length: sizeFor(numbers) }, () => '?').join(', ')})`
-
-/** So many numbers as there are marks. */
-const padded = (numbers: readonly number[]): number[] =>
-  Array.from({ length: sizeFor(numbers) }, (_, i) => numbers[i] ?? numbers[0] ?? 0)
-
-const sizeFor = ({ length }: readonly number[]): number => (length <= 1 ? 1 : CHUNK)
 
 /** What `otherwise` gives when `work` meets damaged data. */
 export async function orElse<Result>(

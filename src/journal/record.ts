@@ -14,6 +14,7 @@ const LAST = '(SELECT max(seq) FROM attempt WHERE n = ? AND target = ?)'
 export function recordSteps(n: number, attempt: Attempt, forward: Forward): readonly Step[] {
   const { target, at, outcome, status, ms, count } = attempt
   const answer = attempt.answer.subarray(0, MAX_START)
+  const headers = attempt.headers ? JSON.stringify(attempt.headers) : null
   const error = attempt.error?.slice(0, MAX_ERROR) ?? null
   return [
     {
@@ -23,14 +24,14 @@ export function recordSteps(n: number, attempt: Attempt, forward: Forward): read
       values: [count, at, ms, answer, n, n, target, at, outcome, error],
     },
     {
-      sql: `INSERT INTO attempt (n, seq, target, at, outcome, status, ms, answer, error, count)
+      sql: `INSERT INTO attempt (n, seq, target, at, outcome, status, ms, answer, error, count, headers)
         SELECT n, (SELECT CASE WHEN max(seq) >= ${MAX_ATTEMPTS} THEN ${MAX_ATTEMPTS} ELSE coalesce(max(seq), 0) + 1 END
-          FROM attempt WHERE n = delivery.n), ?, ?, ?, ?, ?, ?, ?, ?
+          FROM attempt WHERE n = delivery.n), ?, ?, ?, ?, ?, ?, ?, ?, ?
         FROM delivery WHERE n = ?
         AND NOT EXISTS (SELECT 1 FROM attempt WHERE n = ? AND seq = ${LAST} AND at = ? AND outcome = ?)
         ON CONFLICT (n, seq) DO UPDATE SET target = excluded.target, at = excluded.at, outcome = excluded.outcome,
-          status = excluded.status, ms = excluded.ms, answer = excluded.answer, error = excluded.error, count = excluded.count`,
-      values: [target, at, outcome, status, ms, answer, error, count, n, n, n, target, at, outcome],
+          status = excluded.status, ms = excluded.ms, answer = excluded.answer, error = excluded.error, count = excluded.count, headers = excluded.headers`,
+      values: [target, at, outcome, status, ms, answer, error, count, headers, n, n, n, target, at, outcome],
     },
     forwardStep(n, target, forward),
   ]

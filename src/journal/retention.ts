@@ -1,5 +1,6 @@
 import { type Cancellable, sleep } from '../base/abort.js'
 import type { Sql, SqlRow, Step } from '../store/sql.js'
+import { forget, REMOVABLE, rememberStep } from './removed.js'
 
 export interface Retention extends Cancellable {
   /** How long entries are kept, in milliseconds since they were received. */
@@ -14,15 +15,19 @@ export interface Retention extends Cancellable {
 
 /** Entries looked at, and at most removed, in one step: some milliseconds, which a delivery may have to wait for. */
 const STEP = 500
-/** Between steps, in milliseconds, so that most of the time is left to intake. */
-const PAUSE_MS = 2
+/**
+ * Between steps, in milliseconds, so that most of the time is left to intake: 20,000 entries a second are still removed. With
+ * 2 ms, a step usually removed only the few entries that had arrived since the last one (a fifth more processor time).
+ */
+const PAUSE_MS = 20
 
-/** A forward that waits keeps its entry, and the newest entry stays because the next gets its number from it. */
-const REMOVABLE = `n < (SELECT max(n) FROM delivery)
-  AND NOT EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND forward.status = 'waiting')`
-
-/** An entry that a step looks at. `removable`: 0 or 1. */
-type Candidate = { readonly n: number; readonly size: number; readonly removable: number }
+/** The last of the entries that a step goes through: enough to remove so many bytes, or all that it looks at. */
+const LAST_OF_STEP = `SELECT max(n) AS last FROM (
+  SELECT n, sum(bytes) OVER (ORDER BY n) - bytes AS before FROM (
+    SELECT n, CASE WHEN ${REMOVABLE} THEN size ELSE 0 END AS bytes FROM delivery
+    WHERE n > ? AND n < ? ORDER BY n LIMIT ${STEP}
+  ) AS candidate
+) AS step WHERE before < ?`
 
 /**
  * Removes the oldest entries, with all that belongs to them, while they are older than `keep` or the database is larger than
@@ -41,34 +46,26 @@ export async function sweep(
     for (let after = 0; !isStopped();) {
       const bytes = await excess()
       if (bytes <= 0) return
-      const candidates = await sql.query<Candidate>(
-        `SELECT n, size, ${REMOVABLE} AS removable FROM delivery WHERE n > ? AND n < ? ORDER BY n LIMIT ${STEP}`,
-        [after, end],
-      )
-      const last = candidates[enough(candidates, bytes) - 1]
+      const [step] = await sql.query<{ last: number | null }>(LAST_OF_STEP, [after, end, bytes])
+      const last = step?.last
       if (!last) return
-      const [rows = []] = await write([
+      const rows = await write([
+        rememberStep(after, last, wall),
         {
           sql: `DELETE FROM delivery WHERE n > ? AND n <= ? AND ${REMOVABLE} RETURNING n`,
-          values: [after, last.n],
+          values: [after, last],
         },
       ])
-      removed += rows.length
-      after = last.n
+      removed += rows.at(-1)?.length ?? 0
+      after = last
       await sleep(PAUSE_MS, { signal }).catch(() => {})
     }
   }
   if (isStopped()) return 0
-  await remove(await firstYoung(sql, now - keep, wall), () => Promise.resolve(Infinity))
+  await remove(await firstYoung(sql, Math.max(0, now - keep), wall), () => Promise.resolve(Infinity))
   await remove(Number.MAX_SAFE_INTEGER, async () => (await sql.usedBytes()) - keepMax)
+  while (!isStopped() && (await forget(sql, wall, write))) await sleep(PAUSE_MS, { signal }).catch(() => {})
   return removed
-}
-
-/** How many of the entries to go through to remove so many bytes; all, when they have less. */
-function enough(candidates: readonly Candidate[], bytes: number): number {
-  let sum = 0
-  const last = candidates.findIndex(({ size, removable }) => (sum += removable * size) >= bytes)
-  return last === -1 ? candidates.length : last + 1
 }
 
 /**

@@ -23,6 +23,8 @@ export interface DeliveryRow {
   readonly headers: string
   readonly size: number
   readonly duplicates: number
+  /** Text or null. Damage here costs no delivery; absent in a database of an earlier version that is only read. */
+  readonly ignored_by: unknown
 }
 
 /** A row of the table `forward`. */
@@ -47,10 +49,15 @@ export interface AttemptRow {
   readonly answer: Uint8Array
   readonly error: string | null
   readonly count: number
+  /** Missing from a damaged database of version 1. */
+  readonly headers?: string | null
 }
 
 /** A new row of `delivery`, by column, without its key. */
-export function newRow(delivery: Delivery): Readonly<Record<string, SqlValue>> {
+export function newRow(
+  delivery: Delivery,
+  ignoredBy: string | undefined,
+): Readonly<Record<string, SqlValue>> {
   const { provider, event, action, repo, number, ref = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
@@ -66,6 +73,7 @@ export function newRow(delivery: Delivery): Readonly<Record<string, SqlValue>> {
     ref,
     restored: restored ? JSON.stringify(restored) : null,
     size: delivery.body.byteLength,
+    ignored_by: ignoredBy ?? null,
   }
 }
 
@@ -89,6 +97,7 @@ const deliveryRow = shape<DeliveryRow>({
   headers: isText,
   size: whole,
   duplicates: whole,
+  ignored_by: () => true,
 })
 
 const forwardRow = shape<ForwardRow>({
@@ -105,7 +114,7 @@ const forwardRow = shape<ForwardRow>({
 export function toDelivery(value: SqlRow): Omit<Summary, 'forwards'> {
   const row = deliveryRow(value)
   if (!row) throw damagedRow()
-  const { n, provider, event, action, repo, number, ref, size, duplicates } = row
+  const { n, provider, event, action, repo, number, ref, size, duplicates, ignored_by: ignoredBy } = row
   const restored = row.restored === null ? undefined : parse(row.restored, isRestored)
   return {
     n,
@@ -124,6 +133,7 @@ export function toDelivery(value: SqlRow): Omit<Summary, 'forwards'> {
     ...(restored && { restored }),
     size,
     duplicates,
+    ...(typeof ignoredBy === 'string' && { ignoredBy }),
   }
 }
 
@@ -182,7 +192,9 @@ export function toForwards(rows: readonly ForwardRow[]): Forwards {
   return Object.fromEntries(rows.map((row) => [row.target, toForward(row)]))
 }
 
-export function toAttempt({ target, at, outcome, status, ms, answer, error, count }: AttemptRow): Attempt {
+export function toAttempt({ outcome, headers, ...row }: AttemptRow): Attempt {
+  const { target, at, status, ms, answer, error, count } = row
+  const given = typeof headers === 'string' ? { headers: parse(headers, isHeaders) } : {}
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this program writes the column
-  return { target, at, outcome: outcome as Outcome, status, ms, answer, error, count }
+  return { target, at, outcome: outcome as Outcome, status, ms, answer, ...given, error, count }
 }

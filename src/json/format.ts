@@ -45,11 +45,16 @@ export function encode(
   { layout, escapes = 0, endOfCompact }: Style,
   out: ByteWriter,
 ): Buffer | undefined {
+  out.clear()
+  // The text is already written so.
+  if (layout === COMPACT && escapes === 0) {
+    out.pushRange(json, 0, json.length)
+    return out.bytes
+  }
   const strings = createStringWriter(escapes)
   const indent = createIndent(layout.indent)
   let depth = 0
   let compactUntil = 0
-  out.clear()
   for (let at = 0; at < json.length && !out.isOverLimit;) {
     const byte = json[at] ?? 0
     if (byte === QUOTE) {

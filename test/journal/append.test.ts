@@ -120,6 +120,21 @@ describe.each(KINDS)('a journal: %s', (kind) => {
     expect(await journal.append(delivery('c', { restored: other }))).toEqual(first(4))
   })
 
+  it('is recorded with the rule that ignored it', async () => {
+    await using database = await open(kind)
+    const journal = openJournal(database.sql, {
+      ignoredBy: ({ event }) => (event === 'issues' ? 'issues.*' : undefined),
+    })
+    const ignored = { n: 1, targets: [], ignoredBy: 'issues.*' }
+    const given = delivery('a', { event: 'issues' })
+    expect(await journal.append(given)).toEqual({ ...ignored, duplicate: false })
+    expect(await journal.append(given)).toEqual({ ...ignored, duplicate: true })
+    expect(await journal.append(delivery('b'))).toEqual(first(2))
+    expect(await journal.read(1)).toMatchObject({ event: 'issues', ignoredBy: 'issues.*' })
+    const summaries = await journal.summaries([1, 2])
+    expect(summaries.map(({ ignoredBy }) => ignoredBy)).toEqual(['issues.*', undefined])
+  })
+
   it('is not led to other targets by a copy under another event or action', async () => {
     await using database = await open(kind)
     const journal = openJournal(database.sql, {
@@ -289,9 +304,9 @@ describe('a journal whose database fails', () => {
     const journal = openJournal(broken, { targetsOf: () => ['a'] })
     now('is late')
     const receipts: Receipt[] = []
-    await expect(journal.append(delivery('a'), (receipt) => receipts.push(receipt))).rejects.toThrow(
-      'no room',
-    )
+    await expect(
+      journal.append(delivery('a'), { onLate: (receipt) => receipts.push(receipt) }),
+    ).rejects.toThrow('no room')
     now('works')
     for (const report of late) report()
     expect(receipts).toEqual([{ ...first(1), targets: ['a'], late: true }])
@@ -318,7 +333,7 @@ describe.each(KINDS)('a guarded journal: %s', (kind) => {
     await database.store.delete('instance')
     const late: Receipt[] = []
     const writes = [
-      () => journal.append(delivery('3'), (receipt) => late.push(receipt)),
+      () => journal.append(delivery('3'), { onLate: (receipt) => late.push(receipt) }),
       () => journal.append(delivery('1')),
       () => journal.finish(2, 'a', failed),
       () => journal.sweep({ keep: 0, keepMax: 0, now: NOW + 1 }),

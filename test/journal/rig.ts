@@ -1,15 +1,13 @@
 import type { Delivery } from '../../src/journal/delivery.js'
 import type { Attempt, Forward } from '../../src/journal/forward.js'
 import type { Journal } from '../../src/journal/journal.js'
-import { openDatabase } from '../../src/store/open.js'
-import { emptyFolder } from '../helpers/context.js'
-import { KINDS, type Kind, optionsOf } from '../store/kinds.js'
+import { KINDS, openKind } from '../store/kinds.js'
 
 export const NOW = 1_700_000_000_000
 
 export { KINDS }
 
-export const open = (kind: Kind, folder = emptyFolder()) => openDatabase(optionsOf(kind, folder))
+export { openKind as open }
 
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = []

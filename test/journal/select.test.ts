@@ -5,7 +5,7 @@ import type { Forward } from '../../src/journal/forward.js'
 import type { Journal } from '../../src/journal/journal.js'
 import { matches, parseMatch } from '../../src/journal/match.js'
 import { openJournal } from '../../src/journal/open.js'
-import type { Filter } from '../../src/journal/select.js'
+import { DELIVERY_STATUSES, type DeliveryStatus, type Filter } from '../../src/journal/select.js'
 import type { Sql } from '../../src/store/sql.js'
 import { attempt, collect, delivery, failed, KINDS, NOW, open, succeeded, waiting } from './rig.js'
 
@@ -33,6 +33,9 @@ const someEntry: fc.Arbitrary<Given> = fc.record({
   repo: fc.constantFrom(null, 'octo/demo', 'Octo/Demo', 'octo/other'),
   // In disorder, but less than a minute.
   receivedAt: fc.integer({ min: NOW - 59_000, max: NOW }),
+  body: fc
+    .constantFrom('{}', '{"a":"Needle"}', '{"a":"100% of_it"}', String.raw`{"a":"x\ny"}`)
+    .map((text) => Buffer.from(text)),
   forwards: fc.constantFrom({}, { a: failed, b: waiting }, { a: succeeded }, { a: failed, b: failed }),
 })
 const someMatch = fc
@@ -55,23 +58,33 @@ const someFilter: fc.Arbitrary<Filter> = fc.record(
     events: fc.array(someMatch, { maxLength: 3 }),
     repo: fc.constantFrom('octo/demo', 'OCTO/other', 'none/at-all'),
     since: fc.oneof(fc.integer({ min: NOW - 60_000, max: NOW + 1 }), fc.constantFrom(-Infinity, Infinity)),
-    failed: fc.boolean(),
+    status: fc.constantFrom(...DELIVERY_STATUSES),
+    until: fc.integer({ min: NOW - 60_000, max: NOW + 1 }),
+    text: fc.constantFrom('needle', 'NEEDLE', '100%', '%', '_', String.raw`\n`, 'nowhere'),
     last: fc.oneof(fc.nat(5), fc.constant(Infinity)),
     before: fc.integer({ min: -1, max: 40 }),
   },
   { requiredKeys: [] },
 )
 
+function statusesOf(forwards: Given['forwards']): readonly DeliveryStatus[] {
+  const all = Object.values(forwards).map(({ status }) => status)
+  if (all.length === 0) return ['none']
+  return all.every((status) => status === 'succeeded') ? ['succeeded'] : all
+}
+
 /** The numbers that are promised, one condition after the other. */
 function naive(entries: readonly Given[], filter: Filter): number[] {
-  const { events = [], repo, since, failed: wanted, last, before = Infinity } = filter
+  const { events = [], repo, since, until, status: wanted, text, last, before = Infinity } = filter
   let left = entries.map(({ forwards, ...more }, i) => ({ n: i + 1, forwards, ...delivery(`${i}`, more) }))
   left = left.toReversed().filter(({ n }) => n < before)
   if (events.length > 0) left = left.filter((one) => events.some((match) => matches(match, one)))
   if (repo !== undefined) left = left.filter((one) => one.repo?.toLowerCase() === repo.toLowerCase())
   if (since !== undefined) left = left.filter((one) => one.receivedAt >= since)
-  if (wanted !== undefined)
-    left = left.filter(({ forwards }) => (forwards['a']?.status === 'failed') === wanted)
+  if (until !== undefined) left = left.filter((one) => one.receivedAt < until)
+  if (wanted !== undefined) left = left.filter(({ forwards }) => statusesOf(forwards).includes(wanted))
+  if (text !== undefined)
+    left = left.filter(({ body }) => Buffer.from(body).toString().toLowerCase().includes(text.toLowerCase()))
   return left.slice(0, last).map(({ n }) => n)
 }
 
@@ -133,7 +146,7 @@ describe.each(KINDS)('select: %s', (kind) => {
     await database.sql.transaction([{ sql: 'DELETE FROM body' }])
     const { body, ...rest } = delivery('2')
     const summary: Summary = { n: 2, ...rest, size: body.length, duplicates: 1, forwards: { a: failed } }
-    expect(await collect(journal.select({ failed: true }))).toEqual([summary])
+    expect(await collect(journal.select({ status: 'failed' }))).toEqual([summary])
     expect(await found(journal, {})).toEqual([3, 2, 1])
     expect(await journal.read(2)).toBeUndefined()
   })
@@ -157,9 +170,9 @@ describe.each(KINDS)('select: %s', (kind) => {
     const all = Array.from({ length: 700 }, (_, i) => 700 - i)
     expect(await found(journal, {})).toEqual(all)
     expect(await found(journal, { last: 300, before: 650 })).toEqual(all.slice(51, 351))
-    expect(await found(journal, { failed: true })).toEqual(all.filter((n) => n % 2 === 1))
+    expect(await found(journal, { status: 'failed' })).toEqual(all.filter((n) => n % 2 === 1))
     const events = [parseMatch('rare')]
-    expect(await found(journal, { events, failed: false, last: 3 })).toEqual([694, 680, 666])
+    expect(await found(journal, { events, status: 'none', last: 3 })).toEqual([694, 680, 666])
     expect((await journal.after(100, 500)).map(({ n }) => n)).toEqual(all.toReversed().slice(100, 600))
     queries = 0
     for await (const { n } of journal.select()) if (n === 690) break
