@@ -13,6 +13,7 @@ import { post } from '../test/helpers/delivery.js'
 import { startGosmee } from '../test/helpers/gosmee-server.js'
 import { startSmee } from '../test/helpers/smee-server.js'
 import type { TunnelServer } from '../test/helpers/tunnel-server.js'
+import { startWire } from '../test/helpers/wire.js'
 import { temporaryFolder } from './rig/folder.js'
 import { PUSH, SECRET, signatureOf } from './rig/push.js'
 
@@ -23,32 +24,34 @@ const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 /** `relay serve` with a tunnel to the server, in a process of its own. */
 class Relay {
   readonly home: string
-  readonly #server: TunnelServer
+  channel: string
   child: ChildProcess | undefined
   err = ''
   url = ''
 
-  constructor(home: string, server: TunnelServer) {
+  constructor(home: string, channel: string) {
     this.home = home
-    this.#server = server
+    this.channel = channel
   }
 
   async start(): Promise<void> {
     const { home } = this
-    const args = [RELAY, 'serve', '--port', '0', '--json', '--tunnel', this.#server.channel]
+    const args = [RELAY, 'serve', '--port', '0', '--json', '--tunnel', this.channel]
     const child = spawn(process.execPath, args, {
       env: { PATH: process.env['PATH'], HOME: home, RELAY_HOME: home, RELAY_WEBHOOK_SECRET: SECRET },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.child = child
-    let out = ''
+    this.url = ''
+    let end = ''
     child.stderr.on('data', (data) => (this.err += String(data)))
-    child.stdout.on('data', (data) => {
-      // The rest is read so that the pipe does not fill.
-      if (out.length < 10_000) out += String(data)
-    })
-    while (!out.includes('"roundTrip":"ok"')) await sleep(20)
-    this.url = /"url":"(http:[^"]+)"/.exec(out)?.[1] ?? ''
+    await new Promise<void>((resolve) =>
+      child.stdout.on('data', (data) => {
+        end = (end + String(data)).slice(-10_000)
+        this.url ||= /"url":"(http:[^"]+)"/.exec(end)?.[1] ?? ''
+        if (end.includes('"roundTrip":"ok"')) resolve()
+      }),
+    )
   }
 
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
@@ -78,16 +81,19 @@ class Relay {
   }
 }
 
-/** Sends deliveries of this size, so many at once. Returns how many were accepted. */
+/** Sends deliveries of this size, so many at once, and no more per second than this. Returns how many were accepted. */
 async function send(
   { channel }: TunnelServer,
   count: number,
-  { size = 0, atOnce = 32, while: goesOn = () => true },
+  { size = 0, atOnce = 32, perSecond = Infinity, while: goesOn = () => true },
 ): Promise<number> {
-  let left = count
+  const began = performance.now()
+  let begun = 0
   let accepted = 0
   const sender = async (): Promise<void> => {
-    while (left-- > 0 && goesOn()) {
+    while (begun < count && goesOn()) {
+      const due = began + (begun++ * 1000) / perSecond
+      if (due > performance.now()) await sleep(due - performance.now())
       const { status } = await post(channel, delivery(size), agent).catch(() => ({ status: 0 }))
       if (status < 300 && status > 0) accepted++
     }
@@ -119,33 +125,65 @@ const burst =
     return `${await relay.kept()} of ${accepted} kept, which were sent in ${seconds} s`
   }
 
+/** What is sent while this lasts, and 20 deliveries after it. */
+async function sentDuring(server: TunnelServer, seconds: number, end: () => void): Promise<number> {
+  let sent = 0
+  for (const until = performance.now() + seconds * 1000; performance.now() < until; await sleep(270))
+    sent += await send(server, 1, {})
+  end()
+  return sent + (await send(server, 20, { atOnce: 1 }))
+}
+
 const stopped =
   (seconds: number): Scenario =>
   async (relay, server) => {
     await relay.start()
     relay.child?.kill('SIGSTOP')
-    let sent = 0
-    for (const end = performance.now() + seconds * 1000; performance.now() < end; await sleep(270))
-      sent += await send(server, 1, {})
-    relay.child?.kill('SIGCONT')
-    sent += await send(server, 20, { atOnce: 1 })
+    const sent = await sentDuring(server, seconds, () => relay.child?.kill('SIGCONT'))
     return `${await relay.kept()} of ${sent} kept`
   }
 
-const killed: Scenario = async (relay, server) => {
-  await relay.start()
-  let isKilled = false
-  const sending = send(server, 20_000, { while: () => !isKilled })
-  await sleep(4000)
-  isKilled = true
-  await relay.end('SIGKILL')
-  const accepted = await sending
-  const kept = await relay.kept()
-  relay.err = ''
-  await relay.start()
-  const line = relay.err.split('\n').find((one) => one.includes('without closing')) ?? 'nothing is said'
-  return `${kept} of ${accepted} kept, which were sent in 4 s; at the next start: ${line}`
+/** The network passes nothing on for some time, and loses nothing. */
+const stalled =
+  (seconds: number): Scenario =>
+  async (relay, server) => {
+    await using wire = await startWire(server.url)
+    relay.channel = server.channel.replace(server.url, wire.url)
+    await relay.start()
+    wire.stall(true)
+    const sent = await sentDuring(server, seconds, () => wire.stall(false))
+    return `${await relay.kept()} of ${sent} kept`
+  }
+
+const killed =
+  (perSecond: number): Scenario =>
+  async (relay, server) => {
+    await relay.start()
+    let isKilled = false
+    const sending = send(server, 20_000, { perSecond, while: () => !isKilled })
+    await sleep(4000)
+    isKilled = true
+    relay.child?.kill('SIGSTOP')
+    const held = `${server.unsent() >> 10} KiB were with the server, ${inSockets(server) >> 10} KiB in sockets`
+    await relay.end('SIGKILL')
+    const accepted = await sending
+    const kept = await relay.kept()
+    relay.err = ''
+    await relay.start()
+    const line = relay.err.split('\n').find((one) => one.includes('without closing')) ?? 'nothing is said'
+    const later = await relay.kept()
+    return `${kept} of ${accepted} kept, which were sent in 4 s; ${held}; after the next start: ${later} kept, ${line}`
+  }
+
+/** Bytes that the kernel holds for the server's connections. */
+function inSockets({ url }: TunnelServer): number {
+  const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, '0')
+  const queues = [...readFileSync('/proc/net/tcp', 'utf8').matchAll(QUEUES)]
+  return queues
+    .filter(([, local, remote]) => [local, remote].includes(port))
+    .reduce((sum, [, , , sent = '', received = '']) => sum + parseInt(sent, 16) + parseInt(received, 16), 0)
 }
+const QUEUES = /[\dA-F]{8}:([\dA-F]{4}) [\dA-F]{8}:([\dA-F]{4}) 01 ([\dA-F]{8}):([\dA-F]{8})/g
 
 const away: Scenario = async (relay, server) => {
   await relay.start()
@@ -214,9 +252,12 @@ const SCENARIOS: Readonly<Record<string, readonly [start: () => Promise<TunnelSe
   'burst of 2,000': [smee, burst(2000, {})],
   'burst of 5,000': [smee, burst(5000, {})],
   'burst of 60 × 500 KB': [smee, burst(60, { size: 500_000, atOnce: 8 })],
-  'SIGKILL in a burst': [smee, killed],
+  'SIGKILL in a burst at 1,000 per second': [smee, killed(1000)],
+  'SIGKILL in a burst at full speed': [smee, killed(Infinity)],
+  'SIGKILL in a burst, gosmee with Redis': [() => startGosmee({ stream: 20_000 }), killed(1000)],
   'stopped for 15 s': [smee, stopped(15)],
   'stopped for 90 s': [smee, stopped(90)],
+  'network stalled for 80 s': [smee, stalled(80)],
   'gosmee with Redis': [() => startGosmee({ stream: 10_000 }), away],
   'flood without signatures': [smee, flood(undefined)],
   'flood with forged signatures': [smee, flood(`sha256=${'0'.repeat(64)}`)],
@@ -227,7 +268,7 @@ for (const [name, [start, run]] of Object.entries(SCENARIOS)) {
   if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue
   using home = temporaryFolder()
   await using server = await start()
-  const relay = new Relay(home.path, server)
+  const relay = new Relay(home.path, server.channel)
   try {
     process.stdout.write(`${name}: ${await run(relay, server)}\n`)
   } finally {

@@ -112,8 +112,14 @@ async function load(n: number, { journal, route, owner }: AttemptParts): Promise
   return { entry, before, earlier: own.reduce((sum, { count }) => sum + count, 0) }
 }
 
-function stored({ outcome, status, answer, error }: DeliveryResult): Omit<DeliveryResult, 'retryAfter'> {
-  return { outcome, status, answer, error }
+function stored({
+  outcome,
+  status,
+  answer,
+  headers,
+  error,
+}: DeliveryResult): Omit<DeliveryResult, 'retryAfter'> {
+  return { outcome, status, answer, ...(headers && { headers }), error }
 }
 
 function isReached({ outcome }: DeliveryResult): boolean | undefined {

@@ -3,7 +3,7 @@ import type { Summary } from '../journal/delivery.js'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Relay's own secrets, the paths of files with them, and addresses that may contain passwords. */
-const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK)_SECRET|FORWARD$)/
+const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK)_SECRET|TOKEN_KEY|STORE|FORWARD$)/
 
 /** Length limit of a value from a delivery, in bytes of UTF-8. */
 const MAX_LENGTH = 1024

@@ -66,6 +66,8 @@ export interface Dispatcher extends AsyncDisposable {
    * @throws RelayError `storage`
    */
   start(): Promise<void>
+  /** Finds what waits in the journal although it was not taken. @throws RelayError `storage` */
+  refresh(): Promise<void>
   /** Forwards an entry that was just recorded. Does nothing before the start, which finds the entry in the journal. */
   take(n: number, targets: readonly string[]): void
   /** Replaces the routes. Entries for a removed target wait until it is configured again. */
@@ -120,14 +122,17 @@ class TargetDispatcher implements Dispatcher {
     const { signal } = this.#stop
     if (signal.aborted) return
     this.#isStarted = true
-    for await (const { n, target, forward } of this.#options.journal.waiting()) {
-      if (signal.aborted) return
-      this.#queueOf(target).add(n, forward.since)
-    }
+    await this.#readWaiting()
     if (signal.aborted) return
     this.#isRunning = true
     this.#openAll()
     this.#detachUnconfigured()
+  }
+
+  async refresh(): Promise<void> {
+    if (!this.#isRunning) return
+    await this.#readWaiting()
+    if (this.#isRunning) this.#detachUnconfigured()
   }
 
   take(n: number, targets: readonly string[]): void {
@@ -171,6 +176,13 @@ class TargetDispatcher implements Dispatcher {
     await Promise.all(this.#closing)
     this.#queues.clear()
     this.#onProgress()
+  }
+
+  async #readWaiting(): Promise<void> {
+    for await (const { n, target, forward } of this.#options.journal.waiting()) {
+      if (this.#stop.signal.aborted) return
+      this.#queueOf(target).add(n, forward.since)
+    }
   }
 
   #openAll(): void {

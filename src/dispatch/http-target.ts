@@ -6,6 +6,7 @@ import { describeConnectionError } from '../net/connection-error.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { NotHttpError } from '../net/exchange.js'
 import { parseRetryAfter } from '../net/retry-after.js'
+import { answerHeaders } from './answer-headers.js'
 import { forwardedHeaders } from './forwarded-headers.js'
 import { statusOutcome } from './policy.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
@@ -27,11 +28,12 @@ export function openHttpTarget(url: string, { clock, limit }: HttpTargetOptions)
 
   const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<DeliveryResult> => {
     const sent = [...forwardedHeaders(entry.headers, attempt), ...own]
-    const { status, header, start } = await sender.post(sent, entry.body, signal)
+    const { status, header, lines, start } = await sender.post(sent, entry.body, signal)
     return {
       outcome: statusOutcome(status),
       status,
       answer: start,
+      headers: answerHeaders(lines()),
       error: null,
       retryAfter: parseRetryAfter(header, clock()),
     }

@@ -38,7 +38,7 @@ export function parseForward(text: string): Route {
   const url = expandLocal(written)
   // Text with a slash before its `=` is an address that was not recognized, and can contain a password.
   if (!isHttp(url) || whole.slice(0, Math.max(at, 0)).includes('/'))
-    throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address${missingScheme(written)}`)
+    throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address${hintFor(written)}`)
   checkHost(url, whole)
   return createRoute(readMatch(at === -1 ? ALL : whole.slice(0, at).trim()), { kind: 'http', url }, name)
 }
@@ -88,6 +88,22 @@ export function labelOf(id: string): string {
   return (match === '' || match === ALL ? shown : `${match}=${shown}`).replaceAll(/\s+/g, ' ')
 }
 
+/** Whether the target with this id is a command. */
+export function isCommand(id: string): boolean {
+  return /^[^=]*=exec:/.test(id)
+}
+
+/** What the target with this id answered: `202`, or `exit 1` for a command. */
+export function formatStatus(id: string, status: number): string {
+  return isCommand(id) ? `exit ${status}` : String(status)
+}
+
+/** The id as other processes know it: without the password and query of an address, so that two targets can share it. */
+export function publicId(id: string): string {
+  const label = labelOf(id)
+  return id.startsWith(`${ALL}=`) ? `${ALL}=${label}` : label
+}
+
 /** Hides user name, password and query. Also for text that is no address, which error messages quote. */
 export function withoutSecrets(url: string): string {
   return url.replace(/\/\/[^/?#]*@/, '//***@').replace(/\?.*$/s, '?…')
@@ -116,8 +132,9 @@ function checkHost(url: string, whole: string): void {
     throw invalid(`'${withoutSecrets(whole)}' goes to the host ${hostname}: write that name`)
 }
 
-/** `: write https://…` for a host on another machine. */
-function missingScheme(text: string): string {
+/** `: write https://…` for a host on another machine, the limit for a port beyond it. */
+function hintFor(text: string): string {
+  if (/^(?:localhost)?:?\d{5,}(?=[/?#]|$)/i.test(text)) return ': a port is at most 65535'
   const isHost = /^(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?=[/?#]|$)/i.test(text)
   return isHost ? `: write https://${withoutSecrets(text)}` : ''
 }

@@ -12,6 +12,8 @@ export interface Routing {
   readonly ignore: readonly Match[]
   /** The ids of the targets a delivery goes to, each once. */
   targetsOf(delivery: Routed): readonly string[]
+  /** The match of the ignore rule that keeps it from every target, if there is one. */
+  ignoredBy(delivery: Routed): string | undefined
   /** @throws RelayError `settings`, and nothing is changed. */
   replace(settings: RouteSettings): void
 }
@@ -27,6 +29,7 @@ export function createRouting(settings: RouteSettings): Routing {
       return ignore
     },
     targetsOf: (delivery) => [...new Set(routesFor(routes, ignore, delivery).map(({ id }) => id))],
+    ignoredBy: (delivery) => ignore.find((match) => matches(match, delivery))?.text,
     replace(next) {
       ;({ routes, ignore } = readRouting(next))
     },
@@ -55,7 +58,7 @@ export function routesFor(
   return routes.filter(({ match }) => matches(match, delivery))
 }
 
-/** The match because of which a delivery goes nowhere; undefined if there is none, also where no route takes it. */
+/** The match that keeps a delivery from every target; undefined if there is none, also where no route takes it. */
 export function ignoredBy(ignore: readonly string[], delivery: Routed): string | undefined {
   return ignore.find((text) => matches({ text }, delivery))
 }

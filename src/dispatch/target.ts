@@ -1,3 +1,4 @@
+import type { Header } from '../http/headers.js'
 import type { Entry } from '../journal/delivery.js'
 import type { Outcome } from '../journal/forward.js'
 
@@ -13,6 +14,8 @@ export interface DeliveryResult {
   readonly status: number | null
   /** The start of the answer or output. */
   readonly answer: Uint8Array
+  /** The answer's headers, of an HTTP target. */
+  readonly headers?: readonly Header[]
   /** Why, for a person, where the status does not say it. */
   readonly error: string | null
   /** Milliseconds after which the target asks for another attempt. */

@@ -15,6 +15,14 @@ export async function openAgent({ hostname }: URL, options: Agent.Options): Prom
   return isLoopback(hostname) ? new Agent(options) : new EnvHttpProxyAgent(options)
 }
 
+export interface AgentResponse {
+  readonly status: number
+  readonly header: HeaderReader
+  /** Every header line; names in lower case. */
+  readonly lines: () => readonly (readonly [name: string, value: string])[]
+  readonly body: Dispatcher.ResponseData['body']
+}
+
 /**
  * Sends one request to `url` and resolves with the headers of the response. Follows no redirect.
  * @throws the error of the connection; the signal's reason, at once: undici itself reacts to a signal only once connected.
@@ -24,7 +32,7 @@ export async function sendThrough(
   { origin, pathname, search }: URL,
   request: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
   { signal }: Cancellable,
-): Promise<{ status: number; header: HeaderReader; body: Dispatcher.ResponseData['body'] }> {
+): Promise<AgentResponse> {
   signal?.throwIfAborted()
   const path = `${pathname}${search}`
   const { statusCode, headers, body } = await new Promise<Dispatcher.ResponseData>((resolve, reject) => {
@@ -35,5 +43,9 @@ export async function sendThrough(
       .finally(() => ignore?.())
   })
   const header: HeaderReader = (name) => [headers[name.toLowerCase()] ?? []].flat().join(', ') || undefined
-  return { status: statusCode, header, body }
+  const lines: AgentResponse['lines'] = () =>
+    Object.entries(headers).flatMap(([name, values = []]) =>
+      [values].flat().map((value) => [name, value] as const),
+    )
+  return { status: statusCode, header, lines, body }
 }

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { StartOf } from '../base/start-of.js'
-import { type HeaderReader, sendThrough } from './agent.js'
+import { type AgentResponse, type HeaderReader, sendThrough } from './agent.js'
 
 /** 256 KiB: a body up to this length is read completely, so that its connection can be reused; a longer one is cut off. */
 const MAX_READ = 262_144
@@ -9,6 +9,8 @@ const MAX_READ = 262_144
 export interface DeliveryResponse {
   readonly status: number
   readonly header: HeaderReader
+  /** Every header line; names in lower case. */
+  readonly lines: AgentResponse['lines']
   /** The start of the body. */
   readonly start: Uint8Array
 }

@@ -6,7 +6,7 @@ import { type HeaderReader, openAgent, sendThrough } from './agent.js'
 
 /** A request to a code host or a tunnel's server. */
 export interface OutboundRequest extends Cancellable {
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
 }

@@ -51,7 +51,7 @@ export function createReceiver(parts: ReceiveParts): Receiver {
     return true
   }
   const store = ({ request, how }: Verified): Promise<boolean> =>
-    intake.receive(request, how).then(
+    intake.receive(request, { restored: how }).then(
       () => true,
       (error: unknown) => fail(request, error),
     )

@@ -1,6 +1,6 @@
 import { RelayError } from '../base/errors.js'
 import type { Restored } from '../journal/delivery.js'
-import { type EventTable, eventsOf } from '../providers/event-table.js'
+import { type EventTable, eventsOf, isRepeatable } from '../providers/event-table.js'
 
 /**
  * What a payload says about the event that the headers of a message claim. `unproved` is set if the payload may also be of
@@ -20,5 +20,5 @@ export function proveEvent(
     throw new RelayError('invalid_event', 'Invalid event', { cause })
   }
   if (possible.length !== 1) return { unproved: true }
-  return table.repeatable.includes(event) ? { repeatable: true } : {}
+  return isRepeatable(event, payload, table) ? { repeatable: true } : {}
 }

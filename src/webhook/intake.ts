@@ -11,7 +11,7 @@ import type { Journal } from '../journal/journal.js'
 import type { Provider } from '../providers/provider.js'
 import { isForm, signedBytesSteps } from './form.js'
 import { proveEvent } from './event-proof.js'
-import { indexHeaders, only, withoutCredentials } from './headers.js'
+import { indexHeaders, only, storedHeaders } from './headers.js'
 import { readIdentity } from './identity.js'
 import { SIGNATURE_HEADER, verifySteps } from './signature.js'
 import { parsePayload, summarize } from './summary.js'
@@ -34,17 +34,33 @@ export interface IntakeParts {
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
 }
 
+/** Where a request came from, if not over HTTP. */
+export interface Source {
+  /**
+   * How the bytes of a tunnel's message were restored. Such deliveries are stored in the order of the calls, and their payload must
+   * fit their event, since anybody who knows the channel may have written the headers.
+   */
+  readonly restored?: string | undefined
+  readonly edited?: Edited
+}
+
+/** A delivery that a user edited and sent. */
+export interface Edited {
+  /** The number of the entry that it is a copy of. */
+  readonly from: number
+  /** The ids of the targets that it is forwarded to. Default: those of the routes. */
+  readonly targets?: readonly string[] | undefined
+}
+
 export interface Intake {
   /**
    * Verifies a webhook request and stores it. Resolves once the delivery is on disk. Reads nothing but the signature
-   * until that matches. `how` is set for a delivery from a tunnel: how its bytes were restored. Such deliveries are stored in
-   * the order of the calls, and their payload must fit their event, since anybody who knows the channel may have written the
-   * headers.
+   * until that matches.
    * @throws RelayError `invalid_signature` if no configured secret made the signature.
    * @throws RelayError `invalid_event` if the event header, the delivery header or the body is invalid.
    * @throws RelayError `storage` if it could not be stored; the sender may try again.
    */
-  receive(request: WebhookRequest, how?: string): Promise<Receipt>
+  receive(request: WebhookRequest, source?: Source): Promise<Receipt>
 }
 
 /** The single entry point for deliveries, over HTTP and through a tunnel. */
@@ -52,11 +68,12 @@ export function createIntake(parts: IntakeParts): Intake {
   const { journal, clock = systemClock, onDelivery } = parts
   const inOrder = createOrder()
   return {
-    async receive(request, how) {
-      const authenticated = inTurns(authenticate(request, parts, clock(), how))
-      const delivery = await (how === undefined ? authenticated : inOrder(authenticated))
+    async receive(request, source = {}) {
+      const authenticated = inTurns(authenticate(request, parts, clock(), source))
+      const delivery = await (source.restored === undefined ? authenticated : inOrder(authenticated))
       const stored = (receipt: Receipt): void => onDelivery?.(delivery, receipt)
-      const receipt = await journal.append(delivery, stored).catch((cause: unknown) => {
+      const options = { onLate: stored, targets: source.edited?.targets }
+      const receipt = await journal.append(delivery, options).catch((cause: unknown) => {
         throw new RelayError('storage', 'Delivery could not be stored', { cause })
       })
       stored(receipt)
@@ -80,7 +97,7 @@ function* authenticate(
   { headers, body }: WebhookRequest,
   parts: IntakeParts,
   receivedAt: number,
-  how: string | undefined,
+  { restored: how, edited }: Source,
 ): Steps<Delivery> {
   const { name, webhook } = parts.provider
   const lines = indexHeaders(headers)
@@ -104,7 +121,7 @@ function* authenticate(
     provider: name,
     ...identity,
     ...summarize(payload, webhook),
-    headers: withoutCredentials(headers),
+    headers: storedHeaders(headers, edited?.from),
     body,
     verifiedBy,
     ...(restored && { restored }),

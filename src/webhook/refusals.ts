@@ -18,6 +18,8 @@ export interface RefusalParts extends ExplainParts {
   readonly scheme: WebhookScheme
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
+  /** Called with each request that is added to the list. Must not throw. */
+  readonly onRefused?: (() => void) | undefined
   readonly clock?: Clock | undefined
 }
 
@@ -47,12 +49,12 @@ const TUNNEL = 'a tunnel message was refused'
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
 
 export function createRefusals(parts: RefusalParts): Refusals {
-  const { log, scheme, maxBody, clock = systemClock } = parts
+  const { log, scheme, maxBody, onRefused, clock = systemClock } = parts
   const list = createRefusedList()
   const throttle = createLogThrottle(log)
   const keep = (request: WebhookRequest, about: About): Refused => {
     const lines = indexHeaders(request.headers)
-    return list.add({
+    const refused = list.add({
       at: clock(),
       ...about,
       reason: once(about.reason),
@@ -61,6 +63,8 @@ export function createRefusals(parts: RefusalParts): Refusals {
       body: request.body,
       size: Math.max(request.body.length, Number(only(lines, 'content-length')) || 0),
     })
+    onRefused?.()
+    return refused
   }
   const logged = async (refused: Refused, start: string): Promise<void> => {
     const reason = await refused.reason()

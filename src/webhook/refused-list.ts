@@ -36,7 +36,12 @@ export interface RefusedList {
   list(): readonly Refused[]
   get(id: number): Refused | undefined
   counts(): RefusedCounts
+  /** How many were refused in each of the last {@link MINUTES} minutes in which any was, by the minute's number since 1970. */
+  minutes(): ReadonlyMap<number, number>
 }
+
+/** An hour, and the minute that is under way. */
+const MINUTES = 61
 
 export interface RefusedLimits {
   readonly entries: number
@@ -56,6 +61,7 @@ export const REFUSED_LIMITS: RefusedLimits = { entries: 100, body: 262_144, tota
 export function createRefusedList(limits: RefusedLimits = REFUSED_LIMITS): RefusedList {
   const kept = new Map<number, Refused>()
   const counts: Partial<Record<RefusedKind, number>> = {}
+  const minutes = new Map<number, number>()
   let total = 0
   let last = 0
   const makeRoom = (): void => {
@@ -74,12 +80,17 @@ export function createRefusedList(limits: RefusedLimits = REFUSED_LIMITS): Refus
       kept.set(refused.id, refused)
       total += sizeOf(refused)
       counts[refused.kind] = (counts[refused.kind] ?? 0) + 1
+      const minute = Math.floor(refused.at / 60_000)
+      minutes.set(minute, (minutes.get(minute) ?? 0) + 1)
+      const [oldest] = minutes.keys()
+      if (minutes.size > MINUTES && oldest !== undefined) minutes.delete(oldest)
       makeRoom()
       return refused
     },
     list: () => [...kept.values()],
     get: (id) => kept.get(id),
     counts: () => ({ ...counts }),
+    minutes: () => minutes,
   }
 }
 

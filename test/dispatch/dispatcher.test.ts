@@ -46,6 +46,7 @@ describe('a delivery', () => {
       status: 202,
       ms: 0,
       answer: new Uint8Array(Buffer.from('thanks')),
+      headers: expect.arrayContaining([['connection', 'keep-alive']]),
       error: null,
       count: 1,
     }

@@ -76,7 +76,10 @@ describe('parseForward', () => {
   })
 
   it.each([
-    ['99999', "Invalid route: '99999' names no http:// or https:// address"],
+    ...['99999', '300000', ':70000/hooks', 'localhost:70000'].map((text): [string, string] => [
+      text,
+      `Invalid route: '${text}' names no http:// or https:// address: a port is at most 65535`,
+    ]),
     [
       'push=a.example/x',
       "Invalid route: 'push=a.example/x' names no http:// or https:// address: write https://a.example/x",

@@ -31,6 +31,8 @@ export interface TunnelServer extends AsyncDisposable {
   fallSilent(): void
   /** Ends every open connection. */
   hangUp(): void
+  /** Bytes of events that it holds because they are not read. */
+  unsent(): number
   /** Once it has sent this many pings. */
   pinged(count: number): Promise<void>
   /** From now on it answers nobody, or everybody again. */
@@ -164,6 +166,7 @@ export async function startTunnelServer(
     hangUp: () => {
       for (const { response } of open) response.end()
     },
+    unsent: () => [...open].reduce((sum, { response }) => sum + response.writableLength, 0),
     refusePosts: (status, headers = {}) => void (refusedPosts = { status, headers }),
     refuse: (status, headers = {}) => void (refusal = status === undefined ? undefined : { status, headers }),
     down,

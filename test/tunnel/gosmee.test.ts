@@ -20,15 +20,15 @@ describe('a gosmee server with Redis', () => {
       await rig.status({ roundTrip: 'ok' })
       await send(server, 1, 2)
       await rig.stored(2)
-      const seen = rig.statuses.length
       server.refuse(503)
       server.hangUp()
       await rig.status({ why: 'the server answers 503' })
+      const away = rig.statuses.length
       server.refuse(undefined)
       await send(server, 3)
       await rig.stored(3)
       // Else the server would send this message to the next relay.
-      await rig.status({ roundTrip: 'ok' }, seen)
+      await rig.status({ state: 'connected', roundTrip: 'ok' }, away)
     }
     await send(server, 4, 5)
     await using rig = await startTunnel(server.channel, { store })

@@ -78,30 +78,39 @@ async function startListener(maxBody: number) {
   }
 }
 
-/** A busy machine needs more processor time for the same work. The best of three runs counts. */
-const RETRIES = { retry: 2, timeout: 90_000 }
+const LIMIT = { timeout: 90_000 }
 
 describeWith('Linux', 'a large message that is slow on purpose', () => {
-  it.each(SHAPES)('blocks the event loop for less than 50 ms: %s', RETRIES, async (_, reason, make) => {
+  it.each(SHAPES)('blocks the event loop for less than 50 ms: %s', LIMIT, async (_, reason, make) => {
     await using listener = await startListener(MIB)
     // The first message includes loading and compilation.
     await listener.send(GENUINE)
-    const { line, longestTurn } = await listener.send(make(MIB - 100))
+    const { line, longestTurn } = await quickest(() => listener.send(make(MIB - 100)))
     expect([line.slice(0, reason.length), longestTurn]).toEqual([reason, expect.toSatisfy(isShort)])
   })
 
   it.each(SHAPES.filter(([name]) => ['header lines', 'names of signatures', 'unsigned'].includes(name)))(
     'of 50 MiB takes a small multiple of that, and blocks the event loop for less than 50 ms: %s',
-    RETRIES,
+    LIMIT,
     async (_, reason, make) => {
       await using listener = await startListener(25 * MIB)
       await listener.send(GENUINE)
-      const { line, longestTurn, maxMemory } = await listener.send(make(25 * MIB))
+      const { line, longestTurn, maxMemory } = await quickest(() => listener.send(make(25 * MIB)))
       expect([line.slice(0, reason.length), longestTurn]).toEqual([reason, expect.toSatisfy(isShort)])
       expect(maxMemory).toBeLessThan(600 * MIB)
     },
   )
 })
+
+/** A busy machine needs more time for the same work: of up to three messages, the report on the quickest. */
+async function quickest(send: () => Promise<Report>): Promise<Report> {
+  let best = await send()
+  for (let i = 1; i < 3 && !isShort(best.longestTurn); i++) {
+    const next = await send()
+    best = { ...next, longestTurn: Math.min(best.longestTurn, next.longestTurn) }
+  }
+  return best
+}
 
 function isShort(turn: number): boolean {
   return turn < MAX_TURN

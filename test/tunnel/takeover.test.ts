@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { sign } from '../../src/webhook/signature.js'
-import { SECRET } from '../helpers/delivery.js'
+import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
 import { entriesOf, summariesOf } from '../helpers/journal.js'
 import { createServer, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import { portOf } from '../helpers/scripted-server.js'
+import { startSmee } from '../helpers/smee-server.js'
+import { startWire } from '../helpers/wire.js'
 import { startTunnel } from './rig.js'
 
 function numbered(n: number): string {
@@ -119,4 +121,32 @@ describe('after waking up', () => {
     await tunnel.rig.stored(1)
     expect(await tunnel.numbers()).toEqual([1])
   })
+})
+
+it('a network that stalls without loss delivers everything once it goes on: in order, and once', async () => {
+  await using smee = await startSmee({ pingEvery: 10 })
+  await using wire = await startWire(smee.url)
+  const limits = { silence: 300, opening: 100, linger: 2000 }
+  await using rig = await startTunnel(smee.channel.replace(smee.url, wire.url), { limits })
+  await rig.status({ roundTrip: 'ok' })
+  const seen = rig.statuses.length
+  let sent = 0
+  const send = async (): Promise<unknown> => {
+    const body = JSON.stringify({ n: sent++ })
+    return post(smee.channel, githubDelivery({ body }))
+  }
+  wire.stall(true)
+  for (let i = 0; i < 10; i++) await send()
+  await rig.status({ state: 'waiting', why: 'no traffic for 0.3 s' }, seen)
+  for (let i = 0; i < 10; i++) await send()
+  // It also tries in vain to connect again.
+  await rig.status({ state: 'waiting', attempt: 2 }, seen)
+  for (let i = 0; i < 10; i++) await send()
+  wire.stall(false)
+  for (let i = 0; i < 10; i++) await send()
+  await rig.stored(sent)
+  const numbers = (await entriesOf(rig.journal)).map(({ body }) => JSON.parse(String(Buffer.from(body))).n)
+  const duplicates = (await summariesOf(rig.journal)).map(({ duplicates }) => duplicates)
+  expect(numbers).toEqual(Array.from({ length: sent }, (_, i) => i))
+  expect(duplicates).toEqual(Array.from({ length: sent }, () => 0))
 })

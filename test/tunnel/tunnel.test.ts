@@ -9,6 +9,7 @@ import { passedOn } from '../../src/http/headers.js'
 import { GITEA, GITHUB, githubDelivery, giteaDelivery, post, SECRET } from '../helpers/delivery.js'
 import { startGosmee } from '../helpers/gosmee-server.js'
 import { startSmee } from '../helpers/smee-server.js'
+import { formThroughSmee } from '../helpers/through-smee.js'
 import { startWebhookService } from '../helpers/webhook-service.js'
 import { sign } from '../../src/webhook/signature.js'
 import { startTunnel } from './rig.js'
@@ -100,6 +101,24 @@ describe('a delivery through a channel', () => {
     await rig.stored(1)
     const entry = await entryOf(rig.journal, 1)
     expect([textOf(entry), entry.restored?.how]).toEqual([body, 'raw'])
+  })
+
+  it("of Gitea's form hook keeps what JSON loses, through a server that reads forms", async () => {
+    await using smee = await startSmee()
+    await using rig = await startTunnel(smee.channel, { provider: GITEA })
+    await rig.status({ roundTrip: 'ok' })
+    const payload = '{\n  "n": 12345678901234567890\n}'
+    const form = new URLSearchParams({ payload }).toString()
+    const { headers } = giteaDelivery({
+      body: form,
+      signed: payload,
+      type: 'application/x-www-form-urlencoded',
+    })
+    const lowerCase = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]))
+    smee.message({ ...lowerCase, body: JSON.parse(formThroughSmee(form)) })
+    await rig.stored(1)
+    const entry = await entryOf(rig.journal, 1)
+    expect([textOf(entry), entry.restored?.how]).toEqual([form, 'form'])
   })
 })
 

@@ -310,7 +310,7 @@ describe('a delivery from a tunnel', () => {
       giteaDelivery({ body: form(GITEA_JSON), ...wrapped }),
       giteaDelivery({ body: `x=1&${form(GITEA_JSON)}`, ...wrapped }),
     ]
-    for (const request of requests) await intake.receive(request, 'raw')
+    for (const request of requests) await intake.receive(request, { restored: 'raw' })
     await journal.flush()
     expect(await entriesOf(journal)).toMatchObject([
       { n: 1, deliveryId: 'a', duplicates: 3, restored: { how: 'raw' } },
@@ -323,13 +323,15 @@ describe('a delivery from a tunnel', () => {
   it('is refused under an event that its payload is not of; over HTTP the header is its own', async () => {
     const { journal, intake } = await setUp()
     for (const event of ['push', 'issues', 'made_up'])
-      await expect(intake.receive(githubDelivery({ body: comment, event }), 'compact')).rejects.toEqual(
+      await expect(
+        intake.receive(githubDelivery({ body: comment, event }), { restored: 'compact' }),
+      ).rejects.toEqual(
         new RelayError('invalid_event', 'Invalid event', {
           cause: new Error('the payload is of issue_comment, not of the event that the header names'),
         }),
       )
     expect(await countOf(journal)).toBe(0)
-    await intake.receive(githubDelivery({ body: comment, event: 'issue_comment' }), 'compact')
+    await intake.receive(githubDelivery({ body: comment, event: 'issue_comment' }), { restored: 'compact' })
     await intake.receive(githubDelivery({ body: comment, event: 'push' }))
     const entries = (await entriesOf(journal)).map(({ event, restored }) => [event, restored?.unproved])
     expect(entries).toEqual([
@@ -342,7 +344,7 @@ describe('a delivery from a tunnel', () => {
     const { journal, intake } = await setUp()
     const receipts = []
     for (const event of ['a', 'b', 'a'])
-      receipts.push(await intake.receive(githubDelivery({ body: unknown, event }), 'compact'))
+      receipts.push(await intake.receive(githubDelivery({ body: unknown, event }), { restored: 'compact' }))
     expect(receipts.map(({ n, duplicate }) => [n, duplicate])).toEqual([
       [1, false],
       [2, false],
@@ -355,12 +357,34 @@ describe('a delivery from a tunnel', () => {
     ])
   })
 
+  it.each([
+    ["a test delivery of Gitea's is new under another id after a minute", 'a1', [1, 1, 1, 2, 2]],
+    ['a push never is', 'b2', [1, 1, 1, 1, 1]],
+  ])('is known by its bytes: %s', async (_, before, expected) => {
+    let now = 0
+    const { intake } = await setUp({ provider: GITEA, clock: () => now })
+    const body = JSON.stringify({ ref: 'refs/heads/main', before, after: 'a1', commits: [{ id: 'a1' }] })
+    const numbers = []
+    for (const [id, seconds] of [
+      ['first', 0],
+      ['second', 30],
+      ['first', 200],
+      ['third', 201],
+      ['second', 231],
+    ] as const) {
+      now = seconds * 1000
+      const { n } = await intake.receive(giteaDelivery({ body, event: 'push', id }), { restored: 'indented' })
+      numbers.push(n)
+    }
+    expect(numbers).toEqual(expected)
+  })
+
   it.each([undefined, 'raw'])(
     'has no payload in the text of a comment, whatever its Content-Type says (%s)',
     async (how) => {
       const { journal, intake } = await setUp()
       const request = githubDelivery({ body: comment, type: FORM, event: 'push' })
-      await expect(intake.receive(request, how)).rejects.toEqual(badEvent)
+      await expect(intake.receive(request, { restored: how })).rejects.toEqual(badEvent)
       expect(await countOf(journal)).toBe(0)
     },
   )

@@ -25,6 +25,16 @@ describe('the list of refused requests', () => {
     expect([list.list().map(({ id }) => id), list.get(2), list.get(3)]).toEqual([[1, 2], kept, undefined])
   })
 
+  it('holds a hundred, 256 KiB of each body, and 8 MiB in all', () => {
+    const [many, large] = [createRefusedList(), createRefusedList()]
+    for (let i = 0; i < 101; i++) many.add(refused('no_signature'))
+    for (let i = 0; i < 33; i++) large.add(refused('too_large', 262_145))
+    const kept = large.list()
+    expect([many.list().length, many.get(1)]).toEqual([100, undefined])
+    expect([kept.length, kept[0]?.id]).toEqual([32, 2])
+    expect(kept.reduce((sum, { body }) => sum + body.length, 0)).toBe(8_388_608)
+  })
+
   it('keeps the rare ones through a flood of others, and counts all', () => {
     const list = createRefusedList({ ...REFUSED_LIMITS, entries: 3 })
     list.add(refused('invalid_signature'))

@@ -235,8 +235,9 @@ export interface Candidate {
  * that writes this text as an earlier one does.
  */
 export function* candidateEncodings(text: Buffer): Generator<Candidate> {
-  const escapes = escapesIn(text)
-  const users = hasGiteaUser(text)
+  // Not needed for the first one, which most deliveries match.
+  let escapes: number | undefined
+  let users: boolean | undefined
   const seen = new Set<string>()
   for (const [i, encoding] of ENCODINGS.entries()) {
     const spec: Spec | undefined = SPECS[i]
@@ -244,8 +245,8 @@ export function* candidateEncodings(text: Buffer): Generator<Candidate> {
     const effective = [
       spec.layout.indent,
       spec.layout.space,
-      spec.escapes & escapes,
-      users && spec.compactUsers,
+      spec.escapes && spec.escapes & (escapes ??= escapesIn(text)),
+      spec.compactUsers === true && (users ??= hasGiteaUser(text)),
     ]
     const key = JSON.stringify(effective)
     if (seen.has(key)) continue
