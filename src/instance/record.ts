@@ -64,6 +64,9 @@ export const REFUSED_TEXT = 'read refused'
 /** The text that {@link PROOF_HEADER} authenticates for the list of routes. It contains a space, too. */
 export const ROUTES_TEXT = 'read routes'
 
+/** The text that {@link PROOF_HEADER} authenticates for a code that opens the inspector. It contains a space, too. */
+export const INSPECT_TEXT = 'open inspector'
+
 export const PROOF_HEADER = 'X-Relay-Proof'
 
 export function isProof(record: InstanceRecord, challenge: string, answer = ''): boolean {

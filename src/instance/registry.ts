@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import type { Secret } from '../base/secret.js'
-import { STORE_KINDS, type StoreKind } from '../base/settings.js'
+import { isStoreText, type StoreText } from '../base/settings.js'
 import { isText, shape } from '../store/shape.js'
 import { isAlive, isProven, type ProbeOptions } from './probe.js'
 import { INSTANCE_FIELDS, prove, type InstanceRecord } from './record.js'
@@ -10,7 +10,7 @@ import { writeWhole } from './write-file.js'
 /** A running instance as the commands of other terminals see it. */
 export interface RunningInstance extends InstanceRecord {
   readonly profile: string
-  readonly store: StoreKind
+  readonly store: StoreText
   /** Whether it started its code host, the sandbox, itself. */
   readonly sandbox: boolean
   /** {@link secretPrint} of its webhook secret. */
@@ -22,7 +22,7 @@ export interface RunningInstance extends InstanceRecord {
 const parseRunning = shape<RunningInstance>({
   ...INSTANCE_FIELDS,
   profile: isText,
-  store: (value) => STORE_KINDS.some((kind) => kind === value),
+  store: isStoreText,
   sandbox: (value) => typeof value === 'boolean',
   secretPrint: isText,
   madeSecret: (value) => value === null || isText(value),

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { PROVIDER_NAMES, STORE_KINDS, type ProviderName, type StoreKind } from '../base/settings.js'
+import { isStoreText, PROVIDER_NAMES, type ProviderName, type StoreText } from '../base/settings.js'
 import { databaseExists } from '../store/open.js'
 import { isText, shape } from '../store/shape.js'
 import { writeWhole } from './write-file.js'
@@ -9,7 +9,7 @@ import { writeWhole } from './write-file.js'
 export interface SavedProfile {
   readonly v: 1
   /** Where its tokens are. */
-  readonly store: Exclude<StoreKind, 'memory'>
+  readonly store: Exclude<StoreText, 'memory'>
   /** Its code host. Null where only a working folder's file named it: that can name another at any time. */
   readonly provider: ProviderName | null
   readonly providerUrl: string | null
@@ -22,7 +22,7 @@ export const SAVED_FILE = 'profile.json'
 
 const parseSaved = shape<SavedProfile>({
   v: (value) => value === 1,
-  store: (value) => value !== 'memory' && STORE_KINDS.some((known) => known === value),
+  store: (value) => value !== 'memory' && isStoreText(value),
   provider: (value) => value === null || PROVIDER_NAMES.some((known) => known === value),
   providerUrl: (value) => value === null || isText(value),
   sandbox: (value) => typeof value === 'boolean',

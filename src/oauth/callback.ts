@@ -5,6 +5,7 @@ import { publishOutcome } from './login.js'
 import { providerRefusal, SignInError, toSignInError, type Outcome } from './outcome.js'
 import type { OAuthParts } from './parts.js'
 import { stateOf, takeState, type PendingSignIn, type TakenSignIn } from './state.js'
+import { missingScopes } from './scopes.js'
 import { toTokenGrant, type TokenResponse } from './token-endpoint.js'
 import { tokenFetch } from './token-fetch.js'
 
@@ -142,7 +143,7 @@ function failed(message: string): SignInError {
 }
 
 function warnOfMissingScopes({ provider, log }: OAuthParts, { scopes }: TokenResponse): void {
-  const missing = provider.oauth.scopes.filter((scope) => scopes && !scopes.includes(scope))
+  const missing = missingScopes(provider, scopes)
   if (missing.length > 0) {
     log.warn(`The provider did not grant ${missing.join(', ')}: some actions may be refused`)
   }

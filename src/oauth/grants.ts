@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi'
-import { requestToken, type TokenEndpoint, type TokenResponse } from './token-endpoint.js'
+import { callEndpoint, requestToken, type TokenEndpoint, type TokenResponse } from './token-endpoint.js'
 
 interface ExchangeRequest extends TokenEndpoint {
   /** Unchanged parameters of the callback: `state` and `iss` are checked once more here. */
@@ -48,5 +48,40 @@ export function refreshGrant(endpoint: TokenEndpoint, refreshToken: string): Pro
       options,
     )
     return oauth.processRefreshTokenResponse(server, application, response)
+  })
+}
+
+/**
+ * Requests the codes of a device flow (RFC 8628 section 3.1).
+ * @throws TokenError
+ */
+export function deviceCodes(endpoint: TokenEndpoint): Promise<oauth.DeviceAuthorizationResponse> {
+  return callEndpoint(endpoint, async ({ server, application, authentication, options }) => {
+    const scope = endpoint.endpoints.scopes.join(' ')
+    const response = await oauth.deviceAuthorizationRequest(
+      server,
+      application,
+      authentication,
+      { scope },
+      options,
+    )
+    return oauth.processDeviceAuthorizationResponse(server, application, response)
+  })
+}
+
+/**
+ * Asks once whether the user has entered the code, and exchanges the device's for tokens if so (RFC 8628 section 3.4).
+ * @throws TokenError, with `authorization_pending` or `slow_down` as long as the user has not.
+ */
+export function deviceGrant(endpoint: TokenEndpoint, deviceCode: string): Promise<TokenResponse> {
+  return requestToken(endpoint, async ({ server, application, authentication, options }) => {
+    const response = await oauth.deviceCodeGrantRequest(
+      server,
+      application,
+      authentication,
+      deviceCode,
+      options,
+    )
+    return oauth.processDeviceCodeResponse(server, application, response)
   })
 }

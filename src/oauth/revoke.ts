@@ -5,7 +5,7 @@ import type { Provider } from '../providers/provider.js'
 import type { TokenOwner, Tokens } from '../tokens/tokens.js'
 
 export interface RevokeParts {
-  readonly provider: Pick<Provider, 'origin' | 'revokeToken'>
+  readonly provider: Pick<Provider, 'origin' | 'isPersonal' | 'revokeToken'>
   readonly client: OAuthClient | undefined
   readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'revoke'>
 }
@@ -16,7 +16,7 @@ export interface RevokeOptions extends Cancellable {
 }
 
 /**
- * Result at the provider. `unsupported`: the provider cannot revoke tokens · `skipped`: not requested, or no valid token ·
+ * Result at the provider. `unsupported`: no application can revoke the token there · `skipped`: not requested, or no valid token ·
  * `elsewhere`: the token is of another provider · `no client`: only the OAuth client may revoke it, and none is configured.
  */
 export type Upstream =
@@ -60,7 +60,7 @@ async function revokeUpstream(
 ): Promise<Upstream> {
   if (local || !owner) return 'skipped'
   if (owner.origin !== provider.origin) return 'elsewhere'
-  if (!provider.revokeToken) return 'unsupported'
+  if (!provider.revokeToken || provider.isPersonal?.(owner.accessToken)) return 'unsupported'
   if (!client) return 'no client'
   try {
     await provider.revokeToken(owner.accessToken, client, { signal })

@@ -1,15 +1,16 @@
 import * as oauth from 'oauth4webapi'
 import { isLoopback } from '../base/loopback.js'
-import type { OAuthClient } from '../base/settings.js'
+import type { Secret } from '../base/secret.js'
 import type { OAuthEndpoints } from '../providers/provider.js'
 import type { TokenGrant } from '../tokens/tokens.js'
 import { refusalError, TokenError } from './token-error.js'
 import type { tokenFetch } from './token-fetch.js'
 
-/** Token endpoint of a provider, and the client that calls it. */
+/** Endpoints of a provider, and the client that calls them. */
 export interface TokenEndpoint {
   readonly endpoints: OAuthEndpoints
-  readonly client: OAuthClient
+  /** Without a secret only for the device flow, which needs none (RFC 8628 section 3.1). */
+  readonly client: { readonly id: string; readonly secret?: Secret }
   /** See {@link tokenFetch}. */
   readonly fetch: ReturnType<typeof tokenFetch>
 }
@@ -34,24 +35,34 @@ export interface TokenResponse {
 
 /**
  * Calls the token endpoint once, for any grant type.
- * @throws TokenError. An `error` in the response is a refusal even with status 200, which GitHub uses.
+ * @throws TokenError as {@link callEndpoint}.
  */
 export async function requestToken(
-  { endpoints, client, fetch }: TokenEndpoint,
+  endpoint: TokenEndpoint,
   request: (call: TokenCall) => Promise<oauth.TokenEndpointResponse>,
 ): Promise<TokenResponse> {
+  return callEndpoint(endpoint, async (call) => toTokenResponse(await request(call)))
+}
+
+/**
+ * Calls an endpoint once.
+ * @throws TokenError. An `error` in the response is a refusal even with status 200, which GitHub uses.
+ */
+export async function callEndpoint<T>(
+  { endpoints, client, fetch }: TokenEndpoint,
+  request: (call: TokenCall) => Promise<T>,
+): Promise<T> {
   try {
-    const response = await request({
+    return await request({
       server: authorizationServer(endpoints),
       application: { client_id: client.id },
       // Not Basic: that would percent-encode a Gitea client id, which Gitea does not decode.
-      authentication: oauth.ClientSecretPost(client.secret.reveal()),
+      authentication: client.secret ? oauth.ClientSecretPost(client.secret.reveal()) : oauth.None(),
       options: {
         [oauth.customFetch]: fetch,
         [oauth.allowInsecureRequests]: isLoopback(new URL(endpoints.tokenEndpoint).hostname),
       },
     })
-    return toTokenResponse(response)
   } catch (error) {
     throw toTokenError(error)
   }
@@ -77,6 +88,9 @@ function authorizationServer(endpoints: OAuthEndpoints): oauth.AuthorizationServ
     // The library requires an issuer. For a provider without one, nothing is compared with this value.
     issuer: endpoints.issuer ?? new URL(endpoints.authorizationEndpoint).origin,
     token_endpoint: endpoints.tokenEndpoint,
+    ...(endpoints.deviceEndpoint !== undefined && {
+      device_authorization_endpoint: endpoints.deviceEndpoint,
+    }),
   }
 }
 

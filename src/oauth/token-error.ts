@@ -36,7 +36,15 @@ export function signInAgain(why: string): RelayError {
 const INVALID_TOKEN = new Set(['invalid_grant', 'bad_refresh_token', 'unauthorized_client'])
 
 /** Error codes for a wrong client; the refresh token may still be valid. RFC 6749 section 5.2, GitHub. */
-const UNKNOWN_CLIENT = new Set(['invalid_client', 'incorrect_client_credentials'])
+export const UNKNOWN_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'incorrect_client_credentials'])
+
+/**
+ * Whether the provider refused the client itself. GitHub answers an unknown client id with 404 and the error `Not Found`, which is no code
+ * (https://github.com/octokit/auth-oauth-user.js/issues/239).
+ */
+export function isUnknownClient({ failure, code }: TokenError): boolean {
+  return failure === 'refused' && (code === undefined || UNKNOWN_CLIENT.has(code))
+}
 
 /**
  * Converts the error of a failed `refreshGrant`: `unauthenticated` when the refresh token is invalid, `not_configured`

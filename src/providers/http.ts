@@ -2,8 +2,9 @@ import type { ZodType } from 'zod'
 import { type Cancellable, deadline } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { OAuthClient } from '../base/settings.js'
+import type { HeaderReader } from '../net/agent.js'
 import { type OutboundResponse, readText, type SendOnce } from '../net/send-once.js'
-import { parseJson } from './answer.js'
+import { parseJson, type ParseOptions } from './answer.js'
 import { invalidToken, refusal, noAnswer } from './errors.js'
 import { sendFollowing } from './redirect.js'
 
@@ -25,14 +26,24 @@ export interface UserApi extends Api, Cancellable {
   readonly token: string
 }
 
-interface Call<T> {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+export interface Call<T> extends ParseOptions {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: readonly (string | number)[]
+  readonly query?: Readonly<Record<string, string>>
   /** Authenticates as this application (Basic, RFC 7617) instead of as the user. */
   readonly client?: OAuthClient
+  /** Sent without authentication. */
+  readonly anonymous?: boolean
   readonly body?: object
   /** Schema of a successful answer. An answer that is empty or not JSON is `undefined`. */
   readonly answer: ZodType<T>
+}
+
+/** A successful answer. */
+export interface Answer<T> {
+  readonly status: number
+  readonly header: HeaderReader
+  readonly value: T
 }
 
 /**
@@ -40,15 +51,15 @@ interface Call<T> {
  * answer was lost.
  * @throws RelayError of the kinds that `Provider` lists; `bad_request` for a path part such as `..`.
  */
-export async function send<T>(api: UserApi, call: Call<T>): Promise<{ status: number; value: T }> {
+export async function send<T>(api: UserApi, call: Call<T>): Promise<Answer<T>> {
   const { response, text } = await exchange(api, call)
-  const json = parseJson(text)
+  const json = parseJson(text, call)
   const { status, header } = response
   if (status < 200 || status > 299)
     throw refusal({ method: call.method, status, header, json }, api.label, secretsOf(api, call))
   const parsed = call.answer.safeParse(json)
   if (!parsed.success) throw noAnswer(api.label, call.method, 'gave an answer that was not understood')
-  return { status, value: parsed.data }
+  return { status, header, value: parsed.data }
 }
 
 async function exchange(
@@ -62,7 +73,8 @@ async function exchange(
     signal,
     ...(call.body && { body: JSON.stringify(call.body) }),
   }
-  const address = api.base + pathOf(call.path)
+  const query = call.query ? `?${new URLSearchParams(call.query).toString()}` : ''
+  const address = api.base + pathOf(call.path) + query
   try {
     const response = await sendFollowing(api.sendOnce, address, init)
     return { response, text: await readText(response) }
@@ -73,12 +85,15 @@ async function exchange(
   }
 }
 
-function headersOf({ token, headers }: UserApi, { client, body }: Call<unknown>): Record<string, string> {
+function headersOf(
+  { token, headers }: UserApi,
+  { client, anonymous, body }: Call<unknown>,
+): Record<string, string> {
   // A header cannot hold any other token.
-  if (!/^[\x21-\x7e]+$/.test(token)) throw invalidToken()
+  if (!anonymous && !/^[\x21-\x7e]+$/.test(token)) throw invalidToken()
   return {
     ...headers,
-    authorization: client ? `Basic ${basic(client)}` : `Bearer ${token}`,
+    ...(!anonymous && { authorization: client ? `Basic ${basic(client)}` : `Bearer ${token}` }),
     // GitHub refuses calls without one.
     'user-agent': 'webhook-relay',
     ...(body && { 'content-type': 'application/json' }),
@@ -90,7 +105,8 @@ function basic({ id, secret }: OAuthClient): string {
 }
 
 /** Secrets that the code host may repeat, and that messages must not contain. */
-function secretsOf({ token }: UserApi, { client }: Call<unknown>): string[] {
+function secretsOf({ token }: UserApi, { client, anonymous }: Call<unknown>): string[] {
+  if (anonymous) return []
   return client ? [token, basic(client), client.secret.reveal()] : [token]
 }
 

@@ -4,6 +4,8 @@ import type { Style } from '../json/format.js'
 import type { SendOnce } from '../net/send-once.js'
 import type { EventActions } from './event-actions.js'
 import type { EventTable } from './event-table.js'
+import type { HookCalls } from './hooks.js'
+import type { Registration } from './registration.js'
 import type { Headed } from './rate-limit.js'
 import type { Templates } from './template.js'
 
@@ -38,6 +40,8 @@ export const GENERIC_DELIVERY = 'x-provider-delivery'
 export interface OAuthEndpoints {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
+  /** RFC 8628 section 3.1; absent if the provider has no device flow (Gitea). */
+  readonly deviceEndpoint?: string
   /** Required value of `iss` in the callback, if it is sent (RFC 9207); undefined if the provider's is unknown. */
   readonly issuer: string | undefined
   /** The fewest scopes that comment, merge and react need; joined by a space in the authorize address. */
@@ -84,8 +88,12 @@ export interface RepoTarget {
   readonly repo: string
 }
 
-export interface CommentInput extends RepoTarget {
+/** An issue, or a pull request, which has the same comments. */
+export interface IssueTarget extends RepoTarget {
   readonly issueNumber: number
+}
+
+export interface CommentInput extends IssueTarget {
   readonly body: string
 }
 
@@ -95,11 +103,50 @@ export interface CommentResult {
   readonly url: string
 }
 
+/** A comment that is already there. */
+export interface Comment extends CommentResult {
+  /** The name of the account that wrote it; undefined if that no longer exists. */
+  readonly author: string | undefined
+  readonly body: string
+}
+
+export interface EditInput extends RepoTarget {
+  readonly commentId: number
+  readonly body: string
+}
+
+/** A check or a status of a commit. */
+export interface Check {
+  readonly name: string
+  readonly state: 'succeeded' | 'pending' | 'failed'
+  /** The code host's own word for its state, e.g. `timed_out`. */
+  readonly says: string
+}
+
+/** The head of a pull request, with the newest of all its checks and statuses. */
+export interface HeadChecks {
+  readonly sha: string
+  readonly checks: readonly Check[]
+}
+
+/** What the code host says about a token. */
+export interface TokenFacts {
+  /** The account that it belongs to. */
+  readonly login: string
+  /** Undefined if the code host does not name them (Gitea; GitHub's fine-grained tokens). */
+  readonly scopes: readonly string[] | undefined
+  /** Milliseconds since 1970-01-01 UTC; undefined if it does not expire, or the code host does not say. */
+  readonly expiresAt: number | undefined
+}
+
 export const MERGE_METHODS = ['merge', 'squash', 'rebase'] as const
 export type MergeMethod = (typeof MERGE_METHODS)[number]
 
-export interface MergeInput extends RepoTarget {
+export interface PullTarget extends RepoTarget {
   readonly pullNumber: number
+}
+
+export interface MergeInput extends PullTarget {
   readonly method?: MergeMethod | undefined
   readonly title?: string | undefined
   readonly message?: string | undefined
@@ -115,8 +162,7 @@ export type MergeResult =
 export const REACTIONS = ['+1', '-1', 'laugh', 'confused', 'heart', 'hooray', 'rocket', 'eyes'] as const
 export type Reaction = (typeof REACTIONS)[number]
 
-export interface ReactInput extends RepoTarget {
-  readonly issueNumber: number
+export interface ReactInput extends IssueTarget {
   readonly content: Reaction
   /** React to this comment of the issue instead. */
   readonly commentId?: number | undefined
@@ -150,9 +196,22 @@ export interface Provider {
   readonly oauth: OAuthEndpoints
   readonly probe: HostProbe
   whoAmI(token: string, options?: Cancellable): Promise<{ readonly login: string }>
+  inspectToken(token: string, options?: Cancellable): Promise<TokenFacts>
+  /**
+   * Whether a user made this token in the settings of the code host, as its form shows. No application can revoke it.
+   * Absent if the form shows nothing.
+   */
+  isPersonal?(token: string): boolean
   comment(token: string, input: CommentInput, options?: Cancellable): Promise<CommentResult>
+  /** The comments, oldest first; `unprocessable` after 2,500 of them. */
+  comments(token: string, input: IssueTarget, options?: Cancellable): AsyncIterable<Comment>
+  editComment(token: string, input: EditInput, options?: Cancellable): Promise<CommentResult>
+  /** The head and all its checks and statuses; `unprocessable` beyond 2,500 of one kind. */
+  headChecks(token: string, input: PullTarget, options?: Cancellable): Promise<HeadChecks>
   merge(token: string, input: MergeInput, options?: Cancellable): Promise<MergeResult>
   react(token: string, input: ReactInput, options?: Cancellable): Promise<ReactResult>
+  readonly hooks: HookCalls
+  readonly registration: Registration
   /**
    * Revokes an access token on behalf of the application that it was issued to. Resolves even if the provider does not know the
    * token; rejects with `forbidden` if it does not know the application. Absent if the provider has no such call (Gitea).

@@ -49,7 +49,9 @@ export interface Refreshable {
 /** The last instant whose ISO form has a four-digit year. */
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-export const tokenKey = (userId: string): string => `token:${userId}`
+/** Prefix of the keys of token records; the user's id follows. */
+export const TOKEN_PREFIX = 'token:'
+export const tokenKey = (userId: string): string => `${TOKEN_PREFIX}${userId}`
 export const originKey = (userId: string): string => `origin:${userId}`
 export const unconfirmedKey = (userId: string): string => `unconfirmed:${userId}`
 export const refreshKey = (userId: string): string => `refresh:${userId}`

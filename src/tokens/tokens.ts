@@ -19,6 +19,7 @@ import {
   type Unconfirmed,
   sha256,
   saveOperations,
+  TOKEN_PREFIX,
   tokenKey,
   parseToken,
   parseUnconfirmed,
@@ -36,6 +37,8 @@ export interface Tokens {
   /** Replaces everything stored for the user, in one atomic write. */
   save(userId: string, grant: TokenGrant): Promise<void>
   get(userId: string): Promise<TokenOwner | undefined>
+  /** Everyone who is signed in, in the order of their ids. */
+  owners(): Promise<readonly TokenOwner[]>
   /**
    * Finds the owner of a token, at the same cost for any number of users. A renewed token still finds its user until it
    * expires. The {@link TokenOwner} then has the token that replaced it, since GitHub ends the old one at the renewal.
@@ -72,6 +75,11 @@ export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
     },
     async get(userId) {
       return (await findWithOrigin(parts, userId))?.owner
+    },
+    async owners() {
+      const users = (await store.list(TOKEN_PREFIX)).map((key) => key.slice(TOKEN_PREFIX.length))
+      const found = await Promise.all(users.map((userId) => findWithOrigin(parts, userId)))
+      return found.flatMap((each) => (each ? [each.owner] : []))
     },
     findByBearer: (bearer) => findByBearer(parts, bearer),
     async unconfirmed(userId) {

@@ -111,7 +111,7 @@ describe('the lock', () => {
     const clock = () => (rig.time.now += 5000)
     expect(await failed(rig, renew({ ...rig.parts, clock }, 'alice'))).toEqual({
       kind: 'timed_out',
-      message: 'Another process is renewing this token and did not finish in 45 s',
+      message: 'Another process is renewing a token and did not finish in 45 s',
       leaked: [],
     })
     expect(rig.server.requests).toEqual([])

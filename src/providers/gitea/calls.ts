@@ -1,18 +1,30 @@
 // The calls to Gitea; loaded when the first is made.
 import { z } from 'zod'
 import { RelayError } from '../../base/errors.js'
-import { postComment as post, repoPath } from '../common-calls.js'
+import { getUser, postComment as post, pullHead, repoPath } from '../common-calls.js'
 import { Refusal } from '../errors.js'
 import { send, type UserApi } from '../http.js'
 import { explainRefusal } from '../merge-refusal.js'
-import type { CommentInput, CommentResult, MergeInput, MergeResult, ReactInput } from '../provider.js'
+import type {
+  CommentInput,
+  CommentResult,
+  MergeInput,
+  MergeResult,
+  ReactInput,
+  TokenFacts,
+} from '../provider.js'
 
-export { getUser } from '../common-calls.js'
+export { getUser, listComments, patchComment } from '../common-calls.js'
+export { getHeadChecks } from './checks.js'
 
-const pull = z.object({ head: z.object({ sha: z.string() }) })
 const merged = z.object({ merged: z.literal(true), merge_commit_sha: z.string().min(1) })
 
 type Path = readonly (string | number)[]
+
+/** Gitea says nothing about a token; one without the scope `read:user` is refused, with that scope's name. */
+export async function getTokenFacts(api: UserApi): Promise<TokenFacts> {
+  return { ...(await getUser(api)), scopes: undefined, expiresAt: undefined }
+}
 
 /** Gitea 1.15 answers 500 to a comment on an issue that does not exist; reading the issue shows the reason. */
 export async function postComment(api: UserApi, input: CommentInput): Promise<CommentResult> {
@@ -53,7 +65,7 @@ export async function postMerge(api: UserApi, input: MergeInput): Promise<MergeR
 const REFUSED_MERGE = { forbidden: /^User not allowed to merge/i, draft: /^Work in progress/i }
 
 async function checkHead(api: UserApi, path: Path, sha: string): Promise<void> {
-  const { value } = await send(api, { method: 'GET', path, answer: pull })
+  const { value } = await send(api, { method: 'GET', path, answer: pullHead })
   if (value.head.sha !== sha)
     throw new RelayError('conflict', 'Not merged: the head of the pull request is another commit')
 }

@@ -31,5 +31,6 @@ export const EVENTS: EventTable = {
   bare: {
     repository: ['repository', 'action=created|deleted'],
   },
-  repeatable: [],
+  // "Test delivery" sends a push of the newest commit onto itself (TestWebhook in routers/web/repo/setting/webhook.go).
+  repeatable: { push: ['before==after'] },
 }

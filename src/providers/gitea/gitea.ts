@@ -1,6 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
 import { GO_ESCAPES } from '../../json/escapes.js'
 import { PRETTY } from '../../json/format.js'
+import type { HookCalls } from '../hooks.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, ProbeAnswer, Provider, WebhookScheme } from '../provider.js'
 import { ACTIONS } from './actions.js'
@@ -47,6 +48,8 @@ export const GITEA: CodeHost = {
 
 /** Loaded late, since most commands make no call. */
 const calls = () => import('./calls.js')
+const hookCalls = () => import('./hook-calls.js')
+const registrationCalls = () => import('./registration-calls.js')
 
 function open({ url, sendOnce, timeLimit }: HostOptions): Provider {
   const web = url.href.replace(/\/+$/, '')
@@ -57,7 +60,7 @@ function open({ url, sendOnce, timeLimit }: HostOptions): Provider {
     sendOnce,
     timeLimit,
   }
-  const as = (token: string, options?: Cancellable): UserApi => ({ ...api, token, ...options })
+  const as: As = (token, options) => ({ ...api, token, ...options })
   return {
     name: 'gitea',
     url: web,
@@ -70,10 +73,36 @@ function open({ url, sendOnce, timeLimit }: HostOptions): Provider {
       scopes: ['write:issue', 'write:repository', 'read:user'],
     },
     probe: { address: `${api.base}/version`, recognise: recogniseGitea },
+    inspectToken: async (token, options) => (await calls()).getTokenFacts(as(token, options)),
+    async *comments(token, input, options) {
+      yield* (await calls()).listComments(as(token, options), input)
+    },
+    editComment: async (token, input, options) => (await calls()).patchComment(as(token, options), input),
+    headChecks: async (token, input, options) => (await calls()).getHeadChecks(as(token, options), input),
     whoAmI: async (token, options) => (await calls()).getUser(as(token, options)),
     comment: async (token, input, options) => (await calls()).postComment(as(token, options), input),
     merge: async (token, input, options) => (await calls()).postMerge(as(token, options), input),
     react: async (token, input, options) => (await calls()).postReaction(as(token, options), input),
+    hooks: hooksOf(as),
+    registration: {
+      page: `${web}/user/settings/applications`,
+      create: async (token, application, options) =>
+        (await registrationCalls()).createApplication(as(token, options), application),
+    },
+  }
+}
+
+type As = (token: string, options?: Cancellable) => UserApi
+
+function hooksOf(as: As): HookCalls {
+  return {
+    list: async (token, repo, options) => (await hookCalls()).listHooks(as(token, options), repo),
+    create: async (token, repo, settings, options) =>
+      (await hookCalls()).createHook(as(token, options), repo, settings),
+    change: async (token, repo, id, settings, options) =>
+      (await hookCalls()).replaceHook(as(token, options), repo, id, settings),
+    remove: async (token, repo, id, options) => (await hookCalls()).removeHook(as(token, options), repo, id),
+    test: async (token, repo, id, options) => (await hookCalls()).testHook(as(token, options), repo, id),
   }
 }
 

@@ -2,16 +2,40 @@
 import { z } from 'zod'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
-import { repoPath } from '../common-calls.js'
+import { login, repoPath } from '../common-calls.js'
 import { Refusal } from '../errors.js'
 import { send, type UserApi } from '../http.js'
 import { explainRefusal } from '../merge-refusal.js'
-import type { MergeInput, MergeResult, ReactInput } from '../provider.js'
+import type { MergeInput, MergeResult, ReactInput, TokenFacts } from '../provider.js'
 
-export { getUser, postComment } from '../common-calls.js'
+export { getUser, listComments, patchComment, postComment } from '../common-calls.js'
+export { getHeadChecks } from './checks.js'
 
 const merged = z.object({ sha: z.string(), merged: z.literal(true) })
 const reaction = z.object({ id: z.int() })
+
+/**
+ * GET /user, whose headers also describe the token. Those of a classic token have `X-OAuth-Scopes`, empty for one without
+ * scopes; those of a fine-grained token have none (docs.github.com, "Scopes for OAuth apps").
+ */
+export async function getTokenFacts(api: UserApi): Promise<TokenFacts> {
+  const { value, header } = await send(api, { method: 'GET', path: ['user'], answer: login })
+  const scopes = header('x-oauth-scopes')?.split(/[\s,]+/)
+  return {
+    login: value.login,
+    scopes: scopes ?? (api.token.startsWith('ghp_') ? [] : undefined),
+    expiresAt: parseExpiration(header('github-authentication-token-expiration')),
+  }
+}
+
+/** Parses `2026-12-31 23:59:59 UTC`, or with an offset such as `+0200` in place of `UTC`. */
+function parseExpiration(text = ''): number | undefined {
+  const [, day, time, zone] = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) (UTC|[+-]\d{4})$/.exec(text) ?? []
+  if (zone === undefined) return undefined
+  const offset = zone === 'UTC' ? 'Z' : `${zone.slice(0, 3)}:${zone.slice(3)}`
+  const at = Date.parse(`${day}T${time}${offset}`)
+  return Number.isNaN(at) ? undefined : at
+}
 
 /** PUT /repos/{owner}/{repo}/pulls/{n}/merge. If that is refused, it reads the pull request to find the reason. */
 export async function putMerge(api: UserApi, input: MergeInput): Promise<MergeResult> {

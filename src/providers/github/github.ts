@@ -1,7 +1,10 @@
 import type { Cancellable } from '../../base/abort.js'
+import type { HookCalls } from '../hooks.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, OAuthEndpoints, ProbeAnswer, Provider } from '../provider.js'
 import { ACTIONS } from './actions.js'
+import type { Registration } from '../registration.js'
+import { manifestOf } from './manifest.js'
 import { TEMPLATES } from './payloads.js'
 import { WEBHOOK } from './webhook.js'
 
@@ -24,6 +27,8 @@ export const SANDBOX: CodeHost = {
 
 /** Loaded late, since most commands make no call. */
 const calls = () => import('./calls.js')
+const hookCalls = () => import('./hook-calls.js')
+const appCalls = () => import('./app-calls.js')
 
 function open(name: 'github' | 'sandbox', { url, sendOnce, timeLimit }: HostOptions): Provider {
   const web = url.href.replace(/\/+$/, '')
@@ -34,7 +39,7 @@ function open(name: 'github' | 'sandbox', { url, sendOnce, timeLimit }: HostOpti
     sendOnce,
     timeLimit,
   }
-  const as = (token: string, options?: Cancellable): UserApi => ({ ...api, token, ...options })
+  const as: As = (token, options) => ({ ...api, token, ...options })
   return {
     name,
     url: web,
@@ -46,11 +51,60 @@ function open(name: 'github' | 'sandbox', { url, sendOnce, timeLimit }: HostOpti
       address: `${api.base}/${api.base.startsWith(web) ? 'meta' : 'rate_limit'}`,
       recognise: recogniseGitHub,
     },
+    inspectToken: async (token, options) => (await calls()).getTokenFacts(as(token, options)),
+    isPersonal: (token) => PERSONAL.test(token),
+    async *comments(token, input, options) {
+      yield* (await calls()).listComments(as(token, options), input)
+    },
+    editComment: async (token, input, options) => (await calls()).patchComment(as(token, options), input),
+    headChecks: async (token, input, options) => (await calls()).getHeadChecks(as(token, options), input),
     whoAmI: async (token, options) => (await calls()).getUser(as(token, options)),
     comment: async (token, input, options) => (await calls()).postComment(as(token, options), input),
     merge: async (token, input, options) => (await calls()).putMerge(as(token, options), input),
     react: async (token, input, options) => (await calls()).postReaction(as(token, options), input),
+    hooks: hooksOf(as),
+    registration: registrationOf(api, web),
     revokeToken: async (token, client, options) => (await calls()).deleteToken(as(token, options), client),
+  }
+}
+
+/** https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest */
+function registrationOf(api: Api, web: string): Registration {
+  return {
+    page: `${web}/settings/applications/new`,
+    apps: {
+      page: (organization) =>
+        organization === undefined
+          ? `${web}/settings/apps/new`
+          : `${web}/organizations/${encodeURIComponent(organization)}/settings/apps/new`,
+      manifest: manifestOf,
+      convert: async (code, options) => (await appCalls()).convertManifest(api, code, options),
+      setHookSecret: async (app, secret, options) =>
+        (await appCalls()).setHookSecret(api, app, secret, options),
+    },
+  }
+}
+
+/** Classic and fine-grained (docs.github.com, "About authentication to GitHub", token formats). */
+const PERSONAL = /^(?:ghp|github_pat)_/
+
+type As = (token: string, options?: Cancellable) => UserApi
+
+function hooksOf(as: As): HookCalls {
+  return {
+    list: async (token, repo, options) => (await hookCalls()).listHooks(as(token, options), repo),
+    create: async (token, repo, settings, options) =>
+      (await hookCalls()).createHook(as(token, options), repo, settings),
+    change: async (token, repo, id, settings, options) =>
+      (await hookCalls()).changeHook(as(token, options), repo, id, settings),
+    remove: async (token, repo, id, options) => (await hookCalls()).removeHook(as(token, options), repo, id),
+    test: async (token, repo, id, options) => (await hookCalls()).pingHook(as(token, options), repo, id),
+    log: {
+      page: async (token, repo, id, cursor, options) =>
+        (await hookCalls()).listDeliveries(as(token, options), repo, id, cursor),
+      redeliver: async (token, repo, id, deliveryId, options) =>
+        (await hookCalls()).redeliver(as(token, options), repo, id, deliveryId),
+    },
   }
 }
 
@@ -68,6 +122,7 @@ function oauthEndpoints(name: Provider['name'], url: URL, web: string): OAuthEnd
   return {
     authorizationEndpoint: `${oauth}/authorize`,
     tokenEndpoint: `${oauth}/access_token`,
+    deviceEndpoint: `${web}/login/device/code`,
     issuer,
     // The only scope with which the three actions work on private repositories too.
     scopes: ['repo'],

@@ -8,6 +8,7 @@ import {
   TREE,
 } from '../template.js'
 import { checkRun, checkSuite, workflowRun } from './check-payloads.js'
+import { pingPayload, repositoryHook, UNUSED } from './hook-payload.js'
 import { nodeId } from './node-id.js'
 import { HOOK_ID } from './webhook.js'
 
@@ -21,7 +22,7 @@ const COMMITS: More = () => ({ before: BEFORE, after: AFTER })
 
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads */
 export const TEMPLATES: Templates = {
-  ping: ({ context }) => pingPayload(context, 'https://example.com/webhook'),
+  ping,
   push,
   'check_run.completed': checkRun,
   'check_suite.completed': checkSuite,
@@ -50,30 +51,23 @@ export const TEMPLATES: Templates = {
   'workflow_run.completed': workflowRun,
 }
 
-/** `ping`, which a code host sends when a hook is created. */
-export function pingPayload(context: SceneContext, hookUrl: string) {
-  const url = `${context.repository.url}/hooks/${HOOK_ID}`
-  const { created_at } = context.repository
-  return {
-    zen: 'Half measures are as bad as nothing at all.',
-    hook_id: HOOK_ID,
-    hook: {
-      type: 'Repository',
-      id: HOOK_ID,
-      name: 'web',
-      active: true,
-      events: ['issue_comment', 'pull_request'],
-      config: { content_type: 'json', url: hookUrl, insecure_ssl: '0', secret: '********' },
-      updated_at: created_at,
-      created_at,
-      url,
-      test_url: `${url}/test`,
-      ping_url: `${url}/pings`,
-      deliveries_url: `${url}/deliveries`,
-      last_response: { code: null, status: 'unused', message: null },
+function ping({ context }: Scene) {
+  const { url, created_at } = context.repository
+  const hook = repositoryHook(url, {
+    id: HOOK_ID,
+    active: true,
+    events: ['issue_comment', 'pull_request'],
+    config: {
+      content_type: 'json',
+      url: 'https://example.com/webhook',
+      insecure_ssl: '0',
+      secret: '********',
     },
-    ...context,
-  }
+    createdAt: created_at,
+    updatedAt: created_at,
+    lastResponse: UNUSED,
+  })
+  return pingPayload(hook, context)
 }
 
 function issues(action: string, more = NOTHING): Template {
@@ -118,19 +112,35 @@ function review(scene: Scene) {
   return { action: 'submitted', review: resource, pull_request: pull, ...scene.context }
 }
 
-function push(scene: Scene) {
-  const { repository, sender } = scene.context
+/** A push of one commit to a branch. `at` is UTC, to the second. */
+export interface Push {
+  readonly at: string
+  readonly branch: string
+  readonly before: string
+  readonly sha: string
+  readonly message: string
+}
+
+function push({ at, context }: Scene) {
+  return pushPayload(context, { at, branch: 'main', before: BEFORE, sha: AFTER, message: 'Say hello' })
+}
+
+/** @see https://docs.github.com/webhooks/webhook-events-and-payloads#push */
+export function pushPayload(
+  { repository, sender }: SceneContext,
+  { at, branch, before, sha, message }: Push,
+) {
   const pusher = { name: sender.login, email: `${sender.login}@example.com` }
-  const seconds = Math.floor(Date.parse(scene.at) / 1000)
+  const seconds = Math.floor(Date.parse(at) / 1000)
   const times = { created_at: seconds, pushed_at: seconds, stargazers: 0, master_branch: 'main' }
   const author = { ...pusher, username: sender.login }
   const commit = {
-    id: AFTER,
+    id: sha,
     tree_id: TREE,
     distinct: true,
-    message: 'Say hello',
-    timestamp: scene.at,
-    url: `${repository.html_url}/commit/${AFTER}`,
+    message,
+    timestamp: at,
+    url: `${repository.html_url}/commit/${sha}`,
     author,
     committer: author,
     added: [],
@@ -138,9 +148,9 @@ function push(scene: Scene) {
     modified: ['README.md'],
   }
   return {
-    ref: 'refs/heads/main',
-    before: BEFORE,
-    after: AFTER,
+    ref: `refs/heads/${branch}`,
+    before,
+    after: sha,
     repository: { ...repository, ...times, owner: { ...repository.owner, ...pusher } },
     pusher,
     sender,
@@ -148,7 +158,7 @@ function push(scene: Scene) {
     deleted: false,
     forced: false,
     base_ref: null,
-    compare: `${repository.html_url}/compare/${BEFORE.slice(0, 12)}...${AFTER.slice(0, 12)}`,
+    compare: `${repository.html_url}/compare/${before.slice(0, 12)}...${sha.slice(0, 12)}`,
     commits: [commit],
     head_commit: commit,
   }

@@ -236,6 +236,7 @@ describe('addresses', () => {
       oauth: {
         authorizationEndpoint: 'https://github.com/login/oauth/authorize',
         tokenEndpoint: 'https://github.com/login/oauth/access_token',
+        deviceEndpoint: 'https://github.com/login/device/code',
         issuer: 'https://github.com/login/oauth',
         scopes: ['repo'],
       },
@@ -248,6 +249,7 @@ describe('addresses', () => {
     expect(sandbox.oauth).toEqual({
       authorizationEndpoint: 'http://127.0.0.1:8788/login/oauth/authorize',
       tokenEndpoint: 'http://127.0.0.1:8788/login/oauth/access_token',
+      deviceEndpoint: 'http://127.0.0.1:8788/login/device/code',
       issuer: 'http://127.0.0.1:8788/login/oauth',
       scopes: ['repo'],
     })
