@@ -1,8 +1,21 @@
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Clock } from '../base/time.js'
 
-/** Operations of the sandbox that can be made to fail. */
-export type Operation = 'token' | 'user' | 'comment' | 'merge' | 'react'
+/**
+ * Operations of the sandbox that can be made to fail. `hook`: everything about hooks except their delivery log, which is
+ * `deliveries`, and `redeliver`. `checks`: checks and statuses. `push`: writing a file.
+ */
+export type Operation =
+  | 'token'
+  | 'user'
+  | 'comment'
+  | 'merge'
+  | 'react'
+  | 'hook'
+  | 'deliveries'
+  | 'redeliver'
+  | 'checks'
+  | 'push'
 
 /**
  * How an operation fails. `answer`: it sends this response and does nothing. `slow`: it runs `ms` milliseconds later, or

@@ -8,7 +8,7 @@ const DOCS = 'https://docs.github.com/rest'
 /** Entry of `errors` in a 422 response. */
 export interface FieldError {
   readonly resource: string
-  readonly field: string
+  readonly field?: string
   readonly code: 'missing_field' | 'invalid' | 'custom' | 'unprocessable'
   readonly message?: string
 }

@@ -47,6 +47,7 @@ export interface Comment {
   readonly user: string
   readonly body: string
   readonly createdAt: string
+  readonly updatedAt: string
 }
 
 export interface ReviewComment extends Comment {

@@ -9,13 +9,17 @@ export interface TokenLifetimes {
 }
 
 export interface SandboxOptions {
-  /** The only OAuth application of the sandbox. */
+  /** The first OAuth application of the sandbox; registering an App adds another. */
   readonly clientId: string
   readonly clientSecret: Secret
+  /** Whether users may sign in by device flow. Default: true; at GitHub an application's owner switches it on. */
+  readonly deviceFlow?: boolean | undefined
   /** Receiver of webhooks, and the secret that signs them. Absent: none are sent. */
   readonly webhook?: { readonly url: () => string; readonly secret: Secret } | undefined
   /** Makes access tokens expire and adds refresh tokens. Absent: they do not expire, GitHub's default. */
   readonly lifetimes?: TokenLifetimes | undefined
+  /** Milliseconds that the check of a pushed commit takes. Default: 1000. */
+  readonly checkDuration?: number | undefined
   readonly log?: Log | undefined
   readonly clock?: Clock | undefined
   /** Default: 0, any free port. */

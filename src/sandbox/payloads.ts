@@ -1,9 +1,19 @@
+import { type Check, checkRunPayload, checkSuitePayload } from '../providers/github/check-payloads.js'
+import { pingPayload } from '../providers/github/hook-payload.js'
+import { pushPayload } from '../providers/github/payloads.js'
+import type { App } from './apps/apps.js'
+import type { Commit, Status } from './commits.js'
+import type { Hook } from './hooks/hook.js'
 import type { Comment, Issue, Pull } from './model.js'
+import { appHookResource, installationResource } from './resources/app.js'
+import { hookResource } from './resources/hook.js'
 import { commentResource, issueResource } from './resources/issue.js'
 import { pullResource } from './resources/pull.js'
+import { statusResource } from './resources/status.js'
 import { repositoryResource } from './resources/repository.js'
 import { userResource } from './resources/user.js'
 import type { View } from './resources/view.js'
+import { OWNER } from './seed.js'
 
 /** Payload of `issue_comment`, action `created` (https://docs.github.com/webhooks/webhook-events-and-payloads#issue_comment). */
 export function commentPayload(view: View, issue: Issue, comment: Comment) {
@@ -15,6 +25,11 @@ export function commentPayload(view: View, issue: Issue, comment: Comment) {
   }
 }
 
+/** Payload of `issue_comment`, action `edited`, for a comment whose text was `from`. */
+export function commentEditedPayload(view: View, issue: Issue, comment: Comment, from: string) {
+  return { ...commentPayload(view, issue, comment), action: 'edited', changes: { body: { from } } }
+}
+
 /** Payload of `pull_request`, action `closed`, for a pull request that `login` merged. */
 export function mergePayload(view: View, issue: Issue, pull: Pull, login: string) {
   return {
@@ -22,6 +37,84 @@ export function mergePayload(view: View, issue: Issue, pull: Pull, login: string
     number: issue.number,
     pull_request: pullResource(view, issue, pull),
     ...context(view, issue.repo, login),
+  }
+}
+
+/** Payload of `push` for a commit. */
+export function pushEvent(view: View, commit: Commit) {
+  return pushPayload(context(view, commit.repo, commit.user), { ...commit, at: commit.createdAt })
+}
+
+/** Payload of `pull_request`, action `synchronize`, for a commit to the branch of an open pull request. */
+export function synchronizeEvent(view: View, issue: Issue & { readonly pull: Pull }, commit: Commit) {
+  return {
+    action: 'synchronize',
+    number: issue.number,
+    pull_request: pullResource(view, issue, issue.pull),
+    before: commit.before,
+    after: commit.sha,
+    ...context(view, issue.repo, commit.user),
+  }
+}
+
+/** Payload of `check_run`, action `completed`, for a commit that `sender` pushed. */
+export function checkRunEvent(view: View, repo: string, sender: string, check: Check) {
+  return checkRunPayload(context(view, repo, sender), check)
+}
+
+/** Payload of `check_suite`, action `completed`, for a commit that `sender` pushed. */
+export function checkSuiteEvent(view: View, repo: string, sender: string, check: Check) {
+  return checkSuitePayload(context(view, repo, sender), check)
+}
+
+/** Payload of `status` (https://docs.github.com/webhooks/webhook-events-and-payloads#status). */
+export function statusEvent(view: View, status: Status) {
+  const { id, avatar_url, state, description, target_url, created_at, updated_at } = statusResource(
+    view,
+    status,
+  )
+  const { repo, sha } = status
+  const url = `${view.repoApi(repo)}/commits/${sha}`
+  return {
+    id,
+    sha,
+    name: repo,
+    avatar_url,
+    target_url,
+    context: status.context,
+    description,
+    state,
+    commit: { sha, url, html_url: `${view.web}/${repo}/commit/${sha}` },
+    branches: [],
+    created_at,
+    updated_at,
+    ...context(view, repo, status.user),
+  }
+}
+
+/** Payload of `ping` for a hook of this repository, which `sender` made or pinged. */
+export function repositoryPing(view: View, repo: string, hook: Hook, sender: string) {
+  return pingPayload(hookResource(view, repo, hook), context(view, repo, sender))
+}
+
+/** Payload of `ping` for the webhook of an App. */
+export function appPing(view: View, app: App, hook: Hook) {
+  return pingPayload(appHookResource(view, app, hook), {})
+}
+
+/** Payload of `installation`, action `created`, for all repositories. */
+export function installationEvent(view: View, app: App) {
+  const repositories = view.state.repos.map(({ fullName }) => {
+    const { id, node_id, name, full_name, private: isPrivate } = repositoryResource(view, fullName)
+    return { id, node_id, name, full_name, private: isPrivate }
+  })
+  const sender = userResource(view, OWNER)
+  return {
+    action: 'created',
+    installation: installationResource(view, app),
+    repositories,
+    requester: null,
+    sender,
   }
 }
 

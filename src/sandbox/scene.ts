@@ -21,7 +21,15 @@ export function createScene(now: number): Scene {
     issue: ({ closed = false, comments = 0 } = {}) =>
       issueResource(view, { ...issue, closedAt: closedAt(closed), commentCount: comments }),
     comment: (id, body) =>
-      commentResource(view, issue, { id, repo: DEMO, issueNumber: 1, user: OWNER, body, createdAt: at }),
+      commentResource(view, issue, {
+        id,
+        repo: DEMO,
+        issueNumber: 1,
+        user: OWNER,
+        body,
+        createdAt: at,
+        updatedAt: at,
+      }),
     pull: ({ closed = false } = {}) => pullResource(view, { ...withPull, closedAt: closedAt(closed) }, pull),
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hashOf } from './commits.js'
 import { FAULT_NAMES, type FaultName } from './faults.js'
 import type { Issue, Pull, Repo, ReviewComment, User } from './model.js'
 
@@ -6,6 +6,9 @@ import type { Issue, Pull, Repo, ReviewComment, User } from './model.js'
 export const OWNER = 'octo'
 export const DEMO = `${OWNER}/demo`
 const CONTRIBUTOR = 'mona'
+
+/** Default branch of every repository, with its first commit. */
+export const MAIN = { ref: 'main', sha: hashOf('main') }
 
 // Ids differ from issue numbers and from each other, so that mixing them up fails.
 const FIRST_REPO_ID = 101
@@ -97,7 +100,14 @@ export interface Seed {
  * per fault with issue #1 and pull request #2.
  */
 export function seed(createdAt: string): Seed {
-  const comment = { id: REVIEW_COMMENT_ID, repo: DEMO, issueNumber: 2, user: CONTRIBUTOR, createdAt }
+  const comment = {
+    id: REVIEW_COMMENT_ID,
+    repo: DEMO,
+    issueNumber: 2,
+    user: CONTRIBUTOR,
+    createdAt,
+    updatedAt: createdAt,
+  }
   return {
     users: [OWNER, CONTRIBUTOR].map((login, index) => ({ id: index + 1, login })),
     repos: PLAN.map(({ name, description, hasIssues }, index) => ({
@@ -131,13 +141,9 @@ export function seed(createdAt: string): Seed {
 function makePull(id: number, { branch, mergeable }: NonNullable<IssuePlan['pull']>): Pull {
   return {
     id,
-    head: { ref: branch, sha: sha(`${id} ${branch}`) },
-    base: { ref: 'main', sha: sha('main') },
+    head: { ref: branch, sha: hashOf(`${id} ${branch}`) },
+    base: MAIN,
     mergeable,
     merge: undefined,
   }
-}
-
-function sha(text: string): string {
-  return createHash('sha1').update(text).digest('hex')
 }

@@ -1,10 +1,9 @@
 import { silentLog } from '../base/log.js'
 import { listen } from '../http/listen.js'
-import { pingPayload } from '../providers/github/payloads.js'
 import { createSandbox, SANDBOX_HOST } from './app.js'
 import type { Faults } from './faults.js'
 import type { SandboxOptions } from './options.js'
-import { context } from './payloads.js'
+import { repositoryPing } from './payloads.js'
 import { DEMO, OWNER } from './seed.js'
 import type { SandboxState } from './state.js'
 
@@ -13,9 +12,9 @@ export interface Sandbox extends AsyncDisposable {
   readonly url: string
   readonly state: SandboxState
   readonly faults: Faults
-  /** Sends the `ping` delivery of a new webhook and waits for pending deliveries. A failure is only logged. */
+  /** Sends a `ping` of its own hook and waits for pending deliveries. A failure is only logged. */
   ping(): Promise<void>
-  /** Resolves when every webhook so far was delivered or has failed. */
+  /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
   idle(): Promise<void>
   close(): Promise<void>
 }
@@ -27,13 +26,13 @@ export interface Sandbox extends AsyncDisposable {
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { port = 0, log = silentLog } = options
   let url = ''
-  const { app, view, faults, webhooks } = createSandbox({ ...options, url: () => url })
+  const { app, view, faults, webhooks, ci, ownHook } = createSandbox({ ...options, url: () => url })
   const listener = await listen(app.fetch, { host: SANDBOX_HOST, port, log, portFlag: '--sandbox-port' })
   url = listener.url
 
   async function close(): Promise<void> {
     faults.close()
-    await Promise.all([listener.close(), webhooks.close()])
+    await Promise.all([listener.close(), ci.close(), webhooks.close()])
   }
 
   return {
@@ -42,10 +41,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     faults,
     close,
     async ping() {
-      webhooks.send('ping', (hookUrl) => pingPayload(context(view, DEMO, OWNER), hookUrl))
+      if (ownHook) webhooks.send(ownHook, 'ping', repositoryPing(view, DEMO, ownHook, OWNER))
       await webhooks.idle()
     },
-    idle: () => webhooks.idle(),
+    async idle() {
+      await ci.idle()
+      await webhooks.idle()
+    },
     [Symbol.asyncDispose]: close,
   }
 }

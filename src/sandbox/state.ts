@@ -1,11 +1,12 @@
-import { createHash } from 'node:crypto'
 import type { Clock } from '../base/time.js'
 import type { MergeMethod, Reaction as Content } from '../providers/provider.js'
 import { BoundedMap } from './bounded.js'
+import { type Commit, Commits, hashOf, type Status } from './commits.js'
 import type {
   Comment,
   Issue,
   Merge,
+  Pull,
   Reaction,
   Repo,
   RequestEntry,
@@ -13,7 +14,7 @@ import type {
   Subject,
   User,
 } from './model.js'
-import { FIRST_FREE_ID, seed } from './seed.js'
+import { FIRST_FREE_ID, MAIN, seed } from './seed.js'
 
 /** Maximum number of comments, and of reactions; the oldest are removed first. */
 const CONTENT_LIMIT = 10_000
@@ -25,6 +26,7 @@ export class SandboxState {
   readonly users: readonly User[]
   readonly repos: readonly Repo[]
   readonly reviewComments: readonly ReviewComment[]
+  readonly commits = new Commits()
   readonly #clock: Clock
   readonly #issues: Map<string, Issue>
   readonly #comments = new BoundedMap<number, Comment>(CONTENT_LIMIT)
@@ -40,6 +42,8 @@ export class SandboxState {
     this.reviewComments = reviewComments
     this.#issues = new Map(issues.map((issue) => [issueKey(issue.repo, issue.number), issue]))
     this.#clock = clock
+    for (const { fullName } of repos) this.commits.setHead(fullName, MAIN.ref, MAIN.sha)
+    for (const { repo, pull } of issues) if (pull) this.commits.setHead(repo, pull.head.ref, pull.head.sha)
   }
 
   get issues(): readonly Issue[] {
@@ -91,10 +95,17 @@ export class SandboxState {
 
   addComment(issue: Issue, user: string, body: string): Comment {
     const { repo, number: issueNumber } = issue
-    const comment = { id: this.#nextId++, repo, issueNumber, user, body, createdAt: this.#now() }
+    const now = this.now()
+    const comment = { id: this.newId(), repo, issueNumber, user, body, createdAt: now, updatedAt: now }
     this.#comments.set(comment.id, comment)
     this.#issues.set(issueKey(repo, issueNumber), { ...issue, commentCount: issue.commentCount + 1 })
     return comment
+  }
+
+  editComment(comment: Comment, body: string): Comment {
+    const edited = { ...comment, body, updatedAt: this.now() }
+    this.#comments.set(comment.id, edited)
+    return edited
   }
 
   /** Adds a reaction, or returns the user's earlier one of the same kind. */
@@ -102,7 +113,7 @@ export class SandboxState {
     const key = `${subject.kind} ${subject.id} ${user} ${content}`
     const known = this.#reactions.get(key)
     if (known) return { reaction: known, created: false }
-    const reaction = { id: this.#nextId++, subject, content, user, createdAt: this.#now() }
+    const reaction = { id: this.newId(), subject, content, user, createdAt: this.now() }
     this.#reactions.set(key, reaction)
     return { reaction, created: true }
   }
@@ -114,8 +125,8 @@ export class SandboxState {
     how: { method: MergeMethod; title: string | undefined; message: string | undefined },
   ): Merge {
     if (!issue.pull) throw new Error(`${issue.repo}#${issue.number} is not a pull request`)
-    const mergedAt = this.#now()
-    const sha = createHash('sha1').update(`${issue.pull.head.sha} ${mergedAt}`).digest('hex')
+    const mergedAt = this.now()
+    const sha = hashOf(`${issue.pull.head.sha} ${mergedAt}`)
     const merge = { repo: issue.repo, pullNumber: issue.number, ...how, sha, user, mergedAt }
     const merged = { ...issue, closedAt: mergedAt, pull: { ...issue.pull, merge } }
     this.#issues.set(issueKey(issue.repo, issue.number), merged)
@@ -126,7 +137,40 @@ export class SandboxState {
     this.#requests.set(this.#requestCount++, request)
   }
 
-  #now(): string {
+  /** Adds a commit to a branch, and to the open pull requests from it. Undefined when there is no such branch. */
+  push(repo: string, branch: string, user: string, message: string): Commit | undefined {
+    const before = this.commits.head(repo, branch)
+    if (before === undefined) return undefined
+    const sha = hashOf(`${before} ${this.newId()} ${message}`)
+    this.commits.setHead(repo, branch, sha)
+    for (const issue of this.pullsFrom(repo, branch)) {
+      const pull = { ...issue.pull, head: { ...issue.pull.head, sha } }
+      this.#issues.set(issueKey(repo, issue.number), { ...issue, pull })
+    }
+    return { sha, repo, branch, before, message, user, createdAt: this.now() }
+  }
+
+  /** Open pull requests from a branch. */
+  pullsFrom(repo: string, branch: string): readonly (Issue & { readonly pull: Pull })[] {
+    return this.issues.flatMap((issue) => {
+      const { pull } = issue
+      const isFrom = issue.repo === repo && pull?.head.ref === branch && !issue.closedAt
+      return isFrom ? [{ ...issue, pull }] : []
+    })
+  }
+
+  addStatus(status: Omit<Status, 'id' | 'createdAt'>): Status {
+    const added = { id: this.newId(), ...status, createdAt: this.now() }
+    this.commits.addStatus(added)
+    return added
+  }
+
+  newId(): number {
+    return this.#nextId++
+  }
+
+  /** The current time, to the second. */
+  now(): string {
     return timestamp(this.#clock())
   }
 }

@@ -24,18 +24,18 @@ export interface TestSandbox extends Contents {
   readonly faults: Pick<Faults, 'next' | 'always' | 'clear'>
   /** Gets an access token of the user `octo` through the consent page. Default `scope`: `repo`. */
   token(scope?: string): Promise<string>
-  /** Resolves when every webhook so far was delivered or has failed. */
+  /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
   idle(): Promise<void>
 }
 
 export interface TestSandboxOptions extends Partial<
-  Pick<SandboxOptions, 'lifetimes' | 'log' | 'clock' | 'port'>
+  Pick<SandboxOptions, 'lifetimes' | 'log' | 'clock' | 'port' | 'deviceFlow' | 'checkDuration'>
 > {
   /** Receiver of webhooks; a function if its URL is known only later. Default: none. */
   readonly webhook?: string | (() => string)
   /** Secret that signs the webhooks. Default: {@link TEST_SECRET}. */
   readonly secret?: string
-  /** The only OAuth application. Default: `test-client`, `test-client-secret`. */
+  /** The first OAuth application. Default: `test-client`, `test-client-secret`. */
   readonly client?: Client
 }
 

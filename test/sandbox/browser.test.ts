@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { launchBrowser } from '../helpers/browser.js'
 import { describeWith } from '../helpers/needs.js'
 import { type ScriptedServer, scriptedServer } from '../helpers/scripted-server.js'
-import { authorizeUrl, start } from './rig.js'
+import { authorizeUrl, CLIENT, json, start } from './rig.js'
 
 /** Runs in the page, which has its own globals. */
 const MEASURE = `({
@@ -56,12 +56,36 @@ describeWith('chromium', 'the sandbox in a browser', () => {
     await page.close()
   })
 
+  it('signs a device in with the code that the user types', async () => {
+    await using sandbox = await start()
+    const post = (path: string, fields: Record<string, string>) =>
+      fetch(sandbox.url + path, {
+        method: 'POST',
+        headers: { accept: 'application/json' },
+        body: new URLSearchParams({ client_id: CLIENT.id, ...fields }),
+      })
+    const { user_code, verification_uri, device_code } = await json<Record<string, string>>(
+      post('/login/device/code', { scope: 'repo' }),
+    )
+    const page = await browser.newPage()
+    await page.goto(verification_uri ?? '')
+    await page.getByLabel('Code').fill(user_code ?? '')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Authorize' }).click()
+    await page.getByRole('heading', { name: 'You are signed in' }).waitFor()
+    await page.close()
+    const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
+    const poll = post('/login/oauth/access_token', { device_code: device_code ?? '', grant_type })
+    expect(await json(poll)).toMatchObject({ scope: 'repo' })
+  })
+
   it('applies its styles under its own policy, and fits a narrow window', async () => {
     await using sandbox = await start()
     const page = await browser.newPage({ viewport: { width: 360, height: 640 } })
     const problems: string[] = []
     page.on('console', (message) => problems.push(message.text()))
-    for (const address of [authorizeUrl(sandbox), sandbox.url, `${sandbox.url}/octo/demo/pull/2`]) {
+    const paths = ['/', '/octo/demo/pull/2', '/login/device', '/settings/tokens/new']
+    for (const address of [authorizeUrl(sandbox), ...paths.map((path) => sandbox.url + path)]) {
       await page.goto(address)
       const { width, border } = await page.evaluate<{ width: number; border: string }>(MEASURE)
       expect([width, border]).toEqual([360, 'solid'])

@@ -1,4 +1,5 @@
 import { isLoopback } from '../../base/loopback.js'
+import type { Clients } from './clients.js'
 import type { AuthorizeRequest } from './codes.js'
 
 /** Error of an authorize request, and who receives it: the user, or the application at its redirect URI. */
@@ -15,17 +16,18 @@ export type Refusal =
  * Checks the query of an authorize request. An invalid client id or redirect URI is shown to the user and not sent to the
  * application (RFC 6749 section 4.1.2.1): a redirect there would be an open redirect.
  */
-export function readAuthorizeRequest(query: URLSearchParams, clientId: string): AuthorizeRequest | Refusal {
+export function readAuthorizeRequest(query: URLSearchParams, clients: Clients): AuthorizeRequest | Refusal {
   const twice = [...new Set(query.keys())].find((name) => query.getAll(name).length > 1)
   if (twice !== undefined) return toUser(400, 'A parameter of this address is given twice.')
-  if (query.get('client_id') !== clientId) return toUser(404, 'No application has this client id.')
+  const client = clients.find(query.get('client_id'))
+  if (!client) return toUser(404, 'No application has this client id.')
   const redirectUri = query.get('redirect_uri')
   if (!redirectUri || !isLoopbackUri(redirectUri)) {
     return toUser(400, 'The redirect URI is not an address on this computer, such as http://127.0.0.1:8787/.')
   }
   const challenge = query.get('code_challenge') ?? undefined
   const request = {
-    clientId,
+    clientId: client.id,
     redirectUri,
     challenge,
     state: query.get('state') ?? undefined,
@@ -60,12 +62,13 @@ function toUser(status: 400 | 404, why: string): Refusal {
 }
 
 /** Whether this is a loopback URI, the only kind that the sandbox accepts. Like GitHub, it accepts any port there. */
-function isLoopbackUri(address: string): boolean {
+export function isLoopbackUri(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, hostname, username, password, hash } = new URL(address)
   return /^https?:$/.test(protocol) && isLoopback(hostname) && username + password + hash === ''
 }
 
-function readScopes(text: string): readonly string[] {
+/** Reads a list of scopes, separated by spaces or, as GitHub accepts too, by commas. */
+export function readScopes(text: string): readonly string[] {
   return [...new Set(text.match(/[a-z_:]+/g) ?? [])]
 }

@@ -1,31 +1,29 @@
 import { Hono, type Context } from 'hono'
-import { readBody } from '../../http/body.js'
 import type { HttpEnv } from '../../http/env.js'
 import { consentPage, refusalPage } from '../pages/consent.js'
 import { OWNER } from '../seed.js'
 import { readAuthorizeRequest } from './authorize-request.js'
+import type { Clients } from './clients.js'
 import type { AuthorizeRequest, Codes } from './codes.js'
-
-/** Body limit of the consent form, which has two short fields. */
-const FORM_LIMIT = 4096
+import { readForm } from './form.js'
 
 export interface AuthorizeParts {
-  readonly clientId: string
+  readonly clients: Clients
   readonly codes: Codes
   readonly issuer: () => string
 }
 
 /** Consent page: GET shows it, POST submits its form. */
-export function authorizeRoutes({ clientId, codes, issuer }: AuthorizeParts): Hono<HttpEnv> {
+export function authorizeRoutes({ clients, codes, issuer }: AuthorizeParts): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/login/oauth/authorize', (c) => {
-      const request = readAuthorizeRequest(new URL(c.req.url).searchParams, clientId)
+      const request = readAuthorizeRequest(new URL(c.req.url).searchParams, clients)
       if (!('to' in request)) return consentPage(request, OWNER, codes.openConsent(request))
       if (request.to === 'user') return refusalPage(request.status, request.why)
       return back(c, request.request, { error: request.error, error_description: request.why })
     })
     .post('/login/oauth/authorize', async (c) => {
-      const form = new URLSearchParams(new TextDecoder().decode(await readBody(c, FORM_LIMIT)))
+      const form = await readForm(c)
       const request = codes.takeConsent(form.get('authenticity_token') ?? '')
       if (!request)
         return refusalPage(422, 'This page was used before, or is older than 10 minutes. Start again.')

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../base/time.js'
-import { BoundedMap } from '../bounded.js'
-import { randomSecret } from './secrets.js'
+import { Once } from './once.js'
 
 /** Lifetime of a code and of a consent page: 10 minutes, like GitHub's. */
 const LIFETIME_MS = 600_000
-/** Maximum number of open consent pages, and of unused codes; the oldest are removed first. */
-const LIMIT = 1000
 
 /** A valid authorization request, ready for the user. */
 export interface AuthorizeRequest {
@@ -34,8 +31,8 @@ export class Codes {
   readonly #codes: Once<AuthorizeRequest>
 
   constructor(clock: Clock) {
-    this.#consents = new Once(clock)
-    this.#codes = new Once(clock)
+    this.#consents = new Once(clock, LIFETIME_MS)
+    this.#codes = new Once(clock, LIFETIME_MS)
   }
 
   /** Creates the anti-forgery token for a consent page with this request. */
@@ -66,25 +63,4 @@ function verifies(verifier: string | undefined, challenge: string | undefined): 
   if (verifier === undefined || challenge === undefined) return verifier === challenge
   const wellFormed = /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)
   return wellFormed && createHash('sha256').update(verifier).digest('base64url') === challenge
-}
-
-class Once<T> {
-  readonly #clock: Clock
-  readonly #entries = new BoundedMap<string, { value: T; until: number }>(LIMIT)
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  put(value: T): string {
-    const key = randomSecret()
-    this.#entries.set(key, { value, until: this.#clock() + LIFETIME_MS })
-    return key
-  }
-
-  take(key: string): T | undefined {
-    const entry = this.#entries.get(key)
-    this.#entries.delete(key)
-    return entry && this.#clock() < entry.until ? entry.value : undefined
-  }
 }

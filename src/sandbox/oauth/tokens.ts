@@ -1,16 +1,21 @@
 import type { Clock } from '../../base/time.js'
 import { BoundedMap } from '../bounded.js'
 import type { TokenLifetimes } from '../options.js'
+import type { Client } from './clients.js'
+import type { Permissions } from './permissions.js'
 import { randomSecret } from './secrets.js'
 
 /** Maximum number of valid access tokens; the oldest are removed first. */
 const LIMIT = 10_000
 
-/** Account, client and scopes of an access token. */
+/** Account, client and rights of an access token. */
 export interface Grant {
-  readonly clientId: string
+  /** Undefined: a personal access token, which the user made without an application. */
+  readonly clientId: string | undefined
   readonly login: string
   readonly scopes: readonly string[]
+  /** Current rights of a token that has no scopes: a fine-grained personal one, or an App's. */
+  readonly permissions: (() => Permissions) | undefined
   readonly accessToken: string
   readonly expiresAt: number
   /** Present when access tokens expire. */
@@ -31,12 +36,16 @@ export class AccessTokens {
     this.#lifetimes = lifetimes
   }
 
-  issue(owner: Pick<Grant, 'clientId' | 'login' | 'scopes'>): Grant {
+  issue(client: Client, login: string, scopes: readonly string[]): Grant {
     const now = this.#clock()
     const lifetimes = this.#lifetimes
+    const { id: clientId, permissions } = client
     const grant = {
-      ...owner,
-      accessToken: randomSecret('gho_'),
+      clientId,
+      login,
+      scopes: permissions ? [] : scopes,
+      permissions,
+      accessToken: randomSecret(permissions ? 'ghu_' : 'gho_'),
       expiresAt: lifetimes ? now + lifetimes.access * 1000 : Infinity,
       refresh: lifetimes && {
         token: randomSecret('ghr_'),
@@ -49,17 +58,37 @@ export class AccessTokens {
     return grant
   }
 
+  /** Creates a personal access token, which does not expire: a classic one with scopes, or a fine-grained one. */
+  issuePersonal(
+    login: string,
+    rights: { readonly scopes: readonly string[] } | { readonly permissions: Permissions },
+  ): Grant {
+    const isClassic = 'scopes' in rights
+    const grant = {
+      clientId: undefined,
+      login,
+      scopes: isClassic ? rights.scopes : [],
+      permissions: isClassic ? undefined : () => rights.permissions,
+      accessToken: randomSecret(isClassic ? 'ghp_' : 'github_pat_'),
+      expiresAt: Infinity,
+      refresh: undefined,
+    }
+    this.#grants.set(grant.accessToken, grant)
+    return grant
+  }
+
   find(accessToken: string): Grant | undefined {
     const grant = this.#grants.get(accessToken)
     return grant && this.#clock() < grant.expiresAt ? grant : undefined
   }
 
   /** Exchanges a refresh token for a new pair. Like GitHub, it ends the old access token and refresh token. */
-  refresh(clientId: string, refreshToken: string): Grant | undefined {
+  refresh(client: Client, refreshToken: string): Grant | undefined {
     const old = this.#refreshable.get(refreshToken)
-    if (!old?.refresh || old.clientId !== clientId || this.#clock() >= old.refresh.expiresAt) return undefined
+    if (!old?.refresh || old.clientId !== client.id || this.#clock() >= old.refresh.expiresAt)
+      return undefined
     this.revoke(old)
-    return this.issue({ clientId, login: old.login, scopes: old.scopes })
+    return this.issue(client, old.login, old.scopes)
   }
 
   revoke(grant: Grant): void {

@@ -1,13 +1,7 @@
 import { html } from 'hono/html'
 import type { AuthorizeRequest } from '../oauth/codes.js'
+import { SCOPES } from '../oauth/scopes.js'
 import { sandboxPage } from './layout.js'
-
-/** Scopes explained for the user. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  public_repo: 'Comment, react and merge in public repositories',
-  repo: 'Comment, react and merge in all repositories',
-  'read:user': 'Read your profile',
-}
 
 /** Page that asks for the user's consent. `token` is the form's anti-forgery token. */
 export function consentPage(request: AuthorizeRequest, login: string, token: string): Promise<Response> {
@@ -18,25 +12,40 @@ export function consentPage(request: AuthorizeRequest, login: string, token: str
     // safe: the form's own address is fixed, and a page without script cannot change it.
     formAction: "'self' http: https:",
     body: html`<div class="narrow">
-      <p class="joined" aria-hidden="true">
-        <b>${clientId.slice(0, 1).toUpperCase()}</b>→<b>${login.slice(0, 1).toUpperCase()}</b>
-      </p>
-      <h1 class="center">Authorize ${clientId}</h1>
-      <section class="card">
-        <p><strong>${clientId}</strong> wants to use your account <strong>${login}</strong> to:</p>
-        <ul>
-          ${scopes.map((scope) => html`<li>${MEANINGS[scope] ?? 'Have other access'} <small>(${scope})</small></li>`)}
-          ${scopes.length === 0 ? html`<li>Read public information</li>` : ''}
-        </ul>
-        <form method="post" action="/login/oauth/authorize">
-          <input type="hidden" name="authenticity_token" value="${token}" />
-          <button class="go" name="authorize" value="1">Authorize</button>
-          <button name="authorize" value="0">Cancel</button>
-        </form>
-      </section>
+      ${consentCard({ clientId, scopes, login, token, action: '/login/oauth/authorize' })}
       <p class="soft center">Either way you return to<br /><code>${redirectUri}</code></p>
     </div>`,
   })
+}
+
+export interface Consent {
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  readonly login: string
+  /** The form's anti-forgery token. */
+  readonly token: string
+  /** Path that the form is sent to. */
+  readonly action: string
+}
+
+/** Names the application and what it wants, with a button for each decision. */
+export function consentCard({ clientId, scopes, login, token, action }: Consent) {
+  return html`<p class="joined" aria-hidden="true">
+      <b>${clientId.slice(0, 1).toUpperCase()}</b>→<b>${login.slice(0, 1).toUpperCase()}</b>
+    </p>
+    <h1 class="center">Authorize ${clientId}</h1>
+    <section class="card">
+      <p><strong>${clientId}</strong> wants to use your account <strong>${login}</strong> to:</p>
+      <ul>
+        ${scopes.map((scope) => html`<li>${SCOPES[scope] ?? 'Have other access'} <small>(${scope})</small></li>`)}
+        ${scopes.length === 0 ? html`<li>Read public information</li>` : ''}
+      </ul>
+      <form method="post" action="${action}">
+        <input type="hidden" name="authenticity_token" value="${token}" />
+        <button class="go" name="authorize" value="1">Authorize</button>
+        <button name="authorize" value="0">Cancel</button>
+      </form>
+    </section>`
 }
 
 /** Page that explains why the sign-in failed. */

@@ -29,12 +29,19 @@ table.plain td { white-space: normal }
 .joined b:last-child { background: var(--go) }
 form { display: flex; flex-direction: row-reverse; gap: .75rem; margin-top: 1.5rem }
 button { flex: 1; margin: 0; padding: .5em 1em; border: 1px solid var(--line); border-radius: .4rem; background: var(--soft); color: inherit; cursor: pointer }
+form.entry { flex-direction: row }
+form.list { display: block }
+form.list label { display: block }
+input:not([type]) { flex: 2; min-width: 0; font: inherit; padding: .4em .6em; border: 1px solid var(--line); border-radius: .4rem; background: transparent; color: inherit }
 button.go { background: var(--go); color: #fff; font-weight: 600 }
 button:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 2px }
 `
 
 /** Page of the sandbox's web site: a header that says what this is, and the content. */
-export function sandboxPage({ body, ...page }: Page, status?: 200 | 400 | 404 | 422): Promise<Response> {
+export function sandboxPage(
+  { body, ...page }: Page,
+  status?: 200 | 400 | 404 | 422 | 429,
+): Promise<Response> {
   const framed = html`<header>
       <a href="/"><strong>Sandbox</strong></a
       ><span class="soft">an emulated code host, nothing here is real</span>

@@ -26,6 +26,8 @@ export function overviewPage(view: View): Promise<Response> {
       <h2>For programs</h2>
       <table class="plain">
         ${plainRow('REST API', html`<code>${view.api}</code>`)}
+        ${plainRow('Sign-in by device', html`<a href="/login/device">Enter a code</a>`)}
+        ${plainRow('Personal access token', html`<a href="/settings/tokens/new">Make one</a>`)}
         ${plainRow('OAuth', html`<code>${view.web}/login/oauth</code>`)}
       </table>`,
   })

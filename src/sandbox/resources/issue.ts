@@ -61,7 +61,7 @@ export function commentResource(view: View, issue: Issue, comment: Comment) {
     node_id: nodeId('IssueComment', comment.id),
     user: userResource(view, comment.user),
     created_at: comment.createdAt,
-    updated_at: comment.createdAt,
+    updated_at: comment.updatedAt,
     author_association: association(view, issue.repo, comment.user),
     body: comment.body,
     reactions: reactionRollup(view, { kind: 'comment', id: comment.id }, url),

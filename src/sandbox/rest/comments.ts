@@ -2,15 +2,14 @@ import { Hono } from 'hono'
 import { found, GitHubError } from '../github-error.js'
 import type { Issue } from '../model.js'
 import { injectFault } from '../inject-fault.js'
-import { commentPayload } from '../payloads.js'
+import { commentEditedPayload, commentPayload } from '../payloads.js'
 import { commentResource } from '../resources/issue.js'
 import { responseSent, type RestEnv, type RestParts } from './env.js'
 import { mayWrite } from './guard.js'
 import { findIssue, findRepo, type JsonObject, readObject, readText } from './input.js'
+import { pageOf } from './paging.js'
 
 const MAX_COMMENT_LENGTH = 65_536
-/** GitHub's page sizes. */
-const PAGE_SIZE = { default: 30, max: 100 }
 
 /** Routes for comments on issues and pull requests (https://docs.github.com/rest/issues/comments). */
 export function commentRoutes({ view, faults, webhooks }: RestParts): Hono<RestEnv> {
@@ -18,7 +17,7 @@ export function commentRoutes({ view, faults, webhooks }: RestParts): Hono<RestE
   return new Hono<RestEnv>()
     .post(
       '/repos/:owner/:repo/issues/:number{\\d+}/comments',
-      mayWrite,
+      mayWrite('issues'),
       injectFault(faults, 'comment'),
       async (c) => {
         const issue = findIssue(c, state)
@@ -26,16 +25,15 @@ export function commentRoutes({ view, faults, webhooks }: RestParts): Hono<RestE
         const text = readCommentText(await readObject(c))
         const comment = state.addComment(issue, c.get('grant').login, text)
         const commented = found(state.issue(issue.repo, issue.number))
-        webhooks.send('issue_comment', () => commentPayload(view, commented, comment), responseSent(c))
+        const payload = () => commentPayload(view, commented, comment)
+        webhooks.publish('issue_comment', issue.repo, payload, responseSent(c))
         const resource = commentResource(view, commented, comment)
         return c.json(resource, 201, { Location: resource.url })
       },
     )
     .get('/repos/:owner/:repo/issues/:number{\\d+}/comments', (c) => {
       const issue = findIssue(c, state)
-      const size = Math.min(Number(c.req.query('per_page')) || PAGE_SIZE.default, PAGE_SIZE.max)
-      const start = ((Number(c.req.query('page')) || 1) - 1) * size
-      const page = state.commentsOn(issue).slice(start, start + size)
+      const page = pageOf(c, state.commentsOn(issue))
       return c.json(page.map((comment) => commentResource(view, issue, comment)))
     })
     .get('/repos/:owner/:repo/issues/comments/:id{\\d+}', (c) => {
@@ -43,6 +41,20 @@ export function commentRoutes({ view, faults, webhooks }: RestParts): Hono<RestE
       const comment = found(state.comment(fullName, Number(c.req.param('id'))))
       return c.json(commentResource(view, issueOf(comment), comment))
     })
+    .patch(
+      '/repos/:owner/:repo/issues/comments/:id{\\d+}',
+      mayWrite('issues'),
+      injectFault(faults, 'comment'),
+      async (c) => {
+        const { fullName } = findRepo(c, state)
+        const known = found(state.comment(fullName, Number(c.req.param('id'))))
+        const issue = issueOf(known)
+        const comment = state.editComment(known, readCommentText(await readObject(c)))
+        const payload = () => commentEditedPayload(view, issue, comment, known.body)
+        webhooks.publish('issue_comment', fullName, payload, responseSent(c))
+        return c.json(commentResource(view, issue, comment))
+      },
+    )
 
   function issueOf({ repo, issueNumber }: { repo: string; issueNumber: number }): Issue {
     return found(state.issue(repo, issueNumber))

@@ -1,9 +1,12 @@
 import type { Context } from 'hono'
 import type { HttpEnv } from '../../http/env.js'
+import type { Ci } from '../ci.js'
 import type { Faults } from '../faults.js'
 import type { Grant } from '../oauth/tokens.js'
 import type { View } from '../resources/view.js'
-import type { Webhooks } from '../webhooks.js'
+import type { DeliveryLog } from '../hooks/delivery-log.js'
+import type { Hooks } from '../hooks/hooks.js'
+import type { Webhooks } from '../hooks/webhooks.js'
 
 /** Environment of the routes behind the bearer check, which sets `grant` to that of the token. */
 export type RestEnv = HttpEnv & { Variables: { grant: Grant } }
@@ -12,6 +15,9 @@ export interface RestParts {
   readonly view: View
   readonly faults: Faults
   readonly webhooks: Webhooks
+  readonly ci: Ci
+  readonly hooks: Hooks
+  readonly deliveries: DeliveryLog
 }
 
 /** Resolves once the response has been sent or its connection has closed; at once for an in-process call. */

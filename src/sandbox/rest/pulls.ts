@@ -18,18 +18,15 @@ export function pullRoutes({ view, faults, webhooks }: RestParts): Hono<RestEnv>
       const issue = findIssue(c, state)
       return c.json(pullResource(view, issue, found(issue.pull)))
     })
-    .put('/repos/:owner/:repo/pulls/:number{\\d+}/merge', mayWrite, fault, async (c) => {
+    .put('/repos/:owner/:repo/pulls/:number{\\d+}/merge', mayWrite('contents'), fault, async (c) => {
       const body = await readObject(c)
       const issue = findIssue(c, state)
       refuseMerge(issue, found(issue.pull), readText(body, 'sha'))
       const { login } = c.get('grant')
       const { sha } = state.merge(issue, login, readMerge(body))
       const merged = found(state.issue(issue.repo, issue.number))
-      webhooks.send(
-        'pull_request',
-        () => mergePayload(view, merged, found(merged.pull), login),
-        responseSent(c),
-      )
+      const payload = () => mergePayload(view, merged, found(merged.pull), login)
+      webhooks.publish('pull_request', issue.repo, payload, responseSent(c))
       return c.json({ sha, merged: true, message: 'Pull Request successfully merged' })
     })
 }

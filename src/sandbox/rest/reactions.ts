@@ -13,16 +13,16 @@ export function reactionRoutes({ view, faults }: RestParts): Hono<RestEnv> {
   const { state } = view
   const fault = injectFault(faults, 'react')
   return new Hono<RestEnv>()
-    .post('/repos/:owner/:repo/issues/:number{\\d+}/reactions', mayWrite, fault, (c) => {
+    .post('/repos/:owner/:repo/issues/:number{\\d+}/reactions', mayWrite('issues'), fault, (c) => {
       const issue = findIssue(c, state)
       return react(c, issue, { kind: 'issue', id: issue.id })
     })
-    .post('/repos/:owner/:repo/issues/comments/:id{\\d+}/reactions', mayWrite, fault, (c) => {
+    .post('/repos/:owner/:repo/issues/comments/:id{\\d+}/reactions', mayWrite('issues'), fault, (c) => {
       const { fullName } = findRepo(c, state)
       const { id, issueNumber } = found(state.comment(fullName, Number(c.req.param('id'))))
       return react(c, found(state.issue(fullName, issueNumber)), { kind: 'comment', id })
     })
-    .post('/repos/:owner/:repo/pulls/comments/:id{\\d+}/reactions', mayWrite, fault, (c) => {
+    .post('/repos/:owner/:repo/pulls/comments/:id{\\d+}/reactions', mayWrite('issues'), fault, (c) => {
       const { fullName } = findRepo(c, state)
       const { id, issueNumber } = found(state.reviewComment(fullName, Number(c.req.param('id'))))
       return react(c, found(state.issue(fullName, issueNumber)), { kind: 'review_comment', id })

@@ -28,6 +28,8 @@ describe('the web site', () => {
       '/octo/fault-reset',
       '/octo/fault-reset-after',
       '/octo/fault-invalid-json',
+      '/login/device',
+      '/settings/tokens/new',
     ])
     for (const link of links) await page(sandbox, link)
   })

@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
+import { Secret } from '../../../src/base/secret.js'
+import { scriptedServer } from '../../helpers/scripted-server.js'
+import { answerOf, call, json, NOW, refusal, signIn, start } from '../rig.js'
 
 const sandbox = await start()
 const headers = await signIn(sandbox)
@@ -32,6 +34,7 @@ describe('a comment', () => {
         user: 'octo',
         body,
         createdAt: '2026-05-04T03:02:01Z',
+        updatedAt: '2026-05-04T03:02:01Z',
       },
     ])
     expect(await (await fetch(made.url, { headers })).json()).toEqual(made)
@@ -50,6 +53,29 @@ describe('a comment', () => {
     expect(long).toEqual(invalid('Body is too long (maximum is 65536 characters)'))
   })
 
+  it('is edited, and keeps its id and its time', async () => {
+    let now = NOW
+    await using receiver = await scriptedServer(() => ({}))
+    const webhook = { url: () => receiver.url, secret: new Secret('hush') }
+    await using sandbox = await start({ webhook, clock: () => now })
+    const headers = await signIn(sandbox)
+    const path = '/repos/octo/demo/issues/1/comments'
+    const made = await json<{ id: number }>(call(sandbox, `POST ${path}`, headers, { body: 'one' }))
+    now += 60_000
+    const edit = `PATCH /repos/octo/demo/issues/comments/${made.id}`
+    const edited = await json<object>(call(sandbox, edit, headers, { body: 'two' }))
+    expect(edited).toEqual({ ...made, body: 'two', updated_at: '2026-05-04T03:03:01Z' })
+    expect(await json(call(sandbox, `GET ${path}`, headers))).toEqual([edited])
+    expect((await call(sandbox, edit, headers, { body: ' ' })).status).toBe(422)
+    expect((await call(sandbox, edit.replace(String(made.id), '1'), headers, { body: 'x' })).status).toBe(404)
+    expect((await call(sandbox, edit, await signIn(sandbox, 'read:user'), { body: 'x' })).status).toBe(404)
+    await sandbox.idle()
+    expect(receiver.received.map(({ body }) => JSON.parse(body))).toMatchObject([
+      { action: 'created' },
+      { action: 'edited', changes: { body: { from: 'one' } }, comment: { body: 'two' } },
+    ])
+  })
+
   it('is listed page by page, oldest first', async () => {
     for (const body of ['one', 'two', 'three']) await comment('octo/demo/issues/5', { body })
     const list = async (query: string): Promise<string[]> => {
@@ -59,6 +85,10 @@ describe('a comment', () => {
     expect(await list('')).toEqual(['one', 'two', 'three'])
     expect(await list('?per_page=2')).toEqual(['one', 'two'])
     expect(await list('?per_page=2&page=2')).toEqual(['three'])
+    const path = '/repos/octo/demo/issues/5/comments?per_page=2'
+    const { headers: sent } = await call(sandbox, `GET ${path}`, headers)
+    const next = `<${sandbox.url}/api/v3${path}&page=2>`
+    expect(sent.get('link')).toBe(`${next}; rel="next", ${next}; rel="last"`)
   })
 
   it.each([

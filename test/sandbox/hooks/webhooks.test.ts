@@ -1,16 +1,18 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type Log, silentLog } from '../../src/base/log.js'
-import { Secret } from '../../src/base/secret.js'
-import { Webhooks } from '../../src/sandbox/webhooks.js'
-import type { Sandbox } from '../../src/sandbox/start.js'
+import { type Log, silentLog } from '../../../src/base/log.js'
+import { Secret } from '../../../src/base/secret.js'
+import { DeliveryLog } from '../../../src/sandbox/hooks/delivery-log.js'
+import { Hooks } from '../../../src/sandbox/hooks/hooks.js'
+import { Webhooks } from '../../../src/sandbox/hooks/webhooks.js'
+import type { Sandbox } from '../../../src/sandbox/start.js'
 import {
   type Answer,
   type Received,
   type ScriptedServer,
   scriptedServer,
-} from '../helpers/scripted-server.js'
-import { call, signIn, start } from './rig.js'
+} from '../../helpers/scripted-server.js'
+import { call, NOW, signIn, start } from '../rig.js'
 
 const SECRET = "It's a Secret to Everybody"
 
@@ -144,12 +146,20 @@ describe('a delivery', () => {
   it('is dropped with a warning when a thousand are queued', async () => {
     const warnings: string[] = []
     const log: Log = { ...silentLog, warn: (message) => void warnings.push(message) }
-    const hook = { url: () => 'http://127.0.0.1:9', secret: new Secret(SECRET) }
-    const webhooks = new Webhooks(hook, log)
+    const clock = (): number => NOW
+    const [hooks, deliveries] = [new Hooks(clock), new DeliveryLog(clock)]
+    const webhooks = new Webhooks({ hooks, deliveries, host: () => '127.0.0.1', log, clock })
+    const config = { url: () => 'http://127.0.0.1:9', contentType: 'json', insecureSsl: '0' } as const
+    const hook = hooks.add({
+      repo: undefined,
+      active: true,
+      events: ['*'],
+      config: { ...config, secret: undefined },
+    })
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
-    const payload = { repository: { id: 1, html_url: 'http://127.0.0.1' } }
-    for (let i = 0; i <= 1000; i++) webhooks.send('ping', () => payload, held)
+    const payload = { repository: { id: 1, full_name: 'octo/demo' } }
+    for (let i = 0; i <= 1000; i++) webhooks.send(hook, 'ping', payload, held)
     expect(warnings).toEqual(['The sandbox dropped a webhook: 1000 are queued'])
     release()
     await webhooks.close()

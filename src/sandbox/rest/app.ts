@@ -1,0 +1,64 @@
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import type { Clock } from '../../base/time.js'
+import type { HttpEnv } from '../../http/env.js'
+import type { App, Apps } from '../apps/apps.js'
+import { authenticateApp } from '../apps/jwt.js'
+import { found } from '../github-error.js'
+import type { Hook } from '../hooks/hook.js'
+import { appPing } from '../payloads.js'
+import { appResource, installationResource } from '../resources/app.js'
+import { configResource } from '../resources/hook.js'
+import { deliveryRoutes } from './deliveries.js'
+import { responseSent, type RestParts } from './env.js'
+import { bearerOf, setCommonHeaders } from './guard.js'
+import { readConfig } from './hook-input.js'
+import { readObject } from './input.js'
+import { pageOf } from './paging.js'
+
+/** Environment of the routes for an App, which its token sets. */
+type AppEnv = HttpEnv & { Variables: { app: App } }
+
+/** The last step of the manifest flow, and the routes for the App itself (https://docs.github.com/rest/apps). */
+export function appRoutes(parts: RestParts & { apps: Apps; clock: Clock }): Hono<AppEnv> {
+  const { view, hooks, webhooks, apps, clock } = parts
+  return new Hono<AppEnv>()
+    .post('/app-manifests/:code/conversions', async (c) => {
+      setCommonHeaders(c, clock)
+      const { app, secrets } = found(await apps.convert(c.req.param('code')))
+      const hook = apps.hookOf(app)
+      if (hook && app.manifest.hook?.active)
+        webhooks.send(hook, 'ping', appPing(view, app, hook), responseSent(c))
+      const { clientSecret, webhookSecret, pem } = secrets
+      return c.json(
+        { ...appResource(view, app), client_secret: clientSecret, webhook_secret: webhookSecret, pem },
+        201,
+      )
+    })
+    .use('/app/*', appGuard(apps, clock))
+    .get('/app', (c) => c.json(appResource(view, c.get('app'))))
+    .get('/app/installations', (c) => {
+      const installed = c.get('app').installation ? [c.get('app')] : []
+      return c.json(pageOf(c, installed).map((app) => installationResource(view, app)))
+    })
+    .get('/app/hook/config', (c) => c.json(configResource(findHook(c).config)))
+    .patch('/app/hook/config', async (c) => {
+      const hook = findHook(c)
+      const { active, events } = hook
+      const config = readConfig(await readObject(c), hook.config)
+      return c.json(configResource(hooks.change(hook, { active, events, config }).config))
+    })
+    .route('/app/hook/deliveries', deliveryRoutes(parts, findHook))
+
+  function findHook(c: Context<AppEnv>): Hook {
+    return found(apps.hookOf(c.get('app')))
+  }
+}
+
+/** Middleware that sets the common headers and requires the token of an App. */
+function appGuard(apps: Apps, clock: Clock): MiddlewareHandler<AppEnv> {
+  return async function appGuard(c, next) {
+    setCommonHeaders(c, clock)
+    c.set('app', authenticateApp(apps, bearerOf(c), clock()))
+    await next()
+  }
+}
