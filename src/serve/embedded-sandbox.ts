@@ -46,9 +46,6 @@ export async function registerSandbox(
 ): Promise<void> {
   const { store } = database
   const gone = new Set([sandbox.url, await lastSandboxUrl(store)])
-  for (const key of await store.list('token:')) {
-    const holder = await tokens.get(key.slice('token:'.length))
-    if (holder && gone.has(holder.origin)) await tokens.revoke(holder.userId)
-  }
+  for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
   await saveSandboxClient(store, client, sandbox.url)
 }

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import type { Delivery } from '../journal/delivery.js'
 import type { Attempt } from '../journal/forward.js'
 
-/** Bytes of a delivery's rows besides body and headers, and of an attempt's besides its answer: about what SQLite needs. */
+/** Bytes of a delivery's rows besides body and headers, and of an attempt's besides the answer: about what SQLite needs. */
 const ROWS = 512
 
 /** About how many bytes a delivery adds to the journal. */
@@ -11,8 +11,8 @@ export function deliverySize({ headers, body }: Delivery): number {
 }
 
 /** About how many bytes an attempt adds to the journal. */
-export function attemptSize({ answer }: Attempt): number {
-  return answer.byteLength + ROWS
+export function attemptSize({ answer, headers = [] }: Attempt): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, answer.byteLength + ROWS)
 }
 
 /** Counts bytes that are added, and reports when they reach a limit. */

@@ -3,8 +3,7 @@ import { ownershipLost, type Instance } from '../instance/instance.js'
 import { INSTANCE_KEY } from '../instance/record.js'
 import { systemClock } from '../base/time.js'
 import type { Guard } from '../journal/open.js'
-import type { Store } from '../store/contract.js'
-import { expectStep } from '../store/kv.js'
+import type { Database } from '../store/database.js'
 
 /** A profile that this process owns, until another takes it. Disposing of it releases the profile. */
 export interface Ownership extends AsyncDisposable, Pick<Instance, 'prove' | 'record'> {
@@ -24,8 +23,12 @@ const INTERVAL_MS = 500
  * blocked event loop) loses the profile to the next one that starts. It finds out here: within every transaction of the
  * journal, before every attempt, and by a timer.
  */
-export function watchOwnership(store: Pick<Store, 'get'>, instance: Instance): Ownership {
+export function watchOwnership(
+  { store, expectStep }: Pick<Database, 'store' | 'expectStep'>,
+  instance: Instance,
+): Ownership {
   const lost = new AbortController()
+  const expected = expectStep(instance.stored)
   const stop = new AbortController()
   const assert = async (): Promise<void> => {
     lost.signal.throwIfAborted()
@@ -41,7 +44,7 @@ export function watchOwnership(store: Pick<Store, 'get'>, instance: Instance): O
     lost: lost.signal,
     assert,
     guard: {
-      statement: () => expectStep(instance.stored, systemClock()),
+      statement: () => expected(systemClock()),
       async refuse() {
         await assert()
         throw new Error('unreachable: the record is another one')

@@ -1,6 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
-import { silentLog } from '../base/log.js'
+import { type Log, silentLog } from '../base/log.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import type { DispatcherOptions, TargetStatus } from '../dispatch/dispatcher.js'
@@ -14,11 +14,14 @@ import { warnOfEarlierData } from './earlier-data.js'
 import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './embedded-sandbox.js'
 import { guardOf, type Ownership, watchOwnership } from './ownership.js'
 import { createForwarding, type Forwarding } from './forwarding.js'
-import { createReadinessGate } from './readiness-gate.js'
+import { createReadinessGate, type ReadinessGate } from './readiness-gate.js'
+import { type HookPlan, type OnHook, startHooks } from './hooks.js'
+import { watchAddress } from './payload-address.js'
+import type { TunnelStatus } from '../tunnel/state.js'
 import { startTunnel, type OnTunnel } from './tunnel.js'
 
 export interface ServeOptions
-  extends Omit<RelayOptions, 'prove' | 'guard' | 'thread' | 'targets'>, Cancellable {
+  extends Omit<RelayOptions, 'prove' | 'guard' | 'thread' | 'targets' | 'running'>, Cancellable {
   /**
    * False: deliveries are stored, and forwarded by the next instance; nothing is removed from the journal. Default: true.
    */
@@ -36,6 +39,10 @@ export interface ServeOptions
   readonly onTarget?: DispatcherOptions['onTarget']
   /** Called for each change of the tunnel's state. */
   readonly onTunnel?: OnTunnel
+  /** Hooks to have while it runs, and to catch up from. Default: none. */
+  readonly hooks?: HookPlan
+  /** Called for what happens to each of these hooks. */
+  readonly onHook?: OnHook
 }
 
 /** The running instance of a profile. Disposing of it lets requests in flight finish, then releases port and profile. */
@@ -77,50 +84,32 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
       : { settings: given, sandbox: undefined }
   const { settings, sandbox } = embedded
   if (sandbox) closing.use(sandbox)
-  let ownership: Ownership | undefined
-  let forwarding: Forwarding | undefined
-  const relay = closing.use(
-    await createRelay(settings, {
-      ...options,
-      prove: (challenge) => ownership?.prove(challenge),
-      guard: guardOf(() => ownership),
-      targets: () => forwarding?.status() ?? [],
-      thread: true,
-      onDelivery: (delivery, receipt) => {
-        options.onDelivery?.(delivery, receipt)
-        forwarding?.take(delivery, receipt)
-      },
-    }),
-  )
+  const later: Later = { hookProblems: new Map() }
+  const relay = closing.use(await createRelay(settings, relayOptions(options, later)))
+  const { onTarget, onTunnel, onHook } = observed(options, relay, later)
   warnOfEarlierData(settings, log)
   const ages = await openAgeClock({ store: relay.database.store, clock })
   const gate = createReadinessGate(relay.app.fetch)
-  const listener = await listen(gate.fetch, {
-    host: settings.host,
-    port: settings.port,
-    log,
-    bodyBudget: bodyBudgetFor(settings.maxBody),
-    limits: { grace: GRACE_MS },
-  })
+  const listener = await startListener(gate, settings, log)
   const url = (place.url = relay.address = listener.url)
-  ownership = await takeProfile(relay, settings, listener, signal)
+  const ownership = (later.ownership = await takeProfile(relay, settings, listener, signal))
   // In this order: the profile is ours until the last request is answered.
   const { lost, record } = closing.use(ownership)
   if (options.forwarding !== false)
-    forwarding = closing.use(
-      createForwarding(relay, settings, { env: {}, ...options, log, clock, ages, ownership }),
+    later.forwarding = closing.use(
+      createForwarding(relay, settings, { env: {}, ...options, onTarget, log, clock, ages, ownership }),
     )
   closing.defer(() => relay.journal.flush())
   closing.defer(() => listener.close())
+  closing.defer(async () => relay.closeInspector())
   if (embedded.sandbox) await registerSandbox(relay, embedded)
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
   closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
-  const started = forwarding?.start()
+  const started = later.forwarding?.start()
   gate.open()
   await started
-  if (settings.tunnel !== undefined)
-    closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, lost }))
+  await startSources(relay, settings, { ...options, onTunnel, onHook, lost }, closing)
   const owner = closing.move()
   return {
     url,
@@ -130,12 +119,91 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
     sandbox,
     replaceRoutes(forward) {
       relay.routing.replace(forward)
-      forwarding?.replaceRoutes(relay.routing.routes)
+      later.forwarding?.replaceRoutes(relay.routing.routes)
     },
-    targets: () => forwarding?.status() ?? [],
-    retryNow: () => forwarding?.retryNow(),
+    targets: () => later.forwarding?.status() ?? [],
+    retryNow: () => later.forwarding?.retryNow(),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
+}
+
+/** Starts what makes deliveries come: the tunnel, and hooks with its address. */
+async function startSources(
+  relay: Relay,
+  settings: Settings,
+  options: ServeOptions & { readonly lost: AbortSignal },
+  closing: Disposal,
+): Promise<void> {
+  const address = watchAddress(settings, relay.address)
+  const onTunnel = address.onTunnel(options.onTunnel)
+  if (settings.tunnel !== undefined)
+    closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
+  if (options.hooks) closing.use(startHooks(relay, settings, options.hooks, { ...options, address }))
+}
+
+/** What the relay uses once the profile is taken. */
+interface Later {
+  ownership?: Ownership
+  forwarding?: Forwarding
+  tunnel?: TunnelStatus
+  /** By repository. */
+  readonly hookProblems: Map<string, string>
+}
+
+function relayOptions(options: ServeOptions, later: Later): RelayOptions {
+  const targets = (): readonly TargetStatus[] => later.forwarding?.status() ?? []
+  return {
+    ...options,
+    prove: (challenge) => later.ownership?.prove(challenge),
+    guard: guardOf(() => later.ownership),
+    targets,
+    running: {
+      startedAt: () => Date.parse(later.ownership?.record.startedAt ?? ''),
+      targets,
+      tunnel: () => later.tunnel,
+      hookProblems: () => later.hookProblems,
+      forward: (n, ids) => later.forwarding?.forward(n, ids),
+    },
+    thread: true,
+    onDelivery: (delivery, receipt) => {
+      options.onDelivery?.(delivery, receipt)
+      later.forwarding?.take(delivery, receipt)
+    },
+  }
+}
+
+/** The caller's observers, and with them the open inspectors. */
+function observed(
+  { onTarget, onTunnel, onHook }: ServeOptions,
+  { activity }: Relay,
+  later: Later,
+): Required<Pick<ServeOptions, 'onTarget' | 'onTunnel' | 'onHook'>> {
+  return {
+    onTarget(status) {
+      onTarget?.(status)
+      activity.publish({ type: 'state' })
+    },
+    onTunnel(status) {
+      onTunnel?.(status)
+      later.tunnel = status
+      activity.publish({ type: 'state' })
+    },
+    onHook(event) {
+      onHook?.(event)
+      if ('error' in event) later.hookProblems.set(event.repo, event.error.message)
+      else later.hookProblems.delete(event.repo)
+      activity.publish({ type: 'state' })
+    },
+  }
+}
+
+function startListener(
+  { fetch }: ReadinessGate,
+  { host, port, maxBody }: Settings,
+  log: Log,
+): Promise<Listener> {
+  const bodyBudget = bodyBudgetFor(maxBody)
+  return listen(fetch, { host, port, log, bodyBudget, limits: { grace: GRACE_MS } })
 }
 
 /** Closes the listener if the profile cannot be taken. */
@@ -149,7 +217,7 @@ async function takeProfile(
   const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
   const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
   try {
-    return watchOwnership(database.store, await takeInstance(database.store, own, { signal }))
+    return watchOwnership(database, await takeInstance(database.store, own, { signal }))
   } catch (error) {
     await listener.close()
     throw error

@@ -27,7 +27,7 @@ const LOST = {
 describe.each(KINDS)('an instance over a %s database', (kind) => {
   it('notices by a timer that its profile was taken, and from then on at every check', async () => {
     await using database = await open(kind)
-    await using ownership = watchOwnership(database.store, await take(database))
+    await using ownership = watchOwnership(database, await take(database))
     await ownership.assert()
     expect(ownership.lost.aborted).toBe(false)
     await take(database)
@@ -40,14 +40,14 @@ describe.each(KINDS)('an instance over a %s database', (kind) => {
 
   it('has lost its profile too when its record is gone', async () => {
     await using database = await open(kind)
-    await using ownership = watchOwnership(database.store, await take(database))
+    await using ownership = watchOwnership(database, await take(database))
     await database.store.delete('instance')
     await expect(ownership.assert()).rejects.toThrow('Another process has taken over this profile')
   })
 
   it('notices it within a write to the journal, and nothing is written', async () => {
     await using database = await open(kind)
-    await using ownership = watchOwnership(database.store, await take(database))
+    await using ownership = watchOwnership(database, await take(database))
     const journal = openJournal(database.sql, { targetsOf: () => ['a'], guard: ownership.guard })
     await journal.append(delivery('1'))
     const before = await summariesOf(journal)
@@ -68,7 +68,7 @@ describe('an instance whose profile is taken while it writes', () => {
     const folder = emptyFolder()
     await using older = await openDatabase({ kind: 'file', folder, thread: true })
     await using newer = await openDatabase({ kind: 'file', folder, thread: true })
-    await using ownership = watchOwnership(older.store, await take(older))
+    await using ownership = watchOwnership(older, await take(older))
     const journal = openJournal(older.sql, { guard: ownership.guard })
     const successor = openJournal(newer.sql)
     const counts: number[] = []

@@ -1,0 +1,132 @@
+import type { Cancellable } from '../base/abort.js'
+import { type ErrorKind, RelayError } from '../base/errors.js'
+import { isLoopback } from '../base/loopback.js'
+import type { Journal } from '../journal/journal.js'
+import type { HookSettings, RepoHook } from '../providers/hooks.js'
+import type { Provider, RepoTarget } from '../providers/provider.js'
+import type { Store } from '../store/contract.js'
+import { type EnsuredHook, ensureHook, findHooks } from './ensure.js'
+import { explainHookError } from './explain.js'
+import { forgetHook, readHook, saveHook } from './saved.js'
+import { refuseApp } from './through-app.js'
+
+export interface HookParts {
+  readonly provider: Pick<Provider, 'name' | 'url' | 'origin' | 'hooks'>
+  /** Where the profile saves which hooks are its own. */
+  readonly store: Pick<Store, 'get' | 'put' | 'delete'>
+  readonly journal: Pick<Journal, 'select'>
+}
+
+/** A repository, and the user on whose behalf its hooks are managed. */
+export interface HookTarget {
+  readonly token: string
+  readonly repo: RepoTarget
+}
+
+export interface WantedRegistration extends HookTarget {
+  readonly settings: HookSettings
+  /** Whether it outlives `relay serve`, also if relay serve made it. */
+  readonly permanent: boolean
+  /** Whether the user chose the address. */
+  readonly chosen: boolean
+}
+
+export interface RegisteredHook extends EnsuredHook {
+  /** Whether it outlives `relay serve`. */
+  readonly permanent: boolean
+}
+
+/**
+ * Makes the repository have one hook with these settings, and saves that it is this profile's. A hook that was there before is
+ * permanent, as is one with `permanent`; what relay made stays as it was.
+ * @throws RelayError as the calls do, with the next step; `settings` for an address that the code host cannot reach; `conflict`
+ * when an App sends the repository's deliveries; `storage`
+ */
+export async function registerHook(
+  { provider, store, journal }: HookParts,
+  { token, repo, settings, permanent, chosen }: WantedRegistration,
+  options?: Cancellable,
+): Promise<RegisteredHook> {
+  checkReachable(settings.url, provider.url)
+  await refuseApp(journal, provider, repo)
+  const saved = await readHook(store, provider, repo)
+  const save = (id: number | null, lasting: boolean): Promise<void> =>
+    saveHook(store, provider, repo, {
+      id,
+      url: settings.url,
+      chosen,
+      events: settings.events ? [...settings.events] : null,
+      permanent: lasting,
+    })
+  // Saved first: a hook whose creation was interrupted is found by its address.
+  const onCreate = (): Promise<void> => save(null, permanent || saved?.permanent === true)
+  const ensured = await ensureHook(
+    provider.hooks,
+    { token, repo, settings, before: saved, onCreate },
+    options,
+  ).catch(async (error: unknown) => {
+    if (!saved && isRefusal(error)) await forgetHook(store, provider, repo)
+    throw explainHookError(error, provider, repo)
+  })
+  const lasting = permanent || (saved ? saved.permanent : !ensured.created)
+  await save(ensured.hook.id, lasting)
+  return { ...ensured, permanent: lasting }
+}
+
+/** Whether the code host has made nothing, for sure. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof RelayError && REFUSALS.has(error.kind)
+}
+
+const REFUSALS: ReadonlySet<ErrorKind> = new Set(['forbidden', 'not_found', 'rate_limited', 'unprocessable'])
+
+/**
+ * Removes the profile's hook of the repository, and those that lead to `url`. Resolves to what was removed.
+ * @throws RelayError as the calls do, with the next step; `storage`
+ */
+export async function unregisterHook(
+  { provider, store }: Omit<HookParts, 'journal'>,
+  { token, repo, url }: HookTarget & { readonly url: string | undefined },
+  options?: Cancellable,
+): Promise<readonly RepoHook[]> {
+  const ours = await findOwnHooks({ provider, store }, { token, repo, url }, options)
+  try {
+    for (const { id } of ours) await provider.hooks.remove(token, repo, id, options).catch(ignoreGone)
+    await forgetHook(store, provider, repo)
+    return ours
+  } catch (error) {
+    throw explainHookError(error, provider, repo)
+  }
+}
+
+/**
+ * The repository's hooks that this profile made, or that lead to `url`; the one that it made last is first.
+ * @throws RelayError as the calls do, with the next step; `storage`
+ */
+export async function findOwnHooks(
+  { provider, store }: Omit<HookParts, 'journal'>,
+  { token, repo, url }: HookTarget & { readonly url: string | undefined },
+  options?: Cancellable,
+): Promise<readonly RepoHook[]> {
+  const before = await readHook(store, provider, repo)
+  const own = { token, repo, before, settings: { url: url ?? before?.url ?? '' } }
+  try {
+    return await findHooks(provider.hooks, own, options)
+  } catch (error) {
+    throw explainHookError(error, provider, repo)
+  }
+}
+
+/** Somebody else removed it since the hooks were listed. */
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof RelayError && error.kind === 'not_found')) throw error
+}
+
+/** @throws RelayError `settings` for an address on this machine, when the code host is elsewhere. */
+function checkReachable(url: string, host: string): void {
+  if (!isLoopback(new URL(url).hostname) || isLoopback(new URL(host).hostname)) return
+  throw new RelayError(
+    'settings',
+    `${host} cannot reach ${url}, an address of this machine alone. Receive through relay serve --tunnel, or set --public-url to an address that it can reach`,
+  )
+}

@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createProvider } from '../../src/providers/open.js'
+import type { Provider } from '../../src/providers/provider.js'
+import type { HookEvent, HookPlan } from '../../src/serve/hooks.js'
+import { watchAddress } from '../../src/serve/payload-address.js'
+import type { Serving } from '../../src/serve/serve.js'
+import { onWake } from '../../src/serve/wake.js'
+import type { TunnelStatus } from '../../src/tunnel/state.js'
+import { type Alone, serveFor, startAlone, USER } from '../cli/rig.js'
+import { testContext } from '../helpers/context.js'
+
+const REPO = { owner: 'octo', repo: 'demo' }
+const PLAN: HookPlan = { repos: [REPO], user: USER, catchUp: false }
+
+let alone: Alone
+let provider: Provider
+let token: string
+beforeEach(async () => {
+  alone = await startAlone()
+  provider = createProvider({ name: 'sandbox', url: alone.sandbox.url })
+  token = alone.grant.access_token
+})
+afterEach(() => alone[Symbol.asyncDispose]())
+
+const urls = async (): Promise<string[]> => (await provider.hooks.list(token, REPO)).map(({ url }) => url)
+
+/** A relay with these hooks, and what happens to them. */
+async function start(over: Partial<HookPlan> = {}) {
+  const events: HookEvent[] = []
+  const waiting = new Set<() => void>()
+  const { context } = testContext({ env: { ...alone.shell.env, RELAY_PORT: '0' } })
+  const serving: Serving = await serveFor(context, {
+    hooks: { ...PLAN, ...over },
+    onHook(event) {
+      events.push(event)
+      for (const look of waiting) look()
+    },
+  })
+  return {
+    serving,
+    states: () => events.map(({ state }) => state),
+    async event<State extends HookEvent['state']>(state: State, count = 1) {
+      for (;;) {
+        const isWanted = (event: HookEvent): event is Extract<HookEvent, { state: State }> =>
+          event.state === state
+        const wanted = events.filter(isWanted)[count - 1]
+        if (wanted) return wanted
+        await new Promise<void>((resolve) => waiting.add(resolve))
+      }
+    },
+    [Symbol.asyncDispose]: () => serving[Symbol.asyncDispose](),
+  }
+}
+
+describe('the hooks of a running relay', () => {
+  it('are made once the user has signed in', async () => {
+    await alone.shell.run(['revoke'])
+    await using running = await start()
+    const { error, retries } = await running.event('failed')
+    expect([error.kind, error.message, retries]).toEqual([
+      'unauthenticated',
+      expect.stringContaining('relay login'),
+      true,
+    ])
+    token = await alone.sandbox.token('repo')
+    const grant = { accessToken: token, expiresAt: Date.now() + 3_600_000, origin: alone.sandbox.url }
+    await running.serving.relay.tokens.save(USER, grant)
+    const { hook } = await running.event('ready')
+    expect(await urls()).toEqual([hook.hook.url])
+    expect(running.states()).toEqual(['failed', 'ready'])
+  })
+
+  it('are made after a failure of the code host, and given up where a person has to act', async () => {
+    alone.sandbox.faults.next('hook', '502')
+    const away = { owner: 'octo', repo: 'nowhere' }
+    await using running = await start({ repos: [REPO, away] })
+    await running.event('ready')
+    const failures = [await running.event('failed'), await running.event('failed', 2)]
+    expect(new Map(failures.map(({ error, retries }) => [error.kind, retries]))).toEqual(
+      new Map([
+        ['provider_failed', true],
+        ['not_found', false],
+      ]),
+    )
+  })
+
+  it('go with relay, also when it stops while one is created', async () => {
+    alone.sandbox.faults.next('hook', { kind: 'slow', ms: 0 })
+    alone.sandbox.faults.next('hook', { kind: 'slow', ms: 300 })
+    const running = await start()
+    await running.serving[Symbol.asyncDispose]()
+    expect(running.states()).toEqual(['ready', 'removed'])
+    expect(await urls()).toEqual([])
+  })
+
+  it('are named when they cannot be removed, and used again', async () => {
+    const first = await start()
+    const { hook } = await first.event('ready')
+    alone.sandbox.faults.always('hook', '502')
+    await first.serving[Symbol.asyncDispose]()
+    alone.sandbox.faults.clear()
+    expect((await first.event('left')).error.kind).toBe('provider_failed')
+    const second = await start()
+    expect((await second.event('ready')).hook).toMatchObject({
+      created: false,
+      permanent: false,
+      hook: { id: hook.hook.id },
+    })
+    await second.serving[Symbol.asyncDispose]()
+    expect(await urls()).toEqual([])
+  })
+
+  it('stay when they were there before, with their address and events', async () => {
+    const chosen = 'http://127.0.0.1:9/chosen'
+    await alone.shell.run(['hook', 'add', 'octo/demo', '--url', chosen, '--events', 'push'])
+    const running = await start()
+    expect((await running.event('ready')).hook).toMatchObject({ repaired: [], hook: { events: ['push'] } })
+    await running.serving[Symbol.asyncDispose]()
+    expect([await urls(), running.states()]).toEqual([[chosen], ['ready']])
+  })
+
+  it('are caught up from, and so are those that were made before', async () => {
+    const first = await start({ catchUp: true })
+    await first.event('caught up')
+    await first.serving[Symbol.asyncDispose]()
+    expect(first.states().at(-1)).toBe('kept')
+    await provider.comment(token, { ...REPO, issueNumber: 1, body: 'meanwhile' })
+    await alone.sandbox.idle()
+    await using second = await start({ repos: [], catchUp: true })
+    expect((await second.event('caught up')).result).toMatchObject({ missing: 1, arrived: 1 })
+    expect(second.states()).toEqual(['ready', 'missing', 'caught up'])
+  })
+
+  it('are left to a relay that has taken the profile', async () => {
+    const first = await start()
+    await first.event('ready')
+    const { database } = first.serving.relay
+    await database.store.put('instance', { taken: 'by another' })
+    await vi.waitUntil(() => first.serving.lost.aborted, { timeout: 5000 })
+    await Promise.resolve(first.serving[Symbol.asyncDispose]()).catch(() => {})
+    expect(await urls()).toHaveLength(1)
+  })
+})
+
+describe('the address of the hooks', () => {
+  const status = (state: TunnelStatus['state'], url: string | null): TunnelStatus => ({
+    state,
+    url,
+    since: 0,
+    why: null,
+    attempt: 0,
+    retryAt: null,
+    roundTrip: null,
+  })
+  const settings = { tunnel: 'https://smee.test', publicUrl: undefined }
+
+  it("is the tunnel's once it is connected, and it reports when the tunnel is back", async () => {
+    const address = watchAddress(settings, 'http://127.0.0.1:1')
+    const seen: string[] = []
+    const onTunnel = address.onTunnel(({ state }) => seen.push(state))
+    let back = 0
+    const end = address.onBack(() => back++)
+    const url = 'https://smee.test/channel'
+    for (const state of ['connecting', 'waiting', 'connected', 'connected'] as const)
+      onTunnel(status(state, url))
+    expect([await address.known, back]).toEqual([url, 0])
+    for (const state of ['waiting', 'connecting', 'connected'] as const) onTunnel(status(state, url))
+    expect([back, seen.length]).toEqual([1, 7])
+    end()
+    for (const state of ['waiting', 'connected'] as const) onTunnel(status(state, url))
+    expect(back).toBe(1)
+  })
+
+  it('is the public one without a tunnel', async () => {
+    const own = 'http://127.0.0.1:1'
+    const publicUrl = 'https://relay.example.com'
+    expect(await watchAddress({ tunnel: undefined, publicUrl: undefined }, own).known).toBe(`${own}/webhook`)
+    expect(await watchAddress({ tunnel: undefined, publicUrl }, own).known).toBe(`${publicUrl}/webhook`)
+  })
+})
+
+describe('a machine that slept', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  it('is noticed after a minute or more, and not when a timer is late', () => {
+    vi.useFakeTimers({ now: 0 })
+    let woke = 0
+    const end = onWake(() => woke++)
+    vi.advanceTimersByTime(60_000)
+    vi.setSystemTime(Date.now() + 50_000)
+    vi.advanceTimersByTime(10_000)
+    expect(woke).toBe(0)
+    vi.setSystemTime(Date.now() + 3_600_000)
+    vi.advanceTimersByTime(30_000)
+    expect(woke).toBe(1)
+    end()
+    vi.setSystemTime(Date.now() + 3_600_000)
+    vi.advanceTimersByTime(30_000)
+    expect(woke).toBe(1)
+  })
+})
