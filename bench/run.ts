@@ -7,9 +7,11 @@ import { comment } from './comment.js'
 import { forward } from './forward.js'
 import { ingest } from './ingest.js'
 import { ingestLarge } from './ingest-large.js'
+import { inspect } from './inspect.js'
 import { journal } from './journal.js'
 import { memory } from './memory.js'
 import { replay } from './replay.js'
+import { retention } from './retention.js'
 import type { Benchmark, BenchmarkOptions } from './rig/benchmark.js'
 import { lacking } from './rig/installed.js'
 import { type Result, resultsText, section } from './rig/results.js'
@@ -20,6 +22,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   ingest,
   'ingest-large': ingestLarge,
   journal,
+  retention,
+  inspect,
   memory,
   forward,
   action,

@@ -2,18 +2,23 @@
 // See docs/decisions/011.
 import path from 'node:path'
 import { build } from 'rolldown'
+import { bundleBrowser } from './bundle/browser.js'
 import { licences } from './bundle/licences.js'
 
 /** The programs that are started: relay itself, and the helpers for the keychain and the browser. */
-const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts', 'src/cli/commands/login/browser-helper.ts']
+const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts', 'src/cli/browser/browser-helper.ts']
 
-const OPTIONS = { platform: 'node', tsconfig: false, transform: { target: 'es2023' } } as const
+const OPTIONS = {
+  platform: 'node',
+  tsconfig: false,
+  transform: { target: 'es2023', jsx: { runtime: 'automatic', importSource: 'hono/jsx' } },
+} as const
 
 await build({
   ...OPTIONS,
   input: ENTRIES,
   // Packages that are native, read files of their own, or serve few commands.
-  external: ['@photostructure/sqlite', 'keytar', 'open', 'smee-client', 'undici'],
+  external: ['@photostructure/sqlite', 'keytar', 'open', 'pg', 'pgpass', 'smee-client', 'undici'],
   // Some commands load lazily what others load at once.
   checks: { ineffectiveDynamicImport: false },
   plugins: [licences()],
@@ -28,6 +33,11 @@ await build({
         { name: 'main', test: /bin\/process\.ts$/ },
         { name: 'store', test: /src\/store\/(?:open|open-engine)\.ts$/ },
         { name: 'session', test: /src\/cli\/session\/(?:session|action)\.ts$/ },
+        // What serve and the commands that read the journal share, in one file instead of five.
+        {
+          name: 'journal',
+          test: /src\/(?:journal\/(?:reader|edited|subject)|dispatch\/(?:live-routes|short-names))\.ts$/,
+        },
       ],
     },
   },
@@ -45,3 +55,5 @@ for (const input of [
     external: ['@photostructure/sqlite'],
     output: { file: `dist/bin/${path.basename(input, '.ts')}.js`, format: 'esm', sourcemap: true },
   })
+
+await bundleBrowser()

@@ -7,6 +7,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Browser, chromium } from 'playwright-core'
+import { drawInspector } from './pictures/inspector.js'
 
 const PROGRAM = path.resolve('dist/bin/relay.js')
 const FOLDER = path.resolve('docs/pictures')
@@ -36,9 +37,33 @@ mkdirSync(FOLDER, { recursive: true })
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM_FLAGS })
 try {
   await takePicture(browser, await tour(browser))
+  await drawInspector({
+    browser,
+    folder: FOLDER,
+    program: PROGRAM,
+    env: { ...env, RELAY_HOME: path.join(home, 'inspector') },
+    serve: serveInspected,
+  })
 } finally {
   await browser.close()
   rmSync(home, { recursive: true })
+}
+
+/** Starts a relay whose inspector is drawn. */
+async function serveInspected(args: readonly string[]): Promise<{ url: string; stop(): Promise<void> }> {
+  const child = spawn(process.execPath, [PROGRAM, ...args, '--json'], {
+    env: { ...env, RELAY_HOME: path.join(home, 'inspector') },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [line] = await once(createInterface(child.stdout), 'line')
+  const { url }: { url: string } = JSON.parse(String(line))
+  return {
+    url,
+    async stop() {
+      child.kill('SIGTERM')
+      await once(child, 'close')
+    },
+  }
 }
 
 interface Terminal {

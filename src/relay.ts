@@ -1,4 +1,6 @@
+import type { Cancellable } from './base/abort.js'
 import { Disposal } from './base/disposal.js'
+import { createLazy } from './base/lazy.js'
 import { systemClock, type Clock } from './base/time.js'
 import { silentLog, type Log } from './base/log.js'
 import type { Settings } from './base/settings.js'
@@ -7,6 +9,9 @@ import { liveRoutes } from './dispatch/live-routes.js'
 import { createRouting, type Routing } from './dispatch/routing.js'
 import { hostCheck } from './http/host.js'
 import type { Delivery, Receipt } from './journal/delivery.js'
+import { type ActivityFeed, createActivityFeed } from './inspector/activity.js'
+import type { Inspector } from './inspector/inspector.js'
+import type { InspectorParts, Running } from './inspector/parts.js'
 import type { Journal } from './journal/journal.js'
 import { type Guard, openJournal } from './journal/open.js'
 import { createOAuth } from './oauth/oauth.js'
@@ -18,7 +23,7 @@ import type { Provider } from './providers/provider.js'
 import { createApp } from './server/app.js'
 import type { Database } from './store/database.js'
 import { openDatabase } from './store/open.js'
-import { createTokens, type Tokens } from './tokens/tokens.js'
+import { createTokens, type TokenOwner, type Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
 import { createRefusals, type Refusals } from './webhook/refusals.js'
 
@@ -37,6 +42,8 @@ export interface RelayOptions {
   readonly database?: Database
   /** Opens the profile's data in a thread of its own, so that waiting for the disk does not block this one. Default: false. */
   readonly thread?: boolean
+  /** What the running instance shows of itself; without it there is no inspector. */
+  readonly running?: Running
   /** How the code host is called for the actions. Default: over the network. */
   readonly sendOnce?: SendOnce
 }
@@ -52,7 +59,15 @@ export interface Relay extends AsyncDisposable {
   /** Where deliveries come in that do not come over HTTP. */
   readonly intake: Intake
   readonly refusals: Refusals
-  readonly provider: Pick<Provider, 'name' | 'webhook'>
+  readonly provider: Provider
+  /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
+  readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
+  /** What an open inspector is notified of. */
+  readonly activity: ActivityFeed
+  /** Loads the inspector; undefined where there is none. */
+  readonly inspector: (() => Promise<Inspector>) | undefined
+  /** Ends the streams of open inspectors, which otherwise stay open as long as their pages. */
+  closeInspector(): void
   /** The address it is reached at unless the settings name one; `serve` says once it listens. */
   address: string
 }
@@ -63,8 +78,8 @@ export interface Relay extends AsyncDisposable {
  * neither https nor loopback.
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
-  const { log = silentLog, clock = systemClock, onDelivery, prove = () => undefined, sendOnce } = options
-  const { guard, thread = false, targets = () => [] } = options
+  const { log = silentLog, clock = systemClock, prove = () => undefined, sendOnce } = options
+  const { thread = false, targets = () => [], running } = options
   const provider = createProvider({
     name: settings.provider,
     url: settings.providerUrl,
@@ -74,63 +89,43 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const database =
     options.database ??
     opened.use(await openDatabase({ kind: settings.store, folder: settings.folder, clock, thread }))
-  const { store } = database
-  const routing = createRouting(settings.routes)
-  const journal = openJournal(database.sql, {
-    targetsOf: (delivery) => routing.targetsOf(delivery),
-    onDuplicate: settings.onDuplicate,
-    ...(guard && { guard }),
-    clock,
-    log,
-  })
-  const tokens = createTokens(store, clock)
+  const common: Common = { settings, provider, database, log, clock, activity: createActivityFeed() }
+  const receiving = createReceiving(common, options)
   const publicUrl = (): string => settings.publicUrl ?? relay.address
-  const oauth = createOAuth({
-    provider,
-    client: settings.oauthClient,
-    store,
-    tokens,
-    redirectUri: () => `${publicUrl()}/auth/${provider.name}/callback`,
-    tokenTtl: settings.tokenTtl,
-    clock,
-    log,
+  const signIn = createSignIn(common, publicUrl)
+  const { routing, journal, intake, refusals } = receiving
+  const stop = new AbortController()
+  const inspector = lazyInspector(settings, running, {
+    ...common,
+    ...receiving,
+    url: () => relay.address,
+    tokens: signIn.tokens,
+    store: database.store,
+    stopped: stop.signal,
   })
-  const { webhookSecrets: secrets, maxBody } = settings
-  const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, log, clock })
-  const intake = createIntake({
-    provider,
-    secrets,
-    journal,
-    clock,
-    ...(onDelivery && { onDelivery }),
-  })
-  const baseUrl = (): string => settings.baseUrl ?? `${publicUrl()}/`
-  const { oauthClient: client, tokenTtl } = settings
-  const renewal = { provider, client, store, tokens, tokenTtl, clock, log }
   const app = createApp({
+    ...signIn,
     intake,
     refusals,
-    maxBody,
+    maxBody: settings.maxBody,
     provider,
     hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
     log,
-    oauth,
-    tokens,
-    baseUrl,
+    baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
     prove,
+    inspector,
     routes: async () => liveRoutes(routing, targets(), await journal.counts()),
-    renew: (userId) => renew(renewal, userId),
-    revoke: (userId) => revokeEverywhere({ provider, client, tokens }, userId),
   })
   const relay: Relay = {
+    ...receiving,
     app,
     database,
-    journal,
-    routing,
-    tokens,
-    intake,
-    refusals,
+    tokens: signIn.tokens,
+    owner: signIn.renew,
     provider,
+    activity: common.activity,
+    inspector,
+    closeInspector: () => stop.abort(),
     address: `http://${settings.host}:${settings.port}`,
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
@@ -138,6 +133,71 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   return relay
 }
 
-function allowedHosts({ allowedHosts, publicUrl }: Settings): readonly string[] {
-  return publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).hostname]
+/** What every part needs. */
+interface Common {
+  readonly settings: Settings
+  readonly provider: Provider
+  readonly database: Database
+  readonly activity: ActivityFeed
+  readonly log: Log
+  readonly clock: Clock
+}
+
+/** How deliveries come in, where they are stored, and which targets each is for. */
+function createReceiving(
+  { settings, provider, database, activity, log, clock }: Common,
+  { guard, onDelivery }: Pick<RelayOptions, 'guard' | 'onDelivery'>,
+): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> {
+  const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
+  const routing = createRouting(settings.routes)
+  const journal = openJournal(database.sql, {
+    targetsOf: (delivery) => routing.targetsOf(delivery),
+    ignoredBy: (delivery) => routing.ignoredBy(delivery),
+    onDuplicate,
+    ...(guard && { guard }),
+    onChange: (change) => activity.publish(change),
+    clock,
+    log,
+  })
+  const onRefused = (): void => activity.publish({ type: 'refused' })
+  const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, onRefused, log, clock })
+  const intake = createIntake({ provider, secrets, journal, clock, ...(onDelivery && { onDelivery }) })
+  return { routing, journal, intake, refusals }
+}
+
+/** How users sign in, and what may be done with their tokens. */
+function createSignIn({ settings, provider, database, log, clock }: Common, publicUrl: () => string) {
+  const { oauthClient: client, tokenTtl } = settings
+  const { store } = database
+  const tokens = createTokens(store, clock)
+  const parts = { provider, client, store, tokens, tokenTtl, clock, log }
+  const redirectUri = (): string => `${publicUrl()}/auth/${provider.name}/callback`
+  return {
+    tokens,
+    oauth: createOAuth({ ...parts, redirectUri }),
+    renew: (userId: string, options?: Cancellable) => renew(parts, userId, options),
+    revoke: (userId: string) => revokeEverywhere(parts, userId),
+  }
+}
+
+type Inspected = Omit<InspectorParts, 'profile' | 'secrets' | 'maxBody' | 'running' | 'hostAllowed'>
+
+/** Loads the inspector when it is first asked for: without one, relay starts as fast, and takes no more memory. Undefined if it is off. */
+function lazyInspector(
+  { profile, webhookSecrets: secrets, maxBody, inspect, inspectHosts = [] }: Settings,
+  running: Running | undefined,
+  parts: Inspected,
+): (() => Promise<Inspector>) | undefined {
+  if (!running || inspect === false) return undefined
+  // Only loopback names, whatever else the service answers to.
+  const hostAllowed = hostCheck({ host: 'localhost', allowed: inspectHosts })
+  return createLazy(async () => {
+    const { createInspector } = await import('./inspector/inspector.js')
+    return createInspector({ ...parts, profile, secrets, maxBody, running, hostAllowed })
+  })
+}
+
+function allowedHosts({ allowedHosts, inspectHosts = [], publicUrl }: Settings): readonly string[] {
+  const names = [...allowedHosts, ...inspectHosts]
+  return publicUrl === undefined ? names : [...names, new URL(publicUrl).hostname]
 }

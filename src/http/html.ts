@@ -26,7 +26,7 @@ small, .soft { font-size: .875rem; opacity: .8 }
 button { font: inherit; padding: .4em 1.2em }
 `
 
-/** Renders a small page without scripts. It loads nothing, cannot be framed or cached, and sends no referrer. */
+/** Renders a small page. It loads nothing, cannot be framed or cached, and sends no referrer. */
 export async function htmlPage(
   { title, body, formAction = "'none'", style = '' }: Page,
   status = 200,

@@ -10,12 +10,13 @@ import { actionRoutes } from './routes/actions.js'
 import { authRoutes } from './routes/auth.js'
 import { healthRoutes } from './routes/health.js'
 import { homeRoutes } from './routes/home.js'
+import { inspectRoutes, type InspectRouteParts } from './routes/inspect.js'
 import { refusedRoutes } from './routes/refused.js'
 import { renewRoutes, type RenewParts } from './routes/renew.js'
 import { routesRoutes, type RoutesParts } from './routes/routes.js'
 import { headersOf, isMisdirected, webhookRoutes } from './routes/webhook.js'
 
-export interface AppParts extends RouterParts, RenewParts, RoutesParts {
+export interface AppParts extends RouterParts, RenewParts, RoutesParts, InspectRouteParts {
   readonly provider: Provider
   readonly intake: Intake
   readonly refusals: Refusals
@@ -35,7 +36,7 @@ export function createApp(parts: AppParts) {
     return misdirected ? parts.refusals.misdirected(headers, status) : undefined
   }
   return createRouter({ ...parts, onUnrouted })
-    .route('/', homeRoutes())
+    .route('/', homeRoutes({ hasInspector: parts.inspector !== undefined }))
     .route('/', healthRoutes(parts))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
@@ -43,4 +44,5 @@ export function createApp(parts: AppParts) {
     .route('/', renewRoutes(parts))
     .route('/', refusedRoutes(parts))
     .route('/', routesRoutes(parts))
+    .route('/', inspectRoutes(parts))
 }

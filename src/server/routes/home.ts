@@ -3,6 +3,7 @@ import { html } from 'hono/html'
 import type { HttpEnv } from '../../http/env.js'
 import { htmlPage, type Page } from '../../http/html.js'
 import { type Reason, REASONS } from '../../oauth/outcome.js'
+import { INSPECT_PATH } from './inspect.js'
 
 /** Content of a page. Fixed text only: the query selects a page, and none of its text appears there. */
 interface Outcome {
@@ -60,8 +61,11 @@ const FAILURES: Readonly<Record<Reason | 'unknown', Pick<Outcome, 'text' | 'next
  * GET /: the page after signing in, unless the settings name an application of the user's own. There is one fixed page for each
  * outcome, so that a link cannot put its own text on the page.
  */
-export function homeRoutes() {
-  return new Hono<HttpEnv>().get('/', (c) => htmlPage(pageOf(outcomeOf(c.req.queries()))))
+export function homeRoutes({ hasInspector }: { readonly hasInspector: boolean }) {
+  return new Hono<HttpEnv>().get('/', (c) => {
+    const outcome = outcomeOf(c.req.queries())
+    return htmlPage(pageOf(outcome, hasInspector && outcome === RUNNING))
+  })
 }
 
 function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Outcome {
@@ -73,7 +77,7 @@ function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Outcom
 
 const SIGNS = { good: '✓', bad: '!', idle: 'r' } as const
 
-function pageOf({ state, title, text, next }: Outcome): Page {
+function pageOf({ state, title, text, next }: Outcome, hasLink: boolean): Page {
   return {
     title: `${title} · relay`,
     style: STYLE,
@@ -81,6 +85,7 @@ function pageOf({ state, title, text, next }: Outcome): Page {
       <p class="sign ${state}" aria-hidden="true">${SIGNS[state]}</p>
       <h1>${title}</h1>
       <p>${text}</p>
+      ${hasLink ? html`<p><a href="${INSPECT_PATH}">Open the inspector</a></p>` : ''}
       <p class="soft">${next}</p>
     </main>`,
   }

@@ -1,0 +1,75 @@
+import type { DeliveryStatus, ListQuery } from './api.js'
+
+/** Where the inspector is mounted. */
+export const BASE = '/inspect'
+
+/** What a page of the inspector shows, as its address says it. */
+export type View =
+  | { readonly page: 'list'; readonly query: ListQuery }
+  | { readonly page: 'delivery'; readonly n: number; readonly query: ListQuery }
+  | { readonly page: 'compare'; readonly n: number; readonly other: number; readonly query: ListQuery }
+  | { readonly page: 'refused'; readonly id?: number }
+  | { readonly page: 'state' }
+
+/** The filters that stand in an address, in this order. `limit` is no matter of the address. */
+const FILTERS = ['event', 'repo', 'status', 'text', 'since', 'until', 'before'] as const
+
+export const STATUSES: readonly DeliveryStatus[] = ['failed', 'waiting', 'succeeded', 'none']
+
+/** Parses a path and its query (`?…` or empty). Undefined for an address that the inspector does not have. */
+export function parseAddress(path: string, search: string): View | undefined {
+  const query = parseQuery(search)
+  const [section, first, word, second, ...rest] = partsOf(path)
+  if (rest.length > 0) return undefined
+  if (section === undefined) return { page: 'list', query }
+  if (section === 'state' && first === undefined) return { page: 'state' }
+  const [n, other] = [numberOf(first), numberOf(second)]
+  if (section === 'refused' && word === undefined) return refusedView(first, n)
+  if (section !== 'deliveries' || n === undefined) return undefined
+  if (word === undefined) return { page: 'delivery', n, query }
+  return word === 'compare' && other !== undefined ? { page: 'compare', n, other, query } : undefined
+}
+
+/** The address of a view, which {@link parseAddress} reads back. */
+export function addressOf(view: View): string {
+  if (view.page === 'state') return `${BASE}/state`
+  if (view.page === 'refused') return `${BASE}/refused${view.id === undefined ? '' : `/${view.id}`}`
+  const search = formatQuery(view.query)
+  if (view.page === 'list') return `${BASE}/${search}`
+  const compare = view.page === 'compare' ? `/compare/${view.other}` : ''
+  return `${BASE}/deliveries/${view.n}${compare}${search}`
+}
+
+/** The filters of an address. Empty, repeated and unknown values are left out. */
+export function parseQuery(search: string): ListQuery {
+  const params = new URLSearchParams(search)
+  const given = FILTERS.map((name) => [name, params.get(name)?.trim() ?? ''] as const)
+  return Object.fromEntries(given.filter(([, value]) => value !== ''))
+}
+
+/** `?…` with the filters that are set, or nothing. */
+export function formatQuery(query: ListQuery): string {
+  const params = new URLSearchParams()
+  for (const name of FILTERS) if (query[name]) params.set(name, query[name])
+  return params.size === 0 ? '' : `?${params.toString()}`
+}
+
+/** Whether the query leaves out some deliveries. The page that it begins with is no filter. */
+export function isFiltered(query: ListQuery): boolean {
+  return FILTERS.some((name) => name !== 'before' && Boolean(query[name]))
+}
+
+function refusedView(given: string | undefined, id: number | undefined): View | undefined {
+  if (given === undefined) return { page: 'refused' }
+  return id === undefined ? undefined : { page: 'refused', id }
+}
+
+function partsOf(path: string): string[] {
+  const below = path.startsWith(BASE) ? path.slice(BASE.length) : path
+  return below.split('/').filter(Boolean)
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  const n = Number(text)
+  return /^[1-9]\d{0,15}$/.test(text ?? '') && Number.isSafeInteger(n) ? n : undefined
+}
