@@ -2,7 +2,7 @@
 export const EXIT_CODES = {
   0: 'success',
   1: 'failure',
-  2: 'usage or settings error',
+  2: 'usage or settings error, also a profile that does not exist',
   3: 'a target or an expectation failed',
   4: 'sign-in needed',
   5: 'signature invalid',

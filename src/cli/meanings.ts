@@ -4,7 +4,7 @@ import { suggest } from '../base/suggest.js'
 const MEANINGS: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({
     comment: 'reply answer say',
-    config: 'settings setup configure env environment set get options',
+    config: 'settings configure env environment set get options',
     doctor: 'check diagnose health status info debug',
     export: 'save dump record download fixture',
     log: 'list ls history deliveries events entries requests ps',
@@ -18,6 +18,7 @@ const MEANINGS: Readonly<Record<string, string>> = Object.fromEntries(
     'serve --forward': 'forward proxy',
     'serve --sandbox': 'sandbox demo',
     'serve --tunnel': 'tunnel expose smee',
+    setup: 'init register install',
     show: 'view inspect cat describe open',
     trigger: 'send fire emit simulate fake test ping',
     verify: 'validate signature',

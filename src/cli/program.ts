@@ -1,12 +1,15 @@
 import { Command } from 'commander'
 import { printableText } from '../base/printable.js'
 import type { CommandSpec } from './command.js'
+import { catchUp } from './commands/catch-up/declaration.js'
 import { comment } from './commands/comment/declaration.js'
 import { completion } from './commands/completion/declaration.js'
 import { config } from './commands/config/declaration.js'
 import { doctor } from './commands/doctor/declaration.js'
 import { exportCommand } from './commands/export/declaration.js'
 import { help } from './commands/help/declaration.js'
+import { hook } from './commands/hook/declaration.js'
+import { inspect } from './commands/inspect/declaration.js'
 import { log } from './commands/log/declaration.js'
 import { login } from './commands/login/declaration.js'
 import { merge } from './commands/merge/declaration.js'
@@ -17,6 +20,7 @@ import { reset } from './commands/reset/declaration.js'
 import { revoke } from './commands/revoke/declaration.js'
 import { routes } from './commands/routes/declaration.js'
 import { serve } from './commands/serve/declaration.js'
+import { setup } from './commands/setup/declaration.js'
 import { show } from './commands/show/declaration.js'
 import { token } from './commands/token/declaration.js'
 import { trigger } from './commands/trigger/declaration.js'
@@ -35,6 +39,7 @@ import { packageVersion } from './version.js'
 /** Every command, in the order of help. */
 export const COMMANDS: readonly CommandSpec[] = [
   serve,
+  inspect,
   log,
   show,
   exportCommand,
@@ -43,6 +48,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   trigger,
   verify,
   routes,
+  hook,
+  catchUp,
   login,
   revoke,
   token,
@@ -51,6 +58,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   merge,
   react,
   completion,
+  setup,
   config,
   profiles,
   reset,

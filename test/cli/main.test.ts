@@ -44,6 +44,10 @@ describe('main', () => {
       ['tail'],
       "error: unknown command 'tail'\n(Did you mean relay log --follow?)\n(relay --help lists the commands)\n",
     ],
+    [
+      ['resend'],
+      "error: unknown command 'resend'\n(Did you mean relay replay?)\n(relay --help lists the commands)\n",
+    ],
     [['xyz'], "error: unknown command 'xyz'\n(relay --help lists the commands)\n"],
     [['help', 'logout'], 'error: There is no command logout. Did you mean relay revoke?\n'],
     [['help', 'xyz'], 'error: There is no command xyz. relay help names the commands\n'],

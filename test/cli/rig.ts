@@ -91,7 +91,8 @@ export async function register(
 ): Promise<Disposable> {
   const record = parseInstanceRecord(await relay.database.store.get(INSTANCE_KEY))
   if (!record) throw new Error('the instance has not taken its profile')
-  const { profile, store, webhookSecrets } = settings
+  const { profile, webhookSecrets } = settings
+  const store = typeof settings.store === 'string' ? settings.store : settings.store.toString()
   const print = secretPrint(record, webhookSecrets.current)
   const given = { profile, store, sandbox: true, secretPrint: print, madeSecret: null }
   return publishInstance(home, { ...record, ...given, ...over })
@@ -150,6 +151,14 @@ export async function parsed(spec: CommandSpec, argv: readonly string[]): Promis
   declare(program, { ...spec, load: async () => run }, testContext().context)
   await program.parseAsync([spec.name, ...argv], { from: 'user' })
   return given
+}
+
+/** What a command prints as its result on a terminal without colors. */
+export async function onTerminal(shell: Shell, argv: readonly string[]): Promise<string> {
+  let out = ''
+  const stdout = { isTTY: true, columns: 120, write: (text: string | Uint8Array) => (out += String(text)) }
+  await shell.run([...argv, '--color', 'never'], { stdout })
+  return out
 }
 
 /** A line as a terminal without colors shows it. */

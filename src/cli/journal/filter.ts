@@ -1,13 +1,10 @@
 import { RelayError } from '../../base/errors.js'
-import { parseMatch } from '../../journal/match.js'
+import { type FilterText, parseFilter } from '../../journal/query.js'
 import type { Filter } from '../../journal/select.js'
-import { parseSince } from './instant.js'
 
 /** The flags that select entries. */
-export interface FilterFlags {
-  readonly event?: readonly string[]
-  readonly repo?: string
-  readonly since?: string
+export interface FilterFlags extends FilterText {
+  /** Short for `--status failed`. */
   readonly failed?: boolean
   readonly last?: string
 }
@@ -16,17 +13,13 @@ export interface FilterFlags {
 export const SINCE = '1h (ago), 2026-01-31T12:00, or now'
 
 /** @throws RelayError `usage` that names the flag. */
-export function readFilter(flags: FilterFlags, now: number): Filter {
-  const { event, repo, since, failed, last } = flags
-  if (repo !== undefined && !/^[^\s/]+\/[^\s/]+$/.test(repo))
-    throw new RelayError('usage', '--repo: must be owner/name')
+export function readFilter({ failed, last, ...flags }: FilterFlags, now: number): Filter {
+  if (failed && flags.status !== undefined && flags.status !== 'failed')
+    throw new RelayError('usage', '--failed: contradicts --status')
   if (last !== undefined && !/^\d{1,9}$/.test(last))
     throw new RelayError('usage', '--last: must be a whole number')
   return {
-    ...(event && { events: event.map(parseMatch) }),
-    ...(repo !== undefined && { repo }),
-    ...(since !== undefined && { since: parseSince(since, now) }),
-    ...(failed && { failed }),
+    ...parseFilter({ ...flags, ...(failed && { status: 'failed' }) }, now, (part) => `--${part}`),
     ...(last !== undefined && { last: Number(last) }),
   }
 }

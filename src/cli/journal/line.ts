@@ -1,10 +1,11 @@
 import { printable } from '../../base/printable.js'
 import type { Summary } from '../../journal/delivery.js'
+import { editedFrom } from '../../journal/edited.js'
 import { describeAttempt } from '../output/attempt-line.js'
 import { eventName, placeName } from '../output/delivery-line.js'
 import { bold, dim, type Line, red, yellow } from '../output/line.js'
+import { localTime } from '../output/time.js'
 import { pad, textWidth } from '../output/text-width.js'
-import { localTime } from './instant.js'
 import type { TargetProgress } from './progress.js'
 
 /** Formats entries in columns as wide as the widest entry so far. */
@@ -27,15 +28,30 @@ export function createColumns(): Columns {
     line(summary, progress) {
       const cells = fit(summary).map((cell, i) => pad(cell, widths[i] ?? 0))
       const [number = '', time = '', event = '', place = ''] = cells
-      const end = summary.duplicates === 0 ? [] : ['  ', yellow(duplicates(summary.duplicates))]
-      return [number, '  ', dim(time), '  ', bold(event), `  ${place}  `, describeProgress(progress), ...end]
+      const note = noteOf(summary)
+      const end = note === '' ? [] : ['  ', yellow(note)]
+      return [
+        number,
+        '  ',
+        dim(time),
+        '  ',
+        bold(event),
+        `  ${place}  `,
+        describeProgress(progress, summary),
+        ...end,
+      ]
     },
   }
 }
 
-/** `1 duplicate` */
-export function duplicates(count: number): string {
-  return `${count} duplicate${count === 1 ? '' : 's'}`
+/** `edited copy of #3, 1 duplicate`; empty for a usual entry. */
+export function noteOf(summary: Pick<Summary, 'duplicates' | 'headers'>): string {
+  const from = editedFrom(summary)
+  const { duplicates: count } = summary
+  return [
+    ...(from === undefined ? [] : [`edited copy of #${from}`]),
+    ...(count === 0 ? [] : [`${count} duplicate${count === 1 ? '' : 's'}`]),
+  ].join(', ')
 }
 
 /** Escaped, since their lengths are the widths of the columns. */
@@ -45,9 +61,9 @@ function cellsOf(summary: Summary): readonly string[] {
 }
 
 /** Shows the last answer of a single target, and counts of several. */
-function describeProgress(progress: readonly TargetProgress[]): Line {
+function describeProgress(progress: readonly TargetProgress[], { ignoredBy }: Summary): Line {
   const [only] = progress
-  if (!only) return '-'
+  if (!only) return ignoredBy === undefined ? '-' : `ignored by ${ignoredBy}`
   if (progress.length === 1) return describeTarget(only)
   const of = (state: string): number => progress.filter(({ forward }) => forward.status === state).length
   const [failed, waiting, total] = [of('failed'), of('waiting'), progress.length]

@@ -4,7 +4,7 @@ import { toFixture } from '../../fixtures/fixture.js'
 import type { Attempt } from '../../journal/forward.js'
 import { attemptFields } from '../output/attempt-line.js'
 import { deliveryFields } from '../output/delivery-line.js'
-import { readPayload } from './payload.js'
+import { readPayload } from '../../journal/payload.js'
 import type { TargetProgress } from './progress.js'
 
 /** An entry for a program, without headers and body. */
@@ -12,13 +12,14 @@ export function summaryObject(
   summary: Omit<Summary, 'forwards'>,
   progress: readonly TargetProgress[],
 ): Record<string, unknown> {
-  const { n, duplicates, size } = summary
+  const { n, duplicates, size, ignoredBy = null } = summary
   return {
     type: 'delivery',
     n,
     ...deliveryFields(summary),
     duplicates,
     size,
+    ignoredBy,
     targets: progress.map(targetFields),
   }
 }

@@ -2,12 +2,12 @@ import { type Cancellable, sleep } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import type { Journal } from '../../journal/journal.js'
 import { openJournal } from '../../journal/open.js'
-import { databaseExists, openDatabase } from '../../store/open.js'
+import { mayHaveData, openDatabase, withoutKeychain } from '../../store/open.js'
 import type { Output } from '../output/output.js'
 import type { Attached } from '../session/attach.js'
 import { onlyInMemory } from '../session/instance-settings.js'
 import { startCommand } from '../session/start-command.js'
-import { profileFolder } from '../settings/complete.js'
+import { profileFolder, storeOf } from '../settings/complete.js'
 import { POLL_MS } from './poll.js'
 
 /** A profile's journal, open for reading. */
@@ -26,14 +26,14 @@ export async function openJournalReader({ output, options, instance }: Attached)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
   if (options.store === 'memory')
     throw new RelayError('settings', 'RELAY_STORE is memory: only relay serve itself can read that journal')
-  const folder = profileFolder(options)
-  if (!databaseExists(folder))
+  const [folder, store] = [profileFolder(options), storeOf(options)]
+  if (!mayHaveData(store, folder))
     throw new RelayError(
       'no_match',
       `Profile ${profile} has no journal yet. ${startCommand({ profile })} creates it`,
     )
   // A keychain holds only tokens.
-  const database = await openDatabase({ kind: 'file', folder })
+  const database = await openDatabase({ kind: withoutKeychain(store), folder, create: false })
   return {
     output,
     journal: openJournal(database.sql, { log: output.log }),
@@ -54,5 +54,5 @@ export async function awaitJournal(
 
 /** Whether the profile can have a journal, and has none yet. */
 export function isJournalMissing({ options }: Pick<Attached, 'options'>): boolean {
-  return options.store !== 'memory' && !databaseExists(profileFolder(options))
+  return options.store !== 'memory' && !mayHaveData(storeOf(options), profileFolder(options))
 }

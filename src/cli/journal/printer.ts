@@ -1,9 +1,10 @@
+import { publicId } from '../../dispatch/route.js'
 import { type NamedTarget, shortNames } from '../../dispatch/short-names.js'
 import type { Summary } from '../../journal/delivery.js'
 import { createColumns as createRows, type Row } from '../output/delivery-columns.js'
 import { attemptCell } from '../output/target-cell.js'
-import { spokenTime } from './instant.js'
-import { createColumns, duplicates } from './line.js'
+import { spokenTime } from '../output/time.js'
+import { createColumns, noteOf } from './line.js'
 import { summaryObject } from './object.js'
 import type { JournalReader } from './open.js'
 import { progressOf, type TargetProgress } from './progress.js'
@@ -51,13 +52,13 @@ function createRowPrinter(
     const cells = progress.map(({ id, forward, attempts }) =>
       attemptCell(names.get(id) ?? id, forward, attempts.at(-1)),
     )
-    const note = summary.duplicates === 0 ? '' : duplicates(summary.duplicates)
+    const note = notesOf(summary, progress, named.length > 0).join(', ')
     return { time: spokenTime(summary.receivedAt, now), n: summary.n, delivery: summary, note, cells }
   }
   return {
     fit(summary) {
       const progress = Object.entries(summary.forwards).map(([id, forward]) => ({
-        id,
+        id: publicId(id),
         label: '',
         forward,
         attempts: [],
@@ -69,4 +70,16 @@ function createRowPrinter(
       output.result(rows.line(rowOf(summary, await progressOf(journal, summary)), output.width))
     },
   }
+}
+
+/** Why an entry has no targets, where there are routes at all, and what else is unusual about it. */
+function notesOf(summary: Summary, progress: readonly unknown[], hasRoutes: boolean): string[] {
+  const { ignoredBy } = summary
+  const isUnrouted = progress.length === 0 && ignoredBy === undefined && hasRoutes
+  const note = noteOf(summary)
+  return [
+    ...(progress.length === 0 && ignoredBy !== undefined ? [`ignored by ${ignoredBy}`] : []),
+    ...(isUnrouted ? ['no route'] : []),
+    ...(note === '' ? [] : [note]),
+  ]
 }

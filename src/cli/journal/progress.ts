@@ -1,10 +1,11 @@
-import { labelOf } from '../../dispatch/route.js'
+import { labelOf, publicId } from '../../dispatch/route.js'
 import type { Summary } from '../../journal/delivery.js'
 import type { Attempt, Forward } from '../../journal/forward.js'
 import type { Journal } from '../../journal/journal.js'
 
 /** The state of forwarding an entry to one target. */
 export interface TargetProgress {
+  /** The target's {@link publicId}. */
   readonly id: string
   /** The target without the password and query of an address. */
   readonly label: string
@@ -21,7 +22,7 @@ export async function progressOf(
   const targets = Object.entries(forwards)
   const attempts = targets.length === 0 ? [] : await journal.attempts(n)
   return targets.map(([id, forward]) => ({
-    id,
+    id: publicId(id),
     label: labelOf(id),
     forward,
     attempts: attempts.filter(({ target }) => target === id),

@@ -5,10 +5,10 @@ import { createLoopbackClient } from '../../net/loopback-client.js'
 import type { RefusedEntry, RefusedSummary } from '../../server/routes/refused.js'
 import type { RefusedKind } from '../../webhook/refused-list.js'
 import type { Context } from '../context.js'
+import { localTime, spokenTime } from '../output/time.js'
 import { bold, dim, type Line, yellow } from '../output/line.js'
 import { fit } from '../output/wrap.js'
 import type { Attached } from '../session/attach.js'
-import { localTime } from './instant.js'
 
 const WORD = /^refused:(\d{1,15})$/
 
@@ -73,7 +73,13 @@ const INDENT = '  '
 /** `refused:3  2026-01-31 12:04:11  tunnel 401  push  72d3162e`, and the reason: on the same line where it fits `columns`. */
 export function refusedLines(refused: RefusedSummary, columns: number): Line[] {
   const { id, at, via, status, event, deliveryId, reason } = refused
-  const start = [`refused:${id}`, localTime(at), `${via} ${status}`, event ?? '-', deliveryId ?? '-']
+  const start = [
+    `refused:${id}`,
+    columns === Infinity ? localTime(at) : spokenTime(at, Date.now()),
+    `${via} ${status}`,
+    event ?? '-',
+    deliveryId ?? '-',
+  ]
   const [number = '', time = '', answer = '', ...claims] = start
   const line: Line = [bold(number), '  ', dim(time), '  ', yellow(answer), `  ${claims.join('  ')}`]
   if (start.join(INDENT).length + INDENT.length + reason.length <= columns)

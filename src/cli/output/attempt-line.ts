@@ -1,4 +1,5 @@
 import type { AttemptEvent } from '../../dispatch/attempt.js'
+import { formatStatus } from '../../dispatch/route.js'
 import type { Attempt } from '../../journal/forward.js'
 
 /** An attempt for a program. */
@@ -33,13 +34,7 @@ export function describeAttempt(attempt: Attempt): string {
 
 /** `202`, `exit 1`, `unreachable` */
 export function describeResult({ target, outcome, status }: Attempt): string {
-  if (status === null) return outcome
-  return isCommand(target) ? `exit ${status}` : String(status)
-}
-
-/** Whether the target with this id is a command. */
-export function isCommand(target: string): boolean {
-  return /^[^=]*=exec:/.test(target)
+  return status === null ? outcome : formatStatus(target, status)
 }
 
 /** `38ms`, `1.2s` */

@@ -1,12 +1,14 @@
 import type { Delivery, Receipt } from '../../journal/delivery.js'
+import { editedFrom } from '../../journal/edited.js'
+import { shortRef } from '../../journal/subject.js'
 
 /** The fields of a delivery that a line shows. */
 export type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number' | 'ref'>
 
 /** A delivery for a program. */
 export function deliveryObject(delivery: Delivery, receipt: Receipt): Record<string, unknown> {
-  const { n, duplicate, late } = receipt
-  return { type: 'delivery', n, ...deliveryFields(delivery), duplicate, ...(late && { late }) }
+  const { n, duplicate, late, ignoredBy = null } = receipt
+  return { type: 'delivery', n, ...deliveryFields(delivery), duplicate, ignoredBy, ...(late && { late }) }
 }
 
 /** The fields of every object about a delivery. */
@@ -25,11 +27,12 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string,
     verifiedBy,
     restored: restored?.how ?? null,
     unproved: restored?.unproved ?? false,
+    editedFrom: editedFrom(delivery) ?? null,
   }
 }
 
 /** `issue_comment.created` */
-export function eventName({ event, action }: DeliveryName): string {
+export function eventName({ event, action }: Pick<DeliveryName, 'event' | 'action'>): string {
   return action === null ? event : `${event}.${action}`
 }
 
@@ -37,9 +40,4 @@ export function eventName({ event, action }: DeliveryName): string {
 export function placeName({ repo, number, ref }: DeliveryName): string {
   const subject = `${repo ?? ''}${number === null ? '' : `#${number}`}`
   return ref === undefined ? subject : `${subject}  ${shortRef(ref)}`.trim()
-}
-
-/** The name of a branch or tag; the event says which of the two it is. */
-function shortRef(ref: string): string {
-  return ref.replace(/^refs\/(?:heads|tags)\//, '')
 }

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import type { Settings } from '../../base/settings.js'
+import type { Settings, StoreKind } from '../../base/settings.js'
 
 /** A description of where the tokens of a profile are stored. */
 export function tokenPlace({
@@ -7,12 +7,13 @@ export function tokenPlace({
   profile,
   folder,
 }: Pick<Settings, 'store' | 'profile' | 'folder'>): string {
-  const places: Readonly<Record<string, string>> = {
+  if (typeof store !== 'string') return `the shared store ${String(store)}`
+  const places: Readonly<Record<StoreKind, string>> = {
     file: tilde(folder),
     keychain: `the keychain, service relay:${profile}`,
     memory: 'memory',
   }
-  return places[store] ?? store
+  return places[store]
 }
 
 /** A path with `~` for the user's home. */

@@ -61,8 +61,8 @@ export function padLine(line: Line, width: number): Line {
 
 /**
  * The line broken at spaces into lines of at most `width` columns, the further ones indented by `indent` (by default
- * a little more than the line itself), or by less where a
- * long word then fits. A longer word, such as an address to copy, stays whole.
+ * a little more than the line itself, or as far as what follows its label), or by less where a long word then fits. A
+ * longer word, such as an address to copy, stays whole.
  */
 export function wrapLine(line: Line, width: number, indent = indentOf(line)): readonly Line[] {
   if (width === Infinity || lineWidth(line) <= width) return [line]
@@ -91,9 +91,14 @@ export function wrapLine(line: Line, width: number, indent = indentOf(line)): re
 }
 
 function indentOf(line: Line): number {
-  const [first] = partsOf(line)
-  return (/^ */.exec(first?.text ?? '')?.[0].length ?? 0) + MIN_INDENT
+  const [first, ...others] = partsOf(line)
+  const text = first?.text ?? ''
+  const isLabel = others.length > 0 && LABEL.test(text)
+  return isLabel ? textWidth(text) : text.search(/[^ ]|$/) + MIN_INDENT
 }
+
+/** A word that is padded to a column. */
+const LABEL = /\S {2,}$/
 
 /** Sets a further line off from the next one. */
 const MIN_INDENT = 2

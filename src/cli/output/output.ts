@@ -6,6 +6,7 @@ import type { Context, TextStream } from '../context.js'
 import { Feed } from './feed.js'
 import { dim, type Line, type Painter, red, render, wrapLine, yellow } from './line.js'
 import { showInPager } from './pager.js'
+import { timeOfDay } from './time.js'
 
 export type ColorMode = 'auto' | 'always' | 'never'
 
@@ -133,11 +134,6 @@ function createLog({ message, options: { quiet, verbose }, debug, start, indent 
       if (debug && cause !== undefined) for (const line of inspect(cause).split('\n')) message(line)
     },
   }
-}
-
-/** `12:04:11`, in the time zone of this machine. */
-export function timeOfDay(at: number): string {
-  return new Date(at).toTimeString().slice(0, 8)
 }
 
 /** The object on one line, marked `"v":1`; what could rewrite a terminal's display is escaped, which is the same JSON. */

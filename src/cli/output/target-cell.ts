@@ -1,5 +1,6 @@
+import { isCommand } from '../../dispatch/route.js'
 import type { Attempt, Forward } from '../../journal/forward.js'
-import { describeResult, isCommand, shortTime } from './attempt-line.js'
+import { describeResult, shortTime } from './attempt-line.js'
 import { dim, green, type Line, lineWidth, red, yellow } from './line.js'
 
 /** What happened to a delivery at one target, for a line. */
@@ -59,19 +60,20 @@ function failure({ status, error }: Attempt, reason = error ?? '', time: string)
 }
 
 /**
- * The cells in at most `width` columns, each as short as that needs: `app ✓ 202 38ms`, `app ✓ 202`, `app ✓`; then those alike
- * together, and at last only the failed ones by name.
+ * The cells in at most `width` columns, each as short as that needs: `app ✓ 202 38ms`, `app ✓ 202`, `app ✓` (answers that are
+ * no success stay longest); then those alike together, and at last only the failed ones by name.
  */
 export function cellsLine(cells: readonly TargetCell[], width: number): Line {
   const near = cells.map((cell) => ({ ...cell, name: nearestName(cell.name) }))
-  const forms = [cells.map(full), cells.map(brief), near.map(brief), near.map(minimal)].map(joined)
+  const rows = [cells.map(full), cells.map(brief), near.map(brief), near.map(notable), near.map(minimal)]
+  const forms = rows.map(joined)
   const lines = [...forms, grouped(cells, ['failed', 'retry', 'waiting']), grouped(cells, ['failed'])]
   return lines.find((line) => lineWidth(line) <= width) ?? grouped(cells, ['failed'])
 }
 
-/** The columns that the cells take in the shortest form that names each. */
+/** The columns that the cells take in the shortest form that names each and says what went wrong. */
 export function leastWidth(cells: readonly TargetCell[]): number {
-  return lineWidth(joined(cells.map((cell) => minimal({ ...cell, name: nearestName(cell.name) }))))
+  return lineWidth(joined(cells.map((cell) => notable({ ...cell, name: nearestName(cell.name) }))))
 }
 
 function joined(cells: readonly Line[]): Line {
@@ -84,6 +86,10 @@ function full(cell: TargetCell): Line {
 
 function brief(cell: TargetCell): Line {
   return cell.result === '' ? minimal(cell) : [minimal(cell), ' ', COLORS[cell.state](cell.result)]
+}
+
+function notable(cell: TargetCell): Line {
+  return cell.state === 'failed' || cell.state === 'retry' ? brief(cell) : minimal(cell)
 }
 
 function minimal({ name, state }: TargetCell): Line {

@@ -1,22 +1,29 @@
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import type { RelayClient } from '../../client/client.js'
+import type { TokenOwner } from '../../tokens/tokens.js'
 import type { Context } from '../context.js'
 import type { CommonFlags } from '../settings/prepare.js'
 import { openSession, type Session } from './session.js'
 import { announce } from './signed-in.js'
+import type { FindTarget, FromFlag } from './subject.js'
 import { checkHost, formatTarget, type Target } from './target.js'
 
-export type ActionFlags = CommonFlags & { readonly dryRun?: boolean }
+export type ActionFlags = CommonFlags & FromFlag & { readonly dryRun?: boolean }
+
+/** What an action works with: the service for what it writes, the code host itself for the rest. */
+export interface Acting extends Pick<Session, 'provider' | 'store' | 'output'> {
+  readonly api: RelayClient
+  readonly owner: TokenOwner
+}
 
 /** One write to the code host, as a command describes it. */
 export interface Action<Result> {
   readonly name: 'comment' | 'merge' | 'react'
-  readonly target: Target
   /** Completes "would …". */
   readonly description: string
   readonly request: object
-  send(api: RelayClient, options: Cancellable): Promise<Result>
+  send(acting: Acting, options: Cancellable): Promise<Result>
   /** The line to print; undefined for none. */
   describe(result: Result): string | undefined
   /** The same for a person; undefined for the line above. */
@@ -28,24 +35,28 @@ export interface Action<Result> {
 /**
  * Sends a write once and prints its result: through the running instance, or in this process if there is none. With
  * `--dry-run` it prints what it would do, asks the code host nothing and renews no token.
- * @throws RelayError as {@link openSession}, `Session.owner` and `RelayClient`; the message names the next step if there
- * is one.
+ * @throws RelayError as {@link openSession}, `find`, `Session.owner`, `RelayClient` and `Provider`; the message names the next
+ * step if there is one.
  */
 export async function act<Result extends object>(
   context: Context,
   flags: ActionFlags,
-  action: Action<Result>,
+  find: FindTarget,
+  plan: (target: Target) => Action<Result>,
 ): Promise<void> {
   await using session = await openSession(context, flags)
   const { output, settings } = session
-  checkHost(action.target, settings.providerUrl)
-  if (flags.dryRun) return printPlan(session, flags, action)
+  const target = await find(session)
+  checkHost(target, settings.providerUrl)
+  const action = plan(target)
+  if (flags.dryRun) return printPlan(session, flags, target, action)
   const options = { signal: context.signal }
   // Before the token is read, so that a sign-in in between is announced the next time.
   const unconfirmed = await session.tokens.unconfirmed(session.user)
   const owner = await session.owner(options)
   if (unconfirmed) await announce(session, owner, unconfirmed, options)
-  const result = await action.send(session.api(owner), options).catch((error: unknown) => {
+  const acting = { ...session, api: session.api(owner), owner }
+  const result = await action.send(acting, options).catch((error: unknown) => {
     throw withNextStep(error, session)
   })
   const line = (output.isTerminal ? action.sentence?.(result) : undefined) ?? action.describe(result)
@@ -58,16 +69,16 @@ export async function act<Result extends object>(
 function printPlan(
   { output, user, instance, settings }: Session,
   { json }: ActionFlags,
-  { name, description, request, ...action }: Omit<Action<never>, 'send' | 'describe' | 'sentence' | 'note'>,
+  target: Target,
+  { name, description, request }: Pick<Action<never>, 'name' | 'description' | 'request'>,
 ): void {
   const { provider, providerUrl } = settings
-  const target = formatTarget(action.target)
   const through = instance?.url ?? null
   if (json)
     return output.object({
       dryRun: true,
       action: name,
-      target,
+      target: formatTarget(target),
       user,
       provider,
       providerUrl,

@@ -12,6 +12,7 @@ import type { SendRequest } from '../../net/loopback-client.js'
 import type { Context } from '../context.js'
 import { createOutput, type Output } from '../output/output.js'
 import { profileFolder } from '../settings/complete.js'
+import type { OptionValues } from '../settings/options.js'
 import type { CommonFlags, Prepared } from '../settings/prepare.js'
 import { checkSecretsPlace, openSources, type LoadedOptions, type SettingsSources } from '../settings/read.js'
 import { didYouMean } from '../../base/suggest.js'
@@ -20,6 +21,8 @@ import { SANDBOX_PROFILE, startCommand } from './start-command.js'
 
 /** The settings of a command, in agreement with the instance that it works with. */
 export interface Attached extends Prepared {
+  /** The settings of this shell alone. */
+  readonly own: OptionValues
   /** The running instance of the profile, which has proved itself. */
   readonly instance: RunningInstance | undefined
   /** The settings of this shell that contradict it. Not empty only for a `tolerant` or `standalone` command. */
@@ -31,8 +34,8 @@ export interface Attached extends Prepared {
 export interface AttachOptions {
   /** Sends the challenge; see `ProbeOptions`. */
   readonly send?: SendRequest | undefined
-  /** The command may be the first to use a profile. Default: a profile that does not exist is an error. */
-  readonly mayCreate?: boolean
+  /** The command may be the first to use a profile, always or with an OAuth client. Default: one that does not exist is an error. */
+  readonly mayCreate?: 'always' | 'with client'
   /** The command waits for a profile that does not exist yet. Default: an error. */
   readonly mayWait?: boolean
   /** The command needs no instance, so the code host and store are its own settings'. Default: those of the instance. */
@@ -58,16 +61,17 @@ export async function attach(
   const loaded = sources.read(instance?.profile)
   if (!options.tolerant) checkSecretsPlace(loaded.origins)
   const saved = readSavedProfile(profileFolder(loaded.options))
+  const common = { output, ...loaded, own: loaded.options, instance, saved }
   if (instance) {
     const found = conflicts(instance, loaded)
     if (found[0] && !options.standalone && !options.tolerant) throw contradiction(found[0])
     const followed = options.standalone ? loaded.options : followInstance(instance, loaded)
-    return { output, ...loaded, options: followed, instance, conflicts: found, saved }
+    return { ...common, options: followed, conflicts: found }
   }
-  // Only who has an OAuth client can sign in first.
-  const mayCreate = options.mayCreate && loaded.options.clientSecret !== undefined
+  const { mayCreate: creator } = options
+  const mayCreate = creator === 'always' || (creator && loaded.options.clientSecret !== undefined)
   if (!options.standalone && !options.mayWait && !mayCreate) checkProfile(sources, loaded)
-  return { output, ...loaded, options: withSaved(saved, loaded), instance, conflicts: [], saved }
+  return { ...common, options: withSaved(saved, loaded), conflicts: [] }
 }
 
 /** The settings with what the profile remembers, where nothing else is set. */

@@ -27,17 +27,17 @@ export async function routesOfSettings(
 }
 
 /**
- * The names that targets have: in the instance, else in the settings. The instance does not tell passwords and queries, so a
- * target whose address has one is not named.
+ * The configured targets by their {@link publicId}, with the names that they have in the instance, else in the settings. Targets
+ * that differ only in their secrets have no names, since it is not known which of them is meant.
  */
 export async function namedTargets(
   attached: Pick<Attached, 'instance' | 'options'>,
   options: Cancellable,
 ): Promise<readonly NamedTarget[]> {
-  const live = await routesOfInstance(attached, options)
-  if (!live) return createRouting(forwardSettings(attached.options)).routes
-  return live.routes.map(({ match, label, name }) => ({
-    id: match === '*' ? `*=${label}` : label,
-    ...(name !== undefined && { name }),
-  }))
+  const { routes } = (await routesOfInstance(attached, options)) ?? (await routesOfSettings(attached))
+  const targets = routes.map(({ match, label, name }) => ({ id: match === '*' ? `*=${label}` : label, name }))
+  return targets.map(({ id, name }) => {
+    const isOnly = targets.every((other) => other.id !== id || other.name === name)
+    return isOnly && name !== undefined ? { id, name } : { id }
+  })
 }

@@ -1,4 +1,5 @@
 import { toRelayError } from '../../base/errors.js'
+import type { Settings } from '../../base/settings.js'
 import { publishInstance, secretPrint } from '../../instance/registry.js'
 import { saveProfile } from '../../instance/saved-profile.js'
 import type { ServeOptions } from '../../serve/serve.js'
@@ -12,14 +13,12 @@ export type OnTaken = NonNullable<ServeOptions['onTaken']>
  * profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
  */
 export function publish({ options, origins, output }: Prepared): OnTaken {
-  return (record, { profile, store, folder, webhookSecrets, provider, providerUrl }, sandbox) => {
+  return (record, { profile, folder, webhookSecrets, provider, providerUrl }, sandbox) => {
     const { current } = webhookSecrets
+    const { store } = options
     const running = { ...record, profile, store, sandbox, secretPrint: secretPrint(record, current) }
     if (store !== 'memory') {
-      // Not from the working folder: the client secret is sent to the address that is remembered.
-      const isOwn = ![origins.provider, origins.providerUrl].some((origin) => origin && isOfFolder(origin))
-      const host = sandbox || isOwn ? { provider, providerUrl } : { provider: null, providerUrl: null }
-      saveProfile(folder, { store, sandbox, ...host })
+      remember({ options, origins }, { folder, provider, providerUrl }, sandbox)
       return publishInstance(options.home, { ...running, madeSecret: null })
     }
     try {
@@ -30,4 +29,17 @@ export function publish({ options, origins, output }: Prepared): OnTaken {
       return undefined
     }
   }
+}
+
+/** Has a profile remember how it is used. @throws RelayError as {@link saveProfile}. */
+export function remember(
+  { options: { store }, origins }: Pick<Prepared, 'options' | 'origins'>,
+  { folder, provider, providerUrl }: Pick<Settings, 'folder' | 'provider' | 'providerUrl'>,
+  sandbox: boolean,
+): void {
+  if (store === 'memory') return
+  // Not from the working folder: the client secret is sent to the address that is remembered.
+  const isOwn = ![origins.provider, origins.providerUrl].some((origin) => origin && isOfFolder(origin))
+  const host = sandbox || isOwn ? { provider, providerUrl } : { provider: null, providerUrl: null }
+  saveProfile(folder, { store, sandbox, ...host })
 }

@@ -1,6 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { OAuthClient, Settings } from '../../base/settings.js'
+import { SharedStore } from '../../base/shared-store.js'
 import { revokeThrough } from '../../client/revoke.js'
 import type { RunningInstance } from '../../instance/registry.js'
 import type { SendRequest } from '../../net/loopback-client.js'
@@ -95,7 +96,7 @@ interface Earlier extends AsyncDisposable {
 /** The other kind of store of the profile, if it can hold tokens. */
 async function openEarlier({ settings, store }: RevokeParts): Promise<Earlier | undefined> {
   const { store: kind, folder } = settings
-  if (kind === 'memory' || !databaseExists(folder)) return undefined
+  if (kind instanceof SharedStore || kind === 'memory' || !databaseExists(folder)) return undefined
   if (kind === 'file' && (await store.get(KEYCHAIN_USED)) === undefined) return undefined
   const database = await openDatabase({ kind: kind === 'file' ? 'keychain' : 'file', folder })
   const tokens = createTokens(database.store)

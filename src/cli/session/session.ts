@@ -2,6 +2,8 @@ import type { Cancellable } from '../../base/abort.js'
 import { Disposal } from '../../base/disposal.js'
 import { silentLog } from '../../base/log.js'
 import type { OAuthClient, Settings } from '../../base/settings.js'
+import type { Journal } from '../../journal/journal.js'
+import { openJournal } from '../../journal/open.js'
 import { createClient, type RelayClient } from '../../client/client.js'
 import type { RunningInstance } from '../../instance/registry.js'
 import { createLoopbackClient, type SendRequest } from '../../net/loopback-client.js'
@@ -9,9 +11,11 @@ import { renew } from '../../oauth/refresh.js'
 import { createProvider } from '../../providers/open.js'
 import type { Provider } from '../../providers/provider.js'
 import { findSandboxClient } from '../../sandbox/client.js'
+import { readStoredClient } from '../../setup/record.js'
 import type { Store } from '../../store/contract.js'
+import type { Sql } from '../../store/sql.js'
 import type { Database } from '../../store/database.js'
-import { databaseExists, openDatabase } from '../../store/open.js'
+import { mayHaveData, openDatabase } from '../../store/open.js'
 import { createTokens, type TokenOwner, type Tokens } from '../../tokens/tokens.js'
 import type { Context } from '../context.js'
 import type { CommonFlags } from '../settings/prepare.js'
@@ -21,8 +25,10 @@ import { ownerThrough } from './owner.js'
 import { IN_PROCESS, sendInProcess } from './in-process.js'
 import { onlyInMemory } from './instance-settings.js'
 import type { Output } from '../output/output.js'
-import { completeSettings } from '../settings/complete.js'
-import { type OnTaken, publish } from './publish.js'
+import { completeSettings, profileFolder, storeOf } from '../settings/complete.js'
+import type { OptionValues } from '../settings/options.js'
+import { withStoredClient } from '../settings/stored.js'
+import { type OnTaken, publish, remember } from './publish.js'
 import { readUser } from './user.js'
 
 /**
@@ -35,11 +41,19 @@ export interface Session extends AsyncDisposable {
   readonly settings: Settings
   readonly provider: Provider
   readonly store: Store
+  /** The database with the profile's journal; one in memory where the profile has no data. */
+  readonly sql: Sql
+  /** What the settings are made of. */
+  readonly options: OptionValues
   readonly tokens: Tokens
+  /** The profile's deliveries; none if it has no data yet. */
+  readonly journal: Journal
   /** The running instance, which has proved itself. */
   readonly instance: RunningInstance | undefined
   /** Registers a service that the command itself starts, and has the profile remember it. */
   readonly onTaken: OnTaken
+  /** Has the profile remember its store and code host, as a service does that runs. */
+  remember(): void
   /** `--user`, RELAY_USER, or the name on this machine. */
   readonly user: string
   /** The OAuth application: that of the settings, or the one a sandbox instance of this profile made. */
@@ -74,11 +88,17 @@ export async function openSession(
   const user = readUser(options)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
   if (!instance && saved?.sandbox && !origins.provider) throw notRunning(options.profile)
-  const { clientId, clientSecret } = options
-  const creates = attachOptions.mayCreate === true && !instance && clientId && clientSecret
-  const settings = completeSettings(options, creates ? readWebhookSecret : unusedWebhookSecret)
-  const database = closing.use(await openData(settings, Boolean(creates)))
+  const { mayCreate } = attachOptions
+  const signsIn = mayCreate === 'with client' && !instance
+  const creates = (signsIn && hasClient(options)) || (mayCreate === 'always' && !instance)
+  const data = { store: storeOf(options), folder: profileFolder(options) }
+  const database = closing.use(await openData(data, creates))
   const { store } = database
+  // With an instance, its client counts.
+  const stored = instance?.clientId ? undefined : await readStoredClient(store)
+  const { options: complete } = withStoredClient({ options, origins }, stored)
+  const serves = signsIn && hasClient(complete)
+  const settings = completeSettings(complete, serves ? readWebhookSecret : unusedWebhookSecret)
   const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
   const tokens = createTokens(store)
   const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
@@ -88,9 +108,15 @@ export async function openSession(
     settings,
     provider,
     store,
+    sql: database.sql,
+    options,
     tokens,
+    journal: openJournal(database.sql, { log }),
     instance,
     onTaken: publish(attached),
+    remember() {
+      if (!instance) remember(attached, settings, saved?.sandbox ?? false)
+    },
     send,
     user,
     client,
@@ -108,7 +134,18 @@ export async function openSession(
   }
 }
 
+function hasClient({ clientId, clientSecret }: OptionValues): boolean {
+  return clientId !== undefined && clientSecret !== undefined
+}
+
 /** The profile's data. Where it has none and may not be made: an empty database in memory. */
-async function openData({ store, folder }: Settings, creates: boolean): Promise<Database> {
-  return openDatabase({ kind: creates || databaseExists(folder) ? store : 'memory', folder })
+async function openData(
+  { store, folder }: Pick<Settings, 'store' | 'folder'>,
+  creates: boolean,
+): Promise<Database> {
+  return openDatabase({
+    kind: creates || mayHaveData(store, folder) ? store : 'memory',
+    folder,
+    create: creates,
+  })
 }

@@ -2,6 +2,7 @@ import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import type { TokenOwner, Unconfirmed } from '../../tokens/tokens.js'
 import { tokenPlace } from '../output/display-path.js'
+import { localTime } from '../output/time.js'
 import type { Session } from './session.js'
 
 /** The signed-in account, as `login` and `whoami` print it. */
@@ -26,15 +27,23 @@ export async function describeAccount(
   owner: TokenOwner,
   options: Cancellable,
 ): Promise<SignedIn> {
-  const { provider, settings } = session
-  const { login } = await provider.whoAmI(owner.accessToken, options)
+  const { login } = await session.provider.whoAmI(owner.accessToken, options)
+  return signedIn(session, owner, login)
+}
+
+/** The same where the code host has said whose token it is. */
+export function signedIn(
+  { provider, settings }: Session,
+  { userId: user, expiresAt }: Pick<TokenOwner, 'userId' | 'expiresAt'>,
+  login: string,
+): SignedIn {
   return {
-    user: owner.userId,
+    user,
     login,
     provider: provider.name,
     providerUrl: provider.url,
     store: tokenPlace(settings),
-    expiresAt: new Date(owner.expiresAt).toISOString(),
+    expiresAt: new Date(expiresAt).toISOString(),
   }
 }
 
@@ -48,7 +57,7 @@ export async function announce(
   seen: Unconfirmed,
   options: Cancellable,
 ): Promise<void> {
-  const origin = `${userId} was signed in at ${seen.since}, and not by relay login`
+  const origin = `${userId} was signed in at ${localTime(Date.parse(seen.since))}, and not by relay login`
   try {
     const { login } = await provider.whoAmI(accessToken, options)
     output.log.warn(

@@ -2,7 +2,8 @@ import path from 'node:path'
 import envPaths from 'env-paths'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
-import { DEFAULTS, type RouteSettings, type Settings } from '../../base/settings.js'
+import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../../base/settings.js'
+import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import { CODE_HOSTS } from '../../providers/code-hosts.js'
 import type { GivenValues, OptionValues } from './options.js'
 import { readWebhookSecret } from './webhook-secret.js'
@@ -49,9 +50,10 @@ export function settingsWithoutCodeHost(
     host: options.host,
     port: options.port,
     allowedHosts: options.allowHost ?? [],
+    inspectHosts: options.inspectHost ?? [],
     publicUrl: options.publicUrl,
     baseUrl: options.baseUrl,
-    store: options.store,
+    store: storeOf(options),
     maxBody: options.maxBody,
     tokenTtl: options.tokenTtl,
     routes: forwardSettings(options),
@@ -66,6 +68,22 @@ export function settingsWithoutCodeHost(
 /** Where deliveries are forwarded to. The only settings that a running instance reads again. */
 export function forwardSettings({ forward = [], exec = [], ignore = [] }: OptionValues): RouteSettings {
   return { forward, exec, ignore }
+}
+
+/**
+ * Where the profile's data is, with what opens it.
+ * @throws RelayError `settings` when a shared store has no key.
+ */
+export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: OptionValues): StorePlace {
+  if (!isSharedAddress(store)) return store
+  if (tokenKey === undefined)
+    throw new RelayError(
+      'settings',
+      'RELAY_TOKEN_KEY is not set. It encrypts what a shared store holds: make it with openssl rand -base64 32, and set the same for every relay and command that uses the store',
+    )
+  const previous = tokenKeyPrevious === undefined ? undefined : new Secret(tokenKeyPrevious)
+  const password = storePassword === undefined ? undefined : new Secret(storePassword)
+  return new SharedStore(store, { password, keys: { current: new Secret(tokenKey), previous } })
 }
 
 /** The folder that holds all data of the profile. */

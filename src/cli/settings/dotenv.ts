@@ -3,9 +3,10 @@ import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
-import { didYouMean } from '../../base/suggest.js'
-import { OPTION_NAMES, OPTIONS, type OptionName, type OptionSpec, variablesOf } from './options.js'
+import type { OptionSpec } from './option-spec.js'
+import { OPTION_NAMES, OPTIONS, type OptionName, variablesOf } from './options.js'
 import { originOf, variableSource, type Place } from './environment.js'
+import { didYouMeanSetting } from './meant.js'
 import type { Source, Variables } from './origin.js'
 import { checkThisMachine, isTrusted } from './project.js'
 import { readSmallFile } from './small-file.js'
@@ -63,7 +64,7 @@ function checkName(variable: string, file: string, userFile: string): void {
   const ways = [flag && `with ${flag.split(' ')[0]}`, `as ${name} in ${userFile}`].filter(Boolean)
   if (name) throw wrong(file, [elsewhere, ...ways].join(', or '))
   if (variable === 'RELAY_DEBUG') throw wrong(file, elsewhere)
-  throw wrong(file, `${variable} is not a setting${didYouMean(variable, VARIABLES)}`)
+  throw wrong(file, `${variable} is not a setting${didYouMeanSetting(variable, VARIABLES)}`)
 }
 
 function optionNamed(variable: string): OptionName | undefined {

@@ -14,15 +14,15 @@ export interface Place {
 }
 
 /**
- * Settings from variables. A secret can also be in the file that `<NAME>_FILE` names.
+ * Settings from variables. A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names.
  * @throws RelayError `settings`, from the source, naming the variable.
  */
 export function variableSource({ variables, kind, cwd }: Place): Source {
   return (name) => {
-    const { env, secret, parse } = specOf(name)
+    const { env, secret, file: inFile = secret, parse } = specOf(name)
     const text = variables[env]
     if (text) return given(text, originOf(env, kind), parse)
-    const file = secret && variables[`${env}_FILE`]
+    const file = inFile && variables[`${env}_FILE`]
     if (!file) return undefined
     const origin = originOf(`${env}_FILE`, kind)
     return given(readSecretFile(path.resolve(cwd, file), origin), origin, parse)

@@ -3,11 +3,12 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import type { Context } from '../context.js'
-import { didYouMean } from '../../base/suggest.js'
-import { OPTION_NAMES, OPTIONS, isOptionName, type OptionName, type OptionSpec, specOf } from './options.js'
+import type { OptionSpec } from './option-spec.js'
+import { OPTION_NAMES, OPTIONS, isOptionName, type OptionName, specOf } from './options.js'
 import { readSecretFile } from './environment.js'
 import { isObject } from '../../json/parse.js'
 import { readJsonObject } from './json.js'
+import { didYouMeanSetting } from './meant.js'
 import type { Given, Origin, Source } from './origin.js'
 import { checkThisMachine } from './project.js'
 
@@ -79,7 +80,7 @@ function readEntry(section: Section, key: string, value: unknown): [OptionName, 
   const { kind, file, prefix } = section
   const fail = (why: string): RelayError => wrong(file, prefix + key, why)
   const name = optionNamed(key)
-  if (name === undefined) throw fail(`is not a setting${didYouMean(key, keysOf(kind))}`)
+  if (name === undefined) throw fail(`is not a setting${didYouMeanSetting(key, keysOf(kind))}`)
   const spec = specOf(name)
   if (kind === 'project' && !spec.project) throw fail(notForProjects(spec))
   if (spec.secret && key === name) throw fail(`is a secret: name a file that holds it as ${name}File`)

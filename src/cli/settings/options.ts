@@ -10,9 +10,11 @@ import {
 import { formatDuration } from '../../base/time.js'
 import { parseExec, parseForward, withoutSecrets } from '../../dispatch/route.js'
 import { parseMatch } from '../../journal/match.js'
+import type { OptionSpec } from './option-spec.js'
 import {
   anyText,
   duration,
+  encryptionKey,
   formatSize,
   hostNames,
   lines,
@@ -22,6 +24,7 @@ import {
   port,
   privateAddress,
   size,
+  storePlace,
   userId,
   webAddress,
   wholeNumber,
@@ -29,32 +32,6 @@ import {
 
 /** More in parallel than a program on the same machine is likely to answer faster. */
 export const MAX_CONCURRENCY = 64
-
-/**
- * One setting: where it can be set and how its text is read. `parse` throws an Error whose message completes "<name>: …" and
- * never repeats a secret.
- */
-export interface OptionSpec {
-  readonly env: string
-  readonly flag?: string
-  /** The value of the flag without one. */
-  readonly bare?: string
-  readonly help: string
-  /** The default in words, if it is not a fixed value. */
-  readonly defaultText?: string
-  readonly choices?: readonly string[]
-  /** Several values: a repeatable flag, one value a line in the environment, a list in files. */
-  readonly list?: true
-  /** Writes a value as a user would. */
-  readonly format?: (value: number) => string
-  /** Hides the passwords in a value. */
-  readonly mask?: (text: string) => string
-  /** Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
-  readonly secret?: true
-  /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
-  readonly project?: 'anything' | 'this machine'
-  readonly parse: (text: string) => unknown
-}
 
 /** Every setting. Flags, environment, files, help, completion and `relay config` are made from this table. */
 export const OPTIONS = {
@@ -102,7 +79,7 @@ export const OPTIONS = {
   webhookSecret: {
     env: 'RELAY_WEBHOOK_SECRET',
     help: 'webhook secret',
-    defaultText: 'made at the first start',
+    defaultText: 'made at first start',
     secret: true,
     parse: anyText,
   },
@@ -131,6 +108,13 @@ export const OPTIONS = {
     help: 'further accepted Host names, comma-separated',
     parse: hostNames,
   },
+  inspectHost: {
+    env: 'RELAY_INSPECT_HOSTS',
+    flag: '--inspect-host <name>',
+    help: 'Host name of the inspector',
+    list: true,
+    parse: lines(matching(/^[A-Za-z0-9._-]{1,255}$/, 'a host name, without a port')),
+  },
   publicUrl: {
     env: 'RELAY_PUBLIC_URL',
     flag: '--public-url <url>',
@@ -149,9 +133,29 @@ export const OPTIONS = {
   store: {
     env: 'RELAY_STORE',
     flag: '--store <kind>',
-    help: `storage: ${STORE_KINDS.join(', ')}`,
+    help: `storage: ${STORE_KINDS.join(', ')}, postgres://…`,
     choices: STORE_KINDS,
-    parse: oneOf(STORE_KINDS),
+    file: true,
+    parse: storePlace,
+  },
+  storePassword: {
+    env: 'PGPASSWORD',
+    help: 'password of a shared store',
+    defaultText: 'the one in ~/.pgpass',
+    secret: true,
+    parse: anyText,
+  },
+  tokenKey: {
+    env: 'RELAY_TOKEN_KEY',
+    help: 'key that encrypts what a shared store holds: 32 bytes, base64',
+    secret: true,
+    parse: encryptionKey,
+  },
+  tokenKeyPrevious: {
+    env: 'RELAY_TOKEN_KEY_PREVIOUS',
+    help: 'another key, accepted during rotation',
+    secret: true,
+    parse: encryptionKey,
   },
   maxBody: {
     env: 'RELAY_MAX_BODY',
@@ -162,7 +166,7 @@ export const OPTIONS = {
   },
   tokenTtl: {
     env: 'RELAY_TOKEN_TTL',
-    help: 'lifetime of a token without an expiry',
+    help: 'token lifetime if none is given',
     format: formatDuration,
     parse: duration,
   },
@@ -224,7 +228,7 @@ export const OPTIONS = {
     env: 'RELAY_TUNNEL',
     flag: '--tunnel [url]',
     bare: DEFAULT_TUNNEL,
-    help: `smee channel or server to receive from (no URL: ${DEFAULT_TUNNEL}), or new for another channel`,
+    help: `smee channel or server (no URL: ${DEFAULT_TUNNEL}), or new for another channel`,
     parse: (text) => (text === NEW_TUNNEL ? NEW_TUNNEL : privateAddress(text)),
   },
   sandboxPort: {
@@ -255,10 +259,10 @@ export function specOf(name: OptionName): OptionSpec {
   return OPTIONS[name]
 }
 
-/** Every variable that is read for a setting: its own, and for a secret the one that names a file. */
+/** Every variable that is read for a setting: its own, and where it can be in a file the one that names it. */
 export function variablesOf(name: OptionName): string[] {
-  const { env, secret } = specOf(name)
-  return secret ? [env, `${env}_FILE`] : [env]
+  const { env, secret, file = secret } = specOf(name)
+  return file ? [env, `${env}_FILE`] : [env]
 }
 
 /** A value as a user would write it: a duration or a size with its unit. */

@@ -2,7 +2,7 @@ import type { OptionName } from './options.js'
 
 /** Where a value came from. `text` is for messages: `--port`, `RELAY_PORT`, `RELAY_PORT in .env`, a file's path. */
 export interface Origin {
-  readonly kind: 'flag' | 'environment' | 'dotenv' | 'project' | 'user'
+  readonly kind: 'flag' | 'environment' | 'dotenv' | 'project' | 'user' | 'setup'
   readonly text: string
 }
 

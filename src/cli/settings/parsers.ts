@@ -1,3 +1,5 @@
+import { STORE_KINDS, type StoreText } from '../../base/settings.js'
+import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-store.js'
 import { parseDuration } from '../../base/time.js'
 import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
 import { parseUserId } from '../../tokens/user-id.js'
@@ -35,6 +37,24 @@ export function duration(text: string): number {
   const ms = parseDuration(text)
   if (ms === undefined) throw new Error('must be a duration such as 12h or 30d')
   return ms
+}
+
+/** A kind of store, or the address of a shared one, which may hold a password. */
+export function storePlace(text: string): StoreText {
+  const kind = STORE_KINDS.find((known) => known === text)
+  if (kind !== undefined) return kind
+  if (!isSharedAddress(text))
+    throw new Error(`must be one of ${STORE_KINDS.join(', ')}, or like postgres://user@host/database`)
+  // Checks the rest.
+  void new SharedStore(splitPassword(text).address)
+  return text
+}
+
+/** 32 bytes in base64. */
+export function encryptionKey(text: string): string {
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(text))
+    throw new Error('must be 32 bytes in base64: openssl rand -base64 32')
+  return text
 }
 
 /** An absolute http(s) address to which paths are added; returned without a trailing slash. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Log } from '../../base/log.js'
 import { isLoopback } from '../../base/loopback.js'
 import { parseForward } from '../../dispatch/route.js'
-import type { OptionSpec } from './options.js'
+import type { OptionSpec } from './option-spec.js'
 import type { Trust } from './trust.js'
 
 export const PROJECT_FILE = 'relay.json'

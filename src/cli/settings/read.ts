@@ -2,6 +2,7 @@ import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { DEFAULTS } from '../../base/settings.js'
+import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
 import type { Context } from '../context.js'
 import { withDefaults } from './complete.js'
 import { dotenvSource, readDotenv } from './dotenv.js'
@@ -91,7 +92,25 @@ function toOptions(found: Map<OptionName, Given>): { options: GivenValues; origi
     options[name] = value
     origins[name] = origin
   }
-  return { options, origins }
+  return splitStore({ options, origins })
+}
+
+/**
+ * Takes the password out of the address of a shared store: the address is shown and remembered.
+ * @throws RelayError `settings` for a password in a flag, which every user of this machine can read.
+ */
+function splitStore(read: { options: GivenValues; origins: Origins }): typeof read {
+  const { options, origins } = read
+  if (options.store === undefined || !isSharedAddress(options.store)) return read
+  const { address: store, password } = splitPassword(options.store)
+  if (password === '') return { options: { ...options, store }, origins }
+  if (origins.store?.kind === 'flag')
+    throw new RelayError(
+      'settings',
+      `${origins.store.text}: a password in the arguments can be read by every user of this machine. Change it, then set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE`,
+    )
+  const given = { options: { ...options, store, storePassword: password }, origins }
+  return origins.store ? { ...given, origins: { ...origins, storePassword: origins.store } } : given
 }
 
 /** A value from the folder that the user's own file has too counts as the user's. */

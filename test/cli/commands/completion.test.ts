@@ -9,7 +9,8 @@ import { STORE_KINDS } from '../../../src/base/settings.js'
 import { emptyFolder, testContext } from '../../helpers/context.js'
 import { triggers } from '../../../src/sandbox/synthesize.js'
 import { exampleShell } from '../journal-rig.js'
-import { shell } from '../rig.js'
+import { shell, startServed } from '../rig.js'
+import { fixtureOf } from '../../../src/testing/index.js'
 import { describeWith } from '../../helpers/needs.js'
 
 async function script(shell: string): Promise<string> {
@@ -33,6 +34,7 @@ case "$*" in
   'completion '*' --words entries') printf '%s\\n' last 12 11 ;;
   'completion '*' --words events') printf '%s\\n' push issues issues.opened ;;
   'completion '*' --words triggers') printf '%s\\n' push issues.opened ;;
+  'completion '*' --words entries --profile=prod') printf '%s\\n' last 7 ;;
   'completion '*' --words profiles') printf '%s\\n' default sandbox ;;
   *) echo "unexpected: $*" ;;
 esac
@@ -51,7 +53,7 @@ const COMMANDS = createProgram(testContext().context).commands.map((command) => 
 
 const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = [
   ['relay ', COMMANDS],
-  ['relay se', ['serve']],
+  ['relay se', ['serve', 'setup']],
   ['relay xx', []],
   ['relay --verb', ['--verbose']],
   ['relay serve --pro', ['--provider', '--provider-url', '--profile']],
@@ -67,6 +69,12 @@ const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['relay comment octo/demo#1 --body-file ', ['note.md']],
   ['relay comment --body-file note.md --he', ['--help']],
   ['relay routes ', ['test']],
+  ['relay routes test ', ['last', '12', '11']],
+  ['relay routes --json test 1', ['12', '11']],
+  ['relay routes test last --ig', ['--ignore']],
+  ['relay --profile prod show ', ['last', '7']],
+  ['relay show --profile=prod ', ['last', '7']],
+  ['relay routes --profile prod test ', ['last', '7']],
   ['relay show ', ['last', '12', '11']],
   ['relay export 1', ['12', '11']],
   ['relay replay ', ['last', '12', '11', 'note.md']],
@@ -144,6 +152,15 @@ describe('relay completion', () => {
     expect((await empty.run(['completion', 'bash', '--words', 'entries'])).out).toBe('last\n')
     expect((await empty.run(['completion', 'bash', '--words', 'profiles'])).out).toBe('')
     expect(readdirSync(empty.home)).toEqual([])
+  })
+
+  it('offers what the one running instance has', async () => {
+    await using served = await startServed()
+    await served.serving.deliver(fixtureOf('push'))
+    const words = async (kind: string): Promise<string[]> =>
+      (await served.shell.run(['completion', 'zsh', '--words', kind])).out.trim().split('\n')
+    expect(await words('entries')).toEqual(['last', '1'])
+    expect(await words('triggers')).toEqual(triggers('sandbox'))
   })
 
   it('wraps its script for a program', async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { main } from '../../../src/cli/main.js'
 import { completeSettings, withDefaults } from '../../../src/cli/settings/complete.js'
 import { emptyFolder, testContext } from '../../helpers/context.js'
+import { serveFor, shell, startServed } from '../rig.js'
 
 interface Given {
   readonly home?: string
@@ -36,14 +37,18 @@ describe('relay config', () => {
       ['providerUrl', 'https://github.com', 'default'],
       ['clientId', '-', 'default'],
       ['clientSecret', 'set', 'RELAY_CLIENT_SECRET'],
-      ['webhookSecret', 'made at the first start', 'default'],
+      ['webhookSecret', 'made at first start', 'default'],
       ['webhookSecretPrevious', '-', 'default'],
       ['port', '9000', 'port in <cwd>/relay.json'],
       ['host', '127.0.0.1', 'default'],
       ['allowHost', 'a,b', 'RELAY_ALLOWED_HOSTS'],
+      ['inspectHost', '-', 'default'],
       ['publicUrl', 'the listen address', 'default'],
       ['baseUrl', 'the public address', 'default'],
       ['store', 'file', 'default'],
+      ['storePassword', 'the one in ~/.pgpass', 'default'],
+      ['tokenKey', '-', 'default'],
+      ['tokenKeyPrevious', '-', 'default'],
       ['maxBody', '1048576', 'default'],
       ['tokenTtl', '2d', 'RELAY_TOKEN_TTL'],
       ['forward', '-', 'default'],
@@ -136,11 +141,63 @@ describe('relay config', () => {
   it.each([
     ['prot', 'error: --reveal: no setting is called prot (did you mean port?)\n'],
     ['webhookSecre', 'error: --reveal: no setting is called webhookSecre (did you mean webhookSecret?)\n'],
+    ['secret', 'error: --reveal: no setting is called secret (did you mean webhookSecret?)\n'],
     ['zzz', 'error: --reveal: no setting is called zzz\n'],
     ['clientId', 'error: clientId is not set\n'],
-    ['webhookSecret', 'error: webhookSecret is not set (default: made at the first start)\n'],
+    ['webhookSecret', 'error: webhookSecret is not set (default: made at first start)\n'],
   ])('cannot reveal %s', async (name, err) => {
     expect(await config(['--reveal', name])).toEqual({ code: 2, out: '', err })
+  })
+
+  it('shows what the running instance has, and where this shell differs', async () => {
+    await using served = await startServed()
+    const { shell: here, serving } = served
+    const { pid } = process
+    const { settings } = JSON.parse((await here.run(['config', '--json'])).out)
+    expect(settings).toMatchObject({
+      profile: { value: 'default', origin: `process ${pid}` },
+      provider: { value: 'sandbox', origin: `process ${pid}` },
+      providerUrl: { value: served.sandbox.url, origin: `process ${pid}` },
+      port: { value: Number(new URL(serving.url).port), origin: `process ${pid}` },
+      keep: { value: '7d', origin: 'default' },
+      webhookSecret: { set: false, origin: 'default', note: `process ${pid} has another` },
+    })
+    const env = { RELAY_PORT: '9000', RELAY_WEBHOOK_SECRET: CANARY }
+    expect((await here.run(['config'], { env })).out).toMatch(
+      new RegExp(`^port +\\d+ +process ${pid}; RELAY_PORT here is 9000$`, 'm'),
+    )
+    expect(await here.run(['config', '--reveal', 'webhookSecret'], { env })).toEqual({
+      code: 0,
+      out: `${CANARY}\n`,
+      err: `warning: webhookSecret: process ${pid} has another\n`,
+    })
+    expect(await here.run(['config', '--reveal', 'webhookSecret'])).toMatchObject({
+      code: 2,
+      err: `error: webhookSecret is not set (process ${pid} has another)\n`,
+    })
+  })
+
+  it('reveals the secret that an instance made which stores nothing', async () => {
+    const here = shell({ RELAY_STORE: 'memory', RELAY_PORT: '0' })
+    await using _serving = await serveFor(testContext({ env: here.env }).context)
+    const { code, out, err } = await here.run(['config', '--reveal', 'webhookSecret'])
+    expect({ code, out, err }).toEqual({ code: 0, out: expect.stringMatching(/^[0-9a-f]{64}\n$/), err: '' })
+  })
+
+  it('shows what the profile remembers of its last use', async () => {
+    const here = shell({ RELAY_PORT: '0' })
+    const serving = await serveFor(
+      testContext({
+        env: { ...here.env, RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://git.example' },
+      }).context,
+    )
+    await serving[Symbol.asyncDispose]()
+    const { settings } = JSON.parse((await here.run(['config', '--json'])).out)
+    expect(settings).toMatchObject({
+      provider: { value: 'gitea', origin: 'the last relay serve' },
+      providerUrl: { value: 'https://git.example', origin: 'the last relay serve' },
+      port: { value: 0, origin: 'RELAY_PORT' },
+    })
   })
 
   it('reports what is wrong with a file', async () => {

@@ -11,7 +11,7 @@ async function following(failedOnly: boolean) {
   const database = await open('memory')
   const journal = openJournal(database.sql, { targetsOf: () => [TARGET] })
   await journal.append(delivery('a'))
-  const follower = await createFollower(journal, failedOnly ? { failed: true } : {}, 1)
+  const follower = await createFollower(journal, failedOnly ? { status: 'failed' as const } : {}, 1)
   const abort = new AbortController()
   const next = async (): Promise<Summary | undefined> => {
     for await (const summary of follower.changes({ signal: abort.signal })) return summary

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { fixtureOf, startRelay } from '../../../src/testing/index.js'
+import { emptyFolder } from '../../helpers/context.js'
 import { attempt, delivery, failed, NOW, succeeded } from '../../journal/rig.js'
 import { exampleShell, fill, startAppender, startCommand, URL_TARGET } from '../journal-rig.js'
 import { shell } from '../rig.js'
@@ -43,6 +45,28 @@ describe('relay log', () => {
     expect(objects.map((line) => JSON.parse(line).ref)).toEqual([BRANCH, 'v1.0', 'refs/tags/\u202e1', null])
   })
 
+  it('tells ignored deliveries from those that no route takes', async () => {
+    const home = emptyFolder()
+    const routes = { forward: [], exec: ['ping=true'], ignore: ['issues.*'] }
+    const place = { profile: 'default', folder: path.join(home, 'default'), store: 'file' } as const
+    await using relay = await startRelay({ settings: { ...place, routes } })
+    const here = shell({ RELAY_EXEC: 'ping=true' }, home)
+    await relay.deliver(fixtureOf('issues'))
+    await relay.deliver(fixtureOf('push'))
+    const lines = (await here.run(['log'])).out.trimEnd().split('\n')
+    expect(lines.map((line) => line.split('  ').at(-1))).toEqual(['ignored by issues.*', '-'])
+    const objects = (await here.run(['log', '--json'])).out.trimEnd().split('\n')
+    expect(objects.map((line) => JSON.parse(line).ignoredBy)).toEqual(['issues.*', null])
+    let out = ''
+    const stdout = { isTTY: true, columns: 120, write: (text: string | Uint8Array) => (out += String(text)) }
+    await here.run(['log', '--color', 'never'], { stdout })
+    const rows = out.split('\n').map((line) => line.split('  ').at(-1))
+    expect(rows.slice(1, 3)).toEqual(['ignored by issues.*', 'no route'])
+    const shown = async (n: string): Promise<string> => (await here.run(['show', n])).out
+    expect(await shown('1')).toContain('\nforwarded to no target: ignored by issues.*\n')
+    expect(await shown('2')).toContain('\nforwarded to no target: no route matched it when it came\n')
+  })
+
   it('prints everything as JSON, in UTC, without the secrets of a target', async () => {
     const here = await exampleShell()
     const { code, out, err } = await here.run(['log', '--json', '--last', '4'])
@@ -74,7 +98,9 @@ describe('relay log', () => {
       verifiedBy: 'current',
       restored: null,
       unproved: false,
+      editedFrom: null,
       duplicates: 2,
+      ignoredBy: null,
       size: 7,
       targets: [target],
     })
@@ -87,6 +113,7 @@ describe('relay log', () => {
       verifiedBy: 'previous',
       restored: null,
       unproved: false,
+      editedFrom: null,
       targets: [
         waiting,
         { ...target, ...exit, target: 'push=exec:./deploy.sh' },
@@ -195,7 +222,7 @@ describe('relay log --follow', () => {
     const append = (id: number): Promise<void> =>
       appender.append(`${id}`, { event: id % 2 === 1 ? 'push' : 'ping' })
     for (let id = 1; id <= 5; id++) await append(id)
-    const log = startCommand(here, ['log', '--follow', '--event', 'push', '--last', '2', '--json'])
+    const log = startCommand(here, ['log', '-f', '--event', 'push', '-n', '2', '--json'])
     for (let id = 6; id <= 40; id++) await append(id)
     const odd = Array.from({ length: 20 }, (_, i) => 1 + 2 * i)
     // Where the list ended and following began is as it happened to be; there is neither a gap nor a repetition.

@@ -172,7 +172,7 @@ describe('relay login', () => {
     expect(await shell().run(['login', '--no-browser'])).toEqual({
       code: 2,
       out: '',
-      err: 'error: Sign-in is not set up. Register an OAuth app at https://github.com with the callback http://127.0.0.1:8787/auth/github/callback, then set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET\n',
+      err: 'error: Sign-in at https://github.com is not set up. Run relay setup, or set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app with the callback http://127.0.0.1:8787/auth/github/callback\n',
     })
   })
 

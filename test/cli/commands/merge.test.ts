@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { merge } from '../../../src/cli/commands/merge/declaration.js'
 import { fakeGitea, MERGE_COMMIT, type FakeGitea } from '../../helpers/gitea.js'
-import { type Alone, keepToken, parsed, type Served, shell, startAlone, startServed, USER } from '../rig.js'
+import {
+  type Alone,
+  keepToken,
+  onTerminal,
+  parsed,
+  type Served,
+  shell,
+  startAlone,
+  startServed,
+  USER,
+} from '../rig.js'
 
 const SHA = 'a'.repeat(40)
 
@@ -43,12 +53,9 @@ describe('the command line of relay merge', () => {
     expect(await parsed(merge, [...argv])).toEqual(given)
   })
 
-  it.each([[[]], [['octo/demo#2', 'x']], [['octo/demo#2', '--method', 'octopus']]])(
-    'not %j',
-    async (argv) => {
-      await expect(parsed(merge, [...argv])).rejects.toMatchObject({ exitCode: 1 })
-    },
-  )
+  it.each([[['octo/demo#2', 'x']], [['octo/demo#2', '--method', 'octopus']]])('not %j', async (argv) => {
+    await expect(parsed(merge, [...argv])).rejects.toMatchObject({ exitCode: 1 })
+  })
 })
 
 describe.each([
@@ -74,6 +81,17 @@ describe.each([
     const sha = sandbox.issue('octo/demo', 5)?.pull?.merge?.sha
     const object = { v: 1, merged: true, sha }
     expect({ code, out, err }).toEqual({ code: 0, out: `${JSON.stringify(object)}\n`, err: '' })
+  })
+
+  it('prints a sentence on a terminal', async () => {
+    const { shell, sandbox } = place()
+    sandbox.faults.next('merge', NO_FAULT)
+    const out = await onTerminal(shell, ['merge', 'octo/fault-502#2'])
+    const sha = sandbox.issue('octo/fault-502', 2)?.pull?.merge?.sha
+    expect([sha, out]).toEqual([
+      expect.stringMatching(/^[\da-f]{40}$/),
+      `Merged octo/fault-502#2 as ${sha}\n`,
+    ])
   })
 
   it('leaves a head that has moved alone, exit 8', async () => {
@@ -105,8 +123,10 @@ describe('a usage error, exit 2', () => {
   it.each([
     [
       ['https://github.com/octo/demo/issues/2'],
-      '"https://github.com/octo/demo/issues/2" is the address of an issue. If it is a pull request, give octo/demo#2',
+      'octo/demo#2 is an issue by its address. If it is a pull request, give octo/demo#2 as the target',
     ],
+    [[], 'No target given. Give owner/repo#12, or --from'],
+    [['octo/demo#2', '--from', '-'], 'The target is given twice: as "octo/demo#2" and with --from -'],
     [
       ['octo/demo'],
       '"octo/demo" is not an issue, pull request or comment. Give for example octo/demo#12, or its web address',

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { emptyFolder } from '../../helpers/context.js'
 import { githubDelivery, post } from '../../helpers/delivery.js'
 import { exampleShell } from '../journal-rig.js'
 import { type Served, startServed } from '../rig.js'
@@ -99,6 +102,22 @@ describe('relay show refused:1', () => {
     expect(out).toContain('  X-GitHub-Delivery: d-1\n')
     expect(out).toContain(`body (32 bytes)\n  {\n    "action": "opened",\n    "zen": "<é>"\n  }\n`)
     expect(out).not.toContain(CANARY)
+  })
+
+  it('goes through a pager when it is longer than the screen', async () => {
+    const file = path.join(emptyFolder(), 'paged')
+    const shown: (string | Uint8Array)[] = []
+    const write = (text: string | Uint8Array) => shown.push(text)
+    await served.shell.run(['show', 'refused:1', '--color', 'never'], {
+      env: { PAGER: `cat > ${file}` },
+      stdout: { isTTY: true, columns: 80, rows: 8, write },
+    })
+    const lines = readFileSync(file, 'utf8').split('\n')
+    expect([shown, lines[0], lines.at(-3)]).toEqual([
+      [],
+      'refused:1  not proved, and never forwarded',
+      '    "zen": "<é>"',
+    ])
   })
 
   it('gives the exact bytes, and a record', async () => {

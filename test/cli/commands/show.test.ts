@@ -10,7 +10,7 @@ from        github, hook 42, delivery a
 verified    with the current webhook secret
 duplicates  0
 
-forwarded to no target
+forwarded to no target: no route matched it when it came
 
 headers
   Content-Type: application/json
@@ -76,6 +76,27 @@ describe('relay show', () => {
     expect(out.split('\n\n')[0]).toBe(String.raw`#5  x\u{1b}[2J  octo/other#7`)
     expect(out).toContain('verified    with the previous webhook secret\n')
     expect(out.slice(out.indexOf('localhost'), out.indexOf('headers'))).toBe(FIFTH_TARGETS)
+  })
+
+  it('says on a terminal when it came as people say it, and the day of an attempt only where it is another one', async () => {
+    const here = await exampleShell()
+    let out = ''
+    const stdout = { isTTY: true, columns: 120, write: (text: string | Uint8Array) => (out += String(text)) }
+    await here.run(['show', '5'], { stdout, env: { NO_COLOR: '1' } })
+    expect(out).toMatch(/^received {4}15 Nov 2023 03:47:20, \d+ days ago$/m)
+    expect(out).toMatch(/^ {2}03:43:20 {2}exit 1 38ms$/m)
+  })
+
+  it('marks an event that the payload does not prove', async () => {
+    const here = shell()
+    const restored = { how: 'compact', sha256: 'x'.repeat(43), unproved: true } as const
+    await fill(here, async (journal) => void (await journal.append(opened('t', { restored }))))
+    const { out } = await here.run(['show', '1'])
+    expect(out).toContain('\nrestored    compact, after a tunnel changed the body\nunproved    the event: ')
+    for (const command of [['show', '1'], ['log']]) {
+      const ran = await here.run([...command, '--json'])
+      expect(JSON.parse(ran.out)).toMatchObject({ restored: 'compact', unproved: true })
+    }
   })
 
   it('decodes a form', async () => {
@@ -164,7 +185,9 @@ describe('relay show', () => {
       verifiedBy: 'current',
       restored: null,
       unproved: false,
+      editedFrom: null,
       duplicates: 0,
+      ignoredBy: null,
       size: 7,
       targets: [
         {

@@ -6,7 +6,7 @@ import { parseFixture } from '../../helpers/fixture.js'
 import { triggers } from '../../../src/sandbox/synthesize.js'
 import { verify } from '../../../src/webhook/signature.js'
 import { startTarget, valuesOf } from '../../helpers/target.js'
-import { shell, startServed } from '../rig.js'
+import { onTerminal, shell, startServed } from '../rig.js'
 
 const SECRET = 'trigger-secret'
 const env = { RELAY_WEBHOOK_SECRET: SECRET }
@@ -43,6 +43,20 @@ describe('relay trigger', () => {
     })
     const { out } = await served.shell.run(['log', '--json'])
     expect(JSON.parse(out)).toMatchObject({ event: 'issues', action: 'opened', repo: 'octo/demo', number: 1 })
+  })
+
+  it('prints a sentence on a terminal: the answer, and the entry or the address', async () => {
+    await using served = await startServed()
+    const here = shell({ RELAY_WEBHOOK_SECRET: 'secret' }, served.shell.home)
+    await here.run(['trigger', 'push'])
+    const shown = async (...argv: string[]): Promise<string> =>
+      (await onTerminal(here, ['trigger', ...argv])).replace(/\b[\d.]+m?s\b/, 'TIME')
+    expect(await shown('issues.opened')).toBe('Sent issues.opened: answered 200 in TIME, entry #2\n')
+    await using target = await startTarget(() => 202)
+    expect(await shown('push', '--to', target.url)).toBe(
+      `Sent push: answered 202 in TIME, by ${target.url}\n`,
+    )
+    expect(await shown('push', '--tamper', 'signature')).toMatch(/^FAIL push {2}401 {2}TIME {2}expected 2xx/)
   })
 
   it('changes fields, spoils signatures, and expects', async () => {

@@ -53,7 +53,8 @@ describe('a target on the line of a delivery', () => {
     [90, 'app ✓ 200 38ms  localhost:3000 ✗ 404 38ms, answered 500 five times  slow ◦ waiting'],
     [60, 'app ✓ 200  localhost:3000 ✗ 404  slow ◦ waiting'],
     [40, 'app ✓ 200  :3000 ✗ 404  slow ◦ waiting'],
-    [30, 'app ✓  :3000 ✗  slow ◦'],
+    [30, 'app ✓  :3000 ✗ 404  slow ◦'],
+    [24, 'app ✓  :3000 ✗  slow ◦'],
     [20, '✗ :3000  ◦ slow  1 ✓'],
     [18, '✗ :3000  1 ◦  1 ✓'],
   ])('is as short as %d columns need', (width, text) => {

@@ -53,6 +53,14 @@ describe('a line broken at spaces', () => {
     ])
   })
 
+  it('goes on below what follows a label', () => {
+    expect(wrapLine([dim('reason      '), 'there is no signature'], 26).map(plain)).toEqual([
+      'reason      there is no',
+      '            signature',
+    ])
+    expect(wrapLine('  text, then two spaces  ', 14).map(plain)).toEqual(['  text, then', '    two spaces'])
+  })
+
   it('indents less what only then fits, and leaves whole what never does', () => {
     expect(
       wrapLine('go to http://localhost:3000/ or http://localhost:3000/long/path', 24, 10).map(plain),

@@ -4,7 +4,7 @@ import { signIn, signInAt } from '../../helpers/sign-in.js'
 import { type Alone, keepToken, profileStore, startAlone, startServed, USER } from '../rig.js'
 
 const COMMENT = ['comment', 'octo/demo#1', 'hello']
-const SINCE = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+const SINCE = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`
 
 /** What the first action after a sign-in as octo says that no relay login made. */
 function notice(url: string): RegExp {
@@ -69,9 +69,7 @@ describe('a sign-in counts as known', () => {
     const { shell } = alone
     await signInUnconfirmed(alone)
     const { out } = await shell.run(['whoami'])
-    expect(out).toMatch(
-      new RegExp(`^account    octo\n(.*\n){3}signed in  at ${SINCE}, not by relay login\n$`),
-    )
+    expect(out).toMatch(new RegExp(`^account    octo\n(.*\n){3}signed in  at \\S+Z, not by relay login\n$`))
     expect((await shell.run(['whoami'])).out).not.toContain('signed in')
     expect(await shell.run(COMMENT)).toMatchObject({ code: 0, err: '' })
   })

@@ -24,6 +24,7 @@ describe('completeSettings', () => {
       host: '127.0.0.1',
       port: 8787,
       allowedHosts: [],
+      inspectHosts: [],
       publicUrl: undefined,
       baseUrl: undefined,
       store: 'file',

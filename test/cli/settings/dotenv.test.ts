@@ -91,6 +91,7 @@ describe('.env', () => {
       'RELAY_USER',
       'RELAY_HOST',
       'RELAY_ALLOWED_HOSTS',
+      'RELAY_INSPECT_HOSTS',
       'RELAY_PUBLIC_URL',
       'RELAY_STORE',
       'RELAY_TOKEN_TTL',
@@ -103,6 +104,7 @@ describe('.env', () => {
 
   it.each([
     ['RELAY_PROT=1', '…/.env: RELAY_PROT is not a setting (did you mean RELAY_PORT?)'],
+    ['RELAY_SECRET=x', '…/.env: RELAY_SECRET is not a setting (did you mean RELAY_WEBHOOK_SECRET?)'],
     ['RELAY_CHANNEL=x', '…/.env: RELAY_CHANNEL is not a setting'],
     ['RELAY_FORWARD_FILE=x', '…/.env: RELAY_FORWARD_FILE is not a setting'],
     [

@@ -102,6 +102,7 @@ describe('relay.json', () => {
   it.each<[Record<string, unknown>, string]>([
     [{ prot: 1 }, 'relay.json: prot is not a setting (did you mean port?)'],
     [{ RELAY_PORT: 1 }, 'relay.json: RELAY_PORT is not a setting (did you mean port?)'],
+    [{ targets: ['3000'] }, 'relay.json: targets is not a setting (did you mean forward?)'],
     [{ channel: 1 }, 'relay.json: channel is not a setting'],
     [{ constructor: 1 }, 'relay.json: constructor is not a setting'],
     [{ port: 65536 }, 'relay.json: port must be a whole number from 0 to 65535'],
@@ -219,6 +220,8 @@ describe('config.json', () => {
       { clientSecretFil: 'x' },
       'config.json: clientSecretFil is not a setting (did you mean clientSecretFile?)',
     ],
+    [{ secretFile: 'x' }, 'config.json: secretFile is not a setting'],
+    [{ secret: 'x' }, 'config.json: secret is not a setting (did you mean webhookSecretFile?)'],
     [{ tunnelFile: 'x' }, 'config.json: tunnelFile is not a setting'],
     [{ profiles: [] }, 'config.json: profiles must be an object of profiles'],
     [{ profiles: { a: 1 } }, 'config.json: profiles.a must be an object of settings'],

@@ -1,26 +1,69 @@
+import { parseStickyKey, type StickyResult, writeSticky } from '../../../actions/sticky.js'
+import type { Cancellable } from '../../../base/abort.js'
+import type { CommentInput, CommentResult } from '../../../providers/provider.js'
 import type { Context } from '../../context.js'
-import { act, type ActionFlags } from '../../session/action.js'
-import { formatTarget, parseTarget } from '../../session/target.js'
+import { act, type Acting, type ActionFlags } from '../../session/action.js'
+import { targetOfDelivery } from '../../session/delivery-target.js'
+import { readDeliveryLine } from '../../session/piped-delivery.js'
+import { type FindTarget, fixed, type Operands, readOperands, readSubject } from '../../session/subject.js'
+import { formatTarget } from '../../session/target.js'
 import { readText } from './text.js'
+
+type CommentFlags = ActionFlags & { readonly bodyFile?: string; readonly sticky?: string }
 
 export async function runComment(
   context: Context,
-  flags: ActionFlags & { readonly bodyFile?: string },
-  address: string,
-  argument?: string,
+  flags: CommentFlags,
+  first?: string,
+  second?: string,
 ): Promise<void> {
-  const target = parseTarget(address)
-  const body = await readText(context, { argument, file: flags.bodyFile })
-  const { owner, repo, number: issueNumber } = target
-  const request = { owner, repo, issueNumber, body }
-  await act(context, flags, {
-    name: 'comment',
-    target,
-    description: `comment on ${formatTarget(target)} (${formatBytes(Buffer.byteLength(body))})`,
-    request,
-    send: (api, options) => api.comment(request, options),
-    describe: ({ url }) => url,
+  const sticky = flags.sticky === undefined ? undefined : parseStickyKey(flags.sticky)
+  const { find, body } = await readInput(context, flags, readOperands(flags, [first, second], 1))
+  await act<CommentResult | StickyResult>(context, flags, find, (target) => {
+    const { owner, repo, number: issueNumber } = target
+    const request = { owner, repo, issueNumber, body }
+    const how = sticky === undefined ? '' : `, sticky ${sticky}`
+    return {
+      name: 'comment',
+      description: `comment on ${formatTarget(target)} (${formatBytes(Buffer.byteLength(body))}${how})`,
+      request: { ...request, ...(sticky !== undefined && { sticky }) },
+      send: (acting, options) =>
+        sticky === undefined
+          ? acting.api.comment(request, options)
+          : sendSticky(acting, request, sticky, options),
+      describe: ({ url }) => url,
+    }
   })
+}
+
+interface Input {
+  readonly find: FindTarget
+  readonly body: string
+}
+
+/** Reads target and text. Where both are on standard input, the delivery is its first line and the text is the rest. */
+async function readInput(context: Context, flags: CommentFlags, operands: Operands): Promise<Input> {
+  const source = { argument: operands.other, file: flags.bodyFile }
+  const isShared = flags.from === '-' && (source.argument === '-' || source.file === '-')
+  if (!isShared) {
+    // The text first: standard input may be a relay wait of minutes, and an error need not wait for it.
+    const body = await readText(context, source)
+    return { find: await readSubject(context, flags, operands), body }
+  }
+  const { delivery, rest } = await readDeliveryLine(context)
+  const body = await readText(rest, source, 'Standard input has no text after the delivery')
+  return { find: fixed(targetOfDelivery(delivery)), body }
+}
+
+function sendSticky(
+  { api, owner, provider, store, output }: Acting,
+  request: CommentInput,
+  key: string,
+  options: Cancellable,
+): Promise<StickyResult> {
+  const token = owner.accessToken
+  const create = (input: CommentInput): Promise<CommentResult> => api.comment(input, options)
+  return writeSticky({ provider, token, store, log: output.log, create }, request, key, options)
 }
 
 function formatBytes(bytes: number): string {

@@ -19,14 +19,19 @@ export interface TextSource {
  * The text of the argument, a file, or standard input, without its byte order mark.
  * @throws RelayError `usage` for no text, two texts, or one that is blank, not UTF-8 or not readable; `too_large` beyond 1 MiB;
  * `cancelled`.
+ * @param empty the message for a blank text.
  */
-export async function readText(context: Context, { argument, file }: TextSource): Promise<string> {
+export async function readText(
+  context: Context,
+  { argument, file }: TextSource,
+  empty = 'The text is empty',
+): Promise<string> {
   if (argument !== undefined && file !== undefined)
     throw new RelayError('usage', 'The text is given twice: as an argument and with --body-file')
   const source = argument ?? file
   if (source === undefined) throw noText(context)
   const text = source === argument && source !== '-' ? source : await read(context, source)
-  if (!/\S/.test(text)) throw new RelayError('usage', 'The text is empty')
+  if (!/\S/.test(text)) throw new RelayError('usage', empty)
   return text
 }
 

@@ -6,38 +6,47 @@ import {
   type Values,
   isOffered,
   quoted,
-  wordsCommand,
+  withSubcommands,
 } from './tree.js'
 
 /** The completion script for bash 3.2 and later; it needs nothing else. */
 export function bashCompletion(program: Command): string {
   const tree = wordsOf(program)
   const { own, commands } = tree
+  const all = withSubcommands(commands)
+  const parents = commands.filter(({ subcommands }) => subcommands.length > 0).map(({ name }) => name)
   return `# bash completion for relay. Load it with: source <(relay completion bash)
 _relay() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command= position=0 i
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command= position=0 profile= word i
   COMPREPLY=()
   # bash makes a word of the sign in --flag=value.
   if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case \${COMP_WORDS[i]} in
-      ${flagsWithValue(tree).join('|')}) if [[ \${COMP_WORDS[i+1]} == = ]]; then ((i += 2)); else ((i++)); fi ;;
+    word=\${COMP_WORDS[i]}
+    case $word in
+      ${flagsWithValue(tree).join('|')})
+        if [[ \${COMP_WORDS[i+1]} == = ]]; then ((i += 2)); else ((i++)); fi
+        if [[ $word == --profile && i -lt COMP_CWORD ]]; then profile=\${COMP_WORDS[i]}; fi ;;
       -*) ;;
-      *) if [[ -z $command ]]; then command=\${COMP_WORDS[i]}; else ((position++)); fi ;;
+      *) case $command in
+          '') command=$word ;;
+          ${parents.join('|')}) command+=" $word" ;;
+          *) ((position++)) ;;
+        esac ;;
     esac
   done
   case "$command $prev" in
-${[...commands, { ...own, name: '*' }].flatMap(flagCases).join('\n')}
+${[...all, { ...own, name: '*' }].flatMap(flagCases).join('\n')}
   esac
   if [[ $cur == -* ]]; then
     case $command in
-${commands.map((command) => `      ${command.name}) _relay_offer ${quoted(flagList(command, own))}; return ;;`).join('\n')}
+${all.map((command) => `      ${quoted(command.name)}) _relay_offer ${quoted(flagList(command, own))}; return ;;`).join('\n')}
       *) _relay_offer ${quoted(flagList(own))}; return ;;
     esac
   fi
   case "$command $position" in
     ' 0') _relay_offer ${quoted(commands.map(({ name }) => name).join(' '))} ;;
-${commands.flatMap(positionCases).join('\n')}
+${all.flatMap(positionCases).join('\n')}
   esac
 }
 _relay_offer() {
@@ -45,6 +54,9 @@ _relay_offer() {
 }
 _relay_offer_more() {
   COMPREPLY+=($(compgen -W "$1" -- "$cur"))
+}
+_relay_words() {
+  relay completion bash --words "$1" \${profile:+"--profile=$profile"} 2>/dev/null
 }
 _relay_files() {
   compopt -o filenames 2>/dev/null
@@ -68,7 +80,7 @@ function positionCases({ name, positions }: CommandWords): string[] {
 }
 
 function offer({ choices, words, files }: Values): string {
-  const known = words ? `"$(${wordsCommand(words, 'bash')})"` : quoted(choices.join(' '))
+  const known = words ? `"$(_relay_words ${words})"` : quoted(choices.join(' '))
   if (files) return words ? `_relay_files; _relay_offer_more ${known}` : '_relay_files'
   return words || choices.length > 0 ? `_relay_offer ${known}` : ':'
 }

@@ -1,13 +1,5 @@
 import type { Command } from 'commander'
-import {
-  flagsWithValue,
-  wordsOf,
-  type CommandWords,
-  type Flag,
-  type Values,
-  fishQuoted,
-  wordsCommand,
-} from './tree.js'
+import { flagsWithValue, wordsOf, type CommandWords, type Flag, type Values, fishQuoted } from './tree.js'
 
 /** The completion script for fish 3 and later. */
 export function fishCompletion(program: Command): string {
@@ -30,9 +22,16 @@ function __relay_at --description 'Whether this command was typed, with this num
                 set -a words $word
         end
     end
-    test "$words[1]" = "$argv[1]"; or return 1
+    set -l path (string split ' ' -- $argv[1])
+    test "$words[1..$(count $path)]" = "$argv[1]"; or return 1
     set -q argv[2]; or return 0
-    test (count $words) -eq (math $argv[2] + 1)
+    test (count $words) -eq (math $argv[2] + (count $path))
+end
+function __relay_words --description 'Words of the profile that was typed, or else is used'
+    set -l typed (commandline -opc)
+    set -l profile (string replace -rf -- '^--profile=' '' $typed)
+    set -l at (contains -i -- --profile $typed); and set profile $typed[(math $at + 1)]
+    relay completion fish --words $argv[1] --profile=$profile 2>/dev/null
 end
 complete -c relay -f
 ${[
@@ -43,16 +42,20 @@ ${[
 `
 }
 
-function commandLines({ name, flags, positions }: CommandWords, own: CommandWords): string[] {
+function commandLines(command: CommandWords, own: CommandWords): string[] {
+  const { name, flags, positions, subcommands } = command
   const common = new Set(own.flags.map(({ long }) => long))
   return [
-    ...flags
-      .filter(({ long }) => !common.has(long))
-      .map((flag) => complete(`__relay_at ${name}`, flagSpec(flag))),
+    ...flags.filter(({ long }) => !common.has(long)).map((flag) => complete(at(name), flagSpec(flag))),
     ...positions.flatMap((values, index) =>
-      offered(values) === '' ? [] : [complete(`__relay_at ${name} ${index}`, offered(values))],
+      offered(values) === '' ? [] : [complete(`${at(name)} ${index}`, offered(values))],
     ),
+    ...subcommands.flatMap((one) => commandLines(one, own)),
   ]
+}
+
+function at(name: string): string {
+  return `__relay_at ${name.includes(' ') ? fishQuoted(name) : name}`
 }
 
 function complete(condition: string, rest: string): string {
@@ -66,6 +69,6 @@ function flagSpec({ short, long, help, values }: Flag): string {
 }
 
 function offered({ choices, words, files }: Values): string {
-  const known = words ? `(${wordsCommand(words, 'fish')})` : choices.join(' ')
+  const known = words ? `(__relay_words ${words})` : choices.join(' ')
   return [...(files ? ['-F'] : []), ...(known === '' ? [] : [`-a ${fishQuoted(known)}`])].join(' ')
 }

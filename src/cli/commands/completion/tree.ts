@@ -13,11 +13,6 @@ export interface Values {
   readonly files: boolean
 }
 
-/** The command line that prints them, one a line. */
-export function wordsCommand(kind: WordKind, shell: string): string {
-  return `relay completion ${shell} --words ${kind} 2>/dev/null`
-}
-
 export interface Flag {
   readonly short: string | undefined
   readonly long: string
@@ -28,26 +23,37 @@ export interface Flag {
 
 /** A command as completion sees it; relay itself has the flags that every command takes. */
 export interface CommandWords {
+  /** Of a subcommand with that of its command: `routes test`. */
   readonly name: string
   readonly help: string
   readonly flags: readonly Flag[]
   readonly positions: readonly Values[]
+  readonly subcommands: readonly CommandWords[]
 }
 
 /** relay's own flags, and its commands. */
 export function wordsOf(program: Command): { readonly own: CommandWords; readonly commands: CommandWords[] } {
-  return { own: commandWords(program), commands: program.commands.map(commandWords) }
+  return {
+    own: { ...commandWords(program), subcommands: [] },
+    commands: program.commands.map((command) => commandWords(command)),
+  }
+}
+
+/** The commands, each followed by its subcommands. */
+export function withSubcommands(commands: readonly CommandWords[]): CommandWords[] {
+  return commands.flatMap((command) => [command, ...command.subcommands])
 }
 
 /** The flags, of any command, that are followed by a value. */
 export function flagsWithValue({ own, commands }: ReturnType<typeof wordsOf>): string[] {
-  const flags = [own, ...commands].flatMap((command) => command.flags)
+  const flags = [own, ...withSubcommands(commands)].flatMap((command) => command.flags)
   return [...new Set(flags.filter(({ values }) => values).map(({ long }) => long))]
 }
 
-function commandWords(command: Command): CommandWords {
+function commandWords(command: Command, parent = ''): CommandWords {
+  const name = parent + command.name()
   return {
-    name: command.name(),
+    name,
     help: command.summary(),
     flags: [
       ...command.options.filter(({ hidden }) => !hidden).map(flagOf),
@@ -64,12 +70,13 @@ function commandWords(command: Command): CommandWords {
             },
           ]
         : command.registeredArguments.map((argument) => valuesOf(argument.name(), argument)),
+    subcommands: command.commands.map((one) => commandWords(one, `${name} `)),
   }
 }
 
 function flagOf(option: Option): Flag {
   const { short, long = '', description, required, optional, flags } = option
-  const label = /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1] ?? 'value'
+  const label = /(?:<|\[)(.+)(?:>|\])$/.exec(flags)?.[1] ?? 'value'
   return {
     short,
     long,

@@ -1,12 +1,15 @@
-import { readdirSync } from 'node:fs'
-import path from 'node:path'
+import { silentLog } from '../../../base/log.js'
+import { listProfiles } from '../../../instance/saved-profile.js'
 import { openJournal } from '../../../journal/open.js'
 import { codeHostOf } from '../../../providers/code-hosts.js'
 import { triggers } from '../../../sandbox/synthesize.js'
-import { databaseExists, openDatabase } from '../../../store/open.js'
+import { mayHaveData, openDatabase, withoutKeychain } from '../../../store/open.js'
 import type { Context } from '../../context.js'
-import { profileFolder } from '../../settings/complete.js'
-import { type CommonFlags, prepare, type Prepared } from '../../settings/prepare.js'
+import { createOutput } from '../../output/output.js'
+import { profileFolder, storeOf } from '../../settings/complete.js'
+import { attach, type Attached } from '../../session/attach.js'
+import type { CommonFlags } from '../../settings/prepare.js'
+import { openSources } from '../../settings/read.js'
 import type { WordKind } from './declaration.js'
 
 /** Entries that are offered: as many as fit on a screen, and what people look at is recent. */
@@ -14,14 +17,16 @@ const RECENT = 20
 
 /** Prints the words that a shell offers in a place, one a line. Writes nothing else, and makes no profile. */
 export async function printWords(context: Context, flags: CommonFlags, kind: WordKind): Promise<void> {
-  const prepared = prepare(context, flags)
-  for (const word of await words(prepared, kind)) prepared.output.result(word)
+  const output = createOutput(context, flags)
+  for (const word of await words(context, flags, kind)) output.result(word)
 }
 
-async function words(prepared: Prepared, kind: WordKind): Promise<readonly string[]> {
-  const { provider, home } = prepared.options
-  if (kind === 'entries') return ['last', ...(await recentEntries(prepared))]
-  if (kind === 'profiles') return profilesIn(home)
+async function words(context: Context, flags: CommonFlags, kind: WordKind): Promise<readonly string[]> {
+  // Where several instances run, this is how one is named.
+  if (kind === 'profiles') return listProfiles(openSources(context, flags, silentLog).home)
+  const attached = await attach(context, flags, { tolerant: true, mayWait: true })
+  const { provider } = attached.options
+  if (kind === 'entries') return ['last', ...(await recentEntries(attached))]
   if (kind === 'triggers') return triggers(provider)
   return [...codeHostOf(provider).actions].flatMap(([event, actions]) => [
     event,
@@ -29,20 +34,12 @@ async function words(prepared: Prepared, kind: WordKind): Promise<readonly strin
   ])
 }
 
-async function recentEntries({ options, output }: Prepared): Promise<string[]> {
-  const folder = profileFolder(options)
-  if (options.store === 'memory' || !databaseExists(folder)) return []
-  await using database = await openDatabase({ kind: 'file', folder })
+async function recentEntries({ options, output }: Attached): Promise<string[]> {
+  const [folder, store] = [profileFolder(options), storeOf(options)]
+  if (!mayHaveData(store, folder)) return []
+  await using database = await openDatabase({ kind: withoutKeychain(store), folder, create: false })
   const numbers: string[] = []
   for await (const { n } of openJournal(database.sql, { log: output.log }).select({ last: RECENT }))
     numbers.push(String(n))
   return numbers
-}
-
-function profilesIn(home: string): string[] {
-  try {
-    return readdirSync(home).filter((name) => databaseExists(path.join(home, name)))
-  } catch {
-    return []
-  }
 }

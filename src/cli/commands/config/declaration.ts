@@ -9,7 +9,8 @@ export const config: CommandSpec = {
   group: 'Setup:',
   summary: 'show the settings and where each comes from',
   description: `Shows every setting, its value, and where it comes from. A flag wins over the environment, which wins over .env
-in the working folder, the project's relay.json, your own config.json, and the default. Secrets are masked.`,
+in the working folder, the project's relay.json, your own config.json, what relay setup stored, and the default. Where a running relay serve has another
+value, commands use that one. Secrets are masked.`,
   examples: [
     'relay config',
     'relay config --json | jq .settings.port',

@@ -1,7 +1,7 @@
 import { isLoopback } from '../../../base/loopback.js'
 import type { CheckContext } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
-import { redirectUri } from './sign-in.js'
+import { redirectUri } from '../../session/public-address.js'
 
 /** Whether a browser can pass from relay to the code host and back when it signs in. */
 export function checkAddresses({ publicUrl, options, instance }: CheckContext): CheckResult {

@@ -3,6 +3,7 @@ import type { RunningInstance } from '../../../instance/registry.js'
 import type { Store } from '../../../store/contract.js'
 import { profileFolder } from '../../settings/complete.js'
 import type { Attached } from '../../session/attach.js'
+import { publicAddress } from '../../session/public-address.js'
 import type { OptionValues } from '../../settings/options.js'
 import type { Origins } from '../../settings/origin.js'
 
@@ -25,9 +26,7 @@ export function createCheckContext(
   { options, origins, instance }: Pick<Attached, 'options' | 'origins' | 'instance'>,
   store: Store | undefined,
 ): CheckContext {
-  const { host, port } = options
-  const local = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  const publicUrl = instance?.publicUrl ?? options.publicUrl ?? local
+  const publicUrl = publicAddress(options, instance)
   return { options, folder: profileFolder(options), publicUrl, instance, origins, store }
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { RelayError } from '../../../base/errors.js'
+import { isSharedAddress } from '../../../base/shared-store.js'
 import type { Store } from '../../../store/contract.js'
 import { tilde } from '../../output/display-path.js'
 import { databaseFile } from '../../../store/open.js'
@@ -19,6 +20,7 @@ export async function checkDatabase(
 ): Promise<CheckResult> {
   const file = databaseFile(folder)
   if (options.store === 'memory') return skip('memory: nothing is stored')
+  if (isSharedAddress(options.store)) return checkSharedDatabase(store, problem)
   if (problem !== undefined) return fail(problem, `ls -ld ${tilde(folder)}; df -h ${tilde(folder)}`)
   if (!store) return skip('nothing is stored yet')
   const found = await quickCheck(file, limits)
@@ -32,6 +34,16 @@ export async function checkDatabase(
   if (found === undefined)
     return ok(`can write and read; ${version}; too large to be checked in ${limits.limit / 1000} s`)
   return ok(`can write and read; ${version}; not damaged`)
+}
+
+/** Whether a shared database can be reached and read with the keys that are set, and takes and returns a record. */
+async function checkSharedDatabase(
+  store: Store | undefined,
+  problem: string | undefined,
+): Promise<CheckResult> {
+  if (!store) return fail(problem ?? 'it cannot be opened', 'relay config, which shows the address')
+  await roundTrip(store, 'doctor:')
+  return ok(`can write and read; schema version ${VERSION}; the key fits`)
 }
 
 /** The same for the keychain, if it holds the tokens. */

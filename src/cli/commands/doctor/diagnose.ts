@@ -1,23 +1,28 @@
 import { deadline } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
+import { isSharedAddress } from '../../../base/shared-store.js'
 import { type Clock, systemClock } from '../../../base/time.js'
 import { sendOnce as sendOverNetwork, type SendOnce } from '../../../net/send-once.js'
+import { readStoredClient } from '../../../setup/record.js'
 import type { Database } from '../../../store/database.js'
 import { databaseFile, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Attached } from '../../session/attach.js'
-import { profileFolder } from '../../settings/complete.js'
+import { profileFolder, storeOf } from '../../settings/complete.js'
 import type { CommonFlags } from '../../settings/prepare.js'
+import { withStoredClient } from '../../settings/stored.js'
 import { checkAddresses } from './addresses.js'
 import { askCodeHost, checkClock, checkCodeHost } from './code-host.js'
 import { type CheckContext, createCheckContext } from './context.js'
 import { checkDatabase, checkKeychain } from './database.js'
 import { checkDisk } from './disk.js'
+import { checkHooks } from './hooks.js'
 import { checkFolder, checkNode, isMissing } from './machine.js'
 import { checkInstance, checkPort } from './network.js'
+import { checkClient } from './oauth-client.js'
 import { type CheckResult, fail, type NamedResult, skip } from './result.js'
 import { checkSettings, checkShell } from './settings.js'
-import { checkClient, checkToken, checkWebhookSecret } from './sign-in.js'
+import { checkToken, checkWebhookSecret } from './sign-in.js'
 import { checkTunnel } from './tunnel.js'
 
 export interface DiagnoseOptions {
@@ -52,19 +57,30 @@ export async function diagnose(
   const folder = await bounded('folder', () => checkFolder(profileFolder(attached.options)), SHOW_SETTINGS)
   const { database, problem } = await open(attached)
   try {
-    const checkContext = createCheckContext(attached, database?.store)
-    return [node, settings, shell, folder, ...(await checkAll(checkContext, problem, context, options))]
+    // A store that cannot be read is a result of its own check.
+    const stored = await (database && readStoredClient(database.store))?.catch(() => undefined)
+    const checkContext = createCheckContext(withStoredClient(attached, stored), database?.store)
+    const data = { database, problem }
+    return [node, settings, shell, folder, ...(await checkAll(checkContext, data, context, options))]
   } finally {
     await database?.[Symbol.asyncDispose]()
   }
 }
 
+interface Data {
+  readonly database?: Database | undefined
+  /** Why the database cannot be opened. */
+  readonly problem?: string | undefined
+}
+
 /** Nothing where the profile has no database, or only the instance has it in memory. */
-async function open({ options }: Attached): Promise<{ database?: Database; problem?: string }> {
+async function open({ options }: Attached): Promise<Data> {
   const folder = profileFolder(options)
-  if (options.store === 'memory' || isMissing(databaseFile(folder))) return {}
+  if (!isSharedAddress(options.store) && (options.store === 'memory' || isMissing(databaseFile(folder))))
+    return {}
   try {
-    return { database: await openDatabase({ kind: options.store, folder, patience: PATIENCE_MS }) }
+    const kind = storeOf(options)
+    return { database: await openDatabase({ kind, folder, create: false, patience: PATIENCE_MS }) }
   } catch (error) {
     return { problem: error instanceof RelayError ? error.message : 'The database cannot be opened' }
   }
@@ -72,7 +88,7 @@ async function open({ options }: Attached): Promise<{ database?: Database; probl
 
 async function checkAll(
   context: CheckContext,
-  problem: string | undefined,
+  { database, problem }: Data,
   { signal }: Context,
   { clock = systemClock, sendOnce = sendOverNetwork }: DiagnoseOptions,
 ): Promise<NamedResult[]> {
@@ -93,8 +109,9 @@ async function checkAll(
     'code host': () => checkCodeHost(context, answer),
     clock: () => checkClock(answer),
     'webhook secret': () => checkWebhookSecret(context),
-    'OAuth client': () => checkClient(context),
+    'OAuth client': () => checkClient(context, tokenCheck),
     token: () => (problem ? skip('the database cannot be opened') : checkToken(context, tokenCheck)),
+    hooks: () => checkHooks(context, database, tokenCheck),
     addresses: () => checkAddresses(context),
   }
   const fix = store === 'keychain' ? 'unlock the keychain, or choose --store file' : SHOW_SETTINGS

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import path from 'node:path'
+import { isSharedAddress } from '../../../base/shared-store.js'
 import { databaseFile } from '../../../store/open.js'
 import { RESERVE } from '../../../store/room.js'
 import { tilde } from '../../output/display-path.js'
@@ -33,6 +34,7 @@ export function checkDisk(
   { type, free }: FileSystem = fileSystemOf(folder),
 ): CheckResult {
   if (options.store === 'memory') return skip('memory: nothing is stored')
+  if (isSharedAddress(options.store)) return skip('the data is in a shared database')
   const name = NETWORK[type]
   if (name)
     return fail(

@@ -3,6 +3,8 @@ import path from 'node:path'
 import { errorCode } from '../../../base/errno.js'
 import { RelayError } from '../../../base/errors.js'
 import { fixtureText, toFixture } from '../../../fixtures/fixture.js'
+import { checkFixture } from '../../../fixtures/parse.js'
+import type { Entry } from '../../../journal/delivery.js'
 import { salvage } from '../../../journal/salvage.js'
 import { openCopy } from '../../../store/open-copy.js'
 import type { Context } from '../../context.js'
@@ -22,21 +24,37 @@ export async function runSalvage(context: Context, flags: SalvageFlags): Promise
   const folder = path.resolve(context.cwd, flags.out ?? `${file}.salvaged`)
   if (!(await isFile(file))) throw new RelayError('usage', `--salvage: there is no file ${flags.salvage}`)
   await makeFolder(folder)
-  const { read, lost } = await salvageInto(file, folder, context.signal)
-  const total = read + lost
-  if (flags.json) output.object({ file, folder, read, total })
-  else output.say(`${read} of ${total} deliveries are in ${folder}. Send them with relay replay ${folder}`)
-  if (lost > 0)
-    throw new RelayError('unhealthy', `${lost} of ${total} deliveries could not be read from ${file}`)
+  const { read, damaged, lost } = await salvageInto(file, folder, context.signal)
+  const total = read + damaged + lost
+  if (flags.json) output.object({ file, folder, read, damaged, total })
+  else {
+    output.say(`${read} of ${total} deliveries are in ${folder}. Send them with relay replay ${folder}`)
+    if (damaged > 0)
+      output.say(
+        `${damaged} more are no valid fixtures: correct what is damaged in *${DAMAGED}, and rename them to *.json`,
+      )
+  }
+  if (read < total)
+    throw new RelayError(
+      'unhealthy',
+      `${total - read} of ${total} deliveries could not be read whole from ${file}`,
+    )
 }
 
-async function salvageInto(
-  file: string,
-  folder: string,
-  signal: AbortSignal,
-): Promise<{ readonly read: number; readonly lost: number }> {
+/** Ending of a file that `relay replay` refuses, and leaves out when it replays the folder. */
+const DAMAGED = '.damaged'
+
+interface SalvageCounts {
+  /** Written as fixtures. */
+  readonly read: number
+  /** Written, but no valid fixtures: for example, their event has a control character. */
+  readonly damaged: number
+  readonly lost: number
+}
+
+async function salvageInto(file: string, folder: string, signal: AbortSignal): Promise<SalvageCounts> {
   const copies = await mkdtemp(path.join(folder, '.copy-'))
-  let [read, lost] = [0, 0]
+  let [read, damaged, lost] = [0, 0, 0]
   try {
     await using sql = openCopy(file, copies)
     for await (const { n, entry } of salvage(sql)) {
@@ -45,14 +63,26 @@ async function salvageInto(
         lost++
         continue
       }
-      const name = path.join(folder, `${String(n).padStart(8, '0')}.json`)
-      await writeFile(name, fixtureText(toFixture(entry)), { mode: 0o600 })
-      read++
+      const { text, isValid } = toFile(entry)
+      const name = `${String(n).padStart(8, '0')}${isValid ? '.json' : DAMAGED}`
+      await writeFile(path.join(folder, name), text, { mode: 0o600 })
+      if (isValid) read++
+      else damaged++
     }
   } finally {
     await rm(copies, { recursive: true, force: true })
   }
-  return { read, lost }
+  return { read, damaged, lost }
+}
+
+function toFile(entry: Entry): { readonly text: string; readonly isValid: boolean } {
+  const text = fixtureText(toFixture(entry))
+  try {
+    checkFixture(JSON.parse(text), text, '')
+    return { text, isValid: true }
+  } catch {
+    return { text, isValid: false }
+  }
 }
 
 async function isFile(file: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { RelayError } from '../../../base/errors.js'
 import type { Context } from '../../context.js'
-import { suggest } from '../../../base/suggest.js'
 import { attach, type Attached } from '../../session/attach.js'
+import { meantSetting } from '../../settings/meant.js'
 import { OPTION_NAMES, variablesOf } from '../../settings/options.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { checkSecretsPlace, type LoadedOptions } from '../../settings/read.js'
@@ -32,7 +32,7 @@ export function checkShell({ conflicts: [conflict], instance }: Attached): Check
 
 function checkLoaded({ origins }: LoadedOptions, { env }: Context): CheckResult {
   const typo = Object.keys(env).find(isTypo)
-  if (typo !== undefined) return fail(`${typo} is not read`, `set ${suggest(typo, KNOWN)} instead`)
+  if (typo !== undefined) return fail(`${typo} is not read`, `set ${meantSetting(typo, KNOWN)} instead`)
   try {
     checkSecretsPlace(origins)
   } catch (error) {
@@ -45,7 +45,7 @@ function checkLoaded({ origins }: LoadedOptions, { env }: Context): CheckResult 
 const KNOWN: readonly string[] = [...OPTION_NAMES.flatMap(variablesOf), 'RELAY_DEBUG']
 
 function isTypo(name: string): boolean {
-  return name.startsWith('RELAY_') && !KNOWN.includes(name) && suggest(name, KNOWN) !== undefined
+  return name.startsWith('RELAY_') && !KNOWN.includes(name) && meantSetting(name, KNOWN) !== undefined
 }
 
 function failure(error: unknown): CheckResult {

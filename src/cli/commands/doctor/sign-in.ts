@@ -3,12 +3,13 @@ import { Secret } from '../../../base/secret.js'
 import { secretPrint } from '../../../instance/registry.js'
 import type { SendOnce } from '../../../net/send-once.js'
 import { createProvider } from '../../../providers/open.js'
-import { findSandboxClient } from '../../../sandbox/client.js'
 import { createTokens } from '../../../tokens/tokens.js'
+import { roughly } from '../../output/time.js'
 import { tilde } from '../../output/display-path.js'
 import { readUser } from '../../session/user.js'
 import { readSavedWebhookSecret, webhookSecretFile } from '../../settings/webhook-secret.js'
 import { type CheckContext, commandFor } from './context.js'
+import { findClient } from './oauth-client.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
 
 /** Somebody who has seen one delivery can guess a shorter secret offline. */
@@ -46,39 +47,6 @@ function isWeak(secret: string): boolean {
   return secret.length < MIN_SECRET || new Set(secret).size < MIN_DIFFERENT
 }
 
-/** Whether users can sign in: relay, or its instance if one runs, has an OAuth client. */
-export async function checkClient({
-  options,
-  instance,
-  store,
-  publicUrl,
-}: CheckContext): Promise<CheckResult> {
-  const { clientId, clientSecret, provider } = options
-  if (store && instance && (await findSandboxClient(store, instance.providerUrl)))
-    return ok("the sandbox's own")
-  if (instance?.clientId) return ok(`process ${instance.pid} has client id ${instance.clientId}`)
-  const missing = [
-    ...(clientId === undefined ? ['RELAY_CLIENT_ID'] : []),
-    ...(clientSecret === undefined ? ['RELAY_CLIENT_SECRET'] : []),
-  ].join(' and ')
-  if (instance?.clientId === null && provider !== 'sandbox')
-    return fail(
-      `process ${instance.pid} has no OAuth client: sign-in is off`,
-      `set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET and restart it: ${commandFor(options, 'serve')}`,
-    )
-  if (missing === '') return ok('RELAY_CLIENT_ID and RELAY_CLIENT_SECRET are set')
-  if (provider === 'sandbox') return skip('the sandbox has its own')
-  return fail(
-    `${missing} not set: nobody can sign in`,
-    `register an OAuth app at the code host with the callback ${redirectUri(publicUrl, provider)}, and set them`,
-  )
-}
-
-/** The callback address, as registered at the code host. The value of port 0 is not known before relay listens. */
-export function redirectUri(publicUrl: string, provider: string): string {
-  return `${publicUrl.replace(/:0$/, ':<port>')}/auth/${provider}/callback`
-}
-
 interface TokenCheck {
   readonly now: number
   readonly sendOnce: SendOnce
@@ -107,7 +75,7 @@ export async function checkToken(
   const host = createProvider({ name: provider, url: providerUrl, sendOnce, timeLimit })
   if (owner.origin !== host.origin)
     return fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
-  const expiry = `expires in ${remaining(owner.expiresAt - now)}`
+  const expiry = `expires in ${roughly(owner.expiresAt - now)}`
   try {
     const { login: account } = await host.whoAmI(owner.accessToken, { signal })
     return ok(`${user} is signed in as ${account}; the token ${expiry}`)
@@ -120,18 +88,10 @@ export async function checkToken(
 
 /** Whether an expired token can be renewed, which needs the OAuth client, here or in the instance. */
 async function checkRenewal(context: CheckContext, user: string): Promise<CheckResult> {
-  const { state } = await checkClient(context)
+  const { state } = await findClient(context)
   if (state === 'ok') return ok(`the token of ${user} has expired; its next use renews it`)
   return fail(
     `the token of ${user} has expired, and renewing it needs the OAuth client`,
-    'set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET, or start the relay that has them',
+    `${commandFor(context.options, 'setup')}, or start the relay that has it`,
   )
-}
-
-/** A duration in the largest unit of which it has two or more. */
-function remaining(ms: number): string {
-  const minutes = Math.floor(ms / 60_000)
-  if (minutes < 1) return 'less than a minute'
-  if (minutes < 120) return `${minutes} min`
-  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} days`
 }

@@ -1,4 +1,5 @@
 import { readStatus } from '../../../tunnel/state.js'
+import { localTime } from '../../output/time.js'
 import { type CheckContext, commandFor } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
 
@@ -13,13 +14,13 @@ export async function checkTunnel({ instance, store, options }: CheckContext): P
   if (state === 'connecting') return skip(`connecting for the first time; ${payloadUrl}`)
   if (state === 'waiting')
     return fail(
-      `down since ${new Date(since).toISOString()}: ${why}; next is attempt ${attempt}; ${payloadUrl}`,
+      `down since ${localTime(since)}: ${why}; next is attempt ${attempt}; ${payloadUrl}`,
       CHECK_NETWORK,
     )
   if (roundTrip !== null && roundTrip !== 'ok')
     return fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, restart)
   const works = roundTrip === 'ok' ? ', and works' : '; the test message of this connection is on its way'
-  return ok(`connected to ${url} since ${new Date(since).toISOString()}${works}`)
+  return ok(`connected to ${url} since ${localTime(since)}${works}`)
 }
 
 const CHECK_NETWORK = 'check the network, and HTTPS_PROXY if there is a proxy; relay retries by itself'

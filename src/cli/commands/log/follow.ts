@@ -13,7 +13,7 @@ export interface Follower {
   printed(summary: Summary): void
   /**
    * New entries that match, and the newest matching entries again when a duplicate or the state of their forwarding changes
-   * them. An entry can begin to match by such a change: `failed` is not true from the start.
+   * them. An entry can begin to match by such a change: no status lasts.
    * @throws AbortError when `signal` aborts; it never ends otherwise.
    */
   changes(options: Cancellable): AsyncGenerator<Summary, never>
@@ -21,11 +21,11 @@ export interface Follower {
 
 /** Follows the entries after number `after`, and the changes of earlier ones from now on. */
 export async function createFollower(
-  journal: Pick<Journal, 'select' | 'after' | 'summaries'>,
+  journal: Pick<Journal, 'select' | 'after' | 'summaries' | 'withText'>,
   filter: Filter,
   after: number,
 ): Promise<Follower> {
-  const { failed: _, ...lasting } = filter
+  const { status: _, ...lasting } = filter
   const states = new Map<number, string>()
   for await (const summary of journal.select({ ...lasting, last: MAX_WATCHED, before: after + 1 }))
     states.set(summary.n, stateOf(summary))
@@ -35,7 +35,8 @@ export async function createFollower(
     },
     async *changes(options) {
       for await (const batch of poll(journal, after, options)) {
-        for (const summary of [...(await journal.summaries(inOrder(states))), ...batch]) {
+        const added = await withText(journal, batch, filter)
+        for (const summary of [...(await journal.summaries(inOrder(states))), ...added]) {
           const { n } = summary
           const state = stateOf(summary)
           if (states.get(n) === state || !passes(summary, lasting)) continue
@@ -47,6 +48,20 @@ export async function createFollower(
       throw new Error('unreachable: polling ends by throwing')
     },
   }
+}
+
+/** Those of new entries whose body has the text that is looked for. */
+async function withText(
+  journal: Pick<Journal, 'withText'>,
+  batch: readonly Summary[],
+  { text }: Filter,
+): Promise<readonly Summary[]> {
+  if (text === undefined) return batch
+  const numbers = await journal.withText(
+    batch.map(({ n }) => n),
+    text,
+  )
+  return batch.filter(({ n }) => numbers.has(n))
 }
 
 function inOrder(states: ReadonlyMap<number, string>): readonly number[] {

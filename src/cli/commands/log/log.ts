@@ -28,6 +28,8 @@ export async function runLog(context: Context, flags: LogFlags): Promise<void> {
 async function list(context: Context, flags: LogFlags): Promise<void> {
   const { signal } = context
   const filter = readFilter(flags, Date.now())
+  if (flags.follow && flags.until !== undefined)
+    throw new RelayError('usage', '--follow: cannot be combined with --until')
   const attached = await attach(context, flags)
   warnOfMatches(attached, flags.event ?? [])
   if (flags.follow) await awaitJournal(attached, { signal })

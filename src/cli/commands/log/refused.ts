@@ -10,8 +10,8 @@ type RefusedFlags = FilterFlags & { readonly json?: boolean; readonly follow?: b
 /** Runs `relay log --refused`: what the running instance refused, oldest first, and how many there were of each kind. */
 export async function printRefused(context: Context, flags: RefusedFlags, attached: Attached): Promise<void> {
   const { output } = attached
-  const { event, repo, since, failed, follow } = flags
-  const given = Object.entries({ event, repo, since, failed, follow }).find(
+  const { event, repo, since, until, status, failed, text, follow } = flags
+  const given = Object.entries({ event, repo, since, until, status, failed, text, follow }).find(
     ([, value]) => value !== undefined,
   )
   if (given) throw new RelayError('usage', `--refused cannot be combined with --${given[0]}`)

@@ -1,43 +1,69 @@
+import { requireGreen } from '../../../actions/green.js'
+import type { Cancellable } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
-import type { MergeMethod } from '../../../providers/provider.js'
+import type { MergeInput, MergeMethod, MergeResult } from '../../../providers/provider.js'
 import type { Context } from '../../context.js'
-import { act, type ActionFlags } from '../../session/action.js'
-import { formatTarget, parseTarget, type Target } from '../../session/target.js'
+import { act, type Acting, type ActionFlags } from '../../session/action.js'
+import { readOperands, readSubject } from '../../session/subject.js'
+import { formatTarget, type Target } from '../../session/target.js'
 
 type MergeFlags = ActionFlags & {
   readonly method?: MergeMethod
   readonly title?: string
   readonly message?: string
   readonly matchHead?: string
+  readonly ifGreen?: boolean
 }
 
-export async function runMerge(context: Context, flags: MergeFlags, address: string): Promise<void> {
-  const target = parsePull(address)
-  const { owner, repo, number: pullNumber } = target
-  const { method, title, message } = flags
+export async function runMerge(context: Context, flags: MergeFlags, address?: string): Promise<void> {
+  const { method, title, message, ifGreen } = flags
   const sha = checkSha(flags.matchHead)
-  const name = formatTarget(target)
-  const request = { owner, repo, pullNumber, method, title, message, sha }
-  await act(context, flags, {
-    name: 'merge',
-    target,
-    description: `merge ${name}${method ? ` (${method})` : ''}${sha ? ` if its head is ${sha}` : ''}`,
-    request,
-    send: (api, options) => api.merge(request, options),
-    describe: ({ sha }) => sha ?? undefined,
-    sentence: ({ sha }) => (sha === null ? undefined : `Merged ${name} as ${sha}`),
-    note: ({ merged }) =>
-      merged ? undefined : `${name} is not merged yet. The code host merges it when its checks have passed`,
+  const find = await readSubject(context, flags, readOperands(flags, [address], 0))
+  await act(context, flags, find, (target) => {
+    checkKind(target)
+    const { owner, repo, number: pullNumber } = target
+    const name = formatTarget(target)
+    const request = { owner, repo, pullNumber, method, title, message, sha }
+    const conditions = [
+      ...(sha ? [`its head is ${sha}`] : []),
+      ...(ifGreen ? ['all checks and statuses of its head have succeeded'] : []),
+    ]
+    const condition = conditions.length > 0 ? ` if ${conditions.join(' and ')}` : ''
+    return {
+      name: 'merge',
+      description: `merge ${name}${method ? ` (${method})` : ''}${condition}`,
+      request: { ...request, ...(ifGreen && { ifGreen }) },
+      send: (acting, options) =>
+        ifGreen ? mergeGreen(acting, request, name, options) : acting.api.merge(request, options),
+      describe: ({ sha }) => sha ?? undefined,
+      sentence: ({ sha }) => (sha === null ? undefined : `Merged ${name} as ${sha}`),
+      note: ({ merged }) =>
+        merged ? undefined : `${name} is not merged yet. The code host merges it when its checks have passed`,
+    }
   })
 }
 
+/** Merges exactly the head whose checks it has read, so that a push in between is not merged unchecked. */
+async function mergeGreen(
+  { api, owner, provider }: Acting,
+  request: MergeInput,
+  name: string,
+  options: Cancellable,
+): Promise<MergeResult> {
+  const head = await provider.headChecks(owner.accessToken, request, options)
+  if (request.sha !== undefined && request.sha.toLowerCase() !== head.sha)
+    throw new RelayError('conflict', `${name} is not merged: its head is ${head.sha}`)
+  requireGreen(name, head)
+  return api.merge({ ...request, sha: head.sha }, options)
+}
+
 /** @throws RelayError `usage`. */
-function parsePull(address: string): Target {
-  const target = parseTarget(address)
-  if (target.kind !== 'issue') return target
+function checkKind(target: Target): void {
+  if (target.kind !== 'issue') return
+  const name = formatTarget(target)
   throw new RelayError(
     'usage',
-    `${JSON.stringify(address)} is the address of an issue. If it is a pull request, give ${formatTarget(target)}`,
+    `${name} is an issue by its address. If it is a pull request, give ${name} as the target`,
   )
 }
 

@@ -1,6 +1,6 @@
 import { REACTIONS } from '../../../providers/provider.js'
 import type { CommandSpec } from '../../command.js'
-import { ACTION_COMMAND, DRY_RUN, TARGET_HELP } from '../../session/user-command.js'
+import { ACTION_COMMAND, DRY_RUN, FROM, TARGET_HELP } from '../../session/user-command.js'
 
 export const react: CommandSpec = {
   ...ACTION_COMMAND,
@@ -12,11 +12,12 @@ the name of the reaction. A repeated reaction has no effect.`,
     'relay react octo/demo#1 +1',
     'relay react octo/demo#1 🚀',
     'relay react https://github.com/octo/demo/issues/1#issuecomment-5 heart',
+    'relay wait issues.opened --json | relay react --from - eyes',
   ],
   arguments: [
-    { name: '<target>', help: TARGET_HELP },
-    { name: '<reaction>', help: `${REACTIONS.join(', ')}, or the emoji` },
+    { name: '[target]', help: TARGET_HELP },
+    { name: '[reaction]', help: `${REACTIONS.join(', ')}, or the emoji` },
   ],
-  options: [DRY_RUN],
+  options: [FROM, DRY_RUN],
   load: async () => (await import('./react.js')).runReact,
 }

@@ -1,27 +1,33 @@
-import type { ReactInput } from '../../../providers/provider.js'
+import { RelayError } from '../../../base/errors.js'
+import { REACTIONS, type ReactInput } from '../../../providers/provider.js'
 import type { Context } from '../../context.js'
 import { act, type ActionFlags } from '../../session/action.js'
-import { formatTarget, parseTarget, type Target } from '../../session/target.js'
+import { readOperands, readSubject } from '../../session/subject.js'
+import { formatTarget, type Target } from '../../session/target.js'
 import { parseReaction } from './reaction.js'
 
 export async function runReact(
   context: Context,
   flags: ActionFlags,
-  address: string,
-  text: string,
+  first?: string,
+  second?: string,
 ): Promise<void> {
-  const target = parseTarget(address)
-  const content = parseReaction(text)
-  const request = { ...subject(target), content }
-  await act(context, flags, {
-    name: 'react',
-    target,
-    description: `react ${content} to ${describe(target)}`,
-    request,
-    send: (api, options) => api.react(request, options),
-    describe: ({ content }) => content,
-    sentence: ({ content, created }) => (created ? `Reacted ${content} to ${describe(target)}` : undefined),
-    note: ({ created }) => (created ? undefined : 'you had already added this reaction'),
+  const operands = readOperands(flags, [first, second], 1)
+  if (operands.other === undefined)
+    throw new RelayError('usage', `No reaction given. Give one of ${REACTIONS.join(', ')}, or the emoji`)
+  const content = parseReaction(operands.other)
+  const find = await readSubject(context, flags, operands)
+  await act(context, flags, find, (target) => {
+    const request = { ...subject(target), content }
+    return {
+      name: 'react',
+      description: `react ${content} to ${describe(target)}`,
+      request,
+      send: ({ api }, options) => api.react(request, options),
+      describe: ({ content }) => content,
+      sentence: ({ content, created }) => (created ? `Reacted ${content} to ${describe(target)}` : undefined),
+      note: ({ created }) => (created ? undefined : 'you had already added this reaction'),
+    }
   })
 }
 

@@ -5,13 +5,13 @@ import { secretPrint } from '../../../instance/registry.js'
 import type { Journal } from '../../../journal/journal.js'
 import { openJournal } from '../../../journal/open.js'
 import type { Database } from '../../../store/database.js'
-import { databaseExists, openDatabase } from '../../../store/open.js'
+import { mayHaveData, openDatabase, withoutKeychain } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Output } from '../../output/output.js'
 import { attach, type Attached } from '../../session/attach.js'
 import { onlyInMemory } from '../../session/instance-settings.js'
 import { startCommand } from '../../session/start-command.js'
-import { profileFolder } from '../../settings/complete.js'
+import { profileFolder, storeOf } from '../../settings/complete.js'
 import { requireSecret, signingSecret } from '../../settings/signing-secret.js'
 import type { SendFlags } from './send-options.js'
 import type { SendPlan } from './send-plan.js'
@@ -75,10 +75,10 @@ async function openProfile(
   { options, instance }: Attached,
   closing: Disposal,
 ): Promise<Database | undefined> {
-  const folder = profileFolder(options)
-  const inMemory = options.store === 'memory' || instance?.store === 'memory'
-  if (inMemory || !databaseExists(folder)) return undefined
-  return closing.use(await openDatabase({ kind: 'file', folder }))
+  if (instance?.store === 'memory') return undefined
+  const [folder, store] = [profileFolder(options), storeOf(options)]
+  if (!mayHaveData(store, folder)) return undefined
+  return closing.use(await openDatabase({ kind: withoutKeychain(store), folder, create: false }))
 }
 
 function noInstance({ options: { profile }, saved }: Attached): RelayError {

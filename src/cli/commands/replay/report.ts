@@ -8,6 +8,7 @@ import { textWidth } from '../../output/text-width.js'
 import type { Destination } from './destination.js'
 import { writeJunit } from './junit.js'
 import { formatReason, type Result, resultLine, resultObject } from './result.js'
+import type { Item } from './select-items.js'
 import type { SendFlags } from './send-options.js'
 import type { SendPlan } from './send-plan.js'
 
@@ -24,9 +25,9 @@ export interface Report {
   end(stopped?: RelayError): Promise<{ readonly sent: number; readonly failed: number }>
 }
 
-type Parts = readonly [Context, SendFlags, SendPlan, Destination]
+type Parts = readonly [Context, SendFlags, SendPlan, Destination, readonly Pick<Item, 'name'>[]]
 
-/** A line for each request; with `--times` one for all of them. */
+/** A line for each request for one of the items; with `--times` one for all of them. */
 export function createReport(...parts: Parts): Report {
   const [, , { times }] = parts
   return times > 1 ? loadReport(...parts) : lineReport(...parts)
@@ -35,11 +36,11 @@ export function createReport(...parts: Parts): Report {
 /** The columns before the name, under which a longer line goes on. */
 const VERDICT = 5
 
-function lineReport(...[context, flags, { junit }, { output }]: Parts): Report {
+function lineReport(...[context, flags, { junit }, { output }, items]: Parts): Report {
   const results: Result[] = []
   let sent = 0
   let failed = 0
-  let width = 0
+  const width = items.reduce((widest, { name }) => Math.max(widest, textWidth(printable(name))), 0)
   let isSaid = false
   return {
     silent: context.stdout.isTTY !== true && flags.quiet !== true,
@@ -48,7 +49,6 @@ function lineReport(...[context, flags, { junit }, { output }]: Parts): Report {
       isSaid ||= line !== undefined
       if (!result.ok) failed += 1
       if (junit !== undefined) results.push(result)
-      width = Math.max(width, textWidth(printable(result.name)))
       if (flags.json) output.object(resultObject(result))
       else output.result(line ?? resultLine(result, width, output.width), VERDICT)
     },

@@ -49,7 +49,7 @@ export async function run(
   signal.throwIfAborted()
   const address = destination.address()
   let refused = 0
-  const report = createReport(context, flags, plan, destination)
+  const report = createReport(context, flags, plan, destination, items)
   const bar = await startBar(context, items.length * times, report.silent)
   await using sender = openSender(address.url, concurrency)
   const send = async ({ name, event, request }: Job): Promise<boolean> => {

@@ -1,16 +1,19 @@
 import { rmdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { createInterface } from 'node:readline/promises'
 import { RelayError } from '../../../base/errors.js'
+import { isSharedAddress } from '../../../base/shared-store.js'
 import { profileExists, SAVED_FILE } from '../../../instance/saved-profile.js'
 import { openJournal } from '../../../journal/open.js'
+import { readStoredClient, removeSetup } from '../../../setup/record.js'
 import type { Database } from '../../../store/database.js'
 import { databaseFiles, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import { tilde } from '../../output/display-path.js'
+import { canAsk, Prompt } from '../../prompt.js'
 import { type Attached, attach } from '../../session/attach.js'
 import { profileFolder } from '../../settings/complete.js'
 import type { CommonFlags } from '../../settings/prepare.js'
+import { withStoredClient } from '../../settings/stored.js'
 import { webhookSecretFile } from '../../settings/webhook-secret.js'
 import { describeSize, profileSize } from '../profiles/size.js'
 import { revokeAll, usersOf } from './tokens.js'
@@ -43,14 +46,24 @@ async function endTokens(
   attached: Attached,
 ): Promise<readonly string[]> {
   const { output, options, saved } = attached
+  if (isSharedAddress(options.store))
+    throw new RelayError(
+      'usage',
+      `The data of profile ${options.profile} is in a database that other relays share, and is not removed. End the tokens with relay revoke, then remove the profile's schema with psql`,
+    )
   const kind = options.store === 'memory' ? 'file' : options.store
   await using database = await openDatabase({ kind, folder: profileFolder(options) })
   const users = await usersOf(database)
+  const stored = await readStoredClient(database.store)
   for (const line of await describe(database, attached, users)) output.say(line)
-  await confirm(context, flags)
+  if (stored) output.say(`  client      ${stored.client.id}, which stays registered at ${stored.providerUrl}`)
+  await checkConsent(context, flags)
   // The tokens of a sandbox ended with it.
   const local = flags.local === true || saved?.sandbox === true
-  await revokeAll(attached, database, users, { local, signal: context.signal })
+  const complete = withStoredClient(attached, stored)
+  await revokeAll(complete, database, users, { local, signal: context.signal })
+  // The keychain keeps it outside the folder.
+  if (stored) await removeSetup(database.store)
   return users
 }
 
@@ -70,21 +83,13 @@ async function describe(
   ]
 }
 
-/** @throws RelayError `usage` where nobody can be asked; `cancelled` for any answer but yes. */
-async function confirm({ stdin, stderr, signal }: Context, { yes }: ResetFlags): Promise<void> {
+/** @throws RelayError `usage` where there is no terminal to ask on; `cancelled` for any answer but yes. */
+async function checkConsent(context: Context, { yes }: ResetFlags): Promise<void> {
   if (yes) return
-  if (stdin.isTTY !== true || stderr.isTTY !== true)
+  if (!canAsk(context))
     throw new RelayError('usage', 'Nothing was removed. To remove it without being asked, give --yes')
-  stderr.write('Remove it? [y/N] ')
-  const lines = createInterface({ input: stdin, signal })
-  try {
-    for await (const answer of lines)
-      if (/^y(es)?$/i.test(answer.trim())) return
-      else break
-  } finally {
-    lines.close()
-  }
-  throw new RelayError('cancelled', 'Nothing was removed')
+  using prompt = new Prompt(context)
+  if (!(await prompt.confirm('Remove it?'))) throw new RelayError('cancelled', 'Nothing was removed')
 }
 
 /** Removes relay's own files, and the folder if nothing else is in it. */

@@ -1,13 +1,13 @@
 import type { LiveRoute } from '../../../dispatch/live-routes.js'
 import { openJournal } from '../../../journal/open.js'
-import { databaseExists, openDatabase } from '../../../store/open.js'
+import { mayHaveData, openDatabase, withoutKeychain } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Output } from '../../output/output.js'
-import { timeOfDay } from '../../output/output.js'
+import { spokenTime, timeOfDay } from '../../output/time.js'
 import { cutLine } from '../../output/line.js'
 import { table } from '../../output/table.js'
 import { attach, type Attached } from '../../session/attach.js'
-import { profileFolder } from '../../settings/complete.js'
+import { profileFolder, storeOf } from '../../settings/complete.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { routesOfInstance, routesOfSettings } from '../../session/current-routes.js'
 
@@ -28,9 +28,9 @@ export async function runRoutes(context: Context, flags: CommonFlags): Promise<v
 }
 
 async function routesWithoutInstance(attached: Attached): ReturnType<typeof routesOfSettings> {
-  const folder = profileFolder(attached.options)
-  if (attached.options.store === 'memory' || !databaseExists(folder)) return routesOfSettings(attached)
-  await using database = await openDatabase({ kind: 'file', folder })
+  const [folder, store] = [profileFolder(attached.options), storeOf(attached.options)]
+  if (!mayHaveData(store, folder)) return routesOfSettings(attached)
+  await using database = await openDatabase({ kind: withoutKeychain(store), folder, create: false })
   return await routesOfSettings(attached, openJournal(database.sql, { log: attached.output.log }))
 }
 
@@ -54,7 +54,7 @@ function describeState({ state, since, nextProbeAt }: LiveRoute): string {
   if (state === 'gone') return 'not configured'
   if (state !== 'down') return state
   if (nextProbeAt !== undefined) return `down, next try ${timeOfDay(nextProbeAt)}`
-  return since === undefined ? 'down' : `down since ${timeOfDay(since)}`
+  return since === undefined ? 'down' : `down since ${spokenTime(since, Date.now())}`
 }
 
 function routeObject({ label, since, nextProbeAt, ...route }: LiveRoute): Record<string, unknown> {

@@ -9,7 +9,6 @@ import { packageVersion } from '../../version.js'
 type Entry = readonly [name: string, text: Line]
 
 export interface BannerParts {
-  readonly secretFrom: 'settings' | 'profile'
   /** The payload URL of the tunnel, once there is one. */
   readonly tunnelUrl: () => string | undefined
   /** The short name of a target. */
@@ -34,13 +33,16 @@ export function banner(serving: Serving, parts: BannerParts): Line[] {
   ]
 }
 
-function places({ url, settings }: Serving, { secretFrom, tunnelUrl }: BannerParts): Entry[] {
+function places({ url, settings, relay }: Serving, { tunnelUrl }: BannerParts): Entry[] {
   const { provider, providerUrl, store, folder, profile } = settings
   return [
     ['address', url],
+    ...(relay.inspector
+      ? [['inspector', [`${url}/inspect/`, dim('  key i, or relay inspect')]] as const]
+      : []),
     ['code host', `${provider} at ${providerUrl}`],
     ...(provider === 'sandbox' ? [] : webhook(payloadUrl(settings, url, tunnelUrl()))),
-    ['secret', secretFrom === 'profile' && store === 'memory' ? MEMORY_SECRET : revealCommand(profile)],
+    ['secret', revealCommand(profile)],
     ['data', storePlace(store, tilde(folder))],
   ]
 }
@@ -66,28 +68,23 @@ function routes({ relay }: Serving, { nameOf }: BannerParts): Entry[] {
 }
 
 function storePlace(store: Settings['store'], folder: string): string {
+  if (typeof store !== 'string') return String(store)
   if (store === 'memory') return 'memory, lost when relay stops'
   return store === 'file' ? folder : `${folder}, tokens in the keychain`
 }
-
-const MEMORY_SECRET = 'made for this run; set your own with RELAY_WEBHOOK_SECRET'
 
 function revealCommand(profile: string): string {
   return `relay config --reveal webhookSecret${profile === DEFAULTS.profile ? '' : ` --profile ${profile}`}`
 }
 
-function nextSteps({ url, settings, sandbox }: Serving): Entry[] {
-  const { provider, oauthClient, profile } = settings
+function nextSteps({ settings, sandbox }: Serving): Entry[] {
+  const { oauthClient, profile } = settings
   const shells: Entry[] =
     profile === DEFAULTS.profile ? [] : [['other shells', bold(`export RELAY_PROFILE=${profile}`)]]
   if (sandbox) return [...shells, SIGN_IN, ['look around', sandbox.url]]
   if (oauthClient) return [...shells, SIGN_IN]
-  const callback = `${settings.publicUrl ?? url}/auth/${provider}/callback`
-  return [
-    ...shells,
-    ['sign in', 'off: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app'],
-    ['', `with the callback ${callback}`],
-  ]
+  const named = profile === DEFAULTS.profile ? '' : ` --profile ${profile}`
+  return [...shells, ['sign in', `off; to set it up, run relay setup${named}`]]
 }
 
 /** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */

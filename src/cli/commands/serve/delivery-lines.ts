@@ -1,17 +1,16 @@
 import type { AttemptEvent } from '../../../dispatch/attempt.js'
+import { isCommand } from '../../../dispatch/route.js'
 import type { Routing } from '../../../dispatch/routing.js'
 import type { Delivery, Receipt } from '../../../journal/delivery.js'
-import { matches } from '../../../journal/match.js'
-import { isCommand } from '../../output/attempt-line.js'
 import { createColumns, type Row } from '../../output/delivery-columns.js'
 import type { DeliveryName } from '../../output/delivery-line.js'
 import type { Block, Feed } from '../../output/feed.js'
 import { cutLine, type Line } from '../../output/line.js'
-import { timeOfDay } from '../../output/output.js'
+import { timeOfDay } from '../../output/time.js'
 import { attemptCell, type TargetCell, waitingCell } from '../../output/target-cell.js'
 import { outputLines } from './command-output.js'
 
-type Routes = Pick<Routing, 'routes' | 'ignore'>
+type Routes = Pick<Routing, 'routes'>
 
 /** The lines about deliveries: one each, with all of its targets. */
 export interface DeliveryLines {
@@ -119,12 +118,12 @@ function typicalRow(cells: readonly TargetCell[]): Row {
 }
 
 function noteOf(
-  delivery: Delivery,
-  { duplicate, late, targets }: Receipt,
-  { routes, ignore }: Routes,
+  { deliveryId }: Delivery,
+  { duplicate, late, targets, ignoredBy }: Receipt,
+  { routes }: Routes,
 ): string {
-  if (duplicate) return `duplicate, delivery ${delivery.deliveryId}`
+  if (duplicate) return `duplicate, delivery ${deliveryId}`
   if (late) return 'stored late: the sender was answered 503'
-  if (targets.length > 0 || routes.length === 0) return ''
-  return ignore.some((match) => matches(match, delivery)) ? 'ignored' : 'no route'
+  if (ignoredBy !== undefined) return `ignored by ${ignoredBy}`
+  return targets.length > 0 || routes.length === 0 ? '' : 'no route'
 }

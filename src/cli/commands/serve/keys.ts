@@ -10,12 +10,20 @@ interface Key {
   run(): void
 }
 
+export interface KeyActions {
+  /** The short name of a target. */
+  readonly nameOf: (id: string) => string
+  readonly quit: () => void
+  /** Opens the inspector; undefined where there is none. */
+  readonly inspect: (() => void) | undefined
+}
+
 /** The keys of a running `serve`, where it has a terminal. Undefined where it has none. */
 export function listenToKeys(
   context: Context,
   serving: Pick<Serving, 'targets' | 'retryNow'>,
   output: Output,
-  { nameOf, quit }: { readonly nameOf: (id: string) => string; readonly quit: () => void },
+  { nameOf, quit, inspect }: KeyActions,
 ): Disposable | undefined {
   const keys: readonly Key[] = [
     {
@@ -27,6 +35,7 @@ export function listenToKeys(
         serving.retryNow()
       },
     },
+    ...(inspect ? [{ key: 'i', help: 'open the inspector', run: inspect }] : []),
     { key: 'q', help: 'quit', run: quit },
     { key: '?', help: 'this list', run: () => output.say(keysLine(keys)) },
     // To set off what comes from what was there.

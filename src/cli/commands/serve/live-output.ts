@@ -11,11 +11,12 @@ import type { Feed } from '../../output/feed.js'
 import { wrapLine } from '../../output/line.js'
 import { type Output, TIMED_INDENT } from '../../output/output.js'
 import { createDeliveryLines } from './delivery-lines.js'
+import { hookObject, hookText, isProblem } from './hook-lines.js'
 import { createTargetLines, targetObject } from './target-lines.js'
 import { tunnelLine, tunnelObject } from './tunnel-line.js'
 
-type Listeners = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel'>>
-type Routes = Pick<Routing, 'routes' | 'ignore'>
+type Listeners = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook'>>
+type Routes = Pick<Routing, 'routes'>
 
 /** What happens while `serve` runs, as it is printed. */
 export interface LiveOutput extends Listeners {
@@ -80,6 +81,11 @@ export function createLiveOutput(output: Output, { json, routes, feed }: LiveOut
     onTarget(status) {
       if (json) output.object(targetObject(status))
       if (!output.quiet) targets.changed(status, Date.now())
+    },
+    onHook(event) {
+      if (json) output.object(hookObject(event))
+      if (isProblem(event)) output.timedLog.warn(hookText(event))
+      else output.timedLog.info(hookText(event))
     },
     onTunnel(status) {
       if (json) output.object(tunnelObject(status))

@@ -2,6 +2,7 @@ import { aborted } from '../../../base/abort.js'
 import { toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/loopback.js'
 import type { RouteSettings } from '../../../base/settings.js'
+import { isSharedAddress } from '../../../base/shared-store.js'
 import { serve, type Serving } from '../../../serve/serve.js'
 import type { Context } from '../../context.js'
 import { dim } from '../../output/line.js'
@@ -14,8 +15,10 @@ import { createRouting } from '../../../dispatch/routing.js'
 import { PlainFeed } from '../../output/plain-feed.js'
 import { banner, BANNER_INDENT } from './banner.js'
 import { routeWarnings } from './check-routes.js'
+import { inspectorKey } from './inspector-key.js'
 import { listenToKeys } from './keys.js'
 import { createLiveOutput, type LiveOutput } from './live-output.js'
+import { type HookFlags, readHookPlan } from './hook-plan.js'
 import { onSettingsChange } from './reload.js'
 import { servedProfile } from './served-profile.js'
 import { waitingText } from './waiting.js'
@@ -23,15 +26,19 @@ import { waitingText } from './waiting.js'
 /** How long a stop may take without a word about it. Milliseconds. */
 const SILENT_STOP_MS = 200
 
-export async function runServe(context: Context, flags: CommonFlags): Promise<void> {
+type ServeFlags = CommonFlags & HookFlags & { readonly inspect?: boolean }
+
+export async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   // First, since reading the settings can print a warning. Nothing is written to stdout before `output` exists.
   context.continueWithoutOutput((error) => warnOfLostOutput(error, output))
   const prepared = prepare(context, flags)
   const { output, origins } = prepared
-  const options = servedProfile(prepared, flags.sandbox === true)
+  const options = await servedProfile(prepared, flags.sandbox === true)
+  const hooks = readHookPlan(flags, options)
+  const inspect = flags.inspect !== false
   const settings = flags.sandbox
-    ? { ...settingsWithoutCodeHost(options), sandboxPort: options.sandboxPort }
-    : completeSettings(options)
+    ? { ...settingsWithoutCodeHost(options), inspect, sandboxPort: options.sandboxPort }
+    : { ...completeSettings(options), inspect }
   using _connections = onConnectionError(context, output)
   using feed = openFeed(context, flags, output)
   const live = createLiveOutput(output, {
@@ -42,19 +49,20 @@ export async function runServe(context: Context, flags: CommonFlags): Promise<vo
   await using serving = await serve(settings, {
     log: output.timedLog,
     signal: context.signal,
-    env: context.env,
+    // The password of the shared store is one of relay's secrets.
+    env: isSharedAddress(options.store) ? { ...context.env, PGPASSWORD: undefined } : context.env,
     onTaken: publish(prepared),
+    ...(hooks && { hooks }),
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...live,
   })
   // Before the banner, after which a person may change them at once.
   using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
-  for (const line of banner(serving, { secretFrom: origins.webhookSecret ? 'settings' : 'profile', ...live }))
-    output.say(line, BANNER_INDENT)
+  for (const line of banner(serving, live)) output.say(line, BANNER_INDENT)
   warnOfOpenHost(settings.host, output)
   warnOfRoutes(settings.routes, serving, origins, context, output)
-  await untilQuit(context, serving, live, output)
+  await untilQuit(context, serving, { live, output, home: options.home })
   serving.lost.throwIfAborted()
   sayWhatWaits(serving, live, output)
   const slow = setTimeout(() => output.say(FINISHING), SILENT_STOP_MS)
@@ -78,11 +86,15 @@ function openFeed(context: Context, { json }: CommonFlags, output: Output) {
 async function untilQuit(
   context: Context,
   serving: Serving,
-  { nameOf }: LiveOutput,
-  output: Output,
+  {
+    live: { nameOf },
+    output,
+    home,
+  }: { readonly live: LiveOutput; readonly output: Output; readonly home: string },
 ): Promise<void> {
   const quit = new AbortController()
-  using keys = listenToKeys(context, serving, output, { nameOf, quit: () => quit.abort() })
+  const inspect = inspectorKey(context, serving, output, home)
+  using keys = listenToKeys(context, serving, output, { nameOf, quit: () => quit.abort(), inspect })
   if (keys) output.say(dim('Press ? for keys, Ctrl-C to stop.'))
   const stopped = Promise.race([context.signal, serving.lost, quit.signal].map(aborted))
   await Promise.race([serving.sandbox?.ping(), stopped])

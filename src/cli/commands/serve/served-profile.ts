@@ -4,13 +4,25 @@ import { SANDBOX_PROFILE, startCommand } from '../../session/start-command.js'
 import { profileFolder } from '../../settings/complete.js'
 import type { OptionValues } from '../../settings/options.js'
 import type { LoadedOptions } from '../../settings/read.js'
+import { readSetup, withStoredClient, withStoredHost } from '../../settings/stored.js'
 
 /**
- * The settings with which `serve` continues a profile: with its kind of store, unless another is set.
- * @throws RelayError `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
+ * The settings with which `serve` continues a profile: with its kind of store and what `relay setup` stored, unless another is
+ * set. A sandbox makes its own client.
+ * @throws RelayError `storage`; `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
  * deliveries are of another code host.
  */
-export function servedProfile({ options, origins }: LoadedOptions, sandbox: boolean): OptionValues {
+export async function servedProfile(
+  { options, origins }: LoadedOptions,
+  sandbox: boolean,
+): Promise<OptionValues> {
+  const continued = continueProfile({ options, origins }, sandbox)
+  if (sandbox) return continued
+  const stored = await readSetup(continued, { create: true })
+  return withStoredClient(withStoredHost({ options: continued, origins }, stored), stored).options
+}
+
+function continueProfile({ options, origins }: LoadedOptions, sandbox: boolean): OptionValues {
   const saved = options.store === 'memory' ? undefined : readSavedProfile(profileFolder(options))
   if (!saved) return options
   const { profile } = options

@@ -3,7 +3,8 @@ import type { TargetStatus } from '../../../dispatch/dispatcher.js'
 import type { Outcome } from '../../../journal/forward.js'
 import type { Block, Feed } from '../../output/feed.js'
 import { dim, green, type Line, red, wrapLine, yellow } from '../../output/line.js'
-import { TIMED_INDENT, timeOfDay } from '../../output/output.js'
+import { TIMED_INDENT } from '../../output/output.js'
+import { timeOfDay } from '../../output/time.js'
 
 /** The lines about targets: one when a target goes down, and one when it is back, with how many deliveries that forwarded. */
 export interface TargetLines {

@@ -1,6 +1,6 @@
 import type { TunnelStatus } from '../../../tunnel/state.js'
 import { dim, green, type Line, red, yellow } from '../../output/line.js'
-import { timeOfDay } from '../../output/output.js'
+import { timeOfDay } from '../../output/time.js'
 
 /**
  * `12:04:11  tunnel connected: payload URL https://smee.io/…`: the change since `before`. Undefined for one that is not worth a

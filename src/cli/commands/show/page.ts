@@ -1,14 +1,15 @@
 import { isUtf8 } from 'node:buffer'
 import { type NamedTarget, shortNames } from '../../../dispatch/short-names.js'
 import type { Entry } from '../../../journal/delivery.js'
+import { editedFrom } from '../../../journal/edited.js'
 import type { Attempt } from '../../../journal/forward.js'
 import { format, PRETTY } from '../../../json/format.js'
-import { localTime } from '../../journal/instant.js'
-import { readPayload } from '../../journal/payload.js'
+import { readPayload } from '../../../journal/payload.js'
 import type { TargetProgress } from '../../journal/progress.js'
 import { describeAttempt } from '../../output/attempt-line.js'
 import { eventName, placeName } from '../../output/delivery-line.js'
 import { jsonLines } from '../../output/json-lines.js'
+import { localDay, localTime, shownTime, timeOfDay } from '../../output/time.js'
 import { bold, cyan, dim, green, type Line, red, yellow } from '../../output/line.js'
 
 /** The lines that show an entry to a person: what it is and what became of it, then its headers and body. */
@@ -16,14 +17,21 @@ export function entryPage(
   entry: Entry,
   progress: readonly TargetProgress[],
   named: readonly NamedTarget[],
+  isTerminal: boolean,
 ): Line[] {
   const names = shortNames([...named, ...progress])
+  // The day of an attempt is said only where it is another one.
+  const timeOf = (at: number): string =>
+    isTerminal && localDay(at) === localDay(entry.receivedAt) ? timeOfDay(at) : localTime(at)
   return [
     bold(`#${entry.n}  ${eventName(entry)}  ${placeName(entry)}`.trimEnd()),
     '',
-    ...properties(entry).map(([name, text]): Line => [dim(name.padEnd(12)), text]),
-    ...progress.flatMap((target) => ['', ...targetLines(target, names.get(target.id) ?? target.label)]),
-    ...(progress.length === 0 ? ['', dim('forwarded to no target')] : []),
+    ...properties(entry, isTerminal).map(([name, text]): Line => [dim(name.padEnd(12)), text]),
+    ...progress.flatMap((target) => [
+      '',
+      ...targetLines(target, names.get(target.id) ?? target.label, timeOf),
+    ]),
+    ...(progress.length === 0 ? ['', dim(`forwarded to no target: ${reasonOf(entry)}`)] : []),
     '',
     dim('headers'),
     ...entry.headers.map(([name, value]): Line => ['  ', cyan(name), `: ${value}`]),
@@ -32,14 +40,18 @@ export function entryPage(
   ]
 }
 
-function properties(entry: Entry): (readonly [string, string])[] {
+function properties(entry: Entry, isTerminal: boolean): (readonly [string, string])[] {
   const { receivedAt, provider, deliveryId, hookId, verifiedBy, restored, duplicates } = entry
+  const from = editedFrom(entry)
   return [
-    ['received', localTime(receivedAt)],
+    ['received', shownTime(receivedAt, isTerminal)],
     ['from', `${provider}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`],
     ['verified', `with the ${verifiedBy} webhook secret`],
     ...(restored ? [['restored', `${restored.how}, after a tunnel changed the body`] as const] : []),
     ...(restored?.unproved ? [['unproved', UNPROVED] as const] : []),
+    ...(from === undefined
+      ? []
+      : [['edited', `a copy of #${from}, edited and sent in the inspector`] as const]),
     ['duplicates', String(duplicates)],
   ]
 }
@@ -65,18 +77,24 @@ function bodyLines(entry: Entry): Line[] {
 
 const STATES = { succeeded: green('✓ succeeded'), failed: red('✗ failed'), waiting: yellow('◦ waiting') }
 
-function targetLines({ label, forward, attempts }: TargetProgress, name: string): Line[] {
+function reasonOf({ ignoredBy }: Entry): string {
+  return ignoredBy === undefined ? 'no route matched it when it came' : `ignored by ${ignoredBy}`
+}
+
+type TimeOf = (at: number) => string
+
+function targetLines({ label, forward, attempts }: TargetProgress, name: string, timeOf: TimeOf): Line[] {
   const { status, reason } = forward
   return [
     [bold(name), '  ', STATES[status], reason === undefined ? '' : `: ${reason}`, dim(`  ${label}`)],
-    ...attempts.flatMap(attemptLines),
+    ...attempts.flatMap((attempt) => attemptLines(attempt, timeOf)),
   ]
 }
 
-function attemptLines(attempt: Attempt): Line[] {
+function attemptLines(attempt: Attempt, timeOf: TimeOf): Line[] {
   const { at, error, count, answer } = attempt
   const parts = [
-    localTime(at),
+    timeOf(at),
     describeAttempt(attempt),
     ...(error ? [error] : []),
     ...(count > 1 ? [`${count} times`] : []),

@@ -3,8 +3,9 @@ import { RelayError } from '../../../base/errors.js'
 import type { RefusedEntry } from '../../../server/routes/refused.js'
 import { format, PRETTY } from '../../../json/format.js'
 import type { Context } from '../../context.js'
-import { localTime } from '../../journal/instant.js'
-import { readPayload } from '../../journal/payload.js'
+import { jsonLines } from '../../output/json-lines.js'
+import { shownTime } from '../../output/time.js'
+import { readPayload } from '../../../journal/payload.js'
 import { openRefusedReader, refusedObject } from '../../journal/refused.js'
 import { bold, dim, type Line, yellow } from '../../output/line.js'
 import type { Attached } from '../../session/attach.js'
@@ -26,7 +27,7 @@ export async function showRefused(
     return output.exactly(body)
   }
   if (flags.json) return output.object(entryObject(entry, body))
-  for (const line of page(entry, body)) output.result(line)
+  await output.pages(page(entry, body, output.isTerminal))
 }
 
 function entryObject(entry: RefusedEntry, body: Buffer): Record<string, unknown> {
@@ -39,10 +40,10 @@ function entryObject(entry: RefusedEntry, body: Buffer): Record<string, unknown>
   }
 }
 
-function page(entry: RefusedEntry, body: Buffer): Line[] {
+function page(entry: RefusedEntry, body: Buffer, isTerminal: boolean): Line[] {
   const { id, at, via, status, reason, event, deliveryId, headers } = entry
   const properties = [
-    ['refused', localTime(at)],
+    ['refused', shownTime(at, isTerminal)],
     ['reason', reason],
     ['came', via === 'tunnel' ? 'through the tunnel' : `over HTTP, answered ${status}`],
     ['claims', `event ${event ?? '(none)'}, delivery ${deliveryId ?? '(none)'}`],
@@ -64,6 +65,6 @@ function bodyLines({ headers, size }: RefusedEntry, body: Buffer): Line[] {
   const cut = body.length < size ? `, of which the first ${body.length} were kept` : ''
   const title = dim(`body (${size} bytes${cut})`)
   const payload = cut === '' ? readPayload({ headers, body }) : undefined
-  const text = payload ? format(payload.text, { layout: PRETTY }) : body.toString()
-  return [title, ...text.split('\n').map((line) => `  ${line}`)]
+  const lines = payload ? jsonLines(format(payload.text, { layout: PRETTY })) : body.toString().split('\n')
+  return [title, ...lines.map((line): Line => ['  ', line])]
 }

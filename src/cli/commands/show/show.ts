@@ -24,7 +24,7 @@ export async function runShow(
   if (flags.body) return output.exactly(found.entry.body)
   if (flags.json) return output.object(entryObject(found.entry, found.progress))
   const named = await namedTargets(attached, context)
-  await output.pages(entryPage(found.entry, found.progress, named))
+  await output.pages(entryPage(found.entry, found.progress, named, output.isTerminal))
 }
 
 /** The journal is closed before a pager waits for the reader. */

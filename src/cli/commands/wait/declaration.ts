@@ -26,6 +26,8 @@ forwarding to every target has succeeded or failed. Without a running relay serv
       help: 'payload must match this expression; all must match',
       repeatable: true,
     },
+    { flags: '--repo <owner/name>', help: 'only deliveries of this repository' },
+    { flags: '--text <text>', help: 'only deliveries with this text in the payload, in any case' },
     { flags: '--since <when>', help: `deliveries received since: ${SINCE}`, default: '10s' },
     { flags: '--forwarded', help: 'wait until it was forwarded; exit 3 if that failed at a target' },
     {

@@ -1,17 +1,15 @@
 import type { Cancellable } from '../../../base/abort.js'
 import type { Entry, Summary } from '../../../journal/delivery.js'
 import type { Journal } from '../../../journal/journal.js'
-import type { Match } from '../../../journal/match.js'
 import { type Filter, isFromFuture, passes } from '../../../journal/select.js'
-import { readPayload } from '../../journal/payload.js'
+import { readPayload } from '../../../journal/payload.js'
 import { poll } from '../../journal/poll.js'
 import type { Where } from './where.js'
 
 /** The conditions on a delivery, all of which must hold. */
 export interface Criteria {
-  readonly match: Match
-  /** Received at or after this instant, in milliseconds; Infinity: only new entries. */
-  readonly since: number
+  /** Its `since` counts for the entries that exist. */
+  readonly filter: Filter
   /** Conditions on the payload. */
   readonly where: readonly Where[]
 }
@@ -21,7 +19,7 @@ export interface Found {
   readonly summary: Summary
 }
 
-type JournalPart = Pick<Journal, 'read' | 'select' | 'summaries' | 'after' | 'newest'>
+type JournalPart = Pick<Journal, 'read' | 'select' | 'summaries' | 'after' | 'newest' | 'withText'>
 
 /**
  * The first matching entry by number, whether it exists or is appended later; undefined after `limit` milliseconds without
@@ -30,21 +28,22 @@ type JournalPart = Pick<Journal, 'read' | 'select' | 'summaries' | 'after' | 'ne
  */
 export async function findFirst(
   journal: JournalPart,
-  { match, since, where }: Criteria,
+  { filter, where }: Criteria,
   limit: number,
   { onWait, ...options }: Cancellable & { readonly onWait?: () => void },
 ): Promise<Found | undefined> {
   const end = performance.now() + limit
-  const filter = { events: [match] }
+  const { text } = filter
   const find = async (summary: Summary): Promise<Found | undefined> => {
     const entry = passes(summary, filter) ? await journal.read(summary.n) : undefined
     if (!entry) return undefined
+    if (text !== undefined && !(await journal.withText([entry.n], text)).has(entry.n)) return undefined
     const payload = where.length > 0 ? readPayload(entry)?.value : undefined
     return where.every((holds) => holds(payload)) ? { entry, summary } : undefined
   }
   // Read first, so that no entry falls between the existing and the new ones.
   const last = await journal.newest()
-  for (const n of await numbersSince(journal, { ...filter, since, before: last + 1 }, options)) {
+  for (const n of await numbersSince(journal, { ...filter, before: last + 1 }, options)) {
     const [summary] = await journal.summaries([n])
     const found = summary && (await find(summary))
     if (found) return found
@@ -77,8 +76,9 @@ async function numbersSince(
     numbers.push(summary.n)
     if (!isFromFuture(summary, now)) certain = numbers.length
   }
+  const { since = -Infinity } = filter
   for (const n of numbers.slice(certain)) {
-    if (!(await hasRecent(journal, { ...filter, events: [], before: n }, now))) break
+    if (!(await hasRecent(journal, { since, before: n }, now))) break
     certain++
   }
   return numbers.slice(0, certain).toReversed()

@@ -2,11 +2,10 @@ import { deadline } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
 import { formatDuration, parseDuration } from '../../../base/time.js'
 import type { Entry, Summary } from '../../../journal/delivery.js'
-import { parseMatch } from '../../../journal/match.js'
+import { parseFilter } from '../../../journal/query.js'
 import { hasFailed } from '../../../journal/select.js'
 import type { Context } from '../../context.js'
 import { awaitForwarded } from '../../journal/forwarded.js'
-import { parseSince } from '../../journal/instant.js'
 import { entryObject } from '../../journal/object.js'
 import { awaitJournal, isJournalMissing, type JournalReader, openJournalReader } from '../../journal/open.js'
 import { createPrinter } from '../../journal/printer.js'
@@ -21,6 +20,8 @@ import { parseWhere } from './where.js'
 type WaitFlags = CommonFlags & {
   readonly where?: readonly string[]
   readonly since: string
+  readonly repo?: string
+  readonly text?: string
   readonly timeout?: string
   readonly forwarded?: boolean
 }
@@ -37,7 +38,7 @@ export async function runWait(context: Context, flags: WaitFlags, match: string)
   const { output, instance } = attached
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
   const end = performance.now() + limit
-  const wanted = [match, ...(flags.where ?? [])].join(' and ')
+  const wanted = wantedText(match, flags)
   const late = (what: string): RelayError => (limit === 0 ? notRunning(attached) : timedOut(what, limit))
   let waits = limit === 0
   const onWait = (): void => {
@@ -60,6 +61,12 @@ export async function runWait(context: Context, flags: WaitFlags, match: string)
   else await createPrinter(reader, {}).print(summary)
   if (flags.forwarded && hasFailed(summary))
     throw new RelayError('target_failed', `#${summary.n} failed at a target`)
+}
+
+/** `push of octo/demo and ref==refs/heads/main` */
+function wantedText(match: string, { repo, text, where = [] }: WaitFlags): string {
+  const place = repo === undefined ? '' : ` of ${repo}`
+  return [match + place, ...(text === undefined ? [] : [JSON.stringify(text)]), ...where].join(' and ')
 }
 
 interface WaitOptions {
@@ -120,6 +127,7 @@ function timedOut(what: string, limit: number): RelayError {
   return new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
 }
 
-function readCriteria(match: string, { where = [], since }: WaitFlags): Criteria {
-  return { match: parseMatch(match), since: parseSince(since, Date.now()), where: where.map(parseWhere) }
+function readCriteria(match: string, { where = [], since, repo, text }: WaitFlags): Criteria {
+  const filter = parseFilter({ event: [match], since, repo, text }, Date.now(), (part) => `--${part}`)
+  return { filter, where: where.map(parseWhere) }
 }

@@ -1,5 +1,6 @@
 import { RelayError } from '../../../base/errors.js'
 import type { Context } from '../../context.js'
+import { spokenInstant } from '../../output/time.js'
 import { openSession } from '../../session/session.js'
 import { describeAccount } from '../../session/signed-in.js'
 import type { CommonFlags } from '../../settings/prepare.js'
@@ -14,12 +15,13 @@ export async function runWhoami(context: Context, flags: CommonFlags): Promise<v
     throw withUser(error, user)
   })
   if (flags.json) return output.object({ ...account })
+  const time = (iso: string): string => (output.isTerminal ? spokenInstant(Date.parse(iso), Date.now()) : iso)
   const lines = [
     ['account', account.login],
     ['code host', account.providerUrl],
     ['user', account.user],
-    ['token', `in ${account.store}, expires ${account.expiresAt}`],
-    ...(unconfirmed ? [['signed in', `at ${unconfirmed.since}, not by relay login`] as const] : []),
+    ['token', `in ${account.store}, expires ${time(account.expiresAt)}`],
+    ...(unconfirmed ? [['signed in', `at ${time(unconfirmed.since)}, not by relay login`] as const] : []),
   ] as const
   for (const [name, text] of lines) output.result(`${name.padEnd(11)}${text}`)
   if (unconfirmed) await tokens.confirm(user, unconfirmed)

@@ -47,9 +47,12 @@ describe('the command line of relay comment', () => {
     expect(await parsed(comment, [...argv])).toEqual(given)
   })
 
-  it.each([[[]], [['octo/demo#1', 'a', 'b']], [['octo/demo#1', '--body', 'x']]])('not %j', async (argv) => {
-    await expect(parsed(comment, [...argv])).rejects.toMatchObject({ exitCode: 1 })
-  })
+  it.each([[['octo/demo#1', 'a', 'b']], [['octo/demo#1', '--body', 'x']], [['--from']]])(
+    'not %j',
+    async (argv) => {
+      await expect(parsed(comment, [...argv])).rejects.toMatchObject({ exitCode: 1 })
+    },
+  )
 })
 
 describe.each([
@@ -198,6 +201,10 @@ describe('a usage error, exit 2', () => {
       'The address is on https://gitlab.com, but this profile uses https://github.com. Give an address there, or owner/repo#12',
     ],
     [['octo/demo#1', ' '], 'The text is empty'],
+    [[], 'No target given. Give owner/repo#12, or --from'],
+    [['--from', '7', 'octo/demo#1', 'x'], 'The target is given twice: as "octo/demo#1" and with --from 7'],
+    [['octo/demo#1', 'x', '--sticky', 'a key'], '--sticky: must be 1 to 100 of A-Z a-z 0-9 . _ : / -'],
+    [['octo/demo#1', 'x', '--sticky', 'k-->'], '--sticky: must be 1 to 100 of A-Z a-z 0-9 . _ : / -'],
     [['octo/demo#1', '-'], 'The text is empty'],
     [
       ['octo/demo#1', 'x', '--body-file', 'y'],

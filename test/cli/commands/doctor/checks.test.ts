@@ -7,6 +7,7 @@ import { INSTANCE_KEY } from '../../../../src/instance/record.js'
 import type { Store } from '../../../../src/store/contract.js'
 import { emptyFolder, testContext } from '../../../helpers/context.js'
 import { scriptedServer } from '../../../helpers/scripted-server.js'
+import { start } from '../../../store/programs/start.js'
 import { codeHost, finding, findings, gitea, profile, signIn, used } from './rig.js'
 
 describe('the check of', () => {
@@ -21,6 +22,22 @@ describe('the check of', () => {
     })
   })
 
+  it('folder: one that cannot be read is not one that is missing', async () => {
+    const parent = emptyFolder()
+    const folder = path.join(parent, 'default')
+    const check = async (): Promise<unknown> => {
+      const program = start('cli/programs/check-folder', [folder])
+      return JSON.parse(await program.line())
+    }
+    chmodSync(parent, 0o755)
+    const missing = { state: 'skip', text: `${folder} does not exist yet; relay serve creates it` }
+    expect(await check()).toEqual(missing)
+    chmodSync(parent, 0o000)
+    const unreadable = { state: 'fail', text: `${folder} cannot be read (EACCES)`, fix: `ls -ld ${parent}` }
+    expect(await check()).toEqual(unreadable)
+    chmodSync(parent, 0o700)
+  })
+
   it('settings: what cannot be read, and what is not read', async () => {
     const { context } = testContext({ env: { RELAY_PORT: 'x' } })
     expect((await findings(context)).map(({ check, state, text }) => [check, state, text])).toEqual([
@@ -31,6 +48,11 @@ describe('the check of', () => {
       'fail',
       'RELAY_PROVDER is not read',
       'set RELAY_PROVIDER instead',
+    ])
+    expect(await finding('settings', profile({ RELAY_SECRET: 'x' }))).toEqual([
+      'fail',
+      'RELAY_SECRET is not read',
+      'set RELAY_WEBHOOK_SECRET instead',
     ])
   })
 

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
 import { main } from '../../../../src/cli/main.js'
+import { VERSION } from '../../../../src/store/schema.js'
 import { createTokens } from '../../../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../../../helpers/context.js'
 import { closeAfter, codeHost, findings, profile, SECRETS, TOKEN, used } from './rig.js'
@@ -18,7 +19,7 @@ describe('a diagnosis', () => {
       { check: 'settings', state: 'ok', text: '8 set, the others have their defaults' },
       { check: 'this shell', state: 'ok', text: `agrees with process ${process.pid}` },
       { check: 'folder', state: 'ok', text: `only you can read ${folder}` },
-      { check: 'database', state: 'ok', text: 'can write and read; schema version 1; not damaged' },
+      { check: 'database', state: 'ok', text: `can write and read; schema version ${VERSION}; not damaged` },
       { check: 'disk', state: 'ok', text: expect.stringMatching(/^[\d,]+ MiB free/) },
       { check: 'keychain', state: 'skip', text: 'not used (--store keychain uses it)' },
       { check: 'instance', state: 'ok', text: `process ${process.pid} at ${serving.url} has proved itself` },
@@ -31,8 +32,13 @@ describe('a diagnosis', () => {
         state: 'ok',
         text: `set, the same as process ${process.pid} has; accepts deliveries of up to 1,048,576 bytes (--max-body)`,
       },
-      { check: 'OAuth client', state: 'ok', text: `process ${process.pid} has client id client-id` },
+      {
+        check: 'OAuth client',
+        state: 'ok',
+        text: `process ${process.pid} has client id client-id; ${host.url} knows it`,
+      },
       { check: 'token', state: 'ok', text: 'ada is signed in as octo; the token expires in 10 h' },
+      { check: 'hooks', state: 'skip', text: 'the journal has no delivery of a repository' },
       {
         check: 'addresses',
         state: 'ok',
@@ -67,29 +73,30 @@ describe('a diagnosis', () => {
       ['code host', 'ok', undefined],
       ['clock', 'ok', undefined],
       ['webhook secret', 'skip', undefined],
-      [
-        'OAuth client',
-        'fail',
-        `register an OAuth app at the code host with the callback http://127.0.0.1:${port}/auth/gitea/callback, and set them`,
-      ],
+      ['OAuth client', 'fail', 'relay setup'],
       ['token', 'fail', 'relay login --user ada'],
+      ['hooks', 'skip', undefined],
       ['addresses', 'ok', undefined],
     ])
     expect(() => chmodSync(home, 0o700)).toThrow('ENOENT')
   })
 
-  it('asks the code host two questions, of which one is about the token, and shows no secret', async () => {
+  it('asks the code host about itself, the token and the client, and shows no secret', async () => {
     const { context, host, out, err } = await profile()
     expect(await main(['doctor', '--json'], context)).toBe(0)
     const asked = host.received.map(
       ({ method, path, headers }) => `${method} ${path} ${headers.authorization}`,
     )
     expect(new Set(asked)).toEqual(
-      new Set([`GET /api/v1/user Bearer ${TOKEN}`, 'GET /api/v1/version undefined']),
+      new Set([
+        `GET /api/v1/user Bearer ${TOKEN}`,
+        'GET /api/v1/version undefined',
+        'POST /login/oauth/access_token undefined',
+      ]),
     )
-    expect(asked).toHaveLength(2)
+    expect(asked).toHaveLength(3)
     const secrets = Object.values(SECRETS)
-    const sent = JSON.stringify(host.received)
+    const sent = JSON.stringify(host.received.filter(({ path }) => path.startsWith('/api/')))
     const shown = out() + err()
     expect(secrets.filter((secret) => sent.includes(secret))).toEqual([])
     expect([TOKEN, ...secrets].filter((secret) => shown.includes(secret))).toEqual([])
@@ -98,7 +105,7 @@ describe('a diagnosis', () => {
   it('that finds something wrong ends with 1, for a program too', async () => {
     const { context, out, err } = await profile({ RELAY_CLIENT_ID: '' })
     expect(await main(['doctor', '--json'], context)).toBe(1)
-    expect(err()).toBe('{"v":1,"type":"error","code":"unhealthy","error":"1 of 16 checks failed"}\n')
+    expect(err()).toBe('{"v":1,"type":"error","code":"unhealthy","error":"1 of 17 checks failed"}\n')
     const { v, ok, checks } = JSON.parse(out())
     expect({
       v,
@@ -119,6 +126,6 @@ describe('a diagnosis', () => {
     expect(out()).toContain(
       '\nx   token           ada is not signed in\n                    fix: relay login --user ada\n',
     )
-    expect(err()).toBe('error: 1 of 16 checks failed\n')
+    expect(err()).toBe('error: 1 of 17 checks failed\n')
   })
 })

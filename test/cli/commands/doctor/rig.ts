@@ -36,6 +36,9 @@ afterEach(async () => {
 export function gitea({ path, headers }: Received, ahead = 0): Answer {
   const date = { date: new Date(Date.now() + ahead).toUTCString() }
   if (path === '/api/v1/version') return { headers: date, body: { version: '1.21.0' } }
+  // Of a client that it knows, with a code that it does not know.
+  if (path === '/login/oauth/access_token')
+    return { status: 400, headers: date, body: { error: 'unauthorized_client' } }
   const known = path === '/api/v1/user' && headers.authorization === `Bearer ${TOKEN}`
   return known ? { headers: date, body: { login: 'octo' } } : { status: 404, headers: date, body: {} }
 }

@@ -3,6 +3,7 @@ import type { TunnelStatus } from '../../../../src/tunnel/state.js'
 import { startSmee } from '../../../helpers/smee-server.js'
 import { closeAfter, findings, profile } from './rig.js'
 import { serveFor } from '../../rig.js'
+import { localTime } from '../../../../src/cli/output/time.js'
 
 /** A status is stored a moment after it is reported. */
 const LIMIT = 10_000
@@ -33,13 +34,13 @@ it('reports the status of the tunnel, and that it is down', async () => {
   const smee = await startSmee()
   const { until, tunnel } = await served(smee.channel)
   const { since } = await until({ roundTrip: 'ok' })
-  const text = `connected to ${smee.channel} since ${new Date(since).toISOString()}, and works`
+  const text = `connected to ${smee.channel} since ${localTime(since)}, and works`
   await vi.waitFor(async () => expect(await tunnel()).toEqual({ check: 'tunnel', state: 'ok', text }), LIMIT)
   await smee[Symbol.asyncDispose]()
   await until({ state: 'waiting' })
   const down = {
     state: 'fail',
-    text: expect.stringMatching(/^down since \S+Z: [a-z ]+; next is attempt \d+; payload URL http:\S+$/),
+    text: expect.stringMatching(/^down since \S+ \S+: [a-z ]+; next is attempt \d+; payload URL http:\S+$/),
     fix: expect.stringContaining('HTTPS_PROXY'),
   }
   await vi.waitFor(async () => expect(await tunnel()).toMatchObject(down), LIMIT)

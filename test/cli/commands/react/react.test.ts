@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { react } from '../../../../src/cli/commands/react/declaration.js'
-import { type Alone, parsed, type Served, shell, startAlone, startServed, USER } from '../../rig.js'
+import {
+  type Alone,
+  onTerminal,
+  parsed,
+  type Served,
+  shell,
+  startAlone,
+  startServed,
+  USER,
+} from '../../rig.js'
 
 const AGAIN = 'you had already added this reaction\n'
 
@@ -39,12 +48,9 @@ describe('the command line of relay react', () => {
     expect(await parsed(react, [...argv])).toEqual(given)
   })
 
-  it.each([[['octo/demo#1']], [['octo/demo#1', '+1', '-1']], [['octo/demo#1', '-2x']]])(
-    'not %j',
-    async (argv) => {
-      await expect(parsed(react, [...argv])).rejects.toMatchObject({ exitCode: 1 })
-    },
-  )
+  it.each([[['octo/demo#1', '+1', '-1']], [['octo/demo#1', '-2x']]])('not %j', async (argv) => {
+    await expect(parsed(react, [...argv])).rejects.toMatchObject({ exitCode: 1 })
+  })
 })
 
 describe.each([
@@ -85,6 +91,17 @@ describe.each([
     ])
   })
 
+  it('prints a sentence on a terminal', async () => {
+    const { shell, sandbox } = place()
+    expect(await onTerminal(shell, ['react', 'octo/demo#1', 'eyes'])).toBe('Reacted eyes to octo/demo#1\n')
+    const review = `${sandbox.url}/octo/demo/pull/2#discussion_r3001`
+    expect(await onTerminal(shell, ['react', review, 'eyes'])).toBe(
+      'Reacted eyes to review comment 3001 on octo/demo#2\n',
+    )
+    const object = await onTerminal(shell, ['react', 'octo/demo#1', 'heart', '--json'])
+    expect(JSON.parse(object)).toMatchObject({ content: 'heart', created: true })
+  })
+
   it('is refused on a locked issue, exit 8', async () => {
     const { code, out, err } = await place().shell.run(['react', 'octo/demo#4', 'eyes'])
     expect({ code, out }).toEqual({ code: 8, out: '' })
@@ -120,5 +137,13 @@ it('an unknown reaction is a usage error that lists the reactions, exit 2', asyn
     code: 2,
     out: '',
     err: 'error: "-2" is not a reaction. Give one of +1 👍, -1 👎, laugh 😄, confused 😕, heart ❤, hooray 🎉, rocket 🚀, eyes 👀\n',
+  })
+})
+
+it('a missing reaction is a usage error that lists the reactions, exit 2', async () => {
+  expect(await shell().run(['react', 'octo/demo#1'])).toEqual({
+    code: 2,
+    out: '',
+    err: 'error: No reaction given. Give one of +1, -1, laugh, confused, heart, hooray, rocket, eyes, or the emoji\n',
   })
 })

@@ -59,7 +59,7 @@ describe('relay replay', () => {
     })
     expect({ code, out: tidy(out), err }).toEqual({
       code: 3,
-      out: `ok   a.json  202  Nms
+      out: `ok   a.json       202  Nms
 FAIL b-long.json  500  Nms  expected 2xx: {"error":"no installation"}
 FAIL c.json       302  Nms  expected 2xx
 `,

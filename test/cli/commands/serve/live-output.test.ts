@@ -110,16 +110,36 @@ describe('the line of a delivery', () => {
 
   it('says why it goes to no target', () => {
     const { live, receive, lines } = rig()
-    receive(1, [], { event: 'ping' })
+    live.onDelivery(delivery('1', { event: 'ping' }), {
+      n: 1,
+      duplicate: false,
+      targets: [],
+      ignoredBy: 'ping',
+    })
     receive(2, [], { event: 'fork' })
     live.onDelivery(delivery('3'), { n: 1, duplicate: true, targets: [] })
     live.onDelivery(delivery('4'), { n: 4, duplicate: false, targets: [], late: true })
     expect(lines().map((line) => line.slice(51))).toEqual([
-      'ignored',
+      'ignored by ping',
       'no route',
       'duplicate, delivery 3',
       'stored late: the sender was answered 503',
     ])
+  })
+
+  it('is an object under --json, with the rule that ignored the delivery, and nothing else under --quiet', () => {
+    const { context, out } = testContext()
+    const output = createOutput(context, { quiet: true })
+    const feed = {
+      add(): never {
+        throw new Error('no line is shown under --quiet')
+      },
+    }
+    const live = createLiveOutput(output, { json: true, routes: createRouting(ROUTES), feed })
+    live.onDelivery(delivery('1'), { n: 1, duplicate: false, targets: [], ignoredBy: 'ping' })
+    live.onDelivery(delivery('2'), { n: 2, duplicate: false, targets: [] })
+    const objects = out().trimEnd().split('\n')
+    expect(objects.map((line) => JSON.parse(line).ignoredBy)).toEqual(['ping', null])
   })
 
   it('is followed by one for each target that ends later, when it cannot change any more', () => {

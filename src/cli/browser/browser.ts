@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Cancellable } from '../../../base/abort.js'
-import { withoutInherited } from '../../../base/without-inherited.js'
+import type { Cancellable } from '../../base/abort.js'
+import { withoutInherited } from '../../base/without-inherited.js'
 
 /**
  * Opens an address in the user's browser, or in the program that BROWSER names. Returns false if that does not start. A

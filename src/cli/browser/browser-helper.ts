@@ -1,7 +1,7 @@
 // Opens a browser, in a process of its own. Its arguments are the address and, if the user names one, the browser. Exit 0 means
 // that the browser has started.
 import { once } from 'node:events'
-import { sleep } from '../../../base/abort.js'
+import { sleep } from '../../base/abort.js'
 
 /** A browser command that has not failed within this time has started the browser. */
 const START_LIMIT_MS = 2_000

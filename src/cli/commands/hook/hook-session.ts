@@ -1,0 +1,96 @@
+import type { Cancellable } from '../../../base/abort.js'
+import { RelayError } from '../../../base/errors.js'
+import { parsePrivateAddress } from '../../../base/web-address.js'
+import { findOwnHooks, type HookParts } from '../../../hooks/registration.js'
+import { openJournal } from '../../../journal/open.js'
+import type { Journal } from '../../../journal/journal.js'
+import type { RepoHook } from '../../../providers/hooks.js'
+import type { RepoTarget } from '../../../providers/provider.js'
+import { readStatus } from '../../../tunnel/state.js'
+import type { Context } from '../../context.js'
+import { formatRepo, parseRepo } from '../../session/repo.js'
+import { openSession, type Session } from '../../session/session.js'
+import { startCommand } from '../../session/start-command.js'
+import type { CommonFlags } from '../../settings/prepare.js'
+
+export type AddressFlags = CommonFlags & { readonly url?: string }
+
+/** What a command about the hooks of a repository needs. */
+export interface HookSession extends AsyncDisposable {
+  readonly session: Session
+  readonly parts: HookParts
+  readonly journal: Journal
+  readonly repo: RepoTarget
+  /** The signed-in user's token, valid for the next call. @throws RelayError as `Session.owner` */
+  readonly token: () => Promise<string>
+}
+
+/** @throws RelayError as {@link parseRepo} and {@link openSession} */
+export async function openHookSession(
+  context: Context,
+  flags: CommonFlags,
+  text: string,
+): Promise<HookSession> {
+  const repo = parseRepo(text)
+  const session = await openSession(context, flags)
+  const { provider, store, sql, output } = session
+  const journal = openJournal(sql, { log: output.log })
+  const { signal } = context
+  return {
+    session,
+    repo,
+    journal,
+    parts: { provider, store, journal },
+    token: async () => (await session.owner({ signal })).accessToken,
+    [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
+  }
+}
+
+/**
+ * The address that the code host sends to: `--url`, else the running tunnel's, else the public one. Undefined if relay has none
+ * that lasts, because it does not run.
+ * @throws RelayError `usage` for an invalid `--url`
+ */
+export async function payloadAddress(
+  { store, instance, settings }: Session,
+  { url }: AddressFlags,
+): Promise<string | undefined> {
+  if (url !== undefined) return parseUrl(url)
+  const tunnel = instance && (await readStatus(store, instance.pid))?.url
+  const base = instance?.publicUrl ?? settings.publicUrl
+  return tunnel ?? (base === undefined ? undefined : `${base}/webhook`)
+}
+
+/** @throws RelayError `unavailable` that says how to get an address. */
+export function requireAddress(address: string | undefined, { settings }: Session): string {
+  if (address !== undefined) return address
+  throw new RelayError(
+    'unavailable',
+    `No relay is running for profile ${settings.profile}, so the hook has no address. Start ${startCommand(settings)} --tunnel first, or give the address with --url`,
+  )
+}
+
+function parseUrl(url: string): string {
+  try {
+    return parsePrivateAddress(url).href
+  } catch (error) {
+    throw new RelayError('usage', `--url: ${error instanceof Error ? error.message : 'is invalid'}`)
+  }
+}
+
+/** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
+export async function findOwnHook(
+  session: Session,
+  repo: RepoTarget,
+  token: string,
+  options: Cancellable,
+): Promise<RepoHook> {
+  const url = await payloadAddress(session, {})
+  const [hook] = await findOwnHooks(session, { token, repo, url }, options)
+  if (hook) return hook
+  const name = formatRepo(repo)
+  throw new RelayError(
+    'no_match',
+    `${name} has no hook that leads here. Create it with relay hook add ${name}`,
+  )
+}

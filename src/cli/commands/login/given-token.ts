@@ -1,0 +1,76 @@
+import { addAbortSignal } from 'node:stream'
+import type { Cancellable } from '../../../base/abort.js'
+import { errorCode } from '../../../base/errno.js'
+import { RelayError } from '../../../base/errors.js'
+import { readBounded, TooManyBytes } from '../../../base/read-bounded.js'
+import { systemClock } from '../../../base/time.js'
+import { missingScopes } from '../../../oauth/scopes.js'
+import type { Context } from '../../context.js'
+import type { Session } from '../../session/session.js'
+import { signedIn, type SignedIn } from '../../session/signed-in.js'
+
+/** The longest token that relay stores, and a line end. */
+const MAX_BYTES = 8_194
+
+/** Visible ASCII, as an Authorization header requires. */
+const TOKEN = /^[\x21-\x7e]+$/
+
+/**
+ * Reads an access token from standard input, without one newline at its end.
+ * @throws RelayError `usage` for a terminal, which would show it, for no token and for text that is none, which is not quoted;
+ * `too_large`; AbortError when the context's signal aborts.
+ */
+export async function readGivenToken({ stdin, signal }: Context): Promise<string> {
+  if (stdin.isTTY === true)
+    throw new RelayError(
+      'usage',
+      'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
+    )
+  const text = await read(addAbortSignal(signal, stdin), signal)
+  const token = text.replace(/\r?\n$/, '')
+  if (TOKEN.test(token)) return token
+  throw new RelayError(
+    'usage',
+    token === ''
+      ? 'Standard input has no token'
+      : 'Standard input is not one token: it has white space, or characters that no token has',
+  )
+}
+
+async function read(stdin: Context['stdin'], signal: AbortSignal): Promise<string> {
+  try {
+    return (await readBounded(stdin, MAX_BYTES)).toString('latin1')
+  } catch (cause) {
+    if (signal.aborted) throw cause
+    if (cause instanceof TooManyBytes)
+      throw new RelayError('too_large', 'Standard input is longer than any token (8 KiB)')
+    throw new RelayError('usage', `Standard input cannot be read (${errorCode(cause) ?? 'unknown reason'})`)
+  }
+}
+
+/**
+ * Stores a token that the user made at the code host, after asking whose it is. It has no refresh token.
+ * @throws RelayError `invalid_token` when the code host does not accept it, otherwise as `Provider`; `storage`.
+ */
+export async function storeToken(
+  session: Session,
+  accessToken: string,
+  options: Cancellable,
+): Promise<SignedIn> {
+  const { provider, tokens, user, settings, output } = session
+  const facts = await provider.inspectToken(accessToken, options).catch((error: unknown) => {
+    throw explained(error, provider.url)
+  })
+  const expiresAt = facts.expiresAt ?? systemClock() + settings.tokenTtl
+  await tokens.save(user, { accessToken, expiresAt, origin: provider.origin })
+  session.remember()
+  const missing = missingScopes(provider, facts.scopes)
+  if (missing.length > 0)
+    output.log.warn(`The token lacks the scope ${missing.join(', ')}: some actions may be refused`)
+  return signedIn(session, { userId: user, expiresAt }, facts.login)
+}
+
+function explained(error: unknown, url: string): unknown {
+  if (!(error instanceof RelayError) || error.kind !== 'invalid_token') return error
+  return new RelayError('invalid_token', `${url} does not accept this token. Nothing is stored`)
+}

@@ -1,0 +1,67 @@
+import { Secret } from '../../../base/secret.js'
+import type { OAuthClient } from '../../../base/settings.js'
+import { showAddress } from '../../browser/show-address.js'
+import type { Context } from '../../context.js'
+import type { Output } from '../../output/output.js'
+import { table } from '../../output/table.js'
+import { canAsk, type Prompt } from '../../prompt.js'
+import type { SetupPlan } from './plan.js'
+import type { SetupFlags } from './setup.js'
+
+/** Name of the application, as users see it at the code host. */
+const NAME = 'relay'
+
+/** Has the user register an OAuth application in the browser, and asks for its id and secret. */
+export async function registerByHand(
+  context: Context,
+  flags: SetupFlags,
+  { provider, callbackUrl }: SetupPlan,
+  { output, prompt }: { readonly output: Output; readonly prompt: Prompt },
+): Promise<OAuthClient> {
+  // A program that pipes the values in has them already.
+  if (canAsk(context)) {
+    output.say('Register an OAuth application with these values:')
+    for (const line of valuesOf(provider.name, callbackUrl)) output.say(`  ${line}`)
+    await showAddress(context, output, {
+      address: provider.registration.page,
+      opens: flags.browser !== false,
+      waiting: 'Then create a client secret there, and enter both here. Ctrl-C cancels.',
+    })
+  }
+  const id = await prompt.text('Client id')
+  const secret = await prompt.text('Client secret (not shown)', { hidden: true })
+  return { id, secret: new Secret(secret) }
+}
+
+function valuesOf(provider: string, callbackUrl: string): readonly string[] {
+  const { origin } = new URL(callbackUrl)
+  return provider === 'gitea'
+    ? table([
+        ['Application Name', NAME],
+        ['Redirect URIs', callbackUrl],
+        ['Confidential Client', 'yes'],
+      ])
+    : table([
+        ['Application name', NAME],
+        ['Homepage URL', origin],
+        ['Authorization callback URL', callbackUrl],
+        ['Enable Device Flow', 'yes, for relay login --device'],
+      ])
+}
+
+/**
+ * Registers an OAuth application with an access token of the user, which is not stored. Undefined if the user has none.
+ */
+export async function registerWithToken(
+  { provider, callbackUrl }: SetupPlan,
+  { signal }: Context,
+  prompt: Prompt,
+): Promise<OAuthClient | undefined> {
+  const { registration } = provider
+  if (!registration.create) return undefined
+  const question = 'Access token with the permission to write your user (not shown; Enter for none)'
+  const token = await prompt.text(question, { hidden: true, optional: true })
+  return token === ''
+    ? undefined
+    : registration.create(token, { name: NAME, redirectUri: callbackUrl }, { signal })
+}

@@ -1,0 +1,89 @@
+import { RelayError } from '../../../base/errors.js'
+import { isLoopback } from '../../../base/loopback.js'
+import type { Settings } from '../../../base/settings.js'
+import { isSharedAddress } from '../../../base/shared-store.js'
+import { createProvider } from '../../../providers/open.js'
+import type { Provider } from '../../../providers/provider.js'
+import { openDatabase, withoutKeychain } from '../../../store/open.js'
+import { readStatus, type TunnelStatus } from '../../../tunnel/state.js'
+import type { Attached } from '../../session/attach.js'
+import { onlyInMemory } from '../../session/instance-settings.js'
+import { publicAddress, redirectUri } from '../../session/public-address.js'
+import { completeSettings, profileFolder, storeOf } from '../../settings/complete.js'
+import { isOfFolder } from '../../settings/origin.js'
+import { readWebhookSecret, unusedWebhookSecret } from '../../settings/webhook-secret.js'
+
+/** What setup works with, checked before anything is asked or registered. */
+export interface SetupPlan {
+  readonly provider: Provider
+  readonly settings: Settings
+  readonly callbackUrl: string
+}
+
+/**
+ * Checks that what setup stores would take effect.
+ * @throws RelayError `settings` that names what to change
+ */
+export function planSetup(attached: Attached): SetupPlan {
+  const { options, origins, instance } = attached
+  if (instance?.sandbox)
+    throw new RelayError(
+      'settings',
+      `Profile ${options.profile} needs no setup: its sandbox makes the client`,
+    )
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'what setup stores')
+  if (options.store === 'memory')
+    throw new RelayError('settings', '--store memory would lose the client as soon as this command ends')
+  const given = origins.clientSecret ?? origins.clientId
+  if (given)
+    throw new RelayError(
+      'settings',
+      `${given.text} is set, and wins over what relay setup stores. Remove it, then run relay setup again`,
+    )
+  // Tokens and secrets are sent there, and the next version of a checkout can name another address.
+  const host = origins.providerUrl ?? origins.provider
+  if (host && isOfFolder(host))
+    throw new RelayError(
+      'settings',
+      `Only this folder names the code host (${host.text}). Give --provider and --provider-url`,
+    )
+  const settings = completeSettings(options, unusedWebhookSecret)
+  const address = publicAddress(options, instance)
+  if (new URL(address).port === '0')
+    throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
+  const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
+  return { provider, settings, callbackUrl: redirectUri(address, provider.name) }
+}
+
+/**
+ * The address of the App's own webhook: the tunnel's, or the public one. Undefined if the code host cannot reach relay.
+ * @throws RelayError `settings` if `active` and there is none, or a shared store without a webhook secret
+ */
+export async function webhookOf(
+  { options, instance }: Attached,
+  active: boolean,
+): Promise<{ readonly url: string; readonly active: boolean } | undefined> {
+  const tunnel = instance && (await tunnelOf(options, instance))
+  const address = publicAddress(options, instance)
+  // The sandbox is on this machine.
+  const isReachable = options.provider === 'sandbox' || !isLoopback(new URL(address).hostname)
+  const url = tunnel?.url ?? (isReachable ? `${address}/webhook` : undefined)
+  if (url === undefined && active)
+    throw new RelayError(
+      'settings',
+      `The code host cannot reach ${address}. Start relay serve --tunnel first, or give --public-url`,
+    )
+  if (url === undefined) return undefined
+  if (isSharedAddress(options.store) && options.webhookSecret === undefined)
+    readWebhookSecret(profileFolder(options), options.store)
+  return { url, active }
+}
+
+async function tunnelOf(
+  options: Attached['options'],
+  { pid }: { readonly pid: number },
+): Promise<TunnelStatus | undefined> {
+  const kind = withoutKeychain(storeOf(options))
+  await using database = await openDatabase({ kind, folder: profileFolder(options) })
+  return await readStatus(database.store, pid)
+}

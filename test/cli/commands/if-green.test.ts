@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { scriptedServer } from '../../helpers/scripted-server.js'
+import { type Alone, keepToken, type Served, shell, startAlone, startServed } from '../rig.js'
+
+const places = [
+  ['through the running instance', startServed],
+  ['in this process, without one', startAlone],
+] as const
+
+describe.each(places)('relay merge --if-green %s', (_, start) => {
+  let place: Served | Alone
+  let token: string
+  beforeEach(async () => {
+    place = await start()
+    token = await place.sandbox.token()
+  })
+  afterEach(() => place[Symbol.asyncDispose]())
+
+  const head = (): string => place.sandbox.issue('octo/demo', 2)?.pull?.head.sha ?? ''
+  const call = async (method: string, path: string, body: object): Promise<void> => {
+    const response = await fetch(`${place.sandbox.url}/api/v3/repos/octo/demo${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify(body),
+    })
+    expect(response.status).toBe(201)
+  }
+  const report = (context: string, state: string): Promise<void> =>
+    call('POST', `/statuses/${head()}`, { context, state })
+  const merge = (...more: string[]) => place.shell.run(['merge', 'octo/demo#2', '--if-green', ...more])
+  const notMerged = (why: string) => ({
+    code: 3,
+    out: '',
+    err: `error: octo/demo#2 is not merged: its head ${head().slice(0, 7)} ${why}\n`,
+  })
+
+  it('merges a head whose checks have all succeeded', async () => {
+    await report('build', 'success')
+    const ran = await merge()
+    const made = place.sandbox.issue('octo/demo', 2)?.pull?.merge
+    expect(ran).toEqual({ code: 0, out: `${made?.sha}\n`, err: '' })
+  })
+
+  it('names what failed, what has not finished, and that there is none, exit 3', async () => {
+    const none = 'has no checks and no statuses. They may not have begun; try again later'
+    expect(await merge()).toEqual(notMerged(none))
+    await report('build', 'success')
+    await report('lint', 'pending')
+    expect(await merge()).toEqual(notMerged('has not finished lint (pending)'))
+    await report('lint', 'failure')
+    expect(await merge()).toEqual(notMerged('has not succeeded in lint (failure)'))
+    const json = await merge('--json')
+    expect({ code: json.code, out: json.out }).toEqual({ code: 3, out: '' })
+    expect(JSON.parse(json.err)).toMatchObject({ type: 'error', code: 'checks_failed' })
+    expect(place.sandbox.merges).toHaveLength(0)
+    await report('lint', 'success')
+    expect(await merge()).toMatchObject({ code: 0 })
+  })
+
+  it('does not merge another head than --match-head, exit 8', async () => {
+    await report('build', 'success')
+    expect(await merge('--match-head', 'a'.repeat(40))).toEqual({
+      code: 8,
+      out: '',
+      err: `error: octo/demo#2 is not merged: its head is ${head()}\n`,
+    })
+    expect(await merge('--match-head', head().toUpperCase())).toMatchObject({ code: 0 })
+  })
+
+  it('says with --dry-run what it would do, and asks nothing', async () => {
+    const before = place.sandbox.requests.length
+    const { code, err } = await merge('--dry-run')
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: expect.stringMatching(
+        /^would merge octo\/demo#2 if all checks and statuses of its head have succeeded at http/,
+      ),
+    })
+    const { out } = await merge('--dry-run', '--json')
+    expect(JSON.parse(out).request).toEqual({ owner: 'octo', repo: 'demo', pullNumber: 2, ifGreen: true })
+    expect(place.sandbox.requests).toHaveLength(before)
+  })
+
+  it('merges nothing when the checks cannot be read, exit 8', async () => {
+    place.sandbox.faults.next('checks', '502')
+    const { code, err } = await merge()
+    expect({ code, err }).toEqual({ code: 8, err: 'error: The sandbox failed (502)\n' })
+    expect(place.sandbox.merges).toHaveLength(0)
+  })
+})
+
+describe('a head that moves after its checks were read', () => {
+  it('is not merged: the merge names the head that was checked', async () => {
+    const sha = 'ab'.repeat(20)
+    await using host = await scriptedServer(({ method, path }) => {
+      if (method === 'PUT') return { status: 409, body: { message: 'Head branch was modified.' } }
+      if (path.includes('/pulls/')) return { body: { head: { sha } } }
+      return { body: { check_runs: [], statuses: [{ context: 'build', state: 'success' }] } }
+    })
+    const here = shell({ RELAY_PROVIDER: 'github', RELAY_PROVIDER_URL: host.url })
+    await keepToken(here, { accessToken: 'gho_token', origin: host.url })
+    expect(await here.run(['merge', 'octo/demo#2', '--if-green'])).toEqual({
+      code: 8,
+      out: '',
+      err: 'error: GitHub refused: Head branch was modified.\n',
+    })
+    const writes = host.received.filter(({ method }) => method === 'PUT')
+    expect(writes.map(({ body }) => JSON.parse(body))).toEqual([{ sha }])
+  })
+})
