@@ -7,17 +7,18 @@ const RANKS: readonly (readonly string[])[] = [
   ['base', 'json'],
   ['store', 'http', 'net'],
   ['providers', 'tokens', 'journal', 'fixtures', 'instance'],
-  ['webhook', 'oauth', 'actions', 'dispatch'],
-  ['tunnel', 'replay'],
-  ['server', 'sandbox'],
+  ['webhook', 'oauth', 'actions', 'hooks', 'dispatch'],
+  ['tunnel', 'replay', 'setup'],
+  ['server', 'inspector', 'sandbox'],
   ['relay.ts', 'client'],
   ['serve'],
   ['cli', 'testing', 'index.ts'],
 ]
 const SRC = path.resolve('src')
+const BROWSER = path.join('inspector', 'browser')
 
 describe('the layers of src', () => {
-  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
   const edges = files.flatMap((file) =>
     relativeImports(path.join(SRC, file)).map((target) => ({ file, from: roomOf(file), to: roomOf(target) })),
   )
@@ -38,6 +39,13 @@ describe('the layers of src', () => {
     expect(touching).toEqual([])
   })
 
+  it('brings nothing of Node to the browser', () => {
+    const importing = files.filter(
+      (file) => file.startsWith(BROWSER) && /from 'node:/.test(readFileSync(path.join(SRC, file), 'utf8')),
+    )
+    expect(importing).toEqual([])
+  })
+
   it('prints and paints in one place', () => {
     const painters = files.filter((file) =>
       /from 'chalk'|\bconsole\./.test(readFileSync(path.join(SRC, file), 'utf8')),
@@ -51,7 +59,10 @@ describe('the layers of src', () => {
   })
 
   it('sends HTTP from one folder', () => {
-    const senders = files.filter((file) => sendsHttp(readFileSync(path.join(SRC, file), 'utf8')))
+    // The browser has its own client.
+    const senders = files.filter(
+      (file) => !file.startsWith(BROWSER) && sendsHttp(readFileSync(path.join(SRC, file), 'utf8')),
+    )
     const answering = ['http/edge.ts', 'serve/readiness-gate.ts']
     expect(senders.filter((file) => roomOf(file) !== 'net' && !answering.includes(file))).toEqual([])
     expect(senders).toEqual(expect.arrayContaining(['net/agent.ts', 'net/loopback-client.ts', ...answering]))

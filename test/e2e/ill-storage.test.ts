@@ -13,9 +13,10 @@ const LIMIT_MS = 5000
 const HUNG = 'slow 60000'
 
 describeWith(['Linux', 'gcc'], 'relay serve on a disk', () => {
-  it.each(['error relay.db-wal', HUNG] as const)(
+  // They mostly wait.
+  it.concurrent.for(['error relay.db-wal', HUNG] as const)(
     'that is ill (%s) answers 503, stays healthy, and forwards again by itself when it is well',
-    async (illness) => {
+    async (illness, { expect }) => {
       const disk = illDisk()
       const home = emptyFolder()
       await using target = await startTarget()
@@ -40,7 +41,7 @@ describeWith(['Linux', 'gcc'], 'relay serve on a disk', () => {
     },
   )
 
-  it('that is ill when it ends: ends itself after its grace period', async () => {
+  it.concurrent('that is ill when it ends: ends itself after its grace period', async () => {
     const disk = illDisk()
     await using program = serve(emptyFolder(), disk.wrapper)
     const url = await program.url()
@@ -50,10 +51,10 @@ describeWith(['Linux', 'gcc'], 'relay serve on a disk', () => {
     await program.says('A thread of relay waits for the disk and cannot be stopped')
     expect((await program.ended).signal).toBe('SIGKILL')
   })
-})
 
-describeWith(['Linux', 'gcc'], 'beside a relay stopped in a commit, a command', () => {
-  it('that reads answers in time, and one that writes is refused in time, or ends by Ctrl-C', async () => {
+  it.concurrent('that stopped in a commit lets a command that reads answer in time, and one that writes be refused in time, or end by Ctrl-C', async ({
+    expect,
+  }) => {
     const disk = illDisk()
     const home = emptyFolder()
     await using stopped = serve(home, disk.wrapper)

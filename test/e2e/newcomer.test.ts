@@ -218,7 +218,7 @@ describe('a newcomer’s routes', () => {
     writeFileSync(path.join(serving.cwd, 'deploy.sh'), '#!/bin/sh\n')
     chmodSync(path.join(serving.cwd, 'deploy.sh'), 0o755)
     // The end of the banner, after which relay watches the file.
-    await serving.says('/auth/github/callback')
+    await serving.says('run relay setup')
     const routes = { forward: [`pul_request=127.0.0.1:${port}`, port, port], exec: ['push=./deply.sh'] }
     writeFileSync(file, JSON.stringify(routes))
     await serving.says('is there twice')

@@ -21,6 +21,7 @@ function stable(text: string): string {
     text
       .replaceAll(/\b\d\d:\d\d:\d\d\b/g, 'HH:MM:SS')
       .replaceAll(/\b(?:\d+ms|\d+\.\ds)\b/g, 'TIME')
+      .replaceAll(/\b\d+ days ago/g, 'AGE ago')
       .replaceAll(/127\.0\.0\.1:\d{4,5}/g, '127.0.0.1:PORT')
       .replaceAll(/relay-test-\w{6}/g, 'relay-test-XXXXXX')
       .replaceAll(/port( +)\d+ is free/g, 'port$1PORT is free')

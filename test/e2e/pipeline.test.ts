@@ -1,46 +1,14 @@
-import { execFile } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { expect, it } from 'vitest'
 import { startSandbox } from '../../src/testing/index.js'
 import { CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
 import { describeWith } from '../helpers/needs.js'
 import { Program } from '../helpers/program.js'
-
-interface Result {
-  readonly code: number
-  readonly out: string
-}
-
-/** A shell in which `relay` is the built program and the browser presses Authorize. */
-function shell(env: Readonly<Record<string, string>>) {
-  const bin = emptyFolder()
-  const program = (name: string, command: string): string => {
-    const file = path.join(bin, name)
-    writeFileSync(file, `#!/bin/sh\nexec ${command} "$@"\n`)
-    chmodSync(file, 0o755)
-    return file
-  }
-  program('relay', `"${process.execPath}" "${path.resolve('dist/bin/relay.js')}"`)
-  const browser = program(
-    'browser',
-    `"${process.execPath}" --import "${import.meta.resolve('tsx')}" "${path.resolve('test/e2e/programs/authorize.ts')}"`,
-  )
-  const cwd = path.join(bin, 'work')
-  mkdirSync(cwd)
-  const PATH = `${bin}:${process.env['PATH']}`
-  return (script: string): Promise<Result> =>
-    new Promise((resolve) => {
-      const options = { cwd, env: { PATH, HOME: bin, BROWSER: browser, RELAY_USER: 'ada', ...env } }
-      const child = execFile('bash', ['-o', 'pipefail', '-c', script], options, (_, out) => {
-        resolve({ code: child.exitCode ?? -1, out })
-      })
-    })
-}
+import { scriptShell, type ScriptResult } from '../helpers/script-shell.js'
+import { signIn } from '../helpers/sign-in.js'
 
 /** What a person's shell script does from signing in to signing out; `host` is the sandbox's address. */
-async function act(run: (script: string) => Promise<Result>, host: string): Promise<void> {
+async function act(run: (script: string) => Promise<ScriptResult>, host: string): Promise<void> {
   const commentAddress = expect.stringMatching(
     new RegExp(String.raw`^${host}/octo/demo/issues/1#issuecomment-\d+\n$`),
   )
@@ -83,7 +51,7 @@ describeWith(['chromium', 'jq', 'curl'], 'a shell script', () => {
       },
     )
     const { url, sandbox } = await program.listening()
-    const run = shell({ RELAY_HOME: home, RELAY_PROFILE: 'sandbox' })
+    const run = scriptShell({ RELAY_HOME: home, RELAY_PROFILE: 'sandbox' })
     await act(run, sandbox)
     expect(await program.object({ event: 'pull_request' })).toMatchObject({ action: 'closed', number: 2 })
     // The bearer of a second sign-in works at the service's own API too, until it is revoked.
@@ -101,8 +69,72 @@ describeWith(['chromium', 'jq', 'curl'], 'a shell script', () => {
 
   it('does the same with no instance running', async () => {
     await using sandbox = await startSandbox({ client: CLIENT })
-    const run = shell({ RELAY_HOME: emptyFolder(), RELAY_PORT: '0', ...codeHost(sandbox) })
+    const run = scriptShell({ RELAY_HOME: emptyFolder(), RELAY_PORT: '0', ...codeHost(sandbox) })
     await act(run, sandbox.url)
     expect(sandbox.comments.map(({ body }) => body)).toEqual(expect.arrayContaining(['two\nlines', 'hello']))
+  }, 120_000)
+})
+
+/** The `check_suite` event of a head, as GitHub sends it. */
+function suiteOf(sandbox: string): string {
+  const repository = { id: 1, full_name: 'octo/demo', html_url: `${sandbox}/octo/demo` }
+  const pull = {
+    id: 9,
+    number: 2,
+    url: `${sandbox}/api/v3/repos/octo/demo/pulls/2`,
+    base: { repo: { id: 1 } },
+  }
+  const check_suite = { id: 5, status: 'completed', conclusion: 'success', pull_requests: [pull] }
+  return JSON.stringify({ action: 'completed', check_suite, repository })
+}
+
+describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
+  it('merges what is green, and keeps one comment up to date', async () => {
+    const home = emptyFolder()
+    await using program = new Program(
+      ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'],
+      { RELAY_HOME: home },
+    )
+    const { url, sandbox } = await program.listening()
+    await signIn(url, 'ada')
+    const run = scriptShell({
+      RELAY_HOME: home,
+      RELAY_PROFILE: 'sandbox',
+      API: `${sandbox}/api/v3/repos/octo/demo`,
+    })
+    const setUp = await run(`
+      set -e
+      echo '${suiteOf(sandbox)}' > ../suite.json
+      git init -q --bare ../remote.git
+      printf '#!/bin/sh\\nexec relay replay "$HOME/suite.json" --event check_suite\\n' > ../remote.git/hooks/post-receive
+      chmod +x ../remote.git/hooks/post-receive
+      git init -q -b main . && git config user.name ada && git config user.email ada@example.org
+      git remote add origin ../remote.git && git config push.autoSetupRemote true
+      git commit -q --allow-empty -m one`)
+    expect(setUp.code).toBe(0)
+    const merge = 'relay wait check_suite.completed --json | relay merge --from - --if-green'
+    expect(await run(`git push -q && ${merge} --dry-run --json | jq -r .target,.request.ifGreen`)).toEqual({
+      code: 0,
+      out: 'octo/demo#2\ntrue\n',
+    })
+    expect(await run(merge)).toEqual({ code: 3, out: '' })
+    const report = (body: string): string =>
+      `{ relay wait check_suite.completed --since 1h --json; echo '${body}'; } | relay comment --from - --sticky ci -`
+    const first = await run(report('one'))
+    expect(first).toEqual({ code: 0, out: expect.stringContaining('/octo/demo/pull/2#issuecomment-') })
+    expect(await run(report('two'))).toEqual(first)
+    const comments = 'relay token --header | curl -sS -H @- $API/issues/2/comments'
+    expect(await run(`${comments} | jq -r '.[].body | select(contains("sticky"))'`)).toEqual({
+      code: 0,
+      out: '<!-- relay-sticky: ci -->\ntwo\n\n',
+    })
+    const green = `
+      sha=$(relay token --header | curl -sS -H @- $API/pulls/2 | jq -r .head.sha)
+      relay token --header | curl -sS -H @- $API/statuses/$sha -d '{"state":"success","context":"ci"}' > status.json`
+    expect(await run(`${green}; ${merge.replace('wait', 'wait --since 1h')}`)).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^[0-9a-f]{40}\n$/),
+    })
+    expect(await run(`false | relay merge --from - --if-green`)).toEqual({ code: 6, out: '' })
   }, 120_000)
 })

@@ -6,6 +6,7 @@ import { serve } from '../helpers/serve.js'
 import { signIn } from '../helpers/sign-in.js'
 import { emptyFolder } from '../helpers/context.js'
 import { Program, relay } from '../helpers/program.js'
+import { closedPort } from '../helpers/scripted-server.js'
 
 const SANDBOX = ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json']
 const SERVE = ['serve', '--port', '0', '--json']
@@ -24,6 +25,21 @@ describe('relay serve', () => {
     expect(code).toBe(0)
     expect(err).toContain(`address      ${url}`)
     expect(err).toMatch(/#1 +ping +octo\/demo/)
+    expect(err).not.toContain('Stopping')
+  })
+
+  it('says at Ctrl-C what is still waiting, and for which target', async () => {
+    const down = await closedPort()
+    await using program = new Program([...SERVE, '--forward', `app=${down}`], {
+      RELAY_WEBHOOK_SECRET: SECRET,
+    })
+    const url = await program.url()
+    for (const id of ['a', 'b'])
+      expect(await post(`${url}/webhook`, githubDelivery({ id }))).toMatchObject({ status: 200 })
+    await program.object({ type: 'target', state: 'down' })
+    const { code, err } = await program.stop('SIGINT')
+    expect(code).toBe(0)
+    expect(err).toContain('\nStopping. Still waiting: 2 for app; sent at the next start.\n')
   })
 
   it('says what is wrong with a setting, exit 2', async () => {

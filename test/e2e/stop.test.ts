@@ -2,12 +2,10 @@ import { describe, expect, it, vi } from 'vitest'
 import { startSandbox } from '../../src/testing/index.js'
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
-import { begin, finish, githubDelivery, post } from '../helpers/delivery.js'
-import { describeWith } from '../helpers/needs.js'
+import { begin, finish, githubDelivery } from '../helpers/delivery.js'
 import { Program, relay } from '../helpers/program.js'
 import { journalOf, serve, textOf } from '../helpers/serve.js'
 import { signIn } from '../helpers/sign-in.js'
-import { slowDown } from '../helpers/slow-disk.js'
 
 describe.concurrent('relay serve, told to stop,', () => {
   it('answers a delivery that is under way, and keeps it', async () => {
@@ -49,19 +47,4 @@ describe.concurrent('relay serve, told to stop,', () => {
     expect(sandbox.comments.map(({ body }) => body)).toEqual(['late'])
     expect((await program.ended).code).toBe(0)
   })
-})
-
-describeWith('strace', 'relay serve, told to stop while a flush does not return,', () => {
-  it('says so and ends itself', async () => {
-    await using program = serve(emptyFolder())
-    const webhook = `${await program.url()}/webhook`
-    {
-      await using _slow = await slowDown(program.pid, 300)
-      expect((await post(webhook, githubDelivery())).status).toBe(503)
-      program.child.kill('SIGTERM')
-      await program.says('A thread of relay waits for the disk and cannot be stopped')
-    }
-    // strace holds a process that was killed until it lets go of it.
-    expect(await program.ended).toMatchObject({ code: null, signal: 'SIGKILL' })
-  }, 60_000)
 })

@@ -6,6 +6,7 @@ import type { Sql } from '../../src/store/sql.js'
 export function withTransaction(database: Database, transaction: Sql['transaction']): Database {
   const close = (): PromiseLike<void> => database[Symbol.asyncDispose]()
   return {
+    expectStep: database.expectStep,
     store: database.store,
     sql: { ...database.sql, transaction, [Symbol.asyncDispose]: close },
     [Symbol.asyncDispose]: close,

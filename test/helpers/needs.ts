@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe } from 'vitest'
+import { postgresPrograms } from './postgres.js'
 
 /** What a suite may need that is not there everywhere, and what to do about it. */
 const HINTS = {
@@ -11,12 +12,14 @@ const HINTS = {
   tmux: 'apt-get install tmux',
   zsh: 'apt-get install zsh',
   fish: 'apt-get install fish',
+  git: 'apt-get install git',
   jq: 'apt-get install jq',
   curl: 'apt-get install curl',
   openssl: 'apt-get install openssl',
   keyring: 'apt-get install dbus gnome-keyring libsecret-1-dev pkg-config, then npm ci, which builds keytar',
   Linux: 'run it there',
   gcc: 'apt-get install gcc libc6-dev',
+  postgres: 'apt-get install postgresql',
   mount: 'run it as root, with the right to mount',
   'loop mount': 'run it as root, with loop devices and e2fsprogs',
 } as const
@@ -35,16 +38,22 @@ type Need = keyof typeof HINTS
  * that a green run always means the whole run.
  */
 export function describeWith(needs: Need | readonly Need[], name: string, suite: () => void): void {
-  const need = [needs].flat().find((each) => !isThere(each))
-  const there = need === undefined
-  const missing = there ? '' : `"${name}" needs ${need} (${HINTS[need]})`
-  if (!there && !RIGHTS.has(need) && process.env['RELAY_TEST_ALL']) throw new Error(missing)
-  if (!there) process.stderr.write(`left out: ${missing}\n`)
-  const describeOrSkip = there ? describe : describe.skip
+  const describeOrSkip = has(needs, name) ? describe : describe.skip
   describeOrSkip(name, suite)
 }
 
+/** Whether all that the suite needs is there; otherwise as {@link describeWith} says. */
+export function has(needs: Need | readonly Need[], name: string): boolean {
+  const need = [needs].flat().find((each) => !isThere(each))
+  if (need === undefined) return true
+  const missing = `"${name}" needs ${need} (${HINTS[need]})`
+  if (!RIGHTS.has(need) && process.env['RELAY_TEST_ALL']) throw new Error(missing)
+  process.stderr.write(`left out: ${missing}\n`)
+  return false
+}
+
 function isThere(need: Need): boolean {
+  if (need === 'postgres') return postgresPrograms() !== undefined
   if (need === 'Linux') return process.platform === 'linux'
   if (need === 'mount') return mounts('mount -t tmpfs none "$1"')
   if (need === 'loop mount')
