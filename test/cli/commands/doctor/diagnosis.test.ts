@@ -58,7 +58,6 @@ describe('a diagnosis', () => {
     const home = path.join(emptyFolder(), 'home')
     const env = { RELAY_HOME: home, RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: host.url, RELAY_USER: 'ada' }
     const { context } = testContext({ env: { ...env, RELAY_PORT: String(await used()) } })
-    const port = Number(context.env['RELAY_PORT'])
     expect((await findings(context)).map(({ check, state, fix }) => [check, state, fix])).toEqual([
       ['node', 'ok', undefined],
       ['settings', 'ok', undefined],
@@ -68,7 +67,7 @@ describe('a diagnosis', () => {
       ['disk', 'ok', undefined],
       ['keychain', 'skip', undefined],
       ['instance', 'skip', undefined],
-      ['port', 'fail', `relay serve --port ${port + 1}`],
+      ['port', 'fail', expect.stringMatching(/^relay serve --port \d+$/)],
       ['tunnel', 'skip', undefined],
       ['code host', 'ok', undefined],
       ['clock', 'ok', undefined],
