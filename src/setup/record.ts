@@ -1,0 +1,97 @@
+import { RelayError } from '../base/errors.js'
+import { Secret } from '../base/secret.js'
+import { type OAuthClient, PROVIDER_NAMES, type ProviderName } from '../base/settings.js'
+import type { AppIdentity } from '../providers/registration.js'
+import type { Expectation, Json, Operation, Store } from '../store/contract.js'
+import { isPositive, isText, shape } from '../store/shape.js'
+
+/** OAuth client that `relay setup` stored, and the code host that knows it. */
+export interface StoredClient {
+  readonly provider: ProviderName
+  readonly providerUrl: string
+  readonly client: OAuthClient
+}
+
+/** What `relay setup` stores at once. */
+export interface SetupResult extends StoredClient {
+  /** The App that the client belongs to, if it is one. */
+  readonly app: AppIdentity | undefined
+}
+
+/** Without a secret, so that a profile without a client needs no keychain. */
+const CLIENT_KEY = 'setup-client'
+/** With the keychain as store, keys with this start are in the keychain. */
+const SECRET_KEY = 'setup:secret'
+/** A record of its own: keychains limit the size of an entry, and few commands need the key. */
+const APP_KEY = 'setup:app'
+
+const isProvider = (value: unknown): boolean => PROVIDER_NAMES.some((name) => name === value)
+
+const parseClient = shape<{ provider: ProviderName; providerUrl: string; id: string }>({
+  provider: isProvider,
+  providerUrl: isText,
+  id: isText,
+})
+
+const parseApp = shape<{ providerUrl: string; id: number; slug: string; privateKey: string }>({
+  providerUrl: isText,
+  id: isPositive,
+  slug: isText,
+  privateKey: isText,
+})
+
+/** Undefined if `relay setup` has not run. @throws RelayError `storage` */
+export async function readStoredClient(store: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
+  const record = parseClient(await store.get(CLIENT_KEY))
+  const secret = record && (await store.get(SECRET_KEY))
+  if (!record || typeof secret !== 'string') return undefined
+  const { provider, providerUrl, id } = record
+  return { provider, providerUrl, client: { id, secret: new Secret(secret) } }
+}
+
+/** The App that `relay setup` registered at this code host. @throws RelayError `storage` */
+export async function readStoredApp(
+  store: Pick<Store, 'get'>,
+  providerUrl: string,
+): Promise<AppIdentity | undefined> {
+  const record = parseApp(await store.get(APP_KEY))
+  if (record?.providerUrl !== providerUrl) return undefined
+  return { id: record.id, slug: record.slug, privateKey: new Secret(record.privateKey) }
+}
+
+/**
+ * Stores a result, and replaces `before` by it: what {@link readStoredClient} gave when the user agreed.
+ * @throws RelayError `conflict` if it is no longer what is stored; `storage`
+ */
+export async function saveSetup(
+  store: Pick<Store, 'write'>,
+  { provider, providerUrl, client, app }: SetupResult,
+  before: StoredClient | undefined,
+): Promise<void> {
+  const expected: Expectation = { key: SECRET_KEY, value: before?.client.secret.reveal() }
+  const operations: Operation[] = [
+    { type: 'put', key: CLIENT_KEY, value: { provider, providerUrl, id: client.id } },
+    { type: 'put', key: SECRET_KEY, value: client.secret.reveal() },
+    app
+      ? { type: 'put', key: APP_KEY, value: appRecord(providerUrl, app) }
+      : { type: 'delete', key: APP_KEY },
+  ]
+  if (await store.write(operations, [expected])) return
+  throw new RelayError(
+    'conflict',
+    'Nothing was stored: another relay setup has stored a client meanwhile. Run relay setup again to replace it',
+  )
+}
+
+/** Removes what `relay setup` stored. @throws RelayError `storage` */
+export async function removeSetup(store: Pick<Store, 'write'>): Promise<void> {
+  await store.write([
+    { type: 'delete', key: CLIENT_KEY },
+    { type: 'delete', key: SECRET_KEY },
+    { type: 'delete', key: APP_KEY },
+  ])
+}
+
+function appRecord(providerUrl: string, { id, slug, privateKey }: AppIdentity): Json {
+  return { providerUrl, id, slug, privateKey: privateKey.reveal() }
+}
