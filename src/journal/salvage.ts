@@ -1,7 +1,8 @@
 import type { Sql } from '../store/sql.js'
+import { orElse } from './damage.js'
 import type { Entry } from './delivery.js'
+import { readEntry } from './entries.js'
 import { edgesOf } from './numbers.js'
-import { orElse, readEntry } from './reader.js'
 
 /** An entry that a damaged database has, or had; `entry` is undefined when it can no longer be read. */
 export interface Salvaged {

@@ -2,7 +2,7 @@ import { sleep } from '../base/abort.js'
 import { ownershipLost, type Instance } from '../instance/instance.js'
 import { INSTANCE_KEY } from '../instance/record.js'
 import { systemClock } from '../base/time.js'
-import type { Guard } from '../journal/open.js'
+import type { Guard } from '../journal/guarded-write.js'
 import type { Database } from '../store/database.js'
 
 /** A profile that this process owns, until another takes it. Disposing of it releases the profile. */
