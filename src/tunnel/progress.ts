@@ -57,31 +57,10 @@ export async function openProgress({ store, url, log, lost }: ProgressOptions): 
   let read = 0
   let handled = 0
   let last: Promise<unknown> = Promise.resolve()
-  let writing = Promise.resolve()
-  let timer: NodeJS.Timeout | undefined
-  let hasChanged = false
-  const write = (closed: boolean): void => {
-    hasChanged = false
-    const value = { v: 1, url, position, read, handled, closed }
-    const put = async (): Promise<void> => {
-      await writing
-      // What is stored is out of date by a second more.
-      if (!lost?.aborted) await store.put(KEY, value).catch(() => {})
-    }
-    writing = put()
-  }
-  const tick = (): void => {
-    timer = undefined
-    if (hasChanged) schedule()
-  }
-  const schedule = (): void => {
-    write(false)
-    timer = setTimeout(tick, INTERVAL_MS).unref()
-  }
-  const change = (): void => {
-    hasChanged = true
-    if (!timer) schedule()
-  }
+  const writes = createWrites(async (closed) => {
+    // What cannot be stored is out of date by a second more.
+    if (!lost?.aborted) await store.put(KEY, { v: 1, url, position, read, handled, closed }).catch(() => {})
+  })
   const advance = async (
     id: string | undefined,
     isOwn: boolean,
@@ -90,7 +69,7 @@ export async function openProgress({ store, url, log, lost }: ProgressOptions): 
     await Promise.all(before)
     if (!isOwn) handled++
     if (id !== undefined && STREAM_ID.test(id)) position = id
-    if (read > 0) change()
+    if (read > 0) writes.change()
   }
   return {
     lastEventId: () => lastRead,
@@ -100,7 +79,7 @@ export async function openProgress({ store, url, log, lost }: ProgressOptions): 
       if (id !== undefined && STREAM_ID.test(id)) lastRead = id
       if (isOwn) return
       read++
-      change()
+      writes.change()
     },
     handle(id, done) {
       const isOwn = own.shift() === true
@@ -109,9 +88,48 @@ export async function openProgress({ store, url, log, lost }: ProgressOptions): 
     },
     async [Symbol.asyncDispose]() {
       await last
+      await writes.end({ hasChanged: read > 0 || position !== (saved?.position ?? null) })
+    },
+  }
+}
+
+/** Writes of the progress, one after the other and one a second at most. */
+interface Writes {
+  /** Writes at once, or at the end of the second that the last write began. */
+  change(): void
+  /** Writes once more if anything has changed, as closed. Resolves when all is written. */
+  end(state: { readonly hasChanged: boolean }): Promise<void>
+}
+
+/** `write` gets whether the tunnel is closed, and must not reject. */
+function createWrites(write: (closed: boolean) => Promise<void>): Writes {
+  let written = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+  let isDue = false
+  const enqueue = (closed: boolean): void => {
+    isDue = false
+    const before = written
+    written = (async () => {
+      await before
+      await write(closed)
+    })()
+  }
+  const start = (): void => {
+    enqueue(false)
+    timer = setTimeout(() => {
+      timer = undefined
+      if (isDue) start()
+    }, INTERVAL_MS).unref()
+  }
+  return {
+    change() {
+      isDue = true
+      if (!timer) start()
+    },
+    async end({ hasChanged }) {
       clearTimeout(timer)
-      if (read > 0 || position !== (saved?.position ?? null)) write(true)
-      await writing
+      if (hasChanged) enqueue(true)
+      await written
     },
   }
 }
