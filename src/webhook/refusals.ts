@@ -53,16 +53,7 @@ export function createRefusals(parts: RefusalParts): Refusals {
   const list = createRefusedList()
   const throttle = createLogThrottle(log)
   const keep = (request: WebhookRequest, about: About): Refused => {
-    const lines = indexHeaders(request.headers)
-    const refused = list.add({
-      at: clock(),
-      ...about,
-      reason: once(about.reason),
-      ...claimedIdentity(lines, scheme),
-      headers: withoutCredentials(request.headers),
-      body: request.body,
-      size: Math.max(request.body.length, Number(only(lines, 'content-length')) || 0),
-    })
+    const refused = list.add({ at: clock(), ...describe(request, about, scheme) })
     onRefused?.()
     return refused
   }
@@ -129,6 +120,23 @@ function unsigned({ reason }: Pick<About, 'reason'>): TunnelReason {
 
 interface About extends Pick<Refused, 'via' | 'status' | 'kind'> {
   readonly reason: () => string | Promise<string>
+}
+
+/** What is kept of a request. */
+function describe(
+  { headers, body }: WebhookRequest,
+  about: About,
+  scheme: WebhookScheme,
+): Omit<Refused, 'id' | 'at'> {
+  const lines = indexHeaders(headers)
+  return {
+    ...about,
+    reason: once(about.reason),
+    ...claimedIdentity(lines, scheme),
+    headers: withoutCredentials(headers),
+    body,
+    size: Math.max(body.length, Number(only(lines, 'content-length')) || 0),
+  }
 }
 
 /** `unproved: event push, delivery 72d3162e-cc78; relay show refused:3`. Anybody can write these headers. */

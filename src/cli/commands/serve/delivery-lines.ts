@@ -47,12 +47,10 @@ export function createDeliveryLines({ feed, routes, nameOf, isDown }: DeliveryLi
     columns.fit(typicalRow(next.routes.map(({ id }) => waitingCell(nameOf(id)))))
   }
   setRoutes(routes)
-  const drawing =
-    (row: () => Row, outputs: readonly Line[]) =>
-    (width: number): readonly Line[] => [
-      columns.line(row(), width),
-      ...outputs.map((line) => cutLine(line, width)),
-    ]
+  const drawing = (row: () => Row, outputs: readonly Line[]) => (width: number) => [
+    columns.line(row(), width),
+    ...outputs.map((line) => cutLine(line, width)),
+  ]
 
   return {
     setRoutes,
@@ -80,19 +78,14 @@ export function createDeliveryLines({ feed, routes, nameOf, isDown }: DeliveryLi
       if (line) {
         line.cells.set(route.id, cell)
         line.outputs.push(...output)
-        const isFinal = [...line.cells.values()].every(
-          ({ state }) => state === 'succeeded' || state === 'failed',
-        )
+        const isFinal = [...line.cells.values()].every(isFinished)
         const isDrawn = line.block.redraw({ isFinal })
         if (isFinal || !isDrawn) pending.delete(n)
         if (isDrawn) return
       }
       // The line that is there says that it waits.
-      if (
-        forward.status === 'waiting' ||
-        (isCounted && forward.status === 'succeeded' && output.length === 0)
-      )
-        return
+      if (forward.status === 'waiting') return
+      if (isCounted && forward.status === 'succeeded' && output.length === 0) return
       const row = { ...startOf(n, entry, attempt.at), note: '', cells: [cell] }
       feed.add(
         drawing(() => row, output),
@@ -100,6 +93,10 @@ export function createDeliveryLines({ feed, routes, nameOf, isDown }: DeliveryLi
       )
     },
   }
+}
+
+function isFinished({ state }: TargetCell): boolean {
+  return state === 'succeeded' || state === 'failed'
 }
 
 function startOf(n: number, delivery: DeliveryName, at: number): Pick<Row, 'time' | 'n' | 'delivery'> {
