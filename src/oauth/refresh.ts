@@ -89,7 +89,10 @@ async function refreshCredentials(
 ): Promise<RefreshCredentials> {
   const used = await tokens.refreshable(userId)
   if (!used)
-    throw new RelayError('unauthenticated', `${userId} is not signed in, or no longer; sign in: relay login`)
+    throw new RelayError(
+      'unauthenticated',
+      `${userId} is not signed in, or the sign-in has ended. Run relay login`,
+    )
   if (used.origin !== provider.origin) throw wrongOrigin(userId, used.origin, provider.origin)
   if (!client) {
     throw signInAgain(

@@ -68,7 +68,7 @@ describe('main', () => {
     expect(await run(['token', '--json', '--user', 'ada'])).toEqual({
       code: 4,
       out: '',
-      err: '{"v":1,"type":"error","code":"unauthenticated","error":"ada is not signed in, or no longer; sign in: relay login"}\n',
+      err: '{"v":1,"type":"error","code":"unauthenticated","error":"ada is not signed in, or the sign-in has ended. Run relay login"}\n',
     })
   })
 

@@ -114,7 +114,7 @@ describe('a sign-in is required for a user', () => {
     await using rig = await createRenewRig()
     expect(await failed(rig, rig.renew('bob'))).toEqual({
       kind: 'unauthenticated',
-      message: 'bob is not signed in, or no longer; sign in: relay login',
+      message: 'bob is not signed in, or the sign-in has ended. Run relay login',
       leaked: [],
     })
   })
@@ -124,7 +124,7 @@ describe('a sign-in is required for a user', () => {
     rig.time.now = NOW + MINUTE
     expect(await failed(rig)).toEqual({
       kind: 'unauthenticated',
-      message: 'alice is not signed in, or no longer; sign in: relay login',
+      message: 'alice is not signed in, or the sign-in has ended. Run relay login',
       leaked: [],
     })
     expect(await rig.contents()).toEqual({})

@@ -111,7 +111,7 @@ export const OPTIONS = {
   inspectHost: {
     env: 'RELAY_INSPECT_HOSTS',
     flag: '--inspect-host <name>',
-    help: 'Host name of the inspector',
+    help: 'further Host name of the inspector',
     list: true,
     parse: lines(matching(/^[A-Za-z0-9._-]{1,255}$/, 'a host name, without a port')),
   },

@@ -37,7 +37,7 @@ describe('relay whoami', () => {
     expect(await shell().run(['whoami'])).toEqual({
       code: 4,
       out: '',
-      err: 'error: ada is not signed in, or no longer; sign in: relay login\n',
+      err: 'error: ada is not signed in, or the sign-in has ended. Run relay login\n',
     })
   })
 })

@@ -84,7 +84,7 @@ describe('a profile', () => {
       expect(await here.run(line.split(' '))).toEqual(stopped)
     const github = { RELAY_CLIENT_ID: 'id', RELAY_CLIENT_SECRET: 'secret' }
     const { err } = await shell(github, here.home).run(['whoami'])
-    expect(err).toBe(`error: ${USER} is not signed in, or no longer; sign in: relay login\n`)
+    expect(err).toBe(`error: ${USER} is not signed in, or the sign-in has ended. Run relay login\n`)
   })
 })
 

@@ -77,7 +77,7 @@ describe('a second terminal without the client secret', () => {
     expect(await both.second.run([...COMMENT, '--user', 'bob'])).toEqual({
       code: 4,
       out: '',
-      err: 'error: bob is not signed in, or no longer; sign in: relay login\n',
+      err: 'error: bob is not signed in, or the sign-in has ended. Run relay login\n',
     })
   })
 

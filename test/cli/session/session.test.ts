@@ -176,7 +176,7 @@ describe('the bearer', () => {
 describe('the token', () => {
   it('is needed, exit 4', async () => {
     await using alone = await startAlone()
-    const err = 'error: bob is not signed in, or no longer; sign in: relay login\n'
+    const err = 'error: bob is not signed in, or the sign-in has ended. Run relay login\n'
     expect(await alone.shell.run([...COMMENT, '--user', 'bob'])).toEqual({ code: 4, out: '', err })
     expect(await alone.shell.run(COMMENT, { env: { RELAY_USER: 'bob' } })).toEqual({ code: 4, out: '', err })
   })

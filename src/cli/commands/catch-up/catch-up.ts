@@ -37,7 +37,7 @@ export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: s
   if (repos.length === 0)
     throw new RelayError(
       'no_match',
-      'This profile has made no hooks. Name the repository, or make one with relay hook add',
+      'This profile has created no hooks. Name the repository, or create one with relay hook add',
     )
   let failed = 0
   for (const repo of repos) {

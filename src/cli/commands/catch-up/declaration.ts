@@ -7,10 +7,9 @@ export const catchUp: CommandSpec = {
   name: 'catch-up',
   group: 'Journal:',
   summary: 'get what was sent while relay was away',
-  description: `Reads the code host's log of what it sent through the hook of a repository, and asks for what the journal lacks,
-oldest first, each once the one before has arrived. The running relay serve receives them as usual. What retention has
-removed from the journal is left out. Without a repository: all hooks that this profile made. The log of GitHub has 3 days;
-Gitea has none.`,
+  description: `Compares the journal with the code host's log of a repository's hook. Has the code host send again what is missing, oldest
+first, one after the other; the running relay serve receives it. Leaves out what retention has removed. Without a
+repository, catches up through all hooks that this profile created. GitHub's log covers 3 days; Gitea has none.`,
   examples: ['relay catch-up octo/demo', 'relay catch-up --since 2h --dry-run'],
   arguments: [{ ...REPO_ARGUMENT, name: '[owner/repo]' }],
   options: [

@@ -16,15 +16,15 @@ export const hook: CommandSpec = {
   group: 'Setup:',
   summary: "manage a repository's hooks",
   description: `Makes the code host send a repository's deliveries here, as the signed-in user. relay serve --hook does the same
-for as long as it runs.`,
+while it runs.`,
   examples: ['relay hook add octo/demo', 'relay hook list octo/demo'],
   subcommands: [
     {
       ...COMMON,
       name: 'add',
       summary: 'create a hook, or repair it',
-      description: `Creates the repository's hook with content type application/json and the profile's webhook secret. The hook
-that leads here already, or that was made here before, is repaired instead.`,
+      description: `Creates the repository's hook with content type application/json and the profile's webhook secret. If one
+already leads here, or this profile created one before, repairs that one instead.`,
       examples: ['relay hook add octo/demo', 'relay hook add octo/demo --events push,pull_request'],
       options: [
         URL,
@@ -41,8 +41,8 @@ that leads here already, or that was made here before, is repaired instead.`,
       ...COMMON,
       name: 'list',
       summary: "list a repository's hooks",
-      description: `Lists all hooks of the repository, with what each was answered last, and marks those that lead here. Without a
-repository: the hooks that this profile made.`,
+      description: `Lists all hooks of the repository with the last answer to each, and marks those that lead here. Without a
+repository, lists the hooks that this profile created.`,
       examples: ['relay hook list', 'relay hook list octo/demo --json | jq .url'],
       arguments: [{ ...REPO_ARGUMENT, name: '[owner/repo]' }],
       load: async () => (await import('./list.js')).runList,
@@ -60,7 +60,7 @@ journal. Needs a running relay serve.`,
     {
       ...COMMON,
       name: 'remove',
-      summary: 'remove the hook that leads here',
+      summary: 'remove the hooks that lead here',
       description: `Removes the hooks of the repository that lead here, or to --url. Others stay.`,
       examples: ['relay hook remove octo/demo'],
       options: [URL],

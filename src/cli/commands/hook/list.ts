@@ -26,7 +26,7 @@ async function listOwn(context: Context, flags: CommonFlags): Promise<void> {
     return
   }
   if (saved.length === 0)
-    return output.say(`This profile has made no hooks at ${provider.url}. relay hook add creates one`)
+    return output.say(`This profile has created no hooks at ${provider.url}. relay hook add creates one`)
   for (const line of table(saved.map((hook) => [formatRepo(hook), hook.url]))) output.result(line)
 }
 

@@ -6,7 +6,7 @@ export const inspect: CommandSpec = {
   summary: 'see deliveries in the browser',
   description: `Opens the inspector of the running relay serve in the browser: a page where deliveries appear as they come. It shows
 one delivery with its payload, its signature and every attempt, forwards it again, sends an edited copy, and explains what was
-refused. A code that works once opens it; nothing of it stands in a process list.`,
+refused. A code that works once opens it, and appears in no process list.`,
   examples: [
     'relay inspect',
     'relay inspect last',

@@ -5,7 +5,7 @@ export const reset: CommandSpec = {
   group: 'Setup:',
   summary: 'remove a profile with all its data',
   description: `Removes a profile: its journal, its tokens and its webhook secret. It first prints what will be removed and asks for
-confirmation, then revokes the tokens at the code host; if that fails, it removes nothing else. Stop relay serve before.`,
+confirmation, then revokes the tokens at the code host; if that fails, it removes nothing else. Stop relay serve first.`,
   examples: ['relay reset', 'relay reset --profile sandbox --yes'],
   options: [
     { flags: '--yes', help: 'do not ask for confirmation' },

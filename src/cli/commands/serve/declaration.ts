@@ -15,7 +15,7 @@ users in, and acts for them.`,
     { flags: '--sandbox', help: 'start an emulated code host, in the profile sandbox' },
     {
       flags: '--hook <owner/repo>',
-      help: 'have a hook there while it runs',
+      help: 'create a hook there while relay runs',
       repeatable: true,
     },
     { flags: '--catch-up', help: 'get what was sent while relay was away' },

@@ -4,17 +4,17 @@ export const setup: CommandSpec = {
   name: 'setup',
   group: 'Setup:',
   summary: 'register relay at the code host, for signing in',
-  description: `Registers relay at the code host and stores the client in the profile: a GitHub App, on a page of the code host in
-your browser, or at Gitea and Forgejo an OAuth application, with an access token that relay asks for and then forgets.
-Nothing that exists is replaced without a yes. At its end it diagnoses the profile, as relay doctor does.`,
+  description: `Registers relay at the code host and stores the client in the profile. At GitHub, a page in your browser leads to
+creating an App. At Gitea and Forgejo, relay asks for an access token, registers an OAuth application with it, and forgets
+it. Asks before it replaces a client. Ends with the checks of relay doctor.`,
   examples: [
     'relay setup',
-    'relay setup --app-hook  with a running relay serve --tunnel: all repositories of the App',
+    'relay setup --app-hook   receive from all repositories of the App',
     'relay setup --provider gitea --provider-url https://git.example.com < token.txt',
     'relay setup --oauth-app  an OAuth app instead, registered by hand',
   ],
   options: [
-    { flags: '--app-hook', help: "have the App's own webhook send deliveries to relay" },
+    { flags: '--app-hook', help: "let the App's own webhook send deliveries here" },
     { flags: '--org <name>', help: 'organization that will own the App (default: your account)' },
     {
       flags: '--oauth-app',
