@@ -1,6 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import type { Secret } from '../base/secret.js'
-import type { RepoTarget } from './provider.js'
+import type { RepoTarget } from './targets.js'
 
 /** Settings that relay gives a hook. Its deliveries are JSON. */
 export interface HookSettings {

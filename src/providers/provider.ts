@@ -7,7 +7,10 @@ import type { EventTable } from './event-table.js'
 import type { HookCalls } from './hooks.js'
 import type { Registration } from './registration.js'
 import type { Headed } from './rate-limit.js'
+import type { IssueTarget, PullTarget, RepoTarget } from './targets.js'
 import type { Templates } from './template.js'
+
+export type { IssueTarget, PullTarget, RepoTarget }
 
 /**
  * How a code host names, writes and signs a delivery. Header names are lower-case. Every code host signs with
@@ -83,16 +86,6 @@ export interface CodeHost {
   readonly open: (options: HostOptions) => Provider
 }
 
-export interface RepoTarget {
-  readonly owner: string
-  readonly repo: string
-}
-
-/** An issue, or a pull request, which has the same comments. */
-export interface IssueTarget extends RepoTarget {
-  readonly issueNumber: number
-}
-
 export interface CommentInput extends IssueTarget {
   readonly body: string
 }
@@ -141,10 +134,6 @@ export interface TokenFacts {
 
 export const MERGE_METHODS = ['merge', 'squash', 'rebase'] as const
 export type MergeMethod = (typeof MERGE_METHODS)[number]
-
-export interface PullTarget extends RepoTarget {
-  readonly pullNumber: number
-}
 
 export interface MergeInput extends PullTarget {
   readonly method?: MergeMethod | undefined

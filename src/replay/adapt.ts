@@ -1,4 +1,8 @@
-import type { Edit } from './edit.js'
+/** A place in a payload, and its new value. */
+export interface Change {
+  readonly path: readonly (string | number)[]
+  readonly value: unknown
+}
 
 type Fields = Record<string, unknown>
 
@@ -12,7 +16,7 @@ const SHA = /^[0-9a-f]{40}$/
  * request, and addresses that contain its number, a repository's name, a login, an id or a commit. The field itself stays. Text
  * that people wrote stays too. A place that does not exist has no consequences.
  */
-export function adapt(payload: unknown, { path, value }: Edit): void {
+export function adapt(payload: unknown, { path, value }: Change): void {
   const field = String(path.at(-1))
   const owner = at(payload, path.slice(0, -1))
   const old: unknown = Object.getOwnPropertyDescriptor(owner ?? {}, field)?.value
@@ -58,7 +62,7 @@ function repositoriesOf(object: Fields, number: number): string[] {
   })
 }
 
-function rename(payload: unknown, path: Edit['path'], owner: Fields, old: string, value: string): void {
+function rename(payload: unknown, path: Change['path'], owner: Fields, old: string, value: string): void {
   const field = path.at(-1)
   const repository = field === 'login' && path.at(-2) === 'owner' ? at(payload, path.slice(0, -2)) : owner
   const fullName = repository?.['full_name']
@@ -127,7 +131,7 @@ function containersIn(value: unknown): Fields[] {
   return [container, ...Object.values(container).flatMap(containersIn)]
 }
 
-function at(value: unknown, path: Edit['path']): Fields | undefined {
+function at(value: unknown, path: Change['path']): Fields | undefined {
   let found: unknown = value
   for (const step of path) found = Object.getOwnPropertyDescriptor(Object(found), step)?.value
   return typeof found === 'object' && found !== null ? Object(found) : undefined

@@ -1,13 +1,10 @@
 import { RelayError } from '../base/errors.js'
-import { adapt } from './adapt.js'
+import { adapt, type Change } from './adapt.js'
 import { formPayload } from '../base/form.js'
 import { COMPACT, format } from '../json/format.js'
 import { parseJson } from '../json/parse.js'
 
-/** A place in a payload, and its new value. */
-export interface Edit {
-  readonly path: readonly (string | number)[]
-  readonly value: unknown
+export interface Edit extends Change {
   /** Change nothing else, though the payload then contradicts itself. */
   readonly only?: boolean
 }

@@ -8,8 +8,8 @@ import type { Context } from '../../context.js'
 import type { Attached } from '../../session/attach.js'
 import { profileFolder } from '../../settings/complete.js'
 import { adoptWebhookSecret, readSavedWebhookSecret } from '../../settings/webhook-secret.js'
+import type { SetupFlags } from './flags.js'
 import { type SetupPlan, webhookOf } from './plan.js'
-import type { SetupFlags } from './setup.js'
 
 const WAITING = 'Waiting up to 15 minutes for you to register the App there. Ctrl-C cancels.'
 

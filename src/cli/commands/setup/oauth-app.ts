@@ -5,8 +5,8 @@ import type { Context } from '../../context.js'
 import type { Output } from '../../output/output.js'
 import { table } from '../../output/table.js'
 import { canAsk, type Prompt } from '../../prompt.js'
+import type { SetupFlags } from './flags.js'
 import type { SetupPlan } from './plan.js'
-import type { SetupFlags } from './setup.js'
 
 /** Name of the application, as users see it at the code host. */
 const NAME = 'relay'

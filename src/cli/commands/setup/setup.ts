@@ -7,21 +7,13 @@ import type { Context } from '../../context.js'
 import { canAsk, Prompt } from '../../prompt.js'
 import { type Attached, attach } from '../../session/attach.js'
 import { remember } from '../../session/publish.js'
-import type { CommonFlags } from '../../settings/prepare.js'
 import { readSetup } from '../../settings/stored.js'
 import { diagnose } from '../doctor/diagnose.js'
 import { printChecks } from '../doctor/print.js'
 import { checkAppFlags, registerApp } from './app.js'
+import type { SetupFlags } from './flags.js'
 import { registerByHand, registerWithToken } from './oauth-app.js'
 import { planSetup, type SetupPlan } from './plan.js'
-
-export type SetupFlags = CommonFlags & {
-  readonly appHook?: boolean
-  readonly browser?: boolean
-  readonly oauthApp?: boolean
-  readonly org?: string
-  readonly yes?: boolean
-}
 
 /** What was registered. */
 interface Registered {
