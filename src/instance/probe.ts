@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { deadline, type Cancellable } from '../base/abort.js'
+import { errorCode } from '../base/errno.js'
 import { createLoopbackClient, type SendRequest } from '../net/loopback-client.js'
 import { isProof, type InstanceRecord } from './record.js'
 
@@ -17,7 +18,7 @@ export function isAlive(pid: number): boolean {
     return process.kill(pid, 0)
   } catch (error) {
     // Any error but "no such process" means that it exists and belongs to another user.
-    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH')
+    return errorCode(error) !== 'ESRCH'
   }
 }
 

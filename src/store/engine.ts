@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { sleep } from '../base/abort.js'
+import { sizeOf } from './size-of.js'
 import { LIMIT_MS, type Sql, type SqlRow, type Step, type TransactionOptions } from './sql.js'
 import type { Outcome, SqliteConnection } from './sqlite.js'
 import { type Failure, isBusy, isFull, LITTLE_ROOM, storageError, toFailure } from './storage-error.js'
@@ -119,12 +120,4 @@ export async function retryWhileBusy<Result>(
       await sleep(Math.random() * RETRY_MS)
     }
   }
-}
-
-function sizeOf(steps: readonly Step[]): number {
-  let size = 0
-  for (const { values = [] } of steps)
-    for (const value of values)
-      if (typeof value === 'string' || value instanceof Uint8Array) size += value.length
-  return size
 }

@@ -1,5 +1,6 @@
 import { addressOf } from '../address.js'
 import type { DeliveryDetail, ListQuery } from '../api.js'
+import { Fact } from './fact.js'
 import { exactTime, formatSize, saidTime } from './format.js'
 import { Icon } from './icon.js'
 import { describeMark, MarkWord, statusOf } from './mark.js'
@@ -76,15 +77,6 @@ function Step({ n, query, text, icon }: StepProps) {
     >
       <Icon name={icon} />
     </a>
-  )
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: unknown }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

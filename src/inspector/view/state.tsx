@@ -1,5 +1,6 @@
 import type { InstanceState, TargetState } from '../api.js'
 import { Empty } from './empty.js'
+import { Fact } from './fact.js'
 import { counted, exactTime, formatCount, formatMs, saidTime } from './format.js'
 import { Icon, type IconName } from './icon.js'
 import { Visible } from './visible.js'
@@ -48,15 +49,6 @@ export function State({ state, now }: { readonly state: InstanceState; readonly 
   )
 }
 
-function Fact({ name, children }: { readonly name: string; readonly children: unknown }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
 /** A target's state as a sign and a word; one that the page does not know is shown as it is. */
 const STATES: Readonly<Record<string, { icon: IconName; mark: string; word: string }>> = {
   up: { icon: 'check', mark: 'succeeded', word: 'up' },
@@ -68,7 +60,7 @@ function Targets({ targets, now }: { readonly targets: readonly TargetState[]; r
   if (targets.length === 0)
     return (
       <Empty title="No targets">
-        <p>Deliveries are kept in the journal only. Forward them to a local program:</p>
+        <p>Deliveries are only stored in the journal. Forward them to a local program:</p>
         <pre class="command">{`relay serve --forward '*=http://localhost:3000/webhook'`}</pre>
       </Empty>
     )

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
+import { sizeOf } from '../size-of.js'
 import { LIMIT_MS, type Sql, type SqlRow, type SqlValue, type Step } from '../sql.js'
 import { Batch, type BatchStep } from './batch.js'
 import { codeOf, isOfTransaction, isStalePlan, PostgresFailure, postgresError } from './error.js'
@@ -238,12 +239,4 @@ async function withClient<Result>(
 
 async function close(pool: Pool): Promise<void> {
   if (!pool.ending) await pool.end()
-}
-
-function sizeOf(steps: readonly Step[]): number {
-  let size = 0
-  for (const { values = [] } of steps)
-    for (const value of values)
-      if (typeof value === 'string' || value instanceof Uint8Array) size += value.length
-  return size
 }
