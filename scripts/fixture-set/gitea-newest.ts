@@ -36,7 +36,7 @@ const PUSH: Additions = { commits: { total_commits: 1 } }
 const ISSUES: Additions = { sender: { commit_id: '' } }
 const PULL_REQUEST: Additions = { pull_request: { requested_reviewer: null }, sender: { commit_id: '' } }
 
-/** The additions to an object, which its fields tell from others. */
+/** The additions to an object, which is recognized by its fields. */
 function additionsTo(object: Fields): Additions {
   const has = (...names: string[]): boolean => names.every((name) => name in object)
   if (has('login', 'username')) return USER

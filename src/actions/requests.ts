@@ -67,7 +67,7 @@ export const reactRequest = z
 /**
  * Parses the body of an action request. Unknown fields are errors: a misspelled option must not be ignored, because the
  * action cannot be undone.
- * @throws RelayError `bad_request`: not UTF-8, not a JSON object, or invalid fields, all of which it names.
+ * @throws RelayError `bad_request`: not UTF-8, not a JSON object, or invalid fields, which it names.
  */
 export function parseRequest<T>(schema: z.ZodType<T>, bytes: Uint8Array): T {
   const { success, data, error } = schema.safeParse(parseJson(bytes))

@@ -24,7 +24,7 @@ export interface EnsuredHook {
 
 /**
  * Makes the repository have exactly one hook with this address, with these settings. A hook with the address is ours, and so is
- * the one that was made before, unless somebody gave it another address: it is repaired, and a further one is removed, since
+ * the one that was made before, unless someone gave it another address: it is repaired, and a further one is removed, since
  * its deliveries would arrive twice.
  * @throws RelayError as the calls do: `not_found` also when the token may not manage hooks, `unprocessable` when the code host
  * refuses the address or has too many hooks

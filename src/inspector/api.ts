@@ -88,7 +88,7 @@ export interface DeliveryPage {
   readonly deliveries: readonly DeliveryLine[]
   /** The `before` of the next page; null at the end. */
   readonly next: number | null
-  /** Set where a search for text stopped at its limit: how many deliveries it read, and the `before` from which to go on. */
+  /** Set where a search for text stopped at its limit: how many deliveries it read, and the `before` to continue from. */
   readonly stopped?: { readonly read: number; readonly before: number }
 }
 

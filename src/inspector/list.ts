@@ -9,11 +9,11 @@ import type { InspectorParts } from './parts.js'
 const DEFAULT_LIMIT = 50
 /** More rows than any window shows, and a small answer. */
 const MAX_LIMIT = 200
-/** How long a search may take that no index helps: a person waits that long, and can let it go on. Milliseconds. */
+/** Milliseconds for a search without an index: a person waits that long, and can then continue it. */
 const SEARCH_LIMIT_MS = 1500
 
 /**
- * One page of the list. A search that finds too little in time stops, and says where to go on.
+ * One page of the list. A search that finds too little in time stops, and says where to continue.
  * @throws RelayError `usage` that names the part of the query.
  */
 export async function listDeliveries(

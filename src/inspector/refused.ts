@@ -14,11 +14,14 @@ export async function listRefused({ refusals: { list } }: RefusedParts): Promise
   return { refused: await Promise.all(list.list().toReversed().map(lineOf)), counts: list.counts() }
 }
 
-/** One refused request, as far as it was kept. @throws RelayError `not_found` */
+/** One refused request, as far as it was stored. @throws RelayError `not_found` */
 export async function describeRefused(parts: RefusedParts, id: number): Promise<RefusedDetail> {
   const refused = parts.refusals.list.get(id)
   if (!refused)
-    throw new RelayError('not_found', `Refused request ${id} is no longer kept: only the last 100 are`)
+    throw new RelayError(
+      'not_found',
+      `Refused request ${id} is no longer in the list, which has the last 100`,
+    )
   const { headers, body, size } = refused
   return {
     ...(await lineOf(refused)),
@@ -36,7 +39,7 @@ async function lineOf(refused: Refused): Promise<RefusedLine> {
 
 /**
  * What `relay verify` says, line by line: whether the signature matches, why not, and what that cannot say. Where the bytes that
- * were signed are not known (the body was not kept whole, or a tunnel changed it), only the reason counts that was found then.
+ * were signed are not known (the body was not stored whole, or a tunnel changed it), only the reason found then counts.
  */
 async function verdictOf(refused: Refused, { secrets, provider }: RefusedParts): Promise<readonly string[]> {
   const { via, body, headers, size, kind, status } = refused
@@ -58,7 +61,7 @@ async function verdictOf(refused: Refused, { secrets, provider }: RefusedParts):
   return [`The signature matches.${text}`, reason, answered]
 }
 
-/** A reason begins in lower case and has no full stop, since log lines go on after it. */
+/** A reason begins in lower case and has no full stop, since log lines continue after it. */
 function sentence(text: string): string {
   const start = text.charAt(0).toUpperCase() + text.slice(1)
   return /[.?!]$/.test(start) ? start : `${start}.`

@@ -31,7 +31,7 @@ const parseRunning = shape<RunningInstance>({
 /** Folder with a file for each running instance. No profile can have its name, which starts with a dot. */
 const FOLDER = '.running'
 
-/** Hex digits of a fingerprint: enough to tell two secrets apart. */
+/** Hex digits of a fingerprint: enough to distinguish two secrets. */
 const PRINT_DIGITS = 16
 
 /**

@@ -5,8 +5,8 @@ import type { Delivery } from './delivery.js'
  * The key under which a delivery is known: its hook id and delivery id. GitHub gives one event the same delivery id for every
  * hook that gets it, so the id alone would take two deliveries for one. No id has a space in it. Part of the file format.
  *
- * As they are, and no digest of them: an id that begins with the time, as GitHub's do, comes to lie next to the one before it,
- * so that those of a burst are written to the same page.
+ * The ids themselves, not a digest: an id that begins with the time, as GitHub's do, is stored next to the one before it,
+ * so that a burst is written to one page.
  *
  * One that came through a tunnel is known by what was signed: the ids are not signed, and anyone with the tunnel's address
  * could send a body again under others, or spoil an id before the delivery comes that has it. Where the payload does not
@@ -27,7 +27,7 @@ export function dedupeKey({
 
 /**
  * One minute: within it, equal bytes under another id count as a copy. The bytes hold neither a time nor an id (`workflow_dispatch`,
- * `ping`), so nothing else tells a second press of a button from a stranger's copy of the first.
+ * `ping`), so nothing else distinguishes a second press of a button from a stranger's copy of the first.
  */
 export const ALIKE_MS = 60_000
 

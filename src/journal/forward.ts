@@ -36,7 +36,7 @@ export interface Attempt {
   readonly answer: Uint8Array
   /** The answer's headers, without credentials; absent where there was no HTTP answer, and in attempts of earlier versions. */
   readonly headers?: readonly Header[]
-  /** {@link MAX_ERROR} characters are kept. */
+  /** At most {@link MAX_ERROR} characters are stored. */
   readonly error: string | null
   readonly count: number
 }

@@ -91,7 +91,7 @@ export interface Journal {
   waiting(): AsyncIterable<WaitingForward>
   /**
    * Records an attempt and the forward's new status in one transaction; nothing when the entry is gone. An attempt whose
-   * connection failed like the target's last one is counted on that one; of more than 4,096 of an entry the last is kept.
+   * connection failed like the target's last one is counted on that one; beyond 4,096 of an entry, the last one is replaced.
    */
   record(n: number, attempt: Attempt, forward: Forward): Promise<void>
   /** Records the status of a forward that was not attempted. */

@@ -8,7 +8,7 @@ export async function newestNumber(sql: Sql): Promise<number> {
   return row?.n ?? 0
 }
 
-/** What tells of a damaged database which numbers there are: tables and an index, which lie apart from each other. */
+/** Where the numbers of a damaged database can be found: tables and an index, in different places of the file. */
 const PLACES = ['delivery', 'body', 'forward', 'attempt'] as const
 const OLDEST = 'SELECT n FROM delivery ORDER BY received_at LIMIT 1'
 const LATEST = 'SELECT n FROM delivery ORDER BY received_at DESC LIMIT 1'

@@ -19,7 +19,7 @@ export interface Reader {
   summaries(numbers: readonly number[]): Promise<readonly Summary[]>
   /**
    * What `query` gives: up to `limit` numbers below `before`, newest first. Where that cannot be read, the next `limit` numbers
-   * below `before`, some of which may not exist.
+   * below `before`; some may not exist.
    */
   numbers(before: number, limit: number, query: () => Promise<readonly number[]>): Promise<readonly number[]>
   forwards(n: number): Promise<Forwards>

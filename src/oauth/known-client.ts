@@ -7,7 +7,7 @@ const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
 
 /**
  * Whether the code host knows a client, asked by renewing a token that does not exist: a client is refused before the token is (RFC
- * 6749 section 5.2). Undefined if it did not say. Not by a code, for which Gitea does not tell a wrong secret from a wrong code
+ * 6749 section 5.2). Undefined if it did not say. Not by a code, for which Gitea gives a wrong secret and a wrong code the same error
  * (routers/web/auth/oauth2_provider.go). Gitea 1.15 checks only the id here.
  */
 export async function isKnownClient(endpoint: TokenEndpoint): Promise<boolean | undefined> {

@@ -7,7 +7,7 @@ export interface ParseOptions {
 
 /**
  * Parses `text` as JSON; undefined if it is not JSON. Of several documents, one per line, the last one counts: Gitea 1.15 answers
- * a merge conflict with two, of which the second is the error.
+ * a merge conflict with two, the second being the error.
  */
 export function parseJson(text: string, options: ParseOptions = {}): unknown {
   return parsed(text, options) ?? parsed(text.trimEnd().split('\n').at(-1) ?? '', options)

@@ -1,5 +1,5 @@
 /**
- * By which members of its payload an event is told from the others. Event headers are not signed, the payload is. A mark is
+ * The members of its payload that distinguish an event from the others. Event headers are not signed, the payload is. A mark is
  * one of
  *
  * - `comment`, `alert.tool`: the payload has this member, even with the value null
@@ -15,7 +15,7 @@ export interface EventTable {
   readonly bare: Readonly<Record<string, readonly string[]>>
   /**
    * Events whose payload has neither a time nor an id of its own, so that the code host can send equal bytes for two things
-   * that happened. The marks tell such payloads from others of the event.
+   * that happened. The marks distinguish such payloads from others of the event.
    */
   readonly repeatable: Readonly<Record<string, readonly string[]>>
 }

@@ -26,7 +26,7 @@ interface Keytar {
   findCredentials(service: string): Promise<readonly { account: string; password: string }[]>
 }
 
-/** An extra entry that tells a locked keychain from one without the record. */
+/** An extra entry that distinguishes a locked keychain from one without the record. */
 const MARK = { account: 'relay', password: 'Shows that the keychain is unlocked' }
 
 const [, , name = 'keytar'] = process.argv

@@ -18,7 +18,7 @@ const parseEncrypted = shape<Encrypted>({ v: (value) => value === 1, key: isText
 /** AES-256-GCM (NIST SP 800-38D): a nonce of 96 bits, a tag of 128. Bytes. */
 const NONCE = 12
 const TAG = 16
-/** Hex digits of a key's id: enough to tell two keys apart, and too few to say anything of the key. */
+/** Hex digits of a key's id: enough to distinguish two keys, and too few to reveal anything of the key. */
 const ID_DIGITS = 8
 
 /** Encrypts the values of records for a store that others can read and write. */

@@ -9,7 +9,7 @@ const LOOK_AGAIN_MS = 1000
 const LOOK_AGAIN_BYTES = RESERVE / 4
 
 /**
- * Returns a function that tells whether there is room for `bytes` more without the reserve: in the file system of `folder`, or
+ * Returns a function that finds out whether there is room for `bytes` more without the reserve: in the file system of `folder`, or
  * within the database's file, where `freeWithin` bytes are free. It is cheap enough to call for each commit.
  */
 export function createRoomCheck(folder: string, freeWithin: () => number): (bytes: number) => boolean {
@@ -33,7 +33,7 @@ function hasRoomFor(bytes: number, folder: string, freeWithin: () => number): bo
     const free = bavail * bsize
     return free >= bytes || (free >= LOG_RESERVE && freeWithin() >= bytes)
   } catch {
-    // The write itself will tell what is wrong.
+    // The write itself will say what is wrong.
     return true
   }
 }

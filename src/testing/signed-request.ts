@@ -29,7 +29,7 @@ export interface SignedRequestOptions extends SignOptions {
 
 /**
  * Creates the request of a code host that delivers this fixture: a POST with the recorded headers and the exact bytes of
- * the body. A recorded signature made with the secret is kept; otherwise all signatures are made again. The result is a
+ * the body. A recorded signature made with the secret stays; otherwise all signatures are made again. The result is a
  * standard `Request`, for `app.request(…)` and `app.fetch(…)` of any fetch-style application and for `fetch` itself.
  * @throws RelayError `usage` when a field cannot be set.
  */

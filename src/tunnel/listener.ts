@@ -137,7 +137,7 @@ async function openPipeline({ url, options, limits, signal }: ListenerParts) {
 
 const TOO_LARGE = 'the tunnel dropped a message: it is larger than --max-body allows'
 const GAP =
-  "the tunnel's server has not kept all messages that it received while relay was away: redeliver the missing ones at the code host"
+  "the tunnel's server did not store all messages that it received while relay was away: redeliver the missing ones at the code host"
 
 /** Sends messages to itself until one comes back. Ends with the connection. */
 function startCheck(

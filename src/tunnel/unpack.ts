@@ -48,7 +48,7 @@ export function arrived({ headers, body: { raw, json = '' } }: Message): Webhook
 }
 
 /**
- * A signature that does not match the exact bytes is invalid. Without the exact bytes, relay cannot tell a wrong secret
+ * A signature that does not match the exact bytes is invalid. Without the exact bytes, relay cannot distinguish a wrong secret
  * from bytes that the server changed.
  */
 export async function rejectionReason(

@@ -122,7 +122,7 @@ interface About extends Pick<Refused, 'via' | 'status' | 'kind'> {
   readonly reason: () => string | Promise<string>
 }
 
-/** What is kept of a request. */
+/** The part of a request that the list holds. */
 function describe(
   { headers, body }: WebhookRequest,
   about: About,

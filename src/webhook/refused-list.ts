@@ -13,7 +13,7 @@ export interface Refused {
   /** The HTTP status of the answer; for the tunnel, the one it would have been. */
   readonly status: number
   readonly kind: RefusedKind
-  /** One sentence for the user. Found when it is asked for, and then kept, since it can take many hashes. */
+  /** One sentence for the user. Found on the first call only, since it can take many hashes. */
   readonly reason: () => Promise<string>
   /** As the headers claim, at most 200 characters; null without the header. */
   readonly event: string | null

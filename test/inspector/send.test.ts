@@ -189,7 +189,7 @@ describe('an attempt', () => {
           error: null,
           headers: expect.arrayContaining([
             ['x-reply', 'yes'],
-            ['set-cookie', '(not kept)'],
+            ['set-cookie', '(not stored)'],
           ]),
           answer: 'done',
           answerIsText: true,

@@ -67,7 +67,7 @@ describe('a gosmee server with Redis', () => {
     }
     await send(server, 2, 3, 4, 5)
     await using rig = await startTunnel(server.channel, { store })
-    expect(await rig.logLine('has not kept all')).toContain('redeliver the missing ones at the code host')
+    expect(await rig.logLine('did not store all')).toContain('redeliver the missing ones at the code host')
     await rig.stored(2)
   })
 })

@@ -34,7 +34,7 @@ export function openRefusedReader(
   if (!instance)
     throw new RelayError(
       'unavailable',
-      `Profile ${options.profile} is not being served, and refused requests are kept only by the running instance. Start it with relay serve`,
+      `Profile ${options.profile} is not being served, and only the running instance has refused requests. Start it with relay serve`,
     )
   const loopback = createLoopbackClient()
   const client = createRefusedClient(instance, { send: loopback.send, signal })

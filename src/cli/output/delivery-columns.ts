@@ -24,7 +24,7 @@ export interface Columns {
   header(width: number): Line
 }
 
-/** The columns of a terminal below which the event, the place and the targets cannot all be told apart. */
+/** The columns of a terminal below which the event, the place and the targets do not all fit. */
 const MIN_WIDTH = 40
 const GAP = '  '
 const TARGETS = 'targets'

@@ -22,7 +22,7 @@ const DRAW_DELAY_MS = 25
 const DEFAULT_SIZE = { columns: 80, rows: 24 }
 
 /**
- * Lines on a terminal, in the order added, of which the last ones can change. What is final, with everything above it, is left
+ * Lines on a terminal, in the order added; the last ones can change. What is final, with everything above it, is left
  * alone; so is what has left the last rows. Only the rows in between are ever cleared and written again.
  */
 export class Feed implements Disposable {

@@ -38,7 +38,7 @@ export interface Output {
   /** The same of a message. */
   readonly messageWidth: number
   /**
-   * The lines of standard error, of which the last can change; messages are added to them until it is disposed of. Undefined where
+   * The lines of standard error; the last can change; messages are added to them until it is disposed of. Undefined where
    * lines must not change: no terminal, or no styles on it.
    */
   openFeed(): Feed | undefined

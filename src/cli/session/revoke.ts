@@ -32,7 +32,7 @@ export interface RevokeOptions extends Cancellable {
 }
 
 /**
- * Revokes a user's token wherever the profile has kept one: in its store, and in the other kind of store if that was used before.
+ * Revokes a user's token in the profile's store, and in the other kind of store if that was used before.
  * The instance, if it has an OAuth client, revokes it at the code host.
  * @throws RelayError `provider_failed` when a token is deleted here and may still be valid at the code host; `storage`, also when
  * the other store cannot be read.

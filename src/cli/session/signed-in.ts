@@ -31,7 +31,7 @@ export async function describeAccount(
   return signedIn(session, owner, login)
 }
 
-/** The same where the code host has said whose token it is. */
+/** The same for a token whose owner the code host has named. */
 export function signedIn(
   { provider, settings }: Session,
   { userId: user, expiresAt }: Pick<TokenOwner, 'userId' | 'expiresAt'>,

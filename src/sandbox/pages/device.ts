@@ -39,7 +39,7 @@ export function enterCodePage(refusal?: keyof typeof REFUSALS): Promise<Response
 
 /** Page that asks for the user's consent. `token` is the form's anti-forgery token. */
 export function deviceConsentPage({ clientId, scopes, userCode }: DeviceRequest, token: string) {
-  const warning = `Continue only if your own screen shows ${userCode}. Otherwise somebody else would sign in as you.`
+  const warning = `Continue only if your own screen shows ${userCode}. Otherwise someone else would sign in as you.`
   return sandboxPage({
     title: `Authorize ${clientId}`,
     formAction: "'self'",

@@ -33,7 +33,7 @@ export function renewRoutes({ prove, renew, revoke }: RenewParts) {
       requireProof(c, prove(revocationText(userId)))
       const { removed, upstream } = await revoke(parseUserId(userId))
       const failed = typeof upstream === 'object' ? upstream.failed : undefined
-      // The code host's failure is a result here, so that the answer tells it from one of this service.
+      // The code host's failure is a result here, so that the answer distinguishes it from one of this service.
       const result = failed ? { kind: failed.kind, message: failed.message } : upstream
       return c.json({ removed, upstream: result }, 200)
     })

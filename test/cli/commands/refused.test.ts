@@ -85,7 +85,7 @@ describe('relay log --refused', () => {
     expect(await stopped.run(['log', '--refused'])).toEqual({
       code: 1,
       out: '',
-      err: 'error: Profile default is not being served, and refused requests are kept only by the running instance. Start it with relay serve\n',
+      err: 'error: Profile default is not being served, and only the running instance has refused requests. Start it with relay serve\n',
     })
     const { code, err } = await run('log', '--refused', '--event', 'push')
     expect([code, err]).toEqual([2, 'error: --refused cannot be combined with --event\n'])

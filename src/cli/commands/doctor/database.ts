@@ -12,7 +12,7 @@ import { type CheckResult, fail, ok, skip } from './result.js'
 /** The lifetime of the test record, in case the check is interrupted. */
 const RECORD_TTL_MS = 60_000
 
-/** Whether the database can be opened, is not damaged as far as SQLite can tell, and takes and returns a record. */
+/** Whether the database can be opened, is not damaged as far as SQLite finds, and takes and returns a record. */
 export async function checkDatabase(
   { store, options, folder }: CheckContext,
   problem: string | undefined,

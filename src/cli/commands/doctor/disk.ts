@@ -7,7 +7,7 @@ import { tilde } from '../../output/display-path.js'
 import type { CheckContext } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
 
-/** Below so many times the reserve it is said that space gets low. */
+/** Below this multiple of the reserve, doctor warns that space gets low. */
 const LOW = 10
 
 /** File systems whose locks and flushes SQLite cannot rely on (`man 2 statfs`). */

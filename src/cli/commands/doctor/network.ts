@@ -72,7 +72,7 @@ async function tryPort(host: string, port: number): Promise<string | undefined> 
   return undefined
 }
 
-/** Who listens on the port, as far as relay can tell. */
+/** What listens on the port, as far as relay can find out. */
 async function userOfPort({ home, port }: OptionValues, options: Cancellable): Promise<string> {
   const running = await findRunning(home, options)
   const relay = running.find(({ url }) => new URL(url).port === String(port))

@@ -33,7 +33,7 @@ export function createReport(...parts: Parts): Report {
   return times > 1 ? loadReport(...parts) : lineReport(...parts)
 }
 
-/** The columns before the name, under which a longer line goes on. */
+/** The columns before the name; a longer line continues below it. */
 const VERDICT = 5
 
 function lineReport(...[context, flags, { junit }, { output }, items]: Parts): Report {

@@ -21,7 +21,7 @@ const MAX_REASON = 120
 
 /**
  * `ok   push.json  200  31ms`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; `width` is that of the
- * names, of which the end is kept where `columns` are too few for them.
+ * names, which lose their start where `columns` are too few for them.
  */
 export function resultLine(result: Result, width: number, columns: number): Line {
   const { name, ok, expected, answer } = result

@@ -39,7 +39,7 @@ export async function runReset(context: Context, flags: ResetFlags): Promise<voi
   else output.say(`Profile ${profile} is removed`)
 }
 
-/** Says what will be removed, asks, and revokes the tokens of every user, whom it returns. */
+/** Says what will be removed, asks, and revokes the tokens of every user. Returns the users. */
 async function endTokens(
   context: Context,
   flags: ResetFlags,

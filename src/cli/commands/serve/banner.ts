@@ -15,7 +15,7 @@ export interface BannerParts {
   readonly nameOf: (id: string) => string
 }
 
-/** Columns before the texts, under which a longer text goes on. */
+/** Columns before the texts; a longer text continues below its start. */
 export const BANNER_INDENT = 15
 
 /** The lines that serve prints when it has started: addresses, places, and the next steps. */

@@ -27,7 +27,7 @@ export function tunnelLine(
   return [...start, yellow('does not work'), `: a test message was lost: ${roundTrip ?? ''}`]
 }
 
-/** The first attempts, all of which are printed. Later ones follow at equal intervals. */
+/** The first attempts, which are all printed. Later ones follow at equal intervals. */
 const FREQUENT = 8
 /** Then one of this many is printed, about every ten minutes, unless the reason changes. */
 const INTERVAL = 10

@@ -20,7 +20,7 @@ export function entryPage(
   isTerminal: boolean,
 ): Line[] {
   const names = shortNames([...named, ...progress])
-  // The day of an attempt is said only where it is another one.
+  // The day of an attempt is shown only where it differs.
   const timeOf = (at: number): string =>
     isTerminal && localDay(at) === localDay(entry.receivedAt) ? timeOfDay(at) : localTime(at)
   return [

@@ -23,7 +23,7 @@ export async function showRefused(
   const body = Buffer.from(entry.body, 'base64')
   if (flags.body) {
     if (body.length < entry.size)
-      throw new RelayError('no_match', `Only ${body.length} of its ${entry.size} bytes were kept`)
+      throw new RelayError('no_match', `Only ${body.length} of its ${entry.size} bytes were stored`)
     return output.exactly(body)
   }
   if (flags.json) return output.object(entryObject(entry, body))
@@ -62,7 +62,7 @@ function page(entry: RefusedEntry, body: Buffer, isTerminal: boolean): Line[] {
 
 function bodyLines({ headers, size }: RefusedEntry, body: Buffer): Line[] {
   if (body.length === 0) return [dim(size === 0 ? 'no body' : `body (${size} bytes): not read`)]
-  const cut = body.length < size ? `, of which the first ${body.length} were kept` : ''
+  const cut = body.length < size ? `; the first ${body.length} were stored` : ''
   const title = dim(`body (${size} bytes${cut})`)
   const payload = cut === '' ? readPayload({ headers, body }) : undefined
   const lines = payload ? jsonLines(format(payload.text, { layout: PRETTY })) : body.toString().split('\n')

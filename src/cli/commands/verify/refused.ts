@@ -8,7 +8,7 @@ export interface VerifyItem extends Item {
 }
 
 /**
- * A refused request. Where the bytes that were signed are not known, since the body was not kept whole or a tunnel changed
+ * A refused request. Where the bytes that were signed are not known, since the body was not stored whole or a tunnel changed
  * it, the reason that the instance found counts.
  */
 export async function refusedItem(reader: RefusedReader, id: number): Promise<VerifyItem> {

@@ -6,7 +6,7 @@ import { readPayload } from '../../../journal/payload.js'
 import { poll } from '../../journal/poll.js'
 import type { Where } from './where.js'
 
-/** The conditions on a delivery, all of which must hold. */
+/** The conditions on a delivery; all must hold. */
 export interface Criteria {
   /** Its `since` counts for the entries that exist. */
   readonly filter: Filter

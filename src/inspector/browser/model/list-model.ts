@@ -76,7 +76,7 @@ export function withFirstPage(model: ListModel, page: DeliveryPage, isFollowing:
   return { ...model, lines, held: fresh.slice(0, MAX_HELD), heldCount: fresh.length }
 }
 
-/** Shows what was held. Undefined if some of it was not kept: then the first page has to be read again. */
+/** Shows what was held. Undefined if some of it was dropped: then the first page has to be read again. */
 export function withHeld(model: ListModel): ListModel | undefined {
   if (model.heldCount > model.held.length) return undefined
   return trimmed({ ...model, lines: [...model.held, ...model.lines] })
