@@ -48,7 +48,7 @@ describe('standard output', () => {
   })
 
   it.runIf(existsSync('/dev/full'))(
-    'is a device that is full: it is told, and nothing ends by it',
+    'is a device that is full: it is reported, and nothing ends by it',
     async () => {
       const { code, said } = await writeTo('/dev/full', 1)
       expect({ code, told: said.includes('failed\n') }).toEqual({ code: 0, told: true })

@@ -96,7 +96,7 @@ describe('main', () => {
     expect(named).toEqual([])
   })
 
-  it('explains a command, the settings, and how to go on', async () => {
+  it('explains a command, the settings, and how to continue', async () => {
     expect((await run(['help'])).out).toBe((await run([])).err)
     expect(await run(['help', 'serve'])).toEqual(await run(['serve', '--help']))
     expect(await run(['help', 'routes', 'test'])).toEqual(await run(['routes', 'test', '--help']))

@@ -147,7 +147,7 @@ describe('a command that takes too long', () => {
   const family = (file: string, first = ''): string =>
     `${first} echo begun; (sh -c '${first} echo $$ >> ${file}; sleep 60; :' & echo $$ >> ${file}; wait); :`
 
-  it('is ended with all it has started, and what it said is kept', async () => {
+  it('is ended with all it has started, and what it printed is stored', async () => {
     const file = path.join(emptyFolder(), 'pids')
     const result = await run(family(file), { limit: 500 })
     expect(shown(result)).toEqual({

@@ -15,7 +15,7 @@ describe('forwardedHeaders', () => {
     expect(forwardedHeaders(headers, 3)).toEqual([...headers, ['X-Relay-Attempt', '3']])
   })
 
-  it("leaves out what is the connection's, what carries credentials, and what relay says itself", () => {
+  it("leaves out what is the connection's, what carries credentials, and what relay sends itself", () => {
     const out = [
       'Host',
       'Content-Length',

@@ -145,7 +145,7 @@ describe('an HTTP target', () => {
     expect(await deliver(server.url)).toMatchObject({ outcome: 'retry', status: 429, retryAfter })
   })
 
-  it('that answers a lot: the start is kept, and a reasonable rest is read', async () => {
+  it('that answers a lot: the start is stored, and a reasonable rest is read', async () => {
     const long = 'abcdefgh'.repeat(2048)
     await using server = await startTarget(() => ({ status: 200, body: long }))
     await using target = open(server.url)
@@ -189,7 +189,7 @@ describe('an HTTP target', () => {
     })
   })
 
-  it('that hangs after its status has said what matters', async () => {
+  it('that hangs after its status, which is what matters', async () => {
     await using server = await startTarget(() => ({ status: 202, body: 'begun', stalls: true }))
     expect(shown(await deliver(server.url, 200))).toMatchObject({
       outcome: 'succeeded',

@@ -185,7 +185,7 @@ describe('a queue', () => {
     expect([order(), queue.isEmpty]).toEqual([[1, 1, 2], true])
   })
 
-  it('continues while ends are recorded, of which there may be four times as many', async () => {
+  it('continues while ends are recorded, up to four times as many', async () => {
     const { queue, attempt, add, tried, order } = rig(2)
     const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1)
     queue.attach(attempt)

@@ -54,7 +54,7 @@ describeWith('chromium', 'a person with a browser', () => {
     await page.close()
   })
 
-  it('is told when they cancel', async () => {
+  it('sees a page when they cancel', async () => {
     await using program = new Program(SANDBOX)
     const url = await program.url()
     const page = await browser.newPage()

@@ -60,7 +60,7 @@ const limits = (sandbox: TestSandbox): void => {
 
 describe('relay serve --hook --catch-up', () => {
   it.each([0, 40])(
-    'gets 300 deliveries that were sent while it was killed, %i of which it had',
+    'gets 300 deliveries that were sent while it was killed, and had %i of them before',
     async (had) => {
       await using host = await startHost()
       await using target = await startTarget()

@@ -18,7 +18,7 @@ const clockSet = (ahead: number, at = ''): string[] => [
 ]
 
 describe('a clock that is set ahead by a day', () => {
-  it('neither fails what waits nor removes what is to be kept, also when that is before a restart', async () => {
+  it('neither fails what waits nor removes what is to stay, also when that is before a restart', async () => {
     const home = emptyFolder()
     await using target = await startTarget()
     await target.down()

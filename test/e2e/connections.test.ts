@@ -59,7 +59,7 @@ describe('CONNECT, reset by the client,', () => {
 })
 
 describeWith('curl', 'curl -x', () => {
-  it('reads 400, and relay serve goes on', async () => {
+  it('reads 400, and relay serve continues', async () => {
     await using program = serve(emptyFolder())
     const url = await program.url()
     for (let i = 0; i < 2; i++) {

@@ -53,7 +53,7 @@ describe('relay serve with targets', () => {
     expect(err).toMatch(/#2 +issues\.opened +cat ✗ exit 4 \d+ms\n/)
   })
 
-  it('goes on after a crash with what a target that was down has not had', async () => {
+  it('continues after a crash with what a target that was down has not had', async () => {
     const env = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_HOME: emptyFolder() }
     const address = `http://127.0.0.1:${await closedPort()}`
     await using first = new Program([...SERVE, '--forward', address], env)

@@ -39,7 +39,7 @@ function everything(folder: string): string {
 }
 
 describeWith('keyring', 'relay --store keychain', () => {
-  it('signs in, acts and signs out, and shows the token to nobody else', async () => {
+  it('signs in, acts and signs out, and shows the token to no other program', async () => {
     await using keyring = await startKeyring()
     const home = emptyFolder()
     const env = { ...keyring.env, RELAY_HOME: home, RELAY_STORE: 'keychain' }
@@ -74,7 +74,7 @@ describeWith('keyring', 'relay --store keychain', () => {
     expect(isAlive(helper)).toBe(false)
   })
 
-  it('goes on serving while D-Bus never answers, and says what to do', async () => {
+  it('continues to serve while D-Bus never answers, and says what to do', async () => {
     await using session = await startSilentSession()
     await using sandbox = await startSandbox({ client: CLIENT })
     const env = {

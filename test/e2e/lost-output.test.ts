@@ -36,7 +36,7 @@ async function addressOf(program: Program): Promise<string> {
 }
 
 describeWith('Linux', 'relay serve without its output', () => {
-  it('goes on where standard error is on a full disk, and stops with exit 0', async () => {
+  it('continues where standard error is on a full disk, and stops with exit 0', async () => {
     const home = emptyFolder()
     await using program = serve(home, redirected('2>/dev/full'))
     await deliver(await program.url(), ['1', '2', '3'])
@@ -44,7 +44,7 @@ describeWith('Linux', 'relay serve without its output', () => {
     expect(await stored(home)).toEqual(['1', '2', '3'])
   })
 
-  it('goes on where standard output is on a full disk, and warns of it once', async () => {
+  it('continues where standard output is on a full disk, and warns of it once', async () => {
     const home = emptyFolder()
     await using program = serve(home, redirected('>/dev/full'))
     await deliver(await addressOf(program), ['1', '2', '3'])
@@ -58,7 +58,7 @@ describeWith('Linux', 'relay serve without its output', () => {
     expect(await stored(home)).toEqual(['1', '2', '3'])
   })
 
-  it('goes on when the readers of both have gone', async () => {
+  it('continues when the readers of both have gone', async () => {
     const home = emptyFolder()
     await using program = serve(home)
     const url = await program.url()

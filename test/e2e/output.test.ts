@@ -26,7 +26,7 @@ describeWith('Linux', 'output that cannot be written', () => {
     })
   })
 
-  it('is told as an object where objects were asked for', () => {
+  it('is printed as an object where objects were asked for', () => {
     const { code, err } = run('relay config --json > /dev/full')
     expect([code, JSON.parse(err)]).toMatchObject([1, LOST])
   })
@@ -38,12 +38,12 @@ describeWith('Linux', 'output that cannot be written', () => {
     expect(readFileSync(file).length).toBeGreaterThan(0)
   })
 
-  it('takes nothing away from a failure that cannot be told', () => {
+  it('does not hide a failure that cannot be printed', () => {
     expect(run('relay --nonsense 2> /dev/full')).toEqual({ code: 2, err: '' })
   })
 })
 
-describe('output that nobody reads', () => {
+describe('output without a reader', () => {
   it('is no failure', () => {
     expect(run('relay completion bash | true')).toEqual({ code: 0, err: '' })
   })

@@ -163,7 +163,7 @@ describe('no secret is in any log line, answer or stack trace', () => {
     })
   })
 
-  it('of a run with the sandbox beside it', async () => {
+  it('of a run with an embedded sandbox', async () => {
     const home = emptyFolder()
     const folder = path.join(home, 'sandbox')
     const run = new Run(folder)
@@ -202,7 +202,7 @@ describe('no secret is in any log line, answer or stack trace', () => {
   })
 })
 
-describeWith('Linux', 'no secret is said while the disk is full', () => {
+describeWith('Linux', 'no secret is shown while the disk is full', () => {
   it('by deliveries, sign-ins and revocations that cannot be stored', async () => {
     await using sandbox = await startSandbox({ client: CLIENT })
     const home = emptyFolder()

@@ -7,7 +7,7 @@ import { Program, relay } from '../helpers/program.js'
 import { journalOf, serve, textOf } from '../helpers/serve.js'
 import { signIn } from '../helpers/sign-in.js'
 
-describe.concurrent('relay serve, told to stop,', () => {
+describe.concurrent('relay serve, asked to stop,', () => {
   it('answers a delivery that is under way, and keeps it', async () => {
     const home = emptyFolder()
     await using program = serve(home)

@@ -84,7 +84,7 @@ async function slowTarget() {
 }
 
 describe.concurrent('two processes over one journal', () => {
-  it('of which one finishes while its successor has begun keep what each acknowledged', async () => {
+  it('keep, when one finishes after its successor has begun, what each acknowledged', async () => {
     const home = emptyFolder()
     await using older = serve(home)
     const olderHook = `${await older.url()}/webhook`
@@ -112,7 +112,7 @@ describe.concurrent('two processes over one journal', () => {
     expect((await third.ended).err).toContain(`already served by process ${newer.pid}`)
   })
 
-  it('of which one was stopped: it acknowledges nothing after the other took its place, and ends', async () => {
+  it('one of them stopped: it acknowledges nothing after the other took its place, and ends', async () => {
     const home = emptyFolder()
     await using older = serve(home)
     const olderHook = `${await older.url()}/webhook`
@@ -144,7 +144,7 @@ describe.concurrent('two processes over one journal', () => {
     expect((await third.ended).err).toContain(`already served by process ${newer.pid}`)
   })
 
-  it('of which one was stopped and has nothing to do: it notices by itself', async () => {
+  it('one of them stopped and with nothing to do: it notices by itself', async () => {
     const home = emptyFolder()
     await using older = serve(home)
     await older.url()

@@ -13,7 +13,7 @@ const BODY = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é",
 const GITEA = ['--provider', 'gitea', '--provider-url', 'https://git.example.com']
 
 describe('relay serve --tunnel', () => {
-  it('hands on what comes through a channel, byte for byte', async () => {
+  it('forwards what comes through a channel, byte for byte', async () => {
     await using smee = await startSmee()
     await using target = await startTarget()
     const home = emptyFolder()
@@ -46,7 +46,7 @@ describe('relay serve --tunnel', () => {
     expect(err).toContain('tunnel works')
   })
 
-  it('hands on a large delivery, which the program reads in a thread', async () => {
+  it('forwards a large delivery, which the program reads in a thread', async () => {
     await using smee = await startSmee()
     await using target = await startTarget()
     await using program = serve(

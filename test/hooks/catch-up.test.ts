@@ -92,7 +92,7 @@ describe('catching up', () => {
     expect(asked).toEqual(['g3', 'g5'])
   })
 
-  it('waits for rate limits, and tries again after failures, of which it can know no more', async () => {
+  it('waits for rate limits, and tries again after failures without a known cause', async () => {
     const faults = [limited(), failed()]
     const { run, log, asked, waits } = rig()
     const redeliver: DeliveryLog['redeliver'] = async (id, options) => {
@@ -105,7 +105,7 @@ describe('catching up', () => {
     expect(waits).toEqual(['slow down: 1', 'it failed (502): 1'])
   })
 
-  it('names what fails again, and what the code host refuses, and goes on with the rest', async () => {
+  it('names what fails again, and what the code host refuses, and continues with the rest', async () => {
     const { run, log } = rig((guid, { arrive, fail }) => (guid === 'g2' ? fail() : arrive()))
     const redeliver: DeliveryLog['redeliver'] = async (id, options) => {
       if (id === '4') throw new RelayError('not_found', 'it is too old')

@@ -85,7 +85,7 @@ describe('a hook that relay registers', () => {
     expect(await urls()).toEqual([HERE])
   })
 
-  it('is not ours any more once somebody gave it another address', async () => {
+  it('is not ours any more once someone gave it another address', async () => {
     const relay = await startRelay()
     const { hook } = await register(relay, ELSEWHERE)
     const theirs = { url: 'http://127.0.0.1:9/theirs', secret: new Secret('x'), events: undefined }
@@ -127,7 +127,7 @@ describe('a hook that relay registers', () => {
     expect(await register(two, ELSEWHERE)).toMatchObject({ created: false, repaired: [] })
   })
 
-  it('goes also when somebody removes it at the same moment', async () => {
+  it('is gone also when someone removes it at the same moment', async () => {
     const relay = await startRelay()
     const { hook } = await register(relay)
     const racing: Provider = {

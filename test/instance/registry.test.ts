@@ -96,7 +96,7 @@ describe('the registry of running instances', () => {
   })
 })
 
-it('tells webhook secrets apart without showing them', () => {
+it('distinguishes webhook secrets without showing them', () => {
   const record = running('http://127.0.0.1:1')
   const print = secretPrint(record, new Secret('one'))
   expect(print).toMatch(/^[0-9a-f]{16}$/)

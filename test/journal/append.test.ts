@@ -176,7 +176,7 @@ describe.each(['file', 'thread'] as const)('a journal: %s', (kind) => {
     expect(written()).toBeGreaterThan(before)
   })
 
-  it('goes on with numbers and duplicates after a restart', async () => {
+  it('continues with numbers and duplicates after a restart', async () => {
     const folder = emptyFolder()
     {
       await using database = await open(kind, folder)

@@ -10,7 +10,7 @@ describe('dedupeKey', () => {
     expect(dedupeKey({ event: 'push', hookId: '', deliveryId: '72d3162e' })).toBe(' 72d3162e')
   })
 
-  it('knows one from a tunnel by its body, whatever is said to be its id', () => {
+  it('knows one from a tunnel by its body, whatever id it claims', () => {
     const restored = { how: 'compact', sha256: 'Jd6hfMrxUIz72JzHvspTjAa-8B6vzToQz6xQCJMiFIc' }
     for (const deliveryId of ['a', 'b'])
       expect(dedupeKey({ event: 'push', hookId: '', deliveryId, restored })).toBe(

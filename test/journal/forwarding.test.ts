@@ -33,7 +33,7 @@ describe.each(KINDS)('the forwarding of entries: %s', (kind) => {
     expect((await journal.summaries([1])).map(({ forwards }) => Object.keys(forwards))).toEqual([targets])
   })
 
-  it('goes on with each attempt, target by target', async () => {
+  it('continues with each attempt, target by target', async () => {
     await using database = await open(kind)
     const journal = openJournal(database.sql, to('a', 'b'))
     await journal.append(delivery('1'))
@@ -182,7 +182,7 @@ describe.each(KINDS)('the forwarding of entries: %s', (kind) => {
 })
 
 describe.each(['file', 'thread'] as const)('the forwarding of entries: %s', (kind) => {
-  it('goes on where it was after a restart', async () => {
+  it('continues where it was after a restart', async () => {
     const folder = emptyFolder()
     {
       await using database = await open(kind, folder)

@@ -195,7 +195,7 @@ describe('a sweep', () => {
   })
 
   it.each(['file', 'thread'] as const)(
-    'under load loses nothing that is young or unfinished, and disturbs nobody who reads: %s',
+    'under load loses nothing that is young or unfinished, and disturbs no reader: %s',
     async (kind) => {
       const folder = emptyFolder()
       await using database = await open(kind, folder)

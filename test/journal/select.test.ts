@@ -137,7 +137,7 @@ describe('select', () => {
 })
 
 describe.each(KINDS)('select: %s', (kind) => {
-  it('reads no bodies, and gives all that is known beside them', async () => {
+  it('reads no bodies, and gives all that is known without them', async () => {
     await using database = await open(kind)
     const journal = openJournal(database.sql, { targetsOf: () => ['a'] })
     for (const id of ['1', '2', '3', '2']) await journal.append(delivery(id))

@@ -58,7 +58,7 @@ const numbers = (count: number): string[] => Array.from({ length: count }, (_, n
 
 describe('a target that closes idle connections', () => {
   it.each(['end', 'destroy', 'resetAndDestroy'] as const)(
-    'with %s 1 to 10 ms after each answer gets 200 deliveries, none of which fails',
+    'with %s 1 to 10 ms after each answer gets 200 deliveries without a failure',
     async (close) => {
       const url = await start((socket) => {
         socket.write(OK)

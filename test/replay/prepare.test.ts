@@ -93,7 +93,7 @@ describe('a delivery', () => {
     expect(other && deliveryId(other)).not.toBe(id)
   })
 
-  it.each(['signature', 'body'] as const)('is spoilt in its %s alone', (tamper) => {
+  it.each(['signature', 'body'] as const)('is changed in its %s alone', (tamper) => {
     for (const body of ['{"a":1}', '{"a":[]}', '[19]']) {
       const right = prepare(fromFixture(fixture({ body })), { secret })
       const wrong = prepare(fromFixture(fixture({ body })), { secret, tamper })

@@ -118,7 +118,7 @@ describe('the clock of ages', () => {
   })
 
   it.each([[null], [{ v: 2, at: NOW, jumps: [] }], [{ v: 1, at: NOW, jumps: [{ ms: 'x', left: 1 }] }]])(
-    'begins anew where %j was saved',
+    'begins again where %j was saved',
     async (state) => {
       const { store, behind, restart } = await rig()
       await store.put('age-clock', state)

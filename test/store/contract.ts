@@ -182,7 +182,7 @@ export function describeStore(open: Open, records = 1700): void {
       expect(await database.store.get('key')).toBe(stored.indexOf(true))
     })
 
-    it('delete: one of many callers is told that there was one', async () => {
+    it('delete: one of many callers learns that there was one', async () => {
       await using database = await open()
       await database.store.put('key', null)
       const deleted = await Promise.all(Array.from({ length: 50 }, () => database.store.delete('key')))

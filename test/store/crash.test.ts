@@ -57,7 +57,7 @@ async function inspect(folder: string) {
 
 describe('a process killed in the middle of writes', () => {
   it.each(['here', 'thread'])(
-    'leaves the old state or the new, and everything it was told is durable: %s',
+    'leaves the old state or the new, and everything reported durable is durable: %s',
     async (where) => {
       const folder = emptyFolder()
       const told: Told = { pairs: new Set(), rows: new Set() }

@@ -66,7 +66,7 @@ describeWith('keyring', 'a keychain store that several processes have open', () 
     expect(origin).toBe(`https://${accessToken.split(' ')[0]}.example`)
   })
 
-  it('goes on after one was killed in the middle of a write, with a token that is whole or none', async () => {
+  it('continues after one was killed in the middle of a write, with a token that is whole or none', async () => {
     const folder = newFolder('crash')
     await using database = await open(folder)
     const tokens = createTokens(database.store)

@@ -105,7 +105,7 @@ describeWith('keyring', 'a write over keychain and file', () => {
     expect(await tokens.revoke('ada')).toBe(false)
   })
 
-  it('whose record was removed in the keychain itself leaves an index that finds nobody', async () => {
+  it('whose record was removed in the keychain itself leaves an index that finds no user', async () => {
     const tokens = createTokens(store)
     await tokens.save('ada', signIn('token'))
     await keychain.delete('token:ada')
@@ -114,7 +114,7 @@ describeWith('keyring', 'a write over keychain and file', () => {
     expect(await tokens.findByBearer('next')).toEqual(holder('next'))
   })
 
-  it('takes what the file store kept of the same secret before', async () => {
+  it('takes what the file store had of the same secret before', async () => {
     await file.put('token:ada', 'from before')
     await file.put('refresh:ada', 'from before')
     expect(await store.get('token:ada')).toBeUndefined()

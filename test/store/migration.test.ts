@@ -62,7 +62,7 @@ it('is brought up to date once, by whichever of several comes first', async () =
   expect(versionOf(folder)).toEqual({ version: VERSION, oldest: 1 })
 })
 
-it('lets an earlier program go on, which has the database open', async () => {
+it('lets an earlier program continue, which has the database open', async () => {
   const folder = await oldDatabase()
   const earlier = new DatabaseSync(databaseFile(folder))
   const insert = earlier.prepare(

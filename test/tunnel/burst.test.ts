@@ -47,7 +47,7 @@ describe('a burst', () => {
     for (const resolve of waiting) resolve()
   })
 
-  it('loses nothing to a flood of messages that nobody signed', async () => {
+  it('loses nothing to a flood of unsigned messages', async () => {
     await using smee = await startSmee()
     await using rig = await startTunnel(smee.channel)
     await rig.status({ roundTrip: 'ok' })

@@ -82,7 +82,7 @@ describe('the progress of a tunnel', () => {
     closed,
   })
 
-  it('is told at the next start if relay was killed', async () => {
+  it('is reported at the next start if relay was killed', async () => {
     await using server = await startGosmee()
     const { store } = await openDatabase({ kind: 'memory', folder: '' })
     await store.put('tunnel-progress', saved(false))
@@ -92,7 +92,7 @@ describe('the progress of a tunnel', () => {
     )
   })
 
-  it('is not told if relay was stopped, and counts what was read', async () => {
+  it('is not reported if relay was stopped, and counts what was read', async () => {
     await using server = await startGosmee()
     const { store } = await openDatabase({ kind: 'memory', folder: '' })
     await store.put('tunnel-progress', saved(true))

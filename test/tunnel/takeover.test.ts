@@ -95,7 +95,7 @@ describe('after waking up', () => {
     expect([await tunnel.numbers(), await tunnel.duplicates()]).toEqual([[1, 2, 3, 4], 0])
   })
 
-  it('goes on with the new connection once it delivers what the old one has delivered', async () => {
+  it('continues with the new connection once it delivers what the old one has delivered', async () => {
     await using tunnel = await afterSleep(FOREVER)
     tunnel.old.send(A, B, C)
     await tunnel.rig.stored(3)
@@ -123,7 +123,7 @@ describe('after waking up', () => {
   })
 })
 
-it('a network that stalls without loss delivers everything once it goes on: in order, and once', async () => {
+it('a network that stalls without loss delivers everything once it continues: in order, and once', async () => {
   await using smee = await startSmee({ pingEvery: 10 })
   await using wire = await startWire(smee.url)
   const limits = { silence: 300, opening: 100, linger: 2000 }

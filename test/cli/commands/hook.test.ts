@@ -96,7 +96,7 @@ describe('relay hook add', () => {
 })
 
 describe('relay hook list, test and remove', () => {
-  it('lists the hooks there, of which it marks its own, and the hooks of the profile', async () => {
+  it('lists the hooks there, marks its own, and the hooks of the profile', async () => {
     expect(await run('hook', 'list')).toMatchObject({ code: 0, out: '' })
     expect((await run('hook', 'list', 'octo/demo')).err).toContain('octo/demo has no hooks')
     await run('hook', 'add', 'octo/demo')

@@ -45,7 +45,7 @@ describe('relay log', () => {
     expect(objects.map((line) => JSON.parse(line).ref)).toEqual([BRANCH, 'v1.0', 'refs/tags/\u202e1', null])
   })
 
-  it('tells ignored deliveries from those that no route takes', async () => {
+  it('distinguishes ignored deliveries from those that no route takes', async () => {
     const home = emptyFolder()
     const routes = { forward: [], exec: ['ping=true'], ignore: ['issues.*'] }
     const place = { profile: 'default', folder: path.join(home, 'default'), store: 'file' } as const

@@ -132,7 +132,7 @@ describe('relay show refused:1', () => {
     })
   })
 
-  it('says what was not kept, and which there are', async () => {
+  it('says what was not stored, and which there are', async () => {
     expect((await run('show', 'refused:2')).out).toMatch(/body \(\d+ bytes\): not read\n$/)
     expect(await run('show', 'refused:9')).toEqual({
       code: 6,
@@ -152,7 +152,7 @@ describe('relay verify refused:1', () => {
     ])
   })
 
-  it('gives the reason of the instance where the body was not kept', async () => {
+  it('gives the reason of the instance where the body was not stored', async () => {
     const { code, out } = await run('verify', 'refused:2', '--json')
     expect([code, objects(out)]).toEqual([
       5,

@@ -84,7 +84,7 @@ describe('relay routes', () => {
 })
 
 describe('relay routes test', () => {
-  it('asks the instance, and tells ignored deliveries from those that no route matches', async () => {
+  it('asks the instance, and distinguishes ignored deliveries from those that no route matches', async () => {
     await using target = await startTarget()
     const { relay, here } = await serving({ forward: [`issues=${target.url}`], ignore: ['push'] })
     await using _ = relay

@@ -66,7 +66,7 @@ describe('relay show', () => {
       expect(await here.run(['show', name])).toEqual({ code: 0, out: FIRST, err: '' })
   })
 
-  it('shows every attempt, and what the target said, so that it cannot rewrite the terminal', async () => {
+  it('shows every attempt, and what the target answered, so that it cannot rewrite the terminal', async () => {
     expect(await (await exampleShell()).run(['show', '3'])).toEqual({ code: 0, out: THIRD, err: '' })
   })
 
@@ -78,7 +78,7 @@ describe('relay show', () => {
     expect(out.slice(out.indexOf('localhost'), out.indexOf('headers'))).toBe(FIFTH_TARGETS)
   })
 
-  it('says on a terminal when it came as people say it, and the day of an attempt only where it is another one', async () => {
+  it('says on a terminal when it came, in everyday words, and the day of an attempt only where it is another one', async () => {
     const here = await exampleShell()
     let out = ''
     const stdout = { isTTY: true, columns: 120, write: (text: string | Uint8Array) => (out += String(text)) }

@@ -45,7 +45,7 @@ describe('the width of text', () => {
 })
 
 describe('a line broken at spaces', () => {
-  it('goes on below, indented', () => {
+  it('continues below, indented', () => {
     const line = [dim('12:04:11'), '  app ', bold('is down: connection refused')]
     expect(wrapLine(line, 30, 10).map(plain)).toEqual([
       '12:04:11  app is down:',
@@ -53,7 +53,7 @@ describe('a line broken at spaces', () => {
     ])
   })
 
-  it('goes on below what follows a label', () => {
+  it('continues below what follows a label', () => {
     expect(wrapLine([dim('reason      '), 'there is no signature'], 26).map(plain)).toEqual([
       'reason      there is no',
       '            signature',

@@ -74,7 +74,7 @@ describe('the part of the list that the page has', () => {
     expect(withSkipped(start, 0)).toBe(start)
   })
 
-  it('stays bounded however many arrive, and goes on with the page after its last line', () => {
+  it('stays bounded however many arrive, and continues with the page after its last line', () => {
     let model = start
     for (let n = 11; n < 20_000; n += 50)
       model = withLive(

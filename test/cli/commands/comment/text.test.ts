@@ -90,7 +90,7 @@ describe('refused', () => {
     )
   })
 
-  it('more than 1 MiB, of which no more is read', async () => {
+  it('more than 1 MiB, beyond which nothing is read', async () => {
     await expect(readText(beside('x'.repeat(MIB + 1)), { file: 'text' })).rejects.toThrow(
       new RelayError('too_large', '--body-file: text is larger than 1 MiB'),
     )

@@ -117,7 +117,7 @@ describe('a diagnosis', () => {
     })
   })
 
-  it('says what mends it below', async () => {
+  it('gives the fix below', async () => {
     const { context, out, err } = await profile({}, async (store) => {
       await createTokens(store).revoke('ada')
     })

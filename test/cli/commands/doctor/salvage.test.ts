@@ -143,7 +143,7 @@ describe('salvaging a database', () => {
     expect((await salvage(file, { out })).report).toMatchObject({ folder: out, read: COUNT })
   })
 
-  it('reads only files that may be changed by nobody, too, but not those of other programs', async () => {
+  it('reads only files that cannot be changed, too, but not those of other programs', async () => {
     const file = copyOf(profiles.closed)
     chmodSync(file, 0o400)
     expect((await salvage(file)).report).toMatchObject({ read: COUNT })

@@ -83,7 +83,7 @@ FAIL c.json       302  Nms  expected 2xx
     expect([fresh?.body.toString(), kept?.body.toString()]).toEqual([BODY, BODY])
   })
 
-  it('signs anew with another secret, and as Gitea does for Gitea', async () => {
+  it('signs again with another secret, and as Gitea does for Gitea', async () => {
     await using target = await startTarget()
     const gitea = readFileSync('fixtures/gitea/push.newest.json', 'utf8')
     const cwd = folder({ 'a.json': fixture(), 'gitea.json': gitea })

@@ -205,7 +205,7 @@ describe('a target that goes down', () => {
   })
 })
 
-it('names targets anew when the routes change', () => {
+it('names targets again when the routes change', () => {
   const { live, receive, lines } = rig()
   live.setRoutes(createRouting({ ...ROUTES, forward: ['http://localhost:3000/hooks'] }))
   receive(1, [APP])
