@@ -1,6 +1,6 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../base/errno.js'
+import { errorReason } from '../base/errno.js'
 import { RelayError } from '../base/errors.js'
 import { makeFolder } from '../store/make-folder.js'
 
@@ -16,7 +16,7 @@ export function writeWhole(file: string, text: string): void {
     renameSync(draft, file)
   } catch (cause) {
     rmSync(draft, { force: true, recursive: true })
-    const why = errorCode(cause) ?? 'unknown reason'
+    const why = errorReason(cause)
     throw new RelayError('storage', `${file} cannot be written (${why})`, { cause })
   }
 }

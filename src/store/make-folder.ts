@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../base/errno.js'
+import { errorReason } from '../base/errno.js'
 import { RelayError } from '../base/errors.js'
 
 /**
@@ -43,7 +43,7 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 function reason(folder: string, cause: unknown): string {
-  const code = errorCode(cause) ?? 'unknown reason'
+  const code = errorReason(cause)
   if (code !== 'EEXIST') return REASONS[code] ?? code
   return lstatSync(folder).isSymbolicLink() ? 'it is a link to what is not a folder' : 'it is not a folder'
 }

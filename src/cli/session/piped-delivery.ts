@@ -1,14 +1,15 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import { z } from 'zod'
-import { errorCode } from '../../base/errno.js'
 import { RelayError } from '../../base/errors.js'
 import { readBounded, TooManyBytes } from '../../base/read-bounded.js'
 import { parseJson } from '../../json/parse.js'
 import type { Context } from '../context.js'
+import { readInput } from '../input.js'
 import type { NamedDelivery } from './delivery-target.js'
 
 /** 128 MiB: the largest delivery (25 MiB) as `wait --json` prints it, with its text escaped and its payload once more. */
 const MAX_BYTES = 134_217_728
+const INPUT = { name: 'Standard input', tooLarge: 'larger than any delivery (128 MiB)' }
 
 const NEWLINE = 0x0a
 
@@ -20,7 +21,8 @@ const piped = z.object({ event: z.string().min(1), payload: z.record(z.string(),
  * `too_large`; AbortError when the context's signal aborts.
  */
 export async function readDelivery({ stdin, signal }: Context): Promise<NamedDelivery> {
-  return parsed(await bytesOf(() => readBounded(addAbortSignal(signal, stdin), MAX_BYTES), signal))
+  const input = addAbortSignal(signal, stdin)
+  return parsed(await readInput(() => readBounded(input, MAX_BYTES), { ...INPUT, signal }))
 }
 
 /** The same from the first line. The context that it returns has the rest as standard input. */
@@ -29,7 +31,7 @@ export async function readDeliveryLine(
 ): Promise<{ readonly delivery: NamedDelivery; readonly rest: Context }> {
   const { stdin, signal } = context
   const chunks = addAbortSignal(signal, stdin)[Symbol.asyncIterator]()
-  const { line, after } = await bytesOf(() => readLine(chunks), signal)
+  const { line, after } = await readInput(() => readLine(chunks), { ...INPUT, signal })
   const rest = Readable.from(following(after, chunks), { objectMode: false })
   return { delivery: parsed(line), rest: { ...context, stdin: rest } }
 }
@@ -54,18 +56,6 @@ async function* following(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncGe
     const { value, done } = await chunks.next()
     if (done) return
     yield value
-  }
-}
-
-async function bytesOf<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  try {
-    return await read()
-  } catch (cause) {
-    if (signal.aborted) throw cause
-    if (cause instanceof TooManyBytes)
-      throw new RelayError('too_large', 'Standard input is larger than any delivery (128 MiB)')
-    const why = errorCode(cause) ?? 'unknown reason'
-    throw new RelayError('usage', `Standard input cannot be read (${why})`, { cause })
   }
 }
 

@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../../base/errno.js'
+import { errorReason } from '../../base/errno.js'
 import { RelayError } from '../../base/errors.js'
 import type { Variables } from './origin.js'
 
@@ -52,7 +52,7 @@ export function createTrust(env: Variables, system: System = SYSTEM): Trust {
       if (stranger) return `${stranger.name} belongs to user ${stranger.owner}, not to you or root`
       if (isOpen(stats)) return `other users can write to ${target}, which belongs to user ${stats.uid}`
     } catch (cause) {
-      return `its owner cannot be determined (${errorCode(cause) ?? 'unknown reason'})`
+      return `its owner cannot be determined (${errorReason(cause)})`
     }
     return undefined
   }

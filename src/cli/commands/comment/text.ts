@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
 import path from 'node:path'
 import { addAbortSignal } from 'node:stream'
-import { errorCode } from '../../../base/errno.js'
 import { RelayError } from '../../../base/errors.js'
-import { readBounded, TooManyBytes } from '../../../base/read-bounded.js'
+import { readBounded } from '../../../base/read-bounded.js'
 import type { Context } from '../../context.js'
+import { readInput } from '../../input.js'
 
 /** 1 MiB: many times the longest comment that a code host accepts. */
 const MAX_BYTES = 1_048_576
@@ -40,15 +40,13 @@ async function read({ stdin, cwd, signal }: Context, source: string): Promise<st
     source === '-'
       ? ['standard input', stdin]
       : [`--body-file: ${source}`, createReadStream(path.resolve(cwd, source))]
+  const input = addAbortSignal(signal, stream)
+  const options = { name, tooLarge: 'larger than 1 MiB', signal }
+  const bytes = await readInput(() => readBounded(input, MAX_BYTES), options)
   try {
-    const bytes = await readBounded(addAbortSignal(signal, stream), MAX_BYTES)
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    if (signal.aborted) throw cause
-    if (cause instanceof TooManyBytes) throw new RelayError('too_large', `${name} is larger than 1 MiB`)
-    const why =
-      cause instanceof TypeError ? 'is not UTF-8' : `cannot be read (${errorCode(cause) ?? 'unknown reason'})`
-    throw new RelayError('usage', `${name} ${why}`, { cause })
+    throw new RelayError('usage', `${name} is not UTF-8`, { cause })
   }
 }
 

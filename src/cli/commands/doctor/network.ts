@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Cancellable } from '../../../base/abort.js'
-import { errorCode } from '../../../base/errno.js'
+import { errorReason } from '../../../base/errno.js'
 import { DEFAULTS } from '../../../base/settings.js'
 import { isAlive } from '../../../instance/probe.js'
 import { findRunning } from '../../../instance/registry.js'
@@ -65,7 +65,7 @@ async function tryPort(host: string, port: number): Promise<string | undefined> 
     server.listen(port, host)
     await once(server, 'listening')
   } catch (error) {
-    return errorCode(error) ?? 'unknown reason'
+    return errorReason(error)
   }
   server.close()
   await once(server, 'close')

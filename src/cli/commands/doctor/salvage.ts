@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { errorCode } from '../../../base/errno.js'
+import { errorReason } from '../../../base/errno.js'
 import { RelayError } from '../../../base/errors.js'
 import { fixtureText, toFixture } from '../../../fixtures/fixture.js'
 import { checkFixture } from '../../../fixtures/parse.js'
@@ -98,7 +98,7 @@ async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { mode: 0o700 })
   } catch (cause) {
-    const code = errorCode(cause) ?? 'unknown reason'
+    const code = errorReason(cause)
     const why = code === 'EEXIST' ? 'exists' : `cannot be made (${code})`
     throw new RelayError('usage', `The folder ${folder} ${why}. Name a new one with --out`, { cause })
   }

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { errorCode } from '../../../base/errno.js'
+import { errorReason } from '../../../base/errno.js'
 import { RelayError } from '../../../base/errors.js'
 import { fixtureText, toFixture } from '../../../fixtures/fixture.js'
 import type { Context } from '../../context.js'
@@ -36,7 +36,7 @@ async function write(file: string, content: string, { out, force = false }: Expo
   try {
     await writeFile(file, content, { flag: force ? 'w' : 'wx' })
   } catch (cause) {
-    const code = errorCode(cause) ?? 'unknown reason'
+    const code = errorReason(cause)
     const why = code === 'EEXIST' ? 'exists. Overwrite it with --force' : `cannot be written (${code})`
     throw new RelayError('usage', `--out: ${out} ${why}`, { cause })
   }

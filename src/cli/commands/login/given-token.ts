@@ -1,16 +1,17 @@
 import { addAbortSignal } from 'node:stream'
 import type { Cancellable } from '../../../base/abort.js'
-import { errorCode } from '../../../base/errno.js'
 import { RelayError } from '../../../base/errors.js'
-import { readBounded, TooManyBytes } from '../../../base/read-bounded.js'
+import { readBounded } from '../../../base/read-bounded.js'
 import { systemClock } from '../../../base/time.js'
 import { missingScopes } from '../../../oauth/scopes.js'
 import type { Context } from '../../context.js'
+import { readInput } from '../../input.js'
 import type { Session } from '../../session/session.js'
 import { signedIn, type SignedIn } from '../../session/signed-in.js'
 
 /** The longest token that relay stores, and a line end. */
 const MAX_BYTES = 8_194
+const INPUT = { name: 'Standard input', tooLarge: 'longer than any token (8 KiB)' }
 
 /** Visible ASCII, as an Authorization header requires. */
 const TOKEN = /^[\x21-\x7e]+$/
@@ -26,8 +27,9 @@ export async function readGivenToken({ stdin, signal }: Context): Promise<string
       'usage',
       'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
     )
-  const text = await read(addAbortSignal(signal, stdin), signal)
-  const token = text.replace(/\r?\n$/, '')
+  const input = addAbortSignal(signal, stdin)
+  const bytes = await readInput(() => readBounded(input, MAX_BYTES), { ...INPUT, signal })
+  const token = bytes.toString('latin1').replace(/\r?\n$/, '')
   if (TOKEN.test(token)) return token
   throw new RelayError(
     'usage',
@@ -35,17 +37,6 @@ export async function readGivenToken({ stdin, signal }: Context): Promise<string
       ? 'Standard input has no token'
       : 'Standard input is not one token: it has white space, or characters that no token has',
   )
-}
-
-async function read(stdin: Context['stdin'], signal: AbortSignal): Promise<string> {
-  try {
-    return (await readBounded(stdin, MAX_BYTES)).toString('latin1')
-  } catch (cause) {
-    if (signal.aborted) throw cause
-    if (cause instanceof TooManyBytes)
-      throw new RelayError('too_large', 'Standard input is longer than any token (8 KiB)')
-    throw new RelayError('usage', `Standard input cannot be read (${errorCode(cause) ?? 'unknown reason'})`)
-  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { errorCode } from '../../../base/errno.js'
+import { errorReason } from '../../../base/errno.js'
 import { RelayError } from '../../../base/errors.js'
 import type { Context } from '../../context.js'
 import { formatReason, type Result } from './result.js'
@@ -18,7 +18,7 @@ export async function writeJunit(
   try {
     await writeFile(path.resolve(cwd, file), junit(results, stopped))
   } catch (cause) {
-    const code = errorCode(cause) ?? 'unknown reason'
+    const code = errorReason(cause)
     throw new RelayError('usage', `--junit: ${file} cannot be written (${code})`, { cause })
   }
 }
