@@ -26,6 +26,11 @@ export function passedOn(headers: readonly Header[]): Header[] {
   })
 }
 
+/** False for a header that no request can have (RFC 9110 section 5). */
+export function isSendable([name, value]: Header): boolean {
+  return /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+}
+
 function namedByConnection(headers: readonly Header[]): ReadonlySet<string> {
   const named = new Set<string>()
   for (const [name, value] of headers) {

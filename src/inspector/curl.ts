@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { passedOn, type Header } from '../http/headers.js'
+import { shellWord } from '../base/shell-word.js'
+import { type Header, isSendable, passedOn } from '../http/headers.js'
 import type { Entry } from '../journal/delivery.js'
 
 /**
@@ -10,8 +11,9 @@ import type { Entry } from '../journal/delivery.js'
 export function curlCommand({ headers, body }: Pick<Entry, 'headers' | 'body'>, url: string): string {
   const lines = [
     // Without -g, curl reads brackets and braces in an address as a list of addresses.
-    `curl -sSg -X POST ${quoted(url)}`,
+    `curl -sSg -X POST ${shellWord(url)}`,
     ...passedOn(headers)
+      // A name with another character could be a file's name to curl.
       .filter(isSendable)
       .map((header) => `-H ${headerArgument(header)}`),
     '--data-binary @-',
@@ -23,25 +25,17 @@ export function curlCommand({ headers, body }: Pick<Entry, 'headers' | 'body'>, 
 function bodyCommand(body: Uint8Array): string {
   const bytes = Buffer.from(body)
   const isText = isUtf8(bytes) && !bytes.includes(0)
-  return isText ? `printf %s ${quoted(bytes.toString())}` : `printf '${octal(bytes)}'`
+  return isText ? `printf %s ${shellWord(bytes.toString())}` : `printf '${octal(bytes)}'`
 }
 
 /** curl takes a header without a value for an order to leave it out, unless a semicolon ends it. */
 function headerArgument([name, value]: Header): string {
-  if (value === '') return quoted(`${name};`)
+  if (value === '') return shellWord(`${name};`)
   const text = `${name}: ${value}`
   // Headers are latin1, the command is UTF-8.
-  return /^[\t\x20-\x7e]*$/.test(text) ? quoted(text) : `"$(printf '${octal(Buffer.from(text, 'latin1'))}')"`
-}
-
-/** False for a header that no request can have (RFC 9110 section 5), and for one that curl would take for a file's name. */
-function isSendable([name, value]: Header): boolean {
-  return /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
-}
-
-/** One word of the shell: in single quotes, nothing but the quote itself is special (POSIX, Shell Command Language 2.2.2). */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+  return /^[\t\x20-\x7e]*$/.test(text)
+    ? shellWord(text)
+    : `"$(printf '${octal(Buffer.from(text, 'latin1'))}')"`
 }
 
 function octal(bytes: Buffer): string {

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
+import { shellWord } from '../../../base/shell-word.js'
 import {
   flagsWithValue,
   wordsOf,
   type CommandWords,
   type Values,
   isOffered,
-  quoted,
   withSubcommands,
 } from './tree.js'
 
@@ -40,12 +40,12 @@ ${[...all, { ...own, name: '*' }].flatMap(flagCases).join('\n')}
   esac
   if [[ $cur == -* ]]; then
     case $command in
-${all.map((command) => `      ${quoted(command.name)}) _relay_offer ${quoted(flagList(command, own))}; return ;;`).join('\n')}
-      *) _relay_offer ${quoted(flagList(own))}; return ;;
+${all.map((command) => `      ${shellWord(command.name)}) _relay_offer ${shellWord(flagList(command, own))}; return ;;`).join('\n')}
+      *) _relay_offer ${shellWord(flagList(own))}; return ;;
     esac
   fi
   case "$command $position" in
-    ' 0') _relay_offer ${quoted(commands.map(({ name }) => name).join(' '))} ;;
+    ' 0') _relay_offer ${shellWord(commands.map(({ name }) => name).join(' '))} ;;
 ${all.flatMap(positionCases).join('\n')}
   esac
 }
@@ -68,19 +68,19 @@ complete -F _relay relay
 
 function flagCases({ name, flags }: CommandWords): string[] {
   return flags.flatMap(({ long, values }) => {
-    const pattern = name === '*' ? `*' ${long}'` : quoted(`${name} ${long}`)
+    const pattern = name === '*' ? `*' ${long}'` : shellWord(`${name} ${long}`)
     return values ? [`    ${pattern}) ${offer(values)}; return ;;`] : []
   })
 }
 
 function positionCases({ name, positions }: CommandWords): string[] {
   return positions.flatMap((values, position) =>
-    isOffered(values) ? [`    ${quoted(`${name} ${position}`)}) ${offer(values)} ;;`] : [],
+    isOffered(values) ? [`    ${shellWord(`${name} ${position}`)}) ${offer(values)} ;;`] : [],
   )
 }
 
 function offer({ choices, words, files }: Values): string {
-  const known = words ? `"$(_relay_words ${words})"` : quoted(choices.join(' '))
+  const known = words ? `"$(_relay_words ${words})"` : shellWord(choices.join(' '))
   if (files) return words ? `_relay_files; _relay_offer_more ${known}` : '_relay_files'
   return words || choices.length > 0 ? `_relay_offer ${known}` : ':'
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { wordsOf, type CommandWords, type Flag, type Values, quoted } from './tree.js'
+import { shellWord } from '../../../base/shell-word.js'
+import { wordsOf, type CommandWords, type Flag, type Values } from './tree.js'
 
 /** The completion script for zsh: to be sourced after compinit, or saved as `_relay` in a folder of fpath. */
 export function zshCompletion(program: Command): string {
@@ -18,7 +19,7 @@ _relay() {
   case $state in
     command)
       commands=(
-${commands.map(({ name, help }) => `        ${quoted(`${name}:${help}`)}`).join('\n')}
+${commands.map(({ name, help }) => `        ${shellWord(`${name}:${help}`)}`).join('\n')}
       )
       _describe -t commands command commands
       ;;
@@ -39,11 +40,11 @@ if [[ $funcstack[1] == _relay ]]; then _relay "$@"; else compdef _relay relay; f
 function argumentsOf({ flags, positions, subcommands }: CommandWords, own: CommandWords): string {
   const known = new Set(flags.map(({ long }) => long))
   const all = [...flags, ...own.flags.filter(({ long }) => !known.has(long))]
-  const places = positions.map((values, index) => quoted(`${index + 1}${action(values)}`))
+  const places = positions.map((values, index) => shellWord(`${index + 1}${action(values)}`))
   if (subcommands.length === 0) return ['_arguments', specs(all), ...places].join(' ')
-  const cases = subcommands.map((one) => `${quoted(one.name)}) ${argumentsOf(one, own)} ;;`)
+  const cases = subcommands.map((one) => `${shellWord(one.name)}) ${argumentsOf(one, own)} ;;`)
   const name = subcommands[0]?.name.split(' ')[0]
-  const [place = ''] = positions.map((values) => quoted(`(-)1${action(values)}`))
+  const [place = ''] = positions.map((values) => shellWord(`(-)1${action(values)}`))
   return `_arguments -C ${specs(all)} ${place} '(-)*::argument:->subcommand' && return
           case "${name} $line[1]" in ${cases.join(' ')} esac`
 }
@@ -53,7 +54,7 @@ function specs(flags: readonly Flag[]): string {
 }
 
 function spec({ short, long, help, values }: Flag): string {
-  const text = quoted(`[${help.replaceAll(/[[\]:\\]/g, String.raw`\$&`)}]${values ? action(values) : ''}`)
+  const text = shellWord(`[${help.replaceAll(/[[\]:\\]/g, String.raw`\$&`)}]${values ? action(values) : ''}`)
   const name = values ? `${long}=` : long
   return short === undefined ? `${name}${text}` : `'(${short} ${long})'{${short},${name}}${text}`
 }
