@@ -30,8 +30,8 @@ export interface Page {
 export const MAX_CLIENTS = 20
 /** Ten times a second: as often as a person can see rows change. */
 const PERIOD_MS = 100
-/** Lines in one event: more than a window shows. Of more changes, the oldest are skipped, and the page reads the list again. */
-export const MAX_LINES = 200
+/** Lines in one event: as many as the tallest window shows. Of more changes, the oldest are skipped, and the page reads the list again. */
+export const MAX_LINES = 100
 /** Shorter than the minute after which the service closes a connection without a byte. */
 const HEARTBEAT_MS = 15_000
 /** For the last bytes of a stream at the end of relay, in milliseconds. */
