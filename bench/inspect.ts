@@ -22,7 +22,7 @@ const SECONDS = 2
 
 export const inspect: Benchmark = {
   about: `The inspector. Intake of a push with ${OPEN} open inspectors, compared with none, over 32 connections, ${ROUNDS} rounds of ${SECONDS} s.
-The benchmark reads their streams itself, which takes about 1 % of a processor: no browser draws what they show.
+The benchmark makes their requests itself, as their pages do, but draws nothing: it measures relay, not browsers.
 The first page of the list and the next one, from the request to the whole answer, in a journal of ${thousands(MANY.full)} entries,
 ${thousands(MANY.usual)} without --full, compared with one of ${thousands(FEW)}. A search for text that is nowhere, which ends at its limit
 of 1.5 s, in ${thousands(SEARCHED)} pushes of ${thousands(PUSH.length)} bytes. With the inspector never opened: time until the service

@@ -36,12 +36,13 @@ export async function renderDocument(title: string, body: Child, { style, script
  * long as relay ran. So it does not find it.
  */
 function renderFirst(): void {
-  const { getBuiltinModule } = process
+  const found: unknown = Reflect.get(process, 'getBuiltinModule')
   Reflect.set(process, 'getBuiltinModule', undefined)
   try {
+    // oxlint-disable-next-line typescript/no-base-to-string -- this is what renders an element
     void (<br />).toString()
   } finally {
-    Reflect.set(process, 'getBuiltinModule', getBuiltinModule)
+    Reflect.set(process, 'getBuiltinModule', found)
   }
 }
 
