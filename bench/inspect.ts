@@ -22,10 +22,12 @@ const SECONDS = 2
 
 export const inspect: Benchmark = {
   about: `The inspector. Intake of a push with ${OPEN} open inspectors, compared with none, over 32 connections, ${ROUNDS} rounds of ${SECONDS} s.
+The benchmark makes their requests itself, as their pages do, but draws nothing: it measures relay, not browsers.
 The first page of the list and the next one, from the request to the whole answer, in a journal of ${thousands(MANY.full)} entries,
 ${thousands(MANY.usual)} without --full, compared with one of ${thousands(FEW)}. A search for text that is nowhere, which ends at its limit
 of 1.5 s, in ${thousands(SEARCHED)} pushes of ${thousands(PUSH.length)} bytes. With the inspector never opened: time until the service
-listens, and anonymous memory then, compared with the built program of an earlier relay, which RELAY_EARLIER names.`,
+listens, and anonymous memory then, compared with --no-inspect, and with the built program of an earlier relay, which RELAY_EARLIER
+names.`,
   needs: ['wrk'],
   async run({ full }) {
     return [
@@ -110,17 +112,22 @@ async function search(): Promise<Row> {
 
 async function unopened(): Promise<readonly Row[]> {
   const earlier = process.env['RELAY_EARLIER']
-  if (!earlier) return [notMeasured('never opened', 'the earlier relay', 'RELAY_EARLIER is not set')]
-  const measured = await inTurn(STARTS, { relay: () => started(RELAY), other: () => started(earlier) })
-  const row = (what: string, of: (each: Started) => number, unit: ' ms' | ' MiB'): Row =>
-    compare({
-      what,
-      baseline: 'the earlier relay',
-      relay: measured.relay.map(of),
-      other: measured.other.map(of),
-      unit,
-    })
-  return [row('start of serve', ({ ms }) => ms, ' ms'), row('memory of serve', ({ mib }) => mib, ' MiB')]
+  const measured = await inTurn(STARTS, {
+    relay: () => started(RELAY),
+    off: () => started(RELAY, '--no-inspect'),
+    earlier: earlier ? () => started(earlier) : undefined,
+  })
+  const rows = (baseline: string, others: readonly Started[]): readonly Row[] => {
+    const row = (what: string, of: (each: Started) => number, unit: ' ms' | ' MiB'): Row =>
+      compare({ what, baseline, relay: measured.relay.map(of), other: others.map(of), unit })
+    return [row('start of serve', ({ ms }) => ms, ' ms'), row('memory of serve', ({ mib }) => mib, ' MiB')]
+  }
+  return [
+    ...rows('--no-inspect', measured.off),
+    ...(earlier
+      ? rows('the earlier relay', measured.earlier)
+      : [notMeasured('never opened', 'the earlier relay', 'RELAY_EARLIER is not set')]),
+  ]
 }
 
 interface Started {
@@ -130,10 +137,10 @@ interface Started {
   readonly mib: number
 }
 
-async function started(program: string): Promise<Started> {
+async function started(program: string, ...flags: readonly string[]): Promise<Started> {
   using home = temporaryFolder()
   const begun = performance.now()
-  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--json'], {
+  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--json', ...flags], {
     env: { PATH: process.env['PATH'], HOME: home.path, ...env(home) },
     stdio: ['ignore', 'pipe', 'ignore'],
   })

@@ -31,7 +31,9 @@ await build({
       // Each group contains its imports that no earlier group contains.
       groups: [
         { name: 'main', test: /bin\/process\.ts$/ },
-        { name: 'store', test: /src\/store\/(?:open|open-engine)\.ts$/ },
+        { name: 'store', test: /src\/store\/(?:open|schema|sql)\.ts$/ },
+        // With the native code of SQLite, which `serve` has in a thread only.
+        { name: 'sqlite', test: /src\/store\/open-engine\.ts$/ },
         { name: 'session', test: /src\/cli\/session\/(?:session|action)\.ts$/ },
         // What serve and the commands that read the journal share, in one file instead of five.
         {

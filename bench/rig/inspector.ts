@@ -2,11 +2,17 @@ import { findRunning } from '../../src/instance/registry.js'
 import { createInspectClient } from '../../src/client/inspect.js'
 import { createLoopbackClient } from '../../src/net/loopback-client.js'
 
+/** How often a page reads the list and the timeline again. Milliseconds. */
+const REFRESH_MS = 1000
+
 /** A browser's side of an inspector that is open. */
 export interface OpenInspector {
   /** Reads an address below /inspect/api/, and returns how long it took until the whole answer was there, in milliseconds. */
   read(path: string): Promise<number>
-  /** Reads the stream of changes until it is disposed of. */
+  /**
+   * Does what a page does while more arrives than it is sent: reads the stream of changes, and every second the list and the
+   * timeline, until it is disposed of.
+   */
   follow(): Promise<Disposable>
 }
 
@@ -37,7 +43,19 @@ export async function openInspector(home: string): Promise<OpenInspector> {
       const end = new AbortController()
       const { body } = await get('live', end.signal)
       void body?.pipeTo(new WritableStream(), { signal: end.signal }).catch(() => {})
-      return { [Symbol.dispose]: () => end.abort() }
+      const readAgain = async (): Promise<void> => {
+        for (const path of ['deliveries?limit=100', 'timeline']) await (await get(path, end.signal)).text()
+      }
+      const onFailure = (error: unknown): void => {
+        if (!end.signal.aborted) throw error
+      }
+      const timer = setInterval(() => void readAgain().catch(onFailure), REFRESH_MS)
+      return {
+        [Symbol.dispose]() {
+          clearInterval(timer)
+          end.abort()
+        },
+      }
     },
   }
 }

@@ -5,6 +5,7 @@ import { routesFor } from '../dispatch/routing.js'
 import type { Entry, Restored, Summary, VerifiedBy } from '../journal/delivery.js'
 import type { Attempt } from '../journal/forward.js'
 import { readPayload } from '../journal/payload.js'
+import { SIGNATURE_HEADER } from '../webhook/signature.js'
 import type { AttemptLine, DeliveryDetail } from './api.js'
 import { linesOf, targetNames } from './lines.js'
 import type { InspectorParts } from './parts.js'
@@ -99,8 +100,10 @@ function proofOf(
     isForm && provider.webhook.formSignature === 'payload'
       ? 'the payload inside the form'
       : 'the exact bytes of the body'
+  // As it was sent. Gitea sends another one too, which relay does not use.
+  const [signature] = headers.find(([name]) => name.toLowerCase() === SIGNATURE_HEADER) ?? [SIGNATURE_HEADER]
   return [
-    `X-Hub-Signature-256 is the HMAC-SHA256 of ${covers} with ${SECRETS[verifiedBy]}.`,
+    `${signature} is the HMAC-SHA256 of ${covers} with ${SECRETS[verifiedBy]}.`,
     'It covers the body only: headers, and so the event and the delivery id, are not signed.',
     ...(restored ? restorationOf(restored) : []),
   ]

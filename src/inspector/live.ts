@@ -30,7 +30,7 @@ export interface Page {
 export const MAX_CLIENTS = 20
 /** Ten times a second: as often as a person can see rows change. */
 const PERIOD_MS = 100
-/** Lines in one event: more than a window shows. Of more changes, the oldest are skipped, and the page reads the list again. */
+/** Lines in one event: more than a window shows. More changes at once are only counted: the page reads the list again. */
 export const MAX_LINES = 200
 /** Shorter than the minute after which the service closes a connection without a byte. */
 const HEARTBEAT_MS = 15_000
@@ -38,6 +38,12 @@ const HEARTBEAT_MS = 15_000
 const CLOSE_LIMIT_MS = 500
 /** 1 MiB: what a stream may hold for a page that reads slowly. Then it skips. */
 const MAX_UNREAD = 1_048_576
+
+/** The entries that changed, or how many they are when they are too many. */
+interface Changed {
+  readonly numbers: readonly number[]
+  readonly skipped: number
+}
 
 /** An open stream. */
 interface Client {
@@ -121,12 +127,16 @@ class LiveStreams implements Live {
   }
 
   /** What a page has missed that saw everything up to this id. Of another instance's id: all that there may be. */
-  #missed(id: string | undefined): { readonly numbers: readonly number[]; readonly skipped: number } {
+  #missed(id: string | undefined): Changed {
     if (id === undefined) return { numbers: [], skipped: 0 }
     const [epoch, at] = id.split('.')
-    const numbers = epoch === this.#epoch ? this.#changes.since(Number(at)) : undefined
+    return this.#changedAfter(epoch === this.#epoch ? Number(at) : Number.NaN)
+  }
+
+  #changedAfter(change: number): Changed {
+    const numbers = this.#changes.since(change)
     if (!numbers) return { numbers: [], skipped: 1 }
-    return { numbers: numbers.slice(-MAX_LINES), skipped: Math.max(0, numbers.length - MAX_LINES) }
+    return numbers.length > MAX_LINES ? { numbers: [], skipped: numbers.length } : { numbers, skipped: 0 }
   }
 
   #schedule(): void {
@@ -145,9 +155,7 @@ class LiveStreams implements Live {
   }
 
   async #collect(): Promise<readonly LiveEvent[]> {
-    const changed = this.#changes.since(this.#sent)
-    const numbers = changed?.slice(-MAX_LINES) ?? []
-    const skipped = changed ? changed.length - numbers.length : 1
+    const { numbers, skipped } = this.#changedAfter(this.#sent)
     this.#sent = this.#changes.latest
     const due = new Set(this.#due)
     this.#due.clear()

@@ -1,12 +1,11 @@
 import type { Cancellable } from '../base/abort.js'
 import { cookieName, signInCookies } from './cookie.js'
-import { exchange } from './grants.js'
 import { publishOutcome } from './login.js'
 import { providerRefusal, SignInError, toSignInError, type Outcome } from './outcome.js'
 import type { OAuthParts } from './parts.js'
 import { stateOf, takeState, type PendingSignIn, type TakenSignIn } from './state.js'
 import { missingScopes } from './scopes.js'
-import { toTokenGrant, type TokenResponse } from './token-endpoint.js'
+import type { TokenResponse } from './token-endpoint.js'
 import { tokenFetch } from './token-fetch.js'
 
 export interface CallbackRequest {
@@ -86,6 +85,11 @@ async function signIn(
   if (error) throw providerRefusal(error)
   if (!single(query, 'code')) throw failed('the provider sent no code')
   if (!parts.client) throw failed('no OAuth client is configured')
+  // Loaded late: most instances see no sign-in.
+  const [{ exchange }, { toTokenGrant }] = await Promise.all([
+    import('./grants.js'),
+    import('./token-endpoint.js'),
+  ])
   const response = await exchange({
     endpoints: parts.provider.oauth,
     client: parts.client,

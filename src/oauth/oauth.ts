@@ -1,6 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import { createLogThrottle } from '../base/log-throttle.js'
-import { authorize, type Authorization } from './authorize.js'
+import type { Authorization } from './authorize.js'
 import { callback, endedSignIns, type CallbackRequest } from './callback.js'
 import { cookieIdentity, type CookieIdentity } from './cookie.js'
 import type { Outcome } from './outcome.js'
@@ -24,7 +24,11 @@ export type OAuthOptions = Omit<OAuthParts, 'throttle'>
 export function createOAuth(options: OAuthOptions): OAuth {
   const parts: OAuthParts = { ...options, throttle: createLogThrottle(options.log) }
   return {
-    authorize: (userId, login) => authorize(parts, userId, login),
+    async authorize(userId, login) {
+      // Loaded late, as the exchange is: most instances see no sign-in.
+      const { authorize } = await import('./authorize.js')
+      return authorize(parts, userId, login)
+    },
     callback: (request, cancellable) => callback(parts, request, cancellable),
     spentCookies: (request) =>
       endedSignIns(request).map(({ name }) => cookieIdentity(name, parts.redirectUri())),

@@ -4,7 +4,7 @@ import { Secret } from '../base/secret.js'
 import type { OAuthClient, Settings } from '../base/settings.js'
 import type { Relay } from '../relay.js'
 import { saveSandboxClient, lastSandboxUrl } from '../sandbox/client.js'
-import { startSandbox, type Sandbox } from '../sandbox/start.js'
+import type { Sandbox } from '../sandbox/start.js'
 
 /** Settings of a relay that starts a sandbox and uses it as its code host. */
 export interface SandboxSettings extends Omit<Settings, 'provider' | 'providerUrl'> {
@@ -19,11 +19,13 @@ export interface EmbeddedSandbox {
   readonly settings: Settings
 }
 
+/** Starts the sandbox, which is loaded only here. */
 export async function startEmbeddedSandbox(
   { sandboxPort: port, ...given }: SandboxSettings,
   place: { readonly url: string },
   log: Log,
 ): Promise<EmbeddedSandbox> {
+  const { startSandbox } = await import('../sandbox/start.js')
   const client = { id: 'relay-sandbox', secret: new Secret(randomBytes(24).toString('hex')) }
   const sandbox = await startSandbox({
     clientId: client.id,

@@ -15,7 +15,7 @@ import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './e
 import { guardOf, type Ownership, watchOwnership } from './ownership.js'
 import { createForwarding, type Forwarding } from './forwarding.js'
 import { createReadinessGate, type ReadinessGate } from './readiness-gate.js'
-import { type HookPlan, type OnHook, startHooks } from './hooks.js'
+import type { HookPlan, OnHook } from './hooks.js'
 import { watchAddress } from './payload-address.js'
 import type { TunnelStatus } from '../tunnel/state.js'
 import { startTunnel, type OnTunnel } from './tunnel.js'
@@ -138,7 +138,9 @@ async function startSources(
   const onTunnel = address.onTunnel(options.onTunnel)
   if (settings.tunnel !== undefined)
     closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
-  if (options.hooks) closing.use(startHooks(relay, settings, options.hooks, { ...options, address }))
+  if (!options.hooks) return
+  const { startHooks } = await import('./hooks.js')
+  closing.use(startHooks(relay, settings, options.hooks, { ...options, address }))
 }
 
 /** What the relay uses once the profile is taken. */

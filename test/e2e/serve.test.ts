@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/base/log.js'
 import { listen } from '../../src/http/listen.js'
@@ -26,6 +28,27 @@ describe('relay serve', () => {
     expect(err).toContain(`address      ${url}`)
     expect(err).toMatch(/#1 +ping +octo\/demo/)
     expect(err).not.toContain('Stopping')
+  })
+
+  it('loads only what an idle instance uses', async () => {
+    const LOADED = path.join(emptyFolder(), 'loaded')
+    const NODE_OPTIONS = `--import ${path.resolve('test/helpers/loaded.mjs')}`
+    await using program = new Program(SERVE, { RELAY_WEBHOOK_SECRET: SECRET, LOADED, NODE_OPTIONS })
+    await program.url()
+    await program.stop()
+    const files = readFileSync(LOADED, 'utf8').trim().split('\n')
+    const sources = files.flatMap(sourcesOf).map((file) => path.relative('.', file))
+    expect(sources).toContain('src/serve/serve.ts')
+    const lazy =
+      /^src\/(?:hooks|inspector|sandbox|setup|tunnel)\/|^node_modules\/(?:oauth4webapi|open|pg|undici)\//
+    expect(sources.filter((file) => lazy.test(file)).toSorted()).toEqual([
+      'src/inspector/activity.ts',
+      'src/sandbox/client.ts',
+      'src/setup/record.ts',
+      'src/tunnel/state.ts',
+    ])
+    const native = files.filter((file) => sourcesOf(file).includes(path.resolve('src/store/sqlite.ts')))
+    expect(native.map((file) => path.basename(file))).toEqual(['sqlite-thread.js'])
   })
 
   it('says at Ctrl-C what is still waiting, and for which target', async () => {
@@ -111,3 +134,10 @@ describe('relay serve', () => {
     expect((await third.stop()).code).toBe(0)
   })
 })
+
+/** The files that a file of the program was made from; a file of a package is its own source. */
+function sourcesOf(file: string): readonly string[] {
+  if (!existsSync(`${file}.map`) || file.includes('node_modules')) return [file]
+  const { sources }: { readonly sources: readonly string[] } = JSON.parse(readFileSync(`${file}.map`, 'utf8'))
+  return sources.map((source) => path.resolve(path.dirname(file), source))
+}

@@ -1,5 +1,7 @@
-// Imported into a program under test: when it ends, writes the files of the packages that it has loaded to the file that LOADED names.
-import { writeFileSync } from 'node:fs'
-import Module from 'node:module'
+// Imported into a program under test: writes the files of the modules that it loads to the file that LOADED names.
+import { appendFileSync } from 'node:fs'
+import Module, { register } from 'node:module'
 
-process.on('exit', () => writeFileSync(process.env.LOADED, Object.keys(Module._cache).join('\n')))
+register('./loaded-hook.mjs', import.meta.url)
+// What CommonJS modules load passes no hook.
+process.on('exit', () => appendFileSync(process.env.LOADED, `${Object.keys(Module._cache).join('\n')}\n`))

@@ -18,9 +18,12 @@ describe('the changes of entries', () => {
 
   it('no longer knows the oldest of too many', () => {
     const changes = createChanges()
-    for (let n = 1; n <= MAX_CHANGES + 2; n++) changes.add(n)
-    expect(changes.since(1)).toBeUndefined()
-    expect(changes.since(2)).toHaveLength(MAX_CHANGES)
+    const count = 5 * MAX_CHANGES + 3
+    for (let n = 1; n <= count; n++) changes.add(n)
+    expect(changes.latest).toBe(count)
+    expect(changes.since(count - 2)).toEqual([count - 1, count])
+    expect(changes.since(count - MAX_CHANGES)).toHaveLength(MAX_CHANGES)
+    expect(changes.since(count - 2 * MAX_CHANGES)).toBeUndefined()
     expect(changes.since(Number.NaN)).toBeUndefined()
   })
 })

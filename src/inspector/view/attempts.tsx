@@ -56,13 +56,15 @@ function Attempt({ attempt, longest, isNewest, isOnly, now }: AttemptProps) {
           <Visible text={target} />
         </span>
         {count > 1 ? <span class="badge">{counted(count, 'attempt')}</span> : null}
-        <span class="attempt-time">
-          {isOnly ? null : <Duration ms={ms} longest={longest} />}
-          {formatMs(ms)}
+        <span class="attempt-times">
+          <span class="attempt-took">
+            {isOnly ? null : <Duration ms={ms} longest={longest} />}
+            {formatMs(ms)}
+          </span>
+          <time datetime={new Date(at).toISOString()} title={exactTime(at)}>
+            {saidTime(at, now)}
+          </time>
         </span>
-        <time class="attempt-at" datetime={new Date(at).toISOString()} title={exactTime(at)}>
-          {saidTime(at, now)}
-        </time>
       </summary>
       <div class="attempt-body">
         {error === null ? null : (

@@ -108,4 +108,20 @@ describe('the part of the list that the page has', () => {
     expect([numbers(model), model.next]).toEqual([[10, 9], null])
     expect(withoutRemoved(start, 5).next).toBe(8)
   })
+  it('counts what arrived meanwhile without what retention removed', () => {
+    const reported = (from: number, to: number) => page(to, from).deliveries.toReversed()
+    const held = withLive(start, reported(11, 14), false)
+    const counts = (below: number, model = held) => {
+      const left = withoutRemoved(model, below)
+      return [left.held.map(({ n }) => n), left.heldCount]
+    }
+    expect(counts(11)).toEqual([[14, 13, 12, 11], 4])
+    expect(counts(13)).toEqual([[14, 13], 2])
+    expect(counts(15)).toEqual([[], 0])
+    // #15 to #17 were skipped: only their number is known.
+    const skipped = withLive(withSkipped(held, 3), reported(18, 18), false)
+    expect(counts(12, skipped)).toEqual([[18, 14, 13, 12], 7])
+    expect(counts(17, skipped)).toEqual([[18], 2])
+    expect(counts(19, skipped)).toEqual([[], 0])
+  })
 })

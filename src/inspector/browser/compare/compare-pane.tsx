@@ -44,9 +44,12 @@ interface ComparisonProps {
 
 function Comparison({ before, after, query, n }: ComparisonProps) {
   const headers = useMemo(() => diffHeaders(before.headers, after.headers), [before, after])
-  const link = (one: DeliveryDetail) => (
-    <a href={addressOf({ page: 'delivery', n: one.n, query })}>
-      #{one.n} <Visible text={nameOf(one)} />
+  const link = (one: DeliveryDetail, sign: '−' | '+') => (
+    <a
+      class={sign === '+' ? 'change-added' : 'change-removed'}
+      href={addressOf({ page: 'delivery', n: one.n, query })}
+    >
+      <span aria-hidden="true">{sign} </span>#{one.n} <Visible text={nameOf(one)} />
     </a>
   )
   return (
@@ -59,7 +62,7 @@ function Comparison({ before, after, query, n }: ComparisonProps) {
         </div>
         <h1 tabindex={-1}>Compared</h1>
         <p class="head-subject">
-          {link(before)} with {link(after)}
+          {link(before, '−')} with {link(after, '+')}
         </p>
       </header>
       <section class="section" aria-labelledby="payload-diff">

@@ -41,6 +41,8 @@ const LOOK = EditorView.theme({
   '.cm-gutters': { backgroundColor: 'var(--code)', color: 'var(--quiet)', border: 'none' },
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
   '.cm-cursor': { borderLeftColor: 'var(--text)' },
+  // Also one whose partner is further away than is looked for. The linter marks those that have none.
+  '&.cm-focused .cm-nonmatchingBracket': { backgroundColor: 'transparent' },
   '&.cm-focused': { outline: 'none' },
   '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
     backgroundColor: 'var(--chosen)',

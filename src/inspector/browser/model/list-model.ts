@@ -82,11 +82,17 @@ export function withHeld(model: ListModel): ListModel | undefined {
   return trimmed({ ...model, lines: [...model.held, ...model.lines] })
 }
 
-/** Drops entries that retention removed. */
+/** Drops entries that retention removed, also of those that arrived while the user was scrolled away. */
 export function withoutRemoved(model: ListModel, below: number): ListModel {
-  const lines = model.lines.filter(({ n }) => n >= below)
+  const isLeft = ({ n }: DeliveryLine): boolean => n >= below
+  const lines = model.lines.filter(isLeft)
   const isAtEnd = lines.length < model.lines.length
-  return { ...model, lines, ...(isAtEnd && { next: null, stopped: null }) }
+  const held = model.held.filter(isLeft)
+  // Those of which only the number is known are older than the newest held line.
+  const unknown = model.heldCount - model.held.length
+  const left = (model.held[0]?.n ?? Infinity) - below + 1 - held.length
+  const heldCount = held.length + Math.min(unknown, Math.max(0, left))
+  return { ...model, lines, held, heldCount, ...(isAtEnd && { next: null, stopped: null }) }
 }
 
 /** While it follows, the list is only as long as a person looks back; the rest is a page that can be read again. */
