@@ -35,6 +35,8 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
+  /** Rejects while the instance cannot take deliveries. Default: it always can. */
+  readonly ready?: () => Promise<void>
   /** The state of each target; none where nothing is forwarded. */
   readonly targets?: () => readonly TargetStatus[]
   /** Fails every write to the journal when the profile belongs to another process. Default: it is not shared. */
@@ -80,7 +82,7 @@ export interface Relay extends AsyncDisposable {
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
   const { log = silentLog, clock = systemClock, prove = () => undefined, sendOnce } = options
-  const { thread = false, targets = () => [], running } = options
+  const { ready = () => Promise.resolve(), thread = false, targets = () => [], running } = options
   const provider = createProvider({
     name: settings.provider,
     url: settings.providerUrl,
@@ -114,6 +116,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     log,
     baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
     prove,
+    ready,
     inspector,
     routes: async () => liveRoutes(routing, targets(), await journal.counts()),
   })

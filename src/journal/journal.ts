@@ -70,6 +70,8 @@ export interface Journal {
   again(n: number, targets: readonly string[]): Promise<boolean>
   /** Writes the counts of duplicates that are not written yet. Does not reject. */
   flush(): Promise<void>
+  /** Rejects if a delivery could not be stored now: it writes as `append` does, but changes nothing. */
+  check(): Promise<void>
   read(n: number): Promise<Entry | undefined>
   /** The number of the newest entry; 0 when there is none. */
   newest(): Promise<number>

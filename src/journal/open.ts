@@ -1,6 +1,6 @@
 import { silentLog, type Log } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { Sql } from '../store/sql.js'
+import type { Sql, Step } from '../store/sql.js'
 import { againSteps } from './append.js'
 import { type AppendRules, createAppender } from './appender.js'
 import { countEntries, countForwards } from './counts.js'
@@ -43,6 +43,9 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
       return found?.length === 1
     },
     flush: () => duplicates.flush(),
+    async check() {
+      await write(CHECK, { grows: true })
+    },
     read: (n) => reader.read(n),
     newest: () => reader.newest(),
     count: () => countEntries(sql),
@@ -79,3 +82,9 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
     },
   }
 }
+
+/** A row that nothing ever sees. It is written and flushed all the same, so that an ill disk fails, or a server that only reads. */
+const CHECK: readonly Step[] = [
+  { sql: `INSERT INTO kv (key, value) VALUES ('check', '')` },
+  { sql: `DELETE FROM kv WHERE key = 'check'` },
+]
