@@ -1,5 +1,6 @@
 import type { Delivery, Entry, Receipt, Summary } from './delivery.js'
 import type { Attempt, Forward, ForwardCounts, Forwards } from './forward.js'
+import type { WaitingQueue } from './queues.js'
 import type { Retention } from './retention.js'
 import type { Filter } from './select.js'
 
@@ -101,6 +102,8 @@ export interface Journal {
   forwards(n: number): Promise<Forwards>
   /** How many forwards to each target have which status. Reads all of them. */
   counts(): Promise<ReadonlyMap<string, ForwardCounts>>
+  /** What waits for each target; by its id. Reads the forwards that wait, and no others. */
+  queues(): Promise<ReadonlyMap<string, WaitingQueue>>
   /** The minutes of this span, in milliseconds, in which deliveries were received, with how many; `failed`: of those, how many have. */
   minutes(from: number, until: number): Promise<readonly Minute[]>
   /** In the order made. */

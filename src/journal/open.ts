@@ -9,6 +9,7 @@ import { createWrite, type Guard } from './guarded-write.js'
 import type { Journal, JournalChange } from './journal.js'
 import { lastAttempts } from './last-attempts.js'
 import { minutesOf } from './minutes.js'
+import { readQueues } from './queues.js'
 import { createReader } from './reader.js'
 import { forwardStep, recordSteps } from './record.js'
 import { knownIds } from './removed.js'
@@ -68,6 +69,7 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
     },
     forwards: (n) => reader.forwards(n),
     counts: () => countForwards(sql),
+    queues: () => readQueues(sql),
     minutes: (from, until) => minutesOf(sql, from, until),
     async attempts(n) {
       const rows = await sql.query<AttemptRow>('SELECT * FROM attempt WHERE n = ? ORDER BY seq', [n])

@@ -4,11 +4,12 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { inTime, isTimeout } from '../base/time-limit.js'
 import type { Journal } from '../journal/journal.js'
+import type { ReadyCheck } from '../server/routes/ready.js'
 
 /** Whether the instance can take deliveries, for whatever asks `GET /ready`. */
 export interface Readiness {
   /** @throws RelayError `unavailable` while it starts or stops, `storage` while a delivery could not be stored. */
-  check(): Promise<void>
+  readonly check: ReadyCheck
   /** From now on, deliveries can be stored in this journal. */
   start(journal: Pick<Journal, 'check'>): void
   /**
@@ -32,8 +33,8 @@ export function createReadiness(log: Log): Readiness {
   let problem: () => Promise<RelayError | undefined> = () => Promise.resolve(undefined)
   let askedAt = -Infinity
   return {
-    async check() {
-      askedAt = performance.now()
+    async check({ watched } = { watched: false }) {
+      if (watched) askedAt = performance.now()
       if (state !== 'started') throw new RelayError('unavailable', `relay is ${state}`)
       const found = await problem()
       if (found) throw new RelayError('storage', 'Deliveries cannot be stored', { cause: found })

@@ -162,7 +162,7 @@ function relayOptions(options: ServeOptions, later: Later): RelayOptions {
     ...options,
     prove: (challenge) => later.ownership?.prove(challenge),
     guard: guardOf(() => later.ownership),
-    ready: () => later.readiness.check(),
+    ready: (asked) => later.readiness.check(asked),
     targets,
     running: {
       startedAt: () => Date.parse(later.ownership?.record.startedAt ?? ''),

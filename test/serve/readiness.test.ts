@@ -16,11 +16,8 @@ describe('readiness', () => {
     await expect(readiness.check()).rejects.toMatchObject({ ...UNAVAILABLE, message: 'relay is starting' })
     readiness.start(openJournal(database.sql))
     await readiness.check()
-    const stopped = new AbortController()
-    const stopping = readiness.stop(stopped.signal)
+    await readiness.stop(NEVER)
     await expect(readiness.check()).rejects.toMatchObject({ ...UNAVAILABLE, message: 'relay is stopping' })
-    stopped.abort()
-    await stopping
   })
 
   it('checks storage once for a thousand requests', async () => {
@@ -70,11 +67,12 @@ describe('readiness', () => {
     const log = new RecordingLog()
     const unwatched = createReadiness(log)
     unwatched.start({ check: async () => {} })
+    await unwatched.check()
     await unwatched.stop(NEVER)
     expect(log.lines).toEqual([])
     const watched = createReadiness(log)
     watched.start({ check: async () => {} })
-    await watched.check()
+    await watched.check({ watched: true })
     const lost = new AbortController()
     let ended = false
     const stopping = watched.stop(lost.signal).then(() => (ended = true))

@@ -92,6 +92,7 @@ describe('.env', () => {
       'RELAY_HOST',
       'RELAY_ALLOWED_HOSTS',
       'RELAY_INSPECT_HOSTS',
+      'RELAY_METRICS',
       'RELAY_PUBLIC_URL',
       'RELAY_STORE',
       'RELAY_TOKEN_TTL',
