@@ -31,6 +31,7 @@ import {
 } from './parsers.js'
 
 const ON_OFF = ['on', 'off'] as const
+const LOG_FORMATS = ['text', 'json'] as const
 
 /** More in parallel than a program on the same machine is likely to answer faster. */
 export const MAX_CONCURRENCY = 64
@@ -124,6 +125,13 @@ export const OPTIONS = {
     help: 'Prometheus metrics at /metrics',
     choices: ON_OFF,
     parse: oneOf(ON_OFF),
+  },
+  logFormat: {
+    env: 'RELAY_LOG_FORMAT',
+    flag: '--log-format <form>',
+    help: 'messages as text or json; --json is for results',
+    choices: LOG_FORMATS,
+    parse: oneOf(LOG_FORMATS),
   },
   publicUrl: {
     env: 'RELAY_PUBLIC_URL',
