@@ -86,8 +86,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
       : { settings: given, sandbox: undefined }
   const { settings, sandbox } = embedded
   if (sandbox) closing.use(sandbox)
-  const readiness = createReadiness(log)
-  const later: Later = { hookProblems: new Map(), readiness }
+  const later: Later = { hookProblems: new Map(), readiness: createReadiness(log) }
   const relay = closing.use(await createRelay(settings, relayOptions(options, later)))
   const { onTarget, onTunnel, onHook } = observed(options, relay, later)
   warnOfEarlierData(settings, log)
@@ -111,10 +110,10 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
   const started = later.forwarding?.start()
   gate.open()
-  readiness.start(relay.journal)
+  later.readiness.start(relay.journal)
   await started
   await startSources(relay, settings, { ...options, onTunnel, onHook, lost }, closing)
-  closing.defer(() => readiness.stop(lost))
+  closing.defer(() => later.readiness.stop(lost))
   const owner = closing.move()
   return {
     url,

@@ -87,15 +87,12 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
       await expect.poll(() => acknowledged.length, { timeout: RECOVERY }).toBeGreaterThan(count)
     }
     await enough(50)
-    const ready = async (): Promise<number> => (await fetch(`${url}/ready`)).status
     for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
       await server.stop(signal)
       expect((await post(`${url}/webhook`, githubDelivery({ id: `away-${signal}` }))).status).toBe(503)
       expect((await fetch(`${url}/health`)).status).toBe(200)
-      await expect.poll(ready, { timeout: RECOVERY }).toBe(503)
       await server.start()
       await enough(50)
-      await expect.poll(ready, { timeout: RECOVERY }).toBe(200)
     }
     await server.run(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'relay'`,

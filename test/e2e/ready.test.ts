@@ -1,7 +1,9 @@
 import { it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
-import { githubDelivery, post } from '../helpers/delivery.js'
+import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
+import { KEY, PASSWORD, startPostgres } from '../helpers/postgres.js'
+import { Program } from '../helpers/program.js'
 import { serve } from '../helpers/serve.js'
 import { illDisk } from '../store/ills/ill-disk.js'
 
@@ -50,5 +52,24 @@ describeWith(['Linux', 'gcc'], 'GET /ready of a running relay', () => {
     expect(await ready(url)).toEqual({ status: 503, body: { error: 'relay is stopping' } })
     expect((await post(`${url}/webhook`, githubDelivery())).status).toBe(200)
     expect((await program.ended).code).toBe(0)
+  })
+})
+
+describeWith('postgres', 'GET /ready of a relay on PostgreSQL', () => {
+  it('is 503 while the server is away, and 200 again by itself', async ({ expect }) => {
+    await using server = await startPostgres()
+    await using program = new Program(['serve', '--port', '0', '--json'], {
+      RELAY_STORE: String(server.store),
+      RELAY_TOKEN_KEY: KEY.reveal(),
+      RELAY_WEBHOOK_SECRET: SECRET,
+      PGPASSWORD: PASSWORD,
+    })
+    const url = await program.url()
+    expect(await ready(url)).toEqual(READY)
+    await server.stop()
+    await expect.poll(() => ready(url), { timeout: RECOVERY }).toEqual(AWAY)
+    await server.start()
+    await expect.poll(() => ready(url), { timeout: RECOVERY }).toEqual(READY)
+    expect((await post(`${url}/webhook`, githubDelivery())).status).toBe(200)
   })
 })

@@ -30,7 +30,6 @@ import {
   wholeNumber,
 } from './parsers.js'
 
-const ON_OFF = ['on', 'off'] as const
 const LOG_FORMATS = ['text', 'json'] as const
 
 /** More in parallel than a program on the same machine is likely to answer faster. */
@@ -123,13 +122,14 @@ export const OPTIONS = {
     flag: '--metrics',
     bare: 'on',
     help: 'Prometheus metrics at /metrics',
-    choices: ON_OFF,
-    parse: oneOf(ON_OFF),
+    defaultText: 'off',
+    parse: oneOf(['on', 'off']),
   },
   logFormat: {
     env: 'RELAY_LOG_FORMAT',
     flag: '--log-format <form>',
     help: 'messages as text or json; --json is for results',
+    defaultText: 'text',
     choices: LOG_FORMATS,
     parse: oneOf(LOG_FORMATS),
   },
@@ -231,7 +231,7 @@ export const OPTIONS = {
   keep: {
     env: 'RELAY_KEEP',
     flag: '--keep <duration>',
-    help: 'how long to keep deliveries',
+    help: 'delivery retention',
     format: formatDuration,
     parse: duration,
   },
