@@ -8,7 +8,7 @@ import { hookObject, hookText, isProblem } from './hook-lines.js'
 import { targetObject } from './target-lines.js'
 import { tunnelObject, tunnelText } from './tunnel-line.js'
 
-const STATES = { up: 'is back', down: 'is down', gone: 'is no longer configured' } as const
+const STATES = { up: 'is up', down: 'is down', gone: 'is no longer configured' } as const
 
 /** The messages for programs: one for each event, when it happens, with the fields that `--json` prints of it. */
 export function createLoggedEvents(log: JsonLog, { routes, nameOf }: EventLinesOptions): EventLines {

@@ -117,7 +117,7 @@ describe('what happens while relay serves, as JSON messages', () => {
     }
     expect(lines).toMatchObject([
       { level: 'warn', message: 'app is down', type: 'target', target: LABEL, name: 'app', ...down },
-      { level: 'info', message: 'app is back', type: 'target', state: 'up', since: null, nextTryAt: null },
+      { level: 'info', message: 'app is up', type: 'target', state: 'up', since: null, nextTryAt: null },
       { level: 'info', message: `tunnel connected: payload URL ${URL}`, type: 'tunnel', state: 'connected' },
       {
         level: 'warn',
