@@ -20,13 +20,14 @@ describe('readiness', () => {
     await expect(readiness.check()).rejects.toMatchObject({ ...UNAVAILABLE, message: 'relay is stopping' })
   })
 
-  it('checks storage once for a thousand requests', async () => {
+  it('checks storage once a second at most for a thousand requests', async () => {
+    const began = performance.now()
     let checks = 0
     const readiness = createReadiness(new RecordingLog())
     readiness.start({ check: async () => void checks++ })
     await Promise.all(Array.from({ length: 500 }, () => readiness.check()))
     for (let i = 0; i < 500; i++) await readiness.check()
-    expect(checks).toBe(1)
+    expect(checks).toBeLessThanOrEqual(1 + Math.floor((performance.now() - began) / 1000))
   })
 
   it('is away while nothing can be written, comes back by itself, and says each once', async () => {
