@@ -10,6 +10,7 @@ import { ingestLarge } from './ingest-large.js'
 import { inspect } from './inspect.js'
 import { journal } from './journal.js'
 import { memory } from './memory.js'
+import { metrics } from './metrics.js'
 import { replay } from './replay.js'
 import { retention } from './retention.js'
 import type { Benchmark, BenchmarkOptions } from './rig/benchmark.js'
@@ -24,6 +25,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   journal,
   retention,
   inspect,
+  metrics,
   memory,
   forward,
   action,

@@ -18,7 +18,16 @@ await build({
   ...OPTIONS,
   input: ENTRIES,
   // Packages that are native, read files of their own, or serve few commands.
-  external: ['@photostructure/sqlite', 'keytar', 'open', 'pg', 'pgpass', 'smee-client', 'undici'],
+  external: [
+    '@photostructure/sqlite',
+    'keytar',
+    'open',
+    'pg',
+    'pgpass',
+    'prom-client',
+    'smee-client',
+    'undici',
+  ],
   // Some commands load lazily what others load at once.
   checks: { ineffectiveDynamicImport: false },
   plugins: [licences()],

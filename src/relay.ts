@@ -12,6 +12,7 @@ import type { Delivery, Receipt } from './journal/delivery.js'
 import { type ActivityFeed, createActivityFeed } from './inspector/activity.js'
 import type { Inspector } from './inspector/inspector.js'
 import type { InspectorParts, Running } from './inspector/parts.js'
+import type { createMetrics, Metrics } from './metrics/metrics.js'
 import type { Journal } from './journal/journal.js'
 import type { Guard } from './journal/guarded-write.js'
 import { openJournal } from './journal/open.js'
@@ -22,6 +23,7 @@ import type { SendOnce } from './net/send-once.js'
 import { createProvider } from './providers/open.js'
 import type { Provider } from './providers/provider.js'
 import { createApp } from './server/app.js'
+import type { ReadyCheck } from './server/routes/ready.js'
 import type { Database } from './store/database.js'
 import { openDatabase } from './store/open.js'
 import { createTokens, type TokenOwner, type Tokens } from './tokens/tokens.js'
@@ -35,6 +37,8 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
+  /** Rejects while the instance cannot take deliveries. Default: it always can. */
+  readonly ready?: ReadyCheck
   /** The state of each target; none where nothing is forwarded. */
   readonly targets?: () => readonly TargetStatus[]
   /** Fails every write to the journal when the profile belongs to another process. Default: it is not shared. */
@@ -80,7 +84,7 @@ export interface Relay extends AsyncDisposable {
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
   const { log = silentLog, clock = systemClock, prove = () => undefined, sendOnce } = options
-  const { thread = false, targets = () => [], running } = options
+  const { ready = () => Promise.resolve(), thread = false, targets = () => [], running } = options
   const provider = createProvider({
     name: settings.provider,
     url: settings.providerUrl,
@@ -91,7 +95,8 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     options.database ??
     opened.use(await openDatabase({ kind: settings.store, folder: settings.folder, clock, thread }))
   const common: Common = { settings, provider, database, log, clock, activity: createActivityFeed() }
-  const receiving = createReceiving(common, options)
+  const measure = running && (await loadMetrics(settings))
+  const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
   const signIn = createSignIn(common, publicUrl)
   const { routing, journal, intake, refusals } = receiving
@@ -114,7 +119,9 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     log,
     baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
     prove,
+    ready,
     inspector,
+    metrics,
     routes: async () => liveRoutes(routing, targets(), await journal.counts()),
   })
   const relay: Relay = {
@@ -144,14 +151,20 @@ interface Common {
   readonly clock: Clock
 }
 
+interface ReceivingOptions extends Pick<RelayOptions, 'guard' | 'onDelivery' | 'running'> {
+  readonly ready: ReadyCheck
+  /** Undefined: nothing is measured, and prom-client not loaded. */
+  readonly measure: typeof createMetrics | undefined
+}
+
 /** How deliveries come in, where they are stored, and which targets each is for. */
 function createReceiving(
   { settings, provider, database, activity, log, clock }: Common,
-  { guard, onDelivery }: Pick<RelayOptions, 'guard' | 'onDelivery'>,
-): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> {
+  { guard, onDelivery, running, ready, measure }: ReceivingOptions,
+): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> & { readonly metrics: Metrics | undefined } {
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
   const routing = createRouting(settings.routes)
-  const journal = openJournal(database.sql, {
+  const stored = openJournal(database.sql, {
     targetsOf: (delivery) => routing.targetsOf(delivery),
     ignoredBy: (delivery) => routing.ignoredBy(delivery),
     onDuplicate,
@@ -160,10 +173,20 @@ function createReceiving(
     clock,
     log,
   })
+  const metrics = measure?.(stored, {
+    routes: () => routing.routes,
+    refused: () => refusals.list,
+    tunnel: () => running?.tunnel(),
+    ready,
+    hostAllowed: ownHosts(settings),
+    clock,
+    log,
+  })
+  const journal = metrics?.journal ?? stored
   const onRefused = (): void => activity.publish({ type: 'refused' })
   const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, onRefused, log, clock })
   const intake = createIntake({ provider, secrets, journal, clock, ...(onDelivery && { onDelivery }) })
-  return { routing, journal, intake, refusals }
+  return { routing, journal, intake, refusals, metrics }
 }
 
 /** How users sign in, and what may be done with their tokens. */
@@ -185,17 +208,27 @@ type Inspected = Omit<InspectorParts, 'profile' | 'secrets' | 'maxBody' | 'runni
 
 /** Loads the inspector when it is first asked for: without one, relay starts as fast, and takes no more memory. Undefined if it is off. */
 function lazyInspector(
-  { profile, webhookSecrets: secrets, maxBody, inspect, inspectHosts = [] }: Settings,
+  settings: Settings,
   running: Running | undefined,
   parts: Inspected,
 ): (() => Promise<Inspector>) | undefined {
+  const { profile, webhookSecrets: secrets, maxBody, inspect } = settings
   if (!running || inspect === false) return undefined
-  // Only loopback names, whatever else the service answers to.
-  const hostAllowed = hostCheck({ host: 'localhost', allowed: inspectHosts })
+  const hostAllowed = ownHosts(settings)
   return createLazy(async () => {
     const { createInspector } = await import('./inspector/inspector.js')
     return createInspector({ ...parts, profile, secrets, maxBody, running, hostAllowed })
   })
+}
+
+/** Loads prom-client too, which nothing else needs. Undefined if the metrics are off. */
+async function loadMetrics({ metrics }: Settings): Promise<typeof createMetrics | undefined> {
+  return metrics === true ? (await import('./metrics/metrics.js')).createMetrics : undefined
+}
+
+/** Check of the Host header for what only this machine may see: loopback names, whatever else the service answers to. */
+function ownHosts({ inspectHosts = [] }: Settings): (host: string | undefined) => boolean {
+  return hostCheck({ host: 'localhost', allowed: inspectHosts })
 }
 
 function allowedHosts({ allowedHosts, inspectHosts = [], publicUrl }: Settings): readonly string[] {

@@ -9,7 +9,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['providers', 'tokens', 'journal', 'fixtures', 'instance'],
   ['webhook', 'oauth', 'actions', 'hooks', 'dispatch'],
   ['tunnel', 'replay', 'setup'],
-  ['server', 'inspector', 'sandbox'],
+  ['server', 'inspector', 'metrics', 'sandbox'],
   ['relay.ts', 'client'],
   ['serve'],
   ['cli', 'testing', 'index.ts'],

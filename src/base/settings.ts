@@ -54,7 +54,9 @@ export interface Settings {
   readonly allowedHosts: readonly string[]
   /** Whether there is an inspector. Default: true. */
   readonly inspect?: boolean | undefined
-  /** Names accepted in the Host header of a request for the inspector, in addition to the loopback names. Default: none. */
+  /** Whether GET /metrics is answered. Default: false. */
+  readonly metrics?: boolean | undefined
+  /** Names accepted in the Host header of a request for the inspector or the metrics, in addition to the loopback names. Default: none. */
   readonly inspectHosts?: readonly string[] | undefined
   /** Address of this service from outside, and base of the redirect URI. Default: the address it listens on. */
   readonly publicUrl?: string | undefined

@@ -24,3 +24,16 @@ export async function withTimeLimit<T>(
     ignore()
   }
 }
+
+/** The result of `work`, which cannot be cancelled: after `ms` milliseconds it is ignored. @throws TimeoutError then */
+export async function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DOMException('Timed out', 'TimeoutError')), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

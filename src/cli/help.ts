@@ -74,8 +74,7 @@ export function conclusion(
   ].join('\n')
 }
 
-export const SECRET_FILES =
-  'A secret can also be in a file: add _FILE to the name of its variable, and set it to the path.'
+export const SECRET_FILES = 'A secret can be in a file: set its name with _FILE added to the path.'
 
 function indented(lines: readonly string[]): string[] {
   return lines.map((line) => `  ${line}`)

@@ -28,18 +28,6 @@ const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 }
 
-/**
- * Refuses requests for other names than the inspector's, where a proxy in front has put its own name in their place.
- * @throws RelayError `forbidden`
- */
-export function requireForwardedHost(hostAllowed: (host: string) => boolean): MiddlewareHandler<HttpEnv> {
-  return (c, next) => {
-    const asked = c.req.header('x-forwarded-host')
-    if (asked !== undefined && !hostAllowed(asked)) throw new RelayError('forbidden', 'Forbidden host')
-    return next()
-  }
-}
-
 /** Adds the headers of every answer, except those that it has already. */
 export const withSafeHeaders: MiddlewareHandler<HttpEnv> = async (c, next) => {
   await next()

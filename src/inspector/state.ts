@@ -1,5 +1,5 @@
+import { createCached } from '../base/cached.js'
 import { toRelayError } from '../base/errors.js'
-import { createLazy } from '../base/lazy.js'
 import { labelOf } from '../dispatch/route.js'
 import { listSavedHooks, type SavedHook } from '../hooks/saved.js'
 import type { ForwardCounts } from '../journal/forward.js'
@@ -27,18 +27,8 @@ interface Slow {
 }
 
 export function createStateReader(parts: InspectorParts): StateReader {
-  let cached = createLazy(() => readSlow(parts))
-  let since = -Infinity
-  return {
-    async read() {
-      const now = performance.now()
-      if (now - since > CACHE_MS) {
-        cached = createLazy(() => readSlow(parts))
-        since = now
-      }
-      return describe(parts, await cached())
-    },
-  }
+  const slow = createCached(CACHE_MS, () => readSlow(parts))
+  return { read: async () => describe(parts, await slow()) }
 }
 
 async function readSlow({ journal, tokens, store, provider, log }: InspectorParts): Promise<Slow> {

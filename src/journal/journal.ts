@@ -1,5 +1,6 @@
 import type { Delivery, Entry, Receipt, Summary } from './delivery.js'
 import type { Attempt, Forward, ForwardCounts, Forwards } from './forward.js'
+import type { WaitingQueue } from './queues.js'
 import type { Retention } from './retention.js'
 import type { Filter } from './select.js'
 
@@ -70,6 +71,8 @@ export interface Journal {
   again(n: number, targets: readonly string[]): Promise<boolean>
   /** Writes the counts of duplicates that are not written yet. Does not reject. */
   flush(): Promise<void>
+  /** Rejects if a delivery could not be stored now: it writes as `append` does, but changes nothing. */
+  check(): Promise<void>
   read(n: number): Promise<Entry | undefined>
   /** The number of the newest entry; 0 when there is none. */
   newest(): Promise<number>
@@ -99,6 +102,8 @@ export interface Journal {
   forwards(n: number): Promise<Forwards>
   /** How many forwards to each target have which status. Reads all of them. */
   counts(): Promise<ReadonlyMap<string, ForwardCounts>>
+  /** What waits for each target; by its id. Reads the forwards that wait, and no others. */
+  queues(): Promise<ReadonlyMap<string, WaitingQueue>>
   /** The minutes of this span, in milliseconds, in which deliveries were received, with how many; `failed`: of those, how many have. */
   minutes(from: number, until: number): Promise<readonly Minute[]>
   /** In the order made. */

@@ -1,6 +1,6 @@
 import { silentLog, type Log } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { Sql } from '../store/sql.js'
+import type { Sql, Step } from '../store/sql.js'
 import { againSteps } from './append.js'
 import { type AppendRules, createAppender } from './appender.js'
 import { countEntries, countForwards } from './counts.js'
@@ -9,6 +9,7 @@ import { createWrite, type Guard } from './guarded-write.js'
 import type { Journal, JournalChange } from './journal.js'
 import { lastAttempts } from './last-attempts.js'
 import { minutesOf } from './minutes.js'
+import { readQueues } from './queues.js'
 import { createReader } from './reader.js'
 import { forwardStep, recordSteps } from './record.js'
 import { knownIds } from './removed.js'
@@ -43,6 +44,9 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
       return found?.length === 1
     },
     flush: () => duplicates.flush(),
+    async check() {
+      await write(CHECK, { grows: true })
+    },
     read: (n) => reader.read(n),
     newest: () => reader.newest(),
     count: () => countEntries(sql),
@@ -65,6 +69,7 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
     },
     forwards: (n) => reader.forwards(n),
     counts: () => countForwards(sql),
+    queues: () => readQueues(sql),
     minutes: (from, until) => minutesOf(sql, from, until),
     async attempts(n) {
       const rows = await sql.query<AttemptRow>('SELECT * FROM attempt WHERE n = ? ORDER BY seq', [n])
@@ -79,3 +84,9 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
     },
   }
 }
+
+/** A row that nothing ever sees. It is written and flushed all the same, so that an ill disk fails, or a server that only reads. */
+const CHECK: readonly Step[] = [
+  { sql: `INSERT INTO kv (key, value) VALUES ('check', '')` },
+  { sql: `DELETE FROM kv WHERE key = 'check'` },
+]

@@ -8,16 +8,20 @@ export interface ReadinessGate {
 
 /**
  * Makes requests wait until this process owns the profile. Otherwise a second relay could find the new instance record in
- * the store, get no proof for it from here yet, and take the profile over.
+ * the store, get no proof for it from here yet, and take the profile over. Requests for the path `openPath` do not wait.
  */
-export function createReadinessGate(fetch: FetchHandler): ReadinessGate {
+export function createReadinessGate(fetch: FetchHandler, openPath: string): ReadinessGate {
   let open = (): void => {}
+  let isOpen = false
   const opened = new Promise<void>((resolve) => (open = resolve))
   return {
     async fetch(request, env) {
-      await opened
+      if (!isOpen && new URL(request.url).pathname !== openPath) await opened
       return fetch(request, env)
     },
-    open,
+    open() {
+      isOpen = true
+      open()
+    },
   }
 }

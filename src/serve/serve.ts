@@ -9,11 +9,13 @@ import { listen, type Listener } from '../http/listen.js'
 import { type InstanceRecord, takeInstance } from '../instance/instance.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
+import { READY_PATH } from '../server/routes/ready.js'
 import { openAgeClock } from './age-clock.js'
 import { warnOfEarlierData } from './earlier-data.js'
 import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './embedded-sandbox.js'
 import { guardOf, type Ownership, watchOwnership } from './ownership.js'
 import { createForwarding, type Forwarding } from './forwarding.js'
+import { createReadiness, type Readiness } from './readiness.js'
 import { createReadinessGate, type ReadinessGate } from './readiness-gate.js'
 import type { HookPlan, OnHook } from './hooks.js'
 import { watchAddress } from './payload-address.js'
@@ -21,7 +23,7 @@ import type { TunnelStatus } from '../tunnel/state.js'
 import { startTunnel, type OnTunnel } from './tunnel.js'
 
 export interface ServeOptions
-  extends Omit<RelayOptions, 'prove' | 'guard' | 'thread' | 'targets' | 'running'>, Cancellable {
+  extends Omit<RelayOptions, 'prove' | 'guard' | 'ready' | 'thread' | 'targets' | 'running'>, Cancellable {
   /**
    * False: deliveries are stored, and forwarded by the next instance; nothing is removed from the journal. Default: true.
    */
@@ -84,12 +86,12 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
       : { settings: given, sandbox: undefined }
   const { settings, sandbox } = embedded
   if (sandbox) closing.use(sandbox)
-  const later: Later = { hookProblems: new Map() }
+  const later: Later = { hookProblems: new Map(), readiness: createReadiness(log) }
   const relay = closing.use(await createRelay(settings, relayOptions(options, later)))
   const { onTarget, onTunnel, onHook } = observed(options, relay, later)
   warnOfEarlierData(settings, log)
   const ages = await openAgeClock({ store: relay.database.store, clock })
-  const gate = createReadinessGate(relay.app.fetch)
+  const gate = createReadinessGate(relay.app.fetch, READY_PATH)
   const listener = await startListener(gate, settings, log)
   const url = (place.url = relay.address = listener.url)
   const ownership = (later.ownership = await takeProfile(relay, settings, listener, signal))
@@ -108,8 +110,10 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
   const started = later.forwarding?.start()
   gate.open()
+  later.readiness.start(relay.journal)
   await started
   await startSources(relay, settings, { ...options, onTunnel, onHook, lost }, closing)
+  closing.defer(() => later.readiness.stop(lost))
   const owner = closing.move()
   return {
     url,
@@ -148,6 +152,7 @@ interface Later {
   ownership?: Ownership
   forwarding?: Forwarding
   tunnel?: TunnelStatus
+  readonly readiness: Readiness
   /** By repository. */
   readonly hookProblems: Map<string, string>
 }
@@ -158,6 +163,7 @@ function relayOptions(options: ServeOptions, later: Later): RelayOptions {
     ...options,
     prove: (challenge) => later.ownership?.prove(challenge),
     guard: guardOf(() => later.ownership),
+    ready: (asked) => later.readiness.check(asked),
     targets,
     running: {
       startedAt: () => Date.parse(later.ownership?.record.startedAt ?? ''),

@@ -11,12 +11,15 @@ import { authRoutes } from './routes/auth.js'
 import { healthRoutes } from './routes/health.js'
 import { homeRoutes } from './routes/home.js'
 import { inspectRoutes, type InspectRouteParts } from './routes/inspect.js'
+import { metricsRoutes, type MetricsRouteParts } from './routes/metrics.js'
+import { type ReadyParts, readyRoutes } from './routes/ready.js'
 import { refusedRoutes } from './routes/refused.js'
 import { renewRoutes, type RenewParts } from './routes/renew.js'
 import { routesRoutes, type RoutesParts } from './routes/routes.js'
 import { headersOf, isMisdirected, webhookRoutes } from './routes/webhook.js'
 
-export interface AppParts extends RouterParts, RenewParts, RoutesParts, InspectRouteParts {
+export interface AppParts
+  extends RouterParts, RenewParts, RoutesParts, InspectRouteParts, MetricsRouteParts, ReadyParts {
   readonly provider: Provider
   readonly intake: Intake
   readonly refusals: Refusals
@@ -38,6 +41,7 @@ export function createApp(parts: AppParts) {
   return createRouter({ ...parts, onUnrouted })
     .route('/', homeRoutes({ hasInspector: parts.inspector !== undefined }))
     .route('/', healthRoutes(parts))
+    .route('/', readyRoutes(parts))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))
@@ -45,4 +49,5 @@ export function createApp(parts: AppParts) {
     .route('/', refusedRoutes(parts))
     .route('/', routesRoutes(parts))
     .route('/', inspectRoutes(parts))
+    .route('/', metricsRoutes(parts))
 }

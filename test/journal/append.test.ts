@@ -293,6 +293,7 @@ describe('a journal whose database fails', () => {
     for (const outcome of outcomes)
       expect(outcome).toEqual({ status: 'rejected', reason: new RelayError('storage', 'no room') })
     await expect(journal.finish(1, 'a', failed)).rejects.toThrow('no room')
+    await expect(journal.check()).rejects.toThrow('no room')
     now('works')
     expect(await collect(journal.select())).toEqual([])
     expect(await journal.append(delivery('a'))).toEqual({ ...first(1), targets: ['a'] })
@@ -330,9 +331,12 @@ describe.each(KINDS)('a guarded journal: %s', (kind) => {
     expect(await journal.append(delivery('1'))).toEqual({ ...first(1), targets: ['a'] })
     await journal.finish(1, 'a', succeeded)
     expect(await journal.append(delivery('2'))).toEqual({ ...first(2), targets: ['a'] })
+    await journal.check()
+    expect(await database.store.list('')).toEqual(['instance'])
     await database.store.delete('instance')
     const late: Receipt[] = []
     const writes = [
+      () => journal.check(),
       () => journal.append(delivery('3'), { onLate: (receipt) => late.push(receipt) }),
       () => journal.append(delivery('1')),
       () => journal.finish(2, 'a', failed),

@@ -57,6 +57,22 @@ describe.each(KINDS)('the forwarding of entries: %s', (kind) => {
     ])
   })
 
+  it('counts what waits for each target, with the oldest of it', async () => {
+    await using database = await open(kind)
+    const journal = openJournal(database.sql, to('a', 'b', 'c'))
+    expect(await journal.queues()).toEqual(new Map())
+    for (const [i, id] of ['1', '2', '3'].entries())
+      await journal.append(delivery(id, { receivedAt: NOW + i }))
+    await journal.finish(1, 'a', failed)
+    for (const n of [1, 2, 3]) await journal.finish(n, 'b', succeeded)
+    expect(await journal.queues()).toEqual(
+      new Map([
+        ['a', { waiting: 2, oldest: NOW + 1 }],
+        ['c', { waiting: 3, oldest: NOW }],
+      ]),
+    )
+  })
+
   it.each<['if-failed' | 'always' | 'never', string[], string[]]>([
     ['if-failed', ['bad', 'new'], ['bad', 'slow', 'new']],
     ['always', ['good', 'bad', 'new'], ['good', 'bad', 'slow', 'new']],

@@ -113,4 +113,11 @@ describe('what people ask of a journal', () => {
     expect(plans.flatMap((steps) => steps.map(({ detail }) => detail)).join('\n')).toMatch(expected)
     for (const steps of plans) expect(slowSteps(steps)).toEqual([])
   })
+
+  it('counts what waits without reading what has ended', async () => {
+    await using database = await open('memory')
+    const [query = ['', []]] = await queriesOf(database.sql, (sql) => openJournal(sql).queues())
+    const [step] = await plan(database.sql, query)
+    expect(step?.detail).toBe('SCAN forward USING INDEX forward_waiting')
+  })
 })

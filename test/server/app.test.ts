@@ -44,6 +44,7 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'P
 const PATHS: Record<string, string> = {
   '/': 'GET, HEAD',
   '/health': 'GET, HEAD',
+  '/ready': 'GET, HEAD',
   '/webhook': 'POST',
   '/auth/github': 'GET, HEAD',
   '/auth/provider': 'GET, HEAD',

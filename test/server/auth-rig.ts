@@ -20,6 +20,7 @@ interface RelayOptions extends Partial<OAuthOptions> {
   readonly name?: ProviderName
   readonly providerUrl?: string
   readonly baseUrl?: string
+  readonly ready?: () => Promise<void>
   /** Of the listener, in milliseconds. */
   readonly limits?: ListenOptions['limits']
 }
@@ -28,7 +29,7 @@ export type Relay = Awaited<ReturnType<typeof startRelay>>
 
 /** The application on a real port, with real parts behind it. */
 export async function startRelay(given: RelayOptions = {}) {
-  const { name = 'github', baseUrl, providerUrl, limits, ...options } = given
+  const { name = 'github', baseUrl, providerUrl, limits, ready = async () => {}, ...options } = given
   const rig = await createRig()
   const provider = createProvider({ name, url: providerUrl ?? rig.server.url })
   let url = ''
@@ -47,6 +48,7 @@ export async function startRelay(given: RelayOptions = {}) {
     baseUrl: () => baseUrl ?? `${url}/`,
     hostAllowed: hostCheck({ host: '127.0.0.1', allowed: [] }),
     prove: () => undefined,
+    ready,
     renew: () => Promise.reject(new Error('unreachable: this is no instance')),
     routes: () => Promise.reject(new Error('unreachable: this is no instance')),
     revoke: () => Promise.reject(new Error('unreachable: this is no instance')),
@@ -60,6 +62,7 @@ export async function startRelay(given: RelayOptions = {}) {
     url,
     port: listener.port,
     rig,
+    log,
     journal,
     ask,
     /** Starts signing in and lets the user agree: the address to come back to, and the browser's cookie. */

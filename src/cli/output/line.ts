@@ -29,6 +29,12 @@ export function render(line: Line, painter: Painter): string {
     : line.map((part) => render(part, painter)).join('')
 }
 
+/** The text without its styles; what could rewrite the display is escaped. */
+export function lineText(line: Line): string {
+  if (typeof line === 'string') return printable(line)
+  return 'style' in line ? printable(line.text) : line.map(lineText).join('')
+}
+
 /** The columns that a line takes on a terminal. */
 export function lineWidth(line: Line): number {
   if (typeof line === 'string') return textWidth(printable(line))

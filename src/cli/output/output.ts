@@ -1,10 +1,12 @@
 import { inspect } from 'node:util'
 import { Chalk } from 'chalk'
 import type { Log } from '../../base/log.js'
-import { printableJson, printableText } from '../../base/printable.js'
+import { printableText } from '../../base/printable.js'
 import type { Context, TextStream } from '../context.js'
 import { Feed } from './feed.js'
-import { dim, type Line, type Painter, red, render, wrapLine, yellow } from './line.js'
+import { createJsonLog, type JsonLog } from './json-log.js'
+import { jsonLine } from './json-line.js'
+import { dim, type Line, lineText, type Painter, red, render, wrapLine, yellow } from './line.js'
 import { showInPager } from './pager.js'
 import { timeOfDay } from './time.js'
 
@@ -14,6 +16,8 @@ export interface OutputOptions {
   readonly color?: ColorMode
   readonly quiet?: boolean
   readonly verbose?: boolean
+  /** Whether messages are JSON. Default: false. */
+  readonly jsonLog?: boolean
 }
 
 /**
@@ -39,12 +43,14 @@ export interface Output {
   readonly messageWidth: number
   /**
    * The lines of standard error; the last can change; messages are added to them until it is disposed of. Undefined where
-   * lines must not change: no terminal, or no styles on it.
+   * lines must not change: no terminal, no styles on it, or messages are JSON.
    */
   openFeed(): Feed | undefined
   /** Whether `say` is silent, so that callers can skip the work for it. */
   readonly quiet: boolean
   readonly log: Log
+  /** The log where messages are JSON; undefined where they are text. */
+  readonly jsonLog: JsonLog | undefined
   /** The same log with the time of day before each line, for a service. */
   readonly timedLog: Log
 }
@@ -57,13 +63,17 @@ export function createOutput(
     new Chalk({ level: wantsColor(stream, env, options.color) ? 1 : 0 })
   const resultPainter = painter(stdout)
   const messagePainter = painter(stderr)
+  const { quiet, verbose } = options
+  const debug = Boolean(env['RELAY_DEBUG'])
+  const jsonLog = options.jsonLog ? createJsonLog(stderr, { quiet, verbose, debug }) : undefined
   let feed: Feed | undefined
   const message = (line: Line, indent?: number): void => {
+    if (jsonLog) return jsonLog.info(lineText(line))
     const lines = (width: number): readonly Line[] => wrapLine(line, width, indent)
     if (feed) return void feed.add(lines, true)
     for (const each of lines(widthOf(stderr))) stderr.write(`${render(each, messagePainter)}\n`)
   }
-  const logParts = { message, options, debug: Boolean(env['RELAY_DEBUG']) }
+  const logParts = { message, options, debug }
   const resultText = (line: Line, indent?: number): string =>
     wrapLine(line, widthOf(stdout), indent)
       .map((each) => `${render(each, resultPainter)}\n`)
@@ -89,17 +99,20 @@ export function createOutput(
       return widthOf(stderr)
     },
     openFeed() {
-      if (stderr.isTTY !== true || !wantsColor(stderr, env, options.color)) return undefined
+      if (jsonLog || stderr.isTTY !== true || !wantsColor(stderr, env, options.color)) return undefined
       const paint = (line: Line): string => render(line, messagePainter)
       return (feed = new Feed(stderr, paint, () => (feed = undefined)))
     },
-    quiet: options.quiet === true,
-    log: createLog({ ...logParts, start: () => '' }),
-    timedLog: createLog({
-      ...logParts,
-      start: () => [dim(timeOfDay(Date.now())), '  '],
-      indent: TIMED_INDENT,
-    }),
+    quiet: quiet === true,
+    jsonLog,
+    log: jsonLog ?? createLog({ ...logParts, start: () => '' }),
+    timedLog:
+      jsonLog ??
+      createLog({
+        ...logParts,
+        start: () => [dim(timeOfDay(Date.now())), '  '],
+        indent: TIMED_INDENT,
+      }),
   }
 }
 
@@ -134,11 +147,6 @@ function createLog({ message, options: { quiet, verbose }, debug, start, indent 
       if (debug && cause !== undefined) for (const line of inspect(cause).split('\n')) message(line)
     },
   }
-}
-
-/** The object on one line, marked `"v":1`; what could rewrite a terminal's display is escaped, which is the same JSON. */
-export function jsonLine(value: object): string {
-  return `${printableJson(JSON.stringify({ v: 1, ...value }))}\n`
 }
 
 /** `--color` decides, then NO_COLOR and FORCE_COLOR when not empty, then whether the stream is a terminal. */

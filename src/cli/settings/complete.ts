@@ -51,6 +51,7 @@ export function settingsWithoutCodeHost(
     port: options.port,
     allowedHosts: options.allowHost ?? [],
     inspectHosts: options.inspectHost ?? [],
+    metrics: options.metrics === 'on',
     publicUrl: options.publicUrl,
     baseUrl: options.baseUrl,
     store: storeOf(options),

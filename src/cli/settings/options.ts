@@ -30,6 +30,8 @@ import {
   wholeNumber,
 } from './parsers.js'
 
+const LOG_FORMATS = ['text', 'json'] as const
+
 /** More in parallel than a program on the same machine is likely to answer faster. */
 export const MAX_CONCURRENCY = 64
 
@@ -55,7 +57,7 @@ export const OPTIONS = {
     env: 'RELAY_USER',
     flag: '--user <id>',
     help: 'user to act as',
-    defaultText: 'your name on this machine',
+    defaultText: 'your login name',
     parse: userId,
   },
   provider: {
@@ -111,9 +113,25 @@ export const OPTIONS = {
   inspectHost: {
     env: 'RELAY_INSPECT_HOSTS',
     flag: '--inspect-host <name>',
-    help: 'further Host name of the inspector',
+    help: 'Host name of inspector and metrics',
     list: true,
     parse: lines(matching(/^[A-Za-z0-9._-]{1,255}$/, 'a host name, without a port')),
+  },
+  metrics: {
+    env: 'RELAY_METRICS',
+    flag: '--metrics',
+    bare: 'on',
+    help: 'Prometheus metrics at /metrics',
+    defaultText: 'off',
+    parse: oneOf(['on', 'off']),
+  },
+  logFormat: {
+    env: 'RELAY_LOG_FORMAT',
+    flag: '--log-format <form>',
+    help: 'messages as text or json; --json is for results',
+    defaultText: 'text',
+    choices: LOG_FORMATS,
+    parse: oneOf(LOG_FORMATS),
   },
   publicUrl: {
     env: 'RELAY_PUBLIC_URL',
@@ -182,7 +200,7 @@ export const OPTIONS = {
   exec: {
     env: 'RELAY_EXEC',
     flag: '--exec <[match=]cmd>',
-    help: 'run this command for deliveries',
+    help: 'run this command',
     list: true,
     project: 'anything',
     parse: lines(parseExec),
@@ -213,7 +231,7 @@ export const OPTIONS = {
   keep: {
     env: 'RELAY_KEEP',
     flag: '--keep <duration>',
-    help: 'how long to keep deliveries',
+    help: 'delivery retention',
     format: formatDuration,
     parse: duration,
   },

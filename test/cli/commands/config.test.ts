@@ -43,6 +43,8 @@ describe('relay config', () => {
       ['host', '127.0.0.1', 'default'],
       ['allowHost', 'a,b', 'RELAY_ALLOWED_HOSTS'],
       ['inspectHost', '-', 'default'],
+      ['metrics', 'off', 'default'],
+      ['logFormat', 'text', 'default'],
       ['publicUrl', 'the listen address', 'default'],
       ['baseUrl', 'the public address', 'default'],
       ['store', 'file', 'default'],

@@ -102,6 +102,7 @@ describe('text from outside', () => {
       log.error(HOSTILE, new Error(HOSTILE))
     },
     timedLog: ({ timedLog }) => timedLog.error(HOSTILE, new Error(HOSTILE)),
+    jsonLog: ({ jsonLog }) => jsonLog?.event('warn', HOSTILE, { text: HOSTILE }),
     quiet: () => {},
     isTerminal: () => {},
     width: () => {},
@@ -118,22 +119,29 @@ describe('text from outside', () => {
     ...[bold, dim, green, red, yellow, cyan].map((style) => [style(HOSTILE)]),
   ]
 
-  it.each(Object.entries(methods))('cannot rewrite the terminal through %s', (_, print) => {
-    for (const line of lines) {
-      let printed = ''
-      const stream = {
-        isTTY: true,
-        columns: 80,
-        write: (text: string | Uint8Array) => (printed += String(text)),
+  const cases = Object.entries(methods).flatMap(([name, print]) =>
+    [false, true].map((jsonLog) => ({ name, print, jsonLog })),
+  )
+
+  it.each(cases)(
+    'cannot rewrite the terminal through $name (messages as JSON: $jsonLog)',
+    ({ print, jsonLog }) => {
+      for (const line of lines) {
+        let printed = ''
+        const stream = {
+          isTTY: true,
+          columns: 80,
+          write: (text: string | Uint8Array) => (printed += String(text)),
+        }
+        const env = { RELAY_DEBUG: '1' }
+        const { context } = testContext({ env, stdout: stream, stderr: stream })
+        print(createOutput(context, { color: 'always', verbose: true, jsonLog }), line)
+        // What is left are the styles of the output itself, and line feeds.
+        const text = STYLES.reduce((rest, style) => rest.replaceAll(style, ''), printed).replaceAll('\n', '')
+        expect(text).toBe(printable(text))
       }
-      const env = { RELAY_DEBUG: '1' }
-      const { context } = testContext({ env, stdout: stream, stderr: stream })
-      print(createOutput(context, { color: 'always', verbose: true }), line)
-      // What is left are the styles of the output itself, and line feeds.
-      const text = STYLES.reduce((rest, style) => rest.replaceAll(style, ''), printed).replaceAll('\n', '')
-      expect(text).toBe(printable(text))
-    }
-  })
+    },
+  )
 
   it('is on one line, escaped, whatever its style', () => {
     const { context, out } = testContext()

@@ -25,6 +25,7 @@ describe('completeSettings', () => {
       port: 8787,
       allowedHosts: [],
       inspectHosts: [],
+      metrics: false,
       publicUrl: undefined,
       baseUrl: undefined,
       store: 'file',

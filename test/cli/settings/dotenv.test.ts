@@ -92,6 +92,8 @@ describe('.env', () => {
       'RELAY_HOST',
       'RELAY_ALLOWED_HOSTS',
       'RELAY_INSPECT_HOSTS',
+      'RELAY_METRICS',
+      'RELAY_LOG_FORMAT',
       'RELAY_PUBLIC_URL',
       'RELAY_STORE',
       'RELAY_TOKEN_TTL',

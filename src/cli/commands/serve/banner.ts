@@ -33,6 +33,26 @@ export function banner(serving: Serving, parts: BannerParts): Line[] {
   ]
 }
 
+/** The same for a program. */
+export function bannerObject(
+  { url, settings, sandbox, relay }: Serving,
+  { tunnelUrl, nameOf }: BannerParts,
+): Record<string, unknown> {
+  const { profile, provider, providerUrl, store, folder } = settings
+  return {
+    type: 'started',
+    version: packageVersion(),
+    profile,
+    url,
+    sandbox: sandbox?.url ?? null,
+    provider,
+    providerUrl,
+    payloadUrl: (provider === 'sandbox' ? undefined : payloadUrl(settings, url, tunnelUrl())) ?? null,
+    data: storePlace(store, folder),
+    targets: relay.routing.routes.map(({ id }) => nameOf(id)),
+  }
+}
+
 function places({ url, settings, relay }: Serving, { tunnelUrl }: BannerParts): Entry[] {
   const { provider, providerUrl, store, folder, profile } = settings
   return [
@@ -47,7 +67,7 @@ function places({ url, settings, relay }: Serving, { tunnelUrl }: BannerParts): 
   ]
 }
 
-function webhook(url: string): Entry[] {
+function webhook(url = 'printed below once the tunnel is connected'): Entry[] {
   return [
     ['payload URL', bold(url)],
     ['', dim('for the webhook, with content type application/json and the secret below')],
@@ -88,11 +108,15 @@ function nextSteps({ settings, sandbox }: Serving): Entry[] {
 }
 
 /** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
-function payloadUrl({ tunnel, publicUrl }: Settings, url: string, tunnelUrl: string | undefined): string {
+function payloadUrl(
+  { tunnel, publicUrl }: Settings,
+  url: string,
+  tunnelUrl: string | undefined,
+): string | undefined {
   if (tunnel === undefined) return `${publicUrl ?? url}/webhook`
   if (tunnelUrl !== undefined) return tunnelUrl
   const isChannel = tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
-  return isChannel ? tunnel : 'printed below once the tunnel is connected'
+  return isChannel ? tunnel : undefined
 }
 
 const SIGN_IN: Entry = ['sign in', bold('relay login')]

@@ -114,7 +114,8 @@ function typicalRow(cells: readonly TargetCell[]): Row {
   return { ...startOf(99, delivery, 0), note: '', cells }
 }
 
-function noteOf(
+/** What is special about a delivery, in a few words; empty for most. */
+export function noteOf(
   { deliveryId }: Delivery,
   { duplicate, late, targets, ignoredBy }: Receipt,
   { routes }: Routes,

@@ -8,12 +8,12 @@ import type { TunnelStatus } from '../../../tunnel/state.js'
 import { attemptObject } from '../../output/attempt-line.js'
 import { deliveryObject } from '../../output/delivery-line.js'
 import type { Feed } from '../../output/feed.js'
-import { wrapLine } from '../../output/line.js'
-import { type Output, TIMED_INDENT } from '../../output/output.js'
-import { createDeliveryLines } from './delivery-lines.js'
-import { hookObject, hookText, isProblem } from './hook-lines.js'
-import { createTargetLines, targetObject } from './target-lines.js'
-import { tunnelLine, tunnelObject } from './tunnel-line.js'
+import type { Output } from '../../output/output.js'
+import { createTextLines } from './event-lines.js'
+import { hookObject, isProblem } from './hook-lines.js'
+import { createLoggedEvents } from './logged-events.js'
+import { targetObject } from './target-lines.js'
+import { tunnelObject } from './tunnel-line.js'
 
 type Listeners = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook'>>
 type Routes = Pick<Routing, 'routes'>
@@ -41,14 +41,15 @@ export interface LiveOutputOptions {
 const TUNNEL_LIMIT_MS = 3000
 
 /**
- * Prints what happens while `serve` runs: under `--json` every event as an object, otherwise a line for each delivery with all
- * of its targets, and for each change of a target or the tunnel.
+ * Prints what happens while `serve` runs: on standard error as lines, or as JSON with `--log-format json`; and under `--json` every
+ * event as an object on standard output.
  */
 export function createLiveOutput(output: Output, { json, routes, feed }: LiveOutputOptions): LiveOutput {
   let names = shortNames(routes.routes)
   const nameOf = (id: string): string => names.get(id) ?? shortNames([{ id }]).get(id) ?? id
-  const targets = createTargetLines(feed, nameOf)
-  const deliveries = createDeliveryLines({ feed, nameOf, routes, isDown: targets.isDown })
+  const lines = output.jsonLog
+    ? createLoggedEvents(output.jsonLog, { routes, nameOf })
+    : createTextLines({ routes, nameOf, feed, log: output.timedLog })
   let tunnel: TunnelStatus | undefined
   const connected = new AbortController()
   const throttle = createLogThrottle(output.timedLog)
@@ -62,37 +63,33 @@ export function createLiveOutput(output: Output, { json, routes, feed }: LiveOut
     },
     setRoutes(next) {
       names = shortNames(next.routes)
-      deliveries.setRoutes(next)
+      lines.setRoutes(next)
     },
     onDelivery(delivery, receipt) {
       if (json) output.object(deliveryObject(delivery, receipt))
       if (output.quiet) return
-      const print = (): void => deliveries.received(delivery, receipt)
+      const print = (): void => lines.delivery(delivery, receipt)
       // Anybody who knows the tunnel's channel can send copies.
       if (receipt.duplicate && receipt.targets.length === 0) throttle('a duplicate', print, 'info')
       else print()
     },
     onAttempt(event) {
       if (json) output.object(attemptObject(event))
-      if (output.quiet) return
-      const isCounted = targets.attempted(event)
-      deliveries.attempted(event, isCounted)
+      if (!output.quiet) lines.attempt(event)
     },
     onTarget(status) {
       if (json) output.object(targetObject(status))
-      if (!output.quiet) targets.changed(status, Date.now())
+      if (!output.quiet) lines.target(status)
     },
     onHook(event) {
       if (json) output.object(hookObject(event))
-      if (isProblem(event)) output.timedLog.warn(hookText(event))
-      else output.timedLog.info(hookText(event))
+      if (!output.quiet || isProblem(event)) lines.hook(event)
     },
     onTunnel(status) {
       if (json) output.object(tunnelObject(status))
-      const line = tunnelLine(status, tunnel, Date.now())
+      if (!output.quiet) lines.tunnel(status, tunnel)
       tunnel = status
       if (status.url !== null) connected.abort()
-      if (line !== undefined && !output.quiet) feed.add((width) => wrapLine(line, width, TIMED_INDENT), true)
     },
   }
 }

@@ -9,11 +9,11 @@ import { dim } from '../../output/line.js'
 import type { Output } from '../../output/output.js'
 import { completeSettings, forwardSettings, settingsWithoutCodeHost } from '../../settings/complete.js'
 import { isOfFolder, type Origins } from '../../settings/origin.js'
-import { type CommonFlags, prepare } from '../../settings/prepare.js'
+import { type CommonFlags, prepareService } from '../../settings/prepare.js'
 import { publish } from '../../session/publish.js'
 import { createRouting } from '../../../dispatch/routing.js'
 import { PlainFeed } from '../../output/plain-feed.js'
-import { banner, BANNER_INDENT } from './banner.js'
+import { banner, BANNER_INDENT, bannerObject } from './banner.js'
 import { routeWarnings } from './check-routes.js'
 import { inspectorKey } from './inspector-key.js'
 import { listenToKeys } from './keys.js'
@@ -31,7 +31,7 @@ type ServeFlags = CommonFlags & HookFlags & { readonly inspect?: boolean }
 export async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   // First, since reading the settings can print a warning. Nothing is written to stdout before `output` exists.
   context.continueWithoutOutput((error) => warnOfLostOutput(error, output))
-  const prepared = prepare(context, flags)
+  const prepared = prepareService(context, flags)
   const { output, origins } = prepared
   const options = await servedProfile(prepared, flags.sandbox === true)
   const hooks = readHookPlan(flags, options)
@@ -59,7 +59,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
   // Before the banner, after which a person may change them at once.
   using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
-  for (const line of banner(serving, live)) output.say(line, BANNER_INDENT)
+  printBanner(serving, live, output)
   warnOfOpenHost(settings.host, output)
   warnOfRoutes(settings.routes, serving, origins, context, output)
   await untilQuit(context, serving, { live, output, home: options.home })
@@ -82,6 +82,11 @@ function openFeed(context: Context, { json }: CommonFlags, output: Output) {
   return (isAlone ? output.openFeed() : undefined) ?? new PlainFeed(output)
 }
 
+function printBanner(serving: Serving, live: LiveOutput, output: Output): void {
+  if (output.jsonLog) output.jsonLog.event('info', 'relay is running', bannerObject(serving, live))
+  else for (const line of banner(serving, live)) output.say(line, BANNER_INDENT)
+}
+
 /** Resolves at a signal, at the key for it, or when the profile belongs to another process. */
 async function untilQuit(
   context: Context,
@@ -94,7 +99,9 @@ async function untilQuit(
 ): Promise<void> {
   const quit = new AbortController()
   const inspect = inspectorKey(context, serving, output, home)
-  using keys = listenToKeys(context, serving, output, { nameOf, quit: () => quit.abort(), inspect })
+  using keys = output.jsonLog
+    ? undefined
+    : listenToKeys(context, serving, output, { nameOf, quit: () => quit.abort(), inspect })
   if (keys) output.say(dim('Press ? for keys, Ctrl-C to stop.'))
   const stopped = Promise.race([context.signal, serving.lost, quit.signal].map(aborted))
   await Promise.race([serving.sandbox?.ping(), stopped])
@@ -117,7 +124,7 @@ function reload(
   }: { readonly serving: Serving; readonly live: LiveOutput; readonly output: Output },
 ): void {
   try {
-    const { options, origins } = prepare(context, flags)
+    const { options, origins } = prepareService(context, flags)
     const routes = forwardSettings(options)
     serving.replaceRoutes(routes)
     live.setRoutes(serving.relay.routing)

@@ -11,8 +11,18 @@ export function tunnelLine(
   before: TunnelStatus | undefined,
   now: number,
 ): Line | undefined {
+  const text = tunnelText(status, before, now)
+  return text && [dim(timeOfDay(now)), '  ', text]
+}
+
+/** The same without the time. */
+export function tunnelText(
+  status: TunnelStatus,
+  before: TunnelStatus | undefined,
+  now: number,
+): Line | undefined {
   const { state, url, why, attempt, retryAt, roundTrip } = status
-  const start = [dim(timeOfDay(now)), '  tunnel ']
+  const start = ['tunnel ']
   if (state === 'connecting') return undefined
   if (state === 'waiting') {
     if (attempt > FREQUENT && attempt % INTERVAL !== 0 && why === before?.why) return undefined

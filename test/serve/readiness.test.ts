@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { openJournal } from '../../src/journal/open.js'
+import { createReadiness } from '../../src/serve/readiness.js'
+import { breakable } from '../helpers/breakable.js'
+import { RecordingLog } from '../oauth/rig.js'
+import { open } from '../journal/rig.js'
+
+const NEVER = new AbortController().signal
+const UNAVAILABLE = { kind: 'unavailable', status: 503 }
+
+describe('readiness', () => {
+  it('begins when deliveries can be stored, and ends when relay stops', async () => {
+    await using database = await open('memory')
+    const readiness = createReadiness(new RecordingLog())
+    await expect(readiness.check()).rejects.toMatchObject({ ...UNAVAILABLE, message: 'relay is starting' })
+    readiness.start(openJournal(database.sql))
+    await readiness.check()
+    await readiness.stop(NEVER)
+    await expect(readiness.check()).rejects.toMatchObject({ ...UNAVAILABLE, message: 'relay is stopping' })
+  })
+
+  it('checks storage once a second at most for a thousand requests', async () => {
+    const began = performance.now()
+    let checks = 0
+    const readiness = createReadiness(new RecordingLog())
+    readiness.start({ check: async () => void checks++ })
+    await Promise.all(Array.from({ length: 500 }, () => readiness.check()))
+    for (let i = 0; i < 500; i++) await readiness.check()
+    expect(checks).toBeLessThanOrEqual(1 + Math.floor((performance.now() - began) / 1000))
+  })
+
+  it('is away while nothing can be written, comes back by itself, and says each once', async () => {
+    await using inner = await open('memory')
+    const database = breakable(inner)
+    const log = new RecordingLog()
+    const readiness = createReadiness(log)
+    readiness.start(openJournal(database.sql))
+    database.now('fails')
+    const failure = { kind: 'storage', message: 'Deliveries cannot be stored', cause: { message: 'no room' } }
+    for (let i = 0; i < 3; i++) await expect(readiness.check()).rejects.toMatchObject(failure)
+    database.now('works')
+    const answer = () => readiness.check().catch((error: unknown) => error)
+    await expect.poll(answer, { timeout: 10_000 }).toBeUndefined()
+    await readiness.check()
+    expect(log.lines).toEqual(['warn /ready answers 503: no room', 'info /ready answers 200 again'])
+  })
+
+  it('does not wait for storage that hangs, and asks it again only later', async () => {
+    let checks = 0
+    const readiness = createReadiness(new RecordingLog())
+    readiness.start({
+      async check() {
+        checks++
+        await new Promise(() => {})
+      },
+    })
+    const cause = { message: 'storage did not answer within 2 s' }
+    const all = await Promise.allSettled([readiness.check(), readiness.check()])
+    expect(all).toMatchObject([
+      { reason: { kind: 'storage', cause } },
+      { reason: { kind: 'storage', cause } },
+    ])
+    expect(checks).toBe(1)
+  })
+
+  it('lets a load balancer that watches notice before the end; otherwise the end comes at once', async () => {
+    const log = new RecordingLog()
+    const unwatched = createReadiness(log)
+    unwatched.start({ check: async () => {} })
+    await unwatched.check()
+    await unwatched.stop(NEVER)
+    expect(log.lines).toEqual([])
+    const watched = createReadiness(log)
+    watched.start({ check: async () => {} })
+    await watched.check({ watched: true })
+    const lost = new AbortController()
+    let ended = false
+    const stopping = watched.stop(lost.signal).then(() => (ended = true))
+    await expect(watched.check()).rejects.toBeInstanceOf(RelayError)
+    expect(ended).toBe(false)
+    lost.abort()
+    await stopping
+    expect(log.lines).toEqual([
+      'info /ready answers 503 for 5 s, so that a load balancer stops sending first',
+    ])
+  })
+})
