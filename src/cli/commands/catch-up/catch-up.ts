@@ -8,6 +8,7 @@ import {
   logOf,
 } from '../../../hooks/catch-up.js'
 import { explainHookError } from '../../../hooks/explain.js'
+import { oneCatchUp } from '../../../hooks/one-catch-up.js'
 import { listSavedHooks } from '../../../hooks/saved.js'
 import { openJournal } from '../../../journal/open.js'
 import type { RepoTarget } from '../../../providers/provider.js'
@@ -43,7 +44,7 @@ export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: s
   for (const repo of repos) {
     const options = await optionsFor(session, repo, since, context.signal)
     if (flags.dryRun) await list(session, flags, repo, options)
-    else failed += report(session, flags, repo, await catchUp(options).catch(explained(session, repo)))
+    else failed += report(session, flags, repo, await alone(session, repo, options))
   }
   if (failed > 0) throw new RelayError('provider_failed', `${failed} could not be had`)
 }
@@ -81,7 +82,16 @@ async function optionsFor(
   }
 }
 
-function explained({ provider }: Session, repo: RepoTarget): (error: unknown) => never {
+/** Catches up once no other process does. */
+function alone({ provider, store, output }: Session, repo: RepoTarget, options: CatchUpOptions) {
+  const onBusy = (text: string): void => output.say(text)
+  const work = (): Promise<CaughtUp> => catchUp(options)
+  const what = formatRepo(repo)
+  const { signal } = options
+  return oneCatchUp({ provider, store, what, onBusy, work, signal }).catch(explained({ provider }, repo))
+}
+
+function explained({ provider }: Pick<Session, 'provider'>, repo: RepoTarget): (error: unknown) => never {
   return (error) => {
     throw explainHookError(error, provider, repo)
   }
