@@ -60,6 +60,7 @@ describe('relay hook add', () => {
         lastResponse: expect.anything(),
         created: false,
         repaired: ['it had other events'],
+        found: false,
       },
     ])
     await comment('signed with the secret of the instance')

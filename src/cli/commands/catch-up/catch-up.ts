@@ -9,6 +9,7 @@ import {
 } from '../../../hooks/catch-up.js'
 import { explainHookError } from '../../../hooks/explain.js'
 import { oneCatchUp } from '../../../hooks/one-catch-up.js'
+import { patiently } from '../../../hooks/patiently.js'
 import { listSavedHooks } from '../../../hooks/saved.js'
 import { openJournal } from '../../../journal/open.js'
 import type { RepoTarget } from '../../../providers/provider.js'
@@ -71,14 +72,19 @@ async function optionsFor(
 ): Promise<CatchUpOptions> {
   const { provider, output, sql } = session
   const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
-  const hook = await findOwnHook(session, repo, await token(), { signal })
+  const onWait = (why: string, ms: number): void =>
+    output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
+  const list: typeof provider.hooks.list = (...args) =>
+    patiently(() => provider.hooks.list(...args), { signal, onWait })
+  const patient = { ...session, provider: { ...provider, hooks: { ...provider.hooks, list } } }
+  const hook = await findOwnHook(patient, repo, await token(), { signal })
   return {
     log: logOf(provider, { token, repo }, hook.id),
     journal: openJournal(sql, { log: output.log }),
     since,
     signal,
     onMissing: ({ length }) => length > 0 && output.say(`${formatRepo(repo)}: ${length} missing`),
-    onWait: (why, ms) => output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`),
+    onWait,
   }
 }
 
