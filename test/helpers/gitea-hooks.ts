@@ -51,10 +51,29 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 const SINGLE = [
-  ...['create', 'delete', 'fork', 'push', 'issue_comment', 'wiki', 'repository', 'release'],
-  ...['package', 'status', 'workflow_job'],
+  'create',
+  'delete',
+  'fork',
+  'push',
+  'issue_comment',
+  'wiki',
+  'repository',
+  'release',
+  'package',
+  'status',
+  'workflow_job',
 ]
-const TYPES = ['gitea', 'gogs', 'slack', 'discord', 'dingtalk', 'telegram', 'msteams', 'feishu', 'matrix']
+const TYPES: ReadonlySet<string> = new Set([
+  'gitea',
+  'gogs',
+  'slack',
+  'discord',
+  'dingtalk',
+  'telegram',
+  'msteams',
+  'feishu',
+  'matrix',
+])
 
 const message = (status: number, text: string): Reply => ({
   status,
@@ -131,7 +150,7 @@ interface HookOption {
 
 function create(state: HooksState, { type = '', config = {}, ...option }: HookOption): Reply {
   const { url, content_type: contentType, secret = '' } = config
-  if (!TYPES.includes(type)) return message(422, `Invalid hook type: ${type}`)
+  if (!TYPES.has(type)) return message(422, `Invalid hook type: ${type}`)
   if (url === undefined) return message(422, 'Missing config option: url')
   if (contentType === undefined) return message(422, 'Missing config option: content_type')
   if (contentType !== 'json' && contentType !== 'form') return message(422, 'Invalid content type')

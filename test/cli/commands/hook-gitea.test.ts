@@ -9,19 +9,29 @@ import { fakeGitea, type FakeGitea } from '../../helpers/gitea.js'
 import { keepToken, serveFor, shell, type Shell } from '../rig.js'
 
 const EVERY_EVENT = [
-  ...[
-    'create',
-    'delete',
-    'fork',
-    'issue_assign',
-    'issue_comment',
-    'issue_label',
-    'issue_milestone',
-    'issues',
-  ],
-  ...['package', 'pull_request', 'pull_request_assign', 'pull_request_comment', 'pull_request_label'],
-  ...['pull_request_milestone', 'pull_request_review', 'pull_request_review_request', 'pull_request_sync'],
-  ...['push', 'release', 'repository', 'status', 'wiki', 'workflow_job'],
+  'create',
+  'delete',
+  'fork',
+  'issue_assign',
+  'issue_comment',
+  'issue_label',
+  'issue_milestone',
+  'issues',
+  'package',
+  'pull_request',
+  'pull_request_assign',
+  'pull_request_comment',
+  'pull_request_label',
+  'pull_request_milestone',
+  'pull_request_review',
+  'pull_request_review_request',
+  'pull_request_sync',
+  'push',
+  'release',
+  'repository',
+  'status',
+  'wiki',
+  'workflow_job',
 ]
 
 let gitea: FakeGitea
@@ -33,9 +43,10 @@ const run = (...argv: string[]) => here.run(argv)
 const objects = ({ out }: { out: string }): unknown[] =>
   out.split('\n').flatMap((line): unknown => (line === '' ? [] : JSON.parse(line)))
 const start = (): Promise<Serving> => serveFor(testContext({ env: { ...here.env, RELAY_PORT: '0' } }).context)
+const alphabetically = (one: string, other: string): number => one.localeCompare(other)
 const sortEvents = (hook: unknown): unknown => {
   const { events, ...rest } = Object(hook)
-  return { ...rest, events: [...events].toSorted() }
+  return { ...rest, events: [...events].toSorted(alphabetically) }
 }
 
 beforeEach(async () => {
