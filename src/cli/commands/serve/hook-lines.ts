@@ -32,6 +32,7 @@ export function hookObject(event: HookEvent): Record<string, unknown> {
     const { hook, created, repaired, found, permanent } = event.hook
     return { ...common, id: hook.id, url: hook.url, created, repaired, found, permanent }
   }
+  if (state === 'failed') return { ...common, error: event.error.message, retries: event.retries }
   if (state === 'missing') return { ...common, missing: event.count }
   if (state === 'caught up') {
     const { missing, arrived, failed } = event.result
