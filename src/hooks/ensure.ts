@@ -37,7 +37,7 @@ export async function ensureHook(
   const { token, repo, settings } = wanted
   const [own, ...others] = await findHooks(hooks, wanted, options)
   if (!own) return createHook(hooks, wanted, options)
-  for (const { id } of others) await hooks.remove(token, repo, id, options)
+  for (const { id } of others) await hooks.remove(token, repo, id, options).catch(ignoreGone)
   const hook = await hooks.change(token, repo, own.id, settings, options)
   return { hook, created: false, repaired: differences(own, hook) }
 }
@@ -94,6 +94,11 @@ function differences(before: RepoHook, now: RepoHook): string[] {
     ...(before.hasSecret === false ? ['it had no secret'] : []),
     ...(events(before) === events(now) ? [] : ['it had other events']),
   ]
+}
+
+/** Another relay removed it since the hooks were listed. */
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof RelayError && error.kind === 'not_found')) throw error
 }
 
 /** Whether two texts are one web address. */

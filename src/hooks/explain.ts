@@ -1,4 +1,5 @@
 import { type ErrorKind, RelayError } from '../base/errors.js'
+import { Refusal } from '../providers/errors.js'
 import type { Provider, RepoTarget } from '../providers/provider.js'
 
 /** What a token needs to manage the hooks of a repository, in the words of each code host's documentation. */
@@ -13,28 +14,54 @@ export function explainHookError(error: unknown, host: Pick<Provider, 'name'>, r
   if (!(error instanceof RelayError)) return error
   const fix = fixOf(error, host, repo)
   if (fix === undefined) return error
-  const { kind, message, retryAfter } = error
-  return new RelayError(kind, `${repo.owner}/${repo.repo}: ${message}. ${fix}`, { retryAfter, cause: error })
+  const { message, retryAfter } = error
+  // A redirect is no failure that ends by itself.
+  const kind = isMoved(error) ? 'not_found' : error.kind
+  const text = `${repo.owner}/${repo.repo}: ${message.replace(/\.$/, '')}. ${fix}`
+  return new RelayError(kind, text, { retryAfter, cause: error })
 }
 
 function fixOf(
-  { kind, message, retryAfter }: RelayError,
+  error: RelayError,
   { name }: Pick<Provider, 'name'>,
   { owner, repo }: RepoTarget,
 ): string | undefined {
-  const rights = `Managing hooks needs admin rights on the repository, and a token with ${NEEDED[name]}`
+  const { kind, message, retryAfter } = error
+  if (isMoved(error)) return 'The repository was renamed or moved. Give its new name'
+  const rights = fixRights(error, name)
   const fixes: Readonly<Partial<Record<ErrorKind, string>>> = {
     invalid_token: 'Sign in again with relay login',
     not_found: `${rights}. Check the name, or sign in as another user`,
-    forbidden: /OAuth App access restrictions/i.test(message)
-      ? `Ask an owner of ${owner} to approve the OAuth app in the organization's settings, under third-party access`
-      : rights,
+    forbidden: fixForbidden(message, owner) ?? rights,
     unprocessable: fixRefused(message, `${owner}/${repo}`),
     rate_limited: `Try again in ${retryAfter ?? 60} s`,
     provider_failed: 'Try again later',
     provider_timeout: 'Try again later',
   }
   return fixes[kind]
+}
+
+/** Whether the code host named another address for the repository, which a write does not follow. */
+export function isMoved(error: RelayError): boolean {
+  return error instanceof Refusal && error.providerStatus >= 300 && error.providerStatus < 400
+}
+
+function fixRights(error: RelayError, name: Provider['name']): string {
+  const missing = error instanceof Refusal ? error.missingRight : undefined
+  if (missing !== undefined)
+    return `The token needs ${missing}. Sign in with ${NEEDED[name]}: relay login, or relay login --with-token`
+  return `Managing hooks needs admin rights on the repository, and a token with ${NEEDED[name]}`
+}
+
+/** The cases in which the user's rights are not what is missing, by the code hosts' messages. */
+function fixForbidden(message: string, owner: string): string | undefined {
+  if (/OAuth App access restrictions/i.test(message))
+    return `Ask an owner of ${owner} to approve the OAuth app in the organization's settings, under third-party access`
+  if (/SAML/.test(message))
+    return `Sign in again with relay login, and authorize the app for ${owner} when the code host asks`
+  if (/archived/i.test(message)) return 'Unarchive the repository first, or do without its hook'
+  if (/disabled by administrator/i.test(message)) return 'Ask the administrator of the code host for webhooks'
+  return undefined
 }
 
 function fixRefused(message: string, repo: string): string {

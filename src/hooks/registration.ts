@@ -6,7 +6,7 @@ import type { HookSettings, RepoHook } from '../providers/hooks.js'
 import type { Provider, RepoTarget } from '../providers/provider.js'
 import type { Store } from '../store/contract.js'
 import { type EnsuredHook, ensureHook, findHooks } from './ensure.js'
-import { explainHookError } from './explain.js'
+import { explainHookError, isMoved } from './explain.js'
 import { forgetHook, readHook, saveHook } from './saved.js'
 import { refuseApp } from './through-app.js'
 
@@ -34,6 +34,8 @@ export interface WantedRegistration extends HookTarget {
 export interface RegisteredHook extends EnsuredHook {
   /** Whether it outlives `relay serve`. */
   readonly permanent: boolean
+  /** Whether it was there before, and not made by this profile: perhaps by another relay with the same address. */
+  readonly found: boolean
 }
 
 /**
@@ -70,12 +72,12 @@ export async function registerHook(
   })
   const lasting = permanent || (saved ? saved.permanent : !ensured.created)
   await save(ensured.hook.id, lasting)
-  return { ...ensured, permanent: lasting }
+  return { ...ensured, permanent: lasting, found: !ensured.created && !saved }
 }
 
 /** Whether the code host has made nothing, for sure. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof RelayError && REFUSALS.has(error.kind)
+  return error instanceof RelayError && (REFUSALS.has(error.kind) || isMoved(error))
 }
 
 const REFUSALS: ReadonlySet<ErrorKind> = new Set(['forbidden', 'not_found', 'rate_limited', 'unprocessable'])
@@ -91,11 +93,26 @@ export async function unregisterHook(
 ): Promise<readonly RepoHook[]> {
   const ours = await findOwnHooks({ provider, store }, { token, repo, url }, options)
   try {
-    for (const { id } of ours) await provider.hooks.remove(token, repo, id, options).catch(ignoreGone)
+    for (const { id } of ours) await removeHook(provider, { token, repo }, id, options)
     await forgetHook(store, provider, repo)
     return ours
   } catch (error) {
     throw explainHookError(error, provider, repo)
+  }
+}
+
+/** A 404 is a hook that somebody else removed meanwhile, or a token that may see it and not remove it. */
+async function removeHook(
+  { hooks }: Pick<Provider, 'hooks'>,
+  { token, repo }: HookTarget,
+  id: number,
+  options?: Cancellable,
+): Promise<void> {
+  try {
+    await hooks.remove(token, repo, id, options)
+  } catch (error) {
+    if (!(error instanceof RelayError && error.kind === 'not_found')) throw error
+    if ((await hooks.list(token, repo, options)).some((hook) => hook.id === id)) throw error
   }
 }
 
@@ -115,11 +132,6 @@ export async function findOwnHooks(
   } catch (error) {
     throw explainHookError(error, provider, repo)
   }
-}
-
-/** Somebody else removed it since the hooks were listed. */
-function ignoreGone(error: unknown): void {
-  if (!(error instanceof RelayError && error.kind === 'not_found')) throw error
 }
 
 /** @throws RelayError `settings` for an address on this machine, when the code host is elsewhere. */

@@ -17,6 +17,8 @@ export interface RunningInstance extends InstanceRecord {
   readonly secretPrint: string
   /** The webhook secret, where the instance made one that no file holds: with a memory store. Null otherwise. */
   readonly madeSecret: string | null
+  /** The repositories of `--hook`, as `owner/name`. Undefined: written by an older relay. */
+  readonly hooks?: readonly string[] | undefined
 }
 
 const parseRunning = shape<RunningInstance>({
@@ -26,6 +28,7 @@ const parseRunning = shape<RunningInstance>({
   sandbox: (value) => typeof value === 'boolean',
   secretPrint: isText,
   madeSecret: (value) => value === null || isText(value),
+  hooks: (value) => value === undefined || (Array.isArray(value) && value.every(isText)),
 })
 
 /** Folder with a file for each running instance. No profile can have its name, which starts with a dot. */

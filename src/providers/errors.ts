@@ -21,6 +21,7 @@ const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
 
 interface RefusalOptions {
   readonly providerStatus: number
+  readonly missingRight?: string | undefined
   readonly upstreamMessage?: string
   readonly retryAfter?: number
 }
@@ -28,14 +29,17 @@ interface RefusalOptions {
 /** A code host's refusal, with the status of its answer and its message on one line ('' for none). */
 export class Refusal extends RelayError {
   readonly providerStatus: number
+  /** What the token lacks, if the answer says so: `one of the scopes repo, admin:repo_hook; it has read:user`. */
+  readonly missingRight: string | undefined
   readonly upstreamMessage: string
 
   constructor(
     kind: ErrorKind,
     message: string,
-    { providerStatus, upstreamMessage = '', retryAfter }: RefusalOptions,
+    { providerStatus, missingRight, upstreamMessage = '', retryAfter }: RefusalOptions,
   ) {
     super(kind, message, { retryAfter })
+    this.missingRight = missingRight
     this.providerStatus = providerStatus
     this.upstreamMessage = upstreamMessage
   }
@@ -54,7 +58,8 @@ export function refusal(
   const message = upstreamMessage(answer.json, secrets)
   if (status === 401) return invalidToken()
   const retryAfter = retryAfterOf(answer, message)
-  const options = { providerStatus: status, upstreamMessage: message }
+  const missingRight = missingRightOf(answer, message)
+  const options = { providerStatus: status, upstreamMessage: message, missingRight }
   if (retryAfter !== undefined)
     return new Refusal('rate_limited', `${label} refused: ${message || 'too many requests'}`, {
       ...options,
@@ -70,6 +75,27 @@ export function refusal(
   // With 303, a server answers a write that it has carried out (RFC 9110 section 15.4.4).
   const doubt = redirected && status !== 303 ? '' : doubtOf(method)
   return new Refusal('provider_failed', `${label} ${what}${message && `: ${message}`}${doubt}`, options)
+}
+
+/**
+ * What the token lacks for the call. GitHub names the scopes of which one is enough, and those of the token; to a fine-grained
+ * token the permission (https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api).
+ */
+function missingRightOf({ status, header }: Headed, message: string): string | undefined {
+  const permission = header('x-accepted-github-permissions')
+  if (status === 403 && permission !== undefined && /not accessible by/.test(message))
+    return `the permission ${namesIn(permission).join(', ')}`
+  const held = header('x-oauth-scopes')
+  const accepted = namesIn(header('x-accepted-oauth-scopes') ?? '')
+  if (![403, 404].includes(status) || held === undefined || accepted.length === 0) return undefined
+  const scopes = namesIn(held)
+  if (scopes.some((scope) => accepted.includes(scope))) return undefined
+  return `one of the scopes ${accepted.join(', ')}; it has ${scopes.join(', ') || 'none'}`
+}
+
+/** The well-formed names of a list in a header. */
+function namesIn(list: string): string[] {
+  return list.split(/[,;]/).flatMap((name) => /^[\w:=]{1,50}$/.exec(name.trim())?.[0] ?? [])
 }
 
 /** Code hosts also answer 404 for anything that this user may not see. */

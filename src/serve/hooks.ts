@@ -4,6 +4,7 @@ import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import { type CaughtUp, catchUp, LOG_PERIOD_MS, logOf } from '../hooks/catch-up.js'
+import { oneCatchUp } from '../hooks/one-catch-up.js'
 import {
   type RegisteredHook,
   registerHook,
@@ -188,14 +189,25 @@ async function catchUpOnce(parts: Parts, repo: RepoTarget, hookId: number): Prom
   const name = nameOf(repo)
   try {
     const token = async (): Promise<string> => (await relay.owner(plan.user, { signal: stop })).accessToken
-    const result = await catchUp({
-      log: logOf(relay.provider, { token, repo }, hookId),
-      journal: relay.journal,
-      since: Date.now() - LOG_PERIOD_MS,
+    const work = (): Promise<CaughtUp> =>
+      catchUp({
+        log: logOf(relay.provider, { token, repo }, hookId),
+        journal: relay.journal,
+        since: Date.now() - LOG_PERIOD_MS,
+        signal: stop,
+        onMissing: ({ length }) => length > 0 && onHook({ repo: name, state: 'missing', count: length }),
+        onWait: (why, ms) =>
+          log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
+      })
+    const { provider, database } = relay
+    const onBusy = (text: string): void => log.info(text)
+    const result = await oneCatchUp({
+      provider,
+      store: database.store,
+      what: name,
+      onBusy,
+      work,
       signal: stop,
-      onMissing: ({ length }) => length > 0 && onHook({ repo: name, state: 'missing', count: length }),
-      onWait: (why, ms) =>
-        log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
     })
     onHook({ repo: name, state: 'caught up', result })
   } catch (thrown) {

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { answerHooks, type HooksState, hooksState } from './gitea-hooks.js'
 import { scriptedServer, type Received, type Reply, type ScriptedServer } from './scripted-server.js'
 
 export interface FakePull {
@@ -19,6 +20,7 @@ export interface GiteaState {
   readonly reactions: Set<string>
   /** What merges were asked for, as they came. */
   readonly merges: { readonly pull: number; readonly body: unknown }[]
+  readonly hooks: HooksState
 }
 
 export interface FakeGitea extends ScriptedServer {
@@ -33,8 +35,8 @@ export const MERGE_COMMIT = 'c'.repeat(40)
 const ALLOWED = new Set(['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'rocket', 'eyes'])
 
 /**
- * A Gitea 1.15 with one repository, `octo/demo`, under a path, as far as relay calls it, with what is peculiar about
- * it: a merge is a POST that answers with an empty body, reactions have no id, a comment on a missing issue answers
+ * A Gitea 1.15 with one repository, `octo/demo` (once `octo/old`), under a path, as far as relay calls it, with what is peculiar
+ * about it: a merge is a POST that answers with an empty body, reactions have no id, a comment on a missing issue answers
  * 500, a conflict two JSON documents, a forbidden merge an empty message, an unknown `head_commit_id` is ignored.
  */
 export async function fakeGitea(path = '/gitea'): Promise<FakeGitea> {
@@ -75,6 +77,7 @@ function demoState(): GiteaState {
     comments: [],
     reactions: new Set(),
     merges: [],
+    hooks: hooksState(),
   }
 }
 
@@ -92,7 +95,9 @@ function rest(state: GiteaState, url: string, request: Received, path: string): 
   const known = authorization === `Bearer ${state.token}` || authorization === `token ${state.token}`
   if (!known) return request.method === 'GET' ? notFound : refused(401, 'token is required')
   if (path === '/user') return { body: { id: 1, login: 'mona', full_name: '', email: 'mona@example.org' } }
+  if (path.startsWith('/repos/octo/old/')) return renamed(request)
   const [, rest = ''] = /^\/repos\/octo\/demo(\/.*)$/.exec(path) ?? []
+  if (rest.startsWith('/hooks')) return answerHooks(state.hooks, request, rest.replace(/\?.*/, ''))
   const [, kind, number, verb = ''] = /^\/(issues|pulls|issues\/comments)\/(\d+)(\/\w+)?$/.exec(rest) ?? []
   const n = Number(number)
   switch (`${request.method} ${kind}${verb}`) {
@@ -111,6 +116,11 @@ function rest(state: GiteaState, url: string, request: Received, path: string): 
     default:
       return notFound
   }
+}
+
+/** RedirectToRepo (services/context/repo.go): 307, with the path alone. */
+function renamed({ path }: Received): Reply {
+  return { status: 307, headers: { location: path.replace('/octo/old/', '/octo/demo/') } }
 }
 
 function comment(state: GiteaState, url: string, issue: number, request: Received): Reply {

@@ -203,7 +203,9 @@ describe('a hook is refused', () => {
     const weak = await sandbox.token('public_repo')
     await expect(register(relay, HERE, { token: weak })).rejects.toMatchObject({
       kind: 'not_found',
-      message: expect.stringMatching(/needs admin rights .* the scope repo or admin:repo_hook/),
+      message: expect.stringMatching(
+        /The token needs one of the scopes admin:repo_hook, .*; it has public_repo\. Sign in with the scope repo or admin:repo_hook/,
+      ),
     })
   })
 

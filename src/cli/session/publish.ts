@@ -9,14 +9,14 @@ import type { Prepared } from '../settings/prepare.js'
 export type OnTaken = NonNullable<ServeOptions['onTaken']>
 
 /**
- * Makes a service that this process starts known to the commands of other terminals: registers it while it runs, and has its
- * profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
+ * Makes a service that this process starts known to the commands of other terminals: registers it while it runs, with the
+ * repositories of its `--hook`, and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
  */
-export function publish({ options, origins, output }: Prepared): OnTaken {
+export function publish({ options, origins, output }: Prepared, hooks: readonly string[] = []): OnTaken {
   return (record, { profile, folder, webhookSecrets, provider, providerUrl }, sandbox) => {
     const { current } = webhookSecrets
     const { store } = options
-    const running = { ...record, profile, store, sandbox, secretPrint: secretPrint(record, current) }
+    const running = { ...record, profile, store, sandbox, secretPrint: secretPrint(record, current), hooks }
     if (store !== 'memory') {
       remember({ options, origins }, { folder, provider, providerUrl }, sandbox)
       return publishInstance(options.home, { ...running, madeSecret: null })

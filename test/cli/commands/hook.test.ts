@@ -60,6 +60,7 @@ describe('relay hook add', () => {
         lastResponse: expect.anything(),
         created: false,
         repaired: ['it had other events'],
+        found: false,
       },
     ])
     await comment('signed with the secret of the instance')
@@ -109,9 +110,17 @@ describe('relay hook list, test and remove', () => {
       ['', '602', '502 failed to connect to host', 'json, push', ELSEWHERE],
       [''],
     ])
-    expect(objects(await run('hook', 'list', 'octo/demo', '--json'))).toMatchObject([
-      { url, ours: true },
-      { url: ELSEWHERE, ours: false },
+    const common = { v: 1, type: 'hook', active: true, contentType: 'json', hasSecret: true }
+    expect(objects(await run('hook', 'list', 'octo/demo', '--json'))).toEqual([
+      { ...common, id: 601, url, ours: true, events: ['*'], lastResponse: { code: 200, message: 'OK' } },
+      {
+        ...common,
+        id: 602,
+        url: ELSEWHERE,
+        ours: false,
+        events: ['push'],
+        lastResponse: { code: 502, message: 'failed to connect to host' },
+      },
     ])
     expect((await run('hook', 'list')).out).toBe(`octo/demo  ${url}\n`)
     expect(objects(await run('hook', 'list', '--json'))).toEqual([
@@ -149,8 +158,27 @@ describe('relay hook list, test and remove', () => {
       code: 6,
       err: expect.stringContaining('relay hook list octo/demo shows all'),
     })
-    expect((await run('hook', 'remove', 'octo/demo', '--url', ELSEWHERE)).code).toBe(0)
+    await alone.sandbox.idle()
+    expect(objects(await run('hook', 'remove', 'octo/demo', '--url', ELSEWHERE, '--json'))).toEqual([
+      {
+        v: 1,
+        type: 'hook',
+        id: 602,
+        url: ELSEWHERE,
+        ours: true,
+        active: true,
+        contentType: 'json',
+        events: ['push'],
+        hasSecret: true,
+        lastResponse: { code: 502, message: 'failed to connect to host' },
+      },
+    ])
     expect(await hooks()).toEqual([])
+    expect(await run('hook', 'remove', 'octo/demo', '--json')).toEqual({
+      code: 6,
+      out: '',
+      err: '{"v":1,"type":"error","code":"no_match","error":"octo/demo has no hook that leads here. relay hook list octo/demo shows all; name the address of another with --url"}\n',
+    })
   })
 })
 
@@ -161,10 +189,17 @@ describe('relay catch-up', () => {
     await serving[Symbol.asyncDispose]()
     for (const text of ['one', 'two']) await comment(text)
     const dry = await run('catch-up', '--dry-run', '--json')
-    expect(objects(dry)).toMatchObject([
-      { type: 'missing', repo: 'octo/demo', event: 'issue_comment', action: 'created' },
-      { type: 'missing', repo: 'octo/demo', event: 'issue_comment', action: 'created' },
-    ])
+    const missing = {
+      v: 1,
+      type: 'missing',
+      repo: 'octo/demo',
+      id: expect.stringMatching(/^\d{19}$/),
+      guid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      event: 'issue_comment',
+      action: 'created',
+      deliveredAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+    }
+    expect(objects(dry)).toEqual([missing, missing])
     expect(dry.err).toContain('would ask for 2 of octo/demo')
     expect((await run('catch-up', 'octo/demo')).err).toContain('Start it with relay serve')
     const port = new URL(url).port

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.js'
 import { createProvider } from '../../../src/providers/open.js'
+import { fakeGitea } from '../../helpers/gitea.js'
 import { type Answer, type Received, scriptedServer } from '../../helpers/scripted-server.js'
 
 const TOKEN = 'gitea_canary'
@@ -24,6 +25,12 @@ const shown = (id: number) => ({
   hasSecret: undefined,
   lastResponse: undefined,
 })
+
+function theOnly<T>(all: readonly T[]): T {
+  const [one, ...others] = all
+  if (one === undefined || others.length > 0) throw new Error(`there are ${all.length}`)
+  return one
+}
 
 async function ask<T>(
   answer: (request: Received) => Answer,
@@ -50,31 +57,77 @@ describe('the hooks of a Gitea repository', () => {
 
   it('are created active, with every event named', async () => {
     const { result, sent } = await ask(
-      () => ({ status: 201, body: hook(4) }),
+      ({ method }) => (method === 'POST' ? { status: 201, body: hook(4) } : { body: [] }),
       (hooks) => hooks.create(TOKEN, REPO, { ...SETTINGS, events: undefined }),
     )
     expect(result).toEqual(shown(4))
-    expect(sent).toEqual([
-      [
-        'POST',
-        HOOKS,
-        {
-          type: 'gitea',
-          active: true,
-          events: expect.arrayContaining(['issue_comment', 'issues', 'pull_request', 'push', 'release']),
-          config: { url: SETTINGS.url, content_type: 'json', secret: 'hush' },
-        },
-      ],
+    expect(sent[0]).toEqual([
+      'POST',
+      HOOKS,
+      {
+        type: 'gitea',
+        active: true,
+        events: [
+          'action_run_failure',
+          'action_run_recover',
+          'action_run_success',
+          'create',
+          'delete',
+          'fork',
+          'issue_comment',
+          'issues',
+          'package',
+          'pull_request',
+          'push',
+          'release',
+          'repository',
+          'status',
+          'wiki',
+          'workflow_job',
+          'workflow_run',
+        ],
+        config: { url: SETTINGS.url, content_type: 'json', secret: 'hush' },
+        branch_filter: '',
+        authorization_header: '',
+      },
     ])
   })
 
   it('are changed by a new hook and the removal of the old, since Gitea keeps the secret of a hook', async () => {
-    const { result, sent } = await ask(
-      ({ method }) => (method === 'POST' ? { status: 201, body: hook(5) } : { status: 204 }),
-      (hooks) => hooks.change(TOKEN, REPO, 4, SETTINGS),
-    )
-    expect(result).toEqual(shown(5))
-    expect(sent.map(([method, path]) => `${method} ${path}`)).toEqual([`POST ${HOOKS}`, `DELETE ${HOOKS}/4`])
+    await using gitea = await fakeGitea('')
+    const { hooks } = createProvider({ name: 'gitea', url: gitea.url })
+    const { token } = gitea.state
+    const made = await hooks.create(token, REPO, { ...SETTINGS, secret: new Secret('before') })
+    const { all } = gitea.state.hooks
+    all.splice(0, 1, { ...theOnly(all), branchFilter: 'main', authorization: 'Bearer theirs' })
+    const elsewhere = `${SETTINGS.url}/moved`
+    expect(await hooks.change(token, REPO, made.id, { ...SETTINGS, url: elsewhere })).toEqual({
+      ...shown(made.id + 1),
+      url: elsewhere,
+    })
+    expect(all).toEqual([
+      {
+        id: made.id + 1,
+        type: 'gitea',
+        url: elsewhere,
+        contentType: 'json',
+        secret: 'hush',
+        events: ['push'],
+        branchFilter: 'main',
+        authorization: 'Bearer theirs',
+        active: true,
+      },
+    ])
+  })
+
+  it('are one for an address, although Gitea makes a second, also when two relays make them at once', async () => {
+    await using gitea = await fakeGitea('')
+    const { hooks } = createProvider({ name: 'gitea', url: gitea.url })
+    const { token } = gitea.state
+    await Promise.all([1, 2, 3].map(() => hooks.create(token, REPO, SETTINGS)))
+    const { id } = theOnly(gitea.state.hooks.all)
+    const changed = await Promise.all([1, 2].map(() => hooks.change(token, REPO, id, SETTINGS)))
+    expect(changed.map((hook) => hook.id)).toContain(theOnly(gitea.state.hooks.all).id)
   })
 
   it('are tested with a push, and have no log', async () => {

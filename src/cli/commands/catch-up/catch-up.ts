@@ -8,6 +8,8 @@ import {
   logOf,
 } from '../../../hooks/catch-up.js'
 import { explainHookError } from '../../../hooks/explain.js'
+import { oneCatchUp } from '../../../hooks/one-catch-up.js'
+import { patiently } from '../../../hooks/patiently.js'
 import { listSavedHooks } from '../../../hooks/saved.js'
 import { openJournal } from '../../../journal/open.js'
 import type { RepoTarget } from '../../../providers/provider.js'
@@ -43,7 +45,7 @@ export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: s
   for (const repo of repos) {
     const options = await optionsFor(session, repo, since, context.signal)
     if (flags.dryRun) await list(session, flags, repo, options)
-    else failed += report(session, flags, repo, await catchUp(options).catch(explained(session, repo)))
+    else failed += report(session, flags, repo, await alone(session, repo, options))
   }
   if (failed > 0) throw new RelayError('provider_failed', `${failed} could not be had`)
 }
@@ -70,18 +72,32 @@ async function optionsFor(
 ): Promise<CatchUpOptions> {
   const { provider, output, sql } = session
   const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
-  const hook = await findOwnHook(session, repo, await token(), { signal })
+  const onWait = (why: string, ms: number): void =>
+    output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
+  const list: typeof provider.hooks.list = (...args) =>
+    patiently(() => provider.hooks.list(...args), { signal, onWait })
+  const patient = { ...session, provider: { ...provider, hooks: { ...provider.hooks, list } } }
+  const hook = await findOwnHook(patient, repo, await token(), { signal })
   return {
     log: logOf(provider, { token, repo }, hook.id),
     journal: openJournal(sql, { log: output.log }),
     since,
     signal,
     onMissing: ({ length }) => length > 0 && output.say(`${formatRepo(repo)}: ${length} missing`),
-    onWait: (why, ms) => output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`),
+    onWait,
   }
 }
 
-function explained({ provider }: Session, repo: RepoTarget): (error: unknown) => never {
+/** Catches up once no other process does. */
+function alone({ provider, store, output }: Session, repo: RepoTarget, options: CatchUpOptions) {
+  const onBusy = (text: string): void => output.say(text)
+  const work = (): Promise<CaughtUp> => catchUp(options)
+  const what = formatRepo(repo)
+  const { signal } = options
+  return oneCatchUp({ provider, store, what, onBusy, work, signal }).catch(explained({ provider }, repo))
+}
+
+function explained({ provider }: Pick<Session, 'provider'>, repo: RepoTarget): (error: unknown) => never {
   return (error) => {
     throw explainHookError(error, provider, repo)
   }

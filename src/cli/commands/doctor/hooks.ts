@@ -1,6 +1,7 @@
 import { silentLog } from '../../../base/log.js'
-import { RelayError } from '../../../base/errors.js'
+import { type ErrorKind, RelayError } from '../../../base/errors.js'
 import { sameAddress } from '../../../hooks/ensure.js'
+import { listSavedHooks, type SavedHook } from '../../../hooks/saved.js'
 import { openJournal } from '../../../journal/open.js'
 import type { SendOnce } from '../../../net/send-once.js'
 import type { RepoHook } from '../../../providers/hooks.js'
@@ -9,13 +10,15 @@ import type { Provider } from '../../../providers/provider.js'
 import type { Database } from '../../../store/database.js'
 import { createTokens, type TokenOwner } from '../../../tokens/tokens.js'
 import { readStatus } from '../../../tunnel/state.js'
+import { formatRepo } from '../../session/repo.js'
 import { readUser } from '../../session/user.js'
 import { type CheckContext, commandFor } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
 
-/** Entries of the journal whose repositories are asked about, and how many repositories at most. */
+/** Entries of the journal whose repositories are asked about. */
 const RECENT = 200
-const MAX_REPOS = 5
+/** Repositories that are asked about, those of `--hook` first. */
+const MAX_REPOS = 10
 
 export interface HooksCheck {
   readonly sendOnce: SendOnce
@@ -24,7 +27,19 @@ export interface HooksCheck {
   readonly signal: AbortSignal
 }
 
-/** Whether the hooks that send here, of the repositories in the journal, have fitting settings. Asks with the user's token. */
+/** A repository, and what is known about its hook here. */
+interface Repo {
+  readonly name: string
+  /** Whether the running instance has it in `--hook`. */
+  readonly planned: boolean
+  /** What the profile saved about its hook. */
+  readonly saved: SavedHook | undefined
+}
+
+/**
+ * Whether the hooks that send here have fitting settings: those of `--hook`, those that the profile made, and those of the
+ * repositories in the journal. Asks with the user's token.
+ */
 export async function checkHooks(
   context: CheckContext,
   database: Database | undefined,
@@ -35,8 +50,8 @@ export async function checkHooks(
   const host = createProvider({ name: provider, url: providerUrl, sendOnce, timeLimit })
   const owner = await createTokens(database.store).get(readUser(context.options))
   if (owner?.origin !== host.origin) return skip('asking about them needs a sign-in')
-  const repos = await recentRepos(database)
-  if (repos.length === 0) return skip('the journal has no delivery of a repository')
+  const repos = await knownRepos(context, database, host)
+  if (repos.length === 0) return skip('none was made, and the journal has no delivery of a repository')
   const addresses = await ownAddresses(context)
   const results = await Promise.all(
     repos.map((repo) => checkRepo(host, owner, repo, { addresses, context, signal })),
@@ -45,12 +60,32 @@ export async function checkHooks(
   return bad ?? results.find(({ state }) => state === 'ok') ?? results[0] ?? skip('none')
 }
 
-async function recentRepos({ sql }: Database): Promise<readonly string[]> {
+async function knownRepos(
+  { instance }: CheckContext,
+  { sql, store }: Database,
+  host: Provider,
+): Promise<readonly Repo[]> {
+  const saved = new Map((await listSavedHooks(store, host)).map((hook) => [keyOf(formatRepo(hook)), hook]))
+  const planned = instance?.hooks ?? []
+  const names = [...planned, ...[...saved.values()].map(formatRepo), ...(await recentRepos(sql))]
+  const repos = new Map<string, Repo>()
+  for (const name of names)
+    if (!repos.has(keyOf(name)))
+      repos.set(keyOf(name), { name, planned: planned.includes(name), saved: saved.get(keyOf(name)) })
+  return [...repos.values()].slice(0, MAX_REPOS)
+}
+
+/** Code hosts' names have no capitals of their own. */
+function keyOf(name: string): string {
+  return name.toLowerCase()
+}
+
+/** The newest first. */
+async function recentRepos(sql: Database['sql']): Promise<readonly string[]> {
   const repos = new Set<string>()
   for await (const { repo } of openJournal(sql, { log: silentLog }).select({ last: RECENT }))
     if (repo !== null) repos.add(repo)
-  // The newest come last.
-  return [...repos].slice(-MAX_REPOS)
+  return [...repos]
 }
 
 /** The addresses at which deliveries reach this relay. */
@@ -68,31 +103,64 @@ interface RepoCheck {
 async function checkRepo(
   host: Provider,
   { accessToken }: TokenOwner,
-  fullName: string,
+  { name, planned, saved }: Repo,
   { addresses, context, signal }: RepoCheck,
 ): Promise<CheckResult> {
-  const [owner = '', repo = ''] = fullName.split('/')
+  const fix = commandFor(context.options, `hook add ${name}`)
+  const [owner = '', repo = ''] = name.split('/')
   let hooks: readonly RepoHook[]
   try {
     hooks = await host.hooks.list(accessToken, { owner, repo }, { signal })
   } catch (error) {
     if (!(error instanceof RelayError)) throw error
-    return skip(`those of ${fullName} cannot be seen (${error.message})`)
+    const text = `those of ${name} cannot be seen (${error.message})`
+    const isWanted = planned || saved !== undefined
+    return isWanted && LASTING.has(error.kind) ? fail(text, `${fix}, which says what is missing`) : skip(text)
   }
-  const own = hooks.filter(({ url }) => addresses.some((address) => sameAddress(url, address)))
-  if (own.length === 0) return skip(`none of ${fullName} sends to ${addresses.join(' or ')}`)
-  const wrong = own.map(problemOf).find((problem) => problem !== undefined)
-  if (wrong === undefined) return ok(`that of ${fullName} fits, and its last delivery was answered`)
-  return fail(`that of ${fullName} ${wrong}`, commandFor(context.options, `hook add ${fullName}`))
+  const isHere = (url: string): boolean => addresses.some((address) => sameAddress(url, address))
+  const own = hooks.filter(({ url }) => isHere(url) || (saved && sameAddress(url, saved.url)))
+  const none = `none of ${name} sends to ${addresses.join(' or ')}`
+  if (own.length === 0) return planned || saved ? fail(none, fix) : skip(none)
+  // Without an instance, relay has no address of its own now.
+  const isAway = ({ url }: RepoHook): boolean =>
+    context.instance !== undefined && !isHere(url) && saved?.chosen === false
+  const wrong = own
+    .map((hook) => problemOf(hook, { isAway: isAway(hook), events: eventsOf(host, saved) }))
+    .find((problem) => problem !== undefined)
+  if (wrong === undefined) return ok(`that of ${name} fits, and its last delivery was answered`)
+  return fail(`that of ${name} ${wrong}`, fix)
+}
+
+/** Failures that do not end by themselves. */
+const LASTING: ReadonlySet<ErrorKind> = new Set(['forbidden', 'invalid_token', 'not_found', 'unprocessable'])
+
+/** The events that relay gave the hook, where the code host shows them by the same names: Gitea shows more for one. */
+function eventsOf({ name }: Provider, saved: SavedHook | undefined): readonly string[] | undefined {
+  return saved && name !== 'gitea' ? (saved.events ?? ['*']) : undefined
+}
+
+interface Expected {
+  /** Whether it leads to an address that this relay had before. */
+  readonly isAway: boolean
+  readonly events: readonly string[] | undefined
 }
 
 const CONTENT_TYPES: ReadonlySet<string> = new Set(['json', 'form'])
 
-function problemOf({ active, hasSecret, contentType, events, lastResponse }: RepoHook): string | undefined {
+function problemOf(hook: RepoHook, expected: Expected): string | undefined {
+  const { url, active, hasSecret, contentType, events } = hook
+  if (expected.isAway) return `sends to ${url}, which is not the address of the running relay`
   if (!active) return 'is inactive'
   if (hasSecret === false) return 'has no secret, so that relay refuses its deliveries'
   if (!CONTENT_TYPES.has(contentType)) return `sends ${contentType}, not JSON`
   if (events.length === 0) return 'sends no event'
+  const lacking = expected.events?.filter((event) => !events.includes(event) && !events.includes('*')) ?? []
+  if (lacking.length > 0)
+    return `sends ${events.join(', ')} alone, and not ${lacking.includes('*') ? 'every event' : lacking.join(', ')}`
+  return problemOfAnswer(hook)
+}
+
+function problemOfAnswer({ lastResponse }: RepoHook): string | undefined {
   const { code = 200, message = '' } = lastResponse ?? {}
   if (code === 401) return 'signs with another secret than this profile: its last delivery was answered 401'
   return code >= 200 && code < 300 ? undefined : `failed last: ${code} ${message}`.trimEnd()

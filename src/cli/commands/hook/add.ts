@@ -22,8 +22,8 @@ export async function runAdd(context: Context, flags: AddFlags, text: string): P
   const wanted = { repo, settings, permanent: true, chosen: flags.url !== undefined }
   const { signal } = context
   const added = await registerHook(parts, { token: await hooks.token(), ...wanted }, { signal })
-  const { hook, created, repaired } = added
-  if (flags.json) session.output.object({ ...hookObject(hook, true), created, repaired })
+  const { hook, created, repaired, found } = added
+  if (flags.json) session.output.object({ ...hookObject(hook, true), created, repaired, found })
   else session.output.result(hookStateText(formatRepo(repo), added))
 }
 

@@ -29,9 +29,10 @@ export function hookObject(event: HookEvent): Record<string, unknown> {
   const { repo, state } = event
   const common = { type: 'hook', repo, state }
   if (state === 'ready') {
-    const { hook, created, repaired, permanent } = event.hook
-    return { ...common, id: hook.id, url: hook.url, created, repaired, permanent }
+    const { hook, created, repaired, found, permanent } = event.hook
+    return { ...common, id: hook.id, url: hook.url, created, repaired, found, permanent }
   }
+  if (state === 'failed') return { ...common, error: event.error.message, retries: event.retries }
   if (state === 'missing') return { ...common, missing: event.count }
   if (state === 'caught up') {
     const { missing, arrived, failed } = event.result

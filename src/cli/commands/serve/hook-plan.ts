@@ -12,7 +12,8 @@ export interface HookFlags {
 
 /**
  * The hooks that `serve` has, undefined for none.
- * @throws RelayError `usage` for a name that is no repository's, and with `--sandbox`, whose own webhook sends everything already.
+ * @throws RelayError `usage` for a name that is no repository's; with `--sandbox`, whose own webhook sends everything already;
+ * for `--catch-up` on Gitea, which has no log for programs
  */
 export function readHookPlan(
   { sandbox, hook = [], catchUp = false }: HookFlags,
@@ -24,6 +25,11 @@ export function readHookPlan(
     throw new RelayError(
       'usage',
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use a sandbox of its own with --provider sandbox --provider-url`,
+    )
+  if (catchUp && options.provider === 'gitea')
+    throw new RelayError(
+      'usage',
+      "--catch-up cannot be used with gitea, which shows programs no log of what it sent. Start without it; what was sent while relay was away can be redelivered on the hook's page there",
     )
   return { repos, user: readUser(options), catchUp }
 }

@@ -11,6 +11,7 @@ import { completeSettings, forwardSettings, settingsWithoutCodeHost } from '../.
 import { isOfFolder, type Origins } from '../../settings/origin.js'
 import { type CommonFlags, prepareService } from '../../settings/prepare.js'
 import { publish } from '../../session/publish.js'
+import { formatRepo } from '../../session/repo.js'
 import { createRouting } from '../../../dispatch/routing.js'
 import { PlainFeed } from '../../output/plain-feed.js'
 import { banner, BANNER_INDENT, bannerObject } from './banner.js'
@@ -51,7 +52,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
     signal: context.signal,
     // The password of the shared store is one of relay's secrets.
     env: isSharedAddress(options.store) ? { ...context.env, PGPASSWORD: undefined } : context.env,
-    onTaken: publish(prepared),
+    onTaken: publish(prepared, hooks?.repos.map(formatRepo)),
     ...(hooks && { hooks }),
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...live,

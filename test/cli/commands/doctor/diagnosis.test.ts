@@ -38,7 +38,11 @@ describe('a diagnosis', () => {
         text: `process ${process.pid} has client id client-id; ${host.url} knows it`,
       },
       { check: 'token', state: 'ok', text: 'ada is signed in as octo; the token expires in 10 h' },
-      { check: 'hooks', state: 'skip', text: 'the journal has no delivery of a repository' },
+      {
+        check: 'hooks',
+        state: 'skip',
+        text: 'none was made, and the journal has no delivery of a repository',
+      },
       {
         check: 'addresses',
         state: 'ok',

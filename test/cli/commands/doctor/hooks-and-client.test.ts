@@ -4,14 +4,19 @@ import { checkClient } from '../../../../src/cli/commands/doctor/oauth-client.js
 import { createCheckContext } from '../../../../src/cli/commands/doctor/context.js'
 import type { Flags } from '../../../../src/cli/settings/read.js'
 import { attach } from '../../../../src/cli/session/attach.js'
+import { publish } from '../../../../src/cli/session/publish.js'
+import { completeSettings, profileFolder } from '../../../../src/cli/settings/complete.js'
+import { prepare } from '../../../../src/cli/settings/prepare.js'
+import { Secret } from '../../../../src/base/secret.js'
+import { createProvider } from '../../../../src/providers/open.js'
+import { serve } from '../../../../src/serve/serve.js'
 import { silentLog } from '../../../../src/base/log.js'
 import { openJournal } from '../../../../src/journal/open.js'
 import { sendOnce } from '../../../../src/net/send-once.js'
 import { openDatabase } from '../../../../src/store/open.js'
-import { profileFolder } from '../../../../src/cli/settings/complete.js'
 import { testContext } from '../../../helpers/context.js'
 import { delivery } from '../../../journal/rig.js'
-import { type Alone, startAlone } from '../../rig.js'
+import { type Alone, serveFor, startAlone } from '../../rig.js'
 
 const RELAY = 'http://127.0.0.1:9871'
 
@@ -64,7 +69,7 @@ describe('the check of hooks', () => {
     })
     expect(await check('hooks')).toEqual({
       state: 'skip',
-      text: 'the journal has no delivery of a repository',
+      text: 'none was made, and the journal has no delivery of a repository',
     })
   })
 
@@ -87,6 +92,85 @@ describe('the check of hooks', () => {
       state: 'fail',
       text: `that of octo/demo ${why}`,
       fix: 'relay hook add octo/demo',
+    })
+  })
+})
+
+describe('the check of the hooks that this profile made, or has in --hook', () => {
+  const add = (...argv: string[]) => alone.shell.run(['hook', 'add', 'octo/demo', ...argv])
+  const provider = () => createProvider({ name: 'sandbox', url: alone.sandbox.url })
+  const REPO = { owner: 'octo', repo: 'demo' }
+
+  it('finds them without a delivery in the journal', async () => {
+    await using serving = await serveFor(
+      testContext({ env: { ...alone.shell.env, RELAY_PORT: '0' } }).context,
+    )
+    await add()
+    await alone.sandbox.idle()
+    const env = { RELAY_PUBLIC_URL: serving.url }
+    expect(await check('hooks', env)).toEqual({
+      state: 'ok',
+      text: 'that of octo/demo fits, and its last delivery was answered',
+    })
+    const [hook] = await provider().hooks.list(alone.grant.access_token, REPO)
+    const settings = { url: hook?.url ?? '', secret: new Secret('other'), events: ['push', 'issues'] }
+    await provider().hooks.change(alone.grant.access_token, REPO, hook?.id ?? 0, settings)
+    expect(await check('hooks', env)).toEqual({
+      state: 'fail',
+      text: 'that of octo/demo sends push, issues alone, and not every event',
+      fix: 'relay hook add octo/demo',
+    })
+    await add()
+    await provider().hooks.change(alone.grant.access_token, REPO, hook?.id ?? 0, {
+      ...settings,
+      events: undefined,
+    })
+    await provider().hooks.test(alone.grant.access_token, REPO, hook?.id ?? 0)
+    await alone.sandbox.idle()
+    expect(await check('hooks', env)).toEqual({
+      state: 'fail',
+      text: 'that of octo/demo signs with another secret than this profile: its last delivery was answered 401',
+      fix: 'relay hook add octo/demo',
+    })
+    await provider().hooks.remove(alone.grant.access_token, REPO, hook?.id ?? 0)
+    expect(await check('hooks', env)).toEqual({
+      state: 'fail',
+      text: `none of octo/demo sends to ${serving.url}/webhook`,
+      fix: 'relay hook add octo/demo',
+    })
+  })
+
+  it('finds one that leads to an address of before', async () => {
+    const context = () => testContext({ env: { ...alone.shell.env, RELAY_PORT: '0' } }).context
+    const first = await serveFor(context())
+    await add()
+    await first[Symbol.asyncDispose]()
+    await using second = await serveFor(context())
+    expect(await check('hooks', { RELAY_PUBLIC_URL: second.url })).toEqual({
+      state: 'fail',
+      text: `that of octo/demo sends to ${first.url}/webhook, which is not the address of the running relay`,
+      fix: 'relay hook add octo/demo',
+    })
+  })
+
+  it('finds a repository of --hook where none could be made', async () => {
+    const { context } = testContext({ env: { ...alone.shell.env, RELAY_PORT: '0' } })
+    const prepared = prepare(context, {})
+    await using serving = await serve(completeSettings(prepared.options), {
+      onTaken: publish(prepared, ['octo/demo', 'octo/nowhere']),
+    })
+    const env = { RELAY_PUBLIC_URL: serving.url }
+    expect(await check('hooks', env)).toEqual({
+      state: 'fail',
+      text: `none of octo/demo sends to ${serving.url}/webhook`,
+      fix: 'relay hook add octo/demo',
+    })
+    await add()
+    await alone.sandbox.idle()
+    expect(await check('hooks', env)).toEqual({
+      state: 'fail',
+      text: 'those of octo/nowhere cannot be seen (The sandbox refused: Not Found (no such repository or number, or no access to it))',
+      fix: 'relay hook add octo/nowhere, which says what is missing',
     })
   })
 })

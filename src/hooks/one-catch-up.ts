@@ -1,0 +1,28 @@
+import type { Cancellable } from '../base/abort.js'
+import type { Provider } from '../providers/provider.js'
+import type { Store } from '../store/contract.js'
+import { oneAtATimeForLong } from '../store/lease.js'
+
+export interface OneCatchUp<T> extends Cancellable {
+  readonly provider: Pick<Provider, 'origin'>
+  readonly store: Pick<Store, 'get' | 'putIfAbsent' | 'write'>
+  /** Whose log it is, for the lock and for messages: `octo/demo`. */
+  readonly what: string
+  /** Called before it waits for another process, with what to say about it. */
+  readonly onBusy: (text: string) => void
+  readonly work: () => Promise<T>
+}
+
+/**
+ * Catches up with one log while no other process of the profile does, so that each delivery is asked for once. Another process
+ * waits, and then finds nothing missing.
+ * @throws as `work` does; RelayError `storage`; AbortError when `signal` aborts
+ */
+export function oneCatchUp<T>({ provider, store, what, onBusy, work, signal }: OneCatchUp<T>): Promise<T> {
+  const busy = (pid: number | undefined): void => {
+    const who = pid === undefined ? 'Another process' : `Process ${pid}`
+    onBusy(`${who} is catching up with ${what} already. Waiting until it has finished`)
+  }
+  const key = `catch-up-lock:${provider.origin} ${what}`.toLowerCase()
+  return oneAtATimeForLong(store, key, { onBusy: busy, work, signal })
+}
