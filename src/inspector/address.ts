@@ -1,4 +1,4 @@
-import type { DeliveryStatus, ListQuery } from './api.js'
+import type { ListQuery } from './api.js'
 
 /** Where the inspector is mounted. */
 export const BASE = '/inspect'
@@ -11,10 +11,8 @@ export type View =
   | { readonly page: 'refused'; readonly id?: number }
   | { readonly page: 'state' }
 
-/** The filters that stand in an address, in this order. `limit` is no matter of the address. */
+/** The filters in an address, in this order. `limit` has no place in it. */
 const FILTERS = ['event', 'repo', 'status', 'text', 'since', 'until', 'before'] as const
-
-export const STATUSES: readonly DeliveryStatus[] = ['failed', 'waiting', 'succeeded', 'none']
 
 /** Parses a path and its query (`?…` or empty). Undefined for an address that the inspector does not have. */
 export function parseAddress(path: string, search: string): View | undefined {

@@ -1,4 +1,4 @@
-import { addressOf, BASE, isFiltered, STATUSES } from '../address.js'
+import { addressOf, BASE, isFiltered } from '../address.js'
 import type { DeliveryStatus, ListQuery } from '../api.js'
 import { minuteTime } from './format.js'
 import { Icon } from './icon.js'
@@ -40,8 +40,8 @@ export function FilterForm({ query, initial = query }: FilterFormProps) {
         <span class="sr-only">Status</span>
         <select name="status" value={status}>
           <Choice value="" current={status} text="any status" />
-          {STATUSES.map((each) => (
-            <Choice value={each} current={status} text={STATUS_WORDS[each]} />
+          {Object.entries(STATUS_WORDS).map(([each, words]) => (
+            <Choice value={each} current={status} text={words} />
           ))}
         </select>
       </label>
