@@ -9,7 +9,7 @@ import { signIn } from '../helpers/sign-in.js'
 const REPO = { owner: 'octo', repo: 'demo' }
 const MISSED = 5
 
-/** A relay that missed deliveries of its hook, at a code host that limits the next redelivery. */
+/** A relay that missed deliveries of its hook, at a code host that redelivers none until `unlimit`. */
 async function startBehind() {
   const sandbox = await startSandbox({ client: CLIENT })
   const env = {
@@ -28,9 +28,10 @@ async function startBehind() {
   await sandbox.idle()
   const body = JSON.stringify({ message: 'You have exceeded a secondary rate limit.' })
   const headers = { 'Retry-After': '3' }
-  sandbox.faults.next('redeliver', { kind: 'answer', status: 403, headers, body })
+  sandbox.faults.always('redeliver', { kind: 'answer', status: 403, headers, body })
   return {
     env,
+    unlimit: () => sandbox.faults.clear(),
     start: (...args: string[]) => new Program(args, env),
     /** How many times a delivery was sent again. */
     async redelivered(): Promise<number> {
@@ -51,6 +52,7 @@ describe('two processes that catch up with one hook', () => {
     await serve.object({ type: 'hook', state: 'missing' })
     await using second = host.start('catch-up', 'octo/demo')
     await second.says(`Process ${serve.pid} is catching up with octo/demo already.`)
+    host.unlimit()
     expect(await serve.object({ type: 'hook', state: 'caught up' })).toMatchObject({ arrived: MISSED })
     expect(await second.ended).toMatchObject({ code: 0, out: NOTHING })
     expect(await host.redelivered()).toBe(MISSED)
@@ -66,6 +68,7 @@ describe('two processes that catch up with one hook', () => {
     await using third = host.start('catch-up', 'octo/demo')
     await Promise.all([second, third].map((each) => each.says(`Process ${first.pid} is catching up`)))
     await first.stop('SIGKILL')
+    host.unlimit()
     const ended = [await second.ended, await third.ended]
     expect(ended.map(({ code }) => code)).toEqual([0, 0])
     expect(await host.redelivered()).toBe(MISSED)

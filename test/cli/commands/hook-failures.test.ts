@@ -36,11 +36,7 @@ async function run(...argv: string[]) {
 const refused = (text: string) => ({ code: 8, out: '', err: `error: octo/demo: ${text}` })
 const hooks = () => provider.hooks.list(token, REPO)
 const saved = async (): Promise<string> => (await run('hook', 'list')).out
-const answer = (
-  status: 301 | 307 | 403 | 404,
-  message: string,
-  headers: Record<string, string> = {},
-): Fault => ({
+const answer = (status: 301 | 307 | 403, message: string, headers: Record<string, string> = {}): Fault => ({
   kind: 'answer',
   status,
   headers,
@@ -290,12 +286,12 @@ describe('relay catch-up', () => {
     ])
     await serving[Symbol.asyncDispose]()
     serving = await serveFor(testContext({ env }).context)
-    alone.sandbox.faults.next('redeliver', answer(404, 'Not Found'))
+    alone.sandbox.faults.next('redeliver', answer(403, 'Must have admin rights to Repository.'))
     const rest = await run('catch-up')
     expect([rest.code, rest.out]).toEqual([
       8,
       expect.stringMatching(
-        /^caught up with octo\/demo: 2 missing, 1 arrived, 1 could not be had \(issue_comment\.created of .*: The sandbox refused: Not Found \(no such .*\)\)\n$/,
+        /^caught up with octo\/demo: 2 missing, 1 arrived, 1 could not be had \(issue_comment\.created of .*: The sandbox refused: Must have admin rights to Repository\.\)\n$/,
       ),
     ])
     expect(await journalTexts()).toEqual(['two'])
