@@ -1,5 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
+import { toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
@@ -15,8 +16,10 @@ import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './e
 import { guardOf, type Ownership, watchOwnership } from './ownership.js'
 import { createForwarding, type Forwarding } from './forwarding.js'
 import { createReadinessGate, type ReadinessGate } from './readiness-gate.js'
-import { type HookPlan, type OnHook, startHooks } from './hooks.js'
+import { startApp } from './app.js'
+import { type HookPlan, type OnHook, sourceOf, startHooks } from './hooks.js'
 import { watchAddress } from './payload-address.js'
+import { findOwnApp, type OwnApp } from '../setup/own-app.js'
 import type { TunnelStatus } from '../tunnel/state.js'
 import { startTunnel, type OnTunnel } from './tunnel.js'
 
@@ -127,7 +130,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   }
 }
 
-/** Starts what makes deliveries come: the tunnel, and hooks with its address. */
+/** Starts what makes deliveries come: the tunnel, and the App's webhook and hooks with its address. */
 async function startSources(
   relay: Relay,
   settings: Settings,
@@ -138,7 +141,22 @@ async function startSources(
   const onTunnel = address.onTunnel(options.onTunnel)
   if (settings.tunnel !== undefined)
     closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
-  if (options.hooks) closing.use(startHooks(relay, settings, options.hooks, { ...options, address }))
+  const app = ownAppOf(relay, options.log)
+  closing.use(
+    startApp(relay, settings, { ...options, address, app, catchUp: options.hooks?.catchUp === true }),
+  )
+  if (options.hooks) closing.use(startHooks(relay, settings, options.hooks, { ...options, address, app }))
+}
+
+/** Does not reject: relay serves without its App when the keychain fails. */
+async function ownAppOf({ database, provider }: Relay, log: Log = silentLog): Promise<OwnApp | undefined> {
+  try {
+    return await findOwnApp(database.store, provider)
+  } catch (error) {
+    const { message } = toRelayError(error)
+    log.warn(`the App of this profile cannot be used: ${message}`)
+    return undefined
+  }
 }
 
 /** What the relay uses once the profile is taken. */
@@ -190,8 +208,8 @@ function observed(
     },
     onHook(event) {
       onHook?.(event)
-      if ('error' in event) later.hookProblems.set(event.repo, event.error.message)
-      else later.hookProblems.delete(event.repo)
+      if ('error' in event) later.hookProblems.set(sourceOf(event), event.error.message)
+      else later.hookProblems.delete(sourceOf(event))
       activity.publish({ type: 'state' })
     },
   }

@@ -16,6 +16,8 @@ export interface StoredClient {
 export interface SetupResult extends StoredClient {
   /** The App that the client belongs to, if it is one. */
   readonly app: AppIdentity | undefined
+  /** Address of the App's webhook, if that is active. */
+  readonly hookUrl: string | undefined
 }
 
 /** Without a secret, so that a profile without a client needs no keychain. */
@@ -24,6 +26,8 @@ const CLIENT_KEY = 'setup-client'
 const SECRET_KEY = 'setup:secret'
 /** A record of its own: keychains limit the size of an entry, and few commands need the key. */
 const APP_KEY = 'setup:app'
+/** The App's webhook, if it is active. Without a secret, so that a profile without one needs no keychain. */
+const APP_HOOK_KEY = 'setup-app-hook'
 
 const isProvider = (value: unknown): boolean => PROVIDER_NAMES.some((name) => name === value)
 
@@ -39,6 +43,8 @@ const parseApp = shape<{ providerUrl: string; id: number; slug: string; privateK
   slug: isText,
   privateKey: isText,
 })
+
+const parseAppHook = shape<{ providerUrl: string; url: string }>({ providerUrl: isText, url: isText })
 
 /** Undefined if `relay setup` has not run. @throws RelayError `storage` */
 export async function readStoredClient(store: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
@@ -59,13 +65,31 @@ export async function readStoredApp(
   return { id: record.id, slug: record.slug, privateKey: new Secret(record.privateKey) }
 }
 
+/** Address that the webhook of the App at this code host has, if `relay setup` made it active. @throws RelayError `storage` */
+export async function readAppHook(
+  store: Pick<Store, 'get'>,
+  providerUrl: string,
+): Promise<string | undefined> {
+  const record = parseAppHook(await store.get(APP_HOOK_KEY))
+  return record?.providerUrl === providerUrl ? record.url : undefined
+}
+
+/** Saves the address that relay has given to the App's webhook. @throws RelayError `storage` */
+export async function saveAppHook(
+  store: Pick<Store, 'put'>,
+  providerUrl: string,
+  url: string,
+): Promise<void> {
+  await store.put(APP_HOOK_KEY, { providerUrl, url })
+}
+
 /**
  * Stores a result, and replaces `before` by it: what {@link readStoredClient} gave when the user agreed.
  * @throws RelayError `conflict` if it is no longer what is stored; `storage`
  */
 export async function saveSetup(
   store: Pick<Store, 'write'>,
-  { provider, providerUrl, client, app }: SetupResult,
+  { provider, providerUrl, client, app, hookUrl }: SetupResult,
   before: StoredClient | undefined,
 ): Promise<void> {
   const expected: Expectation = { key: SECRET_KEY, value: before?.client.secret.reveal() }
@@ -75,6 +99,9 @@ export async function saveSetup(
     app
       ? { type: 'put', key: APP_KEY, value: appRecord(providerUrl, app) }
       : { type: 'delete', key: APP_KEY },
+    hookUrl === undefined
+      ? { type: 'delete', key: APP_HOOK_KEY }
+      : { type: 'put', key: APP_HOOK_KEY, value: { providerUrl, url: hookUrl } },
   ]
   if (await store.write(operations, [expected])) return
   throw new RelayError(
@@ -89,6 +116,7 @@ export async function removeSetup(store: Pick<Store, 'write'>): Promise<void> {
     { type: 'delete', key: CLIENT_KEY },
     { type: 'delete', key: SECRET_KEY },
     { type: 'delete', key: APP_KEY },
+    { type: 'delete', key: APP_HOOK_KEY },
   ])
 }
 

@@ -108,7 +108,7 @@ describe('catching up', () => {
   it('names what fails again, and what the code host refuses, and goes on with the rest', async () => {
     const { run, log } = rig((guid, { arrive, fail }) => (guid === 'g2' ? fail() : arrive()))
     const redeliver: DeliveryLog['redeliver'] = async (id, options) => {
-      if (id === '4') throw new RelayError('not_found', 'it is too old')
+      if (id === '4') throw new RelayError('forbidden', 'not allowed')
       return log.redeliver(id, options)
     }
     expect(await run({ log: { redeliver } })).toEqual({
@@ -116,7 +116,7 @@ describe('catching up', () => {
       arrived: 3,
       failed: [
         { delivery: sent(2), why: 'the redelivery failed too: Invalid HTTP Response: 500 (500)' },
-        { delivery: sent(4), why: 'it is too old' },
+        { delivery: sent(4), why: 'not allowed' },
       ],
     })
   })
@@ -135,6 +135,21 @@ describe('catching up', () => {
       ...Array(5).fill('no'),
       ...Array(3).fill('not asked for, since 5 in a row did not arrive'),
     ])
+  })
+
+  it('says which the log has forgotten meanwhile, and asks for the rest, however many these are', async () => {
+    const { run, asked, log } = rig()
+    const many = Array.from({ length: 8 }, (_, n) => sent(n + 1))
+    const page = () => Promise.resolve({ deliveries: many.toReversed(), next: undefined })
+    const redeliver: DeliveryLog['redeliver'] = async (id, options) => {
+      if (Number(id) < 8) throw new RelayError('not_found', 'Not Found')
+      return log.redeliver(id, options)
+    }
+    const result = await run({ log: { redeliver, page } })
+    expect([asked, result.arrived]).toEqual([['g8'], 1])
+    expect(new Set(result.failed.map(({ why }) => why))).toEqual(
+      new Set(['the code host has it no longer: its log goes back 3 days']),
+    )
   })
 
   it('does not wait for a limit of more than an hour, and ends at once when it is aborted', async () => {

@@ -7,21 +7,18 @@ import {
   LOG_PERIOD_MS,
   logOf,
 } from '../../../hooks/catch-up.js'
-import { explainHookError } from '../../../hooks/explain.js'
-import { listSavedHooks } from '../../../hooks/saved.js'
 import { openJournal } from '../../../journal/open.js'
-import type { RepoTarget } from '../../../providers/provider.js'
 import type { Context } from '../../context.js'
 import { parseInstant } from '../../../journal/instant.js'
 import { caughtUpText, failedObject, failedText, missedObject } from '../../output/caught-up.js'
 import { eventName } from '../../output/delivery-line.js'
 import { table } from '../../output/table.js'
 import { localTime } from '../../output/time.js'
-import { formatRepo, parseRepo } from '../../session/repo.js'
+import { parseRepo } from '../../session/repo.js'
 import { openSession, type Session } from '../../session/session.js'
 import { startCommand } from '../../session/start-command.js'
 import type { CommonFlags } from '../../settings/prepare.js'
-import { findOwnHook } from '../hook/hook-session.js'
+import { findSources, type Source } from './sources.js'
 
 type CatchUpFlags = CommonFlags & { readonly since?: string; readonly dryRun?: boolean }
 
@@ -33,17 +30,12 @@ export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: s
   await using session = await openSession(context, flags)
   requireLog(session)
   if (!flags.dryRun) requireInstance(session)
-  const repos = named ? [named] : await listSavedHooks(session.store, session.provider)
-  if (repos.length === 0)
-    throw new RelayError(
-      'no_match',
-      'This profile has made no hooks. Name the repository, or make one with relay hook add',
-    )
+  const { signal } = context
   let failed = 0
-  for (const repo of repos) {
-    const options = await optionsFor(session, repo, since, context.signal)
-    if (flags.dryRun) await list(session, flags, repo, options)
-    else failed += report(session, flags, repo, await catchUp(options).catch(explained(session, repo)))
+  for (const source of await findSources(session, named, signal)) {
+    const options = await optionsFor(session, source, since, signal)
+    if (flags.dryRun) await list(session, flags, source, options)
+    else failed += report(session, flags, source, await catchUp(options).catch(explained(source)))
   }
   if (failed > 0) throw new RelayError('provider_failed', `${failed} could not be had`)
 }
@@ -61,63 +53,59 @@ function requireInstance({ instance, settings }: Session): void {
   )
 }
 
-/** @throws RelayError `no_match` when the repository has no hook that leads here. */
+/** @throws RelayError `no_match` when the hook does not lead here. */
 async function optionsFor(
-  session: Session,
-  repo: RepoTarget,
+  { output, sql }: Session,
+  source: Source,
   since: number,
   signal: AbortSignal,
 ): Promise<CatchUpOptions> {
-  const { provider, output, sql } = session
-  const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
-  const hook = await findOwnHook(session, repo, await token(), { signal })
   return {
-    log: logOf(provider, { token, repo }, hook.id),
+    log: await source.open(),
     journal: openJournal(sql, { log: output.log }),
     since,
     signal,
-    onMissing: ({ length }) => length > 0 && output.say(`${formatRepo(repo)}: ${length} missing`),
+    onMissing: ({ length }) => length > 0 && output.say(`${source.name}: ${length} missing`),
     onWait: (why, ms) => output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`),
   }
 }
 
-function explained({ provider }: Session, repo: RepoTarget): (error: unknown) => never {
+function explained({ explain }: Source): (error: unknown) => never {
   return (error) => {
-    throw explainHookError(error, provider, repo)
+    throw explain(error)
   }
 }
 
 async function list(
   session: Session,
   { json }: CatchUpFlags,
-  repo: RepoTarget,
+  source: Source,
   options: CatchUpOptions,
 ): Promise<void> {
   const { output } = session
-  const missing = await findMissed(options).catch(explained(session, repo))
+  const missing = await findMissed(options).catch(explained(source))
   if (json)
-    for (const one of missing)
-      output.object({ type: 'missing', repo: formatRepo(repo), ...missedObject(one) })
+    for (const one of missing) output.object({ type: 'missing', ...source.object, ...missedObject(one) })
   else
     for (const line of table(missing.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid])))
       output.result(line)
-  output.say(`would ask for ${missing.length} of ${formatRepo(repo)}`)
+  output.say(`would ask for ${missing.length} of ${source.name}`)
 }
 
 /** Prints the result, and returns how many failed. */
-function report({ output }: Session, { json }: CatchUpFlags, repo: RepoTarget, result: CaughtUp): number {
+function report({ output }: Session, { json }: CatchUpFlags, source: Source, result: CaughtUp): number {
   const { missing, arrived, failed } = result
   if (json)
     output.object({
       type: 'caught-up',
-      repo: formatRepo(repo),
+      ...source.object,
       missing,
       arrived,
       failed: failed.map(failedObject),
     })
   else {
     for (const one of failed) output.log.warn(failedText(one))
-    output.result(caughtUpText(formatRepo(repo), result))
+    output.result(caughtUpText(source.name, result))
   }
   return failed.length
 }
