@@ -1,5 +1,7 @@
 import { createProvider } from '../../src/providers/open.js'
 import type { AppCalls, AppRequest, RegisteredApp } from '../../src/providers/registration.js'
+import { saveSetup } from '../../src/setup/record.js'
+import type { Store } from '../../src/store/contract.js'
 
 /** Registers an App at a sandbox, as a person does in the browser. */
 export async function makeApp(
@@ -16,6 +18,16 @@ export async function makeApp(
   const agreed = await post(`${url}/settings/apps`, { ...(await tokenIn(asked)), name: 'relay-test' })
   const code = new URL(agreed.headers.get('location') ?? '').searchParams.get('code') ?? ''
   return { ...(await apps.convert(code)), apps }
+}
+
+/** Stores an App as `relay setup --app-hook` does; without `hookUrl`, as `relay setup` does. */
+export async function storeApp(
+  store: Pick<Store, 'write'>,
+  providerUrl: string,
+  { client, app }: Pick<RegisteredApp, 'client' | 'app'>,
+  hookUrl: string | undefined,
+): Promise<void> {
+  await saveSetup(store, { provider: 'sandbox', providerUrl, client, app, hookUrl }, undefined)
 }
 
 /** Installs an App on its page, as a person does in the browser. */
