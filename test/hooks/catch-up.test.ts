@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { catchUp, type DeliveryLog, logOf } from '../../src/hooks/catch-up.js'
+import { Secret } from '../../src/base/secret.js'
+import { catchUp, type DeliveryLog, LOG_PERIOD_MS, logOf } from '../../src/hooks/catch-up.js'
 import type { HookDelivery } from '../../src/providers/hooks.js'
 import { createProvider } from '../../src/providers/open.js'
+import { startSandbox } from '../../src/testing/index.js'
 
 const sent = (n: number, more: Partial<HookDelivery> = {}): HookDelivery => ({
   id: `${n}`,
@@ -150,6 +152,34 @@ describe('catching up', () => {
     expect(new Set(result.failed.map(({ why }) => why))).toEqual(
       new Set(['the code host has it no longer: its log goes back 3 days']),
     )
+  })
+
+  it('cannot have what became older than three days before it was asked for', async () => {
+    let now = Date.now()
+    await using sandbox = await startSandbox({ clock: () => now })
+    const provider = createProvider({ name: 'sandbox', url: sandbox.url })
+    const repo = { owner: 'octo', repo: 'demo' }
+    const token = await sandbox.token('repo')
+    const settings = { url: 'http://127.0.0.1:9/', secret: new Secret('x'), events: ['issue_comment'] }
+    const { id } = await provider.hooks.create(token, repo, settings)
+    await provider.comment(token, { ...repo, issueNumber: 1, body: 'old' })
+    await sandbox.idle()
+    const own = logOf(provider, { token: async () => token, repo }, id)
+    const page: DeliveryLog['page'] = async (...args) => {
+      const listed = await own.page(...args)
+      now += LOG_PERIOD_MS + 1
+      return listed
+    }
+    const { missing, failed: lost } = await rig().run({ log: { ...own, page } })
+    expect([missing, lost]).toEqual([
+      1,
+      [
+        {
+          delivery: expect.objectContaining({ event: 'issue_comment' }),
+          why: 'the code host has it no longer: its log goes back 3 days',
+        },
+      ],
+    ])
   })
 
   it('does not wait for a limit of more than an hour, and ends at once when it is aborted', async () => {

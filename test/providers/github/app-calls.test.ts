@@ -24,9 +24,10 @@ afterEach(() => sandbox[Symbol.asyncDispose]())
 
 /** Makes the sandbox send so many deliveries. */
 async function comment(count: number): Promise<void> {
-  const { comment: post } = createProvider({ name: 'sandbox', url: sandbox.url })
+  const provider = createProvider({ name: 'sandbox', url: sandbox.url })
   const token = await sandbox.token('repo')
-  for (let n = 0; n < count; n++) await post(token, { ...REPO, issueNumber: 1, body: `comment ${n}` })
+  for (let n = 0; n < count; n++)
+    await provider.comment(token, { ...REPO, issueNumber: 1, body: `comment ${n}` })
   await sandbox.idle()
 }
 

@@ -70,9 +70,9 @@ async function optionsFor(
   }
 }
 
-function explained({ explain }: Source): (error: unknown) => never {
+function explained(source: Source): (error: unknown) => never {
   return (error) => {
-    throw explain(error)
+    throw source.explain(error)
   }
 }
 

@@ -9,8 +9,8 @@ export const catchUp: CommandSpec = {
   summary: 'get what was sent while relay was away',
   description: `Reads the code host's log of what it sent through the hook of a repository, and asks for what the journal lacks,
 oldest first, each once the one before has arrived. The running relay serve receives them as usual. What retention has
-removed from the journal is left out. Without a repository: all hooks that this profile made. The log of GitHub has 3 days;
-Gitea has none.`,
+removed from the journal is left out. Without a repository: the webhook of the profile's App (relay setup --app-hook) and all
+hooks that this profile made. The log of GitHub has 3 days; Gitea has none.`,
   examples: ['relay catch-up octo/demo', 'relay catch-up --since 2h --dry-run'],
   arguments: [{ ...REPO_ARGUMENT, name: '[owner/repo]' }],
   options: [
