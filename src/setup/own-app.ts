@@ -44,9 +44,9 @@ export async function findOwnApp(
   provider: Host,
 ): Promise<OwnApp | undefined> {
   const { apps } = provider.registration
-  const savedUrl = apps && (await readAppHook(store, provider.url))
-  const app = savedUrl === undefined ? undefined : await readStoredApp(store, provider.url)
-  if (!apps || !app || savedUrl === undefined) return undefined
+  const saved = apps && (await readAppHook(store, provider.url))
+  const app = saved && (await readStoredApp(store, provider.url))
+  if (!apps || !app) return undefined
   const explained = <T>(call: Promise<T>): Promise<T> =>
     call.catch((error: unknown) => {
       throw explainAppError(error, app, provider.url)
@@ -56,12 +56,12 @@ export async function findOwnApp(
     if (shown && shown.url !== '') return shown
     throw new RelayError(
       'gone',
-      `The App ${app.slug} has no webhook at ${provider.url} any more. Enter ${savedUrl} in its settings there`,
+      `The App ${app.slug} has no webhook at ${provider.url} any more. Enter ${saved.url} in its settings there`,
     )
   }
   return {
     slug: app.slug,
-    savedUrl,
+    savedUrl: saved.url,
     log: {
       page: (cursor, options) => explained(apps.hook.page(app, cursor, options)),
       redeliver: (id, options) => explained(apps.hook.redeliver(app, id, options)),
@@ -72,9 +72,10 @@ export async function findOwnApp(
     async repair(settings, options) {
       checkReachable(settings.url, provider.url)
       const before = await hook(options)
-      checkAddress(before, { ours: [settings.url, savedUrl], slug: app.slug })
+      checkAddress(before, { ours: [settings.url, saved.url, saved.former], slug: app.slug })
+      // Saved first: whichever address an interrupted change leaves there is ours.
+      await saveAppHook(store, provider.url, { url: settings.url, former: before.url })
       await explained(apps.hook.change(app, settings, options))
-      await saveAppHook(store, provider.url, settings.url)
       return differences(before, settings.url)
     },
   }

@@ -20,6 +20,13 @@ export interface SetupResult extends StoredClient {
   readonly hookUrl: string | undefined
 }
 
+/** Addresses that relay gave to the webhook of the App. */
+export interface AppHookRecord {
+  readonly url: string
+  /** The one before: the webhook still has it if the change was interrupted. */
+  readonly former: string
+}
+
 /** Without a secret, so that a profile without a client needs no keychain. */
 const CLIENT_KEY = 'setup-client'
 /** With the keychain as store, keys with this start are in the keychain. */
@@ -44,7 +51,11 @@ const parseApp = shape<{ providerUrl: string; id: number; slug: string; privateK
   privateKey: isText,
 })
 
-const parseAppHook = shape<{ providerUrl: string; url: string }>({ providerUrl: isText, url: isText })
+const parseAppHook = shape<AppHookRecord & { providerUrl: string }>({
+  providerUrl: isText,
+  url: isText,
+  former: isText,
+})
 
 /** Undefined if `relay setup` has not run. @throws RelayError `storage` */
 export async function readStoredClient(store: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
@@ -65,22 +76,22 @@ export async function readStoredApp(
   return { id: record.id, slug: record.slug, privateKey: new Secret(record.privateKey) }
 }
 
-/** Address that the webhook of the App at this code host has, if `relay setup` made it active. @throws RelayError `storage` */
+/** Addresses of the webhook of the App at this code host, if `relay setup` made it active. @throws RelayError `storage` */
 export async function readAppHook(
   store: Pick<Store, 'get'>,
   providerUrl: string,
-): Promise<string | undefined> {
+): Promise<AppHookRecord | undefined> {
   const record = parseAppHook(await store.get(APP_HOOK_KEY))
-  return record?.providerUrl === providerUrl ? record.url : undefined
+  return record?.providerUrl === providerUrl ? { url: record.url, former: record.former } : undefined
 }
 
-/** Saves the address that relay has given to the App's webhook. @throws RelayError `storage` */
+/** Saves the address that relay is about to give to the App's webhook. @throws RelayError `storage` */
 export async function saveAppHook(
   store: Pick<Store, 'put'>,
   providerUrl: string,
-  url: string,
+  hook: AppHookRecord,
 ): Promise<void> {
-  await store.put(APP_HOOK_KEY, { providerUrl, url })
+  await store.put(APP_HOOK_KEY, { providerUrl, ...hook })
 }
 
 /**
@@ -101,7 +112,7 @@ export async function saveSetup(
       : { type: 'delete', key: APP_KEY },
     hookUrl === undefined
       ? { type: 'delete', key: APP_HOOK_KEY }
-      : { type: 'put', key: APP_HOOK_KEY, value: { providerUrl, url: hookUrl } },
+      : { type: 'put', key: APP_HOOK_KEY, value: { providerUrl, url: hookUrl, former: hookUrl } },
   ]
   if (await store.write(operations, [expected])) return
   throw new RelayError(

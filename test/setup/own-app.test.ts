@@ -62,7 +62,7 @@ describe('the App whose webhook sends here', () => {
     const host = await startHost()
     const { own, store, apps, app } = await profile(host)
     expect(await own.repair({ url: NOW, secret })).toEqual([`it led to ${BEFORE}`])
-    expect(await readAppHook(store, host.url)).toBe(NOW)
+    expect(await readAppHook(store, host.url)).toEqual({ url: NOW, former: BEFORE })
     expect(await apps.hook.show(app)).toEqual({ url: NOW, contentType: 'json', hasSecret: true })
     expect(await (await found(store, host.url)).repair({ url: NOW, secret })).toEqual([])
   })
@@ -76,7 +76,22 @@ describe('the App whose webhook sends here', () => {
       kind: 'conflict',
       message: `The webhook of the App relay-test leads to ${theirs}, which somebody entered there. To have it here, enter ${NOW} in the settings of the App`,
     })
-    expect([await readAppHook(store, host.url), (await apps.hook.show(app)).url]).toEqual([BEFORE, theirs])
+    expect((await readAppHook(store, host.url))?.url).toBe(BEFORE)
+    expect((await apps.hook.show(app)).url).toBe(theirs)
+  })
+
+  it.each([
+    ['after the code host has changed it', 'reset-after', NOW],
+    ['before', 'reset', BEFORE],
+  ] as const)('is known again when the change was interrupted %s', async (_, fault, left) => {
+    const host = await startHost()
+    const { own, store, apps, app } = await profile(host)
+    host.faults.next('hook', { kind: 'slow', ms: 0 })
+    host.faults.next('hook', fault)
+    await expect(own.repair({ url: NOW, secret })).rejects.toMatchObject({ kind: 'provider_failed' })
+    expect((await apps.hook.show(app)).url).toBe(left)
+    const later = 'http://127.0.0.1:9/later'
+    expect(await (await found(store, host.url)).repair({ url: later, secret })).toEqual([`it led to ${left}`])
   })
 
   it('keeps its address when the code host cannot reach the new one', async () => {

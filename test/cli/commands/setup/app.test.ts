@@ -275,7 +275,7 @@ describe('relay setup', () => {
     expect(code).toBe(0)
     expect(manifest).toMatchObject({ hook_attributes: { url, active: true } })
     await using store = await profileStore(here)
-    expect(await readAppHook(store, sandbox.url)).toBe(url)
+    expect(await readAppHook(store, sandbox.url)).toEqual({ url, former: url })
     expect((await setup(here, ['--yes'], register)).code).toBe(0)
     expect(await readAppHook(store, sandbox.url)).toBeUndefined()
   })
