@@ -211,6 +211,9 @@ describe('relay setup', () => {
     )
     expect({ code, out, profiles: listProfiles(here.home) }).toEqual({ code: 130, out: '', profiles: [] })
     await expect(fetch(own)).rejects.toThrow('fetch failed')
+    // Begun again, it registers another App.
+    expect((await setup(here, [], register)).code).toBe(0)
+    expect(await clientId(here)).toMatch(ID)
   })
 
   it('stores nothing when the code host fails, and says so in both places', async () => {
