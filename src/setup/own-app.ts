@@ -111,7 +111,7 @@ function differences({ url, contentType, hasSecret }: AppHook, now: string): str
 }
 
 /** The error of a call that an App makes, with what to do about it. Others stay as they are. */
-export function explainAppError(error: unknown, { slug }: Pick<AppIdentity, 'slug'>, host: string): unknown {
+function explainAppError(error: unknown, { slug }: Pick<AppIdentity, 'slug'>, host: string): unknown {
   if (isUnknownApp(error))
     return new RelayError(
       'gone',
