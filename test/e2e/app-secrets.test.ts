@@ -46,18 +46,23 @@ const FIELDS = [
   ['device_code', 'device code'],
 ] as const
 
-/** How often processes are listed, in milliseconds: a command takes at least twice as long. */
+/** How often processes are listed, in milliseconds. */
 const SAMPLE_MS = 50
 
-/** The command lines of all processes that there are from now on. */
-function watchProcesses(): { readonly seen: ReadonlySet<string> } & Disposable {
+/** The command lines of all processes that there are from now on; `look` lists them at once. */
+interface Processes extends Disposable {
+  readonly seen: ReadonlySet<string>
+  look(): void
+}
+
+function watchProcesses(): Processes {
   const seen = new Set<string>()
   const look = (): void => {
     for (const pid of readdirSync('/proc'))
       if (/^\d+$/.test(pid)) seen.add(readOr(`/proc/${pid}/cmdline`).replaceAll('\0', ' '))
   }
   const timer = setInterval(look, SAMPLE_MS)
-  return { seen, [Symbol.dispose]: () => clearInterval(timer) }
+  return { seen, look, [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 function readOr(file: string): string {
@@ -96,13 +101,17 @@ function onDisk(folder: string): { records: [string, string][]; rest: string } {
 class Watched {
   readonly said: string[] = []
   readonly env: Readonly<Record<string, string>>
+  readonly #processes: Processes
 
-  constructor(env: Readonly<Record<string, string>>) {
+  constructor(processes: Processes, env: Readonly<Record<string, string>>) {
+    this.#processes = processes
     this.env = { ...env, ...LOUD }
   }
 
   start(...args: string[]): Program {
-    return new Program([...args, '--verbose'], this.env)
+    const program = new Program([...args, '--verbose'], this.env)
+    this.#processes.look()
+    return program
   }
 
   heard({ out, err }: Ended): void {
@@ -141,10 +150,10 @@ describeWith('Linux', 'no secret of an App, a device or a hook', () => {
     const home = emptyFolder()
     const common = { RELAY_USER: 'ada', RELAY_PROVIDER: 'sandbox', RELAY_PROVIDER_URL: sandbox.url }
     const port = String(await closedPort())
-    const app = new Watched({ ...common, RELAY_HOME: home, RELAY_PORT: port })
+    const app = new Watched(processes, { ...common, RELAY_HOME: home, RELAY_PORT: port })
     await useApp(app, sandbox)
     const deviceHome = emptyFolder()
-    const device = new Watched({ ...common, ...codeHost(sandbox), RELAY_HOME: deviceHome })
+    const device = new Watched(processes, { ...common, ...codeHost(sandbox), RELAY_HOME: deviceHome })
     await useDevice(device)
 
     const secrets = sentSecrets(tap.requests)
