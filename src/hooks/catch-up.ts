@@ -76,12 +76,14 @@ export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
   let inARow = 0
   for (const delivery of missing) {
     const why = inARow < MAX_FAILED_IN_A_ROW ? await fetchOne(delivery, options) : GIVEN_UP
-    inARow = why === undefined ? 0 : inARow + 1
+    // That the log has forgotten one says nothing about the next.
+    if (why !== FORGOTTEN) inARow = why === undefined ? 0 : inARow + 1
     if (why !== undefined) failed.push({ delivery, why })
   }
   return { missing: missing.length, arrived: missing.length - failed.length, failed }
 }
 
+const FORGOTTEN = 'the code host has it no longer: its log goes back 3 days'
 const GIVEN_UP = `not asked for, since ${MAX_FAILED_IN_A_ROW} in a row did not arrive`
 
 /** Why it did not arrive; undefined if it did. */
@@ -95,7 +97,7 @@ async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promis
     return await awaitArrival(delivery, options)
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind === 'cancelled') throw error
-    return error.message
+    return error.kind === 'not_found' ? FORGOTTEN : error.message
   }
 }
 

@@ -1,20 +1,18 @@
 import type { Cancellable } from '../base/abort.js'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { isLoopback } from '../base/loopback.js'
-import type { Journal } from '../journal/journal.js'
 import type { HookSettings, RepoHook } from '../providers/hooks.js'
 import type { Provider, RepoTarget } from '../providers/provider.js'
 import type { Store } from '../store/contract.js'
 import { type EnsuredHook, ensureHook, findHooks } from './ensure.js'
 import { explainHookError, isMoved } from './explain.js'
 import { forgetHook, readHook, saveHook } from './saved.js'
-import { refuseApp } from './through-app.js'
+import { type AppEvidence, refuseApp } from './through-app.js'
 
-export interface HookParts {
+export interface HookParts extends AppEvidence {
   readonly provider: Pick<Provider, 'name' | 'url' | 'origin' | 'hooks'>
   /** Where the profile saves which hooks are its own. */
   readonly store: Pick<Store, 'get' | 'put' | 'delete'>
-  readonly journal: Pick<Journal, 'select'>
 }
 
 /** A repository, and the user on whose behalf its hooks are managed. */
@@ -45,13 +43,14 @@ export interface RegisteredHook extends EnsuredHook {
  * when an App sends the repository's deliveries; `storage`
  */
 export async function registerHook(
-  { provider, store, journal }: HookParts,
+  parts: HookParts,
   { token, repo, settings, permanent, chosen }: WantedRegistration,
   options?: Cancellable,
 ): Promise<RegisteredHook> {
+  const { provider, store } = parts
   checkReachable(settings.url, provider.url)
-  await refuseApp(journal, provider, repo)
   const saved = await readHook(store, provider, repo)
+  await refuseApp(parts, repo, { ...options, hasHook: saved !== undefined })
   const save = (id: number | null, lasting: boolean): Promise<void> =>
     saveHook(store, provider, repo, {
       id,
@@ -87,7 +86,7 @@ const REFUSALS: ReadonlySet<ErrorKind> = new Set(['forbidden', 'not_found', 'rat
  * @throws RelayError as the calls do, with the next step; `storage`
  */
 export async function unregisterHook(
-  { provider, store }: Omit<HookParts, 'journal'>,
+  { provider, store }: Pick<HookParts, 'provider' | 'store'>,
   { token, repo, url }: HookTarget & { readonly url: string | undefined },
   options?: Cancellable,
 ): Promise<readonly RepoHook[]> {
@@ -121,7 +120,7 @@ async function removeHook(
  * @throws RelayError as the calls do, with the next step; `storage`
  */
 export async function findOwnHooks(
-  { provider, store }: Omit<HookParts, 'journal'>,
+  { provider, store }: Pick<HookParts, 'provider' | 'store'>,
   { token, repo, url }: HookTarget & { readonly url: string | undefined },
   options?: Cancellable,
 ): Promise<readonly RepoHook[]> {
@@ -135,7 +134,7 @@ export async function findOwnHooks(
 }
 
 /** @throws RelayError `settings` for an address on this machine, when the code host is elsewhere. */
-function checkReachable(url: string, host: string): void {
+export function checkReachable(url: string, host: string): void {
   if (!isLoopback(new URL(url).hostname) || isLoopback(new URL(host).hostname)) return
   throw new RelayError(
     'settings',

@@ -56,10 +56,10 @@ export function refusal(
 ): RelayError {
   const { status, method } = answer
   const message = upstreamMessage(answer.json, secrets)
-  if (status === 401) return invalidToken()
-  const retryAfter = retryAfterOf(answer, message)
   const missingRight = missingRightOf(answer, message)
   const options = { providerStatus: status, upstreamMessage: message, missingRight }
+  if (status === 401) return new Refusal('invalid_token', INVALID_TOKEN, options)
+  const retryAfter = retryAfterOf(answer, message)
   if (retryAfter !== undefined)
     return new Refusal('rate_limited', `${label} refused: ${message || 'too many requests'}`, {
       ...options,
@@ -98,14 +98,21 @@ function namesIn(list: string): string[] {
   return list.split(/[,;]/).flatMap((name) => /^[\w:=]{1,50}$/.exec(name.trim())?.[0] ?? [])
 }
 
+/** Whether GitHub refused an App because there is none with its id: it was deleted. */
+export function isUnknownApp(error: unknown): boolean {
+  return error instanceof Refusal && error.upstreamMessage === 'Integration not found'
+}
+
 /** Code hosts also answer 404 for anything that this user may not see. */
 function hint(status: number): string {
   return status === 404 ? ' (no such repository or number, or no access to it)' : ''
 }
 
 export function invalidToken(): RelayError {
-  return new RelayError('invalid_token', 'Invalid or expired token')
+  return new RelayError('invalid_token', INVALID_TOKEN)
 }
+
+const INVALID_TOKEN = 'Invalid or expired token'
 
 /**
  * The error for a call without a usable answer. `why` is an error or text. For a write, the text warns that it may have been

@@ -5,6 +5,8 @@ import type { MergeMethod, Reaction as ReactionContent } from '../providers/prov
 export interface User {
   readonly id: number
   readonly login: string
+  /** `Bot`: an App that acts by itself. */
+  readonly type: 'User' | 'Bot' | 'Organization'
 }
 
 export interface Repo {

@@ -109,7 +109,7 @@ export function seed(createdAt: string): Seed {
     updatedAt: createdAt,
   }
   return {
-    users: [OWNER, CONTRIBUTOR].map((login, index) => ({ id: index + 1, login })),
+    users: [OWNER, CONTRIBUTOR].map((login, index) => ({ id: index + 1, login, type: 'User' })),
     repos: PLAN.map(({ name, description, hasIssues }, index) => ({
       id: FIRST_REPO_ID + index,
       owner: OWNER,

@@ -23,11 +23,11 @@ const REQUEST_LIMIT = 1000
 
 /** Contents of the sandbox, in memory and bounded. Properties read them, methods change them. */
 export class SandboxState {
-  readonly users: readonly User[]
   readonly repos: readonly Repo[]
   readonly reviewComments: readonly ReviewComment[]
   readonly commits = new Commits()
   readonly #clock: Clock
+  readonly #users: User[]
   readonly #issues: Map<string, Issue>
   readonly #comments = new BoundedMap<number, Comment>(CONTENT_LIMIT)
   readonly #reactions = new BoundedMap<string, Reaction>(CONTENT_LIMIT)
@@ -37,13 +37,27 @@ export class SandboxState {
 
   constructor(clock: Clock) {
     const { users, repos, issues, reviewComments } = seed(timestamp(clock()))
-    this.users = users
+    this.#users = [...users]
     this.repos = repos
     this.reviewComments = reviewComments
     this.#issues = new Map(issues.map((issue) => [issueKey(issue.repo, issue.number), issue]))
     this.#clock = clock
     for (const { fullName } of repos) this.commits.setHead(fullName, MAIN.ref, MAIN.sha)
     for (const { repo, pull } of issues) if (pull) this.commits.setHead(repo, pull.head.ref, pull.head.sha)
+  }
+
+  /** The account of that name. */
+  user(login: string): User | undefined {
+    return this.#users.find((user) => user.login === login)
+  }
+
+  /** The account of that name, made with this type if there is none. */
+  account(login: string, type: User['type']): User {
+    const known = this.user(login)
+    if (known) return known
+    const made = { id: this.newId(), login, type }
+    this.#users.push(made)
+    return made
   }
 
   get issues(): readonly Issue[] {

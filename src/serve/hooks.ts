@@ -1,10 +1,9 @@
-import { aborted, sleep } from '../base/abort.js'
-import { probeDelay } from '../base/backoff.js'
-import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
+import { aborted } from '../base/abort.js'
+import { type RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
-import { type CaughtUp, catchUp, LOG_PERIOD_MS, logOf } from '../hooks/catch-up.js'
-import { oneCatchUp } from '../hooks/one-catch-up.js'
+import { logOf } from '../hooks/catch-up.js'
+import { explainHookError } from '../hooks/explain.js'
 import {
   type RegisteredHook,
   registerHook,
@@ -14,8 +13,11 @@ import {
 import { listSavedHooks, readHook } from '../hooks/saved.js'
 import type { RepoTarget } from '../providers/provider.js'
 import type { Relay } from '../relay.js'
+import type { OwnApp } from '../setup/own-app.js'
+import { keepCatchingUp } from './catching-up.js'
+import type { OnHook } from './hook-event.js'
 import type { PayloadAddress } from './payload-address.js'
-import { onWake } from './wake.js'
+import { keepTrying } from './trying.js'
 
 /** Which hooks to have while relay runs. */
 export interface HookPlan {
@@ -26,22 +28,10 @@ export interface HookPlan {
   readonly catchUp: boolean
 }
 
-/** What happened to the hook of a repository, `owner/name`. */
-export type HookEvent = { readonly repo: string } & (
-  | { readonly state: 'ready'; readonly hook: RegisteredHook }
-  | { readonly state: 'failed'; readonly error: RelayError; readonly retries: boolean }
-  | { readonly state: 'removed'; readonly url: string }
-  | { readonly state: 'kept'; readonly url: string }
-  | { readonly state: 'left'; readonly error: RelayError }
-  | { readonly state: 'missing'; readonly count: number }
-  | { readonly state: 'caught up'; readonly result: CaughtUp }
-  | { readonly state: 'not caught up'; readonly error: RelayError }
-)
-
-export type OnHook = (event: HookEvent) => void
-
 interface HooksOptions {
   readonly address: PayloadAddress
+  /** The profile's App, if its webhook sends here. */
+  readonly app: OwnApp | undefined
   /** Once it aborts, the profile and its hooks belong to another process. */
   readonly lost: AbortSignal
   readonly log?: Log
@@ -50,8 +40,6 @@ interface HooksOptions {
 
 /** How long ending may take for all hooks together, in milliseconds. */
 const END_LIMIT_MS = 5000
-/** How often to look whether the user has signed in, in milliseconds: only the profile is read. */
-const SIGN_IN_LOOK_MS = 2000
 
 /**
  * Makes the hooks, catches up, and catches up again when the machine or the tunnel was away. What fails for a while is tried
@@ -61,11 +49,12 @@ export function startHooks(
   relay: Relay,
   settings: Settings,
   plan: HookPlan,
-  { address, lost, log = silentLog, onHook = () => {} }: HooksOptions,
+  { address, app, lost, log = silentLog, onHook = () => {} }: HooksOptions,
 ): AsyncDisposable {
   const stop = new AbortController()
   const cut = new AbortController()
-  const parts: Parts = { relay, settings, plan, address, log, onHook, stop: stop.signal, cut: cut.signal }
+  const own = { relay, settings, plan, address, app, log, onHook }
+  const parts: Parts = { ...own, stop: stop.signal, cut: cut.signal }
   const running = runAll(parts)
   return {
     async [Symbol.asyncDispose]() {
@@ -79,7 +68,7 @@ export function startHooks(
   }
 }
 
-interface Parts extends Pick<Required<HooksOptions>, 'address' | 'log' | 'onHook'> {
+interface Parts extends Pick<Required<HooksOptions>, 'address' | 'app' | 'log' | 'onHook'> {
   readonly relay: Relay
   readonly settings: Settings
   readonly plan: HookPlan
@@ -111,36 +100,27 @@ async function runHook(parts: Parts, { repo, url }: Made): Promise<readonly Made
   const isPlanned = parts.plan.repos.some((one) => nameOf(one).toLowerCase() === nameOf(repo).toLowerCase())
   const hook = await makeHook(parts, { repo, url })
   const own = isPlanned && !hook?.permanent ? [{ repo, url }] : []
-  if (hook && parts.plan.catchUp) await keepCatchingUp(parts, repo, hook.hook.id)
+  if (hook && parts.plan.catchUp) await catchUpFrom(parts, repo, hook.hook.id)
   else await aborted(parts.stop)
   return own
 }
 
 /** Tries until it is made, cannot be made, or relay stops. */
-async function makeHook(parts: Parts, { repo, url }: Made): Promise<RegisteredHook | undefined> {
-  const { relay, plan, cut, stop, onHook } = parts
+function makeHook(parts: Parts, { repo, url }: Made): Promise<RegisteredHook | undefined> {
+  const { relay, plan, app, cut, stop, onHook } = parts
+  const { provider, journal, database } = relay
   const name = nameOf(repo)
-  const { store } = relay.database
-  let reported = ''
-  for (let failures = 0; !stop.aborted;) {
-    try {
-      const { accessToken: token } = await relay.owner(plan.user, { signal: cut })
-      const wanted = await wantedHook(parts, { repo, url })
-      const hook = await registerHook({ ...relay, store }, { token, ...wanted }, { signal: cut })
-      onHook({ repo: name, state: 'ready', hook })
-      return hook
-    } catch (thrown) {
-      const error = toRelayError(thrown)
-      const delay = delayAfter(error, ++failures)
-      if (stop.aborted) break
-      if (error.message !== reported)
-        onHook({ repo: name, state: 'failed', error, retries: delay !== undefined })
-      reported = error.message
-      if (delay === undefined) break
-      await pause(delay, stop)
-    }
+  const attempt = async (): Promise<RegisteredHook> => {
+    const { accessToken: token } = await relay.owner(plan.user, { signal: cut })
+    const wanted = await wantedHook(parts, { repo, url })
+    const own = { provider, journal, findApp: () => Promise.resolve(app), store: database.store }
+    const hook = await registerHook(own, { token, ...wanted }, { signal: cut })
+    onHook({ repo: name, state: 'ready', hook })
+    return hook
   }
-  return undefined
+  const onFailure = (error: RelayError, retries: boolean): void =>
+    onHook({ repo: name, state: 'failed', error, retries })
+  return keepTrying(attempt, { stop, onFailure })
 }
 
 /** With the events, and the address, that the user chose for it before. */
@@ -155,65 +135,21 @@ async function wantedHook(
   return { repo, settings: hook, permanent: false, chosen }
 }
 
-/** Failures that end by themselves. */
-const PASSING: ReadonlySet<ErrorKind> = new Set([
-  'provider_failed',
-  'provider_timeout',
-  'storage',
-  'timed_out',
-])
-
-/** Milliseconds until the next try; undefined if a person has to change something first. */
-function delayAfter({ kind, retryAfter = 60 }: RelayError, failures: number): number | undefined {
-  if (kind === 'unauthenticated' || kind === 'invalid_token') return SIGN_IN_LOOK_MS
-  if (kind === 'rate_limited') return retryAfter * 1000
-  return PASSING.has(kind) ? probeDelay(failures, Math.random) : undefined
-}
-
 /** Catches up now, and whenever deliveries may have been missed, until relay stops. */
-async function keepCatchingUp(parts: Parts, repo: RepoTarget, hookId: number): Promise<void> {
-  const { address, stop } = parts
-  let again = new AbortController()
-  const missed = (): void => again.abort()
-  const ends = [address.onBack(missed), onWake(missed)]
-  while (!stop.aborted) {
-    await catchUpOnce(parts, repo, hookId)
-    await Promise.race([aborted(again.signal), aborted(stop)])
-    again = new AbortController()
-  }
-  for (const end of ends) end()
-}
-
-async function catchUpOnce(parts: Parts, repo: RepoTarget, hookId: number): Promise<void> {
-  const { relay, plan, stop, log, onHook } = parts
+function catchUpFrom({ relay, plan, ...parts }: Parts, repo: RepoTarget, hookId: number): Promise<void> {
+  const { address, stop, log, onHook } = parts
   const name = nameOf(repo)
-  try {
-    const token = async (): Promise<string> => (await relay.owner(plan.user, { signal: stop })).accessToken
-    const work = (): Promise<CaughtUp> =>
-      catchUp({
-        log: logOf(relay.provider, { token, repo }, hookId),
-        journal: relay.journal,
-        since: Date.now() - LOG_PERIOD_MS,
-        signal: stop,
-        onMissing: ({ length }) => length > 0 && onHook({ repo: name, state: 'missing', count: length }),
-        onWait: (why, ms) =>
-          log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
-      })
-    const { provider, database } = relay
-    const onBusy = (text: string): void => log.info(text)
-    const result = await oneCatchUp({
-      provider,
-      store: database.store,
-      what: name,
-      onBusy,
-      work,
-      signal: stop,
-    })
-    onHook({ repo: name, state: 'caught up', result })
-  } catch (thrown) {
-    const error = toRelayError(thrown)
-    if (!stop.aborted) onHook({ repo: name, state: 'not caught up', error })
-  }
+  const token = async (): Promise<string> => (await relay.owner(plan.user, { signal: stop })).accessToken
+  return keepCatchingUp({
+    name,
+    deliveries: logOf(relay.provider, { token, repo }, hookId),
+    relay,
+    address,
+    log,
+    stop,
+    onChange: (state) => onHook({ repo: name, ...state }),
+    explain: (error) => explainHookError(error, relay.provider, repo),
+  })
 }
 
 /** Removes the hook, or leaves it to be caught up from. */
@@ -232,8 +168,4 @@ async function endHook({ relay, plan, cut, onHook }: Parts, { repo, url }: Made)
 
 function nameOf({ owner, repo }: RepoTarget): string {
   return `${owner}/${repo}`
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, { signal }).catch(() => {})
 }

@@ -17,10 +17,11 @@ import { guardOf, type Ownership, watchOwnership } from './ownership.js'
 import { createForwarding, type Forwarding } from './forwarding.js'
 import { createReadiness, type Readiness } from './readiness.js'
 import { createReadinessGate, type ReadinessGate } from './readiness-gate.js'
-import type { HookPlan, OnHook } from './hooks.js'
-import { watchAddress } from './payload-address.js'
+import { type OnHook, sourceOf } from './hook-event.js'
+import type { HookPlan } from './hooks.js'
+import { startSources } from './sources.js'
 import type { TunnelStatus } from '../tunnel/state.js'
-import { startTunnel, type OnTunnel } from './tunnel.js'
+import type { OnTunnel } from './tunnel.js'
 
 export interface ServeOptions
   extends Omit<RelayOptions, 'prove' | 'guard' | 'ready' | 'thread' | 'targets' | 'running'>, Cancellable {
@@ -112,7 +113,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   gate.open()
   later.readiness.start(relay.journal)
   await started
-  await startSources(relay, settings, { ...options, onTunnel, onHook, lost }, closing)
+  closing.use(await startSources(relay, settings, { ...options, onTunnel, onHook, lost }))
   closing.defer(() => later.readiness.stop(lost))
   const owner = closing.move()
   return {
@@ -129,22 +130,6 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
     retryNow: () => later.forwarding?.retryNow(),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
-}
-
-/** Starts what makes deliveries come: the tunnel, and hooks with its address. */
-async function startSources(
-  relay: Relay,
-  settings: Settings,
-  options: ServeOptions & { readonly lost: AbortSignal },
-  closing: Disposal,
-): Promise<void> {
-  const address = watchAddress(settings, relay.address)
-  const onTunnel = address.onTunnel(options.onTunnel)
-  if (settings.tunnel !== undefined)
-    closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
-  if (!options.hooks) return
-  const { startHooks } = await import('./hooks.js')
-  closing.use(startHooks(relay, settings, options.hooks, { ...options, address }))
 }
 
 /** What the relay uses once the profile is taken. */
@@ -198,8 +183,8 @@ function observed(
     },
     onHook(event) {
       onHook?.(event)
-      if ('error' in event) later.hookProblems.set(event.repo, event.error.message)
-      else later.hookProblems.delete(event.repo)
+      if ('error' in event) later.hookProblems.set(sourceOf(event), event.error.message)
+      else later.hookProblems.delete(sourceOf(event))
       activity.publish({ type: 'state' })
     },
   }

@@ -16,6 +16,15 @@ export interface StoredClient {
 export interface SetupResult extends StoredClient {
   /** The App that the client belongs to, if it is one. */
   readonly app: AppIdentity | undefined
+  /** Address of the App's webhook, if that is active. */
+  readonly hookUrl: string | undefined
+}
+
+/** Addresses that relay gave to the webhook of the App. */
+export interface AppHookRecord {
+  readonly url: string
+  /** The one before: the webhook still has it if the change was interrupted. */
+  readonly former: string
 }
 
 /** Without a secret, so that a profile without a client needs no keychain. */
@@ -24,6 +33,8 @@ const CLIENT_KEY = 'setup-client'
 const SECRET_KEY = 'setup:secret'
 /** A record of its own: keychains limit the size of an entry, and few commands need the key. */
 const APP_KEY = 'setup:app'
+/** The App's webhook, if it is active. Without a secret, so that a profile without one needs no keychain. */
+const APP_HOOK_KEY = 'setup-app-hook'
 
 const isProvider = (value: unknown): boolean => PROVIDER_NAMES.some((name) => name === value)
 
@@ -38,6 +49,12 @@ const parseApp = shape<{ providerUrl: string; id: number; slug: string; privateK
   id: isPositive,
   slug: isText,
   privateKey: isText,
+})
+
+const parseAppHook = shape<AppHookRecord & { providerUrl: string }>({
+  providerUrl: isText,
+  url: isText,
+  former: isText,
 })
 
 /** Undefined if `relay setup` has not run. @throws RelayError `storage` */
@@ -59,13 +76,31 @@ export async function readStoredApp(
   return { id: record.id, slug: record.slug, privateKey: new Secret(record.privateKey) }
 }
 
+/** Addresses of the webhook of the App at this code host, if `relay setup` made it active. @throws RelayError `storage` */
+export async function readAppHook(
+  store: Pick<Store, 'get'>,
+  providerUrl: string,
+): Promise<AppHookRecord | undefined> {
+  const record = parseAppHook(await store.get(APP_HOOK_KEY))
+  return record?.providerUrl === providerUrl ? { url: record.url, former: record.former } : undefined
+}
+
+/** Saves the address that relay is about to give to the App's webhook. @throws RelayError `storage` */
+export async function saveAppHook(
+  store: Pick<Store, 'put'>,
+  providerUrl: string,
+  hook: AppHookRecord,
+): Promise<void> {
+  await store.put(APP_HOOK_KEY, { providerUrl, ...hook })
+}
+
 /**
  * Stores a result, and replaces `before` by it: what {@link readStoredClient} gave when the user agreed.
  * @throws RelayError `conflict` if it is no longer what is stored; `storage`
  */
 export async function saveSetup(
   store: Pick<Store, 'write'>,
-  { provider, providerUrl, client, app }: SetupResult,
+  { provider, providerUrl, client, app, hookUrl }: SetupResult,
   before: StoredClient | undefined,
 ): Promise<void> {
   const expected: Expectation = { key: SECRET_KEY, value: before?.client.secret.reveal() }
@@ -75,6 +110,9 @@ export async function saveSetup(
     app
       ? { type: 'put', key: APP_KEY, value: appRecord(providerUrl, app) }
       : { type: 'delete', key: APP_KEY },
+    hookUrl === undefined
+      ? { type: 'delete', key: APP_HOOK_KEY }
+      : { type: 'put', key: APP_HOOK_KEY, value: { providerUrl, url: hookUrl, former: hookUrl } },
   ]
   if (await store.write(operations, [expected])) return
   throw new RelayError(
@@ -89,6 +127,7 @@ export async function removeSetup(store: Pick<Store, 'write'>): Promise<void> {
     { type: 'delete', key: CLIENT_KEY },
     { type: 'delete', key: SECRET_KEY },
     { type: 'delete', key: APP_KEY },
+    { type: 'delete', key: APP_HOOK_KEY },
   ])
 }
 

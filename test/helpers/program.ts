@@ -116,7 +116,8 @@ export class Program implements AsyncDisposable {
   }
 
   #take(line: string): void {
-    if (!line.startsWith('{')) return
+    // Not the first line of a fixture.
+    if (!/^\{.*\}$/.test(line)) return
     const object: Record<string, unknown> = JSON.parse(line)
     this.#objects.push(object)
     this.#wake()

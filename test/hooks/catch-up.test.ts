@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { catchUp, type DeliveryLog, logOf } from '../../src/hooks/catch-up.js'
+import { Secret } from '../../src/base/secret.js'
+import { catchUp, type DeliveryLog, LOG_PERIOD_MS, logOf } from '../../src/hooks/catch-up.js'
 import type { HookDelivery } from '../../src/providers/hooks.js'
 import { createProvider } from '../../src/providers/open.js'
+import { startSandbox } from '../../src/testing/index.js'
 
 const sent = (n: number, more: Partial<HookDelivery> = {}): HookDelivery => ({
   id: `${n}`,
@@ -108,7 +110,7 @@ describe('catching up', () => {
   it('names what fails again, and what the code host refuses, and continues with the rest', async () => {
     const { run, log } = rig((guid, { arrive, fail }) => (guid === 'g2' ? fail() : arrive()))
     const redeliver: DeliveryLog['redeliver'] = async (id, options) => {
-      if (id === '4') throw new RelayError('not_found', 'it is too old')
+      if (id === '4') throw new RelayError('forbidden', 'not allowed')
       return log.redeliver(id, options)
     }
     expect(await run({ log: { redeliver } })).toEqual({
@@ -116,7 +118,7 @@ describe('catching up', () => {
       arrived: 3,
       failed: [
         { delivery: sent(2), why: 'the redelivery failed too: Invalid HTTP Response: 500 (500)' },
-        { delivery: sent(4), why: 'it is too old' },
+        { delivery: sent(4), why: 'not allowed' },
       ],
     })
   })
@@ -134,6 +136,49 @@ describe('catching up', () => {
     expect(result.failed.map(({ why }) => why)).toEqual([
       ...Array(5).fill('no'),
       ...Array(3).fill('not asked for, since 5 in a row did not arrive'),
+    ])
+  })
+
+  it('says which the log has forgotten meanwhile, and asks for the rest, however many these are', async () => {
+    const { run, asked, log } = rig()
+    const many = Array.from({ length: 8 }, (_, n) => sent(n + 1))
+    const page = () => Promise.resolve({ deliveries: many.toReversed(), next: undefined })
+    const redeliver: DeliveryLog['redeliver'] = async (id, options) => {
+      if (Number(id) < 8) throw new RelayError('not_found', 'Not Found')
+      return log.redeliver(id, options)
+    }
+    const result = await run({ log: { redeliver, page } })
+    expect([asked, result.arrived]).toEqual([['g8'], 1])
+    expect(new Set(result.failed.map(({ why }) => why))).toEqual(
+      new Set(['the code host has it no longer: its log goes back 3 days']),
+    )
+  })
+
+  it('cannot have what became older than three days before it was asked for', async () => {
+    let now = Date.now()
+    await using sandbox = await startSandbox({ clock: () => now })
+    const provider = createProvider({ name: 'sandbox', url: sandbox.url })
+    const repo = { owner: 'octo', repo: 'demo' }
+    const token = await sandbox.token('repo')
+    const settings = { url: 'http://127.0.0.1:9/', secret: new Secret('x'), events: ['issue_comment'] }
+    const { id } = await provider.hooks.create(token, repo, settings)
+    await provider.comment(token, { ...repo, issueNumber: 1, body: 'old' })
+    await sandbox.idle()
+    const own = logOf(provider, { token: async () => token, repo }, id)
+    const page: DeliveryLog['page'] = async (...args) => {
+      const listed = await own.page(...args)
+      now += LOG_PERIOD_MS + 1
+      return listed
+    }
+    const { missing, failed: lost } = await rig().run({ log: { ...own, page } })
+    expect([missing, lost]).toEqual([
+      1,
+      [
+        {
+          delivery: expect.objectContaining({ event: 'issue_comment' }),
+          why: 'the code host has it no longer: its log goes back 3 days',
+        },
+      ],
     ])
   })
 

@@ -8,3 +8,12 @@ export function hookStateText(repo: string, { hook, created, repaired, found }: 
     : ''
   return `hook of ${repo} ${what}: ${hook.url}${others}`
 }
+
+/** `webhook of the App relay-1a2b3c4d leads here: https://smee.io/…` */
+export function appHookText(
+  app: string,
+  { url, repaired }: { readonly url: string; readonly repaired: readonly string[] },
+): string {
+  const what = repaired.length > 0 ? `repaired (${repaired.join(', ')})` : 'leads here'
+  return `webhook of ${app} ${what}: ${url}`
+}

@@ -3,7 +3,7 @@ import type { HookCalls } from '../hooks.js'
 import type { Api, UserApi } from '../http.js'
 import type { CodeHost, HostOptions, OAuthEndpoints, ProbeAnswer, Provider } from '../provider.js'
 import { ACTIONS } from './actions.js'
-import type { Registration } from '../registration.js'
+import type { AppCalls, Registration } from '../registration.js'
 import { manifestOf } from './manifest.js'
 import { TEMPLATES } from './payloads.js'
 import { WEBHOOK } from './webhook.js'
@@ -79,8 +79,21 @@ function registrationOf(api: Api, web: string): Registration {
           : `${web}/organizations/${encodeURIComponent(organization)}/settings/apps/new`,
       manifest: manifestOf,
       convert: async (code, options) => (await appCalls()).convertManifest(api, code, options),
-      setHookSecret: async (app, secret, options) =>
-        (await appCalls()).setHookSecret(api, app, secret, options),
+      ...ownCalls(api),
+    },
+  }
+}
+
+/** The calls that an App makes itself. */
+function ownCalls(api: Api): Pick<AppCalls, 'describe' | 'isInstalled' | 'hook'> {
+  return {
+    describe: async (app, options) => (await appCalls()).describeApp(api, app, options),
+    isInstalled: async (app, repo, options) => (await appCalls()).isInstalled(api, app, repo, options),
+    hook: {
+      show: async (app, options) => (await appCalls()).getHook(api, app, options),
+      change: async (app, settings, options) => (await appCalls()).changeHook(api, app, settings, options),
+      page: async (app, cursor, options) => (await appCalls()).listAppDeliveries(api, app, cursor, options),
+      redeliver: async (app, id, options) => (await appCalls()).redeliverForApp(api, app, id, options),
     },
   }
 }

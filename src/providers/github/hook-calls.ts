@@ -90,15 +90,24 @@ export async function pingHook(api: UserApi, repo: RepoTarget, id: number): Prom
 }
 
 /** GET /repos/{owner}/{repo}/hooks/{id}/deliveries: one page, and the cursor of the next from `Link`. */
-export async function listDeliveries(
+export function listDeliveries(
   api: UserApi,
   repo: RepoTarget,
   id: number,
   cursor: string | undefined,
 ): Promise<DeliveryPage> {
+  return pageOfLog(api, [...hooksPath(repo), id, 'deliveries'], cursor)
+}
+
+/** One page of a delivery log at this path, of a repository's hook or an App's. */
+export async function pageOfLog(
+  api: UserApi,
+  path: readonly (string | number)[],
+  cursor: string | undefined,
+): Promise<DeliveryPage> {
   const { value, header } = await send(api, {
     method: 'GET',
-    path: [...hooksPath(repo), id, 'deliveries'],
+    path,
     query: { per_page: PAGE_SIZE, ...(cursor !== undefined && { cursor }) },
     exactIntegers: true,
     answer: z.array(delivery),

@@ -24,6 +24,8 @@ const makeKeys = promisify(generateKeyPair)
 export interface App {
   readonly id: number
   readonly slug: string
+  /** Login of the account that it belongs to: the user, or an organization. */
+  readonly owner: string
   readonly manifest: Manifest
   readonly clientId: string
   /** Public key in PEM, which verifies the App's tokens. */
@@ -44,6 +46,7 @@ export interface AppSecrets {
 /** What the user is asked to register. */
 export interface Registration {
   readonly manifest: Manifest
+  readonly owner: string
   readonly state: string | undefined
 }
 
@@ -53,7 +56,7 @@ export class Apps {
   readonly pages: Once<Registration>
   /** Ids of the Apps of open installation pages. */
   readonly installPages: Once<number>
-  readonly #codes: Once<Manifest>
+  readonly #codes: Once<Registration>
   readonly #clock: Clock
   readonly #clients: Clients
   readonly #hooks: Hooks
@@ -85,14 +88,15 @@ export class Apps {
   }
 
   /** Issues the code of an agreed registration, which is converted once, within an hour. */
-  issueCode(manifest: Manifest): string {
-    return this.#codes.put(manifest)
+  issueCode(registration: Registration): string {
+    return this.#codes.put(registration)
   }
 
   /** Registers the App of a code, with its client and its hook. Undefined when the code is not valid. */
   async convert(code: string): Promise<{ app: App; secrets: AppSecrets } | undefined> {
-    const manifest = this.#codes.take(code)
-    if (!manifest) return undefined
+    const registration = this.#codes.take(code)
+    if (!registration) return undefined
+    const { manifest, owner } = registration
     const keys = await makeKeys('rsa', {
       modulusLength: 2048,
       publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -105,6 +109,7 @@ export class Apps {
     const app: App = {
       id,
       slug: slugOf(manifest.name),
+      owner,
       manifest,
       clientId: `Iv23li${randomSecret().slice(0, 14)}`,
       publicKey: keys.publicKey,

@@ -7,6 +7,8 @@ import { randomSecret } from './secrets.js'
 
 /** Maximum number of valid access tokens; the oldest are removed first. */
 const LIMIT = 10_000
+/** An hour (https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app). */
+const INSTALLATION_LIFETIME_MS = 3_600_000
 
 /** Account, client and rights of an access token. */
 export interface Grant {
@@ -16,6 +18,8 @@ export interface Grant {
   readonly scopes: readonly string[]
   /** Current rights of a token that has no scopes: a fine-grained personal one, or an App's. */
   readonly permissions: (() => Permissions) | undefined
+  /** Full names of the repositories that it is limited to. Undefined: every one. */
+  readonly repos?: ReadonlySet<string> | undefined
   readonly accessToken: string
   readonly expiresAt: number
   /** Present when access tokens expire. */
@@ -71,6 +75,25 @@ export class AccessTokens {
       permissions: isClassic ? undefined : () => rights.permissions,
       accessToken: randomSecret(isClassic ? 'ghp_' : 'github_pat_'),
       expiresAt: Infinity,
+      refresh: undefined,
+    }
+    this.#grants.set(grant.accessToken, grant)
+    return grant
+  }
+
+  /** Creates a token with which an App acts by itself, as `login`. It is valid for an hour. */
+  issueInstallation(
+    clientId: string,
+    login: string,
+    rights: Required<Pick<Grant, 'permissions' | 'repos'>>,
+  ): Grant {
+    const grant = {
+      clientId,
+      login,
+      scopes: [],
+      ...rights,
+      accessToken: randomSecret('ghs_'),
+      expiresAt: this.#clock() + INSTALLATION_LIFETIME_MS,
       refresh: undefined,
     }
     this.#grants.set(grant.accessToken, grant)

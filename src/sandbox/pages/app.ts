@@ -1,11 +1,14 @@
 import { html } from 'hono/html'
-import type { App } from '../apps/apps.js'
-import type { Manifest } from '../apps/manifest.js'
+import type { App, Registration } from '../apps/apps.js'
 import { OWNER } from '../seed.js'
 import { sandboxPage } from './layout.js'
 
 /** Page on which the user names and registers the App of a manifest. `token` is the form's anti-forgery token. */
-export function newAppPage(manifest: Manifest, token: string, refusal?: string): Promise<Response> {
+export function newAppPage(
+  { manifest, owner }: Registration,
+  token: string,
+  refusal?: string,
+): Promise<Response> {
   const title = 'Create GitHub App'
   const { name, hook, permissions, events, redirectUrl } = manifest
   const page = {
@@ -13,7 +16,7 @@ export function newAppPage(manifest: Manifest, token: string, refusal?: string):
     // Chromium applies form-action to the redirect too, which goes to another port.
     formAction: "'self' http: https:",
     body: html`<h1>${title}</h1>
-      <p>A program asks to register an App in the account <strong>${OWNER}</strong>.</p>
+      <p>A program asks to register an App in the account <strong>${owner}</strong>.</p>
       ${refusal === undefined ? '' : html`<p role="alert"><strong>${refusal}</strong></p>`}
       <table class="plain">
         ${Object.entries(permissions).map(([permission, access]) => row(`Permission ${permission}`, access))}
@@ -23,7 +26,7 @@ export function newAppPage(manifest: Manifest, token: string, refusal?: string):
       <form method="post" action="/settings/apps" class="entry">
         <input type="hidden" name="authenticity_token" value="${token}" />
         <input name="name" aria-label="Name" value="${name}" maxlength="34" autocomplete="off" required />
-        <button class="go">${title} for ${OWNER}</button>
+        <button class="go">${title} for ${owner}</button>
       </form>
       <p class="soft">You return to <code>${redirectUrl}</code></p>`,
   }

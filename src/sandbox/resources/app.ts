@@ -1,20 +1,25 @@
 import { nodeId } from '../../providers/github/node-id.js'
 import type { App } from '../apps/apps.js'
 import type { Hook } from '../hooks/hook.js'
+import type { Repo } from '../model.js'
+import type { Permissions } from '../oauth/permissions.js'
+import type { Grant } from '../oauth/tokens.js'
 import { OWNER } from '../seed.js'
+import { timestamp } from '../state.js'
 import { configResource } from './hook.js'
+import { repositoryResource } from './repository.js'
 import { userResource } from './user.js'
 import type { View } from './view.js'
 
 /** App (https://docs.github.com/rest/apps/apps#get-the-authenticated-app). */
 export function appResource(view: View, app: App) {
-  const { id, slug, manifest, clientId, createdAt } = app
+  const { id, slug, owner, manifest, clientId, createdAt } = app
   return {
     id,
     slug,
     client_id: clientId,
     node_id: nodeId('Integration', id),
-    owner: userResource(view, OWNER),
+    owner: userResource(view, owner),
     name: manifest.name,
     description: manifest.description,
     external_url: manifest.url,
@@ -51,6 +56,25 @@ export function installationResource(view: View, { id, slug, manifest, installat
     single_file_paths: [],
     suspended_by: null,
     suspended_at: null,
+  }
+}
+
+/**
+ * Token of an installation, limited to `repos` if given
+ * (https://docs.github.com/rest/apps/apps#create-an-installation-access-token-for-an-app).
+ */
+export function installationTokenResource(
+  view: View,
+  { accessToken, expiresAt }: Grant,
+  permissions: Permissions,
+  repos: readonly Repo[] | undefined,
+) {
+  return {
+    token: accessToken,
+    expires_at: timestamp(expiresAt),
+    permissions,
+    repository_selection: repos ? 'selected' : 'all',
+    ...(repos && { repositories: repos.map(({ fullName }) => repositoryResource(view, fullName)) }),
   }
 }
 

@@ -1,9 +1,9 @@
 import { nodeId } from '../../providers/github/node-id.js'
 import type { View } from './view.js'
 
-/** User, as in every resource (https://docs.github.com/rest/users/users). */
+/** Account, as in every resource (https://docs.github.com/rest/users/users). */
 export function userResource(view: View, login: string) {
-  const { id } = view.user(login)
+  const { id, type } = view.user(login)
   const api = `${view.api}/users/${login}`
   return {
     login,
@@ -22,7 +22,7 @@ export function userResource(view: View, login: string) {
     repos_url: `${api}/repos`,
     events_url: `${api}/events{/privacy}`,
     received_events_url: `${api}/received_events`,
-    type: 'User',
+    type,
     user_view_type: 'public',
     site_admin: false,
   }

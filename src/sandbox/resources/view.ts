@@ -26,7 +26,7 @@ export class View {
   }
 
   user(login: string): User {
-    return found(this.state.users.find((user) => user.login === login))
+    return found(this.state.user(login))
   }
 
   repo(fullName: string): Repo {

@@ -5,26 +5,33 @@ import type { App, Apps } from '../apps/apps.js'
 import { authenticateApp } from '../apps/jwt.js'
 import { found } from '../github-error.js'
 import type { Hook } from '../hooks/hook.js'
+import { injectFault } from '../inject-fault.js'
+import type { AccessTokens } from '../oauth/tokens.js'
 import { appPing } from '../payloads.js'
-import { appResource, installationResource } from '../resources/app.js'
+import { appResource } from '../resources/app.js'
 import { configResource } from '../resources/hook.js'
 import { deliveryRoutes } from './deliveries.js'
 import { responseSent, type RestParts } from './env.js'
 import { bearerOf, setCommonHeaders } from './guard.js'
 import { readConfig } from './hook-input.js'
 import { readObject } from './input.js'
-import { pageOf } from './paging.js'
+import { installationRoutes } from './installations.js'
 
 /** Environment of the routes for an App, which its token sets. */
-type AppEnv = HttpEnv & { Variables: { app: App } }
+export type AppEnv = HttpEnv & { Variables: { app: App } }
 
 /** The last step of the manifest flow, and the routes for the App itself (https://docs.github.com/rest/apps). */
-export function appRoutes(parts: RestParts & { apps: Apps; clock: Clock }): Hono<AppEnv> {
-  const { view, hooks, webhooks, apps, clock } = parts
+export function appRoutes(
+  parts: RestParts & { apps: Apps; tokens: AccessTokens; clock: Clock },
+): Hono<AppEnv> {
+  const { view, hooks, webhooks, faults, apps, clock } = parts
+  const asApp = appGuard(apps, clock)
+  const fault = injectFault(faults, 'hook')
   return new Hono<AppEnv>()
     .post('/app-manifests/:code/conversions', async (c) => {
       setCommonHeaders(c, clock)
       const { app, secrets } = found(await apps.convert(c.req.param('code')))
+      view.state.account(app.owner, 'Organization')
       const hook = apps.hookOf(app)
       if (hook && app.manifest.hook?.active)
         webhooks.send(hook, 'ping', appPing(view, app, hook), responseSent(c))
@@ -34,14 +41,11 @@ export function appRoutes(parts: RestParts & { apps: Apps; clock: Clock }): Hono
         201,
       )
     })
-    .use('/app/*', appGuard(apps, clock))
+    .route('/', installationRoutes({ ...parts, asApp }))
+    .use('/app/*', asApp)
     .get('/app', (c) => c.json(appResource(view, c.get('app'))))
-    .get('/app/installations', (c) => {
-      const installed = c.get('app').installation ? [c.get('app')] : []
-      return c.json(pageOf(c, installed).map((app) => installationResource(view, app)))
-    })
-    .get('/app/hook/config', (c) => c.json(configResource(findHook(c).config)))
-    .patch('/app/hook/config', async (c) => {
+    .get('/app/hook/config', fault, (c) => c.json(configResource(findHook(c).config)))
+    .patch('/app/hook/config', fault, async (c) => {
       const hook = findHook(c)
       const { active, events } = hook
       const config = readConfig(await readObject(c), hook.config)

@@ -37,8 +37,11 @@ export function readText(body: JsonObject, field: string): string | undefined {
   )
 }
 
+/** @throws GitHubError 404, also for a repository that the token is not for */
 export function findRepo(c: Context<RestEnv>, state: SandboxState): Repo {
-  return found(state.repo(c.req.param('owner') ?? '', c.req.param('repo') ?? ''))
+  const repo = found(state.repo(c.req.param('owner') ?? '', c.req.param('repo') ?? ''))
+  const { repos } = c.get('grant')
+  return found(!repos || repos.has(repo.fullName) ? repo : undefined)
 }
 
 export function findIssue(c: Context<RestEnv>, state: SandboxState): Issue {

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Clock } from '../../base/time.js'
 import type { Apps } from '../apps/apps.js'
+import { GitHubError } from '../github-error.js'
 import { injectFault } from '../inject-fault.js'
 import type { AccessTokens } from '../oauth/tokens.js'
 import { issueResource } from '../resources/issue.js'
@@ -32,7 +33,11 @@ export function restRoutes(
     })
     .route('/', appRoutes(parts))
     .use(guard(tokens, clock))
-    .get('/user', injectFault(faults, 'user'), (c) => c.json(userResource(view, c.get('grant').login)))
+    .get('/user', injectFault(faults, 'user'), (c) => {
+      const user = userResource(view, c.get('grant').login)
+      if (user.type === 'Bot') throw new GitHubError(403, 'Resource not accessible by integration')
+      return c.json(user)
+    })
     .get('/repos/:owner/:repo', (c) => c.json(repositoryResource(view, findRepo(c, view.state).fullName)))
     .get('/repos/:owner/:repo/issues/:number{\\d+}', (c) =>
       c.json(issueResource(view, findIssue(c, view.state))),

@@ -25,7 +25,7 @@ it('makes a token that the code host accepts, and sets the secret of the hook wi
   const { app, webhookSecret, installUrl } = await apps.convert(code)
   expect(webhookSecret?.reveal()).toMatch(/^[0-9a-f]{40}$/)
   expect(installUrl).toBe(`${sandbox.url}/apps/relay-test/installations/new`)
-  await apps.setHookSecret(app, new Secret('another-secret'))
+  await apps.hook.change(app, { secret: new Secret('another-secret') })
   const answer = await fetch(`${sandbox.url}/api/v3/app`, {
     headers: { authorization: `Bearer ${appToken(app, Date.now())}` },
   })

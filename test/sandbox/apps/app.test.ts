@@ -183,18 +183,3 @@ describe('the webhook of an App', () => {
     expect(await json(call(other, 'GET /app/hook/deliveries', jwt(inactive, NOW)))).toEqual([])
   })
 })
-
-it('lists the installations of an App', async () => {
-  expect(await json(asApp('GET /app/installations'))).toEqual([])
-  await install(sandbox, app)
-  await install(sandbox, app)
-  expect(await json(asApp('GET /app/installations'))).toMatchObject([
-    {
-      id: 401,
-      app_id: app.id,
-      app_slug: 'my-relay',
-      repository_selection: 'all',
-      permissions: { issues: 'write' },
-    },
-  ])
-})

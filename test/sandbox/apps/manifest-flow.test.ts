@@ -60,6 +60,16 @@ describe('the manifest flow', () => {
     expect((await convert(sandbox, late)).status).toBe(201)
   })
 
+  it('registers an App of an organization', async () => {
+    const redirect = await register(sandbox, manifest(), 'My relay', '/organizations/acme')
+    expect(await json(convert(sandbox, redirect))).toMatchObject({
+      slug: 'my-relay',
+      owner: { login: 'acme', type: 'Organization' },
+    })
+    for (const name of ['a--b', '-a', 'a'.repeat(40)])
+      expect((await post(sandbox, `/organizations/${name}/settings/apps/new`, {})).status).toBe(404)
+  })
+
   it('needs the form of the page, once', async () => {
     const token = await tokenIn(post(sandbox, '/settings/apps/new', { manifest: manifest() }))
     const send = async (fields: Record<string, string>): Promise<number> =>

@@ -38,8 +38,13 @@ export async function tokenIn(page: Response | Promise<Response>): Promise<strin
 }
 
 /** Sends a manifest and agrees to it; the redirect has the code. */
-export async function register(sandbox: Sandbox, text: string, name = 'My relay'): Promise<URL> {
-  const page = post(sandbox, '/settings/apps/new?state=st%26te', { manifest: text })
+export async function register(
+  sandbox: Sandbox,
+  text: string,
+  name = 'My relay',
+  account = '',
+): Promise<URL> {
+  const page = post(sandbox, `${account}/settings/apps/new?state=st%26te`, { manifest: text })
   const answer = await post(sandbox, '/settings/apps', { authenticity_token: await tokenIn(page), name })
   return new URL(answer.headers.get('location') ?? '')
 }
@@ -48,8 +53,12 @@ export function convert(sandbox: Sandbox, { searchParams }: URL): Promise<Respon
   return call(sandbox, `POST /app-manifests/${searchParams.get('code')}/conversions`, {})
 }
 
-export async function makeApp(sandbox: Sandbox, changes: Record<string, unknown> = {}): Promise<Converted> {
-  return json<Converted>(convert(sandbox, await register(sandbox, manifest(changes))))
+export async function makeApp(
+  sandbox: Sandbox,
+  changes: Record<string, unknown> = {},
+  name?: string,
+): Promise<Converted> {
+  return json<Converted>(convert(sandbox, await register(sandbox, manifest(changes), name)))
 }
 
 export async function install(sandbox: Sandbox, { slug }: Converted): Promise<Response> {

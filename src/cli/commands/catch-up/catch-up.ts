@@ -7,23 +7,20 @@ import {
   LOG_PERIOD_MS,
   logOf,
 } from '../../../hooks/catch-up.js'
-import { explainHookError } from '../../../hooks/explain.js'
 import { oneCatchUp } from '../../../hooks/one-catch-up.js'
 import { patiently } from '../../../hooks/patiently.js'
-import { listSavedHooks } from '../../../hooks/saved.js'
 import { openJournal } from '../../../journal/open.js'
-import type { RepoTarget } from '../../../providers/provider.js'
 import type { Context } from '../../context.js'
 import { parseInstant } from '../../../journal/instant.js'
 import { caughtUpText, failedObject, failedText, missedObject } from '../../output/caught-up.js'
 import { eventName } from '../../output/delivery-line.js'
 import { table } from '../../output/table.js'
 import { localTime } from '../../output/time.js'
-import { formatRepo, parseRepo } from '../../session/repo.js'
+import { parseRepo } from '../../session/repo.js'
 import { openSession, type Session } from '../../session/session.js'
 import { startCommand } from '../../session/start-command.js'
 import type { CommonFlags } from '../../settings/prepare.js'
-import { findOwnHook } from '../hook/hook-session.js'
+import { findSources, type Source } from './sources.js'
 
 type CatchUpFlags = CommonFlags & { readonly since?: string; readonly dryRun?: boolean }
 
@@ -35,17 +32,12 @@ export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: s
   await using session = await openSession(context, flags)
   requireLog(session)
   if (!flags.dryRun) requireInstance(session)
-  const repos = named ? [named] : await listSavedHooks(session.store, session.provider)
-  if (repos.length === 0)
-    throw new RelayError(
-      'no_match',
-      'This profile has created no hooks. Name the repository, or create one with relay hook add',
-    )
+  const { signal } = context
   let failed = 0
-  for (const repo of repos) {
-    const options = await optionsFor(session, repo, since, context.signal)
-    if (flags.dryRun) await list(session, flags, repo, options)
-    else failed += report(session, flags, repo, await alone(session, repo, options))
+  for (const source of await findSources(session, named, signal)) {
+    const options = await optionsFor(session, source, since, signal)
+    if (flags.dryRun) await list(session, flags, source, options)
+    else failed += report(session, flags, source, await alone(session, source, options))
   }
   if (failed > 0) throw new RelayError('provider_failed', `${failed} could not be had`)
 }
@@ -63,77 +55,69 @@ function requireInstance({ instance, settings }: Session): void {
   )
 }
 
-/** @throws RelayError `no_match` when the repository has no hook that leads here. */
+/** @throws RelayError `no_match` when the hook does not lead here. */
 async function optionsFor(
-  session: Session,
-  repo: RepoTarget,
+  { output, sql }: Session,
+  source: Source,
   since: number,
   signal: AbortSignal,
 ): Promise<CatchUpOptions> {
-  const { provider, output, sql } = session
-  const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
   const onWait = (why: string, ms: number): void =>
     output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
-  const list: typeof provider.hooks.list = (...args) =>
-    patiently(() => provider.hooks.list(...args), { signal, onWait })
-  const patient = { ...session, provider: { ...provider, hooks: { ...provider.hooks, list } } }
-  const hook = await findOwnHook(patient, repo, await token(), { signal })
   return {
-    log: logOf(provider, { token, repo }, hook.id),
+    log: await patiently(() => source.open(), { signal, onWait }),
     journal: openJournal(sql, { log: output.log }),
     since,
     signal,
-    onMissing: ({ length }) => length > 0 && output.say(`${formatRepo(repo)}: ${length} missing`),
+    onMissing: ({ length }) => length > 0 && output.say(`${source.name}: ${length} missing`),
     onWait,
   }
 }
 
 /** Catches up once no other process does. */
-function alone({ provider, store, output }: Session, repo: RepoTarget, options: CatchUpOptions) {
+function alone({ provider, store, output }: Session, source: Source, options: CatchUpOptions) {
   const onBusy = (text: string): void => output.say(text)
   const work = (): Promise<CaughtUp> => catchUp(options)
-  const what = formatRepo(repo)
   const { signal } = options
-  return oneCatchUp({ provider, store, what, onBusy, work, signal }).catch(explained({ provider }, repo))
+  return oneCatchUp({ provider, store, what: source.name, onBusy, work, signal }).catch(explained(source))
 }
 
-function explained({ provider }: Pick<Session, 'provider'>, repo: RepoTarget): (error: unknown) => never {
+function explained(source: Source): (error: unknown) => never {
   return (error) => {
-    throw explainHookError(error, provider, repo)
+    throw source.explain(error)
   }
 }
 
 async function list(
   session: Session,
   { json }: CatchUpFlags,
-  repo: RepoTarget,
+  source: Source,
   options: CatchUpOptions,
 ): Promise<void> {
   const { output } = session
-  const missing = await findMissed(options).catch(explained(session, repo))
+  const missing = await findMissed(options).catch(explained(source))
   if (json)
-    for (const one of missing)
-      output.object({ type: 'missing', repo: formatRepo(repo), ...missedObject(one) })
+    for (const one of missing) output.object({ type: 'missing', ...source.object, ...missedObject(one) })
   else
     for (const line of table(missing.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid])))
       output.result(line)
-  output.say(`would ask for ${missing.length} of ${formatRepo(repo)}`)
+  output.say(`would ask for ${missing.length} of ${source.name}`)
 }
 
 /** Prints the result, and returns how many failed. */
-function report({ output }: Session, { json }: CatchUpFlags, repo: RepoTarget, result: CaughtUp): number {
+function report({ output }: Session, { json }: CatchUpFlags, source: Source, result: CaughtUp): number {
   const { missing, arrived, failed } = result
   if (json)
     output.object({
       type: 'caught-up',
-      repo: formatRepo(repo),
+      ...source.object,
       missing,
       arrived,
       failed: failed.map(failedObject),
     })
   else {
     for (const one of failed) output.log.warn(failedText(one))
-    output.result(caughtUpText(formatRepo(repo), result))
+    output.result(caughtUpText(source.name, result))
   }
   return failed.length
 }

@@ -9,7 +9,8 @@ export const catchUp: CommandSpec = {
   summary: 'get what was sent while relay was away',
   description: `Compares the journal with the code host's log of a repository's hook. Has the code host send again what is missing, oldest
 first, one after the other; the running relay serve receives it. Leaves out what retention has removed. Without a
-repository, catches up through all hooks that this profile created. GitHub's log covers 3 days; Gitea has none.`,
+repository, catches up through the webhook of the profile's App (relay setup --app-hook) and all hooks that this profile
+created. GitHub's log covers 3 days; Gitea has none.`,
   examples: ['relay catch-up octo/demo', 'relay catch-up --since 2h --dry-run'],
   arguments: [{ ...REPO_ARGUMENT, name: '[owner/repo]' }],
   options: [

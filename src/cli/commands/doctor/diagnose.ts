@@ -12,6 +12,7 @@ import { profileFolder, storeOf } from '../../settings/complete.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { withStoredClient } from '../../settings/stored.js'
 import { checkAddresses } from './addresses.js'
+import { checkApp, openApp } from './app.js'
 import { askCodeHost, checkClock, checkCodeHost } from './code-host.js'
 import { type CheckContext, createCheckContext } from './context.js'
 import { checkDatabase, checkKeychain } from './database.js'
@@ -99,6 +100,7 @@ async function checkAll(
       : askCodeHost(provider, providerUrl, { sendOnce, clock, signal: deadline(LIMIT_MS, signal) })
   answer?.catch(() => {})
   const tokenCheck = { now: clock(), sendOnce, timeLimit: LIMIT_MS, signal }
+  const app = await openApp(context, tokenCheck)
   const checks: Readonly<Record<string, () => CheckResult | Promise<CheckResult>>> = {
     database: () => checkDatabase(context, problem, { limit: QUICK_CHECK_LIMIT_MS, signal }),
     disk: () => checkDisk(context),
@@ -112,6 +114,7 @@ async function checkAll(
     'OAuth client': () => checkClient(context, tokenCheck),
     token: () => (problem ? skip('the database cannot be opened') : checkToken(context, tokenCheck)),
     hooks: () => checkHooks(context, database, tokenCheck),
+    ...(app && { App: () => checkApp(context, app, tokenCheck) }),
     addresses: () => checkAddresses(context),
   }
   const fix = store === 'keychain' ? 'unlock the keychain, or choose --store file' : SHOW_SETTINGS

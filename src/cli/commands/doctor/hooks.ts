@@ -89,7 +89,7 @@ async function recentRepos(sql: Database['sql']): Promise<readonly string[]> {
 }
 
 /** The addresses at which deliveries reach this relay. */
-async function ownAddresses({ publicUrl, instance, store }: CheckContext): Promise<readonly string[]> {
+export async function ownAddresses({ publicUrl, instance, store }: CheckContext): Promise<readonly string[]> {
   const tunnel = instance && store && (await readStatus(store, instance.pid))
   return [`${publicUrl}/webhook`, ...(tunnel?.url ? [tunnel.url] : [])].filter((url) => URL.canParse(url))
 }

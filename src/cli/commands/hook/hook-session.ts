@@ -6,6 +6,7 @@ import { openJournal } from '../../../journal/open.js'
 import type { Journal } from '../../../journal/journal.js'
 import type { RepoHook } from '../../../providers/hooks.js'
 import type { RepoTarget } from '../../../providers/provider.js'
+import { findOwnApp } from '../../../setup/own-app.js'
 import { readStatus } from '../../../tunnel/state.js'
 import type { Context } from '../../context.js'
 import { formatRepo, parseRepo } from '../../session/repo.js'
@@ -40,7 +41,7 @@ export async function openHookSession(
     session,
     repo,
     journal,
-    parts: { provider, store, journal },
+    parts: { provider, store, journal, findApp: () => findOwnApp(store, provider) },
     token: async () => (await session.owner({ signal })).accessToken,
     [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
   }

@@ -52,7 +52,8 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
     signal: context.signal,
     // The password of the shared store is one of relay's secrets.
     env: isSharedAddress(options.store) ? { ...context.env, PGPASSWORD: undefined } : context.env,
-    onTaken: publish(prepared, hooks?.repos.map(formatRepo)),
+    // With the store that the profile continues with.
+    onTaken: publish({ ...prepared, options }, hooks?.repos.map(formatRepo)),
     ...(hooks && { hooks }),
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...live,

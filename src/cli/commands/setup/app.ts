@@ -8,8 +8,9 @@ import type { Context } from '../../context.js'
 import type { Attached } from '../../session/attach.js'
 import { profileFolder } from '../../settings/complete.js'
 import { adoptWebhookSecret, readSavedWebhookSecret } from '../../settings/webhook-secret.js'
+import { webhookOf } from './app-webhook.js'
 import type { SetupFlags } from './flags.js'
-import { type SetupPlan, webhookOf } from './plan.js'
+import type { SetupPlan } from './plan.js'
 
 const WAITING = 'Waiting up to 15 minutes for you to register the App there. Ctrl-C cancels.'
 
@@ -19,7 +20,7 @@ export async function registerApp(
   flags: SetupFlags,
   { attached, plan, apps, save }: AppSetup,
 ): Promise<RegisteredApp> {
-  const hook = await webhookOf(attached, flags.appHook === true)
+  const hook = await webhookOf(attached, plan.provider, flags.appHook === true)
   const { output } = attached
   const registered = await runManifestFlow({
     apps,
@@ -31,7 +32,7 @@ export async function registerApp(
     signal: context.signal,
     onListening: (address) =>
       showAddress(context, output, { address, opens: flags.browser !== false, waiting: WAITING }),
-    store: save,
+    store: (one) => save(one, hook?.active ? hook.url : undefined),
   })
   await agreeOnSecret(attached, apps, registered)
   return registered
@@ -41,7 +42,8 @@ export interface AppSetup {
   readonly attached: Attached
   readonly plan: SetupPlan
   readonly apps: AppCalls
-  readonly save: (registered: RegisteredApp) => Promise<void>
+  /** `hookUrl`: the address of its webhook, if that is active. */
+  readonly save: (registered: RegisteredApp, hookUrl: string | undefined) => Promise<void>
 }
 
 /**
@@ -59,7 +61,7 @@ async function agreeOnSecret(
     const { webhookSecret: given } = options
     const own = given === undefined ? readSavedWebhookSecret(folder, options.store) : new Secret(given)
     const secret = own ?? adoptWebhookSecret(folder, webhookSecret)
-    if (secret.reveal() !== webhookSecret.reveal()) await apps.setHookSecret(app, secret)
+    if (secret.reveal() !== webhookSecret.reveal()) await apps.hook.change(app, { secret })
   } catch (error) {
     const { message } = toRelayError(error)
     const next = 'Enter the secret that relay config --reveal webhookSecret prints in the settings of the App'

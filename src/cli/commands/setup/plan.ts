@@ -1,17 +1,13 @@
 import { RelayError } from '../../../base/errors.js'
-import { isLoopback } from '../../../base/loopback.js'
 import type { Settings } from '../../../base/settings.js'
-import { isSharedAddress } from '../../../base/shared-store.js'
 import { createProvider } from '../../../providers/open.js'
 import type { Provider } from '../../../providers/provider.js'
-import { openDatabase, withoutKeychain } from '../../../store/open.js'
-import { readStatus, type TunnelStatus } from '../../../tunnel/state.js'
 import type { Attached } from '../../session/attach.js'
 import { onlyInMemory } from '../../session/instance-settings.js'
 import { publicAddress, redirectUri } from '../../session/public-address.js'
-import { completeSettings, profileFolder, storeOf } from '../../settings/complete.js'
+import { completeSettings } from '../../settings/complete.js'
 import { isOfFolder } from '../../settings/origin.js'
-import { readWebhookSecret, unusedWebhookSecret } from '../../settings/webhook-secret.js'
+import { unusedWebhookSecret } from '../../settings/webhook-secret.js'
 
 /** What setup works with, checked before anything is asked or registered. */
 export interface SetupPlan {
@@ -53,37 +49,4 @@ export function planSetup(attached: Attached): SetupPlan {
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
   const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
   return { provider, settings, callbackUrl: redirectUri(address, provider.name) }
-}
-
-/**
- * The address of the App's own webhook: the tunnel's, or the public one. Undefined if the code host cannot reach relay.
- * @throws RelayError `settings` if `active` and there is none, or a shared store without a webhook secret
- */
-export async function webhookOf(
-  { options, instance }: Attached,
-  active: boolean,
-): Promise<{ readonly url: string; readonly active: boolean } | undefined> {
-  const tunnel = instance && (await tunnelOf(options, instance))
-  const address = publicAddress(options, instance)
-  // The sandbox is on this machine.
-  const isReachable = options.provider === 'sandbox' || !isLoopback(new URL(address).hostname)
-  const url = tunnel?.url ?? (isReachable ? `${address}/webhook` : undefined)
-  if (url === undefined && active)
-    throw new RelayError(
-      'settings',
-      `The code host cannot reach ${address}. Start relay serve --tunnel first, or give --public-url`,
-    )
-  if (url === undefined) return undefined
-  if (isSharedAddress(options.store) && options.webhookSecret === undefined)
-    readWebhookSecret(profileFolder(options), options.store)
-  return { url, active }
-}
-
-async function tunnelOf(
-  options: Attached['options'],
-  { pid }: { readonly pid: number },
-): Promise<TunnelStatus | undefined> {
-  const kind = withoutKeychain(storeOf(options))
-  await using database = await openDatabase({ kind, folder: profileFolder(options) })
-  return await readStatus(database.store, pid)
 }

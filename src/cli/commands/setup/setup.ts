@@ -43,16 +43,17 @@ async function register(
   using prompt = new Prompt(context)
   const before = await readSetup(attached.options, { create: true })
   if (before) await agreeToReplace(context, flags, before, prompt)
-  const save = async (client: OAuthClient, app?: RegisteredApp): Promise<void> => {
+  const save = async (client: OAuthClient, app?: RegisteredApp, hookUrl?: string): Promise<void> => {
     const host = { provider: provider.name, providerUrl: provider.url }
     // Opened only now: a setup that is cancelled leaves no profile behind.
     await using database = await openDatabase({ kind: settings.store, folder: settings.folder })
-    await saveSetup(database.store, { ...host, client, app: app?.app }, before)
+    await saveSetup(database.store, { ...host, client, app: app?.app, hookUrl }, before)
     if (!attached.instance) remember(attached, settings, false)
   }
   const { apps } = provider.registration
   if (apps && !flags.oauthApp) {
-    const keep = (one: RegisteredApp): Promise<void> => save(one.client, one)
+    const keep = (one: RegisteredApp, hookUrl: string | undefined): Promise<void> =>
+      save(one.client, one, hookUrl)
     const app = await registerApp(context, flags, { attached, plan, apps, save: keep })
     return { client: app.client, app }
   }

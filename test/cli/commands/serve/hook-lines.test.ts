@@ -3,7 +3,7 @@ import { RelayError } from '../../../../src/base/errors.js'
 import { hookObject, hookText, isProblem } from '../../../../src/cli/commands/serve/hook-lines.js'
 import { localTime } from '../../../../src/cli/output/time.js'
 import type { HookDelivery, RepoHook } from '../../../../src/providers/hooks.js'
-import type { HookEvent } from '../../../../src/serve/hooks.js'
+import type { HookEvent } from '../../../../src/serve/hook-event.js'
 
 const URL = 'https://smee.test/channel'
 const hook: RepoHook = {
@@ -105,9 +105,9 @@ describe('what happens to a hook of relay serve', () => {
       true,
     ],
     [
-      { repo, state: 'not caught up', error },
-      'could not catch up with octo/demo: GitHub failed (502)',
-      { state: 'not caught up', error: 'GitHub failed (502)' },
+      { repo, state: 'not caught up', error, retries: true },
+      'could not catch up with octo/demo yet: GitHub failed (502)',
+      { state: 'not caught up', error: 'GitHub failed (502)', retries: true },
       true,
     ],
     [

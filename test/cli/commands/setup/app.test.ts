@@ -3,7 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../../../src/base/errors.js'
 import { listProfiles } from '../../../../src/instance/saved-profile.js'
-import { readStoredApp, readStoredClient } from '../../../../src/setup/record.js'
+import { saveHook } from '../../../../src/hooks/saved.js'
+import { appToken } from '../../../../src/providers/github/app-token.js'
+import { readAppHook, readStoredApp, readStoredClient } from '../../../../src/setup/record.js'
 import { servedProfile } from '../../../../src/cli/commands/serve/served-profile.js'
 import { completeSettings } from '../../../../src/cli/settings/complete.js'
 import { prepare } from '../../../../src/cli/settings/prepare.js'
@@ -209,6 +211,9 @@ describe('relay setup', () => {
     )
     expect({ code, out, profiles: listProfiles(here.home) }).toEqual({ code: 130, out: '', profiles: [] })
     await expect(fetch(own)).rejects.toThrow('fetch failed')
+    // Begun again, it registers another App.
+    expect((await setup(here, [], register)).code).toBe(0)
+    expect(await clientId(here)).toMatch(ID)
   })
 
   it('stores nothing when the code host fails, and says so in both places', async () => {
@@ -258,6 +263,58 @@ describe('relay setup', () => {
     expect({ code, err }).toEqual({
       code: 2,
       err: 'error: The code host cannot reach http://127.0.0.1:8787. Start relay serve --tunnel first, or give --public-url\n',
+    })
+  })
+
+  it('stores where the webhook of --app-hook leads, and asks for one that is active', async () => {
+    await using sandbox = await startSandbox()
+    const here = newcomer(sandbox.url)
+    const url = 'http://127.0.0.1:8787/webhook'
+    let manifest: unknown
+    const { code } = await setup(here, ['--app-hook'], async (address) => {
+      manifest = JSON.parse((await open(address)).manifest)
+      await register(address)
+    })
+    expect(code).toBe(0)
+    expect(manifest).toMatchObject({ hook_attributes: { url, active: true } })
+    await using store = await profileStore(here)
+    expect(await readAppHook(store, sandbox.url)).toEqual({ url, former: url })
+    expect((await setup(here, ['--yes'], register)).code).toBe(0)
+    expect(await readAppHook(store, sandbox.url)).toBeUndefined()
+  })
+
+  it('refuses --app-hook while hooks of the profile would send the same, before anything is registered', async () => {
+    await using sandbox = await startSandbox()
+    const here = newcomer(sandbox.url)
+    await using store = await profileStore(here)
+    const hook = { id: 1, url: 'http://127.0.0.1:9/', chosen: false, events: null, permanent: true }
+    for (const repo of ['demo', 'other'])
+      await saveHook(store, { origin: sandbox.url }, { owner: 'octo', repo }, hook)
+    const { code, err } = await setup(here, ['--app-hook'], register)
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: "error: This profile has hooks already (octo/demo, octo/other), so the App's webhook would send each delivery a second time. Remove them with relay hook remove octo/demo\n",
+    })
+    expect((await setup(here, [], register)).code).toBe(0)
+  })
+
+  it('registers the App of an organization with --org', async () => {
+    await using sandbox = await startSandbox()
+    const here = newcomer(sandbox.url)
+    let action = ''
+    const { code } = await setup(here, ['--org', 'acme'], async (address) => {
+      ;({ action } = await open(address))
+      await register(address)
+    })
+    expect(code).toBe(0)
+    expect(new URL(action).pathname).toBe('/organizations/acme/settings/apps/new')
+    await using store = await profileStore(here)
+    const app = await readStoredApp(store, sandbox.url)
+    if (!app) throw new Error('nothing was stored')
+    const headers = { authorization: `Bearer ${appToken(app, Date.now())}` }
+    expect(await (await fetch(`${sandbox.url}/api/v3/app`, { headers })).json()).toMatchObject({
+      slug: app.slug,
+      owner: { login: 'acme', type: 'Organization' },
     })
   })
 

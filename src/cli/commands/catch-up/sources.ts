@@ -1,0 +1,99 @@
+import { type ErrorKind, RelayError } from '../../../base/errors.js'
+import { type DeliveryLog, logOf } from '../../../hooks/catch-up.js'
+import { sameAddress } from '../../../hooks/ensure.js'
+import { explainHookError } from '../../../hooks/explain.js'
+import { listSavedHooks } from '../../../hooks/saved.js'
+import type { RepoTarget } from '../../../providers/provider.js'
+import { findOwnApp, type OwnApp } from '../../../setup/own-app.js'
+import { formatRepo } from '../../session/repo.js'
+import type { Session } from '../../session/session.js'
+import { startCommand } from '../../session/start-command.js'
+import { findOwnHook, payloadAddress } from '../hook/hook-session.js'
+
+/** What is caught up from: the log of the App, or of a repository's hook. */
+export interface Source {
+  /** For people. */
+  readonly name: string
+  /** For programs. */
+  readonly object: { readonly app: string } | { readonly repo: string }
+  /** Finds its hook. @throws RelayError `no_match` when it does not lead here */
+  open(): Promise<DeliveryLog>
+  /** The error of a call, with the next step. */
+  explain(error: unknown): unknown
+}
+
+/**
+ * The logs to catch up from: that of the named repository, otherwise those of the App and of all hooks that the profile made.
+ * @throws RelayError `no_match` if there is none
+ */
+export async function findSources(
+  session: Session,
+  named: RepoTarget | undefined,
+  signal: AbortSignal,
+): Promise<readonly Source[]> {
+  const { store, provider } = session
+  const app = await findOwnApp(store, provider)
+  if (named) return [ofRepo(session, named, app, signal)]
+  const repos = await listSavedHooks(store, provider)
+  const sources = [
+    ...(app ? [ofApp(session, app, signal)] : []),
+    ...repos.map((repo) => ofRepo(session, repo, app, signal)),
+  ]
+  if (sources.length > 0) return sources
+  throw new RelayError(
+    'no_match',
+    'This profile has made no hooks, and no App of its own sends here. Name the repository, or make a hook with relay hook add',
+  )
+}
+
+function ofApp(session: Session, app: OwnApp, signal: AbortSignal): Source {
+  const { slug } = app
+  return {
+    name: `the App ${slug}`,
+    object: { app: slug },
+    async open() {
+      const here = await payloadAddress(session, {})
+      const { url } = await app.hook({ signal })
+      if (here === undefined || sameAddress(url, here)) return app.log
+      throw new RelayError(
+        'no_match',
+        `The webhook of the App ${slug} leads to ${url}, and this relay receives at ${here}. ${startCommand(session.settings)} changes the webhook when it starts`,
+      )
+    },
+    explain: explainFailure,
+  }
+}
+
+/** With the next step. */
+function explainFailure(error: unknown): unknown {
+  if (!(error instanceof RelayError) || !PASSING.has(error.kind)) return error
+  const { kind, message, retryAfter } = error
+  const when = retryAfter === undefined ? 'later' : `in ${retryAfter} s`
+  return new RelayError(kind, `${message}. Try again ${when}`, { retryAfter, cause: error })
+}
+
+const PASSING: ReadonlySet<ErrorKind> = new Set(['rate_limited', 'provider_failed', 'provider_timeout'])
+
+function ofRepo(session: Session, repo: RepoTarget, app: OwnApp | undefined, signal: AbortSignal): Source {
+  const { provider } = session
+  const name = formatRepo(repo)
+  const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
+  return {
+    name,
+    object: { repo: name },
+    async open() {
+      try {
+        const hook = await findOwnHook(session, repo, await token(), { signal })
+        return logOf(provider, { token, repo }, hook.id)
+      } catch (error) {
+        const isNone = error instanceof RelayError && error.kind === 'no_match'
+        if (!isNone || !(await app?.isInstalledOn(repo, { signal }))) throw error
+        throw new RelayError(
+          'no_match',
+          `The deliveries of ${name} come through the App ${app?.slug}. relay catch-up without a repository reads its log`,
+        )
+      }
+    },
+    explain: (error) => explainHookError(error, provider, repo),
+  }
+}

@@ -1,0 +1,62 @@
+import { aborted } from '../base/abort.js'
+import { type Log, silentLog } from '../base/log.js'
+import type { Settings } from '../base/settings.js'
+import type { Relay } from '../relay.js'
+import type { OwnApp } from '../setup/own-app.js'
+import { keepCatchingUp } from './catching-up.js'
+import type { AppEvent } from './hook-event.js'
+import type { PayloadAddress } from './payload-address.js'
+import { keepTrying } from './trying.js'
+
+interface AppOptions {
+  readonly app: OwnApp
+  readonly address: PayloadAddress
+  /** Whether to catch up from its log. */
+  readonly catchUp: boolean
+  readonly log?: Log
+  readonly onHook?: (event: AppEvent) => void
+}
+
+/**
+ * Makes the App's webhook lead to this relay, since the address of a tunnel can change, and catches up from its log. Disposing of
+ * it stops that; the webhook stays as it is.
+ */
+export function startApp(relay: Relay, settings: Settings, options: AppOptions): AsyncDisposable {
+  const stop = new AbortController()
+  const running = run(relay, settings, options, stop.signal)
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+/** Does not reject. */
+async function run(
+  relay: Relay,
+  { webhookSecrets: { current: secret } }: Settings,
+  { app, address, catchUp, log = silentLog, onHook = () => {} }: AppOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const url = await Promise.race([address.known, aborted(stop)])
+  if (url === undefined) return
+  const { slug, log: deliveries } = app
+  const repaired = await keepTrying(() => app.repair({ url, secret }, { signal: stop }), {
+    stop,
+    onFailure: (error, retries) => onHook({ app: slug, state: 'failed', error, retries }),
+  })
+  if (!repaired) return
+  onHook({ app: slug, state: 'leads here', url, repaired })
+  if (!catchUp) return
+  await keepCatchingUp({
+    name: `the App ${slug}`,
+    deliveries,
+    relay,
+    address,
+    log,
+    stop,
+    onChange: (state) => onHook({ app: slug, ...state }),
+    explain: (error) => error,
+  })
+}

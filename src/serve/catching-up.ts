@@ -1,0 +1,69 @@
+import { aborted } from '../base/abort.js'
+import { type RelayError, toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import { type CaughtUp, catchUp, type DeliveryLog, LOG_PERIOD_MS } from '../hooks/catch-up.js'
+import { oneCatchUp } from '../hooks/one-catch-up.js'
+import type { Relay } from '../relay.js'
+import type { PayloadAddress } from './payload-address.js'
+import { keepTrying } from './trying.js'
+import { onWake } from './wake.js'
+
+/** How far it is. */
+export type CatchingUp =
+  | { readonly state: 'missing'; readonly count: number }
+  | { readonly state: 'caught up'; readonly result: CaughtUp }
+  | { readonly state: 'not caught up'; readonly error: RelayError; readonly retries: boolean }
+
+interface CatchingUpOptions {
+  /** Whose log it is, in messages. */
+  readonly name: string
+  readonly deliveries: DeliveryLog
+  readonly relay: Pick<Relay, 'journal' | 'provider' | 'database'>
+  readonly address: PayloadAddress
+  readonly log: Log
+  readonly stop: AbortSignal
+  readonly onChange: (state: CatchingUp) => void
+  /** The error of a call, with the next step for a person. */
+  readonly explain: (error: RelayError) => unknown
+}
+
+/**
+ * Catches up now, and whenever deliveries may have been missed, until `stop` aborts. What fails for a while is tried again. Does
+ * not reject.
+ */
+export async function keepCatchingUp(options: CatchingUpOptions): Promise<void> {
+  const { address, stop, onChange, explain } = options
+  let again = new AbortController()
+  const missed = (): void => again.abort()
+  const ends = [address.onBack(missed), onWake(missed)]
+  while (!stop.aborted) {
+    await keepTrying(() => catchUpOnce(options), { stop, onFailure })
+    await Promise.race([aborted(again.signal), aborted(stop)])
+    again = new AbortController()
+  }
+  for (const end of ends) end()
+
+  function onFailure(error: RelayError, retries: boolean): void {
+    onChange({ state: 'not caught up', error: retries ? error : toRelayError(explain(error)), retries })
+  }
+}
+
+/** Once no other process does. */
+async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
+  const { name, deliveries, relay, log, stop, onChange } = options
+  const { journal, provider, database } = relay
+  const work = (): Promise<CaughtUp> =>
+    catchUp({
+      log: deliveries,
+      journal,
+      since: Date.now() - LOG_PERIOD_MS,
+      signal: stop,
+      onMissing: ({ length }) => length > 0 && onChange({ state: 'missing', count: length }),
+      onWait: (why, ms) =>
+        log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
+    })
+  const onBusy = (text: string): void => log.info(text)
+  const { store } = database
+  const result = await oneCatchUp({ provider, store, what: name, onBusy, work, signal: stop })
+  onChange({ state: 'caught up', result })
+}

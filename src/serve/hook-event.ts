@@ -1,0 +1,30 @@
+import type { RelayError } from '../base/errors.js'
+import type { RegisteredHook } from '../hooks/registration.js'
+import type { CatchingUp } from './catching-up.js'
+
+/** What happened to the webhook of the App, or the hook of a repository. */
+export type HookEvent = RepoHookEvent | AppEvent
+
+/** `repo`: `owner/name`. */
+type RepoHookEvent = { readonly repo: string } & (
+  | { readonly state: 'ready'; readonly hook: RegisteredHook }
+  | { readonly state: 'failed'; readonly error: RelayError; readonly retries: boolean }
+  | { readonly state: 'removed'; readonly url: string }
+  | { readonly state: 'kept'; readonly url: string }
+  | { readonly state: 'left'; readonly error: RelayError }
+  | CatchingUp
+)
+
+/** What happened to the webhook of the profile's App; `app` is its name in addresses. */
+export type AppEvent = { readonly app: string } & (
+  | { readonly state: 'leads here'; readonly url: string; readonly repaired: readonly string[] }
+  | { readonly state: 'failed'; readonly error: RelayError; readonly retries: boolean }
+  | CatchingUp
+)
+
+export type OnHook = (event: HookEvent) => void
+
+/** Whose hook it is about, for people. */
+export function sourceOf(event: HookEvent): string {
+  return 'app' in event ? `the App ${event.app}` : event.repo
+}

@@ -1,0 +1,60 @@
+import { Disposal } from '../base/disposal.js'
+import { toRelayError } from '../base/errors.js'
+import { type Log, silentLog } from '../base/log.js'
+import type { Settings } from '../base/settings.js'
+import type { Relay } from '../relay.js'
+import type { OwnApp } from '../setup/own-app.js'
+import { readAppHook } from '../setup/record.js'
+import type { OnHook } from './hook-event.js'
+import type { HookPlan } from './hooks.js'
+import { watchAddress } from './payload-address.js'
+import { type OnTunnel, startTunnel } from './tunnel.js'
+
+export interface SourcesOptions {
+  /** Once it aborts, the sources belong to another process. */
+  readonly lost: AbortSignal
+  readonly onTunnel: OnTunnel
+  readonly onHook: OnHook
+  readonly hooks?: HookPlan
+  readonly log?: Log
+}
+
+/** Starts what makes deliveries come: the tunnel, and the App's webhook and hooks with its address. */
+export async function startSources(
+  relay: Relay,
+  settings: Settings,
+  options: SourcesOptions,
+): Promise<AsyncDisposable> {
+  await using closing = new Disposal()
+  const address = watchAddress(settings, relay.address)
+  const onTunnel = address.onTunnel(options.onTunnel)
+  if (settings.tunnel !== undefined)
+    closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
+  const { hooks } = options
+  const app = await ownAppOf(relay, options.log)
+  if (app) {
+    const { startApp } = await import('./app.js')
+    closing.use(startApp(relay, settings, { ...options, address, app, catchUp: hooks?.catchUp === true }))
+  }
+  if (hooks) {
+    const { startHooks } = await import('./hooks.js')
+    closing.use(startHooks(relay, settings, hooks, { ...options, address, app }))
+  }
+  return closing.move()
+}
+
+/** Does not reject: relay serves without its App when the keychain fails. */
+async function ownAppOf(
+  { database: { store }, provider }: Relay,
+  log: Log = silentLog,
+): Promise<OwnApp | undefined> {
+  try {
+    if (!(await readAppHook(store, provider.url))) return undefined
+    // Loaded late: most profiles have no App of their own.
+    const { findOwnApp } = await import('../setup/own-app.js')
+    return await findOwnApp(store, provider)
+  } catch (error) {
+    log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
+    return undefined
+  }
+}
