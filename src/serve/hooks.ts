@@ -1,6 +1,6 @@
 import { aborted, sleep } from '../base/abort.js'
 import { probeDelay } from '../base/backoff.js'
-import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
+import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import { type CaughtUp, catchUp, LOG_PERIOD_MS, logOf } from '../hooks/catch-up.js'
@@ -49,6 +49,10 @@ interface HooksOptions {
 
 /** How long ending may take for all hooks together, in milliseconds. */
 const END_LIMIT_MS = 5000
+const TOO_SLOW = new RelayError(
+  'provider_timeout',
+  `The code host did not answer within ${END_LIMIT_MS / 1000} s`,
+)
 /** How often to look whether the user has signed in, in milliseconds: only the profile is read. */
 const SIGN_IN_LOOK_MS = 2000
 
@@ -70,7 +74,7 @@ export function startHooks(
     async [Symbol.asyncDispose]() {
       stop.abort()
       // A call under way may still make a hook, which then has to go.
-      const limit = setTimeout(() => cut.abort(), END_LIMIT_MS)
+      const limit = setTimeout(() => cut.abort(TOO_SLOW), END_LIMIT_MS)
       const made = await running
       if (!lost.aborted) await Promise.all(made.map((one) => endHook(parts, one)))
       clearTimeout(limit)

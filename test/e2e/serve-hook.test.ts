@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { CLIENT } from '../helpers/code-host.js'
-import { HOOK_SECRET, startHookHost } from '../helpers/hook-host.js'
+import { HOOK_SECRET, type HookHost, startHookHost } from '../helpers/hook-host.js'
 import { Program, relay } from '../helpers/program.js'
 import { journalOf, textOf } from '../helpers/serve.js'
 import { signIn } from '../helpers/sign-in.js'
@@ -66,23 +66,90 @@ describe('relay serve --hook', () => {
     expect(all).toContain('ping of octo/demo arrived')
     expect([HOOK_SECRET, CLIENT.secret, token].filter((secret) => all.includes(secret))).toEqual([])
   })
+})
 
-  it('removes its hook at the end, and after a crash uses the same again', async () => {
+/** `relay serve --hook octo/demo` once it has the hook. */
+async function serveHook(host: HookHost) {
+  const program = host.serve('--hook', 'octo/demo')
+  const ready = await program.object({ type: 'hook', state: 'ready' })
+  return { program, id: ready['id'], created: ready['created'] }
+}
+
+describe('the hook of relay serve --hook, at the end', () => {
+  const idsOf = async (host: HookHost) => (await host.hooks()).map(({ id }) => id)
+  /** The hooks that `relay hook list` shows. */
+  const listed = async (host: HookHost): Promise<unknown[]> => {
+    const { out } = await host.relay('hook', 'list', '--json')
+    return out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).id]))
+  }
+  /** Starts again after the first start left its hook, which is used again and then removed. */
+  const usesAgain = async (host: HookHost, id: unknown): Promise<void> => {
+    expect([await idsOf(host), await listed(host)]).toEqual([[id], [id]])
+    const again = await serveHook(host)
+    await using program = again.program
+    expect([again.id, again.created]).toEqual([id, false])
+    expect((await program.stop('SIGTERM')).err).toContain('hook of octo/demo removed')
+    expect([await idsOf(host), await listed(host)]).toEqual([[], []])
+  }
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('is removed after %s', async (signal) => {
     await using host = await startHookHost()
-    const start = async () => {
-      const program = host.serve('--hook', 'octo/demo')
-      const ready = await program.object({ type: 'hook', state: 'ready' })
-      return { program, id: ready['id'], created: ready['created'] }
-    }
-    const first = await start()
-    await first.program.stop('SIGKILL')
-    expect((await host.hooks()).map(({ id }) => id)).toEqual([first.id])
-    const second = await start()
-    expect([second.id, second.created]).toEqual([first.id, false])
-    const ended = await second.program.stop('SIGTERM')
-    expect(ended.code).toBe(0)
-    expect(ended.err).toContain('hook of octo/demo removed')
-    expect(await host.hooks()).toEqual([])
-    expect((await host.relay('hook', 'list', '--json')).out).toBe('')
+    const { program, id } = await serveHook(host)
+    await using _ = program
+    expect([await idsOf(host), await listed(host)]).toEqual([[id], [id]])
+    const { code, err } = await program.stop(signal)
+    expect([code, err]).toEqual([0, expect.stringContaining('hook of octo/demo removed\n')])
+    expect([await idsOf(host), await listed(host)]).toEqual([[], []])
+  })
+
+  it('is used again after SIGKILL', async () => {
+    await using host = await startHookHost()
+    const { program, id } = await serveHook(host)
+    await program.stop('SIGKILL')
+    await usesAgain(host, id)
+  })
+
+  it('is used again after a second Ctrl-C', async () => {
+    await using host = await startHookHost()
+    const { program, id } = await serveHook(host)
+    await using _ = program
+    host.sandbox.faults.always('hook', 'slow')
+    program.child.kill('SIGINT')
+    await program.says('Press Ctrl-C again to quit now')
+    expect(await program.stop('SIGINT')).toMatchObject({ code: null, signal: 'SIGINT' })
+    host.sandbox.faults.clear()
+    await usesAgain(host, id)
+  })
+
+  it.each([
+    ['fails', '502', 'The sandbox failed (502)'],
+    ['cuts the connection', 'reset', 'The sandbox'],
+    ['does not answer', 'slow', 'The code host did not answer within 5 s'],
+  ] as const)('is named when the code host %s, and used again', async (_name, fault, why) => {
+    await using host = await startHookHost()
+    const { program, id } = await serveHook(host)
+    await using _ = program
+    host.sandbox.faults.always('hook', fault)
+    const { code, err } = await program.stop('SIGINT')
+    expect([code, err]).toEqual([
+      0,
+      expect.stringContaining(`the hook of octo/demo could not be removed: octo/demo: ${why}`),
+    ])
+    expect(err).toContain('The next serve --hook uses it again, and relay hook remove octo/demo removes it\n')
+    host.sandbox.faults.clear()
+    await usesAgain(host, id)
+  })
+
+  it('is removed by hand after the code host was away', async () => {
+    await using host = await startHookHost()
+    const { program } = await serveHook(host)
+    host.sandbox.faults.always('hook', '502')
+    await program.stop('SIGTERM')
+    host.sandbox.faults.clear()
+    expect(await host.relay('hook', 'remove', 'octo/demo')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^hook of octo\/demo removed: http:\S+\/webhook\n$/),
+    })
+    expect([await idsOf(host), await listed(host)]).toEqual([[], []])
   })
 })
