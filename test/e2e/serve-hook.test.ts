@@ -31,6 +31,15 @@ describe('relay serve --hook', () => {
     })
   })
 
+  it('leaves no webhook for its user to make', async () => {
+    const flags = ['--provider', 'github', '--provider-url', 'http://127.0.0.1:1', '--hook', 'octo/demo']
+    await using program = new Program(['serve', '--port', '0', ...flags])
+    await program.says('no hook of octo/demo yet: ')
+    expect((await program.stop()).err).toContain(
+      '/webhook\n               of the webhook that relay makes in octo/demo\n',
+    )
+  })
+
   it('shows no secret: not in a process list, a log, an address or the journal', async () => {
     await using host = await startHookHost()
     const env = { ...host.env, RELAY_DEBUG: '1' }

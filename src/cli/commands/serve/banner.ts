@@ -13,6 +13,8 @@ export interface BannerParts {
   readonly tunnelUrl: () => string | undefined
   /** The short name of a target. */
   readonly nameOf: (id: string) => string
+  /** The repositories whose hooks relay makes. */
+  readonly hooked: readonly string[]
 }
 
 /** Columns before the texts, under which a longer text goes on. */
@@ -33,7 +35,7 @@ export function banner(serving: Serving, parts: BannerParts): Line[] {
   ]
 }
 
-function places({ url, settings, relay }: Serving, { tunnelUrl }: BannerParts): Entry[] {
+function places({ url, settings, relay }: Serving, { tunnelUrl, hooked }: BannerParts): Entry[] {
   const { provider, providerUrl, store, folder, profile } = settings
   return [
     ['address', url],
@@ -41,16 +43,20 @@ function places({ url, settings, relay }: Serving, { tunnelUrl }: BannerParts): 
       ? [['inspector', [`${url}/inspect/`, dim('  key i, or relay inspect')]] as const]
       : []),
     ['code host', `${provider} at ${providerUrl}`],
-    ...(provider === 'sandbox' ? [] : webhook(payloadUrl(settings, url, tunnelUrl()))),
+    ...(provider === 'sandbox' ? [] : webhook(payloadUrl(settings, url, tunnelUrl()), hooked)),
     ['secret', revealCommand(profile)],
     ['data', storePlace(store, tilde(folder))],
   ]
 }
 
-function webhook(url: string): Entry[] {
+function webhook(url: string, hooked: readonly string[]): Entry[] {
+  const use =
+    hooked.length > 0
+      ? `of the webhook that relay makes in ${hooked.join(', ')}`
+      : 'for the webhook, with content type application/json and the secret below'
   return [
     ['payload URL', bold(url)],
-    ['', dim('for the webhook, with content type application/json and the secret below')],
+    ['', dim(use)],
   ]
 }
 

@@ -11,6 +11,7 @@ import { completeSettings, forwardSettings, settingsWithoutCodeHost } from '../.
 import { isOfFolder, type Origins } from '../../settings/origin.js'
 import { type CommonFlags, prepare } from '../../settings/prepare.js'
 import { publish } from '../../session/publish.js'
+import { formatRepo } from '../../session/repo.js'
 import { createRouting } from '../../../dispatch/routing.js'
 import { PlainFeed } from '../../output/plain-feed.js'
 import { banner, BANNER_INDENT } from './banner.js'
@@ -59,7 +60,8 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
   // Before the banner, after which a person may change them at once.
   using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
-  for (const line of banner(serving, live)) output.say(line, BANNER_INDENT)
+  const hooked = hooks?.repos.map(formatRepo) ?? []
+  for (const line of banner(serving, { ...live, hooked })) output.say(line, BANNER_INDENT)
   warnOfOpenHost(settings.host, output)
   warnOfRoutes(settings.routes, serving, origins, context, output)
   await untilQuit(context, serving, { live, output, home: options.home })
