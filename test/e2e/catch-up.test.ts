@@ -42,7 +42,7 @@ function limit(kind: 'secondary' | 'primary') {
 
 /** How often pages of a delivery log were asked for. */
 const pagesAsked = ({ sandbox }: HookHost): number =>
-  sandbox.requests.filter(({ method, path }) => method === 'GET' && /\/deliveries$/.test(path)).length
+  sandbox.requests.filter(({ method, path }) => method === 'GET' && path.endsWith('/deliveries')).length
 
 /** Pages of 100 entries: those of 300 comments, and of at least one ping. */
 const PAGES = 4

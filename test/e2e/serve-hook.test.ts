@@ -114,7 +114,7 @@ describe('the hook of relay serve --hook, at the end', () => {
   it('is used again after SIGKILL', async () => {
     await using host = await startHookHost()
     const { program, id } = await serveHook(host)
-    await program.stop('SIGKILL')
+    expect(await program.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
     await usesAgain(host, id)
   })
 
