@@ -18,6 +18,7 @@ import { Webhooks } from './hooks/webhooks.js'
 import { authorizeRoutes } from './oauth/authorize.js'
 import { Clients } from './oauth/clients.js'
 import { Codes } from './oauth/codes.js'
+import { injectFault } from './inject-fault.js'
 import { deviceRoutes } from './oauth/device.js'
 import { DeviceCodes } from './oauth/device-codes.js'
 import { personalTokenRoutes } from './oauth/personal.js'
@@ -82,6 +83,7 @@ export function createSandbox(options: SandboxOptions & { url: () => string }): 
   app
     .route('/', authorizeRoutes({ clients, codes, issuer: () => `${url()}/login/oauth` }))
     .route('/', tokenRoutes({ clients, codes, devices, tokens, faults }))
+    .use('/login/device/code', injectFault(faults, 'device'))
     .route('/', deviceRoutes({ clients, devices, url, clock }))
     .route('/', personalTokenRoutes(tokens, clock))
     .route('/', revokeRoutes({ clients, tokens }))

@@ -2,11 +2,14 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Clock } from '../base/time.js'
 
 /**
- * Operations of the sandbox that can be made to fail. `hook`: everything about hooks except their delivery log, which is
- * `deliveries`, and `redeliver`. `checks`: checks and statuses. `push`: writing a file.
+ * Operations of the sandbox that can be made to fail. `device`: asking for the codes of the device flow. `convert`: exchanging the
+ * code of an App's manifest. `hook`: everything about hooks except their delivery log, which is `deliveries`, and `redeliver`.
+ * `checks`: checks and statuses. `push`: writing a file.
  */
 export type Operation =
   | 'token'
+  | 'device'
+  | 'convert'
   | 'user'
   | 'comment'
   | 'merge'
@@ -19,12 +22,12 @@ export type Operation =
 
 /**
  * How an operation fails. `answer`: it sends this response and does nothing. `slow`: it runs `ms` milliseconds later, or
- * not at all if the client has disconnected by then. `reset`: it resets the connection and does nothing. `reset-after`: it
- * runs, then resets the connection instead of responding.
+ * not at all if the client has disconnected by then. `late`: it runs, and responds `ms` milliseconds later. `reset`: it resets
+ * the connection and does nothing. `reset-after`: it runs, then resets the connection instead of responding.
  */
 export type Fault =
   | Answer
-  | { readonly kind: 'slow'; readonly ms: number }
+  | { readonly kind: 'slow' | 'late'; readonly ms: number }
   | { readonly kind: 'reset' | 'reset-after' }
 
 interface Answer {

@@ -18,8 +18,11 @@ export function injectFault(faults: Faults, operation: Operation): MiddlewareHan
         for (const [name, value] of Object.entries(fault.headers ?? {})) c.header(name, value)
         return c.body(fault.body, fault.status)
       case 'slow':
-        await sleep(fault.ms, { signal: AbortSignal.any([c.req.raw.signal, faults.signal]) })
+        await pause(c, fault.ms)
         return next()
+      case 'late':
+        await next()
+        return pause(c, fault.ms)
       case 'reset':
         return reset(c)
       case 'reset-after':
@@ -27,6 +30,11 @@ export function injectFault(faults: Faults, operation: Operation): MiddlewareHan
         c.res = reset(c)
         return undefined
     }
+  }
+
+  /** Until the client disconnects, or the sandbox closes. */
+  function pause(c: Context<HttpEnv>, ms: number): Promise<void> {
+    return sleep(ms, { signal: AbortSignal.any([c.req.raw.signal, faults.signal]) })
   }
 }
 

@@ -1,5 +1,5 @@
 import { aborted } from '../base/abort.js'
-import { type RelayError, toRelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import { logOf } from '../hooks/catch-up.js'
@@ -40,6 +40,10 @@ interface HooksOptions {
 
 /** How long ending may take for all hooks together, in milliseconds. */
 const END_LIMIT_MS = 5000
+const TOO_SLOW = new RelayError(
+  'provider_timeout',
+  `The code host did not answer within ${END_LIMIT_MS / 1000} s`,
+)
 
 /**
  * Makes the hooks, catches up, and catches up again when the machine or the tunnel was away. What fails for a while is tried
@@ -60,7 +64,7 @@ export function startHooks(
     async [Symbol.asyncDispose]() {
       stop.abort()
       // A call under way may still make a hook, which then has to go.
-      const limit = setTimeout(() => cut.abort(), END_LIMIT_MS)
+      const limit = setTimeout(() => cut.abort(TOO_SLOW), END_LIMIT_MS)
       const made = await running
       if (!lost.aborted) await Promise.all(made.map((one) => endHook(parts, one)))
       clearTimeout(limit)

@@ -75,18 +75,34 @@ describeWith(['chromium', 'jq', 'curl'], 'a shell script', () => {
   }, 120_000)
 })
 
-/** The `check_suite` event of a head, as GitHub sends it. */
-function suiteOf(sandbox: string): string {
-  const repository = { id: 1, full_name: 'octo/demo', html_url: `${sandbox}/octo/demo` }
-  const pull = {
-    id: 9,
-    number: 2,
-    url: `${sandbox}/api/v3/repos/octo/demo/pulls/2`,
-    base: { repo: { id: 1 } },
-  }
-  const check_suite = { id: 5, status: 'completed', conclusion: 'success', pull_requests: [pull] }
-  return JSON.stringify({ action: 'completed', check_suite, repository })
-}
+/**
+ * The hook of a git repository that reports each push to the sandbox, which is no git server: it writes a file to the branch with
+ * the pushed commit's message. Saves the commit that the sandbox made of it.
+ */
+const POST_RECEIVE = `#!/bin/sh
+set -e
+while read -r before after ref; do
+  message=$(git log -1 --format=%s "$after")
+  jq -n --arg message "$message" --arg branch "\${ref#refs/heads/}" '{ $message, $branch, content: "" }' > "$HOME/push.json"
+  relay token --header | curl -fsS -X PUT -H @- "$API/contents/README.md" -d "@$HOME/push.json" | jq -r .commit.sha > "$HOME/pushed"
+done
+`
+
+/** Makes the working folder a clone with a branch of the sandbox's pull request #2. */
+const CLONE = `
+  set -e
+  git init -q --bare ../remote.git
+  cat > ../remote.git/hooks/post-receive <<'EOF'
+${POST_RECEIVE}EOF
+  chmod +x ../remote.git/hooks/post-receive
+  git init -q -b greeting . && git config user.name ada && git config user.email ada@example.org
+  git remote add origin ../remote.git && git config push.autoSetupRemote true`
+
+const COMMIT = 'git commit -q --allow-empty -m'
+const WAIT = 'relay wait check_suite.completed --json'
+/** Only the suite of the last push: one of the push before may be less than 10 s old. */
+const WAIT_FOR_PUSHED = `relay wait check_suite.completed --where "check_suite.head_sha==$(cat ../pushed)" --json`
+const MERGE = 'relay merge --from - --if-green'
 
 describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
   it('merges what is green, and keeps one comment up to date', async () => {
@@ -102,39 +118,39 @@ describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
       RELAY_PROFILE: 'sandbox',
       API: `${sandbox}/api/v3/repos/octo/demo`,
     })
-    const setUp = await run(`
-      set -e
-      echo '${suiteOf(sandbox)}' > ../suite.json
-      git init -q --bare ../remote.git
-      printf '#!/bin/sh\\nexec relay replay "$HOME/suite.json" --event check_suite\\n' > ../remote.git/hooks/post-receive
-      chmod +x ../remote.git/hooks/post-receive
-      git init -q -b main . && git config user.name ada && git config user.email ada@example.org
-      git remote add origin ../remote.git && git config push.autoSetupRemote true
-      git commit -q --allow-empty -m one`)
-    expect(setUp.code).toBe(0)
-    const merge = 'relay wait check_suite.completed --json | relay merge --from - --if-green'
-    expect(await run(`git push -q && ${merge} --dry-run --json | jq -r .target,.request.ifGreen`)).toEqual({
-      code: 0,
-      out: 'octo/demo#2\ntrue\n',
-    })
-    expect(await run(merge)).toEqual({ code: 3, out: '' })
-    const report = (body: string): string =>
-      `{ relay wait check_suite.completed --since 1h --json; echo '${body}'; } | relay comment --from - --sticky ci -`
-    const first = await run(report('one'))
+    expect(await run(CLONE)).toEqual({ code: 0, out: '' })
+    const read = (path: string, filter: string): Promise<ScriptResult> =>
+      run(`relay token --header | curl -fsS -H @- $API/${path} | jq -r '${filter}'`)
+
+    // What is merged is the head whose check has succeeded; --dry-run only says so.
+    const green = `${COMMIT} 'Say hello' && git push -q && ${WAIT} | ${MERGE} --dry-run --json`
+    const dry = await run(`${green} | jq -r .target,.request.sha; cat ../pushed`)
+    const [target, head, pushed] = dry.out.trim().split('\n')
+    expect([dry.code, target, head]).toEqual([0, 'octo/demo#2', pushed])
+    expect(await read('pulls/2', '.merged')).toEqual({ code: 0, out: 'false\n' })
+
+    const report = (body: string): Promise<ScriptResult> =>
+      run(`{ ${WAIT_FOR_PUSHED}; echo '${body}'; } | relay comment --from - --sticky ci -`)
+    const first = await report('one')
     expect(first).toEqual({ code: 0, out: expect.stringContaining('/octo/demo/pull/2#issuecomment-') })
-    expect(await run(report('two'))).toEqual(first)
-    const comments = 'relay token --header | curl -sS -H @- $API/issues/2/comments'
-    expect(await run(`${comments} | jq -r '.[].body | select(contains("sticky"))'`)).toEqual({
+
+    // A commit with the word fail does not pass the sandbox's check.
+    expect(await run(`${COMMIT} 'fail' && git push -q`)).toEqual({ code: 0, out: '' })
+    for (const flag of ['', '--dry-run'])
+      expect(await run(`${WAIT_FOR_PUSHED} | ${MERGE} ${flag} 2> ../why`)).toEqual({ code: 3, out: '' })
+    expect((await run('cat ../why')).out).toContain('has not succeeded in test (failure)')
+    expect(await report('two')).toEqual(first)
+    const sticky = '.[].body | select(contains("relay-sticky"))'
+    expect(await read('issues/2/comments', sticky)).toEqual({
       code: 0,
       out: '<!-- relay-sticky: ci -->\ntwo\n\n',
     })
-    const green = `
-      sha=$(relay token --header | curl -sS -H @- $API/pulls/2 | jq -r .head.sha)
-      relay token --header | curl -sS -H @- $API/statuses/$sha -d '{"state":"success","context":"ci"}' > status.json`
-    expect(await run(`${green}; ${merge.replace('wait', 'wait --since 1h')}`)).toEqual({
+
+    expect(await run(`${COMMIT} 'Say it right' && git push -q && ${WAIT_FOR_PUSHED} | ${MERGE}`)).toEqual({
       code: 0,
       out: expect.stringMatching(/^[0-9a-f]{40}\n$/),
     })
-    expect(await run(`false | relay merge --from - --if-green`)).toEqual({ code: 6, out: '' })
+    expect(await read('pulls/2', '.merged')).toEqual({ code: 0, out: 'true\n' })
+    expect(await run(`false | ${MERGE}`)).toEqual({ code: 6, out: '' })
   }, 120_000)
 })

@@ -8,8 +8,8 @@ export interface ScriptResult {
   readonly out: string
 }
 
-/** A shell in which `relay` is the built program and the browser presses Authorize. */
-export function scriptShell(env: Readonly<Record<string, string>>) {
+/** A folder for PATH in which `relay` is the built program, and in which `program` makes others. */
+export function programFolder() {
   const bin = emptyFolder()
   const program = (name: string, command: string): string => {
     const file = path.join(bin, name)
@@ -18,6 +18,12 @@ export function scriptShell(env: Readonly<Record<string, string>>) {
     return file
   }
   program('relay', `"${process.execPath}" "${path.resolve('dist/bin/relay.js')}"`)
+  return { bin, program }
+}
+
+/** A shell in which `relay` is the built program and the browser presses Authorize. */
+export function scriptShell(env: Readonly<Record<string, string>>) {
+  const { bin, program } = programFolder()
   const browser = program(
     'browser',
     `"${process.execPath}" --import "${import.meta.resolve('tsx')}" "${path.resolve('test/e2e/programs/authorize.ts')}"`,

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import type { Fault } from '../../src/sandbox/faults.js'
 import { answerOf, call, getCode, NOW, redeem, refusal, signIn, start } from './rig.js'
 
@@ -111,6 +111,28 @@ describe('set in-process', () => {
     })
     expect(answer.status).toBe(201)
     expect(performance.now() - started).toBeGreaterThanOrEqual(45)
+  })
+
+  it('a late operation is done before the given time', async () => {
+    sandbox.faults.next('react', { kind: 'late', ms: 60_000 })
+    const stop = new AbortController()
+    const reactions = `${sandbox.url}/api/v3/repos/octo/demo/issues/1/reactions`
+    const answer = fetch(reactions, {
+      method: 'POST',
+      headers,
+      body: '{"content":"rocket"}',
+      signal: stop.signal,
+    })
+    await vi.waitFor(() => expect(sandbox.state.reactions.map(({ content }) => content)).toContain('rocket'))
+    stop.abort()
+    await expect(answer).rejects.toThrow('aborted')
+  })
+
+  it('asking for a device code and exchanging a manifest fail too', async () => {
+    sandbox.faults.next('device', '502')
+    sandbox.faults.next('convert', '502')
+    for (const path of ['/login/device/code', '/api/v3/app-manifests/x/conversions'])
+      expect((await fetch(sandbox.url + path, { method: 'POST' })).status).toBe(502)
   })
 
   it('the token endpoint fails like the other operations', async () => {

@@ -23,6 +23,11 @@ export interface Action<Result> {
   /** Completes "would …". */
   readonly description: string
   readonly request: object
+  /**
+   * Reads what the write depends on, also with `--dry-run`, and resolves to the action that remains. Absent: it depends on nothing.
+   * @throws RelayError when the write is not to be sent
+   */
+  check?(acting: Acting, options: Cancellable): Promise<Action<Result>>
   send(acting: Acting, options: Cancellable): Promise<Result>
   /** The line to print; undefined for none. */
   describe(result: Result): string | undefined
@@ -34,9 +39,9 @@ export interface Action<Result> {
 
 /**
  * Sends a write once and prints its result: through the running instance, or in this process if there is none. With
- * `--dry-run` it prints what it would do, asks the code host nothing and renews no token.
- * @throws RelayError as {@link openSession}, `find`, `Session.owner`, `RelayClient` and `Provider`; the message names the next
- * step if there is one.
+ * `--dry-run` it prints what it would do and writes nothing; only `Action.check` then asks the code host, or renews a token.
+ * @throws RelayError as {@link openSession}, `find`, `Session.owner`, `Action`, `RelayClient` and `Provider`; the message names
+ * the next step if there is one.
  */
 export async function act<Result extends object>(
   context: Context,
@@ -48,17 +53,20 @@ export async function act<Result extends object>(
   const { output, settings } = session
   const target = await find(session)
   checkHost(target, settings.providerUrl)
-  const action = plan(target)
-  if (flags.dryRun) return printPlan(session, flags, target, action)
+  const planned = plan(target)
+  if (flags.dryRun && !planned.check) return printPlan(session, flags, target, planned)
   const options = { signal: context.signal }
   // Before the token is read, so that a sign-in in between is announced the next time.
   const unconfirmed = await session.tokens.unconfirmed(session.user)
   const owner = await session.owner(options)
   if (unconfirmed) await announce(session, owner, unconfirmed, options)
   const acting = { ...session, api: session.api(owner), owner }
-  const result = await action.send(acting, options).catch((error: unknown) => {
+  const explain = (error: unknown): never => {
     throw withNextStep(error, session)
-  })
+  }
+  const action = (await planned.check?.(acting, options).catch(explain)) ?? planned
+  if (flags.dryRun) return printPlan(session, flags, target, action)
+  const result = await action.send(acting, options).catch(explain)
   const line = (output.isTerminal ? action.sentence?.(result) : undefined) ?? action.describe(result)
   if (flags.json) output.object({ ...result })
   else if (line !== undefined) output.result(line)

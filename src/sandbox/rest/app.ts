@@ -1,7 +1,6 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import type { Clock } from '../../base/time.js'
-import type { HttpEnv } from '../../http/env.js'
-import type { App, Apps } from '../apps/apps.js'
+import type { Apps } from '../apps/apps.js'
 import { authenticateApp } from '../apps/jwt.js'
 import { found } from '../github-error.js'
 import type { Hook } from '../hooks/hook.js'
@@ -11,14 +10,11 @@ import { appPing } from '../payloads.js'
 import { appResource } from '../resources/app.js'
 import { configResource } from '../resources/hook.js'
 import { deliveryRoutes } from './deliveries.js'
-import { responseSent, type RestParts } from './env.js'
+import { type AppEnv, responseSent, type RestParts } from './env.js'
 import { bearerOf, setCommonHeaders } from './guard.js'
 import { readConfig } from './hook-input.js'
 import { readObject } from './input.js'
 import { installationRoutes } from './installations.js'
-
-/** Environment of the routes for an App, which its token sets. */
-export type AppEnv = HttpEnv & { Variables: { app: App } }
 
 /** The last step of the manifest flow, and the routes for the App itself (https://docs.github.com/rest/apps). */
 export function appRoutes(

@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type { HttpEnv } from '../../http/env.js'
+import type { App } from '../apps/apps.js'
 import type { Ci } from '../ci.js'
 import type { Faults } from '../faults.js'
 import type { Grant } from '../oauth/tokens.js'
@@ -10,6 +11,9 @@ import type { Webhooks } from '../hooks/webhooks.js'
 
 /** Environment of the routes behind the bearer check, which sets `grant` to that of the token. */
 export type RestEnv = HttpEnv & { Variables: { grant: Grant } }
+
+/** Environment of the routes for an App, which its token sets. */
+export type AppEnv = HttpEnv & { Variables: { app: App } }
 
 export interface RestParts {
   readonly view: View

@@ -9,7 +9,7 @@ import type { AccessTokens } from '../oauth/tokens.js'
 import { installationResource, installationTokenResource } from '../resources/app.js'
 import type { View } from '../resources/view.js'
 import { OWNER } from '../seed.js'
-import type { AppEnv } from './app.js'
+import type { AppEnv } from './env.js'
 import { type JsonObject, readObject } from './input.js'
 import { pageOf } from './paging.js'
 

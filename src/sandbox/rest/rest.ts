@@ -31,6 +31,7 @@ export function restRoutes(
       setCommonHeaders(c, clock)
       return c.json({ verifiable_password_authentication: false, installed_version: SERVER_VERSION })
     })
+    .use('/app-manifests/*', injectFault(faults, 'convert'))
     .route('/', appRoutes(parts))
     .use(guard(tokens, clock))
     .get('/user', injectFault(faults, 'user'), (c) => {

@@ -67,18 +67,22 @@ describe.each(places)('relay merge --if-green %s', (_, start) => {
     expect(await merge('--match-head', head().toUpperCase())).toMatchObject({ code: 0 })
   })
 
-  it('says with --dry-run what it would do, and asks nothing', async () => {
-    const before = place.sandbox.requests.length
-    const { code, err } = await merge('--dry-run')
-    expect({ code, err }).toEqual({
+  it('reads the checks with --dry-run too, and merges nothing', async () => {
+    const none = 'has no checks and no statuses. They may not have begun; try again later'
+    expect(await merge('--dry-run')).toEqual(notMerged(none))
+    await report('build', 'success')
+    const { code, out, err } = await merge('--dry-run', '--method', 'squash')
+    expect({ code, out, err }).toEqual({
       code: 0,
-      err: expect.stringMatching(
-        /^would merge octo\/demo#2 if all checks and statuses of its head have succeeded at http/,
+      out: '',
+      err: expect.stringContaining(
+        `would merge octo/demo#2 (squash) if its head is still ${head()}, whose checks and statuses have all succeeded, at http`,
       ),
     })
-    const { out } = await merge('--dry-run', '--json')
-    expect(JSON.parse(out).request).toEqual({ owner: 'octo', repo: 'demo', pullNumber: 2, ifGreen: true })
-    expect(place.sandbox.requests).toHaveLength(before)
+    const json = JSON.parse((await merge('--dry-run', '--json')).out)
+    expect(json.request).toEqual({ owner: 'octo', repo: 'demo', pullNumber: 2, sha: head() })
+    expect(await merge('--dry-run', '--match-head', 'a'.repeat(40))).toMatchObject({ code: 8 })
+    expect(place.sandbox.merges).toHaveLength(0)
   })
 
   it('merges nothing when the checks cannot be read, exit 8', async () => {

@@ -1,9 +1,8 @@
 import { requireGreen } from '../../../actions/green.js'
-import type { Cancellable } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
 import type { MergeInput, MergeMethod, MergeResult } from '../../../providers/provider.js'
 import type { Context } from '../../context.js'
-import { act, type Acting, type ActionFlags } from '../../session/action.js'
+import { act, type Action, type ActionFlags } from '../../session/action.js'
 import { readOperands, readSubject } from '../../session/subject.js'
 import { formatTarget, type Target } from '../../session/target.js'
 
@@ -24,37 +23,38 @@ export async function runMerge(context: Context, flags: MergeFlags, address?: st
     const { owner, repo, number: pullNumber } = target
     const name = formatTarget(target)
     const request = { owner, repo, pullNumber, method, title, message, sha }
-    const conditions = [
-      ...(sha ? [`its head is ${sha}`] : []),
-      ...(ifGreen ? ['all checks and statuses of its head have succeeded'] : []),
-    ]
-    const condition = conditions.length > 0 ? ` if ${conditions.join(' and ')}` : ''
-    return {
-      name: 'merge',
-      description: `merge ${name}${method ? ` (${method})` : ''}${condition}`,
-      request: { ...request, ...(ifGreen && { ifGreen }) },
-      send: (acting, options) =>
-        ifGreen ? mergeGreen(acting, request, name, options) : acting.api.merge(request, options),
-      describe: ({ sha }) => sha ?? undefined,
-      sentence: ({ sha }) => (sha === null ? undefined : `Merged ${name} as ${sha}`),
-      note: ({ merged }) =>
-        merged ? undefined : `${name} is not merged yet. The code host merges it when its checks have passed`,
-    }
+    return ifGreen ? mergeIfGreen(name, request) : merge(name, request, sha && ` if its head is ${sha}`)
   })
 }
 
+/** Merges; `condition` completes the description. */
+function merge(name: string, request: MergeInput, condition = ''): Action<MergeResult> {
+  const { method } = request
+  return {
+    name: 'merge',
+    description: `merge ${name}${method ? ` (${method})` : ''}${condition}`,
+    request,
+    send: ({ api }, options) => api.merge(request, options),
+    describe: ({ sha }) => sha ?? undefined,
+    sentence: ({ sha }) => (sha === null ? undefined : `Merged ${name} as ${sha}`),
+    note: ({ merged }) =>
+      merged ? undefined : `${name} is not merged yet. The code host merges it when its checks have passed`,
+  }
+}
+
 /** Merges exactly the head whose checks it has read, so that a push in between is not merged unchecked. */
-async function mergeGreen(
-  { api, owner, provider }: Acting,
-  request: MergeInput,
-  name: string,
-  options: Cancellable,
-): Promise<MergeResult> {
-  const head = await provider.headChecks(owner.accessToken, request, options)
-  if (request.sha !== undefined && request.sha.toLowerCase() !== head.sha)
-    throw new RelayError('conflict', `${name} is not merged: its head is ${head.sha}`)
-  requireGreen(name, head)
-  return api.merge({ ...request, sha: head.sha }, options)
+function mergeIfGreen(name: string, request: MergeInput): Action<MergeResult> {
+  return {
+    ...merge(name, request),
+    async check({ owner, provider }, options) {
+      const head = await provider.headChecks(owner.accessToken, request, options)
+      if (request.sha !== undefined && request.sha.toLowerCase() !== head.sha)
+        throw new RelayError('conflict', `${name} is not merged: its head is ${head.sha}`)
+      requireGreen(name, head)
+      const green = ', whose checks and statuses have all succeeded,'
+      return merge(name, { ...request, sha: head.sha }, ` if its head is still ${head.sha}${green}`)
+    },
+  }
 }
 
 /** @throws RelayError `usage`. */

@@ -13,6 +13,8 @@ export interface BannerParts {
   readonly tunnelUrl: () => string | undefined
   /** The short name of a target. */
   readonly nameOf: (id: string) => string
+  /** The repositories whose hooks relay makes. */
+  readonly hooked: readonly string[]
 }
 
 /** Columns before the texts; a longer text continues below its start. */
@@ -53,7 +55,7 @@ export function bannerObject(
   }
 }
 
-function places({ url, settings, relay }: Serving, { tunnelUrl }: BannerParts): Entry[] {
+function places({ url, settings, relay }: Serving, { tunnelUrl, hooked }: BannerParts): Entry[] {
   const { provider, providerUrl, store, folder, profile } = settings
   return [
     ['address', url],
@@ -61,16 +63,20 @@ function places({ url, settings, relay }: Serving, { tunnelUrl }: BannerParts): 
       ? [['inspector', [`${url}/inspect/`, dim('  key i, or relay inspect')]] as const]
       : []),
     ['code host', `${provider} at ${providerUrl}`],
-    ...(provider === 'sandbox' ? [] : webhook(payloadUrl(settings, url, tunnelUrl()))),
+    ...(provider === 'sandbox' ? [] : webhook(payloadUrl(settings, url, tunnelUrl()), hooked)),
     ['secret', revealCommand(profile)],
     ['data', storePlace(store, tilde(folder))],
   ]
 }
 
-function webhook(url = 'printed below once the tunnel is connected'): Entry[] {
+function webhook(url = 'printed below once the tunnel is connected', hooked: readonly string[]): Entry[] {
+  const use =
+    hooked.length > 0
+      ? `of the webhook that relay creates in ${hooked.join(', ')}`
+      : 'for the webhook, with content type application/json and the secret below'
   return [
     ['payload URL', bold(url)],
-    ['', dim('for the webhook, with content type application/json and the secret below')],
+    ['', dim(use)],
   ]
 }
 

@@ -24,7 +24,7 @@ export function readHookPlan(
   if (sandbox)
     throw new RelayError(
       'usage',
-      `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use a sandbox of its own with --provider sandbox --provider-url`,
+      `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
   if (catchUp && options.provider === 'gitea')
     throw new RelayError(

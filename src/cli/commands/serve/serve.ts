@@ -14,7 +14,7 @@ import { publish } from '../../session/publish.js'
 import { formatRepo } from '../../session/repo.js'
 import { createRouting } from '../../../dispatch/routing.js'
 import { PlainFeed } from '../../output/plain-feed.js'
-import { banner, BANNER_INDENT, bannerObject } from './banner.js'
+import { banner, BANNER_INDENT, bannerObject, type BannerParts } from './banner.js'
 import { routeWarnings } from './check-routes.js'
 import { inspectorKey } from './inspector-key.js'
 import { listenToKeys } from './keys.js'
@@ -36,6 +36,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
   const { output, origins } = prepared
   const options = await servedProfile(prepared, flags.sandbox === true)
   const hooks = readHookPlan(flags, options)
+  const hooked = hooks?.repos.map(formatRepo) ?? []
   const inspect = flags.inspect !== false
   const settings = flags.sandbox
     ? { ...settingsWithoutCodeHost(options), inspect, sandboxPort: options.sandboxPort }
@@ -53,7 +54,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
     // The password of the shared store is one of relay's secrets.
     env: isSharedAddress(options.store) ? { ...context.env, PGPASSWORD: undefined } : context.env,
     // With the store that the profile continues with.
-    onTaken: publish({ ...prepared, options }, hooks?.repos.map(formatRepo)),
+    onTaken: publish({ ...prepared, options }, hooked),
     ...(hooks && { hooks }),
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...live,
@@ -61,7 +62,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
   // Before the banner, after which a person may change them at once.
   using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
-  printBanner(serving, live, output)
+  printBanner(serving, { ...live, hooked }, output)
   warnOfOpenHost(settings.host, output)
   warnOfRoutes(settings.routes, serving, origins, context, output)
   await untilQuit(context, serving, { live, output, home: options.home })
@@ -84,9 +85,9 @@ function openFeed(context: Context, { json }: CommonFlags, output: Output) {
   return (isAlone ? output.openFeed() : undefined) ?? new PlainFeed(output)
 }
 
-function printBanner(serving: Serving, live: LiveOutput, output: Output): void {
-  if (output.jsonLog) output.jsonLog.event('info', 'relay is running', bannerObject(serving, live))
-  else for (const line of banner(serving, live)) output.say(line, BANNER_INDENT)
+function printBanner(serving: Serving, parts: BannerParts, output: Output): void {
+  if (output.jsonLog) output.jsonLog.event('info', 'relay is running', bannerObject(serving, parts))
+  else for (const line of banner(serving, parts)) output.say(line, BANNER_INDENT)
 }
 
 /** Resolves at a signal, at the key for it, or when the profile belongs to another process. */

@@ -87,14 +87,16 @@ async function report(
   { client, app }: Registered,
 ): Promise<void> {
   const { provider, providerUrl } = options
+  if (!flags.json) {
+    output.say(`Stored the client ${client.id} of ${providerUrl} in profile ${options.profile}`)
+    if (app) output.say(`Install the App on your repositories: ${app.installUrl}`)
+  }
   const checks = await diagnose(context, flags, { nodeVersion: process.versions.node })
   if (flags.json) {
     const { id, slug } = app?.app ?? {}
     const described = app ? { id, slug, installUrl: app.installUrl } : null
     return output.object({ provider, providerUrl, clientId: client.id, app: described, checks })
   }
-  output.say(`Stored the client ${client.id} of ${providerUrl} in profile ${options.profile}`)
-  if (app) output.say(`Install the App on your repositories: ${app.installUrl}`)
   printChecks(checks, output)
   output.say(
     instance
