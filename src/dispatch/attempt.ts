@@ -136,7 +136,12 @@ function isReached({ outcome }: DeliveryResult): boolean | undefined {
 async function record(event: AttemptEvent, parts: AttemptParts, signal: AbortSignal): Promise<void> {
   const { n, attempt, forward, route } = event
   const problem = `#${n} → ${route.label}: the attempt could not be recorded yet`
-  await retryStorage(problem, () => parts.journal.record(n, attempt, forward, parts.owner?.fence), parts, signal)
+  await retryStorage(
+    problem,
+    () => parts.journal.record(n, attempt, forward, parts.owner?.fence),
+    parts,
+    signal,
+  )
   parts.onAttempt?.(event)
 }
 

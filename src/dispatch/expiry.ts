@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.js'
 import type { Journal } from '../journal/journal.js'
-import type { Guard } from '../journal/open.js'
+import type { Guard } from '../journal/guarded-write.js'
 import { expired } from './policy.js'
 
 /** Enough to share a flush, few enough to let other writes in between. */

@@ -1,4 +1,4 @@
-import type { Guard } from '../journal/open.js'
+import type { Guard } from '../journal/guarded-write.js'
 
 /** Whether a queue, or the profile with all of them, is still this process's own. */
 export interface Owner {

@@ -1,3 +1,5 @@
+import type { Step } from './sql.js'
+
 /** A relay that has not renewed its leases for so long may lose them to another one. Milliseconds, by the database's clock. */
 export const SILENCE_MS = 3000
 /** How often a relay renews its leases, in milliseconds: two may fail before it is silent. */
@@ -50,6 +52,8 @@ export interface Leases extends AsyncDisposable {
   beat(): Promise<readonly LeaseRow[]>
   /** Takes those that are free or whose holder is silent. Resolves to the epochs of those that it got, by name. */
   claim(names: readonly string[]): Promise<ReadonlyMap<string, number>>
+  /** The step that is required to find this lease held by this relay, with this epoch; see {@link Step.required}. */
+  fence(name: string, epoch: number): Step
   /** Gives back some that it holds, and tells the other relays. */
   release(names: readonly string[]): Promise<void>
   /** Deletes the rows of these names, if this relay or a silent one holds them. */

@@ -21,6 +21,8 @@ const CLAIM = `INSERT INTO lease (name, epoch, holder, beat)
   WHERE lease.holder IS NULL OR lease.beat < excluded.beat - ${SILENCE_MS}
   RETURNING name, epoch`
 
+const FENCE = 'SELECT 1 FROM lease WHERE name = ? AND holder = ? AND epoch = ?'
+
 const RELEASE = `WITH released AS (UPDATE lease SET holder = NULL WHERE holder = $1 AND name = ANY ($2::text[]) RETURNING name)
   SELECT pg_notify(current_schema(), $1 || ' ${LEASES}') FROM released LIMIT 1`
 
@@ -45,6 +47,7 @@ export function createLeases(
       const rows = await sql.transaction(names.map((name) => ({ sql: CLAIM, values: [name, holder] })))
       return new Map((rows ?? []).flat().map(({ name, epoch }) => [String(name), Number(epoch)]))
     },
+    fence: (name, epoch) => ({ sql: FENCE, values: [name, holder, epoch], required: true }),
     async release(names) {
       await control.rows(RELEASE, [holder, names])
     },
