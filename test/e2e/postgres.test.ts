@@ -95,7 +95,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
       await enough(50)
     }
     await server.run(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'relay'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'relay %'`,
     )
     await enough(50)
     stop.abort()
