@@ -73,7 +73,7 @@ describeWith('postgres', 'the duties of relays on one database', () => {
     await expect.poll(one.doing, PATIENCE).toEqual(['sweep'])
     await other.run('sweep')
     // As long as the first one beats, which it does once a second, nothing passes.
-    await one.keeper.wake()
+    one.keeper.wake()
     await other.leases.beat()
     expect([one.doing(), other.doing()]).toEqual([['sweep'], []])
     await one.keeper[Symbol.asyncDispose]()

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { openJournal } from '../../src/journal/open.js'
@@ -117,10 +116,9 @@ describeWith('postgres', 'the leases of a shared database', () => {
     await using rig = await pair()
     const { first, second, schema } = rig
     const stopped = await (await sharedPostgres()).connect()
-    const ended = once(
-      stopped.on('error', () => {}),
-      'end',
-    )
+    const ended = new Promise<void>((resolve) => {
+      stopped.on('error', () => {}).once('end', resolve)
+    })
     await stopped.query(`SET application_name = 'relay ${first.holder}'`)
     await stopped.query(`SELECT pg_advisory_lock(hashtextextended('${schema}', 0))`)
     const written = rig.other.store.put('key', 1)
