@@ -149,14 +149,16 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
   }
 
   async #claim(rows: readonly LeaseRow[]): Promise<void> {
-    const { leases, onBeat, onSilent } = this.#parts
+    const { leases, onBeat, onSilent, log } = this.#parts
     for (const holder of silentHolders(rows, leases.holder)) await onSilent(holder)
     await onBeat(rows)
     await this.#releaseUnwanted(rows)
-    const names = this.#wanted(rows)
-    for (const [name, epoch] of await leases.claim(names)) {
+    const silent = new Set(rows.filter(({ holder }) => holder !== null).map(({ name }) => name))
+    for (const [name, epoch] of await leases.claim(this.#wanted(rows))) {
       const duty = this.#duties.get(name)
-      if (duty?.isOff && !this.#stop.signal.aborted) duty.begin(epoch)
+      if (!duty?.isOff || this.#stop.signal.aborted) continue
+      if (silent.has(name)) log.info(`Taken over from a relay that is silent: ${duty.what}`)
+      duty.begin(epoch)
     }
     await this.#giveBack(rows)
   }
