@@ -79,6 +79,25 @@ describeWith('postgres', 'two relays on one database', () => {
     expect(await first.program.stop()).toMatchObject({ code: 0 })
   }, 60_000)
 
+  it('show what waits for a target that is not configured any more, and forward it once it is again', async () => {
+    await using server = await startPostgres()
+    await using target = await startTarget()
+    await target.down()
+    const flags = ['--forward', target.url]
+    await using first = await startServiceRelay(server, flags)
+    expect((await post(`${first.url}/webhook`, githubDelivery({ id: '1' }))).status).toBe(200)
+    await first.program.object({ type: 'attempt', n: 1 })
+    await first.program.stop()
+    await using second = await startServiceRelay(server)
+    await second.program.object({ type: 'target', state: 'gone', queued: 1 })
+    await second.program.stop()
+    await target.up()
+    await using third = await startServiceRelay(server, flags)
+    await target.has(1)
+    expect(idsOf(target)).toEqual(['1'])
+    expect(await third.program.stop()).toMatchObject({ code: 0 })
+  }, 60_000)
+
   it('let a sign-in begin at one and end at the other, and feel a revocation at once', async () => {
     await using server = await startPostgres()
     await using sandbox = await startSandbox({ client: CLIENT })
