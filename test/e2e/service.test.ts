@@ -215,4 +215,27 @@ describeWith('postgres', 'three relays on one database', () => {
     expect(outcome).toEqual({ lost: [], twice: [], targets: [clean, clean] })
     for (const { repeats } of outcome.targets) expect(repeats).toBeLessThanOrEqual(ROUNDS.length)
   }, 300_000)
+
+  it('pause while the database is away, say so, and continue by themselves, each with what it may still do', async () => {
+    await using server = await startPostgres()
+    await using one = await startTarget()
+    await using other = await startTarget()
+    const flags = ['--forward', `one=${one.url}`, '--forward', `other=${other.url}`]
+    await using fleet = await Fleet.start(server, { size: 3, flags })
+    let turn = 0
+    const senders = startSenders({ count: 4, url: () => fleet.at(turn++ % 3).url, pause: 20 })
+    await senders.more(50)
+    await server.stop('SIGQUIT')
+    for (const { program } of fleet.relays) await program.says('Forwarding pauses')
+    await server.start()
+    for (const { program } of fleet.relays) await program.says('Forwarding continues')
+    await senders.more(50)
+    await senders.stop()
+    expect([...senders.statuses.keys()]).toEqual(expect.arrayContaining([200, 503]))
+    const outcome = await outcomeOf(server, senders.acknowledged, [one, other])
+    const clean = { missing: [], disordered: [], repeats: expect.any(Number) }
+    expect(outcome).toEqual({ lost: [], twice: [], targets: [clean, clean] })
+    // To the relay whose beat was answered first, all others seemed to be silent.
+    for (const { repeats } of outcome.targets) expect(repeats).toBeLessThanOrEqual(2)
+  }, 120_000)
 })
