@@ -34,6 +34,8 @@ interface HooksOptions {
   readonly app: OwnApp | undefined
   /** Once it aborts, the profile and its hooks belong to another process. */
   readonly lost: AbortSignal
+  /** Whether another relay of the same service takes the hooks over when this one ends. Default: none does. */
+  readonly hasSuccessor?: () => Promise<boolean>
   readonly log?: Log
   readonly onHook?: OnHook
 }
@@ -53,7 +55,7 @@ export function startHooks(
   relay: Relay,
   settings: Settings,
   plan: HookPlan,
-  { address, app, lost, log = silentLog, onHook = () => {} }: HooksOptions,
+  { address, app, lost, hasSuccessor, log = silentLog, onHook = () => {} }: HooksOptions,
 ): AsyncDisposable {
   const stop = new AbortController()
   const cut = new AbortController()
@@ -66,7 +68,9 @@ export function startHooks(
       // A call under way may still make a hook, which then has to go.
       const limit = setTimeout(() => cut.abort(TOO_SLOW), END_LIMIT_MS)
       const made = await running
-      if (!lost.aborted) await Promise.all(made.map((one) => endHook(parts, one)))
+      // What is not known is left: what a crash leaves behind is taken over, too.
+      const isKept = lost.aborted || ((await hasSuccessor?.().catch(() => true)) ?? false)
+      if (!isKept) await Promise.all(made.map((one) => endHook(parts, one)))
       clearTimeout(limit)
     },
   }

@@ -7,38 +7,59 @@ import type { OwnApp } from '../setup/own-app.js'
 import { readAppHook } from '../setup/record.js'
 import type { OnHook } from './hook-event.js'
 import type { HookPlan } from './hooks.js'
+import { SOURCES_DUTY } from './duties.js'
+import type { Ownership } from './ownership.js'
 import { watchAddress } from './payload-address.js'
 import { type OnTunnel, startTunnel } from './tunnel.js'
 
-export interface SourcesOptions {
-  /** Once it aborts, the sources belong to another process. */
-  readonly lost: AbortSignal
+interface SourcesOptions {
+  readonly ownership: Ownership
   readonly onTunnel: OnTunnel
   readonly onHook: OnHook
   readonly hooks?: HookPlan
   readonly log?: Log
 }
 
-/** Starts what makes deliveries come: the tunnel, and the App's webhook and hooks with its address. */
-export async function startSources(
+/** Runs what makes deliveries come, in one relay at a time: the tunnel, and the App's webhook and hooks with its address. */
+export async function runSources(
   relay: Relay,
   settings: Settings,
   options: SourcesOptions,
 ): Promise<AsyncDisposable> {
+  const app = await ownAppOf(relay, options.log)
+  if (settings.tunnel === undefined && !options.hooks && !app) return new Disposal()
+  return options.ownership.duties.run({
+    name: SOURCES_DUTY,
+    what: 'the tunnel and the hooks',
+    start: ({ lost }) => startSources(relay, settings, { ...options, app, lost }),
+  })
+}
+
+interface RunningSources extends SourcesOptions {
+  readonly app: OwnApp | undefined
+  /** Once it aborts, the sources belong to another process. */
+  readonly lost: AbortSignal
+}
+
+async function startSources(
+  relay: Relay,
+  settings: Settings,
+  { ownership: { membership }, hooks, ...options }: RunningSources,
+): Promise<AsyncDisposable> {
   await using closing = new Disposal()
+  const { app } = options
   const address = watchAddress(settings, relay.address)
   const onTunnel = address.onTunnel(options.onTunnel)
   if (settings.tunnel !== undefined)
     closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
-  const { hooks } = options
-  const app = await ownAppOf(relay, options.log)
   if (app) {
     const { startApp } = await import('./app.js')
-    closing.use(startApp(relay, settings, { ...options, address, app, catchUp: hooks?.catchUp === true }))
+    closing.use(startApp(relay, settings, { ...options, app, address, catchUp: hooks?.catchUp === true }))
   }
   if (hooks) {
     const { startHooks } = await import('./hooks.js')
-    closing.use(startHooks(relay, settings, hooks, { ...options, address, app }))
+    const hasSuccessor = async (): Promise<boolean> => (await membership?.hasOthers()) === true
+    closing.use(startHooks(relay, settings, hooks, { ...options, address, hasSuccessor }))
   }
   return closing.move()
 }

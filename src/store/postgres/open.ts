@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Client as BaseClient, Pool, type PoolConfig } from 'pg'
 import pgpass from 'pgpass'
@@ -5,8 +6,10 @@ import { errorCode } from '../../base/errno.js'
 import { RelayError } from '../../base/errors.js'
 import type { SharedStore } from '../../base/shared-store.js'
 import { LIMIT_MS, type Sql } from '../sql.js'
+import { CONTROL_LIMIT_MS, ControlConnection } from './control.js'
 import { createPostgres } from './engine.js'
 import { PostgresFailure, postgresError } from './error.js'
+import { applicationName, createLeases } from './leases.js'
 import { prepareSchema, schemaName } from './schema.js'
 
 /** Connections that read at the same time: what one relay needs, and few enough that 20 of them fit in a server's default of 100. */
@@ -32,7 +35,8 @@ export interface PostgresOptions {
  */
 export async function openPostgres({ store, profile, create = true }: PostgresOptions): Promise<Sql> {
   const schema = schemaName(profile)
-  const config = poolConfig(store, schema)
+  const holder = randomUUID()
+  const config = { ...poolConfig(store, schema), application_name: applicationName(holder) }
   const [writer, readers] = [new Pool({ ...config, max: 1 }), new Pool({ ...config, max: READERS })]
   for (const pool of [writer, readers]) {
     // A connection that ends is replaced when one is needed; what was under way on it is rejected there.
@@ -51,7 +55,18 @@ export async function openPostgres({ store, profile, create = true }: PostgresOp
     await Promise.all([writer.end(), readers.end()])
     throw postgresError(error, name)
   }
-  return createPostgres({ writer, readers, name })
+  const sql = createPostgres({ writer, readers, name, holder })
+  const limits = { statement_timeout: CONTROL_LIMIT_MS, connectionTimeoutMillis: CONTROL_LIMIT_MS }
+  const connect = (): Client => new Client({ ...config, ...limits })
+  const leases = createLeases(sql, new ControlConnection({ connect, channel: schema, holder, name }), holder)
+  return {
+    ...sql,
+    leases,
+    async [Symbol.asyncDispose]() {
+      await leases[Symbol.asyncDispose]()
+      await sql[Symbol.asyncDispose]()
+    },
+  }
 }
 
 /** Server, port and database: all that a person needs to know which one is meant. */
@@ -83,7 +98,6 @@ function poolConfig(store: SharedStore, schema: string): PoolConfig {
     database,
     password: () => passwordOf(store),
     ssl: tlsOf(store),
-    application_name: 'relay',
     // Each statement must see what was committed before it, whatever the server's own default.
     options: [
       `-c search_path="${schema}"`,

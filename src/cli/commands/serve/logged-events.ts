@@ -8,7 +8,15 @@ import { hookObject, hookText, isProblem } from './hook-lines.js'
 import { targetObject } from './target-lines.js'
 import { tunnelObject, tunnelText } from './tunnel-line.js'
 
-const STATES = { up: 'is up', down: 'is down', gone: 'is no longer configured' } as const
+const STATES = {
+  up: 'is up',
+  down: 'is down',
+  gone: 'is no longer configured',
+  elsewhere: 'is forwarded to by another relay',
+} as const
+
+/** The states that call for nothing. */
+const FINE: ReadonlySet<string> = new Set(['up', 'elsewhere'])
 
 /** The messages for programs: one for each event, when it happens, with the fields that `--json` prints of it. */
 export function createLoggedEvents(log: JsonLog, { routes, nameOf }: EventLinesOptions): EventLines {
@@ -29,7 +37,7 @@ export function createLoggedEvents(log: JsonLog, { routes, nameOf }: EventLinesO
     target(status) {
       const name = nameOf(status.id)
       const message = `${name} ${STATES[status.state]}`
-      log.event(status.state === 'up' ? 'info' : 'warn', message, { ...targetObject(status), name })
+      log.event(FINE.has(status.state) ? 'info' : 'warn', message, { ...targetObject(status), name })
     },
     tunnel(status, before) {
       const text = tunnelText(status, before, Date.now())

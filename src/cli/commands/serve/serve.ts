@@ -60,7 +60,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
     ...live,
   })
   // Before the banner, after which a person may change them at once.
-  using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
+  using _reload = onSettingsChange(context, () => void reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
   printBanner(serving, { ...live, hooked }, output)
   warnOfOpenHost(settings.host, output)
@@ -116,8 +116,8 @@ function sayWhatWaits(serving: Serving, { nameOf }: LiveOutput, output: Output):
   if (waiting !== undefined) output.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
 }
 
-/** Replaces the routes by those that the settings have now. If these are invalid, it warns and changes nothing. */
-function reload(
+/** Replaces the routes by those that the settings have now. If it cannot, it warns and changes nothing. Does not reject. */
+async function reload(
   context: Context,
   flags: CommonFlags,
   {
@@ -125,10 +125,11 @@ function reload(
     live,
     output,
   }: { readonly serving: Serving; readonly live: LiveOutput; readonly output: Output },
-): void {
+): Promise<void> {
   try {
     const { options, origins } = prepareService(context, flags)
     const routes = forwardSettings(options)
+    await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     live.setRoutes(serving.relay.routing)
     output.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)
