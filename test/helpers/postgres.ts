@@ -13,7 +13,7 @@ import { emptyFolder } from './context.js'
 /** Where Debian has each version's programs, which are not in PATH. */
 const DEBIAN = '/usr/lib/postgresql'
 /** Debian's user without rights: the server refuses to run as root. */
-const UNPRIVILEGED = 65_534
+export const UNPRIVILEGED = 65_534
 const USER = 'relay'
 export const PASSWORD = 'a password of the tests'
 export const KEY = new Secret(Buffer.alloc(32, 7).toString('base64'))
@@ -22,6 +22,8 @@ export const KEY = new Secret(Buffer.alloc(32, 7).toString('base64'))
 export interface PostgresServer extends AsyncDisposable {
   readonly store: SharedStore
   readonly port: number
+  /** The process whose children serve the connections. */
+  readonly pid: number
   /** Ends the server: by default as its administrator does, with a signal `SIGQUIT` as a crash does. */
   stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>
   /** Starts it again. */
@@ -68,6 +70,9 @@ export async function startPostgres(
   return {
     store: new SharedStore(address, { password: new Secret(PASSWORD), keys: { current: KEY } }),
     port,
+    get pid() {
+      return server.pid ?? 0
+    },
     stop,
     async start() {
       server = await launch()
@@ -156,7 +161,7 @@ async function runSql(port: number, sql: string): Promise<QueryResult> {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

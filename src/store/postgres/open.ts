@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { Client as BaseClient, Pool, type PoolConfig } from 'pg'
-import pgpass from 'pgpass'
-import { errorCode } from '../../base/errno.js'
-import { RelayError } from '../../base/errors.js'
 import type { SharedStore } from '../../base/shared-store.js'
 import { LIMIT_MS, type Sql } from '../sql.js'
 import { createPostgres } from './engine.js'
-import { PostgresFailure, postgresError } from './error.js'
-import { prepareSchema, schemaName } from './schema.js'
+import { postgresError } from './error.js'
+import { passwordOf } from './password.js'
+import { prepareSchema, schemaName, searchPath } from './schema.js'
+import { tlsOf } from './tls.js'
 
 /** Connections that read at the same time: what one relay needs, and few enough that 20 of them fit in a server's default of 100. */
 const READERS = 4
@@ -32,14 +30,14 @@ export interface PostgresOptions {
  */
 export async function openPostgres({ store, profile, create = true }: PostgresOptions): Promise<Sql> {
   const schema = schemaName(profile)
-  const config = poolConfig(store, schema)
+  const name = nameOf(store)
+  const config = { ...poolConfig(store, schema), ssl: await tlsOf(store, CONNECT_LIMIT, name) }
   const [writer, readers] = [new Pool({ ...config, max: 1 }), new Pool({ ...config, max: READERS })]
   for (const pool of [writer, readers]) {
     // A connection that ends is replaced when one is needed; what was under way on it is rejected there.
     pool.on('error', () => {})
     pool.on('connect', (client) => client.on('error', () => {}))
   }
-  const name = nameOf(store)
   try {
     const client = await writer.connect()
     try {
@@ -82,11 +80,10 @@ function poolConfig(store: SharedStore, schema: string): PoolConfig {
     user,
     database,
     password: () => passwordOf(store),
-    ssl: tlsOf(store),
     application_name: 'relay',
     // Each statement must see what was committed before it, whatever the server's own default.
     options: [
-      `-c search_path="${schema}"`,
+      `-c search_path=${searchPath(schema)}`,
       String.raw`-c default_transaction_isolation=read\ committed`,
       '-c client_min_messages=error',
       '-c jit=off',
@@ -96,31 +93,5 @@ function poolConfig(store: SharedStore, schema: string): PoolConfig {
     connectionTimeoutMillis: CONNECT_LIMIT,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE,
-  }
-}
-
-/**
- * The password that was given, else the one in `~/.pgpass`; looked up for each connection that the server asks one of.
- * @throws PostgresFailure where there is none.
- */
-async function passwordOf({ host, port, user, database, secrets }: SharedStore): Promise<string> {
-  if (secrets.password) return secrets.password.reveal()
-  const found = await new Promise<string | undefined>((resolve) => {
-    pgpass({ host, port, user, database }, resolve)
-  })
-  if (!found) throw new PostgresFailure('password')
-  return found
-}
-
-/** @throws RelayError `settings` */
-function tlsOf({ sslMode, sslRootCert }: SharedStore): PoolConfig['ssl'] {
-  if (sslMode === 'disable') return false
-  if (sslMode === 'require') return { rejectUnauthorized: false }
-  if (sslRootCert === undefined) return { rejectUnauthorized: true }
-  try {
-    return { rejectUnauthorized: true, ca: readFileSync(sslRootCert, 'utf8') }
-  } catch (cause) {
-    const why = `The file of sslrootcert, ${sslRootCert}, cannot be read (${errorCode(cause)}). Check its name and its permissions`
-    throw new RelayError('settings', why, { cause })
   }
 }

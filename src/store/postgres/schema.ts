@@ -17,6 +17,11 @@ export function schemaName(profile: string): string {
   return `${name.slice(0, MAX_NAME - digest.length - 1)}-${digest}`
 }
 
+/** The setting by which the statements of a connection find the schema. */
+export function searchPath(schema: string): string {
+  return `"${schema}"`
+}
+
 /**
  * What PostgreSQL has in place of SQLite's types. Keys are compared by their bytes, as SQLite does, whatever the database's own
  * order is.
@@ -40,9 +45,15 @@ CREATE INDEX delivery_size ON delivery (n) INCLUDE (size);
 
 /** Asks the catalogue: a name that this session could not resolve before stays unknown to it for a while. */
 const STATE = `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
+  current_setting('search_path') AS path,
   EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'relay_schema') AS made`
 
-type State = { readonly server: number; readonly encoding: string; readonly made: boolean }
+type State = {
+  readonly server: number
+  readonly encoding: string
+  readonly path: string
+  readonly made: boolean
+}
 
 /**
  * Makes the profile's schema, or changes an earlier version's. One of several relays that start at once does it.
@@ -75,6 +86,7 @@ interface Found {
 async function readState(client: ClientBase, schema: string): Promise<Found> {
   const [server] = (await client.query<State>(STATE, [schema])).rows
   if (!server || server.server < OLDEST_SERVER) throw new PostgresFailure('version')
+  if (server.path !== searchPath(schema)) throw new PostgresFailure('pooler')
   if (server.encoding !== 'UTF8') throw new PostgresFailure('encoding')
   if (!server.made) return { state: 'empty', version: 0 }
   const table = `${client.escapeIdentifier(schema)}.relay_schema`
