@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
-import { MIGRATIONS, SCHEMA, type SchemaState, VERSION } from '../schema.js'
+import { MIGRATIONS, SCHEMA, type SchemaState, SET_VERSION, VERSION } from '../schema.js'
 import { PostgresFailure } from './error.js'
 
 /** The oldest server that gets fixes has all that relay uses. */
@@ -106,5 +106,5 @@ async function makeSchema(client: ClientBase, schema: string): Promise<void> {
 
 async function migrate(client: ClientBase, version: number): Promise<void> {
   for (const sql of MIGRATIONS.slice(version - 1)) await client.query(translate(sql))
-  await client.query(`UPDATE relay_schema SET version = ${VERSION}`)
+  await client.query(SET_VERSION)
 }
