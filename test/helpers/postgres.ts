@@ -32,6 +32,8 @@ export interface PostgresServer extends AsyncDisposable {
   connect(): Promise<Client>
   /** Runs statements on such a connection. */
   run(sql: string): Promise<QueryResult>
+  /** The database as another user, who owns nothing and may do what `rights` grants: statements for `$user`. */
+  storeOf(user: string, ...rights: readonly string[]): Promise<SharedStore>
   /** What `pg_dump` writes. */
   dump(): Promise<string>
 }
@@ -79,6 +81,12 @@ export async function startPostgres(
     },
     connect: () => connect(port),
     run: (sql) => runSql(port, sql),
+    async storeOf(user, ...rights) {
+      const grants = rights.map((right) => right.replaceAll('$user', user))
+      await runSql(port, [`CREATE ROLE ${user} LOGIN PASSWORD '${PASSWORD}'`, ...grants].join(';'))
+      const secrets = { password: new Secret(PASSWORD), keys: { current: KEY } }
+      return new SharedStore(`postgres://${user}@127.0.0.1:${port}/postgres`, secrets)
+    },
     async dump() {
       const options = { env: { PGPASSWORD: PASSWORD }, maxBuffer: 2 ** 30 }
       const { stdout } = await promisify(execFile)(path.join(cluster.programs, 'pg_dump'), [address], options)

@@ -3,12 +3,13 @@ import type { SharedStore } from '../../base/shared-store.js'
 import { LIMIT_MS, type Sql } from '../sql.js'
 import { createPostgres } from './engine.js'
 import { postgresError } from './error.js'
+import { CONNECTIONS } from './health.js'
 import { passwordOf } from './password.js'
 import { prepareSchema, schemaName, searchPath } from './schema.js'
 import { tlsOf } from './tls.js'
 
 /** Connections that read at the same time: what one relay needs, and few enough that 20 of them fit in a server's default of 100. */
-const READERS = 4
+const READERS = CONNECTIONS - 1
 /** Milliseconds. The server ends what takes longer, before the caller's limit, so that the reason is known. */
 const STATEMENT_LIMIT = LIMIT_MS - 500
 const LOCK_LIMIT = LIMIT_MS - 1000
