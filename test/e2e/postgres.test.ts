@@ -6,7 +6,7 @@ import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
 import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
-import { KEY, PASSWORD, startPostgres, type PostgresServer } from '../helpers/postgres.js'
+import { KEY, PASSWORD, relayEnvironment, startPostgres } from '../helpers/postgres.js'
 import { Program, relay } from '../helpers/program.js'
 import { signIn } from '../helpers/sign-in.js'
 import { startTarget } from '../helpers/target.js'
@@ -15,22 +15,12 @@ const LIST_LOADED = path.resolve('test/helpers/loaded.mjs')
 /** Milliseconds in which a relay must work again by itself. */
 const RECOVERY = 15_000
 
-function environment({ store }: PostgresServer, more: Readonly<Record<string, string>> = {}) {
-  return {
-    RELAY_STORE: String(store),
-    RELAY_TOKEN_KEY: KEY.reveal(),
-    RELAY_WEBHOOK_SECRET: SECRET,
-    PGPASSWORD: PASSWORD,
-    ...more,
-  }
-}
-
 describeWith('postgres', 'relay serve on PostgreSQL', () => {
   it('receives, forwards and signs in; commands on other machines see it; no secret is shown or readable', async () => {
     await using server = await startPostgres()
     await using target = await startTarget()
     await using sandbox = await startSandbox({ client: CLIENT })
-    const env = environment(server, { ...codeHost(sandbox), RELAY_DEBUG: '1' })
+    const env = relayEnvironment(server, { ...codeHost(sandbox), RELAY_DEBUG: '1' })
     const heard: string[] = []
     const other = async (...args: string[]): Promise<string> => {
       const { code, out, err } = await relay(args, env)
@@ -68,7 +58,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
   it('answers 503 while the server is away, then continues by itself: nothing acknowledged is lost', async () => {
     await using server = await startPostgres()
     await using target = await startTarget()
-    const env = environment(server)
+    const env = relayEnvironment(server)
     await using program = new Program(['serve', '--port', '0', '--json', '--forward', target.url], env)
     const url = await program.url()
     const acknowledged: string[] = []
@@ -118,7 +108,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await using target = await startTarget()
     await using program = new Program(
       ['serve', '--port', '0', '--json', '--forward', target.url],
-      environment(server),
+      relayEnvironment(server),
     )
     const url = await program.url()
     expect((await post(`${url}/webhook`, githubDelivery({ id: 'first' }))).status).toBe(200)
@@ -137,7 +127,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await using server = await startPostgres()
     const loads = async (more: Readonly<Record<string, string>>): Promise<boolean> => {
       const LOADED = path.join(emptyFolder(), 'loaded')
-      const env = { ...environment(server), ...more, LOADED, NODE_OPTIONS: `--import ${LIST_LOADED}` }
+      const env = { ...relayEnvironment(server), ...more, LOADED, NODE_OPTIONS: `--import ${LIST_LOADED}` }
       await using program = new Program(['serve', '--port', '0', '--json'], env)
       await program.url()
       await program.stop()
@@ -150,7 +140,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
 
   it('says what is missing or wrong, with exit code 2, and changes nothing', async () => {
     await using server = await startPostgres()
-    const env = environment(server)
+    const env = relayEnvironment(server)
     const without = (name: string) =>
       Object.fromEntries(Object.entries(env).filter(([each]) => each !== name))
     const start = (env: Readonly<Record<string, string>>, ...more: string[]) =>

@@ -22,6 +22,7 @@ const HINTS = {
   postgres: 'apt-get install postgresql',
   haproxy: 'apt-get install haproxy',
   pgbouncer: 'apt-get install pgbouncer',
+  'systemd-analyze': 'apt-get install systemd',
   mount: 'run it as root, with the right to mount',
   'loop mount': 'run it as root, with loop devices and e2fsprogs',
 } as const

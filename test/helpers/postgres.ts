@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { Client, type QueryResult } from 'pg'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
+import { TEST_SECRET } from '../../src/testing/signed-request.js'
 import { emptyFolder } from './context.js'
 
 /** Where Debian has each version's programs, which are not in PATH. */
@@ -52,11 +53,19 @@ export function sharedPostgres(): Promise<PostgresServer> {
   return (shared ??= startPostgres())
 }
 
+/** Where a server keeps its data and its log of changes, and the command by which its programs see these folders. */
+export interface Place {
+  readonly data: string
+  readonly log: string
+  readonly wrapper: readonly string[]
+}
+
 /** Starts a server; `settings` are added to its configuration. */
 export async function startPostgres(
   settings: Readonly<Record<string, string>> = {},
+  place?: Place,
 ): Promise<PostgresServer> {
-  const cluster = await createCluster()
+  const cluster = await createCluster(place)
   const port = await freePort()
   const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings }
   const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -89,7 +98,11 @@ export async function startPostgres(
     },
     async dump() {
       const options = { env: { PGPASSWORD: PASSWORD }, maxBuffer: 2 ** 30 }
-      const { stdout } = await promisify(execFile)(path.join(cluster.programs, 'pg_dump'), [address], options)
+      const { stdout } = await promisify(execFile)(
+        path.join(postgresPrograms() ?? '', 'pg_dump'),
+        [address],
+        options,
+      )
       // A word of chance, which is another one each time.
       return stdout.replaceAll(/^\\(?:un)?restrict .*$/gm, '')
     },
@@ -97,19 +110,44 @@ export async function startPostgres(
   }
 }
 
+/** What a relay needs in its environment to use the server. */
+export function relayEnvironment(
+  { store }: Pick<PostgresServer, 'store'>,
+  more: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  return {
+    RELAY_STORE: String(store),
+    RELAY_TOKEN_KEY: KEY.reveal(),
+    RELAY_WEBHOOK_SECRET: TEST_SECRET,
+    PGPASSWORD: PASSWORD,
+    ...more,
+  }
+}
+
 interface Cluster {
-  readonly programs: string
   readonly folder: string
   readonly data: string
-  /** Whom its processes run as. */
+  /** The command line of one of the server's programs. */
+  readonly command: (program: string) => readonly [string, ...string[]]
+  /** Whom its processes run as; a wrapper changes the user by itself. */
   readonly owner: { readonly uid?: number; readonly gid?: number }
 }
 
-async function createCluster(): Promise<Cluster> {
+async function createCluster(place?: Place): Promise<Cluster> {
   const [folder, programs = ''] = [emptyFolder(), postgresPrograms()]
-  const owner = process.getuid?.() === 0 ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
-  if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid)
-  const [data, password] = [path.join(folder, 'data'), path.join(folder, 'password')]
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) chownSync(folder, UNPRIVILEGED, UNPRIVILEGED)
+  const owner = isRoot && !place ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
+  const { data, log, wrapper }: Place = place ?? {
+    data: path.join(folder, 'data'),
+    log: path.join(folder, 'log'),
+    wrapper: [],
+  }
+  const command = (program: string): [string, ...string[]] => {
+    const [first = '', ...rest] = [...wrapper, path.join(programs, program)]
+    return [first, ...rest]
+  }
+  const password = path.join(folder, 'password')
   writeFileSync(password, PASSWORD)
   chmodSync(password, 0o644)
   const options = [
@@ -122,18 +160,20 @@ async function createCluster(): Promise<Cluster> {
     '--locale=C.UTF-8',
     `--pwfile=${password}`,
   ]
-  const command = path.join(programs, 'initdb')
-  await promisify(execFile)(command, ['-D', data, '--no-sync', ...options], { ...owner, cwd: folder })
-  return { programs, folder, data, owner }
+  const [file, ...args] = command('initdb')
+  const folders = ['-D', data, '-X', log]
+  await promisify(execFile)(file, [...args, ...folders, '--no-sync', ...options], { ...owner, cwd: folder })
+  return { folder, data, command, owner }
 }
 
 /** Resolves once the server takes connections. It ends when this process is gone, however it went. */
 async function launchServer(
-  { programs, folder, data, owner }: Cluster,
-  args: readonly string[],
+  { folder, data, command, owner }: Cluster,
+  settings: readonly string[],
 ): Promise<ChildProcess> {
   const stdio = ['ignore', 'ignore', 'pipe'] as const
-  const server = spawn(path.join(programs, 'postgres'), ['-D', data, ...args], {
+  const [file, ...args] = command('postgres')
+  const server = spawn(file, [...args, '-D', data, ...settings], {
     ...owner,
     cwd: folder,
     stdio: [...stdio],
