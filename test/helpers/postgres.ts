@@ -144,8 +144,9 @@ async function createCluster(place?: Place): Promise<Cluster> {
     wrapper: [],
   }
   const command = (program: string): [string, ...string[]] => {
-    const [first = '', ...rest] = [...wrapper, path.join(programs, program)]
-    return [first, ...rest]
+    const [first, ...rest] = wrapper
+    const file = path.join(programs, program)
+    return first === undefined ? [file] : [first, ...rest, file]
   }
   const password = path.join(folder, 'password')
   writeFileSync(password, PASSWORD)

@@ -50,8 +50,16 @@ describeWith('postgres', 'a shared database', () => {
     await using server = await startPostgres()
     const { context } = await profile(await server.storeOf('worker', MAY_CREATE))
     const found = await findings(context)
-    const names = ['database', 'token key', 'database clock', 'durability', 'connections', 'rights', 'disk']
-    const all = found.filter(({ check }) => names.includes(check))
+    const names = new Set([
+      'database',
+      'token key',
+      'database clock',
+      'durability',
+      'connections',
+      'rights',
+      'disk',
+    ])
+    const all = found.filter(({ check }) => names.has(check))
     expect(all).toEqual([
       {
         check: 'database',
@@ -167,7 +175,8 @@ describeWith('postgres', 'a shared database', () => {
   })
 
   it('that cannot be reached, has no data, is too new, or has another key', async () => {
-    const { store, run } = await sharedPostgres()
+    const server = await sharedPostgres()
+    const { store } = server
     const problem = async (given: Promise<{ context: Parameters<typeof findings>[0] }>) =>
       (await finding('database', given))?.slice(0, 2)
     const away = new SharedStore('postgres://relay@127.0.0.1:1/postgres', store.secrets)
@@ -184,7 +193,7 @@ describeWith('postgres', 'a shared database', () => {
       'fail',
       expect.stringContaining('RELAY_TOKEN_KEY is not the key that this profile is encrypted with'),
     ])
-    await run(`UPDATE "relay_${given.name}".relay_schema SET version = 99, oldest = 99`)
+    await server.run(`UPDATE "relay_${given.name}".relay_schema SET version = 99, oldest = 99`)
     expect(await problem(Promise.resolve(given))).toEqual([
       'fail',
       expect.stringContaining('it was written by a newer version of relay'),
