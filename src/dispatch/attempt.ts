@@ -6,6 +6,7 @@ import type { Attempt, Forward } from '../journal/forward.js'
 import type { Journal } from '../journal/journal.js'
 import { isDamaged } from '../store/storage-error.js'
 import { retryDelay } from './backoff.js'
+import type { Owner } from './owner.js'
 import { nextStatus } from './policy.js'
 import type { AttemptContext, AttemptFn, AttemptResult } from './queue.js'
 import { delay, type Time } from './retry-timers.js'
@@ -30,7 +31,7 @@ export interface AttemptParts {
   readonly target: OpenTarget
   readonly time: Time
   readonly log: Log
-  readonly owner?: { assert(): Promise<void> } | undefined
+  readonly owner?: Pick<Owner, 'assert' | 'isCurrent' | 'fence'> | undefined
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined
 }
 
@@ -59,7 +60,7 @@ function logPostponed(n: number, error: unknown, { route, log }: AttemptParts, s
 }
 
 async function attemptOnce(n: number, parts: AttemptParts, context: AttemptContext): Promise<AttemptResult> {
-  const { route, target, time } = parts
+  const { route, target, time, owner } = parts
   const { signal } = context
   const loaded = await retryStorage(
     `#${n} → ${route.label}: cannot be read yet`,
@@ -68,7 +69,7 @@ async function attemptOnce(n: number, parts: AttemptParts, context: AttemptConte
     signal,
   )
   if (!loaded) return SKIPPED
-  if (!(await context.ready())) return NOT_SENT
+  if (!(await context.ready()) || owner?.isCurrent() === false) return NOT_SENT
   const at = time.clock()
   const result = await target.deliver(loaded.entry, loaded.earlier + 1, { signal })
   const now = time.clock()
@@ -135,7 +136,12 @@ function isReached({ outcome }: DeliveryResult): boolean | undefined {
 async function record(event: AttemptEvent, parts: AttemptParts, signal: AbortSignal): Promise<void> {
   const { n, attempt, forward, route } = event
   const problem = `#${n} → ${route.label}: the attempt could not be recorded yet`
-  await retryStorage(problem, () => parts.journal.record(n, attempt, forward), parts, signal)
+  await retryStorage(
+    problem,
+    () => parts.journal.record(n, attempt, forward, parts.owner?.fence),
+    parts,
+    signal,
+  )
   parts.onAttempt?.(event)
 }
 

@@ -6,13 +6,16 @@ import type { Environment } from './command-environment.js'
 import { openCommandTarget } from './command-target.js'
 import { createExpiry } from './expiry.js'
 import { type AttemptEvent, createAttempt } from './attempt.js'
+import type { Owner } from './owner.js'
 import { openHttpTarget } from './http-target.js'
 import { type QueueStatus, TargetQueue } from './queue.js'
 import { systemTimer, type Time } from './retry-timers.js'
 import { labelOf, type Route } from './route.js'
 import type { OpenTarget } from './target.js'
 
-export interface TargetStatus extends QueueStatus {
+export interface TargetStatus extends Omit<QueueStatus, 'state'> {
+  /** `elsewhere`: another relay of the same service forwards to it. */
+  readonly state: QueueStatus['state'] | 'elsewhere'
   readonly id: string
   readonly label: string
 }
@@ -25,7 +28,7 @@ export interface DispatcherOptions {
   /** The environment of commands; relay's own secrets are removed. */
   readonly env: Environment
   readonly log: Log
-  /** Default: the profile is not shared. */
+  /** Default: no other process can have the queues. */
   readonly owner?: Owner | undefined
   /** Called for each attempt once it is recorded. Must not throw. */
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined
@@ -33,14 +36,6 @@ export interface DispatcherOptions {
   readonly onTarget?: ((status: TargetStatus) => void) | undefined
   readonly time?: Partial<Time> | undefined
   readonly limits?: Partial<Limits> | undefined
-}
-
-/** Whether the profile is still this process's own. */
-export interface Owner {
-  /** Aborts when it no longer is: forwarding stops, and attempts in flight are interrupted. */
-  readonly lost: AbortSignal
-  /** Called before each attempt. @throws when it no longer is; {@link Owner.lost} has aborted then. RelayError `storage`. */
-  assert(): Promise<void>
 }
 
 /** Milliseconds. */
@@ -212,11 +207,11 @@ class TargetDispatcher implements Dispatcher {
   #queueOf(id: string): TargetQueue {
     const known = this.#queues.get(id)
     if (known) return known
-    const { journal, concurrency, log, onTarget } = this.#options
+    const { journal, concurrency, log, onTarget, owner } = this.#options
     const queue = new TargetQueue({
       concurrency,
       time: this.#time,
-      expire: createExpiry(journal, { id, label: labelOf(id) }, log),
+      expire: createExpiry(journal, { id, label: labelOf(id), fence: owner?.fence }, log),
       onState: () => onTarget?.(this.#statusOf(id)),
       onProgress: () => this.#onProgress(),
     })

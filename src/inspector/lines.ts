@@ -43,7 +43,9 @@ export function targetNames(
 
 /** The ids of the targets that cannot be reached, or are no longer configured. */
 function downTargets({ running }: Pick<LineParts, 'running'>): ReadonlySet<string> {
-  return new Set(running.targets().flatMap(({ id, state }) => (state === 'up' ? [] : [id])))
+  return new Set(
+    running.targets().flatMap(({ id, state }) => (state === 'up' || state === 'elsewhere' ? [] : [id])),
+  )
 }
 
 function baseOf(summary: Summary): Omit<DeliveryLine, 'targets'> {

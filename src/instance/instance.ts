@@ -19,7 +19,7 @@ export interface Instance {
   release(): Promise<void>
 }
 
-type OwnFields = Omit<InstanceRecord, 'v' | 'key' | 'startedAt'>
+export type OwnFields = Omit<InstanceRecord, 'v' | 'key' | 'startedAt'>
 
 export interface TakeOptions extends Cancellable {
   readonly clock?: Clock | undefined
@@ -50,7 +50,7 @@ export async function takeInstance(
         continue
       }
     }
-    const record = createRecord(own, clock())
+    const record = createInstanceRecord(own, clock())
     const put = { type: 'put', key: INSTANCE_KEY, value: { ...record } } as const
     if (await store.write([put], [{ key: INSTANCE_KEY, value }])) return createInstance(store, record)
   }
@@ -70,7 +70,7 @@ export function ownershipLost({ key }: InstanceRecord, value: Json | undefined):
   )
 }
 
-function createInstance(store: Store, record: ReturnType<typeof createRecord>): Instance {
+function createInstance(store: Store, record: ReturnType<typeof createInstanceRecord>): Instance {
   const stored = { key: INSTANCE_KEY, value: { ...record } }
   return {
     record,
@@ -82,7 +82,8 @@ function createInstance(store: Store, record: ReturnType<typeof createRecord>): 
   }
 }
 
-function createRecord(own: OwnFields, now: number) {
+/** The record of an instance that starts now, with a key of its own. */
+export function createInstanceRecord(own: OwnFields, now: number) {
   const { clientId = null, maxBody = null, ...others } = own
   const key = randomBytes(32).toString('base64url')
   const startedAt = new Date(now).toISOString()

@@ -38,6 +38,7 @@ export function createAppender(
     const plan = { targets, ignoredBy: ignoredBy(delivery) }
     const rows = await write(appendSteps(delivery, key, plan, onDuplicate), {
       grows: true,
+      announce: [],
       onLate(rows) {
         const receipt = receiptOf(rows)
         changed(receipt.n)

@@ -1,4 +1,5 @@
-import type { Step } from '../store/sql.js'
+import type { Step, TransactionOptions } from '../store/sql.js'
+import { waitingWord } from './announced.js'
 
 /** One second between two writes: a person who watches the number sees it change soon enough. */
 const PERIOD_MS = 1_000
@@ -19,7 +20,7 @@ export interface DuplicateCounts {
  * of each entry whose count was written; it must not throw.
  */
 export function createDuplicateCounts(
-  write: (steps: readonly Step[]) => Promise<unknown>,
+  write: (steps: readonly Step[], options: TransactionOptions) => Promise<unknown>,
   onWritten: (n: number) => void,
 ): DuplicateCounts {
   let counts = new Map<number, number>()
@@ -31,6 +32,8 @@ export function createDuplicateCounts(
         sql: 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?',
         values: [count, n],
       })),
+      // One that came again may wait again.
+      { announce: [...given.keys()].map(waitingWord) },
     )
     for (const n of given.keys()) onWritten(n)
   }

@@ -8,18 +8,23 @@ export interface Guard {
   readonly refuse: () => Promise<never>
 }
 
+export interface WriteOptions extends TransactionOptions {
+  /** What must hold for this write, in place of the journal's guard. */
+  readonly fence?: Guard | undefined
+}
+
 /** Does all steps in one transaction and resolves to their rows. Rejects with the guard's reason. */
 export type Write = (
   steps: readonly Step[],
-  options?: TransactionOptions,
+  options?: WriteOptions,
 ) => Promise<readonly (readonly SqlRow[])[]>
 
 export function createWrite(sql: Pick<Sql, 'transaction'>, guard: Guard | undefined): Write {
-  return async (steps, options) => {
-    const check = guard?.statement()
+  return async (steps, { fence = guard, ...options } = {}) => {
+    const check = fence?.statement()
     const rows = await sql.transaction(check ? [check, ...steps] : steps, options)
     if (rows) return check ? rows.slice(1) : rows
-    await guard?.refuse()
+    await fence?.refuse()
     throw new Error('unreachable: only the guard requires a row')
   }
 }

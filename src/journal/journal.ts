@@ -1,5 +1,6 @@
 import type { Delivery, Entry, Receipt, Summary } from './delivery.js'
 import type { Attempt, Forward, ForwardCounts, Forwards } from './forward.js'
+import type { Guard } from './guarded-write.js'
 import type { Retention } from './retention.js'
 import type { Filter } from './select.js'
 
@@ -43,6 +44,13 @@ export interface WalkStep {
   readonly before: number
 }
 
+/** Which of the forwards that wait. Default: all. */
+export interface WaitingFilter {
+  readonly target?: string | undefined
+  /** Only those of entries with a greater number. */
+  readonly after?: number | undefined
+}
+
 /** A forward that waits. */
 export interface WaitingForward {
   readonly n: number
@@ -51,7 +59,7 @@ export interface WaitingForward {
 }
 
 /**
- * The durable, ordered record of deliveries and of their forwarding. Only a profile's instance appends, records and sweeps;
+ * The durable, ordered record of deliveries and of their forwarding. Only a profile's instances append, record and sweep;
  * any process may read at the same time. An entry that is removed or cannot be read is left out.
  *
  * Every method rejects with RelayError `storage` when the database fails, and, where it writes, when another process has taken
@@ -88,14 +96,15 @@ export interface Journal {
   /** The entries with these numbers that exist, in the order of the numbers given. */
   summaries(numbers: readonly number[]): Promise<readonly Summary[]>
   /** Every forward that waits, in order of the entries and, for each, of the routes. The cost does not grow with the finished ones. */
-  waiting(): AsyncIterable<WaitingForward>
+  waiting(filter?: WaitingFilter): AsyncIterable<WaitingForward>
   /**
    * Records an attempt and the forward's new status in one transaction; nothing when the entry is gone. An attempt whose
    * connection failed like the target's last one is counted on that one; of more than 4,096 of an entry the last is kept.
+   * Where `fence` does not hold, nothing is recorded.
    */
-  record(n: number, attempt: Attempt, forward: Forward): Promise<void>
-  /** Records the status of a forward that was not attempted. */
-  finish(n: number, target: string, forward: Forward): Promise<void>
+  record(n: number, attempt: Attempt, forward: Forward, fence?: Guard): Promise<void>
+  /** Records the status of a forward that was not attempted, if `fence` holds. */
+  finish(n: number, target: string, forward: Forward, fence?: Guard): Promise<void>
   forwards(n: number): Promise<Forwards>
   /** How many forwards to each target have which status. Reads all of them. */
   counts(): Promise<ReadonlyMap<string, ForwardCounts>>

@@ -1,6 +1,7 @@
 import { silentLog, type Log } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Sql } from '../store/sql.js'
+import { changedWord, waitingWord } from './announced.js'
 import { againSteps } from './append.js'
 import { type AppendRules, createAppender } from './appender.js'
 import { countEntries, countForwards } from './counts.js'
@@ -38,7 +39,7 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
   return {
     append: createAppender({ sql, write, duplicates, changed }, options),
     async again(n, targets) {
-      const found = (await write(againSteps(n, targets, clock()))).at(-1)
+      const found = (await write(againSteps(n, targets, clock()), { announce: [waitingWord(n)] })).at(-1)
       changed(n)
       return found?.length === 1
     },
@@ -54,13 +55,13 @@ export function openJournal(sql: Sql, options: JournalOptions = {}): Journal {
     withText: (numbers, text) => numbersWithText(sql, numbers, text),
     after: (n, limit) => reader.after(n, limit),
     summaries: (numbers) => reader.summaries(numbers),
-    waiting: () => reader.waiting(),
-    async record(n, attempt, forward) {
-      await write(recordSteps(n, attempt, forward))
+    waiting: (filter) => reader.waiting(filter),
+    async record(n, attempt, forward, fence) {
+      await write(recordSteps(n, attempt, forward), { fence, announce: [changedWord(n)] })
       changed(n)
     },
-    async finish(n, target, forward) {
-      await write([forwardStep(n, target, forward)])
+    async finish(n, target, forward, fence) {
+      await write([forwardStep(n, target, forward)], { fence, announce: [changedWord(n)] })
       changed(n)
     },
     forwards: (n) => reader.forwards(n),

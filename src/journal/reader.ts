@@ -5,7 +5,7 @@ import { createChunks, orElse, type ReadChunks } from './damage.js'
 import type { Entry, Summary } from './delivery.js'
 import { readDeliveries, readEntry, readForwards } from './entries.js'
 import type { Forwards } from './forward.js'
-import type { WaitingForward } from './journal.js'
+import type { WaitingFilter, WaitingForward } from './journal.js'
 import { edgesOf, falling, newestNumber, range } from './numbers.js'
 import { type ForwardRow, toForwards } from './rows.js'
 import { waitingForwards } from './waiting.js'
@@ -23,7 +23,7 @@ export interface Reader {
    */
   numbers(before: number, limit: number, query: () => Promise<readonly number[]>): Promise<readonly number[]>
   forwards(n: number): Promise<Forwards>
-  waiting(): AsyncIterable<WaitingForward>
+  waiting(filter?: WaitingFilter): AsyncIterable<WaitingForward>
 }
 
 export function createReader(sql: Sql, log: Log): Reader {
@@ -63,7 +63,7 @@ export function createReader(sql: Sql, log: Log): Reader {
         },
       ),
     forwards: async (n) => toForwards(await readForwards(sql, [n])),
-    waiting: () => waitingForwards(sql, inChunks),
+    waiting: (filter) => waitingForwards(sql, inChunks, filter),
   }
 }
 

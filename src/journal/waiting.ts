@@ -1,7 +1,7 @@
 import type { Sql } from '../store/sql.js'
 import { orElse, type ReadChunks } from './damage.js'
 import { readForwards } from './entries.js'
-import type { WaitingForward } from './journal.js'
+import type { WaitingFilter, WaitingForward } from './journal.js'
 import { edgesOf, falling, range } from './numbers.js'
 import { type ForwardRow, toForward, toForwardRow } from './rows.js'
 
@@ -12,11 +12,16 @@ const PAGE = 256
 type Place = Pick<ForwardRow, 'n' | 'position' | 'target'>
 
 /** The forwards that wait, in order: from an index, and from where that is damaged on, entry by entry. */
-export async function* waitingForwards(sql: Sql, inChunks: ReadChunks): AsyncGenerator<WaitingForward> {
-  let last: Place = { n: 0, position: 0, target: '' }
+export async function* waitingForwards(
+  sql: Sql,
+  inChunks: ReadChunks,
+  { target, after = 0 }: WaitingFilter = {},
+): AsyncGenerator<WaitingForward> {
+  // Behind all of that entry.
+  let last: Place = { n: after, position: Number.MAX_SAFE_INTEGER, target: '' }
   for (;;) {
     const rows = await orElse(
-      () => pageAfter(sql, last),
+      () => pageAfter(sql, last, target),
       async () => undefined,
     )
     if (!rows) break
@@ -25,14 +30,18 @@ export async function* waitingForwards(sql: Sql, inChunks: ReadChunks): AsyncGen
     last = rows.at(-1) ?? last
   }
   for await (const row of forwardsAfter(last, sql, inChunks))
-    if (row.status === 'waiting') yield toWaiting(row)
+    if (row.status === 'waiting' && (target === undefined || row.target === target)) yield toWaiting(row)
 }
 
-async function pageAfter(sql: Sql, { n, position, target }: Place): Promise<readonly ForwardRow[]> {
+async function pageAfter(
+  sql: Sql,
+  { n, position, target }: Place,
+  only: string | undefined,
+): Promise<readonly ForwardRow[]> {
   const rows = await sql.query(
     `SELECT * FROM forward WHERE status = 'waiting' AND (n, position, target) > (?, ?, ?)
-      ORDER BY n, position, target LIMIT ${PAGE}`,
-    [n, position, target],
+      ${only === undefined ? '' : 'AND target = ?'} ORDER BY n, position, target LIMIT ${PAGE}`,
+    [n, position, target, ...(only === undefined ? [] : [only])],
   )
   const checked = rows.map(toForwardRow)
   falling([...new Set(checked.map((row) => row.n))].toReversed(), n - 1, Infinity)

@@ -1,14 +1,16 @@
-import { sleep } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
 import type { Settings } from '../base/settings.js'
-import { SharedStore } from '../base/shared-store.js'
+import type { AttemptEvent } from '../dispatch/attempt.js'
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
+import type { Owner } from '../dispatch/owner.js'
 import type { Route } from '../dispatch/route.js'
 import type { Delivery, Receipt } from '../journal/delivery.js'
 import type { Relay } from '../relay.js'
+import { SWEEP_DUTY } from './duties.js'
 import { attemptSize, deliverySize } from './growth.js'
 import { type Maintenance, type MaintenanceParts, startMaintenance } from './maintenance.js'
 import type { Ownership } from './ownership.js'
+import { createSharedDispatcher } from './shared-forwarding.js'
 
 /** Forwards the journal's deliveries, and keeps the journal within its limits. */
 export interface Forwarding extends AsyncDisposable, Pick<Dispatcher, 'status' | 'retryNow'> {
@@ -28,12 +30,6 @@ export interface ForwardingOptions
   readonly ownership: Ownership
 }
 
-/**
- * How often a shared store is searched for deliveries that wait, in milliseconds. A connection that breaks during a commit leaves it
- * unknown whether the delivery was stored.
- */
-const SEARCH_MS = 5000
-
 export function createForwarding(
   { database, journal, routing }: Relay,
   settings: Settings,
@@ -42,20 +38,32 @@ export function createForwarding(
   const { ages } = options
   const closing = new Disposal()
   let maintenance: Maintenance | undefined
+  const { membership } = ownership
+  const common = {
+    ...options,
+    journal,
+    routes: routing.routes,
+    concurrency: settings.concurrency,
+    onAttempt(event: AttemptEvent) {
+      onAttempt?.(event)
+      maintenance?.added(attemptSize(event.attempt))
+    },
+    time: { ages: ages.now },
+  }
   const dispatcher = closing.use(
-    createDispatcher({
-      ...options,
-      journal,
-      routes: routing.routes,
-      concurrency: settings.concurrency,
-      onAttempt(event) {
-        onAttempt?.(event)
-        maintenance?.added(attemptSize(event.attempt))
-      },
-      owner: ownership,
-      time: { ages: ages.now },
-    }),
+    membership
+      ? createSharedDispatcher({ ...common, membership })
+      : createDispatcher({ ...common, owner: ownership }),
   )
+  const sweep = {
+    name: SWEEP_DUTY,
+    what: 'removing old deliveries',
+    async start({ lost }: Owner) {
+      const started = startMaintenance({ ...options, database, journal, retention: settings, lost })
+      maintenance = started
+      return started
+    },
+  }
   return {
     take(delivery, { n, targets }) {
       dispatcher.take(n, targets)
@@ -64,32 +72,16 @@ export function createForwarding(
     forward: (n, targets) => dispatcher.take(n, targets),
     async start() {
       await dispatcher.start()
-      const parts = { ...options, database, journal, retention: settings, lost: ownership.lost }
-      maintenance = closing.use(startMaintenance(parts))
-      if (settings.store instanceof SharedStore) closing.use(searchRegularly(dispatcher))
+      closing.use(await ownership.duties.run(sweep))
+      const added = membership?.subscribe({
+        onNotice: (notice) => notice.kind === 'journal' && maintenance?.added(notice.bytes),
+        onListening: () => {},
+      })
+      closing.defer(async () => added?.[Symbol.dispose]())
     },
     replaceRoutes: (routes) => dispatcher.replaceRoutes(routes),
     status: () => dispatcher.status(),
     retryNow: () => dispatcher.retryNow(),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
-  }
-}
-
-/** A search that fails is made again at the next time: until then the database is away. */
-function searchRegularly(dispatcher: Pick<Dispatcher, 'refresh'>): AsyncDisposable {
-  const stop = new AbortController()
-  const { signal } = stop
-  const searching = (async () => {
-    for (;;) {
-      await sleep(SEARCH_MS, { signal }).catch(() => {})
-      if (signal.aborted) return
-      await dispatcher.refresh().catch(() => {})
-    }
-  })()
-  return {
-    async [Symbol.asyncDispose]() {
-      stop.abort()
-      await searching
-    },
   }
 }

@@ -43,6 +43,8 @@ interface HooksOptions {
   readonly address: PayloadAddress
   /** Once it aborts, the profile and its hooks belong to another process. */
   readonly lost: AbortSignal
+  /** Whether another relay of the same service takes the hooks over when this one ends. Default: none does. */
+  readonly hasSuccessor?: () => Promise<boolean>
   readonly log?: Log
   readonly onHook?: OnHook
 }
@@ -60,7 +62,7 @@ export function startHooks(
   relay: Relay,
   settings: Settings,
   plan: HookPlan,
-  { address, lost, log = silentLog, onHook = () => {} }: HooksOptions,
+  { address, lost, hasSuccessor, log = silentLog, onHook = () => {} }: HooksOptions,
 ): AsyncDisposable {
   const stop = new AbortController()
   const cut = new AbortController()
@@ -72,7 +74,9 @@ export function startHooks(
       // A call under way may still make a hook, which then has to go.
       const limit = setTimeout(() => cut.abort(), END_LIMIT_MS)
       const made = await running
-      if (!lost.aborted) await Promise.all(made.map((one) => endHook(parts, one)))
+      // What is not known is left: what a crash leaves behind is taken over, too.
+      const isKept = lost.aborted || ((await hasSuccessor?.().catch(() => true)) ?? false)
+      if (!isKept) await Promise.all(made.map((one) => endHook(parts, one)))
       clearTimeout(limit)
     },
   }

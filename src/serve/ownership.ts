@@ -4,6 +4,8 @@ import { INSTANCE_KEY } from '../instance/record.js'
 import { systemClock } from '../base/time.js'
 import type { Guard } from '../journal/guarded-write.js'
 import type { Database } from '../store/database.js'
+import type { Duties } from './duties.js'
+import type { Membership } from './membership.js'
 
 /** A profile that this process owns, until another takes it. Disposing of it releases the profile. */
 export interface Ownership extends AsyncDisposable, Pick<Instance, 'prove' | 'record'> {
@@ -13,6 +15,12 @@ export interface Ownership extends AsyncDisposable, Pick<Instance, 'prove' | 're
   assert(): Promise<void>
   /** Makes every transaction of the journal fail when the profile is lost. */
   readonly guard: Guard
+  /** Where no other relay can have the profile, it has every duty at once. */
+  readonly duties: Duties
+  /** The part in a service of several relays. */
+  readonly membership?: Membership
+  /** Whether it still owns the profile, as far as it knows. */
+  isCurrent(): boolean
 }
 
 /** How often an instance without work checks, in milliseconds: at least every second, also when a timer is a little late. */
@@ -38,11 +46,14 @@ export function watchOwnership(
     throw lost.signal.reason
   }
   void checkRegularly(assert, stop.signal)
+  const isCurrent = (): boolean => !lost.signal.aborted
   return {
     prove: instance.prove,
     record: instance.record,
     lost: lost.signal,
     assert,
+    isCurrent,
+    duties: { run: ({ start }) => start({ lost: lost.signal, assert, isCurrent }) },
     guard: {
       statement: () => expected(systemClock()),
       async refuse() {
@@ -54,6 +65,28 @@ export function watchOwnership(
       stop.abort()
       await instance.release()
     },
+  }
+}
+
+/**
+ * A profile that this relay shares with others. It has no process to lose it to: what a relay may do is decided by the lease of
+ * each duty.
+ */
+export function sharedOwnership(membership: Membership): Ownership {
+  const { record, prove, duties, lost } = membership
+  return {
+    record,
+    prove,
+    duties,
+    lost,
+    membership,
+    isCurrent: () => !lost.aborted,
+    assert: async () => lost.throwIfAborted(),
+    guard: {
+      statement: () => undefined,
+      refuse: () => Promise.reject(new Error('unreachable: nothing was required')),
+    },
+    [Symbol.asyncDispose]: () => membership[Symbol.asyncDispose](),
   }
 }
 

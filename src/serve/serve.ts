@@ -4,20 +4,24 @@ import { type Log, silentLog } from '../base/log.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import type { DispatcherOptions, TargetStatus } from '../dispatch/dispatcher.js'
+import { createRouting } from '../dispatch/routing.js'
 import { bodyBudgetFor } from '../http/body-budget.js'
 import { listen, type Listener } from '../http/listen.js'
-import { type InstanceRecord, takeInstance } from '../instance/instance.js'
+import type { InstanceRecord } from '../instance/instance.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
 import { openAgeClock } from './age-clock.js'
 import { warnOfEarlierData } from './earlier-data.js'
 import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './embedded-sandbox.js'
-import { guardOf, type Ownership, watchOwnership } from './ownership.js'
+import { SOURCES_DUTY } from './duties.js'
+import { guardOf, type Ownership } from './ownership.js'
 import { createForwarding, type Forwarding } from './forwarding.js'
 import { createReadinessGate, type ReadinessGate } from './readiness-gate.js'
 import { type HookPlan, type OnHook, startHooks } from './hooks.js'
 import { watchAddress } from './payload-address.js'
 import type { TunnelStatus } from '../tunnel/state.js'
+import { publishRemoteChanges } from './remote-changes.js'
+import { commonRoutes, takeProfile } from './take-profile.js'
 import { startTunnel, type OnTunnel } from './tunnel.js'
 
 export interface ServeOptions
@@ -58,6 +62,11 @@ export interface Serving extends AsyncDisposable {
   readonly lost: AbortSignal
   /** The embedded code host, which has not sent anything yet: `ping()` announces its webhook. */
   readonly sandbox: Sandbox | undefined
+  /**
+   * Lets the relays that serve the profile with this one agree on routes that are to be replaced.
+   * @throws RelayError `settings` for an invalid route, or where the others have other routes; `storage`.
+   */
+  checkRoutes(routes: RouteSettings): Promise<void>
   /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change. */
   replaceRoutes(routes: RouteSettings): void
   /** The targets, with the number of deliveries that wait for each. */
@@ -92,9 +101,12 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   const gate = createReadinessGate(relay.app.fetch)
   const listener = await startListener(gate, settings, log)
   const url = (place.url = relay.address = listener.url)
-  const ownership = (later.ownership = await takeProfile(relay, settings, listener, signal))
+  const taking = takeProfile(relay, settings, url, { log, signal })
+  const ownership = (later.ownership = await orClose(listener, taking))
   // In this order: the profile is ours until the last request is answered.
-  const { lost, record } = closing.use(ownership)
+  const { lost, record, membership } = closing.use(ownership)
+  const remote = membership && publishRemoteChanges(relay, membership)
+  closing.defer(async () => remote?.[Symbol.dispose]())
   if (options.forwarding !== false)
     later.forwarding = closing.use(
       createForwarding(relay, settings, { env: {}, ...options, onTarget, log, clock, ages, ownership }),
@@ -109,7 +121,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   const started = later.forwarding?.start()
   gate.open()
   await started
-  await startSources(relay, settings, { ...options, onTunnel, onHook, lost }, closing)
+  closing.use(await runSources(relay, settings, { ...options, onTunnel, onHook, ownership }))
   const owner = closing.move()
   return {
     url,
@@ -117,6 +129,9 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
     settings,
     lost,
     sandbox,
+    async checkRoutes(forward) {
+      await membership?.changeRoutes(commonRoutes(createRouting(forward), settings))
+    },
     replaceRoutes(forward) {
       relay.routing.replace(forward)
       later.forwarding?.replaceRoutes(relay.routing.routes)
@@ -127,18 +142,38 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   }
 }
 
-/** Starts what makes deliveries come: the tunnel, and hooks with its address. */
+interface SourcesOptions extends ServeOptions {
+  readonly ownership: Ownership
+}
+
+/** Runs what makes deliveries come, in one relay at a time: the tunnel, and hooks with its address. */
+async function runSources(
+  relay: Relay,
+  settings: Settings,
+  { ownership, ...options }: SourcesOptions,
+): Promise<AsyncDisposable> {
+  if (settings.tunnel === undefined && !options.hooks) return new Disposal()
+  return ownership.duties.run({
+    name: SOURCES_DUTY,
+    what: 'the tunnel and the hooks',
+    start: ({ lost }) => startSources(relay, settings, { ...options, lost, ownership }),
+  })
+}
+
 async function startSources(
   relay: Relay,
   settings: Settings,
-  options: ServeOptions & { readonly lost: AbortSignal },
-  closing: Disposal,
-): Promise<void> {
+  { ownership, ...options }: SourcesOptions & { readonly lost: AbortSignal },
+): Promise<AsyncDisposable> {
+  await using closing = new Disposal()
   const address = watchAddress(settings, relay.address)
   const onTunnel = address.onTunnel(options.onTunnel)
   if (settings.tunnel !== undefined)
     closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
-  if (options.hooks) closing.use(startHooks(relay, settings, options.hooks, { ...options, address }))
+  const hasSuccessor = async (): Promise<boolean> => (await ownership.membership?.hasOthers()) === true
+  if (options.hooks)
+    closing.use(startHooks(relay, settings, options.hooks, { ...options, address, hasSuccessor }))
+  return closing.move()
 }
 
 /** What the relay uses once the profile is taken. */
@@ -206,18 +241,10 @@ function startListener(
   return listen(fetch, { host, port, log, bodyBudget, limits: { grace: GRACE_MS } })
 }
 
-/** Closes the listener if the profile cannot be taken. */
-async function takeProfile(
-  { database }: Relay,
-  settings: Settings,
-  listener: Listener,
-  signal: AbortSignal | undefined,
-): Promise<Ownership> {
-  const { url } = listener
-  const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
-  const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
+/** Closes the listener if the profile cannot be taken: it has answered nothing. */
+async function orClose<Result>(listener: Listener, taking: Promise<Result>): Promise<Result> {
   try {
-    return watchOwnership(database, await takeInstance(database.store, own, { signal }))
+    return await taking
   } catch (error) {
     await listener.close()
     throw error

@@ -5,7 +5,7 @@ import { DatabaseFailure, NEWER_SCHEMA, OTHER_PROGRAM } from './storage-error.js
  * The version of {@link SCHEMA}, and the oldest version of it that a program may know to work with this one. A change adds 1 to
  * the first and a migration; only one that breaks earlier programs sets the second.
  */
-export const VERSION = 4
+export const VERSION = 5
 const OLDEST = 1
 
 /** After all migrations: earlier programs then find out whether they may still use the database. */
@@ -20,6 +20,14 @@ CREATE INDEX delivery_delivery_id ON delivery (delivery_id);
 CREATE TABLE removed (n INTEGER PRIMARY KEY, delivery_id TEXT NOT NULL, expires_at BIGINT NOT NULL);
 CREATE INDEX removed_id ON removed (delivery_id);
 CREATE INDEX removed_expiry ON removed (expires_at);
+`
+
+/**
+ * What one of several relays may run at a time, such as the queue of a target: which relay holds it, and when that last renewed
+ * it, by the database's clock. No row, or no holder: it is free. The epoch is higher each time that it is taken.
+ */
+export const LEASE = `
+CREATE TABLE lease (name TEXT PRIMARY KEY, epoch BIGINT NOT NULL, holder TEXT, beat BIGINT NOT NULL);
 `
 
 /**
@@ -87,13 +95,14 @@ CREATE TABLE attempt (
   headers TEXT,
   PRIMARY KEY (n, seq)
 );
-${REMOVED}`
+${REMOVED}${LEASE}`
 
 /** What makes each version of the one before it, from the second on. New columns come last, as they do in {@link SCHEMA}. */
 export const MIGRATIONS = [
   'ALTER TABLE delivery ADD COLUMN ignored_by TEXT',
   'ALTER TABLE attempt ADD COLUMN headers TEXT',
   REMOVED,
+  LEASE,
 ] as const
 
 /** What an opened database needs: its schema, the changes since an earlier version, or nothing. */

@@ -1,3 +1,5 @@
+import type { Leases } from './leases.js'
+
 /** How long storage may take, in milliseconds: code hosts wait 10 s for an answer, and this leaves most of it. */
 export const LIMIT_MS = 4000
 
@@ -21,6 +23,11 @@ export interface Step extends Statement {
 export interface TransactionOptions {
   /** The transaction stores something new of any size: it is refused while the disk has little room left. */
   readonly grows?: boolean
+  /**
+   * It changes the journal: announces that to other relays, in the same transaction, with these words about older entries. Does
+   * nothing where no other relay can be.
+   */
+  readonly announce?: readonly string[]
   /** Called with the rows when the transaction becomes durable after its promise was rejected. Must not throw. */
   readonly onLate?: ((rows: readonly (readonly SqlRow[])[]) => void) | undefined
 }
@@ -42,6 +49,8 @@ export interface Sql extends AsyncDisposable {
     steps: readonly Step[],
     options?: TransactionOptions,
   ): Promise<readonly (readonly SqlRow[])[] | undefined>
+  /** Where several relays may have the database at once: which of them does what. Absent where one relay has it for itself. */
+  readonly leases?: Leases
   /** What the stored data takes, in bytes; free space within the file is not counted. */
   usedBytes(): Promise<number>
   /** Gives some of the free space within the file back to the file system. True when there is more to give back. */

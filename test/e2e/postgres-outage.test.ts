@@ -5,16 +5,11 @@ import { expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
-import {
-  type Place,
-  type PostgresServer,
-  relayEnvironment,
-  startPostgres,
-  UNPRIVILEGED,
-} from '../helpers/postgres.js'
+import { type Place, type PostgresServer, startPostgres, UNPRIVILEGED } from '../helpers/postgres.js'
 import { Program } from '../helpers/program.js'
 import { haveReached, type Senders, startSenders } from '../helpers/senders.js'
 import { startStallingProxy } from '../helpers/stalling-proxy.js'
+import { serviceEnvironment } from '../helpers/service.js'
 import { startTarget, type TargetServer } from '../helpers/target.js'
 import { fillUp, type HeldDisk, heldDisk, takeSpace } from '../store/ills/disk.js'
 
@@ -29,7 +24,7 @@ const SENDERS = 8
 /** A relay under load, forwarding to a target that counts. */
 async function underLoad(server: PostgresServer, port = server.port) {
   const target = await startTarget()
-  const env = relayEnvironment(server, { RELAY_STORE: `postgres://relay@127.0.0.1:${port}/postgres` })
+  const env = serviceEnvironment(server, { RELAY_STORE: `postgres://relay@127.0.0.1:${port}/postgres` })
   const program = new Program(['serve', '--port', '0', '--json', '--forward', target.url], env)
   const url = await program.url()
   const senders = startSenders(url, SENDERS)

@@ -6,9 +6,10 @@ import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
 import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
-import { KEY, PASSWORD, relayEnvironment, startPostgres } from '../helpers/postgres.js'
+import { KEY, PASSWORD, startPostgres } from '../helpers/postgres.js'
 import { Program, relay } from '../helpers/program.js'
 import { signIn } from '../helpers/sign-in.js'
+import { serviceEnvironment } from '../helpers/service.js'
 import { startTarget } from '../helpers/target.js'
 
 const LIST_LOADED = path.resolve('test/helpers/loaded.mjs')
@@ -20,7 +21,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await using server = await startPostgres()
     await using target = await startTarget()
     await using sandbox = await startSandbox({ client: CLIENT })
-    const env = relayEnvironment(server, { ...codeHost(sandbox), RELAY_DEBUG: '1' })
+    const env = serviceEnvironment(server, { ...codeHost(sandbox), RELAY_DEBUG: '1' })
     const heard: string[] = []
     const other = async (...args: string[]): Promise<string> => {
       const { code, out, err } = await relay(args, env)
@@ -58,7 +59,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
   it('answers 503 while the server is away, then continues by itself: nothing acknowledged is lost', async () => {
     await using server = await startPostgres()
     await using target = await startTarget()
-    const env = relayEnvironment(server)
+    const env = serviceEnvironment(server)
     await using program = new Program(['serve', '--port', '0', '--json', '--forward', target.url], env)
     const url = await program.url()
     const acknowledged: string[] = []
@@ -108,7 +109,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await using target = await startTarget()
     await using program = new Program(
       ['serve', '--port', '0', '--json', '--forward', target.url],
-      relayEnvironment(server),
+      serviceEnvironment(server),
     )
     const url = await program.url()
     expect((await post(`${url}/webhook`, githubDelivery({ id: 'first' }))).status).toBe(200)
@@ -127,7 +128,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await using server = await startPostgres()
     const loads = async (more: Readonly<Record<string, string>>): Promise<boolean> => {
       const LOADED = path.join(emptyFolder(), 'loaded')
-      const env = { ...relayEnvironment(server), ...more, LOADED, NODE_OPTIONS: `--import ${LIST_LOADED}` }
+      const env = { ...serviceEnvironment(server), ...more, LOADED, NODE_OPTIONS: `--import ${LIST_LOADED}` }
       await using program = new Program(['serve', '--port', '0', '--json'], env)
       await program.url()
       await program.stop()
@@ -140,7 +141,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
 
   it('says what is missing or wrong, with exit code 2, and changes nothing', async () => {
     await using server = await startPostgres()
-    const env = relayEnvironment(server)
+    const env = serviceEnvironment(server)
     const without = (name: string) =>
       Object.fromEntries(Object.entries(env).filter(([each]) => each !== name))
     const start = (env: Readonly<Record<string, string>>, ...more: string[]) =>

@@ -8,7 +8,6 @@ import { promisify } from 'node:util'
 import { Client, type QueryResult } from 'pg'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
-import { TEST_SECRET } from '../../src/testing/signed-request.js'
 import { emptyFolder } from './context.js'
 
 /** Where Debian has each version's programs, which are not in PATH. */
@@ -107,20 +106,6 @@ export async function startPostgres(
       return stdout.replaceAll(/^\\(?:un)?restrict .*$/gm, '')
     },
     [Symbol.asyncDispose]: () => stop('SIGQUIT'),
-  }
-}
-
-/** What a relay needs in its environment to use the server. */
-export function relayEnvironment(
-  { store }: Pick<PostgresServer, 'store'>,
-  more: Readonly<Record<string, string>> = {},
-): Readonly<Record<string, string>> {
-  return {
-    RELAY_STORE: String(store),
-    RELAY_TOKEN_KEY: KEY.reveal(),
-    RELAY_WEBHOOK_SECRET: TEST_SECRET,
-    PGPASSWORD: PASSWORD,
-    ...more,
   }
 }
 

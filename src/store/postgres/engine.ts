@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
-import { LIMIT_MS, type Sql, type SqlRow, type SqlValue, type Step } from '../sql.js'
+import { LIMIT_MS, type Sql, type SqlRow, type SqlValue, type Step, type TransactionOptions } from '../sql.js'
 import { Batch, type BatchStep } from './batch.js'
+import { journalPayload } from './control.js'
 import { codeOf, isOfTransaction, isStalePlan, PostgresFailure, postgresError } from './error.js'
 import { NO_ROW, Statements } from './statements.js'
 
@@ -11,6 +12,8 @@ export interface EngineParts {
   readonly readers: Pool
   /** The database's address without a password, for messages. */
   readonly name: string
+  /** What other relays know this one by. */
+  readonly holder: string
 }
 
 type Rows = readonly (readonly SqlRow[])[]
@@ -22,6 +25,7 @@ type Outcome = { readonly rows: Rows | undefined } | { readonly error: unknown }
 interface Waiting {
   readonly steps: readonly Step[]
   readonly bytes: number
+  readonly announce: readonly string[] | undefined
   readonly settle: (outcome: Outcome) => void
 }
 
@@ -52,10 +56,17 @@ const LOCK: BatchStep = {
   values: [],
 }
 
+/** Announces a batch to other relays, unless it has written nothing: a notice alone would cost a flush. */
+const NOTIFY: BatchStep['prepared'] = {
+  text: `SELECT pg_notify(current_schema(), $1 || (SELECT coalesce(max(n), 0) FROM delivery))
+    WHERE pg_current_xact_id_if_assigned() IS NOT NULL`,
+  name: 'relay_notify',
+}
+
 /** The SQL contract over connections to PostgreSQL. */
-export function createPostgres({ writer, readers, name }: EngineParts): Sql {
+export function createPostgres({ writer, readers, name, holder }: EngineParts): Sql {
   const statements = new Statements()
-  const queue = new WriteQueue(writer, statements)
+  const queue = new WriteQueue(writer, statements, holder)
   const read = async (sql: string, values: readonly SqlValue[]): Promise<readonly SqlRow[]> => {
     const steps = [{ prepared: statements.get(sql), values }]
     const [rows = []] = await withClient(readers, (client) => run(client, steps))
@@ -79,7 +90,7 @@ export function createPostgres({ writer, readers, name }: EngineParts): Sql {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller knows the columns that it names
       return rows as readonly Row[]
     },
-    transaction: (steps, { onLate } = {}) => failWith(queue.add(steps, onLate)),
+    transaction: (steps, options = {}) => failWith(queue.add(steps, options)),
     async usedBytes() {
       const [row] = await failWith(read(USED, []))
       return Number(row?.['bytes'])
@@ -97,19 +108,21 @@ export function createPostgres({ writer, readers, name }: EngineParts): Sql {
 class WriteQueue {
   readonly #writer: Pool
   readonly #statements: Statements
+  readonly #holder: string
   #waiting: Waiting[] = []
   #bytes = 0
   #count = 0
   #committing: Promise<void> | undefined
   #closed = false
 
-  constructor(writer: Pool, statements: Statements) {
+  constructor(writer: Pool, statements: Statements, holder: string) {
     this.#writer = writer
     this.#statements = statements
+    this.#holder = holder
   }
 
   /** @throws what the driver throws, and PostgresFailure. */
-  add(steps: readonly Step[], onLate?: (rows: Rows) => void): Promise<Rows | undefined> {
+  add(steps: readonly Step[], { onLate, announce }: TransactionOptions): Promise<Rows | undefined> {
     const bytes = sizeOf(steps)
     if (this.#closed) return Promise.reject(new PostgresFailure('closed'))
     if (this.#count >= MAX_WAITING || this.#bytes + bytes > MAX_WAITING_BYTES)
@@ -135,7 +148,7 @@ class WriteQueue {
         else if (!late) resolve(outcome.rows)
         else if (outcome.rows) onLate?.(outcome.rows)
       }
-      const waiting = { steps, bytes, settle }
+      const waiting = { steps, bytes, announce, settle }
       this.#waiting.push(waiting)
       this.#committing ??= this.#commitAll()
     })
@@ -187,7 +200,7 @@ class WriteQueue {
     if (!first) return
     const steps = batch.flatMap(({ steps }) => steps.map((step) => this.#prepare(step)))
     try {
-      const [, ...rows] = await run(client, [LOCK, ...steps])
+      const [, ...rows] = await run(client, [LOCK, ...steps, ...this.#notices(batch)])
       let at = 0
       for (const { steps, settle } of batch) settle({ rows: rows.slice(at, (at += steps.length)) })
     } catch (error) {
@@ -195,6 +208,15 @@ class WriteQueue {
       if (batch.length > 1) for (const each of batch) await this.#send(client, [each])
       else first.settle(codeOf(error) === NO_ROW ? { rows: undefined } : { error })
     }
+  }
+
+  /** One for the whole batch. */
+  #notices(batch: readonly Waiting[]): readonly BatchStep[] {
+    const announced = batch.filter(({ announce }) => announce !== undefined)
+    if (announced.length === 0) return []
+    const bytes = announced.reduce((sum, each) => sum + each.bytes, 0)
+    const words = new Set(announced.flatMap(({ announce = [] }) => announce))
+    return [{ prepared: NOTIFY, values: [journalPayload(this.#holder, bytes, [...words])] }]
   }
 
   #prepare({ sql, values = [], required }: Step): BatchStep {

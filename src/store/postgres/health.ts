@@ -1,8 +1,8 @@
 import { systemClock } from '../../base/time.js'
 import type { Sql } from '../sql.js'
 
-/** Connections that one relay has open: one that writes, and those that read. */
-export const CONNECTIONS = 5
+/** Connections that one relay has open: one that writes, one for its leases, and those that read. */
+export const CONNECTIONS = 6
 
 /** What `relay doctor` asks a server beyond whether it answers. */
 export interface ServerHealth {

@@ -1,15 +1,18 @@
+import { randomUUID } from 'node:crypto'
 import { Client as BaseClient, Pool, type PoolConfig } from 'pg'
 import type { SharedStore } from '../../base/shared-store.js'
 import { LIMIT_MS, type Sql } from '../sql.js'
+import { CONTROL_LIMIT_MS, ControlConnection } from './control.js'
 import { createPostgres } from './engine.js'
 import { postgresError } from './error.js'
 import { CONNECTIONS } from './health.js'
+import { applicationName, createLeases } from './leases.js'
 import { passwordOf } from './password.js'
 import { prepareSchema, schemaName, searchPath } from './schema.js'
 import { tlsOf } from './tls.js'
 
 /** Connections that read at the same time: what one relay needs, and few enough that 20 of them fit in a server's default of 100. */
-const READERS = CONNECTIONS - 1
+const READERS = CONNECTIONS - 2
 /** Milliseconds. The server ends what takes longer, before the caller's limit, so that the reason is known. */
 const STATEMENT_LIMIT = LIMIT_MS - 500
 const LOCK_LIMIT = LIMIT_MS - 1000
@@ -31,8 +34,12 @@ export interface PostgresOptions {
  */
 export async function openPostgres({ store, profile, create = true }: PostgresOptions): Promise<Sql> {
   const schema = schemaName(profile)
-  const name = nameOf(store)
-  const config = { ...poolConfig(store, schema), ssl: await tlsOf(store, CONNECT_LIMIT, name) }
+  const [name, holder] = [nameOf(store), randomUUID()]
+  const config = {
+    ...poolConfig(store, schema),
+    ssl: await tlsOf(store, CONNECT_LIMIT, name),
+    application_name: applicationName(holder),
+  }
   const [writer, readers] = [new Pool({ ...config, max: 1 }), new Pool({ ...config, max: READERS })]
   for (const pool of [writer, readers]) {
     // A connection that ends is replaced when one is needed; what was under way on it is rejected there.
@@ -50,7 +57,18 @@ export async function openPostgres({ store, profile, create = true }: PostgresOp
     await Promise.all([writer.end(), readers.end()])
     throw postgresError(error, name)
   }
-  return createPostgres({ writer, readers, name })
+  const sql = createPostgres({ writer, readers, name, holder })
+  const limits = { statement_timeout: CONTROL_LIMIT_MS, connectionTimeoutMillis: CONTROL_LIMIT_MS }
+  const connect = (): Client => new Client({ ...config, ...limits })
+  const leases = createLeases(sql, new ControlConnection({ connect, channel: schema, holder, name }), holder)
+  return {
+    ...sql,
+    leases,
+    async [Symbol.asyncDispose]() {
+      await leases[Symbol.asyncDispose]()
+      await sql[Symbol.asyncDispose]()
+    },
+  }
 }
 
 /** Server, port and database: all that a person needs to know which one is meant. */
@@ -81,7 +99,6 @@ function poolConfig(store: SharedStore, schema: string): PoolConfig {
     user,
     database,
     password: () => passwordOf(store),
-    application_name: 'relay',
     // Each statement must see what was committed before it, whatever the server's own default.
     options: [
       `-c search_path=${searchPath(schema)}`,

@@ -52,6 +52,7 @@ function print(routes: readonly LiveRoute[], output: Output): void {
 
 function describeState({ state, since, nextProbeAt }: LiveRoute): string {
   if (state === 'gone') return 'not configured'
+  if (state === 'elsewhere') return 'forwarded by another relay'
   if (state !== 'down') return state
   if (nextProbeAt !== undefined) return `down, next try ${timeOfDay(nextProbeAt)}`
   return since === undefined ? 'down' : `down since ${spokenTime(since, Date.now())}`

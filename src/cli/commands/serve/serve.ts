@@ -57,7 +57,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
     ...live,
   })
   // Before the banner, after which a person may change them at once.
-  using _reload = onSettingsChange(context, () => reload(context, flags, { serving, live, output }))
+  using _reload = onSettingsChange(context, () => void reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
   for (const line of banner(serving, live)) output.say(line, BANNER_INDENT)
   warnOfOpenHost(settings.host, output)
@@ -106,8 +106,8 @@ function sayWhatWaits(serving: Serving, { nameOf }: LiveOutput, output: Output):
   if (waiting !== undefined) output.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
 }
 
-/** Replaces the routes by those that the settings have now. If these are invalid, it warns and changes nothing. */
-function reload(
+/** Replaces the routes by those that the settings have now. If it cannot, it warns and changes nothing. Does not reject. */
+async function reload(
   context: Context,
   flags: CommonFlags,
   {
@@ -115,10 +115,11 @@ function reload(
     live,
     output,
   }: { readonly serving: Serving; readonly live: LiveOutput; readonly output: Output },
-): void {
+): Promise<void> {
   try {
     const { options, origins } = prepare(context, flags)
     const routes = forwardSettings(options)
+    await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     live.setRoutes(serving.relay.routing)
     output.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)

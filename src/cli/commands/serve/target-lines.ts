@@ -69,12 +69,14 @@ export function createTargetLines(feed: Pick<Feed, 'add'>, nameOf: (id: string) 
     changed(status, now) {
       const { id, state } = status
       end(id)
-      if (state === 'up') returned(status, now)
-      else {
+      // The log says what passes from one relay to another.
+      const passes = state === 'elsewhere' || (state === 'up' && !states.has(id))
+      if (state === 'up' && !passes) returned(status, now)
+      else if (!passes) {
         const line = lostLine(nameOf(id), status, last.get(id)?.error ?? undefined, now)
         add(() => line, true)
       }
-      if (state === 'up') states.delete(id)
+      if (state === 'up' || passes) states.delete(id)
       else states.set(id, state)
     },
   }
