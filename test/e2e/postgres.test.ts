@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import { saveSetup } from '../../src/setup/record.js'
+import { openDatabase } from '../../src/store/open.js'
 import { startSandbox } from '../../src/testing/index.js'
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
@@ -8,7 +11,7 @@ import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
 import { KEY, PASSWORD, startPostgres } from '../helpers/postgres.js'
 import { Program, relay } from '../helpers/program.js'
-import { signIn } from '../helpers/sign-in.js'
+import { beginSignIn, signIn } from '../helpers/sign-in.js'
 import { serviceEnvironment } from '../helpers/service.js'
 import { startTarget } from '../helpers/target.js'
 
@@ -56,6 +59,41 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     for (const secret of [token, KEY.reveal(), SECRET, PASSWORD]) expect(dump).not.toContain(secret)
   })
 
+  it('leaves no secret in a dump that can be read without the key', async () => {
+    await using server = await startPostgres()
+    await using sandbox = await startSandbox({ client: CLIENT })
+    const env = serviceEnvironment(server, codeHost(sandbox))
+    const app = { id: 1, slug: 'canary', privateKey: new Secret('-----BEGIN KEY-----\ncanary\n') }
+    const setup = { provider: 'sandbox', providerUrl: sandbox.url, app } as const
+    const client = { id: CLIENT.id, secret: new Secret(CLIENT.secret) }
+    await using database = await openDatabase({
+      kind: server.store,
+      folder: path.join(emptyFolder(), 'default'),
+    })
+    await saveSetup(database.store, { ...setup, client }, undefined)
+    await using program = new Program(['serve', '--port', '0', '--json'], env)
+    const url = await program.url()
+    await signIn(url, 'alice')
+    // Its PKCE verifier waits for the callback.
+    await beginSignIn(`${url}/auth/sandbox?userId=bob`)
+    const dump = await server.dump()
+    const { rows } = await server.run('SELECT key, value FROM relay_default.kv')
+    const readable = rows.filter(
+      ({ value }) => !/^\{"v":1,"key":"[0-9a-f]{8}","data":"[A-Za-z0-9+/=]+"\}$/.test(value),
+    )
+    expect(readable).toEqual([])
+    const records = await Promise.all(
+      (await database.store.list('')).map(async (key) => [key.split(':')[0], await database.store.get(key)]),
+    )
+    const kinds = ['token', 'bearer', 'origin', 'oauth-state', 'instance', 'setup-client', 'setup']
+    expect(records.map(([kind]) => kind)).toEqual(expect.arrayContaining(kinds))
+    const secrets = JSON.stringify(records).match(/(?<=")[\w.~+/=-]{20,}(?=")/g) ?? []
+    expect(secrets).toEqual(expect.arrayContaining([CLIENT.secret, await tokenOf(env)]))
+    // The hash of a token is in the key of its index.
+    const unhashed = secrets.filter((secret) => !/^[0-9a-f]{64}$/.test(secret))
+    expect([...unhashed, 'BEGIN KEY'].filter((secret) => dump.includes(secret))).toEqual([])
+  })
+
   it('answers 503 while the server is away, then continues by itself: nothing acknowledged is lost', async () => {
     await using server = await startPostgres()
     await using target = await startTarget()
@@ -86,7 +124,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
       await enough(50)
     }
     await server.run(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'relay'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'relay %'`,
     )
     await enough(50)
     stop.abort()
@@ -170,6 +208,11 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await program.url()
     await program.stop()
     const before = await server.dump()
+    const keyIds = async (): Promise<readonly unknown[]> => {
+      const { rows } = await server.run(`SELECT DISTINCT value::json ->> 'key' AS id FROM relay_default.kv`)
+      return rows.map(({ id }) => id)
+    }
+    const [first] = await keyIds()
     const other = Buffer.alloc(32, 9).toString('base64')
     expect(await start({ ...env, RELAY_TOKEN_KEY: other })).toMatchObject({
       code: 2,
@@ -182,7 +225,8 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
       RELAY_TOKEN_KEY_PREVIOUS: KEY.reveal(),
     })
     await rotated.url()
-    await rotated.stop()
+    await expect.poll(keyIds, { timeout: RECOVERY }).toEqual([expect.not.stringMatching(String(first))])
+    expect(await rotated.stop()).toMatchObject({ code: 0 })
     expect(await start(env)).toMatchObject({ code: 2 })
   }, 120_000)
 })
