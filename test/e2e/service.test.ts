@@ -1,22 +1,10 @@
 import { expect, it } from 'vitest'
+import { Fleet, idsOf, type Injury, nothingWaits, outcomeOf, startSenders } from '../helpers/chaos.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
-import { type PostgresServer, startPostgres } from '../helpers/postgres.js'
+import { startPostgres } from '../helpers/postgres.js'
 import { startServiceRelay } from '../helpers/service.js'
-import { startTarget, type TargetServer, valuesOf } from '../helpers/target.js'
-
-/** The ids of the deliveries that a target got, in order. */
-function idsOf({ received }: TargetServer): readonly string[] {
-  return received.flatMap((handed) => valuesOf(handed, 'X-GitHub-Delivery'))
-}
-
-/** How many forwards the journal has waiting. */
-async function waitingCount(server: PostgresServer): Promise<number> {
-  const { rows } = await server.run(
-    `SELECT count(*)::int AS count FROM relay_default.forward WHERE status = 'waiting'`,
-  )
-  return Number(rows[0]?.count)
-}
+import { startTarget } from '../helpers/target.js'
 
 describeWith('postgres', 'two relays on one database', () => {
   it('are one service: each takes in, one forwards, in order; the other takes over when it is killed', async () => {
@@ -32,7 +20,7 @@ describeWith('postgres', 'two relays on one database', () => {
     for (const id of ids) await send(Number(id) % 2 === 0 ? first.url : second.url, id)
     await target.has(20)
     expect(idsOf(target)).toEqual(ids)
-    await expect.poll(() => waitingCount(server)).toBe(0)
+    await nothingWaits(server)
     await first.program.stop('SIGKILL')
     const before = performance.now()
     await send(second.url, 'after')
@@ -40,4 +28,28 @@ describeWith('postgres', 'two relays on one database', () => {
     expect(performance.now() - before).toBeLessThan(5000)
     expect(idsOf(target)).toEqual([...ids, 'after'])
   }, 60_000)
+})
+
+const ROUNDS: readonly Injury[] = ['killed', 'stopped', 'disconnected', 'ended', 'killed', 'stopped', 'ended']
+
+describeWith('postgres', 'three relays on one database', () => {
+  it('lose and store twice nothing, and keep the order, while one after the other is injured', async () => {
+    await using server = await startPostgres()
+    await using one = await startTarget()
+    await using other = await startTarget()
+    const flags = ['--forward', `one=${one.url}`, '--forward', `other=${other.url}`]
+    await using fleet = await Fleet.start(server, { size: 3, flags })
+    let turn = 0
+    const senders = startSenders({ count: 16, url: () => fleet.at(turn++ % 3).url })
+    await senders.more(100)
+    for (const [round, injury] of ROUNDS.entries()) {
+      await fleet.injure(round % 3, injury)
+      await senders.more(100)
+    }
+    await senders.stop()
+    const outcome = await outcomeOf(server, senders.acknowledged, [one, other])
+    const clean = { missing: [], disordered: [], repeats: expect.any(Number) }
+    expect(outcome).toEqual({ lost: [], twice: [], targets: [clean, clean] })
+    for (const { repeats } of outcome.targets) expect(repeats).toBeLessThanOrEqual(ROUNDS.length)
+  }, 300_000)
 })
