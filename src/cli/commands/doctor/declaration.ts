@@ -18,8 +18,8 @@ export const doctor: CommandSpec = {
   group: 'Setup:',
   summary: 'diagnose problems and suggest fixes',
   description: `Checks what a profile needs: Node, folder, database, disk, keychain, instance, port, tunnel, code host, clock,
-webhook secret, OAuth client, token, addresses. Each line starts with "ok", with "x" for a problem, or with "-" for a check that does
-not apply; a problem is followed by its fix. Changes nothing, and sends the token only to the code host it came from.
+webhook secret, OAuth client, token, addresses; of a shared database also its key, clock, durability, connections and rights. Each line
+starts with "ok", with "x" for a problem, or with "-" for a check that does not apply; a problem is followed by its fix. Changes nothing, and sends the token only to the code host it came from.
 
 With --salvage it checks nothing, but writes every delivery that can be read from a damaged database as a fixture into a new
 folder. The file is not changed. Stop relay before, if it still runs.`,
