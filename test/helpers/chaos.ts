@@ -79,7 +79,8 @@ export class Fleet implements AsyncDisposable {
     const { flags, ports } = this.#options
     const port = ports?.[i]
     const own = port === undefined ? flags : [...flags, '--port', String(port)]
-    const before = new Set(await this.#instances())
+    // One that was silent for a while may join again meanwhile.
+    const before = new Set([...(await this.#instances()), ...this.holders])
     this.relays[i] = await startServiceRelay(this.server, own)
     const added = (await this.#instances()).filter((holder) => !before.has(holder))
     if (added.length !== 1) throw new Error(`${added.length} relays have joined`)
