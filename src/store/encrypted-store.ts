@@ -51,7 +51,7 @@ export function createEncryptedStore({ store, sql, cipher }: EncryptedParts): St
  * Checks that the current or the previous key is the one of the store's records, or makes the current one that of a new store.
  * @throws RelayError `settings` for another key, with no change; `storage`.
  */
-export async function checkKey(store: Store, cipher: RecordCipher): Promise<void> {
+export async function checkEncryptionKey(store: Store, cipher: RecordCipher): Promise<void> {
   const check = (await store.get(CHECK_KEY)) ?? (await makeCheck(store, cipher))
   if (check === undefined || cipher.decrypt(CHECK_KEY, check) !== CHECK_VALUE) throw wrongKey()
 }

@@ -89,14 +89,14 @@ async function encrypted(
   { secrets: { keys } }: SharedStore,
   { folder }: OpenOptions,
 ): Promise<Database> {
-  const [{ createRecordCipher }, { checkKey, createEncryptedStore }] = await Promise.all([
+  const [{ createRecordCipher }, { checkEncryptionKey, createEncryptedStore }] = await Promise.all([
     import('./record-cipher.js'),
     import('./encrypted-store.js'),
   ])
   try {
     if (!keys) throw new RelayError('settings', 'A shared store needs RELAY_TOKEN_KEY')
     const cipher = createRecordCipher(keys, basename(folder))
-    await checkKey(file, cipher)
+    await checkEncryptionKey(file, cipher)
     const store = createEncryptedStore({ store: file, sql, cipher })
     return {
       store,

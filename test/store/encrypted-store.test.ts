@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
-import { checkKey, createEncryptedStore } from '../../src/store/encrypted-store.js'
+import { checkEncryptionKey, createEncryptedStore } from '../../src/store/encrypted-store.js'
 import { createStore, expectStep } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createRecordCipher } from '../../src/store/record-cipher.js'
@@ -21,7 +21,7 @@ const openRaw = () => openDatabase({ kind: 'memory', folder: emptyFolder() })
 async function openBoth(keys = { current: ONE }, profile = 'default') {
   const database = await openRaw()
   const cipher = createRecordCipher(keys, profile)
-  await checkKey(database.store, cipher)
+  await checkEncryptionKey(database.store, cipher)
   const { sql, store: raw } = database
   return { database, sql, raw, cipher, store: createEncryptedStore({ store: raw, sql, cipher }) }
 }
@@ -30,7 +30,7 @@ describe('an encrypted store', () => {
   const open: Open = async (clock = Date.now) => {
     const { sql } = await openRaw()
     const [raw, cipher] = [createStore(sql, clock), createRecordCipher({ current: ONE }, 'default')]
-    await checkKey(raw, cipher)
+    await checkEncryptionKey(raw, cipher)
     const store = createEncryptedStore({ store: raw, sql, cipher })
     const close = (): PromiseLike<void> => store[Symbol.asyncDispose]()
     return { sql, store, expectStep: () => () => ({ sql: '' }), [Symbol.asyncDispose]: close }
@@ -87,7 +87,7 @@ describe('an encrypted store', () => {
     const all = async () => database.sql.query('SELECT * FROM kv ORDER BY key')
     const before = await all()
     const wrong = createRecordCipher({ current: OTHER }, 'default')
-    await expect(checkKey(raw, wrong)).rejects.toMatchObject({ kind: 'settings' })
+    await expect(checkEncryptionKey(raw, wrong)).rejects.toMatchObject({ kind: 'settings' })
     expect(await all()).toEqual(before)
   })
 
@@ -96,7 +96,7 @@ describe('an encrypted store', () => {
     const end = Date.now() + 3_600_000
     for (let i = 0; i < 1200; i++) await store.put(`key:${i}`, i, i % 2 ? { expiresAt: end } : {})
     const both = createRecordCipher({ current: OTHER, previous: ONE }, 'default')
-    await checkKey(raw, both)
+    await checkEncryptionKey(raw, both)
     const during = createEncryptedStore({ store: raw, sql, cipher: both })
     expect(await during.get('key:7')).toBe(7)
     // What was read under the previous key can be expected.
@@ -108,7 +108,7 @@ describe('an encrypted store', () => {
     await during.sweep()
     const alone = createRecordCipher({ current: OTHER }, 'default')
     expect(await countKeyUse(sql, alone)).toEqual({ records: 1201, others: 0 })
-    await checkKey(raw, alone)
+    await checkEncryptionKey(raw, alone)
     const after = createEncryptedStore({ store: raw, sql, cipher: alone })
     expect(await after.list('key:')).toHaveLength(1200)
     for (let i = 0; i < 1200; i++) expect(await after.get(`key:${i}`)).toBe(i === 7 ? 'seven' : i)
