@@ -39,7 +39,7 @@ export async function startHaproxy(options: HaproxyOptions): Promise<Haproxy> {
   writeFileSync(file, configuration(port, folder, options))
   // It ends with this process, however that ends.
   const script = 'haproxy -db -f "$0" & trap "kill -9 $!" EXIT; cat'
-  const proxy = spawn('sh', ['-c', script, file], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const proxy = spawn('sh', ['-c', script, file], { stdio: ['pipe', 'ignore', 'ignore'] })
   const ended = once(proxy, 'exit')
   const scheme = options.certificate ? 'https' : 'http'
   await areInUse(path.join(folder, 'socket'), options.ports.length)
