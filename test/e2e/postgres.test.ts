@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
@@ -161,6 +161,37 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await target.has(2)
     expect(target.received[1]?.body).toEqual(target.received[0]?.body)
   })
+
+  it('takes the password from a file, also by way of a socket, and shows it nowhere', async () => {
+    const folder = emptyFolder()
+    chmodSync(folder, 0o777)
+    await using server = await startPostgres({ unix_socket_directories: folder })
+    const { PGPASSWORD: _, RELAY_STORE: __, ...rest } = serviceEnvironment(server)
+    const password = encodeURIComponent(PASSWORD)
+    const hosts = [`127.0.0.1:${server.port}`, `${encodeURIComponent(folder)}:${server.port}`]
+    for (const host of hosts) {
+      const RELAY_STORE_FILE = path.join(emptyFolder(), 'store')
+      writeFileSync(RELAY_STORE_FILE, `postgres://relay:${password}@${host}/postgres\n`, { mode: 0o600 })
+      const env = { ...rest, RELAY_STORE_FILE, RELAY_DEBUG: '1' }
+      await using program = new Program(['serve', '--port', '0', '--verbose', '--json'], env)
+      const url = await program.url()
+      expect((await post(`${url}/webhook`, githubDelivery({ id: host }))).status).toBe(200)
+      const shown = [readFileSync(`/proc/${program.pid}/cmdline`, 'utf8')]
+      for (const args of [['config'], ['config', '--json'], ['log', '--json'], ['doctor', '--json']]) {
+        const { out, err } = await relay(args, env)
+        shown.push(out, err)
+      }
+      const { rows } = await server.run('SELECT string_agg(a::text, chr(10)) AS text FROM pg_stat_activity a')
+      shown.push(String(rows[0]?.text))
+      await server.stop()
+      await expect.poll(async () => (await post(`${url}/webhook`, githubDelivery())).status).toBe(503)
+      await server.start()
+      const { out, err } = await program.stop()
+      expect(shown.join('')).toContain(host)
+      for (const secret of [PASSWORD, password, KEY.reveal()])
+        expect([...shown, out, err].join('\n')).not.toContain(secret)
+    }
+  }, 60_000)
 
   it('loads the driver, which no other store does', async () => {
     await using server = await startPostgres()
