@@ -145,6 +145,9 @@ async function record(event: AttemptEvent, parts: AttemptParts, signal: AbortSig
   parts.onAttempt?.(event)
 }
 
+/** Asking storage again costs little, and a whole queue waits for it. Milliseconds. */
+const MAX_STORAGE_DELAY = 5000
+
 /**
  * Repeats what storage fails to do, at growing intervals, so that forwarding resumes by itself.
  * @throws as `work` for any other failure, and once `signal` has aborted.
@@ -161,7 +164,7 @@ async function retryStorage<T>(
     } catch (error) {
       if (signal.aborted || !isTemporary(error)) throw error
       if (failures === 1) log.error(problem, error)
-      await delay(probeDelay(failures, time.random), time.timer, signal)
+      await delay(Math.min(probeDelay(failures, time.random), MAX_STORAGE_DELAY), time.timer, signal)
     }
   }
 }

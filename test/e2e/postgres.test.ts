@@ -11,8 +11,8 @@ import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
 import { KEY, PASSWORD, startPostgres } from '../helpers/postgres.js'
 import { Program, relay } from '../helpers/program.js'
-import { beginSignIn, signIn } from '../helpers/sign-in.js'
 import { serviceEnvironment } from '../helpers/service.js'
+import { beginSignIn, signIn } from '../helpers/sign-in.js'
 import { startTarget } from '../helpers/target.js'
 
 const LIST_LOADED = path.resolve('test/helpers/loaded.mjs')

@@ -135,7 +135,7 @@ export function startSenders({ count, url, pause = 0 }: SenderOptions): Senders 
   const acknowledged = new Set<string>()
   const statuses = new Map<number, number>()
   const waiting = new Set<() => void>()
-  let isStopped = false
+  const stop = new AbortController()
   const send = async (id: string): Promise<void> => {
     for (;;) {
       const status = await postOnce(`${url()}/webhook`, id)
@@ -147,7 +147,7 @@ export function startSenders({ count, url, pause = 0 }: SenderOptions): Senders 
     for (const look of waiting) look()
   }
   const running = Array.from({ length: count }, async (_, sender) => {
-    for (let i = 0; !isStopped; i++) {
+    for (let i = 0; !stop.signal.aborted; i++) {
       await send(`${sender}-${i}`)
       await sleep(pause)
     }
@@ -167,7 +167,7 @@ export function startSenders({ count, url, pause = 0 }: SenderOptions): Senders 
       })
     },
     async stop() {
-      isStopped = true
+      stop.abort()
       await Promise.all(running)
     },
   }

@@ -61,6 +61,7 @@ function Fact({ name, children }: { readonly name: string; readonly children: un
 const STATES: Readonly<Record<string, { icon: IconName; mark: string; word: string }>> = {
   up: { icon: 'check', mark: 'succeeded', word: 'up' },
   down: { icon: 'down', mark: 'down', word: 'down' },
+  elsewhere: { icon: 'ring', mark: 'waiting', word: 'forwarded by another relay' },
   gone: { icon: 'cross', mark: 'waiting', word: 'no longer configured' },
 }
 

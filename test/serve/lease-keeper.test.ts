@@ -1,0 +1,171 @@
+import { once } from 'node:events'
+import { expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { silentLog } from '../../src/base/log.js'
+import type { Owner } from '../../src/dispatch/owner.js'
+import { LeaseKeeper } from '../../src/serve/lease-keeper.js'
+import type { Leases } from '../../src/store/leases.js'
+import { emptyFolder } from '../helpers/context.js'
+import { describeWith } from '../helpers/needs.js'
+import { openKind } from '../store/kinds.js'
+
+/** A relay on the profile of this folder that can be cut off from the database. */
+async function join(folder: string) {
+  const database = await openKind('postgres', folder)
+  const { leases } = database.sql
+  if (!leases) throw new Error('the database has no leases')
+  const link = { isCut: false }
+  const cuttable: Leases = {
+    ...leases,
+    beat: () =>
+      link.isCut ? Promise.reject(new RelayError('storage', 'The database is away')) : leases.beat(),
+  }
+  await leases.claim([`instance:${leases.holder}`])
+  const said: string[] = []
+  const keeper = new LeaseKeeper({
+    leases: cuttable,
+    log: { ...silentLog, warn: (text) => void said.push(text), info: (text) => void said.push(text) },
+    onBeat: () => Promise.resolve(),
+    onSilent: () => Promise.resolve(),
+  })
+  keeper.start()
+  const owners = new Map<string, Owner>()
+  return {
+    keeper,
+    link,
+    said,
+    leases,
+    database,
+    /** The duties that it does now. */
+    doing: () => [...owners.keys()].toSorted((one, other) => one.localeCompare(other)),
+    owner: (name: string) => owners.get(name),
+    run: (name: string, isIdle = false) =>
+      keeper.run({
+        name,
+        what: name,
+        start: async (owner) => {
+          owners.set(name, owner)
+          return {
+            isIdle: () => isIdle,
+            async [Symbol.asyncDispose]() {
+              owners.delete(name)
+            },
+          }
+        },
+      }),
+    async [Symbol.asyncDispose]() {
+      link.isCut = false
+      await keeper[Symbol.asyncDispose]()
+      await leases.forget([`instance:${leases.holder}`])
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const PATIENCE = { timeout: 15_000 }
+
+describeWith('postgres', 'the duties of relays on one database', () => {
+  it('are done by one relay at a time, and pass to the other at once when it ends', async () => {
+    const folder = emptyFolder()
+    await using one = await join(folder)
+    await using other = await join(folder)
+    await one.run('sweep')
+    await expect.poll(one.doing, PATIENCE).toEqual(['sweep'])
+    await other.run('sweep')
+    // As long as the first one beats, which it does once a second, nothing passes.
+    one.keeper.wake()
+    await other.leases.beat()
+    expect([one.doing(), other.doing()]).toEqual([['sweep'], []])
+    await one.keeper[Symbol.asyncDispose]()
+    expect(one.doing()).toEqual([])
+    await expect.poll(other.doing, PATIENCE).toEqual(['sweep'])
+    expect([one.said, other.said]).toEqual([[], []])
+  })
+
+  it('wait while the database does not answer, and continue if no other relay has taken them', async () => {
+    await using one = await join(emptyFolder())
+    await one.run('queue:a')
+    await expect.poll(one.doing, PATIENCE).toEqual(['queue:a'])
+    const owner = one.owner('queue:a')
+    await owner?.assert()
+    expect(owner?.isCurrent()).toBe(true)
+    one.link.isCut = true
+    await expect.poll(() => owner?.isCurrent(), PATIENCE).toBe(false)
+    let isAsserted = false
+    const asserted = owner?.assert().then(() => (isAsserted = true))
+    await expect.poll(() => one.said, PATIENCE).toEqual(['Forwarding pauses: The database is away'])
+    expect(isAsserted).toBe(false)
+    one.link.isCut = false
+    await asserted
+    expect(owner?.isCurrent()).toBe(true)
+    expect(owner?.lost.aborted).toBe(false)
+    expect(one.said.at(-1)).toBe('Forwarding continues: the database answers again')
+    expect(one.doing()).toEqual(['queue:a'])
+  })
+
+  it('are taken over from a relay that is silent, which stops them, says so once, and cannot record any more', async () => {
+    const folder = emptyFolder()
+    await using one = await join(folder)
+    await one.run('queue:a')
+    await expect.poll(one.doing, PATIENCE).toEqual(['queue:a'])
+    await using other = await join(folder)
+    await other.run('queue:a')
+    const before = one.owner('queue:a')
+    one.link.isCut = true
+    await expect.poll(other.doing, PATIENCE).toEqual(['queue:a'])
+    const after = other.owner('queue:a')
+    const check = async (database: typeof one.database, owner: Owner | undefined) => {
+      const step = owner?.fence?.statement()
+      return step && (await database.sql.transaction([step]))
+    }
+    expect(await check(one.database, before)).toBeUndefined()
+    expect(await check(other.database, after)).toHaveLength(1)
+    // It did not know of it until now.
+    expect(before?.lost.aborted).toBe(false)
+    expect(before?.isCurrent()).toBe(false)
+    const waits = before?.assert().catch((error: unknown) => error)
+    one.link.isCut = false
+    if (before && !before.lost.aborted) await once(before.lost, 'abort')
+    const lost = 'Another relay has taken over, since this one was silent: queue:a'
+    expect(await waits).toMatchObject({ kind: 'unavailable', message: lost })
+    await expect.poll(one.doing, PATIENCE).toEqual([])
+    await one.leases.beat()
+    expect(one.said.filter((text) => text === lost)).toHaveLength(1)
+    expect(other.doing()).toEqual(['queue:a'])
+  })
+
+  it('are stopped by a refused record, before the next beat', async () => {
+    await using one = await join(emptyFolder())
+    await one.run('queue:a')
+    await expect.poll(one.doing, PATIENCE).toEqual(['queue:a'])
+    const owner = one.owner('queue:a')
+    await expect(owner?.fence?.refuse()).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(owner?.lost.aborted).toBe(true)
+  })
+
+  it('are spread over the relays, where a queue is idle', async () => {
+    const folder = emptyFolder()
+    const names = ['queue:a', 'queue:b', 'queue:c', 'queue:d']
+    await using one = await join(folder)
+    for (const name of names) await one.run(name, true)
+    await expect.poll(one.doing, PATIENCE).toEqual(names)
+    await using other = await join(folder)
+    for (const name of names) await other.run(name, true)
+    await expect.poll(() => [one.doing().length, other.doing().length], PATIENCE).toEqual([2, 2])
+    expect([...one.doing(), ...other.doing()].toSorted((a, b) => a.localeCompare(b))).toEqual(names)
+  })
+
+  it('are started again when they could not start', async () => {
+    await using one = await join(emptyFolder())
+    let starts = 0
+    await one.keeper.run({
+      name: 'sweep',
+      what: 'removing',
+      start: async () => {
+        if (++starts === 1) throw new RelayError('storage', 'not yet')
+        return { async [Symbol.asyncDispose]() {} }
+      },
+    })
+    await expect.poll(() => starts, PATIENCE).toBe(2)
+  })
+})
