@@ -73,6 +73,7 @@ export async function startPostgres(
   const stop = async (signal: NodeJS.Signals = 'SIGINT'): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return
     const ended = once(server, 'exit')
+    server.ref()
     server.kill(signal)
     await ended
   }
