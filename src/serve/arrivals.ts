@@ -14,6 +14,8 @@ export interface ArrivalsParts {
   readonly journal: Pick<Journal, 'waiting' | 'newest' | 'forwards'>
   /** Gets each entry and the targets that it waits for. */
   readonly take: (n: number, targets: readonly string[]) => void
+  /** Whether anything is taken. What begins to be taken is read then. Default: always. */
+  readonly isTaking?: () => boolean
 }
 
 /**
@@ -74,6 +76,10 @@ export class Arrivals implements AsyncDisposable {
     await Promise.all([this.#reading, this.#searching])
   }
 
+  get #isTaking(): boolean {
+    return this.#parts.isTaking?.() !== false
+  }
+
   #reach(n: number): void {
     this.#newest = Math.max(this.#newest, n)
     if (this.#newest === this.#passed || this.#stop.signal.aborted) return
@@ -87,6 +93,10 @@ export class Arrivals implements AsyncDisposable {
     const { journal, take } = this.#parts
     while (this.#passed < this.#newest && !this.#stop.signal.aborted) {
       let passed = this.#newest
+      if (!this.#isTaking) {
+        this.#passed = passed
+        continue
+      }
       for await (const { n, target } of journal.waiting({ after: this.#passed })) {
         take(n, [target])
         passed = Math.max(passed, n)
@@ -112,7 +122,7 @@ export class Arrivals implements AsyncDisposable {
       await sleep(Math.max(SEARCH_MS, took / SEARCH_PART), { signal }).catch(() => {})
       if (signal.aborted) return
       const before = performance.now()
-      await this.search()
+      if (this.#isTaking) await this.search()
       took = performance.now() - before
     }
   }

@@ -17,6 +17,8 @@ const COURTESY_MS = 2 * BEAT_MS
 
 export interface LeaseKeeperParts {
   readonly leases: Leases
+  /** The lease that this relay holds besides its duties. */
+  readonly ownName: string
   readonly log: Log
   /** Called with all leases before anything is claimed. Nothing is, if it rejects. */
   readonly onBeat: (rows: readonly LeaseRow[]) => Promise<void>
@@ -31,6 +33,8 @@ export interface LeaseKeeperParts {
 export class LeaseKeeper implements Duties, AsyncDisposable {
   readonly #parts: LeaseKeeperParts
   readonly #duties = new Map<string, LeasedDuty>()
+  /** The duty that is being given back. */
+  #leaving: string | undefined
   readonly #stop = new AbortController()
   /** Since the last beat that was answered was sent. */
   #sinceBeat = (): number => Infinity
@@ -80,10 +84,10 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     this.wake()
     await this.#running
     await this.#claiming
-    const names = [...this.#duties.keys()]
     await Promise.all([...this.#duties.values()].map((duty) => duty.end()))
     this.#duties.clear()
-    if (names.length > 0) await this.#release(names)
+    const rows = await this.#parts.leases.beat().catch(() => [])
+    await this.#releaseUnwanted(rows)
   }
 
   #isCurrent(): boolean {
@@ -132,18 +136,29 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     // Also what it got without knowing, because the answer was lost.
     for (const [name, epoch] of held) {
       const duty = this.#duties.get(name)
-      if (duty?.isOff) duty.begin(epoch)
+      if (duty?.isOff && name !== this.#leaving) duty.begin(epoch)
     }
   }
 
+  /** What it got although it does not want it any more. */
+  async #releaseUnwanted(rows: readonly LeaseRow[]): Promise<void> {
+    const unwanted = rows.filter(
+      ({ name, held }) => held && name !== this.#parts.ownName && !this.#duties.has(name),
+    )
+    if (unwanted.length > 0) await this.#release(unwanted.map(({ name }) => name))
+  }
+
   async #claim(rows: readonly LeaseRow[]): Promise<void> {
-    const { leases, onBeat, onSilent } = this.#parts
-    for (const holder of silentHolders(rows)) await onSilent(holder)
+    const { leases, onBeat, onSilent, log } = this.#parts
+    for (const holder of silentHolders(rows, leases.holder)) await onSilent(holder)
     await onBeat(rows)
-    const names = this.#wanted(rows)
-    for (const [name, epoch] of await leases.claim(names)) {
+    await this.#releaseUnwanted(rows)
+    const silent = new Set(rows.filter(({ holder }) => holder !== null).map(({ name }) => name))
+    for (const [name, epoch] of await leases.claim(this.#wanted(rows))) {
       const duty = this.#duties.get(name)
-      if (duty?.isOff && !this.#stop.signal.aborted) duty.begin(epoch)
+      if (!duty?.isOff || this.#stop.signal.aborted) continue
+      if (silent.has(name)) log.info(`Taken over from a relay that is silent: ${duty.what}`)
+      duty.begin(epoch)
     }
     await this.#giveBack(rows)
   }
@@ -168,8 +183,10 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     if (queues.length <= shareOf(rows, this.#duties.keys())) return
     const [name, duty] = queues.find(([, { isIdle }]) => isIdle) ?? []
     if (name === undefined || !duty) return
+    this.#leaving = name
     await duty.end()
     await this.#release([name])
+    this.#leaving = undefined
   }
 
   #queues(): readonly (readonly [string, LeasedDuty])[] {
@@ -193,11 +210,11 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
   }
 }
 
-/** The relays that have not renewed their leases for too long. */
-export function silentHolders(rows: readonly LeaseRow[]): ReadonlySet<string> {
+/** The relays other than this one that have not renewed their leases for too long. */
+export function silentHolders(rows: readonly LeaseRow[], own: string): ReadonlySet<string> {
   return new Set(
-    rows.flatMap(({ holder, held, silent }) =>
-      holder !== null && !held && silent > SILENCE_MS ? [holder] : [],
+    rows.flatMap(({ holder, silent }) =>
+      holder !== null && holder !== own && silent > SILENCE_MS ? [holder] : [],
     ),
   )
 }

@@ -76,6 +76,7 @@ class ServiceMember implements Membership {
     this.record = createInstanceRecord(parts.own, Date.now())
     this.duties = new LeaseKeeper({
       ...parts,
+      ownName: this.#name,
       onBeat: (rows) => this.#onBeat(rows),
       onSilent: (holder) => this.#removeSilent(holder),
     })
@@ -96,7 +97,7 @@ class ServiceMember implements Membership {
   async join(): Promise<void> {
     const { leases } = this.#parts
     try {
-      for (const holder of silentHolders(await leases.beat())) await this.#disconnect(holder)
+      for (const holder of silentHolders(await leases.beat(), leases.holder)) await this.#disconnect(holder)
       await this.#register()
       await this.#refuseDifference(await leases.beat())
       this.duties.start()

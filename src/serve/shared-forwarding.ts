@@ -40,7 +40,12 @@ class SharedDispatcher implements Dispatcher {
     this.#parts = parts
     this.#routes = parts.routes
     const { journal } = parts
-    this.#arrivals = new Arrivals({ journal, take: (n, targets) => this.#take(n, targets) })
+    this.#arrivals = new Arrivals({
+      journal,
+      take: (n, targets) => this.#take(n, targets),
+      // Without a route, it may be the one to find what waits for targets that were removed.
+      isTaking: () => this.#own.size > 0 || this.#routes.length === 0,
+    })
   }
 
   async start(): Promise<void> {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createProvider } from '../../src/providers/open.js'
 import type { Provider } from '../../src/providers/provider.js'
-import type { HookEvent, HookPlan } from '../../src/serve/hooks.js'
+import { type HookEvent, type HookPlan, startHooks } from '../../src/serve/hooks.js'
 import { watchAddress } from '../../src/serve/payload-address.js'
 import type { Serving } from '../../src/serve/serve.js'
 import { onWake } from '../../src/serve/wake.js'
@@ -53,6 +53,24 @@ async function start(over: Partial<HookPlan> = {}) {
 }
 
 describe('the hooks of a running relay', () => {
+  it.each([true, false])(
+    'stay when another relay of the same service takes them over: %s',
+    async (isKept) => {
+      await using running = await start({ repos: [] })
+      const { relay, settings, url } = running.serving
+      const events: HookEvent[] = []
+      const hooks = startHooks(relay, settings, PLAN, {
+        address: watchAddress(settings, url),
+        lost: new AbortController().signal,
+        hasSuccessor: () => Promise.resolve(isKept),
+        onHook: (event) => events.push(event),
+      })
+      await expect.poll(() => events.map(({ state }) => state)).toEqual(['ready'])
+      await hooks[Symbol.asyncDispose]()
+      expect(await urls()).toEqual(isKept ? [`${url}/webhook`] : [])
+    },
+  )
+
   it('are made once the user has signed in', async () => {
     await alone.shell.run(['revoke'])
     await using running = await start()

@@ -24,6 +24,7 @@ async function join(folder: string) {
   const said: string[] = []
   const keeper = new LeaseKeeper({
     leases: cuttable,
+    ownName: `instance:${leases.holder}`,
     log: { ...silentLog, warn: (text) => void said.push(text), info: (text) => void said.push(text) },
     onBeat: () => Promise.resolve(),
     onSilent: () => Promise.resolve(),
