@@ -11,6 +11,7 @@ import { inspect } from './inspect.js'
 import { journal } from './journal.js'
 import { memory } from './memory.js'
 import { metrics } from './metrics.js'
+import { postgres } from './postgres.js'
 import { replay } from './replay.js'
 import { retention } from './retention.js'
 import type { Benchmark, BenchmarkOptions } from './rig/benchmark.js'
@@ -22,6 +23,7 @@ import { startUp } from './start-up.js'
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   ingest,
   'ingest-large': ingestLarge,
+  postgres,
   journal,
   retention,
   inspect,

@@ -4,8 +4,11 @@ import type { Secret } from './secret.js'
 /** The two names of the scheme, as PostgreSQL's own tools take them. */
 const SCHEMES = ['postgres:', 'postgresql:']
 const DEFAULT_PORT = 5432
-/** `verify-full`: encrypted, with a trusted certificate of that name. `require`: encrypted, but any server is accepted. */
-const SSL_MODES = ['disable', 'require', 'verify-full'] as const
+/**
+ * As libpq means them (PostgreSQL 16, 34.19.1). `prefer`: encrypted if the server can. `require`: encrypted, but any server is accepted
+ * unless `sslrootcert` is given. `verify-ca`: with a certificate of that authority. `verify-full`: which is for that host, too.
+ */
+const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 export type SslMode = (typeof SSL_MODES)[number]
 
 /** A shared store as written in the settings. */
@@ -49,8 +52,11 @@ export class SharedStore {
     if (this.host === '') throw invalid('it has no host')
     if (this.user === '') throw invalid('it has no user')
     if (!/^[^/]+$/.test(this.database)) throw invalid('it has no database')
-    this.sslMode = sslModeOf(url, this.host)
     this.sslRootCert = url.searchParams.get('sslrootcert') ?? undefined
+    this.sslMode = sslModeOf(url, this.host)
+    // Any public authority signs certificates for anybody.
+    if (this.sslMode === 'verify-ca' && this.sslRootCert === undefined)
+      throw invalid('sslmode=verify-ca needs sslrootcert=FILE')
     const unknown = [...url.searchParams.keys()].find((name) => !['sslmode', 'sslrootcert'].includes(name))
     if (unknown !== undefined) throw invalid('its only parameters are sslmode and sslrootcert')
     this.#address = splitPassword(address).address

@@ -17,6 +17,8 @@ export type Operation =
 export interface Expectation {
   readonly key: string
   readonly value: Json | undefined
+  /** Another form of the value, as good as the first: a store that encrypts has the value under either of two keys. */
+  readonly or?: Json | undefined
 }
 
 /** No key is longer, in bytes of UTF-8: the limits of the keychains are near. */

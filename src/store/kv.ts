@@ -76,12 +76,16 @@ export function createStore(sql: Sql, clock: Clock): Store {
 }
 
 /** The step that is required to find exactly this value under `key` at `now`; see {@link Step.required}. */
-export function expectStep({ key, value }: Expectation, now: number): Step {
+export function expectStep({ key, value, or = value }: Expectation, now: number): Step {
   const record = `SELECT 1 FROM kv WHERE key = ? AND ${LIVE}`
   const values = [checkKey(key), now]
   return value === undefined
     ? { sql: `SELECT 1 WHERE NOT EXISTS (${record})`, values, required: true }
-    : { sql: `${record} AND value = ?`, values: [...values, JSON.stringify(value)], required: true }
+    : {
+        sql: `${record} AND value IN (?, ?)`,
+        values: [...values, JSON.stringify(value), JSON.stringify(or)],
+        required: true,
+      }
 }
 
 function stepOf(operation: Operation): Step {

@@ -89,21 +89,21 @@ async function encrypted(
   { secrets: { keys } }: SharedStore,
   { folder }: OpenOptions,
 ): Promise<Database> {
-  const [{ createRecordCipher }, { adoptKey, createEncryptedStore }] = await Promise.all([
+  const [{ createRecordCipher }, { checkEncryptionKey, createEncryptedStore }] = await Promise.all([
     import('./record-cipher.js'),
     import('./encrypted-store.js'),
   ])
   try {
     if (!keys) throw new RelayError('settings', 'A shared store needs RELAY_TOKEN_KEY')
     const cipher = createRecordCipher(keys, basename(folder))
-    await adoptKey(sql, file, cipher)
-    const store = createEncryptedStore(file, cipher)
+    await checkEncryptionKey(file, cipher)
+    const store = createEncryptedStore({ store: file, sql, cipher })
     return {
       store,
       sql,
       expectStep({ key, value }) {
         // Encrypted once: the journal uses the same step for each delivery.
-        const expected = { key, value: value === undefined ? value : cipher.encrypt(key, value) }
+        const expected = value === undefined ? { key, value } : cipher.expect(key, value)
         return (now) => expectStep(expected, now)
       },
       [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 import type { TokenKeys } from '../base/shared-store.js'
 import { RelayError } from '../base/errors.js'
-import type { Json } from './contract.js'
+import type { Expectation, Json } from './contract.js'
 import { isText, shape } from './shape.js'
 
 /** A record as a shared store holds it. Part of the file format. */
@@ -27,10 +27,12 @@ export interface RecordCipher {
   encrypt(recordKey: string, value: Json): Json
   /** @throws RelayError `settings` for a record under a key that is not set; `storage` for one that was changed or moved. */
   decrypt(recordKey: string, stored: Json): Json
-  /** What the value is under the key that encrypted `stored`, which may be the previous one. */
-  encryptLike(recordKey: string, value: Json, stored: Json | undefined): Json
-  /** Whether it is under the current key. */
-  isCurrent(stored: Json): boolean
+  /** What must be stored for the value to be there: it may still be under the previous key. */
+  expect(recordKey: string, value: Json): Expectation
+  /** How the stored text of every record under the current key begins. */
+  readonly currentPrefix: string
+  /** The same under the previous key, if there is one. */
+  readonly previousPrefix: string | undefined
 }
 
 /** `profile` is part of what is authenticated, so a record cannot be moved to another one. */
@@ -53,9 +55,13 @@ export function createRecordCipher(keys: TokenKeys, profile: string): RecordCiph
       if (value === undefined) throw changed(recordKey)
       return value
     },
-    encryptLike: (recordKey, value, stored) =>
-      encrypt((stored !== undefined && keyOf(stored)) || current, context(recordKey), value),
-    isCurrent: (stored) => keyOf(stored) === current,
+    expect: (recordKey, value) => ({
+      key: recordKey,
+      value: encrypt(current, context(recordKey), value),
+      or: previous && encrypt(previous, context(recordKey), value),
+    }),
+    currentPrefix: prefixOf(current),
+    previousPrefix: previous && prefixOf(previous),
   }
 }
 
@@ -70,6 +76,11 @@ function deriveKey(base64: string): DerivedKey {
   const derive = (use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `relay ${use}`, 32))
   const id = derive('key id').toString('hex').slice(0, ID_DIGITS)
   return { id, encryption: derive('encryption'), nonces: derive('nonces') }
+}
+
+/** Also how {@link encrypt} writes it: the key's id comes before the data. */
+function prefixOf({ id }: DerivedKey): string {
+  return `{"v":1,"key":"${id}"`
 }
 
 /**

@@ -8,6 +8,9 @@ import { DatabaseFailure, NEWER_SCHEMA, OTHER_PROGRAM } from './storage-error.js
 export const VERSION = 5
 const OLDEST = 1
 
+/** After all migrations: earlier programs then find out whether they may still use the database. */
+export const SET_VERSION = `UPDATE relay_schema SET version = ${VERSION}, oldest = ${OLDEST}`
+
 /** `rely` in ASCII: marks the file as relay's (SQLite file format, section 1.3.14). */
 const APPLICATION_ID = 0x72656c79
 
@@ -129,7 +132,7 @@ export function makeSchema(connection: SqliteConnection): void {
       connection.exec(SCHEMA)
     } else if (state === 'older') {
       for (const sql of MIGRATIONS.slice(versionOf(connection).version - 1)) connection.exec(sql)
-      connection.exec(`UPDATE relay_schema SET version = ${VERSION}`)
+      connection.exec(SET_VERSION)
     }
   })
 }

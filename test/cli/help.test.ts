@@ -5,11 +5,14 @@ import { describe, expect, it } from 'vitest'
 import { main } from '../../src/cli/main.js'
 import { COMMANDS, createProgram } from '../../src/cli/program.js'
 import { OPTION_NAMES, isOptionName, specOf, variablesOf } from '../../src/cli/settings/options.js'
+import { codeBlocks } from '../helpers/code-blocks.js'
 import { testContext } from '../helpers/context.js'
 import { commandEnvironment } from '../../src/dispatch/command-environment.js'
 
 /** Flags of curl, git, npm and ssh in examples. */
-const OTHER_FLAGS = ['--data-binary', '--global', '--stat', '--save-dev']
+const OTHER_FLAGS = ['--data-binary', '--global', '--now', '--pipe', '--save-dev', '--stat', '--wait']
+/** Its scripts are for other programs. */
+const DEPLOY = 'docs/deploy.md'
 
 const tree = (command: Command): Command[] => [command, ...command.commands.flatMap(tree)]
 const program = createProgram(testContext().context)
@@ -111,7 +114,8 @@ describe('every flag', () => {
 
   it('that a help page or the documentation names exists', () => {
     const known = new Set([...options.map(({ long }) => long), '--help', ...OTHER_FLAGS])
-    const named = [...pages, DOCS].flatMap((page) => page.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? [])
+    const docs = [...codeBlocks(DEPLOY).values()].reduce((text, block) => text.replace(block, ''), DOCS)
+    const named = [...pages, docs].flatMap((page) => page.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? [])
     expect([...new Set(named)].filter((flag) => !known.has(flag))).toEqual([])
   })
 

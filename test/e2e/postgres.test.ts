@@ -1,6 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import { saveSetup } from '../../src/setup/record.js'
+import { openDatabase } from '../../src/store/open.js'
 import { startSandbox } from '../../src/testing/index.js'
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
@@ -9,7 +12,7 @@ import { describeWith } from '../helpers/needs.js'
 import { KEY, PASSWORD, startPostgres } from '../helpers/postgres.js'
 import { Program, relay } from '../helpers/program.js'
 import { serviceEnvironment } from '../helpers/service.js'
-import { signIn } from '../helpers/sign-in.js'
+import { beginSignIn, signIn } from '../helpers/sign-in.js'
 import { startTarget } from '../helpers/target.js'
 
 const LIST_LOADED = path.resolve('test/helpers/loaded.mjs')
@@ -54,6 +57,41 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     const dump = await server.dump()
     expect(dump).toContain('first')
     for (const secret of [token, KEY.reveal(), SECRET, PASSWORD]) expect(dump).not.toContain(secret)
+  })
+
+  it('leaves no secret in a dump that can be read without the key', async () => {
+    await using server = await startPostgres()
+    await using sandbox = await startSandbox({ client: CLIENT })
+    const env = serviceEnvironment(server, codeHost(sandbox))
+    const app = { id: 1, slug: 'canary', privateKey: new Secret('-----BEGIN KEY-----\ncanary\n') }
+    const setup = { provider: 'sandbox', providerUrl: sandbox.url, app, hookUrl: undefined } as const
+    const client = { id: CLIENT.id, secret: new Secret(CLIENT.secret) }
+    await using database = await openDatabase({
+      kind: server.store,
+      folder: path.join(emptyFolder(), 'default'),
+    })
+    await saveSetup(database.store, { ...setup, client }, undefined)
+    await using program = new Program(['serve', '--port', '0', '--json'], env)
+    const url = await program.url()
+    await signIn(url, 'alice')
+    // Its PKCE verifier waits for the callback.
+    await beginSignIn(`${url}/auth/sandbox?userId=bob`)
+    const dump = await server.dump()
+    const { rows } = await server.run('SELECT key, value FROM relay_default.kv')
+    const readable = rows.filter(
+      ({ value }) => !/^\{"v":1,"key":"[0-9a-f]{8}","data":"[A-Za-z0-9+/=]+"\}$/.test(value),
+    )
+    expect(readable).toEqual([])
+    const records = await Promise.all(
+      (await database.store.list('')).map(async (key) => [key.split(':')[0], await database.store.get(key)]),
+    )
+    const kinds = ['token', 'bearer', 'origin', 'oauth-state', 'instance', 'setup-client', 'setup']
+    expect(records.map(([kind]) => kind)).toEqual(expect.arrayContaining(kinds))
+    const secrets = JSON.stringify(records).match(/(?<=")[\w.~+/=-]{20,}(?=")/g) ?? []
+    expect(secrets).toEqual(expect.arrayContaining([CLIENT.secret, await tokenOf(env)]))
+    // The hash of a token is in the key of its index.
+    const unhashed = secrets.filter((secret) => !/^[0-9a-f]{64}$/.test(secret))
+    expect([...unhashed, 'BEGIN KEY'].filter((secret) => dump.includes(secret))).toEqual([])
   })
 
   it('answers 503 while the server is away, then continues by itself: nothing acknowledged is lost', async () => {
@@ -124,6 +162,37 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     expect(target.received[1]?.body).toEqual(target.received[0]?.body)
   })
 
+  it('takes the password from a file, also by way of a socket, and shows it nowhere', async () => {
+    const folder = emptyFolder()
+    chmodSync(folder, 0o777)
+    await using server = await startPostgres({ unix_socket_directories: folder })
+    const { PGPASSWORD: _, RELAY_STORE: __, ...rest } = serviceEnvironment(server)
+    const password = encodeURIComponent(PASSWORD)
+    const hosts = [`127.0.0.1:${server.port}`, `${encodeURIComponent(folder)}:${server.port}`]
+    for (const host of hosts) {
+      const RELAY_STORE_FILE = path.join(emptyFolder(), 'store')
+      writeFileSync(RELAY_STORE_FILE, `postgres://relay:${password}@${host}/postgres\n`, { mode: 0o600 })
+      const env = { ...rest, RELAY_STORE_FILE, RELAY_DEBUG: '1' }
+      await using program = new Program(['serve', '--port', '0', '--verbose', '--json'], env)
+      const url = await program.url()
+      expect((await post(`${url}/webhook`, githubDelivery({ id: host }))).status).toBe(200)
+      const shown = [readFileSync(`/proc/${program.pid}/cmdline`, 'utf8')]
+      for (const args of [['config'], ['config', '--json'], ['log', '--json'], ['doctor', '--json']]) {
+        const { out, err } = await relay(args, env)
+        shown.push(out, err)
+      }
+      const { rows } = await server.run('SELECT string_agg(a::text, chr(10)) AS text FROM pg_stat_activity a')
+      shown.push(String(rows[0]?.text))
+      await server.stop()
+      await expect.poll(async () => (await post(`${url}/webhook`, githubDelivery())).status).toBe(503)
+      await server.start()
+      const { out, err } = await program.stop()
+      expect(shown.join('')).toContain(host)
+      for (const secret of [PASSWORD, password, KEY.reveal()])
+        expect([...shown, out, err].join('\n')).not.toContain(secret)
+    }
+  }, 60_000)
+
   it('loads the driver, which no other store does', async () => {
     await using server = await startPostgres()
     const loads = async (more: Readonly<Record<string, string>>): Promise<boolean> => {
@@ -170,6 +239,11 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await program.url()
     await program.stop()
     const before = await server.dump()
+    const keyIds = async (): Promise<readonly unknown[]> => {
+      const { rows } = await server.run(`SELECT DISTINCT value::json ->> 'key' AS id FROM relay_default.kv`)
+      return rows.map(({ id }) => id)
+    }
+    const [first] = await keyIds()
     const other = Buffer.alloc(32, 9).toString('base64')
     expect(await start({ ...env, RELAY_TOKEN_KEY: other })).toMatchObject({
       code: 2,
@@ -182,7 +256,8 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
       RELAY_TOKEN_KEY_PREVIOUS: KEY.reveal(),
     })
     await rotated.url()
-    await rotated.stop()
+    await expect.poll(keyIds, { timeout: RECOVERY }).toEqual([expect.not.stringMatching(String(first))])
+    expect(await rotated.stop()).toMatchObject({ code: 0 })
     expect(await start(env)).toMatchObject({ code: 2 })
   }, 120_000)
 })

@@ -20,6 +20,9 @@ const HINTS = {
   Linux: 'run it there',
   gcc: 'apt-get install gcc libc6-dev',
   postgres: 'apt-get install postgresql',
+  haproxy: 'apt-get install haproxy',
+  pgbouncer: 'apt-get install pgbouncer',
+  'systemd-analyze': 'apt-get install systemd',
   mount: 'run it as root, with the right to mount',
   'loop mount': 'run it as root, with loop devices and e2fsprogs',
 } as const

@@ -13,7 +13,7 @@ import { emptyFolder } from './context.js'
 /** Where Debian has each version's programs, which are not in PATH. */
 const DEBIAN = '/usr/lib/postgresql'
 /** Debian's user without rights: the server refuses to run as root. */
-const UNPRIVILEGED = 65_534
+export const UNPRIVILEGED = 65_534
 const USER = 'relay'
 export const PASSWORD = 'a password of the tests'
 export const KEY = new Secret(Buffer.alloc(32, 7).toString('base64'))
@@ -22,6 +22,8 @@ export const KEY = new Secret(Buffer.alloc(32, 7).toString('base64'))
 export interface PostgresServer extends AsyncDisposable {
   readonly store: SharedStore
   readonly port: number
+  /** The process whose children serve the connections. */
+  readonly pid: number
   /** Ends the server: by default as its administrator does, with a signal `SIGQUIT` as a crash does. */
   stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>
   /** Starts it again. */
@@ -30,6 +32,8 @@ export interface PostgresServer extends AsyncDisposable {
   connect(): Promise<Client>
   /** Runs statements on such a connection. */
   run(sql: string): Promise<QueryResult>
+  /** The database as another user, who owns nothing and may do what `rights` grants: statements for `$user`. */
+  storeOf(user: string, ...rights: readonly string[]): Promise<SharedStore>
   /** What `pg_dump` writes. */
   dump(): Promise<string>
 }
@@ -48,11 +52,19 @@ export function sharedPostgres(): Promise<PostgresServer> {
   return (shared ??= startPostgres())
 }
 
+/** Where a server keeps its data and its log of changes, and the command by which its programs see these folders. */
+export interface Place {
+  readonly data: string
+  readonly log: string
+  readonly wrapper: readonly string[]
+}
+
 /** Starts a server; `settings` are added to its configuration. */
 export async function startPostgres(
   settings: Readonly<Record<string, string>> = {},
+  place?: Place,
 ): Promise<PostgresServer> {
-  const cluster = await createCluster()
+  const cluster = await createCluster(place)
   const port = await freePort()
   const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings }
   const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -61,6 +73,7 @@ export async function startPostgres(
   const stop = async (signal: NodeJS.Signals = 'SIGINT'): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return
     const ended = once(server, 'exit')
+    server.ref()
     server.kill(signal)
     await ended
   }
@@ -68,15 +81,28 @@ export async function startPostgres(
   return {
     store: new SharedStore(address, { password: new Secret(PASSWORD), keys: { current: KEY } }),
     port,
+    get pid() {
+      return server.pid ?? 0
+    },
     stop,
     async start() {
       server = await launch()
     },
     connect: () => connect(port),
     run: (sql) => runSql(port, sql),
+    async storeOf(user, ...rights) {
+      const grants = rights.map((right) => right.replaceAll('$user', user))
+      await runSql(port, [`CREATE ROLE ${user} LOGIN PASSWORD '${PASSWORD}'`, ...grants].join(';'))
+      const secrets = { password: new Secret(PASSWORD), keys: { current: KEY } }
+      return new SharedStore(`postgres://${user}@127.0.0.1:${port}/postgres`, secrets)
+    },
     async dump() {
       const options = { env: { PGPASSWORD: PASSWORD }, maxBuffer: 2 ** 30 }
-      const { stdout } = await promisify(execFile)(path.join(cluster.programs, 'pg_dump'), [address], options)
+      const { stdout } = await promisify(execFile)(
+        path.join(postgresPrograms() ?? '', 'pg_dump'),
+        [address],
+        options,
+      )
       // A word of chance, which is another one each time.
       return stdout.replaceAll(/^\\(?:un)?restrict .*$/gm, '')
     },
@@ -85,18 +111,30 @@ export async function startPostgres(
 }
 
 interface Cluster {
-  readonly programs: string
   readonly folder: string
   readonly data: string
-  /** Whom its processes run as. */
+  /** The command line of one of the server's programs. */
+  readonly command: (program: string) => readonly [string, ...string[]]
+  /** Whom its processes run as; a wrapper changes the user by itself. */
   readonly owner: { readonly uid?: number; readonly gid?: number }
 }
 
-async function createCluster(): Promise<Cluster> {
+async function createCluster(place?: Place): Promise<Cluster> {
   const [folder, programs = ''] = [emptyFolder(), postgresPrograms()]
-  const owner = process.getuid?.() === 0 ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
-  if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid)
-  const [data, password] = [path.join(folder, 'data'), path.join(folder, 'password')]
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) chownSync(folder, UNPRIVILEGED, UNPRIVILEGED)
+  const owner = isRoot && !place ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
+  const { data, log, wrapper }: Place = place ?? {
+    data: path.join(folder, 'data'),
+    log: path.join(folder, 'log'),
+    wrapper: [],
+  }
+  const command = (program: string): [string, ...string[]] => {
+    const [first, ...rest] = wrapper
+    const file = path.join(programs, program)
+    return first === undefined ? [file] : [first, ...rest, file]
+  }
+  const password = path.join(folder, 'password')
   writeFileSync(password, PASSWORD)
   chmodSync(password, 0o644)
   const options = [
@@ -109,18 +147,20 @@ async function createCluster(): Promise<Cluster> {
     '--locale=C.UTF-8',
     `--pwfile=${password}`,
   ]
-  const command = path.join(programs, 'initdb')
-  await promisify(execFile)(command, ['-D', data, '--no-sync', ...options], { ...owner, cwd: folder })
-  return { programs, folder, data, owner }
+  const [file, ...args] = command('initdb')
+  const folders = ['-D', data, '-X', log]
+  await promisify(execFile)(file, [...args, ...folders, '--no-sync', ...options], { ...owner, cwd: folder })
+  return { folder, data, command, owner }
 }
 
 /** Resolves once the server takes connections. It ends when this process is gone, however it went. */
 async function launchServer(
-  { programs, folder, data, owner }: Cluster,
-  args: readonly string[],
+  { folder, data, command, owner }: Cluster,
+  settings: readonly string[],
 ): Promise<ChildProcess> {
   const stdio = ['ignore', 'ignore', 'pipe'] as const
-  const server = spawn(path.join(programs, 'postgres'), ['-D', data, ...args], {
+  const [file, ...args] = command('postgres')
+  const server = spawn(file, [...args, '-D', data, ...settings], {
     ...owner,
     cwd: folder,
     stdio: [...stdio],
@@ -156,7 +196,7 @@ async function runSql(port: number, sql: string): Promise<QueryResult> {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

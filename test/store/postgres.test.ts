@@ -116,6 +116,57 @@ describeWith('postgres', 'a shared database', () => {
     expect(await journal.append(delivery('2'))).toMatchObject({ n: 2, duplicate: false })
   })
 
+  it('changes the schema once when many relays of a later version start at the same time', async () => {
+    const folder = emptyFolder()
+    {
+      await using earlier = await openKind('postgres', folder)
+      await openJournal(earlier.sql).append(delivery('1'))
+      await earlier.sql.transaction(backTo(1).map((sql) => ({ sql })))
+      await earlier.sql.transaction([{ sql: 'UPDATE relay_schema SET oldest = 0' }])
+    }
+    const databases = await Promise.all(Array.from({ length: 10 }, () => openKind('postgres', folder)))
+    const states = await Promise.all(
+      databases.map(async ({ sql }) => [
+        await sql.query('SELECT version, oldest FROM relay_schema'),
+        (await openJournal(sql).after(0, 9)).length,
+      ]),
+    )
+    expect(states).toEqual(databases.map(() => [[{ version: VERSION, oldest: 1 }], 1]))
+    for (const database of databases) await database[Symbol.asyncDispose]()
+  })
+
+  it('is used next to a later relay as long as its schema allows that, and refused with the reason after', async () => {
+    const folder = emptyFolder()
+    await using later = await openKind('postgres', folder)
+    const become = (version: number, oldest: number, ...changes: readonly string[]) =>
+      later.sql.transaction(
+        [...changes, `UPDATE relay_schema SET version = ${version}, oldest = ${oldest}`].map((sql) => ({
+          sql,
+        })),
+      )
+    // What a later version may do: add.
+    await become(
+      VERSION + 1,
+      VERSION,
+      'ALTER TABLE delivery ADD COLUMN later TEXT',
+      'CREATE TABLE later (n BIGINT)',
+    )
+    {
+      await using earlier = await openKind('postgres', folder)
+      const journal = openJournal(earlier.sql, { targetsOf: () => ['a'] })
+      expect(await journal.append(delivery('1'))).toMatchObject({ n: 1 })
+      expect(await journal.after(0, 9)).toHaveLength(1)
+      expect(await earlier.sql.query('SELECT version FROM relay_schema')).toEqual([{ version: VERSION + 1 }])
+    }
+    await become(VERSION + 2, VERSION + 1)
+    const before = await later.sql.query('SELECT * FROM kv')
+    await expect(openKind('postgres', folder)).rejects.toMatchObject({
+      ...STORAGE,
+      message: expect.stringMatching(/was written by a newer version of relay\. Update relay/),
+    })
+    expect(await later.sql.query('SELECT * FROM kv')).toEqual(before)
+  })
+
   it('sends what arrives together in one transaction, and changes nothing for a duplicate', async () => {
     await using database = await openKind('postgres')
     const { sql } = database

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import { DEFAULTS } from '../../base/settings.js'
+import { isSharedAddress } from '../../base/shared-store.js'
 import { findRunning, type RunningInstance } from '../../instance/registry.js'
 import {
   listProfiles,
@@ -114,6 +115,8 @@ function severalRun(running: readonly RunningInstance[]): RelayError {
  */
 function checkProfile(sources: SettingsSources, { options, origins }: LoadedOptions): void {
   const { home, profile: named, profiles: configured } = sources
+  // Only its server knows, and says so.
+  if (isSharedAddress(options.store)) return
   if (profileExists(profileFolder(options)) || configured.includes(options.profile)) return
   if (named === SANDBOX_PROFILE && !origins.provider) throw notRunning(named)
   if (named !== undefined && named !== DEFAULTS.profile) throw unknownProfile(named, home, configured)

@@ -13,7 +13,18 @@ export class PostgresFailure extends Error {
   }
 }
 
-type OwnCode = 'newer' | 'encoding' | 'version' | 'slow' | 'busy' | 'closed' | 'missing' | 'password'
+type OwnCode =
+  | 'newer'
+  | 'encoding'
+  | 'version'
+  | 'slow'
+  | 'busy'
+  | 'closed'
+  | 'missing'
+  | 'password'
+  | 'open-password-file'
+  | 'no-tls'
+  | 'pooler'
 
 const AWAY = 'it cannot be reached. Start it, or check the address; a running relay then continues by itself'
 const SLOW = `it did not answer within ${LIMIT_MS / 1000} s. Check its load and its disk`
@@ -23,6 +34,11 @@ const FULL = 'its disk is full. Free some space; a running relay then continues 
 const DAMAGED = 'it is damaged. See its log'
 const STARTING = 'it is starting or stopping. A running relay continues by itself'
 const CERTIFICATE = 'its certificate is not trusted. Name the authority with sslrootcert=FILE in the address'
+
+/** pgbouncer refuses or forgets the settings of a session, and in transaction mode its prepared statements (pgbouncer.org/features.html). */
+const POOLER =
+  "a pooler such as pgbouncer is in front of it, which does not keep what relay sets for a connection. Use the server's own address"
+const NO_TLS = 'it does not offer TLS. Turn on ssl in its configuration, or set sslmode in the address'
 
 /** `feature_not_supported`: "cached plan must not change result type". */
 const STALE_PLAN = '0A000'
@@ -44,7 +60,11 @@ const REASONS: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: CERTIFICATE,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: CERTIFICATE,
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name. Use that name in the address',
+  UNABLE_TO_GET_ISSUER_CERT: CERTIFICATE,
+  CERT_SIGNATURE_FAILURE: CERTIFICATE,
   CERT_HAS_EXPIRED: 'its certificate has expired. Renew it',
+  '08P01': POOLER,
+  '26000': POOLER,
   '25006': 'it only reads: a standby, or set to read-only. Use the address of the primary',
   '28000': REJECTED,
   '28P01': REJECTED,
@@ -71,6 +91,9 @@ const REASONS: Readonly<Record<string, string>> = {
   busy: 'too much waits for it. Try again later',
   closed: 'it is closed',
   password: `it needs a password. ${WITH_PASSWORD}`,
+  'open-password-file': 'the password file is not used, because other users can read it. chmod 600 ~/.pgpass',
+  'no-tls': NO_TLS,
+  pooler: POOLER,
   missing:
     'it has no data of this profile. Start relay serve with it once, or check the address and --profile',
 }

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { Client as BaseClient, Pool, type PoolConfig } from 'pg'
-import pgpass from 'pgpass'
-import { errorCode } from '../../base/errno.js'
-import { RelayError } from '../../base/errors.js'
 import type { SharedStore } from '../../base/shared-store.js'
 import { LIMIT_MS, type Sql } from '../sql.js'
 import { CONTROL_LIMIT_MS, ControlConnection } from './control.js'
 import { createPostgres } from './engine.js'
-import { PostgresFailure, postgresError } from './error.js'
+import { postgresError } from './error.js'
+import { CONNECTIONS } from './health.js'
 import { applicationName, createLeases } from './leases.js'
-import { prepareSchema, schemaName } from './schema.js'
+import { passwordOf } from './password.js'
+import { prepareSchema, schemaName, searchPath } from './schema.js'
+import { tlsOf } from './tls.js'
 
 /** Connections that read at the same time: what one relay needs, and few enough that 20 of them fit in a server's default of 100. */
-const READERS = 4
+const READERS = CONNECTIONS - 2
 /** Milliseconds. The server ends what takes longer, before the caller's limit, so that the reason is known. */
 const STATEMENT_LIMIT = LIMIT_MS - 500
 const LOCK_LIMIT = LIMIT_MS - 1000
@@ -35,15 +34,18 @@ export interface PostgresOptions {
  */
 export async function openPostgres({ store, profile, create = true }: PostgresOptions): Promise<Sql> {
   const schema = schemaName(profile)
-  const holder = randomUUID()
-  const config = { ...poolConfig(store, schema), application_name: applicationName(holder) }
+  const [name, holder] = [nameOf(store), randomUUID()]
+  const config = {
+    ...poolConfig(store, schema),
+    ssl: await tlsOf(store, CONNECT_LIMIT, name),
+    application_name: applicationName(holder),
+  }
   const [writer, readers] = [new Pool({ ...config, max: 1 }), new Pool({ ...config, max: READERS })]
   for (const pool of [writer, readers]) {
     // A connection that ends is replaced when one is needed; what was under way on it is rejected there.
     pool.on('error', () => {})
     pool.on('connect', (client) => client.on('error', () => {}))
   }
-  const name = nameOf(store)
   try {
     const client = await writer.connect()
     try {
@@ -97,10 +99,9 @@ function poolConfig(store: SharedStore, schema: string): PoolConfig {
     user,
     database,
     password: () => passwordOf(store),
-    ssl: tlsOf(store),
     // Each statement must see what was committed before it, whatever the server's own default.
     options: [
-      `-c search_path="${schema}"`,
+      `-c search_path=${searchPath(schema)}`,
       String.raw`-c default_transaction_isolation=read\ committed`,
       '-c client_min_messages=error',
       '-c jit=off',
@@ -110,31 +111,5 @@ function poolConfig(store: SharedStore, schema: string): PoolConfig {
     connectionTimeoutMillis: CONNECT_LIMIT,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE,
-  }
-}
-
-/**
- * The password that was given, else the one in `~/.pgpass`; looked up for each connection that the server asks one of.
- * @throws PostgresFailure where there is none.
- */
-async function passwordOf({ host, port, user, database, secrets }: SharedStore): Promise<string> {
-  if (secrets.password) return secrets.password.reveal()
-  const found = await new Promise<string | undefined>((resolve) => {
-    pgpass({ host, port, user, database }, resolve)
-  })
-  if (!found) throw new PostgresFailure('password')
-  return found
-}
-
-/** @throws RelayError `settings` */
-function tlsOf({ sslMode, sslRootCert }: SharedStore): PoolConfig['ssl'] {
-  if (sslMode === 'disable') return false
-  if (sslMode === 'require') return { rejectUnauthorized: false }
-  if (sslRootCert === undefined) return { rejectUnauthorized: true }
-  try {
-    return { rejectUnauthorized: true, ca: readFileSync(sslRootCert, 'utf8') }
-  } catch (cause) {
-    const why = `The file of sslrootcert, ${sslRootCert}, cannot be read (${errorCode(cause)}). Check its name and its permissions`
-    throw new RelayError('settings', why, { cause })
   }
 }

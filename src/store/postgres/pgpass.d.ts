@@ -7,5 +7,10 @@ declare module 'pgpass' {
     readonly database: string
   }
   /** Looks the password up in the file that PGPASSFILE names, or `~/.pgpass`. */
-  export default function pgpass(info: ConnectionInfo, callback: (password: string | undefined) => void): void
+  function pgpass(info: ConnectionInfo, callback: (password: string | undefined) => void): void
+  namespace pgpass {
+    /** Where warnings go, of a file that is not used. Default: stderr. */
+    function warnTo(stream: NodeJS.WritableStream): NodeJS.WritableStream
+  }
+  export default pgpass
 }

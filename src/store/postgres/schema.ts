@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
-import { MIGRATIONS, SCHEMA, type SchemaState, VERSION } from '../schema.js'
+import { MIGRATIONS, SCHEMA, type SchemaState, SET_VERSION, VERSION } from '../schema.js'
 import { PostgresFailure } from './error.js'
 
 /** The oldest server that gets fixes has all that relay uses. */
@@ -15,6 +15,11 @@ export function schemaName(profile: string): string {
   if (name.length <= MAX_NAME) return name
   const digest = createHash('sha256').update(profile).digest('hex').slice(0, 16)
   return `${name.slice(0, MAX_NAME - digest.length - 1)}-${digest}`
+}
+
+/** The setting by which the statements of a connection find the schema. */
+export function searchPath(schema: string): string {
+  return `"${schema}"`
 }
 
 /**
@@ -40,9 +45,15 @@ CREATE INDEX delivery_size ON delivery (n) INCLUDE (size);
 
 /** Asks the catalogue: a name that this session could not resolve before stays unknown to it for a while. */
 const STATE = `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
+  current_setting('search_path') AS path,
   EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'relay_schema') AS made`
 
-type State = { readonly server: number; readonly encoding: string; readonly made: boolean }
+type State = {
+  readonly server: number
+  readonly encoding: string
+  readonly path: string
+  readonly made: boolean
+}
 
 /**
  * Makes the profile's schema, or changes an earlier version's. One of several relays that start at once does it.
@@ -75,6 +86,7 @@ interface Found {
 async function readState(client: ClientBase, schema: string): Promise<Found> {
   const [server] = (await client.query<State>(STATE, [schema])).rows
   if (!server || server.server < OLDEST_SERVER) throw new PostgresFailure('version')
+  if (server.path !== searchPath(schema)) throw new PostgresFailure('pooler')
   if (server.encoding !== 'UTF8') throw new PostgresFailure('encoding')
   if (!server.made) return { state: 'empty', version: 0 }
   const table = `${client.escapeIdentifier(schema)}.relay_schema`
@@ -94,5 +106,5 @@ async function makeSchema(client: ClientBase, schema: string): Promise<void> {
 
 async function migrate(client: ClientBase, version: number): Promise<void> {
   for (const sql of MIGRATIONS.slice(version - 1)) await client.query(translate(sql))
-  await client.query(`UPDATE relay_schema SET version = ${VERSION}`)
+  await client.query(SET_VERSION)
 }

@@ -116,7 +116,12 @@ export async function checkClock(answer: Promise<Answer> | undefined): Promise<C
   if (Math.abs(ours - theirs) <= MAX_CLOCK_DIFFERENCE_MS)
     return ok(`within ${Math.max(1, Math.abs(seconds))} s of the code host's`)
   const text = `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} the code host's`
-  return fail(text, SET_CLOCK[platform] ?? "set this machine's clock")
+  return fail(text, setClock())
+}
+
+/** The command that sets this machine's clock. */
+export function setClock(): string {
+  return SET_CLOCK[platform] ?? "set this machine's clock"
 }
 
 const SET_CLOCK: { readonly [name in NodeJS.Platform]?: string } = {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { RelayError } from '../../../base/errors.js'
-import { isSharedAddress } from '../../../base/shared-store.js'
 import type { Store } from '../../../store/contract.js'
 import { tilde } from '../../output/display-path.js'
 import { databaseFile } from '../../../store/open.js'
@@ -12,6 +11,9 @@ import { type CheckResult, fail, ok, skip } from './result.js'
 /** The lifetime of the test record, in case the check is interrupted. */
 const RECORD_TTL_MS = 60_000
 
+/** How the key of the test record begins. */
+export const TEST_PREFIX = 'doctor:'
+
 /** Whether the database can be opened, is not damaged as far as SQLite finds, and takes and returns a record. */
 export async function checkDatabase(
   { store, options, folder }: CheckContext,
@@ -20,7 +22,6 @@ export async function checkDatabase(
 ): Promise<CheckResult> {
   const file = databaseFile(folder)
   if (options.store === 'memory') return skip('memory: nothing is stored')
-  if (isSharedAddress(options.store)) return checkSharedDatabase(store, problem)
   if (problem !== undefined) return fail(problem, `ls -ld ${tilde(folder)}; df -h ${tilde(folder)}`)
   if (!store) return skip('nothing is stored yet')
   const found = await quickCheck(file, limits)
@@ -29,21 +30,11 @@ export async function checkDatabase(
       `${tilde(file)} is damaged: ${firstLine(found)}`,
       `stop relay, then ${commandFor(options, `doctor --salvage ${tilde(file)}`)}`,
     )
-  await roundTrip(store, 'doctor:')
+  await roundTrip(store, TEST_PREFIX)
   const version = `schema version ${VERSION}`
   if (found === undefined)
     return ok(`can write and read; ${version}; too large to be checked in ${limits.limit / 1000} s`)
   return ok(`can write and read; ${version}; not damaged`)
-}
-
-/** Whether a shared database can be reached and read with the keys that are set, and takes and returns a record. */
-async function checkSharedDatabase(
-  store: Store | undefined,
-  problem: string | undefined,
-): Promise<CheckResult> {
-  if (!store) return fail(problem ?? 'it cannot be opened', 'relay config, which shows the address')
-  await roundTrip(store, 'doctor:')
-  return ok(`can write and read; schema version ${VERSION}; the key fits`)
 }
 
 /** The same for the keychain, if it holds the tokens. */
@@ -54,8 +45,8 @@ export async function checkKeychain({ store, options }: CheckContext): Promise<C
   return ok('unlocked; can write and read')
 }
 
-/** @throws RelayError `storage`. */
-async function roundTrip(store: Store, prefix: string): Promise<void> {
+/** Writes a record and takes it back. @throws RelayError `storage`. */
+export async function roundTrip(store: Store, prefix: string): Promise<void> {
   const id = randomBytes(8).toString('hex')
   const key = `${prefix}${id}`
   await store.put(key, id, { expiresAt: Date.now() + RECORD_TTL_MS })

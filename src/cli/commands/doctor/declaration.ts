@@ -17,9 +17,10 @@ export const doctor: CommandSpec = {
   name: 'doctor',
   group: 'Setup:',
   summary: 'diagnose problems and suggest fixes',
-  description: `Checks what a profile needs, such as the database, the tunnel, the OAuth client, the token and the hooks. Each line
-starts with "ok", with "x" for a problem, or with "-" for a check that does not apply; a problem is followed by its fix.
-Changes nothing, and sends the token only to the code host it came from.
+  description: `Checks what a profile needs, such as the database, the tunnel, the OAuth client, the token and the hooks; of a
+shared database also its key, clock, durability, connections and rights. Each line starts with "ok", with "x" for a problem, or
+with "-" for a check that does not apply; a problem is followed by its fix. Changes nothing, and sends the token only to the
+code host it came from.
 
 With --salvage it checks nothing, but writes every delivery that can be read from a damaged database as a fixture into a new
 folder. The file is not changed. Stop relay first, if it still runs.`,

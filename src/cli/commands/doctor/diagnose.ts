@@ -21,8 +21,9 @@ import { checkHooks } from './hooks.js'
 import { checkFolder, checkNode, isMissing } from './machine.js'
 import { checkInstance, checkPort } from './network.js'
 import { checkClient } from './oauth-client.js'
-import { type CheckResult, fail, type NamedResult, skip } from './result.js'
+import { type CheckResult, type Checks, fail, type NamedResult, skip } from './result.js'
 import { checkSettings, checkShell } from './settings.js'
+import { sharedChecks } from './shared-database.js'
 import { checkToken, checkWebhookSecret } from './sign-in.js'
 import { checkTunnel } from './tunnel.js'
 
@@ -101,8 +102,10 @@ async function checkAll(
   answer?.catch(() => {})
   const tokenCheck = { now: clock(), sendOnce, timeLimit: LIMIT_MS, signal }
   const app = await openApp(context, tokenCheck)
-  const checks: Readonly<Record<string, () => CheckResult | Promise<CheckResult>>> = {
-    database: () => checkDatabase(context, problem, { limit: QUICK_CHECK_LIMIT_MS, signal }),
+  const checks: Checks = {
+    ...(isSharedAddress(store)
+      ? sharedChecks(context, database, problem)
+      : { database: () => checkDatabase(context, problem, { limit: QUICK_CHECK_LIMIT_MS, signal }) }),
     disk: () => checkDisk(context),
     keychain: () => checkKeychain(context),
     instance: () => checkInstance(context),

@@ -9,6 +9,9 @@ export interface CheckResult {
 
 export type NamedResult = CheckResult & { readonly check: string }
 
+/** Checks by their names, in the order in which they are shown. */
+export type Checks = Readonly<Record<string, () => CheckResult | Promise<CheckResult>>>
+
 export const ok = (text: string): CheckResult => ({ state: 'ok', text })
 export const fail = (text: string, fix: string): CheckResult => ({ state: 'fail', text, fix })
 export const skip = (text: string): CheckResult => ({ state: 'skip', text })

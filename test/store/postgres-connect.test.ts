@@ -1,0 +1,157 @@
+import { chmodSync, chownSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterEach, expect, it, vi } from 'vitest'
+import { SharedStore } from '../../src/base/shared-store.js'
+import { openPostgres } from '../../src/store/postgres/open.js'
+import { type Certificate, selfSigned, signedBy } from '../helpers/certificate.js'
+import { emptyFolder } from '../helpers/context.js'
+import { describeWith } from '../helpers/needs.js'
+import { startPgbouncer } from '../helpers/pgbouncer.js'
+import {
+  PASSWORD,
+  type PostgresServer,
+  sharedPostgres,
+  startPostgres,
+  UNPRIVILEGED,
+} from '../helpers/postgres.js'
+
+const encrypted = async (address: string, secrets: SharedStore['secrets']): Promise<unknown> => {
+  const store = new SharedStore(address, secrets)
+  await using sql = await openPostgres({ store, profile: path.basename(emptyFolder()) })
+  const [row] = await sql.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
+  return row?.['ssl'] === 1 ? 'encrypted' : 'plain'
+}
+
+/** How a connection to the server goes: `encrypted`, `plain`, or the reason why there is none. */
+async function attempt({ port, store }: PostgresServer, parameters: string): Promise<unknown> {
+  const address = `postgres://relay@127.0.0.1:${port}/postgres?${parameters}`
+  return encrypted(address, store.secrets).catch(({ message }: Error) =>
+    message.split(': ').slice(1).join(': '),
+  )
+}
+
+async function startWith({ cert, key }: Certificate): Promise<PostgresServer> {
+  const folder = emptyFolder()
+  chmodSync(folder, 0o755)
+  const [certFile, keyFile] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')]
+  writeFileSync(certFile, cert)
+  writeFileSync(keyFile, key, { mode: 0o600 })
+  if (process.getuid?.() === 0) chownSync(keyFile, UNPRIVILEGED, UNPRIVILEGED)
+  return startPostgres({ ssl: 'on', ssl_cert_file: certFile, ssl_key_file: keyFile })
+}
+
+const UNTRUSTED = expect.stringContaining(
+  'its certificate is not trusted. Name the authority with sslrootcert',
+)
+const NO_TLS = expect.stringContaining('it does not offer TLS')
+
+describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
+  it('is what sslmode says, as libpq means it', async () => {
+    const [authority, other] = [selfSigned('authority.example'), selfSigned('other.example')]
+    await using right = await startWith(signedBy(authority, '127.0.0.1'))
+    await using elsewhere = await startWith(signedBy(authority, 'db.example'))
+    const plain = await sharedPostgres()
+    const ca = `sslrootcert=${authority.file}`
+    const cases: readonly (readonly [PostgresServer, string, unknown])[] = [
+      [right, 'sslmode=disable', 'plain'],
+      [right, 'sslmode=prefer', 'encrypted'],
+      [right, 'sslmode=require', 'encrypted'],
+      [right, `sslmode=require&${ca}`, 'encrypted'],
+      [right, `sslmode=require&sslrootcert=${other.file}`, UNTRUSTED],
+      [right, `sslmode=verify-ca&${ca}`, 'encrypted'],
+      [right, `sslmode=verify-ca&sslrootcert=${other.file}`, UNTRUSTED],
+      [right, `sslmode=verify-full&${ca}`, 'encrypted'],
+      [right, 'sslmode=verify-full', UNTRUSTED],
+      [elsewhere, `sslmode=verify-ca&${ca}`, 'encrypted'],
+      [elsewhere, `sslmode=require&${ca}`, 'encrypted'],
+      [
+        elsewhere,
+        `sslmode=verify-full&${ca}`,
+        expect.stringContaining('its certificate is for another name'),
+      ],
+      [plain, 'sslmode=disable', 'plain'],
+      [plain, 'sslmode=prefer', 'plain'],
+      [plain, 'sslmode=require', NO_TLS],
+      [plain, `sslmode=verify-ca&${ca}`, NO_TLS],
+      [plain, `sslmode=verify-full&${ca}`, NO_TLS],
+    ]
+    for (const [server, parameters, expected] of cases)
+      expect([parameters, await attempt(server, parameters)]).toEqual([parameters, expected])
+  })
+
+  it('names a file with certificates that cannot be read', async () => {
+    const { port, store } = await sharedPostgres()
+    const missing = path.join(emptyFolder(), 'missing.pem')
+    const address = `postgres://relay@127.0.0.1:${port}/postgres?sslmode=verify-full&sslrootcert=${missing}`
+    await expect(encrypted(address, store.secrets)).rejects.toMatchObject({
+      kind: 'settings',
+      message: `The file of sslrootcert, ${missing}, cannot be read (ENOENT). Check its name and its permissions`,
+    })
+  })
+})
+
+describeWith('postgres', 'the password of a connection', () => {
+  afterEach(() => void vi.unstubAllEnvs())
+
+  const passwordFile = (text: string, mode = 0o600): string => {
+    const file = path.join(emptyFolder(), 'pgpass')
+    writeFileSync(file, text)
+    chmodSync(file, mode)
+    vi.stubEnv('PGPASSFILE', file)
+    return file
+  }
+
+  it('is the one of the password file for this server, port, database and user', async () => {
+    const { port } = await sharedPostgres()
+    const address = `postgres://relay@127.0.0.1:${port}/postgres`
+    const open = () => encrypted(address, {})
+    passwordFile(
+      `127.0.0.1:${port + 1}:*:*:wrong\n127.0.0.1:${port}:postgres:relay:${PASSWORD}\n*:*:*:*:wrong\n`,
+    )
+    expect(await open()).toBe('plain')
+    passwordFile(`*:*:*:*:wrong\n127.0.0.1:${port}:postgres:relay:${PASSWORD}\n`)
+    await expect(open()).rejects.toThrow('it rejected the user or the password')
+    passwordFile(`127.0.0.1:${port}:other:relay:${PASSWORD}\n`)
+    await expect(open()).rejects.toThrow('it needs a password. Set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE')
+  })
+
+  it.each([0o640, 0o604, 0o666])(
+    'is not read from a file that others can read or write: %o',
+    async (mode) => {
+      const { port } = await sharedPostgres()
+      passwordFile(`*:*:*:*:${PASSWORD}\n`, mode)
+      await expect(encrypted(`postgres://relay@127.0.0.1:${port}/postgres`, {})).rejects.toThrow(
+        'the password file is not used, because other users can read it. chmod 600 ~/.pgpass',
+      )
+    },
+  )
+
+  it('is that of localhost for a socket in a default folder, and that of the folder for any other', async () => {
+    const folder = emptyFolder()
+    chmodSync(folder, 0o777)
+    await using server = await startPostgres({ unix_socket_directories: `${folder}, /tmp` })
+    const at = (host: string) =>
+      encrypted(`postgres://relay@${encodeURIComponent(host)}:${server.port}/postgres`, {})
+    passwordFile(`localhost:${server.port}:*:*:${PASSWORD}\n${folder}:${server.port}:*:*:wrong\n`)
+    expect(await at('/tmp')).toBe('plain')
+    await expect(at(folder)).rejects.toThrow('it rejected the user or the password')
+    passwordFile(`${folder}:${server.port}:*:*:${PASSWORD}\n`)
+    expect(await at(folder)).toBe('plain')
+    await expect(at(emptyFolder())).rejects.toThrow('it cannot be reached')
+  })
+})
+
+describeWith(['postgres', 'pgbouncer'], 'a pooler in front of the server', () => {
+  it.each([
+    ['transaction', ''],
+    ['transaction', 'options'],
+    ['session', 'options'],
+  ])('is refused: pool_mode %s, ignored "%s"', async (mode, ignored) => {
+    const server = await sharedPostgres()
+    await using pooler = await startPgbouncer(server, { pool_mode: mode, ignore_startup_parameters: ignored })
+    const address = `postgres://relay@127.0.0.1:${pooler.port}/postgres`
+    await expect(encrypted(address, server.store.secrets)).rejects.toThrow(
+      "a pooler such as pgbouncer is in front of it, which does not keep what relay sets for a connection. Use the server's own address",
+    )
+  })
+})
