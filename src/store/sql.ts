@@ -1,7 +1,7 @@
 import type { Leases } from './leases.js'
-import type { SqlRow, SqlValue, Statement, Step } from './statement.js'
+import type { SqlRow, SqlValue, Step } from './statement.js'
 
-export type { SqlRow, SqlValue, Statement, Step }
+export type { SqlRow, SqlValue, Step }
 
 /** How long storage may take, in milliseconds: code hosts wait 10 s for an answer, and this leaves most of it. */
 export const LIMIT_MS = 4000
