@@ -115,7 +115,7 @@ describe('a newcomer', () => {
     const comment = ['comment', 'octo/demo#1', 'hello']
     const { code, err } = await relay(...comment)
     expect(code).toBe(4)
-    const command = words(advice(err, /sign in: (relay login)/))
+    const command = words(advice(err, /Run (relay login)/))
     await signInWith(command)
     expect(await relay(...comment)).toMatchObject({ code: 0 })
   })
@@ -133,7 +133,7 @@ describe('a newcomer', () => {
     await signInWith(['login'], mine)
     expect(await comment()).toMatchObject({ code: 0 })
     await expect.poll(async () => (await comment()).code, { timeout: 10_000 }).toBe(4)
-    await signInWith(words(advice((await comment()).err, /sign in: (relay login)/)), mine)
+    await signInWith(words(advice((await comment()).err, /Run (relay login)/)), mine)
     expect(await comment()).toMatchObject({ code: 0 })
   })
 

@@ -36,7 +36,7 @@ describe('relay serve --hook', () => {
     await using program = new Program(['serve', '--port', '0', ...flags])
     await program.says('no hook of octo/demo yet: ')
     expect((await program.stop()).err).toContain(
-      '/webhook\n               of the webhook that relay makes in octo/demo\n',
+      '/webhook\n               of the webhook that relay creates in octo/demo\n',
     )
   })
 

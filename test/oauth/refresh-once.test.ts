@@ -54,7 +54,7 @@ describe('the lock', () => {
     const asked = new Promise((resolve) => (rig.server.misbehave = resolve))
     const attempt = failed(rig)
     await asked
-    expect((await rig.contents())[LOCK]).toEqual(expect.any(String))
+    expect((await rig.contents())[LOCK]).toEqual({ id: expect.any(String), pid: process.pid })
     rig.time.now = NOW + 29_999
     expect(Object.keys(await rig.contents())).toContain(LOCK)
     rig.time.now = NOW + 30_000

@@ -8,7 +8,6 @@ import {
   logOf,
 } from '../../../hooks/catch-up.js'
 import { oneCatchUp } from '../../../hooks/one-catch-up.js'
-import { patiently } from '../../../hooks/patiently.js'
 import { openJournal } from '../../../journal/open.js'
 import type { Context } from '../../context.js'
 import { parseInstant } from '../../../journal/instant.js'
@@ -65,7 +64,7 @@ async function optionsFor(
   const onWait = (why: string, ms: number): void =>
     output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
   return {
-    log: await patiently(() => source.open(), { signal, onWait }),
+    log: await source.open({ signal, onWait }),
     journal: openJournal(sql, { log: output.log }),
     since,
     signal,

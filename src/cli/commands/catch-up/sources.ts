@@ -2,6 +2,7 @@ import { type ErrorKind, RelayError } from '../../../base/errors.js'
 import { type DeliveryLog, logOf } from '../../../hooks/catch-up.js'
 import { sameAddress } from '../../../hooks/ensure.js'
 import { explainHookError } from '../../../hooks/explain.js'
+import { patiently, type PatienceOptions } from '../../../hooks/patiently.js'
 import { listSavedHooks } from '../../../hooks/saved.js'
 import type { RepoTarget } from '../../../providers/provider.js'
 import { findOwnApp, type OwnApp } from '../../../setup/own-app.js'
@@ -16,8 +17,8 @@ export interface Source {
   readonly name: string
   /** For programs. */
   readonly object: { readonly app: string } | { readonly repo: string }
-  /** Finds its hook. @throws RelayError `no_match` when it does not lead here */
-  open(): Promise<DeliveryLog>
+  /** Finds its hook, and waits where the code host asks for it. @throws RelayError `no_match` when it does not lead here */
+  open(patience: PatienceOptions): Promise<DeliveryLog>
   /** The error of a call, with the next step. */
   explain(error: unknown): unknown
 }
@@ -36,7 +37,7 @@ export async function findSources(
   if (named) return [ofRepo(session, named, app, signal)]
   const repos = await listSavedHooks(store, provider)
   const sources = [
-    ...(app ? [ofApp(session, app, signal)] : []),
+    ...(app ? [ofApp(session, app)] : []),
     ...repos.map((repo) => ofRepo(session, repo, app, signal)),
   ]
   if (sources.length > 0) return sources
@@ -46,14 +47,14 @@ export async function findSources(
   )
 }
 
-function ofApp(session: Session, app: OwnApp, signal: AbortSignal): Source {
+function ofApp(session: Session, app: OwnApp): Source {
   const { slug } = app
   return {
     name: `the App ${slug}`,
     object: { app: slug },
-    async open() {
+    async open(patience) {
       const here = await payloadAddress(session, {})
-      const { url } = await app.hook({ signal })
+      const { url } = await patiently(() => app.hook(patience), patience)
       if (here === undefined || sameAddress(url, here)) return app.log
       throw new RelayError(
         'no_match',
@@ -81,9 +82,12 @@ function ofRepo(session: Session, repo: RepoTarget, app: OwnApp | undefined, sig
   return {
     name,
     object: { repo: name },
-    async open() {
+    async open(patience) {
+      const list: typeof provider.hooks.list = (...args) =>
+        patiently(() => provider.hooks.list(...args), patience)
+      const patient = { ...session, provider: { ...provider, hooks: { ...provider.hooks, list } } }
       try {
-        const hook = await findOwnHook(session, repo, await token(), { signal })
+        const hook = await findOwnHook(patient, repo, await token(), { signal })
         return logOf(provider, { token, repo }, hook.id)
       } catch (error) {
         const isNone = error instanceof RelayError && error.kind === 'no_match'
