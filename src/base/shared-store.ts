@@ -1,3 +1,4 @@
+import { parseUrl } from './parse-url.js'
 import { RelayError } from './errors.js'
 import type { Secret } from './secret.js'
 
@@ -43,7 +44,7 @@ export class SharedStore {
    * @throws RelayError `usage` that says what is wrong and repeats nothing of the address.
    */
   constructor(address: string, secrets: SharedStoreSecrets = {}) {
-    const url = parseUrl(address)
+    const url = parseSharedUrl(address)
     if (url.password !== '') throw invalid('it must have no password')
     this.host = decodeURIComponent(url.hostname.replaceAll(/^\[|\]$/g, ''))
     this.port = url.port === '' ? DEFAULT_PORT : Number(url.port)
@@ -82,7 +83,7 @@ export function splitPassword(address: string): {
   readonly address: SharedAddress
   readonly password: string
 } {
-  const url = parseUrl(address)
+  const url = parseSharedUrl(address)
   const password = decodeURIComponent(url.password)
   url.password = ''
   const { href } = url
@@ -90,9 +91,10 @@ export function splitPassword(address: string): {
   return { address: href, password }
 }
 
-function parseUrl(address: string): URL {
-  if (!isSharedAddress(address) || !URL.canParse(address)) throw invalid('it cannot be read')
-  return new URL(address)
+function parseSharedUrl(address: string): URL {
+  const url = isSharedAddress(address) ? parseUrl(address) : undefined
+  if (!url) throw invalid('it cannot be read')
+  return url
 }
 
 /** A database on this machine is reached without TLS, any other with all checks, unless the address says otherwise. */

@@ -1,3 +1,4 @@
+import { parseUrl } from './parse-url.js'
 import { isLoopback } from './loopback.js'
 
 /**
@@ -6,7 +7,7 @@ import { isLoopback } from './loopback.js'
  * @throws Error for anything else, and for a user name or password.
  */
 export function parseHttpUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = parseUrl(text)
   if (!url || !/^https?:$/.test(url.protocol))
     throw new Error('must be an absolute http:// or https:// address')
   if (url.username || url.password) throw new Error('must not contain a user name or password')

@@ -1,3 +1,4 @@
+import { parseUrl } from '../base/parse-url.js'
 import { RelayError } from '../base/errors.js'
 import { suggest } from '../base/suggest.js'
 import { expandLocal } from '../base/web-address.js'
@@ -145,7 +146,7 @@ function isAddress(text: string): boolean {
 
 function isHttp(text: string): boolean {
   // Other spellings of an address would not be recognized where its password is hidden.
-  return /^https?:\/\//i.test(text) && URL.canParse(text)
+  return /^https?:\/\//i.test(text) && parseUrl(text) !== undefined
 }
 
 function readMatch(text: string): Match {

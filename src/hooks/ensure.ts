@@ -1,3 +1,4 @@
+import { parseUrl } from '../base/parse-url.js'
 import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { HookCalls, HookSettings, RepoHook } from '../providers/hooks.js'
@@ -103,5 +104,6 @@ function ignoreGone(error: unknown): void {
 
 /** Whether two texts are one web address. */
 export function sameAddress(one: string, other: string): boolean {
-  return URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href
+  const address = parseUrl(one)?.href
+  return address !== undefined && address === parseUrl(other)?.href
 }

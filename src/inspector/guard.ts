@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie } from 'hono/cookie'
+import { parseUrl } from '../base/parse-url.js'
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/env.js'
 import type { Access } from './access.js'
@@ -66,7 +67,7 @@ export function requireKey(access: Access): MiddlewareHandler<HttpEnv> {
 /** Whether the request names as its origin the address that it was sent to. */
 export function isSameOrigin(c: Context<HttpEnv>): boolean {
   const origin = c.req.header('origin') ?? ''
-  return URL.canParse(origin) && new URL(origin).host === addressOf(c).host
+  return parseUrl(origin)?.host === addressOf(c).host
 }
 
 /** The name of the session's cookie: cookies know no ports, so it says which relay of this machine it is for. */

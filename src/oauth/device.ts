@@ -1,3 +1,4 @@
+import { parseUrl } from '../base/parse-url.js'
 import { sleep } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { formatDuration, systemClock, type Clock } from '../base/time.js'
@@ -52,7 +53,7 @@ export async function beginDeviceSignIn(parts: DeviceParts): Promise<DeviceSignI
     throw toRelayError(parts, error)
   })
   const { device_code, user_code: userCode, verification_uri: address } = codes
-  if (userCode.length > MAX_CODE_LENGTH || !/^https?:/.test(address) || !URL.canParse(address))
+  if (userCode.length > MAX_CODE_LENGTH || !/^https?:/.test(address) || !parseUrl(address))
     throw new RelayError('provider_failed', `${provider.url} gave an address or a code that is not usable`)
   const lifetime = Math.min(codes.expires_in * 1000, MAX_LIFETIME)
   const end = clock() + lifetime

@@ -1,3 +1,4 @@
+import { parseUrl } from '../base/parse-url.js'
 import { type OutboundRequest, type OutboundResponse, readText, type SendOnce } from '../net/send-once.js'
 
 /** A renamed repository takes one redirect; more than a few are a loop. */
@@ -27,7 +28,6 @@ export async function sendFollowing(
 
 function targetOf({ header }: OutboundResponse, from: URL): URL | undefined {
   const location = header('location')
-  if (location === undefined || !URL.canParse(location, from.href)) return undefined
-  const to = new URL(location, from)
-  return to.origin === from.origin ? to : undefined
+  const to = location === undefined ? undefined : parseUrl(location, from.href)
+  return to?.origin === from.origin ? to : undefined
 }

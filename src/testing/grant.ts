@@ -1,3 +1,4 @@
+import { parseUrl } from '../base/parse-url.js'
 import { RelayError } from '../base/errors.js'
 import { readText, sendOnce } from '../net/send-once.js'
 import { consent, formOf } from './consent.js'
@@ -23,7 +24,7 @@ const REDIRECT_URI = 'http://127.0.0.1:1/callback'
 export async function grantAt(url: string, { id, secret }: Client, scope = 'repo'): Promise<Grant> {
   const query = new URLSearchParams({ client_id: id, redirect_uri: REDIRECT_URI, scope })
   const redirect = await consent(`${url}/login/oauth/authorize?${query.toString()}`)
-  const code = URL.canParse(redirect) ? (new URL(redirect).searchParams.get('code') ?? '') : ''
+  const code = parseUrl(redirect)?.searchParams.get('code') ?? ''
   const exchange = { client_id: id, client_secret: secret, code, redirect_uri: REDIRECT_URI }
   const response = await sendOnce(`${url}/login/oauth/access_token`, formOf(exchange))
   const text = await readText(response)

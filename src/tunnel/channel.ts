@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseUrl } from '../base/parse-url.js'
 import { type Cancellable, deadline } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { DEFAULT_TUNNEL, NEW_TUNNEL } from '../base/settings.js'
@@ -83,16 +84,14 @@ async function ask(
 async function addressInText(response: OutboundResponse): Promise<string | undefined> {
   if (response.status !== 200 || !/^text\/plain\b/.test(response.header('content-type') ?? ''))
     return undefined
-  const text = (await readText(response)).trim()
+  const path = parseUrl((await readText(response)).trim())?.pathname
   // The address that a server gives itself may be wrong from outside, such as http://localhost:3333.
-  return URL.canParse(text) && /^(?:\/[\w-]+)+$/.test(new URL(text).pathname)
-    ? new URL(text).pathname
-    : undefined
+  return path !== undefined && /^(?:\/[\w-]+)+$/.test(path) ? path : undefined
 }
 
 /** The channel's path on this server. A server behind a proxy may not know its own scheme; another host is an error. */
 function atServer(location: string, server: string): string {
-  const url = URL.canParse(location, server) ? new URL(location, server) : undefined
+  const url = parseUrl(location, server)
   if (!url || url.host !== new URL(server).host || url.pathname === '/')
     throw notCreated(server, 'it is not a smee server')
   return `${server}${url.pathname}`

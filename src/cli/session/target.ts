@@ -1,3 +1,4 @@
+import { parseUrl } from '../../base/parse-url.js'
 import { RelayError } from '../../base/errors.js'
 
 /** The issue, pull request or comment of an action. */
@@ -28,7 +29,8 @@ const COMMENT = /^#(?:(?<issue>issuecomment-)|(?<review>discussion_r|r))(?<id>\d
  */
 export function parseTarget(text: string): Target {
   const short = SHORT.exec(text)?.groups
-  const target = short ? targetOf(short) : URL.canParse(text) ? parseAddress(new URL(text)) : undefined
+  const url = short ? undefined : parseUrl(text)
+  const target = short ? targetOf(short) : url && parseAddress(url)
   if (!target) throw notATarget(text)
   return target
 }

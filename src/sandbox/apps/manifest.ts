@@ -1,3 +1,4 @@
+import { parseUrl } from '../../base/parse-url.js'
 import { isObject } from '../../json/parse.js'
 import { ACTIONS } from '../../providers/github/actions.js'
 import { isLoopbackUri } from '../oauth/authorize-request.js'
@@ -75,7 +76,7 @@ function isListOf<T>(value: unknown, isItem: (item: unknown) => item is T): valu
 }
 
 function isHttp(value: unknown): value is string {
-  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+  return typeof value === 'string' && /^https?:$/.test(parseUrl(value)?.protocol ?? '')
 }
 
 function isEvent(value: unknown): value is string {

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../base/parse-url.js'
 import { isLoopback } from '../../base/loopback.js'
 import type { Clients } from './clients.js'
 import type { AuthorizeRequest } from './codes.js'
@@ -63,8 +64,9 @@ function toUser(status: 400 | 404, why: string): Refusal {
 
 /** Whether this is a loopback URI, the only kind that the sandbox accepts. Like GitHub, it accepts any port there. */
 export function isLoopbackUri(address: string): boolean {
-  if (!URL.canParse(address)) return false
-  const { protocol, hostname, username, password, hash } = new URL(address)
+  const url = parseUrl(address)
+  if (!url) return false
+  const { protocol, hostname, username, password, hash } = url
   return /^https?:$/.test(protocol) && isLoopback(hostname) && username + password + hash === ''
 }
 

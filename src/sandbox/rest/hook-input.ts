@@ -1,3 +1,4 @@
+import { parseUrl } from '../../base/parse-url.js'
 import { Secret } from '../../base/secret.js'
 import { isObject } from '../../json/parse.js'
 import { ACTIONS } from '../../providers/github/actions.js'
@@ -50,8 +51,7 @@ export function readConfig(config: JsonObject, known?: HookConfig): HookConfig {
 
 function readUrl(url: string | undefined): () => string {
   if (!url) throw invalid({ code: 'custom', message: 'Config must contain URL for webhooks' })
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw invalid({ code: 'invalid', field: 'url' })
+  if (!/^https?:$/.test(parseUrl(url)?.protocol ?? '')) throw invalid({ code: 'invalid', field: 'url' })
   return () => url
 }
 

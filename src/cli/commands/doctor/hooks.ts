@@ -1,3 +1,4 @@
+import { parseUrl } from '../../../base/parse-url.js'
 import { silentLog } from '../../../base/log.js'
 import { type ErrorKind, RelayError } from '../../../base/errors.js'
 import { sameAddress } from '../../../hooks/ensure.js'
@@ -91,7 +92,9 @@ async function recentRepos(sql: Database['sql']): Promise<readonly string[]> {
 /** The addresses at which deliveries reach this relay. */
 export async function ownAddresses({ publicUrl, instance, store }: CheckContext): Promise<readonly string[]> {
   const tunnel = instance && store && (await readStatus(store, instance.pid))
-  return [`${publicUrl}/webhook`, ...(tunnel?.url ? [tunnel.url] : [])].filter((url) => URL.canParse(url))
+  return [`${publicUrl}/webhook`, ...(tunnel?.url ? [tunnel.url] : [])].filter(
+    (url) => parseUrl(url) !== undefined,
+  )
 }
 
 interface RepoCheck {
