@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/helpers/temporary-folder.ts'],
     // Two cores: more workers than that only make the tests that start processes wait for each other.
     maxWorkers: 2,
     // Half the time: a file neither starts a process of its own nor loads all modules again. Tests leave no global state behind.
