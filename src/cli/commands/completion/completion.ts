@@ -4,7 +4,7 @@ import { createOutput } from '../../output/output.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { bashCompletion } from './bash.js'
 import { fishCompletion } from './fish.js'
-import type { WordKind } from './declaration.js'
+import type { WordKind } from './word-kinds.js'
 import { printWords } from './words.js'
 import { zshCompletion } from './zsh.js'
 

@@ -1,8 +1,5 @@
 import type { CommandSpec } from '../../command.js'
-
-/** Words that depend on the profile: numbers of entries and `last`, events, profiles, events that can be triggered. */
-const WORD_KINDS = ['entries', 'events', 'profiles', 'triggers'] as const
-export type WordKind = (typeof WORD_KINDS)[number]
+import { WORD_KINDS } from './word-kinds.js'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 

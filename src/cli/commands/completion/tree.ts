@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander'
 import { REACTIONS } from '../../../providers/provider.js'
-import type { WordKind } from './declaration.js'
+import type { WordKind } from './word-kinds.js'
 import { OPTION_NAMES, isOptionName, specOf } from '../../settings/options.js'
 
 /** The words that a shell can offer in one place. */

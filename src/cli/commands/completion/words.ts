@@ -10,7 +10,7 @@ import { profileFolder, storeOf } from '../../settings/complete.js'
 import { attach, type Attached } from '../../session/attach.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { openSources } from '../../settings/read.js'
-import type { WordKind } from './declaration.js'
+import type { WordKind } from './word-kinds.js'
 
 /** Entries that are offered: as many as fit on a screen, and what people look at is recent. */
 const RECENT = 20
