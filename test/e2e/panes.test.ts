@@ -23,7 +23,7 @@ function stable(text: string): string {
       .replaceAll(/\b(?:\d+ms|\d+\.\ds)\b/g, 'TIME')
       .replaceAll(/\b\d+ days ago/g, 'AGE ago')
       .replaceAll(/127\.0\.0\.1:\d{4,5}/g, '127.0.0.1:PORT')
-      .replaceAll(/relay-test-\w{6}/g, 'relay-test-XXXXXX')
+      .replaceAll(/relay-\w{6}\/test-\w{6}/g, 'relay-XXXXXX/test-XXXXXX')
       .replaceAll(/port( +)\d+ is free/g, 'port$1PORT is free')
       // What waits when a key is pressed depends on when relay tried last.
       .replaceAll(/^(?:Trying again now: .*|Nothing is waiting)\n/gm, '')

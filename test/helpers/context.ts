@@ -32,7 +32,7 @@ export function testContext(over: Partial<Context> = {}): {
 
 /** A new folder of the test's own. */
 export function emptyFolder(): string {
-  return mkdtempSync(path.join(tmpdir(), 'relay-test-'))
+  return mkdtempSync(path.join(tmpdir(), 'test-'))
 }
 
 class Kept {

@@ -71,7 +71,7 @@ function runs(program: string): boolean {
 
 /** Whether a file system can be mounted, where only that command sees it. */
 function mounts(command: string): boolean {
-  const folder = mkdtempSync(path.join(tmpdir(), 'relay-test-'))
+  const folder = mkdtempSync(path.join(tmpdir(), 'test-'))
   const { status } = spawnSync('unshare', ['--mount', 'sh', '-c', command, 'sh', folder], { stdio: 'ignore' })
   return status === 0
 }
