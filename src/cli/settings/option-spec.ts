@@ -7,6 +7,8 @@ export interface OptionSpec {
   readonly flag?: string
   /** The value of the flag without one. */
   readonly bare?: string
+  /** The value of the flag without one, where no other place sets the setting. */
+  readonly bareDefault?: string
   readonly help: string
   /** The default in words, if it is not a fixed value. */
   readonly defaultText?: string

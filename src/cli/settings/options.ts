@@ -245,8 +245,8 @@ export const OPTIONS = {
   tunnel: {
     env: 'RELAY_TUNNEL',
     flag: '--tunnel [url]',
-    bare: DEFAULT_TUNNEL,
-    help: `smee channel or server (no URL: ${DEFAULT_TUNNEL}), or new for another channel`,
+    bareDefault: DEFAULT_TUNNEL,
+    help: `smee channel or server (none set: ${DEFAULT_TUNNEL}), or new for another channel`,
     parse: (text) => (text === NEW_TUNNEL ? NEW_TUNNEL : privateAddress(text)),
   },
   sandboxPort: {

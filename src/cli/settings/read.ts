@@ -13,8 +13,8 @@ import { isOfFolder, type Given, type Origin, type Origins, type Source } from '
 import { findProjectFile } from './project.js'
 import { createTrust, type Trust } from './trust.js'
 
-/** Flags as commander gives them: by option name, as text. */
-export type Flags = Partial<Record<OptionName, string | readonly string[]>> & {
+/** Flags as commander gives them: by option name, as text, or true for one without a value. */
+export type Flags = Partial<Record<OptionName, string | readonly string[] | true>> & {
   /** Selects the profile `sandbox`, unless a flag or the environment names another. */
   readonly sandbox?: boolean
 }
@@ -65,7 +65,11 @@ export function openSources(context: Context, flags: Flags, log: Log): SettingsS
     read(profile = named ?? DEFAULTS.profile) {
       const ofProfile = user?.profile(profile)
       const users = [...(ofProfile ? [ofProfile] : []), ...commonOf(user)]
-      const found = findValues([...own, ...commonOf(project), ...users], users, OPTION_NAMES)
+      const found = findValues(
+        [...own, ...commonOf(project), ...users, bareFlagSource(flags)],
+        users,
+        OPTION_NAMES,
+      )
       const { options, origins } = toOptions(found)
       return { options: withDefaults({ ...options, profile }), origins }
     },
@@ -141,11 +145,24 @@ function ownSources(context: Context, flags: Flags, log: Log, trust: Trust): Sou
 
 function flagSource(flags: Flags): Source {
   return (name) => {
-    const { flag, env, parse } = specOf(name)
     const text = flags[name]
-    const origin = { kind: 'flag', text: flag?.split(' ')[0] ?? env } as const
-    return text === undefined ? undefined : given([text].flat().join('\n'), origin, parse)
+    if (text === undefined || text === true) return undefined
+    return given([text].flat().join('\n'), flagOrigin(name), specOf(name).parse)
   }
+}
+
+/** Flags that were given without a value: any other place wins. */
+function bareFlagSource(flags: Flags): Source {
+  return (name) => {
+    const { bareDefault, parse } = specOf(name)
+    if (flags[name] !== true || bareDefault === undefined) return undefined
+    return given(bareDefault, flagOrigin(name), parse)
+  }
+}
+
+function flagOrigin(name: OptionName): Origin {
+  const { flag, env } = specOf(name)
+  return { kind: 'flag', text: flag?.split(' ')[0] ?? env }
 }
 
 /** Files cannot name the sandbox's profile: the sandbox deletes its tokens when it starts. */
