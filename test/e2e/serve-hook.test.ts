@@ -40,6 +40,20 @@ describe('relay serve --hook', () => {
     )
   })
 
+  it('says who is signed in, or how to sign in', async () => {
+    await using host = await startHookHost()
+    const ended = async (): Promise<string> => {
+      await using program = host.start('serve', '--port', '0')
+      await program.says('  targets')
+      return (await program.stop()).err
+    }
+    const signedIn = await ended()
+    expect(signedIn).toMatch(/^ {2}signed in {4}ada {2}relay whoami shows the account$/m)
+    expect(signedIn).not.toContain('relay login')
+    expect(await host.relay('revoke')).toMatchObject({ code: 0 })
+    expect(await ended()).toMatch(/^ {2}sign in {6}relay login$/m)
+  })
+
   it('shows no secret: not in a process list, a log, an address or the journal', async () => {
     await using host = await startHookHost()
     const env = { ...host.env, RELAY_DEBUG: '1' }

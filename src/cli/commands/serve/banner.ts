@@ -15,6 +15,8 @@ export interface BannerParts {
   readonly nameOf: (id: string) => string
   /** The repositories whose hooks relay makes. */
   readonly hooked: readonly string[]
+  /** The user of this shell, if signed in. */
+  readonly signedIn: string | undefined
 }
 
 /** Columns before the texts; a longer text continues below its start. */
@@ -30,7 +32,7 @@ export function banner(serving: Serving, parts: BannerParts): Line[] {
     '',
     ...lines(places(serving, parts)),
     ...lines(routes(serving, parts)),
-    ...lines(nextSteps(serving)),
+    ...lines(nextSteps(serving, parts)),
     '',
   ]
 }
@@ -103,10 +105,12 @@ function revealCommand(profile: string): string {
   return `relay config --reveal webhookSecret${profile === DEFAULTS.profile ? '' : ` --profile ${profile}`}`
 }
 
-function nextSteps({ settings, sandbox }: Serving): Entry[] {
+function nextSteps({ settings, sandbox }: Serving, { signedIn }: BannerParts): Entry[] {
   const { oauthClient, profile } = settings
   const shells: Entry[] =
     profile === DEFAULTS.profile ? [] : [['other shells', bold(`export RELAY_PROFILE=${profile}`)]]
+  if (signedIn !== undefined)
+    return [...shells, ['signed in', [signedIn, dim('  relay whoami shows the account')]]]
   if (sandbox) return [...shells, SIGN_IN, ['look around', sandbox.url]]
   if (oauthClient) return [...shells, SIGN_IN]
   const named = profile === DEFAULTS.profile ? '' : ` --profile ${profile}`

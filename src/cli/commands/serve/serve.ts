@@ -9,9 +9,11 @@ import { dim } from '../../output/line.js'
 import type { Output } from '../../output/output.js'
 import { completeSettings, forwardSettings, settingsWithoutCodeHost } from '../../settings/complete.js'
 import { isOfFolder, type Origins } from '../../settings/origin.js'
+import type { OptionValues } from '../../settings/options.js'
 import { type CommonFlags, prepareService } from '../../settings/prepare.js'
 import { publish } from '../../session/publish.js'
 import { formatRepo } from '../../session/repo.js'
+import { readUser } from '../../session/user.js'
 import { createRouting } from '../../../dispatch/routing.js'
 import { PlainFeed } from '../../output/plain-feed.js'
 import { banner, BANNER_INDENT, bannerObject, type BannerParts } from './banner.js'
@@ -62,7 +64,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
   // Before the banner, after which a person may change them at once.
   using _reload = onSettingsChange(context, () => void reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
-  printBanner(serving, { ...live, hooked }, output)
+  printBanner(serving, { ...live, hooked, signedIn: await signedInUser(serving, options) }, output)
   warnOfOpenHost(settings.host, output)
   warnOfRoutes(settings.routes, serving, origins, context, output)
   await untilQuit(context, serving, { live, output, home: options.home })
@@ -83,6 +85,20 @@ const FINISHING =
 function openFeed(context: Context, { json }: CommonFlags, output: Output) {
   const isAlone = context.isInForeground() && !(json === true && output.isTerminal)
   return (isAlone ? output.openFeed() : undefined) ?? new PlainFeed(output)
+}
+
+/** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
+async function signedInUser(
+  { relay: { tokens, provider } }: Serving,
+  options: OptionValues,
+): Promise<string | undefined> {
+  try {
+    const user = readUser(options)
+    const signIn = (await tokens.get(user)) ?? (await tokens.refreshable(user))
+    return signIn?.origin === provider.origin ? user : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function printBanner(serving: Serving, parts: BannerParts, output: Output): void {
