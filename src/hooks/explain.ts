@@ -17,8 +17,7 @@ export function explainHookError(error: unknown, host: Pick<Provider, 'name'>, r
   const { message, retryAfter } = error
   // A redirect is no failure that ends by itself.
   const kind = isMoved(error) ? 'not_found' : error.kind
-  const text = `${repo.owner}/${repo.repo}: ${message.replace(/\.$/, '')}. ${fix}`
-  return new RelayError(kind, text, { retryAfter, cause: error })
+  return new RelayError(kind, `${message.replace(/\.$/, '')}. ${fix}`, { retryAfter, cause: error })
 }
 
 function fixOf(

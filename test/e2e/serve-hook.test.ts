@@ -156,7 +156,7 @@ describe('the hook of relay serve --hook, at the end', () => {
     const { code, err } = await program.stop('SIGINT')
     expect([code, err]).toEqual([
       0,
-      expect.stringContaining(`the hook of octo/demo could not be removed: octo/demo: ${why}`),
+      expect.stringContaining(`the hook of octo/demo could not be removed: ${why}`),
     ])
     expect(err).toContain('The next serve --hook uses it again, and relay hook remove octo/demo removes it\n')
     host.sandbox.faults.clear()

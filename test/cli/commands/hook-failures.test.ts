@@ -33,7 +33,7 @@ async function run(...argv: string[]) {
   const { code, out, err } = await alone.shell.run(argv)
   return { code, out, err: err.replaceAll(/\s+/g, ' ').trim() }
 }
-const refused = (text: string) => ({ code: 8, out: '', err: `error: octo/demo: ${text}` })
+const refused = (text: string) => ({ code: 8, out: '', err: `error: ${text}` })
 const hooks = () => provider.hooks.list(token, REPO)
 const saved = async (): Promise<string> => (await run('hook', 'list')).out
 const answer = (status: 301 | 307 | 403, message: string, headers: Record<string, string> = {}): Fault => ({

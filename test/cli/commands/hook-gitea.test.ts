@@ -120,28 +120,28 @@ describe('relay hook add on Gitea', () => {
     [
       'a user without admin rights',
       () => void (hooks().role = 'reader'),
-      'octo/demo: Gitea refused: user should be an owner or a collaborator with admin write of a repository. Managing hooks needs admin rights on the repository, and a token with the scope write:repository',
+      'Gitea refused: user should be an owner or a collaborator with admin write of a repository. Managing hooks needs admin rights on the repository, and a token with the scope write:repository',
     ],
     [
       'a repository that the user may not see',
       () => void (hooks().role = 'stranger'),
-      "octo/demo: Gitea refused: The target couldn't be found. (no such repository or number, or no access to it). Managing hooks needs admin rights on the repository, and a token with the scope write:repository. Check the name, or sign in as another user",
+      "Gitea refused: The target couldn't be found. (no such repository or number, or no access to it). Managing hooks needs admin rights on the repository, and a token with the scope write:repository. Check the name, or sign in as another user",
     ],
     [
       'a token without the scope',
       () => void (hooks().scoped = false),
-      'octo/demo: Gitea refused: token does not have at least one of required scope(s): [write:repository]. Managing hooks needs admin rights on the repository, and a token with the scope write:repository',
+      'Gitea refused: token does not have at least one of required scope(s): [write:repository]. Managing hooks needs admin rights on the repository, and a token with the scope write:repository',
     ],
     [
       'a server without webhooks',
       () =>
         void hooks().faults.push({ status: 403, body: { message: 'webhooks disabled by administrator' } }),
-      'octo/demo: Gitea refused: webhooks disabled by administrator. Ask the administrator of the code host for webhooks',
+      'Gitea refused: webhooks disabled by administrator. Ask the administrator of the code host for webhooks',
     ],
     [
       'a failure',
       () => void hooks().faults.push({ status: 502, body: 'Bad Gateway' }),
-      'octo/demo: Gitea failed (502). Try again later',
+      'Gitea failed (502). Try again later',
     ],
   ])('is refused to %s', async (_, spoil, text) => {
     spoil()

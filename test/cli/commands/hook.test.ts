@@ -71,7 +71,7 @@ describe('relay hook add', () => {
     [['octo'], 2, '"octo" is not a repository. Give for example octo/demo'],
     [['octo/demo', '--url', 'http://example.com/x'], 2, '--url: must be https, unless it is on this machine'],
     [['octo/demo', '--events', 'Push!'], 2, '--events: must be names of events'],
-    [['octo/nowhere'], 8, 'octo/nowhere: The sandbox refused: Not Found'],
+    [['octo/nowhere'], 8, 'The sandbox refused: Not Found'],
   ])('refuses %j', async (argv, code, text) => {
     const ran = await run('hook', 'add', ...argv)
     expect([ran.code, ran.out, ran.err]).toEqual([code, '', expect.stringContaining(text)])
