@@ -128,6 +128,20 @@ describe('relay hook list, test and remove', () => {
     ])
   })
 
+  it('lists a hook whose creation was interrupted, and how to finish it', async () => {
+    for (const fault of [{ kind: 'slow', ms: 0 }, 'reset'] as const) alone.sandbox.faults.next('hook', fault)
+    expect((await run('hook', 'add', 'octo/demo')).code).toBe(8)
+    expect([await hooks(), (await run('hook', 'list')).out]).toEqual([
+      [],
+      `octo/demo  ${url}  perhaps not there; finish with relay hook add octo/demo\n`,
+    ])
+    expect(objects(await run('hook', 'list', '--json'))).toEqual([
+      { v: 1, type: 'hook', repo: 'octo/demo', id: null, url, permanent: true },
+    ])
+    await run('hook', 'add', 'octo/demo')
+    expect((await run('hook', 'list')).out).toBe(`octo/demo  ${url}\n`)
+  })
+
   it('sends a ping, and finds it in the journal', async () => {
     expect(await run('hook', 'test', 'octo/demo')).toMatchObject({ code: 6 })
     await run('hook', 'add', 'octo/demo')

@@ -1,6 +1,6 @@
 import { isOurs } from '../../../hooks/ensure.js'
 import { explainHookError } from '../../../hooks/explain.js'
-import { listSavedHooks, readHook } from '../../../hooks/saved.js'
+import { listSavedHooks, readHook, type SavedHook } from '../../../hooks/saved.js'
 import type { RepoHook } from '../../../providers/hooks.js'
 import type { Context } from '../../context.js'
 import { table } from '../../output/table.js'
@@ -27,7 +27,13 @@ async function listOwn(context: Context, flags: CommonFlags): Promise<void> {
   }
   if (saved.length === 0)
     return output.say(`This profile has created no hooks at ${provider.url}. relay hook add creates one`)
-  for (const line of table(saved.map((hook) => [formatRepo(hook), hook.url]))) output.result(line)
+  for (const line of table(saved.map((hook) => [formatRepo(hook), hook.url, describeState(hook)])))
+    output.result(line)
+}
+
+/** A hook whose creation was interrupted may be at the code host or not. */
+function describeState(hook: SavedHook): string {
+  return hook.id === null ? `perhaps not there; finish with relay hook add ${formatRepo(hook)}` : ''
 }
 
 async function listAll(context: Context, flags: CommonFlags, text: string): Promise<void> {
