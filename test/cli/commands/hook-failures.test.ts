@@ -258,6 +258,26 @@ describe('relay catch-up', () => {
     )
   })
 
+  it('reads the other logs when one cannot be read, and then says why', async () => {
+    for (const repo of ['octo/demo', 'octo/no-issues']) await run('hook', 'add', repo)
+    await alone.sandbox.idle()
+    const [hook] = await hooks()
+    await provider.hooks.remove(token, REPO, hook?.id ?? 0)
+    const why =
+      'Could not catch up with octo/demo: octo/demo has no hook that leads here. Create it with relay hook add octo/demo'
+    expect(await run('catch-up')).toEqual({
+      code: 6,
+      out: 'caught up with octo/no-issues: nothing was missing\n',
+      err: `error: ${why}`,
+    })
+    const json = await alone.shell.run(['catch-up', '--dry-run', '--json'])
+    expect([json.code, json.out, json.err]).toEqual([
+      6,
+      '',
+      `would ask for 0 of octo/no-issues\n${JSON.stringify({ v: 1, type: 'error', code: 'no_match', error: why })}\n`,
+    ])
+  })
+
   it('names what fails again, with the reason, and gets the rest', async () => {
     await run('hook', 'add', 'octo/demo')
     await alone.sandbox.idle()

@@ -1,4 +1,4 @@
-import { RelayError } from '../../../base/errors.js'
+import { type ErrorKind, RelayError } from '../../../base/errors.js'
 import {
   catchUp,
   type CatchUpOptions,
@@ -32,14 +32,34 @@ export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: s
   requireLog(session)
   if (!flags.dryRun) requireInstance(session)
   const { signal } = context
+  const sources = await findSources(session, named, signal)
   let failed = 0
-  for (const source of await findSources(session, named, signal)) {
-    const options = await optionsFor(session, source, since, signal)
-    if (flags.dryRun) await list(session, flags, source, options)
-    else failed += report(session, flags, source, await alone(session, source, options))
+  const problems: RelayError[] = []
+  for (const source of sources) {
+    try {
+      const options = await optionsFor(session, source, since, signal)
+      if (flags.dryRun) await list(session, flags, source, options)
+      else failed += report(session, flags, source, await alone(session, source, options))
+    } catch (error) {
+      if (sources.length === 1 || !isOfOneLog(error)) throw error
+      const { kind, message } = error
+      problems.push(
+        new RelayError(kind, `Could not catch up with ${source.name}: ${message}`, { cause: error }),
+      )
+    }
   }
+  const [problem, ...others] = problems
+  for (const { message } of others) session.output.log.warn(message)
+  if (problem) throw problem
   if (failed > 0) throw new RelayError('provider_failed', `${failed} could not be had`)
 }
+
+/** Whether the other logs may well be read: the repository, its hook or the rights there are what fails. */
+function isOfOneLog(error: unknown): error is RelayError {
+  return error instanceof RelayError && OF_ONE_LOG.has(error.kind)
+}
+
+const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'forbidden', 'gone'])
 
 /** @throws RelayError `unprocessable` before anything else is asked. */
 function requireLog({ provider }: Session): void {
