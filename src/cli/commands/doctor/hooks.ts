@@ -130,8 +130,11 @@ async function checkRepo(
   const wrong = own
     .map((hook) => problemOf(hook, { isAway: isAway(hook), events: eventsOf(host, saved) }))
     .find((problem) => problem !== undefined)
-  if (wrong === undefined) return ok(`that of ${name} fits, and its last delivery was answered`)
-  return fail(`that of ${name} ${wrong}`, fix)
+  if (wrong !== undefined) return fail(`that of ${name} ${wrong}`, fix)
+  const failed = own.map(problemOfAnswer).find((problem) => problem !== undefined)
+  if (failed === undefined) return ok(`that of ${name} fits, and its last delivery was answered`)
+  // The next delivery may be long in coming.
+  return fail(`that of ${name} ${failed}`, `${fix}, then ${commandFor(context.options, `hook test ${name}`)}`)
 }
 
 /** Failures that do not end by themselves. */
@@ -160,7 +163,7 @@ function problemOf(hook: RepoHook, expected: Expected): string | undefined {
   const lacking = expected.events?.filter((event) => !events.includes(event) && !events.includes('*')) ?? []
   if (lacking.length > 0)
     return `sends ${events.join(', ')} alone, and not ${lacking.includes('*') ? 'every event' : lacking.join(', ')}`
-  return problemOfAnswer(hook)
+  return undefined
 }
 
 function problemOfAnswer({ lastResponse }: RepoHook): string | undefined {

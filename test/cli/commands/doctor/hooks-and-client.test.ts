@@ -61,6 +61,10 @@ async function addHook(config: Record<string, string>, rest: object = {}): Promi
   await alone.sandbox.idle()
 }
 
+const ADD = 'relay hook add octo/demo'
+/** Only another delivery shows whether that was enough. */
+const ADD_AND_TEST = `${ADD}, then relay hook test octo/demo`
+
 describe('the check of hooks', () => {
   it('needs a sign-in, and a repository in the journal', async () => {
     expect(await check('hooks', { RELAY_USER: 'grace' })).toEqual({
@@ -82,17 +86,13 @@ describe('the check of hooks', () => {
   })
 
   it.each([
-    [{ content_type: 'json' }, {}, 'has no secret, so that relay refuses its deliveries'],
-    [{ content_type: 'json', secret: 's' }, { active: false }, 'is inactive'],
-    [{ content_type: 'json', secret: 's' }, {}, 'failed last: 502 failed to connect to host'],
-  ])('finds what is wrong with %j %j', async (config, rest, why) => {
+    [{ content_type: 'json' }, {}, 'has no secret, so that relay refuses its deliveries', ADD],
+    [{ content_type: 'json', secret: 's' }, { active: false }, 'is inactive', ADD],
+    [{ content_type: 'json', secret: 's' }, {}, 'failed last: 502 failed to connect to host', ADD_AND_TEST],
+  ])('finds what is wrong with %j %j', async (config, rest, why, fix) => {
     await receiveOne()
     await addHook(config, rest)
-    expect(await check('hooks')).toEqual({
-      state: 'fail',
-      text: `that of octo/demo ${why}`,
-      fix: 'relay hook add octo/demo',
-    })
+    expect(await check('hooks')).toEqual({ state: 'fail', text: `that of octo/demo ${why}`, fix })
   })
 })
 
@@ -118,7 +118,7 @@ describe('the check of the hooks that this profile made, or has in --hook', () =
     expect(await check('hooks', env)).toEqual({
       state: 'fail',
       text: 'that of octo/demo sends push, issues alone, and not every event',
-      fix: 'relay hook add octo/demo',
+      fix: ADD,
     })
     await add()
     await provider().hooks.change(alone.grant.access_token, REPO, hook?.id ?? 0, {
@@ -130,13 +130,16 @@ describe('the check of the hooks that this profile made, or has in --hook', () =
     expect(await check('hooks', env)).toEqual({
       state: 'fail',
       text: 'that of octo/demo signs with another secret than this profile: its last delivery was answered 401',
-      fix: 'relay hook add octo/demo',
+      fix: ADD_AND_TEST,
     })
+    await add()
+    expect(await alone.shell.run(['hook', 'test', 'octo/demo'])).toMatchObject({ code: 0 })
+    expect(await check('hooks', env)).toMatchObject({ state: 'ok' })
     await provider().hooks.remove(alone.grant.access_token, REPO, hook?.id ?? 0)
     expect(await check('hooks', env)).toEqual({
       state: 'fail',
       text: `none of octo/demo sends to ${serving.url}/webhook`,
-      fix: 'relay hook add octo/demo',
+      fix: ADD,
     })
   })
 
@@ -149,7 +152,7 @@ describe('the check of the hooks that this profile made, or has in --hook', () =
     expect(await check('hooks', { RELAY_PUBLIC_URL: second.url })).toEqual({
       state: 'fail',
       text: `that of octo/demo sends to ${first.url}/webhook, which is not the address of the running relay`,
-      fix: 'relay hook add octo/demo',
+      fix: ADD,
     })
   })
 
@@ -163,7 +166,7 @@ describe('the check of the hooks that this profile made, or has in --hook', () =
     expect(await check('hooks', env)).toEqual({
       state: 'fail',
       text: `none of octo/demo sends to ${serving.url}/webhook`,
-      fix: 'relay hook add octo/demo',
+      fix: ADD,
     })
     await add()
     await alone.sandbox.idle()
