@@ -10,6 +10,9 @@ export function caughtUpText(repo: string, { missing, arrived, failed }: CaughtU
   return `caught up with ${repo}: ${missing} missing, ${arrived} arrived${rest}`
 }
 
+/** What to do about deliveries that could not be had. */
+export const ASK_AGAIN = 'relay doctor checks the hook; relay catch-up asks again'
+
 /** `issues.opened of 2026-01-31 12:00:00: it did not arrive within 30 s` */
 export function failedText({ delivery, why }: Failed): string {
   return `${eventName(delivery)} of ${localTime(delivery.deliveredAt)}: ${why}`

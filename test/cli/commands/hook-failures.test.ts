@@ -302,7 +302,7 @@ describe('relay catch-up', () => {
     expect([failed.code, entry, failed.err]).toEqual([
       8,
       { v: 1, type: 'caught-up', repo: 'octo/demo', missing: 2, arrived: 0, failed: [one, one] },
-      'octo/demo: 2 missing\n{"v":1,"type":"error","code":"provider_failed","error":"2 could not be had"}\n',
+      'octo/demo: 2 missing\n{"v":1,"type":"error","code":"provider_failed","error":"2 could not be had. relay doctor checks the hook; relay catch-up asks again"}\n',
     ])
     await serving[Symbol.asyncDispose]()
     serving = await serveFor(testContext({ env }).context)

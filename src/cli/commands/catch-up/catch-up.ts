@@ -11,7 +11,7 @@ import { oneCatchUp } from '../../../hooks/one-catch-up.js'
 import { openJournal } from '../../../journal/open.js'
 import type { Context } from '../../context.js'
 import { parseInstant } from '../../../journal/instant.js'
-import { caughtUpText, failedObject, failedText, missedObject } from '../../output/caught-up.js'
+import { ASK_AGAIN, caughtUpText, failedObject, failedText, missedObject } from '../../output/caught-up.js'
 import { eventName } from '../../output/delivery-line.js'
 import { table } from '../../output/table.js'
 import { localTime } from '../../output/time.js'
@@ -51,7 +51,7 @@ export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: s
   const [problem, ...others] = problems
   for (const { message } of others) session.output.log.warn(message)
   if (problem) throw problem
-  if (failed > 0) throw new RelayError('provider_failed', `${failed} could not be had`)
+  if (failed > 0) throw new RelayError('provider_failed', `${failed} could not be had. ${ASK_AGAIN}`)
 }
 
 /** Whether the other logs may well be read: the repository, its hook or the rights there are what fails. */

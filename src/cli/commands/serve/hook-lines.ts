@@ -1,5 +1,5 @@
 import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
-import { caughtUpText, failedObject } from '../../output/caught-up.js'
+import { ASK_AGAIN, caughtUpText, failedObject } from '../../output/caught-up.js'
 import { appHookText, hookStateText } from '../../output/hook-text.js'
 
 /** Whether the user has to know, also under `--quiet`. */
@@ -15,7 +15,8 @@ export function hookText(event: HookEvent): string {
   if (state === 'ready') return hookStateText(source, event.hook)
   if (state === 'leads here') return appHookText(source, event)
   if (state === 'missing') return `catching up with ${source}: ${event.count} missing`
-  if (state === 'caught up') return caughtUpText(source, event.result)
+  if (state === 'caught up')
+    return caughtUpText(source, event.result) + (isProblem(event) ? `. ${ASK_AGAIN}` : '')
   if (state === 'removed') return `hook of ${source} removed`
   if (state === 'kept')
     return `the hook of ${source} stays, so that --catch-up gets what is sent meanwhile. Remove it with relay hook remove ${source}`

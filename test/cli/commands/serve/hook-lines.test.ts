@@ -86,7 +86,7 @@ describe('what happens to a hook of relay serve', () => {
         state: 'caught up',
         result: { missing: 2, arrived: 1, failed: [{ delivery, why: 'it failed again' }] },
       },
-      `caught up with octo/demo: 2 missing, 1 arrived, 1 could not be had (issues.opened of ${localTime(delivery.deliveredAt)}: it failed again)`,
+      `caught up with octo/demo: 2 missing, 1 arrived, 1 could not be had (issues.opened of ${localTime(delivery.deliveredAt)}: it failed again). relay doctor checks the hook; relay catch-up asks again`,
       {
         state: 'caught up',
         missing: 2,
