@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Operation } from '../../src/sandbox/faults.js'
 import { type HookHost, startHookHost } from '../helpers/hook-host.js'
-import { asked, interrupt, INTERRUPTED, LATE, SLOW } from '../helpers/interrupt.js'
+import { asked, interrupt, INTERRUPTED, LATE, NOW, SLOW } from '../helpers/interrupt.js'
 import type { Ended } from '../helpers/program.js'
+import { journalOf, textOf } from '../helpers/serve.js'
 import { startTarget } from '../helpers/target.js'
 
 /** The addresses of the hooks that `relay hook list` shows. */
@@ -25,7 +26,7 @@ async function interruptAt(
   request: RegExp,
 ): Promise<Ended> {
   const since = host.sandbox.requests.length
-  for (const fault of faults) host.sandbox.faults.next(operation, fault ?? { kind: 'slow', ms: 0 })
+  for (const fault of faults) host.sandbox.faults.next(operation, fault ?? NOW)
   await using program = host.start(...argv)
   const ended = await interrupt(program, asked(host.sandbox, request, since))
   host.sandbox.faults.clear()
@@ -87,6 +88,46 @@ describe('Ctrl-C during relay hook test', () => {
     expect(await listed(host)).toEqual([`${target.url}/`])
   })
 })
+
+describe('relay serve --hook --catch-up that ends while it catches up', () => {
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'by %s: the next start gets the rest, each once',
+    async (signal) => {
+      await using host = await startHookHost()
+      const flags = ['--hook', 'octo/demo', '--catch-up']
+      {
+        await using program = host.serve(...flags)
+        await program.object({ type: 'hook', state: 'caught up' })
+        await program.stop('SIGKILL')
+      }
+      await host.comment(0, 5)
+      const [hook] = await host.hooks()
+      for (const fault of [NOW, NOW, 'secondary-limit'] as const) host.sandbox.faults.next('redeliver', fault)
+      {
+        await using program = host.serve(...flags)
+        await program.says('catching up with octo/demo continues in 60 s')
+        expect((await program.stop(signal)).signal).toBe(signal === 'SIGKILL' ? signal : null)
+      }
+      expect(await comments(host)).toEqual(['comment 0', 'comment 1'])
+      await using program = host.serve(...flags)
+      expect(await program.object({ type: 'hook', state: 'caught up' })).toMatchObject({
+        missing: 3,
+        arrived: 3,
+      })
+      expect((await host.hooks()).map(({ id }) => id)).toEqual([hook?.id])
+      await program.stop()
+      expect(await comments(host)).toEqual([0, 1, 2, 3, 4].map((n) => `comment ${n}`))
+    },
+  )
+})
+
+/** The comments of the journal, in order. */
+async function comments({ home }: HookHost): Promise<string[]> {
+  const entries = await journalOf(home)
+  return entries
+    .filter(({ event }) => event === 'issue_comment')
+    .map((entry) => JSON.parse(textOf(entry)).comment.body)
+}
 
 describe('Ctrl-C during relay catch-up', () => {
   const CATCH_UP = ['catch-up', 'octo/demo']

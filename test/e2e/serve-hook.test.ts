@@ -2,9 +2,13 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { CLIENT } from '../helpers/code-host.js'
 import { HOOK_SECRET, type HookHost, startHookHost } from '../helpers/hook-host.js'
+import { asked, NOW, SLOW } from '../helpers/interrupt.js'
 import { Program, relay } from '../helpers/program.js'
 import { journalOf, textOf } from '../helpers/serve.js'
 import { signIn } from '../helpers/sign-in.js'
+
+/** The request has its effect, and no answer during the test. */
+const NEVER_ANSWERED = { kind: 'late', ms: 60_000 } as const
 
 describe('relay serve --hook', () => {
   it('does not disturb another relay with a hook on the same repository', async () => {
@@ -130,6 +134,29 @@ describe('the hook of relay serve --hook, at the end', () => {
     const { program, id } = await serveHook(host)
     expect(await program.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
     await usesAgain(host, id)
+  })
+
+  it.each([
+    ['SIGKILL', 'before the code host made it', SLOW, 0],
+    ['SIGKILL', 'after the code host made it', NEVER_ANSWERED, 1],
+    ['SIGTERM', 'when the code host has made it and does not answer', NEVER_ANSWERED, 1],
+  ] as const)('is used again after %s during its creation, %s', async (signal, _name, fault, made) => {
+    await using host = await startHookHost()
+    for (const each of [NOW, fault]) host.sandbox.faults.next('hook', each)
+    await using program = host.serve('--hook', 'octo/demo')
+    await asked(host.sandbox, /^POST .*\/hooks$/)
+    const { err } = await program.stop(signal)
+    if (signal === 'SIGTERM')
+      expect(err).toMatch(
+        /hook of octo\/demo could not be removed: The code host did not answer within 5 s\./,
+      )
+    expect([(await idsOf(host)).length, await listed(host)]).toEqual([made, [null]])
+    const again = await serveHook(host)
+    await using _again = again.program
+    expect(again.created).toBe(made === 0)
+    expect([await idsOf(host), await listed(host)]).toEqual([[again.id], [again.id]])
+    await again.program.stop('SIGTERM')
+    expect([await idsOf(host), await listed(host)]).toEqual([[], []])
   })
 
   it('is used again after a second Ctrl-C', async () => {

@@ -2,6 +2,8 @@ import { expect, vi } from 'vitest'
 import type { TestSandbox } from '../../src/testing/index.js'
 import type { Ended, Program } from './program.js'
 
+/** The request is answered as usual. */
+export const NOW = { kind: 'slow', ms: 0 } as const
 /** The request has no effect during the test. */
 export const SLOW = { kind: 'slow', ms: 60_000 } as const
 /** The request has its effect, and its answer comes when nothing waits for it any more. What it makes the sandbox send comes after. */
