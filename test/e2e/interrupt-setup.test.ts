@@ -93,7 +93,7 @@ describe('Ctrl-C during relay login --device', () => {
   )
 })
 
-describeWith('tmux', 'Ctrl-C at a question of relay setup', () => {
+describeWith('tmux', 'an answer, or Ctrl-C, at a question of relay setup', () => {
   const script = 'trap : INT; relay setup; echo "exit $?"'
   const size = { width: 120, height: 50 }
 
@@ -106,6 +106,27 @@ describeWith('tmux', 'Ctrl-C at a question of relay setup', () => {
     pane.press('C-c')
     await pane.shows(/exit 130/)
     expect(await place.client()).toBe(before)
+  })
+
+  it('replaces it after a yes, and after no other answer', async () => {
+    await using place = await start()
+    await setsUp(place)
+    const before = await place.client()
+    const ask = `${script.replace('setup', 'setup --no-browser')}`
+    for (const answer of ['n', '']) {
+      using pane = new Pane(ask, { ...size, env: place.env })
+      await pane.shows(/Replace it\? \[y\/N\]/)
+      pane.press(answer, 'Enter')
+      await pane.shows(/Nothing was changed[^]*exit 130/)
+    }
+    expect(await place.client()).toBe(before)
+    using pane = new Pane(ask, { ...size, env: place.env })
+    await pane.shows(/Replace it\? \[y\/N\]/)
+    pane.press('y', 'Enter')
+    await pane.shows(/Ctrl-C cancels/)
+    await register(/http:\S+\/setup\/\S+/.exec(pane.unbroken())?.[0] ?? '')
+    await pane.shows(/exit 0/)
+    expect(await place.client()).not.toBe(before)
   })
 
   it('leaves nothing behind without an answer', async () => {

@@ -128,6 +128,12 @@ describeWith(['chromium', 'tmux'], 'a person who sets relay up', () => {
     expect(readdirSync(home)).toEqual([])
     using pane = new Pane(script, size)
     await pane.shows(/Client id:/)
+    for (const value of [
+      /Homepage URL +http:\/\/127\.0\.0\.1:8787$/m,
+      /Authorization callback URL +http:\/\/127\.0\.0\.1:8787\/auth\/sandbox\/callback$/m,
+    ])
+      expect(pane.text()).toMatch(value)
+    expect(pane.text()).toContain(`\n  ${sandbox.url}/`)
     pane.press('by-hand', 'Enter')
     await pane.shows(/Client secret \(not shown\):/)
     pane.press('typed-canary-secret', 'Enter')
