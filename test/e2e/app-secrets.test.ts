@@ -155,9 +155,12 @@ describeWith('Linux', 'no secret of an App, a device or a hook', () => {
     const deviceHome = emptyFolder()
     const device = new Watched(processes, { ...common, ...codeHost(sandbox), RELAY_HOME: deviceHome })
     await useDevice(device)
+    const tokenHome = emptyFolder()
+    const token = new Watched(processes, { ...common, RELAY_HOME: tokenHome })
+    await useToken(token, sandbox)
 
     const secrets = sentSecrets(tap.requests)
-    const folders = [home, deviceHome].map((one) => path.join(one, 'default'))
+    const folders = [home, deviceHome, tokenHome].map((one) => path.join(one, 'default'))
     const disks = folders.map(onDisk)
     for (const [key, value] of disks.flatMap(({ records }) => records)) {
       if (key === 'setup:app') secrets.set(JSON.parse(value).privateKey.split('\n')[1], 'App key')
@@ -170,7 +173,7 @@ describeWith('Linux', 'no secret of an App, a device or a hook', () => {
     expect([...secrets.keys()].filter((secret) => secret.length < 16)).toEqual([])
 
     const places = {
-      output: [...app.said, ...device.said].join('\n'),
+      output: [...app.said, ...device.said, ...token.said].join('\n'),
       'process list': [...processes.seen].join('\n'),
       addresses: tap.requests.map(({ url }) => url).join('\n'),
       'journal and files': disks.map(({ rest }) => rest).join('\n'),
@@ -190,7 +193,9 @@ describeWith('Linux', 'no secret of an App, a device or a hook', () => {
     // What was searched is what there was.
     expect(places.output).toMatch(/caught up with|"type":"caught-up"/)
     for (const [command] of COMMANDS) expect(places['process list']).toMatch(`relay.js ${command} `)
-    expect(places['process list']).toMatch(/relay\.js setup .*relay\.js login --device/s)
+    expect(places['process list']).toMatch(
+      /relay\.js setup .*relay\.js login --device.*relay\.js login --with-token/s,
+    )
     expect(places['journal and files']).toContain('"body":"hello"')
   }, 120_000)
 
@@ -209,6 +214,19 @@ describeWith('Linux', 'no secret of an App, a device or a hook', () => {
     for (const command of COMMANDS) await watched.run(...command)
     await sandbox.idle()
     await program.object({ type: 'delivery', event: 'issue_comment' })
+    watched.heard(await program.stop())
+  }
+
+  /** The same with a token that the user made, and no client. */
+  async function useToken(watched: Watched, sandbox: TestSandbox): Promise<void> {
+    {
+      await using login = watched.start('login', '--with-token')
+      login.child.stdin?.end(await sandbox.token('repo'))
+      watched.heard(await login.ended)
+    }
+    await using program = watched.start('serve', '--port', '0', '--json', '--hook', 'octo/demo')
+    await program.object({ type: 'hook', state: 'ready' })
+    for (const command of COMMANDS) await watched.run(...command)
     watched.heard(await program.stop())
   }
 

@@ -154,5 +154,10 @@ describe('relay serve --tunnel --hook --catch-up', () => {
     })
     await hasComments(target, 3)
     expect(textsOf(commentsOf(target))).toEqual(texts(3))
+    expect(await host.relay('hook', 'remove', 'octo/demo')).toMatchObject({ code: 0 })
+    expect(await host.relay('hook', 'add', 'octo/demo')).toMatchObject({
+      code: 0,
+      out: `hook of octo/demo created: ${smee.channel}\n`,
+    })
   })
 })
