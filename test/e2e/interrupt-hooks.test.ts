@@ -118,6 +118,8 @@ describe('relay serve --hook --catch-up that ends while it catches up', () => {
       await program.stop()
       expect(await comments(host)).toEqual([0, 1, 2, 3, 4].map((n) => `comment ${n}`))
     },
+    // After a crash, the next start waits 15 s.
+    60_000,
   )
 })
 
