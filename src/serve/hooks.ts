@@ -67,10 +67,11 @@ export function startHooks(
       stop.abort()
       // A call under way may still make a hook, which then has to go.
       const limit = setTimeout(() => cut.abort(TOO_SLOW), END_LIMIT_MS)
-      const made = await running
+      const url = await running
       // What is not known is left: what a crash leaves behind is taken over, too.
       const isKept = lost.aborted || ((await hasSuccessor?.().catch(() => true)) ?? false)
-      if (!isKept) await Promise.all(made.map((one) => endHook(parts, one)))
+      if (url !== undefined && !isKept)
+        await Promise.all(distinct(plan.repos).map((repo) => endHook(parts, { repo, url })))
       clearTimeout(limit)
     },
   }
@@ -86,35 +87,36 @@ interface Parts extends Pick<Required<HooksOptions>, 'address' | 'app' | 'log' |
   readonly cut: AbortSignal
 }
 
-/** A hook of a repository, at its address. */
-interface Made {
+/** The hook of a repository, and the address that it is to have. */
+interface HookPlace {
   readonly repo: RepoTarget
   readonly url: string
 }
 
-/** Resolves, once stopped, to the hooks that relay has to end. Does not reject. */
-async function runAll(parts: Parts): Promise<readonly Made[]> {
+/** Resolves, once stopped, to the address of the hooks if there was one. Does not reject. */
+async function runAll(parts: Parts): Promise<string | undefined> {
   const { address, relay, plan, stop } = parts
   const url = await Promise.race([address.known, aborted(stop)])
-  if (url === undefined) return []
+  if (url === undefined) return undefined
   const saved = plan.catchUp ? await listSavedHooks(relay.database.store, relay.provider).catch(() => []) : []
-  const repos = new Map([...saved, ...plan.repos].map((repo) => [nameOf(repo).toLowerCase(), repo]))
-  const made = await Promise.all([...repos.values()].map((repo) => runHook(parts, { repo, url })))
-  return made.flat()
+  await Promise.all(distinct([...saved, ...plan.repos]).map((repo) => runHook(parts, { repo, url })))
+  return url
 }
 
-/** Has one hook until relay stops. Resolves to it if relay has to end it. Does not reject. */
-async function runHook(parts: Parts, { repo, url }: Made): Promise<readonly Made[]> {
-  const isPlanned = parts.plan.repos.some((one) => nameOf(one).toLowerCase() === nameOf(repo).toLowerCase())
+/** Names of repositories have no capitals of their own; the last of several counts. */
+function distinct(repos: readonly RepoTarget[]): readonly RepoTarget[] {
+  return [...new Map(repos.map((repo) => [nameOf(repo).toLowerCase(), repo])).values()]
+}
+
+/** Has one hook until relay stops. Does not reject. */
+async function runHook(parts: Parts, { repo, url }: HookPlace): Promise<void> {
   const hook = await makeHook(parts, { repo, url })
-  const own = isPlanned && !hook?.permanent ? [{ repo, url }] : []
   if (hook && parts.plan.catchUp) await catchUpFrom(parts, repo, hook.hook.id)
   else await aborted(parts.stop)
-  return own
 }
 
 /** Tries until it is made, cannot be made, or relay stops. */
-function makeHook(parts: Parts, { repo, url }: Made): Promise<RegisteredHook | undefined> {
+function makeHook(parts: Parts, { repo, url }: HookPlace): Promise<RegisteredHook | undefined> {
   const { relay, plan, app, cut, stop, onHook } = parts
   const { provider, journal, database } = relay
   const name = nameOf(repo)
@@ -134,7 +136,7 @@ function makeHook(parts: Parts, { repo, url }: Made): Promise<RegisteredHook | u
 /** With the events, and the address, that the user chose for it before. */
 async function wantedHook(
   { relay, settings }: Parts,
-  { repo, url }: Made,
+  { repo, url }: HookPlace,
 ): Promise<Omit<WantedRegistration, 'token'>> {
   const saved = await readHook(relay.database.store, relay.provider, repo)
   const chosen = saved?.chosen === true
@@ -160,14 +162,17 @@ function catchUpFrom({ relay, plan, ...parts }: Parts, repo: RepoTarget, hookId:
   })
 }
 
-/** Removes the hook, or leaves it to be caught up from. */
-async function endHook({ relay, plan, cut, onHook }: Parts, { repo, url }: Made): Promise<void> {
+/** Removes the hook if relay serve made it, or leaves it to be caught up from. */
+async function endHook({ relay, plan, cut, onHook }: Parts, { repo, url }: HookPlace): Promise<void> {
   const name = nameOf(repo)
-  if (plan.catchUp && relay.provider.hooks.log) return onHook({ repo: name, state: 'kept', url })
+  const { provider } = relay
+  const { store } = relay.database
   try {
+    const saved = await readHook(store, provider, repo)
+    if (!saved || saved.permanent) return
+    if (plan.catchUp && provider.hooks.log) return onHook({ repo: name, state: 'kept', url })
     const { accessToken: token } = await relay.owner(plan.user, { signal: cut })
-    const { store } = relay.database
-    const removed = await unregisterHook({ ...relay, store }, { token, repo, url }, { signal: cut })
+    const removed = await unregisterHook({ provider, store }, { token, repo, url }, { signal: cut })
     if (removed.length > 0) onHook({ repo: name, state: 'removed', url })
   } catch (thrown) {
     onHook({ repo: name, state: 'left', error: toRelayError(thrown) })

@@ -139,6 +139,33 @@ describe('the hooks of a running relay', () => {
     expect([await urls(), running.states()]).toEqual([[chosen], ['ready']])
   })
 
+  it.each([true, false])('that were not made are not named at the end, catchUp %s', async (catchUp) => {
+    const running = await start({ repos: [{ owner: 'octo', repo: 'nowhere' }], catchUp })
+    expect(await running.event('failed')).toMatchObject({ retries: false })
+    await running.serving[Symbol.asyncDispose]()
+    await alone.shell.run(['revoke', '--local'])
+    const signedOut = await start({ catchUp })
+    expect(await signedOut.event('failed')).toMatchObject({ error: { kind: 'unauthenticated' } })
+    await signedOut.serving[Symbol.asyncDispose]()
+    expect([running.states(), signedOut.states()]).toEqual([['failed'], ['failed']])
+  })
+
+  it('stay when relay hook add made them, also if they could not be looked after or it ran meanwhile', async () => {
+    const url = 'http://127.0.0.1:9/webhook'
+    await alone.shell.run(['hook', 'add', 'octo/demo', '--url', url])
+    alone.sandbox.faults.next('hook', '502')
+    const first = await start()
+    await first.event('failed')
+    await first.serving[Symbol.asyncDispose]()
+    expect(await urls()).toEqual([url])
+    await alone.shell.run(['hook', 'remove', 'octo/demo'])
+    const second = await start()
+    const { hook } = await second.event('ready')
+    expect((await alone.shell.run(['hook', 'add', 'octo/demo', '--url', hook.hook.url])).code).toBe(0)
+    await second.serving[Symbol.asyncDispose]()
+    expect([second.states(), await urls()]).toEqual([['ready'], [hook.hook.url]])
+  })
+
   it('are caught up from, and so are those that were made before', async () => {
     const first = await start({ catchUp: true })
     await first.event('caught up')
