@@ -112,7 +112,7 @@ describeWith('tmux', 'an answer, or Ctrl-C, at a question of relay setup', () =>
     await using place = await start()
     await setsUp(place)
     const before = await place.client()
-    const ask = `${script.replace('setup', 'setup --no-browser')}`
+    const ask = script.replace('setup', 'setup --no-browser')
     for (const answer of ['n', '']) {
       using pane = new Pane(ask, { ...size, env: place.env })
       await pane.shows(/Replace it\? \[y\/N\]/)

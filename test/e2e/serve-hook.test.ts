@@ -146,10 +146,8 @@ describe('the hook of relay serve --hook, at the end', () => {
     await using program = host.serve('--hook', 'octo/demo')
     await asked(host.sandbox, /^POST .*\/hooks$/)
     const { err } = await program.stop(signal)
-    if (signal === 'SIGTERM')
-      expect(err).toMatch(
-        /hook of octo\/demo could not be removed: The code host did not answer within 5 s\./,
-      )
+    const why = 'could not be removed: The code host did not answer within 5 s.'
+    expect(err.includes(why)).toBe(signal === 'SIGTERM')
     expect([(await idsOf(host)).length, await listed(host)]).toEqual([made, [null]])
     const again = await serveHook(host)
     await using _again = again.program
