@@ -26,6 +26,7 @@ describeWith('postgres', 'two relays on one database', () => {
     for (const id of ids) await send(Number(id) % 2 === 0 ? first.url : second.url, id)
     await target.has(20)
     expect(idsOf(target)).toEqual(ids)
+    await second.program.object({ type: 'target', target: target.url, state: 'elsewhere' })
     await nothingWaits(server)
     await first.program.stop('SIGKILL')
     await send(second.url, 'after')
