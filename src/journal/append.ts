@@ -36,8 +36,12 @@ export function appendSteps(
     // A duplicate adds targets that are new, except where the rule says never. One that came under another event does not:
     // the event is not signed, and must not bring a delivery to other targets.
     const isNew = rule === 'never' ? `AND ${IS_NEW}` : ''
+    // Not as an index can find it: a server that does not know its tables yet would read all entries of the event.
     return {
-      sql: waitSql(`dedupe_key = ? AND event = ? AND action IS NOT DISTINCT FROM ? ${isNew}`, DUE[rule]),
+      sql: waitSql(
+        `dedupe_key = ? AND event || '' = ? AND action IS NOT DISTINCT FROM ? ${isNew}`,
+        DUE[rule],
+      ),
       values: [target, position, receivedAt, key, event, action],
     }
   })

@@ -16,6 +16,8 @@ export interface Duty {
   /** For messages: `forwarding to http://localhost:3000`. */
   readonly what: string
   readonly start: (owner: Owner) => Promise<Doing>
+  /** Called when another relay has it, once until this relay has it again. */
+  readonly onElsewhere?: () => void
 }
 
 /** A duty that is being done. */

@@ -138,6 +138,8 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
       const duty = this.#duties.get(name)
       if (duty?.isOff && name !== this.#leaving) duty.begin(epoch)
     }
+    for (const { name, holder } of rows)
+      if (holder !== null && !held.has(name)) this.#duties.get(name)?.passed()
   }
 
   /** What it got although it does not want it any more. */

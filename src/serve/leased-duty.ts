@@ -29,6 +29,7 @@ export class LeasedDuty {
   readonly #parts: LeasedDutyParts
   #run: Run | undefined
   #ended: Promise<void> | undefined
+  #isElsewhere = false
 
   constructor(parts: LeasedDutyParts) {
     this.#parts = parts
@@ -56,10 +57,18 @@ export class LeasedDuty {
     const [lost, ending] = [new AbortController(), new AbortController()]
     const run: Run = { epoch, lost, ending, isIdle: () => false, doing: Promise.resolve(undefined) }
     this.#run = run
+    this.#isElsewhere = false
     run.doing = this.#start(run)
   }
 
   /** Another relay has it. */
+  passed(): void {
+    if (!this.isOff || this.#isElsewhere) return
+    this.#isElsewhere = true
+    this.#parts.duty.onElsewhere?.()
+  }
+
+  /** Another relay has it, since this one was silent. */
   lose(): void {
     const run = this.#run
     if (!run) return

@@ -1,9 +1,10 @@
+import { MAX_LINES } from '../inspector/live.js'
 import { readAnnounced } from '../journal/announced.js'
 import type { Relay } from '../relay.js'
 import type { Membership } from './membership.js'
 
-/** Entries that are announced at most when it is not known which have changed: more than a page of the inspector shows. */
-const MAX_ENTRIES = 200
+/** Entries that are published at most at once: so many that a page gets to know that it must read the list again. */
+const MAX_ENTRIES = MAX_LINES + 1
 
 /** Lets open inspectors show what other relays take in and forward. */
 export function publishRemoteChanges(

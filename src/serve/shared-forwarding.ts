@@ -108,10 +108,11 @@ class SharedDispatcher implements Dispatcher {
 
   async #want(id: string): Promise<void> {
     if (this.#duties.has(id) || this.#stop.signal.aborted) return
-    const { duties } = this.#parts.membership
+    const { membership, onTarget } = this.#parts
     const what = `forwarding to ${labelOf(id)}`
     const start = (owner: Owner): Promise<Doing> => this.#forward(id, owner)
-    const starting = duties.run({ name: QUEUE_DUTY + id, what, start })
+    const onElsewhere = (): void => onTarget?.(elsewhere(id))
+    const starting = membership.duties.run({ name: QUEUE_DUTY + id, what, start, onElsewhere })
     this.#duties.set(id, { [Symbol.asyncDispose]: async () => (await starting)[Symbol.asyncDispose]() })
     await starting
   }
@@ -129,7 +130,6 @@ class SharedDispatcher implements Dispatcher {
     const end = async (): Promise<void> => {
       const ended = dispatcher[Symbol.asyncDispose]()
       if (this.#own.get(id) === dispatcher) this.#own.delete(id)
-      if (!this.#stop.signal.aborted) onTarget?.(elsewhere(id))
       await ended
     }
     try {

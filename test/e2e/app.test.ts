@@ -6,9 +6,11 @@ import { startSandbox } from '../../src/testing/index.js'
 import { emptyFolder } from '../helpers/context.js'
 import { startKeyring } from '../helpers/keyring.js'
 import { describeWith } from '../helpers/needs.js'
+import { startPostgres } from '../helpers/postgres.js'
 import { Program, relay } from '../helpers/program.js'
 import { closedPort } from '../helpers/scripted-server.js'
 import { journalOf, textOf } from '../helpers/serve.js'
+import { serviceEnvironment } from '../helpers/service.js'
 import { setUpApp } from '../helpers/setup.js'
 import { startSmee } from '../helpers/smee-server.js'
 import { startTarget } from '../helpers/target.js'
@@ -128,4 +130,41 @@ describeWith('keyring', 'relay setup --store keychain', () => {
     expect(files).not.toContain(secret)
     expect(files).not.toContain('PRIVATE KEY')
   })
+})
+
+describeWith('postgres', "the App's webhook of two relays on one database", () => {
+  it('is led to one of them, which alone catches up, and then to the other when that is killed', async () => {
+    await using server = await startPostgres()
+    await using smee = await startSmee()
+    await using place = await newcomer(serviceEnvironment(server))
+    const flags = ['--tunnel', smee.channel, '--catch-up']
+    {
+      await using program = place.serve(...flags)
+      await program.object({ type: 'tunnel', state: 'connected' })
+      await setUpApp(place.sandbox, place.env)
+      expect((await program.stop()).code).toBe(0)
+    }
+    await place.comment('one')
+    await using first = place.serve(...flags)
+    await first.object({ type: 'hook', state: 'caught up', arrived: 1 })
+    const home = { RELAY_HOME: emptyFolder() }
+    await using second = new Program(['serve', '--port', '0', '--json', ...flags], { ...place.env, ...home })
+    await second.url()
+    await place.comment('two')
+    await first.objects({ type: 'delivery', event: 'issue_comment' }, 2)
+    await first.stop('SIGKILL')
+    await place.comment('three')
+    await second.object({ type: 'hook', state: 'leads here' })
+    await second.object({ type: 'hook', state: 'caught up' })
+    const stored = "SELECT count(*)::int FROM relay_default.delivery WHERE event = 'issue_comment'"
+    await expect
+      .poll(async () => (await server.run(stored)).rows, { timeout: 30_000 })
+      .toEqual([{ count: 3 }])
+    const { code, out } = await second.stop()
+    expect(code).toBe(0)
+    // While the first ran, it had no part in the webhook.
+    const events = out.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
+    expect(events.find(({ type }) => type === 'hook')).toMatchObject({ state: 'leads here' })
+    expect(events.filter(({ event }) => event === 'issue_comment')).toHaveLength(1)
+  }, 60_000)
 })

@@ -44,6 +44,8 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     await expect.poll(() => other('log', '--json')).toContain('"succeeded"')
     expect(await other('wait', 'push', '--since', '1h', '--json')).toContain('"n":1')
     expect(await other('show', '1', '--json')).toContain('first')
+    expect(await other('replay', '1', '--to', `${url}/webhook`)).toContain('200')
+    expect(await other('export', '1')).toContain('"delivery": "first"')
     await signIn(url, 'alice')
     const comment = { owner: 'octo', repo: 'demo', issueNumber: 1, body: 'hello' }
     const answer = await fetch(`${url}/api/comment`, action(await tokenOf(env), comment))

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { parseMatch } from '../../src/journal/match.js'
 import { openJournal } from '../../src/journal/open.js'
 import type { Filter } from '../../src/journal/select.js'
-import type { Sql, SqlValue } from '../../src/store/sql.js'
-import { collect, delivery, failed, NOW, open } from './rig.js'
+import type { Sql, SqlValue, Step } from '../../src/store/sql.js'
+import { collect, delivery, failed, KINDS, NOW, open } from './rig.js'
 
 /** A step of how SQLite finds what a query asks for, in its own words. */
 interface PlanStep {
@@ -113,6 +113,28 @@ describe('what people ask of a journal', () => {
     expect(plans.flatMap((steps) => steps.map(({ detail }) => detail)).join('\n')).toMatch(expected)
     for (const steps of plans) expect(slowSteps(steps)).toEqual([])
   })
+
+  it.skipIf(!KINDS.includes('postgres'))(
+    'is stored by its key, also where the server does not know yet how much is in its tables',
+    async () => {
+      await using database = await open('postgres')
+      const { sql } = database
+      const steps: Step[] = []
+      const transaction: Sql['transaction'] = (given, options) => {
+        steps.push(...given)
+        return sql.transaction(given, options)
+      }
+      const journal = openJournal({ ...sql, transaction }, { targetsOf: () => ['a'] })
+      await journal.append(delivery('1'))
+      const plans = await Promise.all(
+        steps.map(({ sql: text, values }) => sql.query(`EXPLAIN ${text}`, values)),
+      )
+      const lines = plans.flat().map((row) => String(row['QUERY PLAN']))
+      const scans = lines.filter((line) => line.includes(' on delivery') && /Scan/.test(line))
+      expect(scans.length).toBeGreaterThan(2)
+      expect(scans.filter((line) => !/delivery_dedupe_key_key|delivery_pkey/.test(line))).toEqual([])
+    },
+  )
 
   it('counts what waits without reading what has ended', async () => {
     await using database = await open('memory')

@@ -31,12 +31,15 @@ async function join(folder: string) {
   })
   keeper.start()
   const owners = new Map<string, Owner>()
+  const elsewhere: string[] = []
   return {
     keeper,
     link,
     said,
     leases,
     database,
+    /** The duties that another relay had, as this one got to know. */
+    elsewhere,
     /** The duties that it does now. */
     doing: () => [...owners.keys()].toSorted((one, other) => one.localeCompare(other)),
     owner: (name: string) => owners.get(name),
@@ -44,6 +47,7 @@ async function join(folder: string) {
       keeper.run({
         name,
         what: name,
+        onElsewhere: () => void elsewhere.push(name),
         start: async (owner) => {
           owners.set(name, owner)
           return {
@@ -76,10 +80,13 @@ describeWith('postgres', 'the duties of relays on one database', () => {
     // As long as the first one beats, which it does once a second, nothing passes.
     one.keeper.wake()
     await other.leases.beat()
+    await expect.poll(() => other.elsewhere, PATIENCE).toEqual(['sweep'])
     expect([one.doing(), other.doing()]).toEqual([['sweep'], []])
     await one.keeper[Symbol.asyncDispose]()
     expect(one.doing()).toEqual([])
     await expect.poll(other.doing, PATIENCE).toEqual(['sweep'])
+    // Once, however often it was looked at.
+    expect([one.elsewhere, other.elsewhere]).toEqual([[], ['sweep']])
     expect([one.said, other.said]).toEqual([[], []])
   })
 

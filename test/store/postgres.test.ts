@@ -5,6 +5,7 @@ import { expect, it, vi } from 'vitest'
 import { openJournal } from '../../src/journal/open.js'
 import { SharedStore } from '../../src/base/shared-store.js'
 import { openDatabase } from '../../src/store/open.js'
+import { CONNECTIONS } from '../../src/store/postgres/health.js'
 import { VERSION } from '../../src/store/schema.js'
 import { backTo } from './earlier-schema.js'
 import type { Step } from '../../src/store/sql.js'
@@ -165,6 +166,24 @@ describeWith('postgres', 'a shared database', () => {
       message: expect.stringMatching(/was written by a newer version of relay\. Update relay/),
     })
     expect(await later.sql.query('SELECT * FROM kv')).toEqual(before)
+  })
+
+  it('has no more connections than doctor says, and asks one thing at a time over each', async () => {
+    const warned = vi.fn<() => void>()
+    process.once('warning', warned)
+    await using database = await openKind('postgres')
+    const { sql, store } = database
+    const { leases } = sql
+    if (!leases) throw new Error('the database has no leases')
+    const work = Array.from({ length: 200 }, (_, i) =>
+      Promise.all([sql.query('SELECT pg_sleep(0.001)'), store.put(`key ${i}`, i), leases.beat()]),
+    )
+    await Promise.all(work)
+    const ofRelay = 'SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = ?'
+    expect(await sql.query(ofRelay, [`relay ${leases.holder}`])).toEqual([{ count: CONNECTIONS }])
+    // As the driver does once of a statement that is asked before the one before it is answered.
+    expect(warned).not.toHaveBeenCalled()
+    process.off('warning', warned)
   })
 
   it('sends what arrives together in one transaction, and changes nothing for a duplicate', async () => {

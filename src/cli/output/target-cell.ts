@@ -7,7 +7,7 @@ import { dim, green, type Line, lineWidth, red, yellow } from './line.js'
 export interface TargetCell {
   /** The target's short name. */
   readonly name: string
-  readonly state: 'succeeded' | 'failed' | 'retry' | 'waiting'
+  readonly state: 'succeeded' | 'failed' | 'retry' | 'waiting' | 'elsewhere'
   /** `202`, `exit 1`, `unreachable`; empty where the sign says it all. */
   readonly result: string
   /** `38ms`, `again in 2s`, `after 5 attempts`; empty for none. */
@@ -20,11 +20,17 @@ const SIGNS = {
   failed: red('✗'),
   retry: yellow('↻'),
   waiting: yellow('◦'),
+  elsewhere: dim('◦'),
 } as const
-const COLORS = { succeeded: green, failed: red, retry: yellow, waiting: yellow } as const
+const COLORS = { succeeded: green, failed: red, retry: yellow, waiting: yellow, elsewhere: dim } as const
 
 export function waitingCell(name: string, result = 'waiting'): TargetCell {
   return { name, state: 'waiting', result, detail: '' }
+}
+
+/** The cell of a target to which another relay forwards. */
+export function elsewhereCell(name: string): TargetCell {
+  return { name, state: 'elsewhere', result: 'elsewhere', detail: '' }
 }
 
 /** The cell after an attempt; `retryAt` is when the target asked for another one. */
@@ -103,11 +109,13 @@ function nearestName(name: string): string {
 
 /** The cells of the same state together, the most important ones first; those of `named` states by name, of others how many. */
 function grouped(cells: readonly TargetCell[], named: readonly TargetCell['state'][]): Line {
-  const groups = (['failed', 'retry', 'waiting', 'succeeded'] as const).flatMap((state): Line[] => {
-    const alike = cells.filter((cell) => cell.state === state)
-    if (alike.length === 0) return []
-    if (!named.includes(state)) return [[`${alike.length} `, SIGNS[state]]]
-    return alike.map(({ name }): Line => [SIGNS[state], ` ${nearestName(name)}`])
-  })
+  const groups = (['failed', 'retry', 'waiting', 'succeeded', 'elsewhere'] as const).flatMap(
+    (state): Line[] => {
+      const alike = cells.filter((cell) => cell.state === state)
+      if (alike.length === 0) return []
+      if (!named.includes(state)) return [[`${alike.length} `, SIGNS[state]]]
+      return alike.map(({ name }): Line => [SIGNS[state], ` ${nearestName(name)}`])
+    },
+  )
   return joined(groups)
 }

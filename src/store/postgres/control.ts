@@ -28,6 +28,8 @@ export class ControlConnection implements AsyncDisposable {
   /** The same once it listens. */
   #open: Client | undefined
   #closed = false
+  /** The driver takes one statement at a time. */
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(parts: ControlParts) {
     this.#parts = parts
@@ -38,7 +40,13 @@ export class ControlConnection implements AsyncDisposable {
   }
 
   /** @throws RelayError `storage` */
-  async rows<Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  rows<Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    const rows = this.#last.then(() => this.#rows<Row>(text, values))
+    this.#last = rows.catch(() => {})
+    return rows
+  }
+
+  async #rows<Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     let client: Client | undefined
     try {
       if (this.#closed) throw new PostgresFailure('closed')

@@ -77,7 +77,8 @@ const REASONS: Readonly<Record<string, string>> = {
   '53300': 'it has no connection left. Raise max_connections, or run fewer relays',
   '55P03': 'another relay held it for too long. End a relay that is stopped or hangs',
   '57014': SLOW,
-  '57P01': STARTING,
+  // Also when an administrator, or the successor of a relay that was silent, has ended the connection.
+  '57P01': 'it ended the connection. A running relay continues by itself',
   '57P02': STARTING,
   '57P03': STARTING,
   '57P05': AWAY,

@@ -7,8 +7,9 @@ import type { DeliveryName } from '../../output/delivery-line.js'
 import type { Block, Feed } from '../../output/feed.js'
 import { cutLine, type Line } from '../../output/line.js'
 import { timeOfDay } from '../../output/time.js'
-import { attemptCell, type TargetCell, waitingCell } from '../../output/target-cell.js'
+import { attemptCell, elsewhereCell, type TargetCell, waitingCell } from '../../output/target-cell.js'
 import { outputLines } from './command-output.js'
+import type { TargetLines } from './target-lines.js'
 
 type Routes = Pick<Routing, 'routes'>
 
@@ -25,7 +26,8 @@ export interface DeliveryLinesOptions {
   readonly routes: Routes
   /** The short name of a target. */
   readonly nameOf: (id: string) => string
-  readonly isDown: (id: string) => boolean
+  /** What the target is if not up. */
+  readonly stateOf: TargetLines['stateOf']
 }
 
 /** A line that is not final yet. */
@@ -38,7 +40,7 @@ interface Pending {
 /** Lines that can still change. Later attempts at a delivery whose line is forgotten have a line of their own. */
 const MAX_PENDING = 10_000
 
-export function createDeliveryLines({ feed, routes, nameOf, isDown }: DeliveryLinesOptions): DeliveryLines {
+export function createDeliveryLines({ feed, routes, nameOf, stateOf }: DeliveryLinesOptions): DeliveryLines {
   const columns = createColumns()
   const pending = new Map<number, Pending>()
   let current = routes
@@ -58,15 +60,14 @@ export function createDeliveryLines({ feed, routes, nameOf, isDown }: DeliveryLi
       const { n, targets } = receipt
       pending.get(n)?.block.redraw({ isFinal: true })
       pending.delete(n)
-      const cells = new Map(
-        targets.map((id) => [id, waitingCell(nameOf(id), isDown(id) ? 'down' : 'waiting')]),
-      )
+      const cells = new Map(targets.map((id) => [id, firstCell(nameOf(id), stateOf(id))]))
       const start = startOf(n, delivery, delivery.receivedAt)
       const note = noteOf(delivery, receipt, current)
       const outputs: Line[] = []
       const draw = drawing(() => ({ ...start, note, cells: [...cells.values()] }), outputs)
-      const block = feed.add(draw, targets.length === 0)
-      if (targets.length === 0) return
+      const isFinal = [...cells.values()].every(isFinished)
+      const block = feed.add(draw, isFinal)
+      if (isFinal) return
       pending.set(n, { cells, outputs, block })
       const [oldest] = pending.keys()
       if (pending.size > MAX_PENDING && oldest !== undefined) pending.delete(oldest)
@@ -95,8 +96,16 @@ export function createDeliveryLines({ feed, routes, nameOf, isDown }: DeliveryLi
   }
 }
 
+/** The cell of a target before an attempt. */
+function firstCell(name: string, state: ReturnType<TargetLines['stateOf']>): TargetCell {
+  return state === 'elsewhere'
+    ? elsewhereCell(name)
+    : waitingCell(name, state === 'down' ? 'down' : 'waiting')
+}
+
+/** Whether this relay adds nothing to it. */
 function isFinished({ state }: TargetCell): boolean {
-  return state === 'succeeded' || state === 'failed'
+  return state === 'succeeded' || state === 'failed' || state === 'elsewhere'
 }
 
 function startOf(n: number, delivery: DeliveryName, at: number): Pick<Row, 'time' | 'n' | 'delivery'> {

@@ -38,7 +38,7 @@ interface TextOptions extends EventLinesOptions {
 /** The lines for people: one for each delivery with all of its targets, and for each change of a target or the tunnel. */
 export function createTextLines({ feed, log, routes, nameOf }: TextOptions): EventLines {
   const targets = createTargetLines(feed, nameOf)
-  const deliveries = createDeliveryLines({ feed, nameOf, routes, isDown: targets.isDown })
+  const deliveries = createDeliveryLines({ feed, nameOf, routes, stateOf: targets.stateOf })
   return {
     delivery: (delivery, receipt) => deliveries.received(delivery, receipt),
     attempt: (event) => deliveries.attempted(event, targets.attempted(event)),

@@ -50,7 +50,7 @@ export function createLoggedEvents(log: JsonLog, { routes, nameOf }: EventLinesO
   }
 }
 
-/** `#12 issue_comment.created octo/demo#1` */
+/** `#12 issue_comment.created octo/demo#1`, `#13 push octo/demo main` */
 function nameText(n: number, delivery: DeliveryName): string {
-  return `#${n} ${eventName(delivery)} ${placeName(delivery)}`.trim()
+  return `#${n} ${eventName(delivery)} ${placeName(delivery).replace('  ', ' ')}`.trim()
 }

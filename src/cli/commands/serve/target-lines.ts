@@ -8,7 +8,8 @@ import { timeOfDay } from '../../output/time.js'
 
 /** The lines about targets: one when a target goes down, and one when it is back, with how many deliveries that forwarded. */
 export interface TargetLines {
-  readonly isDown: (id: string) => boolean
+  /** What it is if not up. */
+  readonly stateOf: (id: string) => TargetStatus['state'] | undefined
   /** True when the attempt sent what had waited for a target that is back, and is counted on its line. */
   attempted(event: AttemptEvent): boolean
   changed(status: TargetStatus, now: number): void
@@ -56,7 +57,7 @@ export function createTargetLines(feed: Pick<Feed, 'add'>, nameOf: (id: string) 
     backlogs.set(id, backlog)
   }
   return {
-    isDown: (id) => states.get(id) === 'down',
+    stateOf: (id) => states.get(id),
     attempted({ route: { id }, attempt: { outcome, error }, forward: { status } }) {
       last.set(id, { outcome, error })
       const backlog = backlogs.get(id)
@@ -70,13 +71,14 @@ export function createTargetLines(feed: Pick<Feed, 'add'>, nameOf: (id: string) 
       const { id, state } = status
       end(id)
       // The log says what passes from one relay to another.
-      const passes = state === 'elsewhere' || (state === 'up' && !states.has(id))
+      const before = states.get(id) ?? 'elsewhere'
+      const passes = state === 'elsewhere' || (state === 'up' && before === 'elsewhere')
       if (state === 'up' && !passes) returned(status, now)
       else if (!passes) {
         const line = lostLine(nameOf(id), status, last.get(id)?.error ?? undefined, now)
         add(() => line, true)
       }
-      if (state === 'up' || passes) states.delete(id)
+      if (state === 'up') states.delete(id)
       else states.set(id, state)
     },
   }

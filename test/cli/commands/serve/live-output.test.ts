@@ -59,7 +59,7 @@ function rig({ isReachable = true } = {}) {
       }
       live.onAttempt?.(event)
     },
-    target: (route: typeof APP, state: 'up' | 'down' | 'gone', queued: number): void => {
+    target: (route: typeof APP, state: 'up' | 'down' | 'gone' | 'elsewhere', queued: number): void => {
       const { id = '', label = '' } = route ?? {}
       live.onTarget?.({
         id,
@@ -78,6 +78,24 @@ function rig({ isReachable = true } = {}) {
 }
 
 describe('the line of a delivery', () => {
+  it('shows which targets another relay forwards to, and is complete without them', () => {
+    const { receive, attempt: tried, target, lines } = rig()
+    target(APP, 'elsewhere', 0)
+    receive(1, [APP, DEPLOY])
+    receive(2, [APP])
+    tried(1, DEPLOY, { status: 0, answer: Buffer.of() }, succeeded)
+    // Its queue has passed to this relay meanwhile.
+    target(APP, 'up', 2)
+    tried(1, APP, { status: 202 }, succeeded)
+    receive(3, [APP])
+    expect(lines()).toEqual([
+      '03:43:20  #1   push                 octo/demo#7    app ◦ elsewhere  deploy ✓ 38ms',
+      '03:43:20  #2   push                 octo/demo#7    app ◦ elsewhere',
+      '03:43:20  #1   push                 octo/demo#7    app ✓ 202 38ms',
+      '03:43:20  #3   push                 octo/demo#7    app ◦ waiting',
+    ])
+  })
+
   it('has every target, and below it what a command printed', () => {
     const { receive, attempt: tried, lines } = rig()
     receive(1, [APP, DEPLOY])

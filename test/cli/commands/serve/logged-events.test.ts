@@ -63,6 +63,10 @@ describe('what happens while relay serves, as JSON messages', () => {
     expect(
       logged((live) => live.onDelivery?.(delivery('one'), { n: 1, duplicate: true, targets: [] })),
     ).toMatchObject([{ message: '#1 push octo/demo#7: duplicate, delivery one', duplicate: true }])
+    const pushed = delivery('one', { number: null, ref: 'refs/heads/main' })
+    expect(logged((live) => live.onDelivery?.(pushed, receipt))).toMatchObject([
+      { message: '#1 push octo/demo main' },
+    ])
   })
 
   it('is one line for each attempt', () => {
