@@ -78,6 +78,8 @@ export interface DeliveryLine {
   readonly size: number
   readonly duplicates: number
   readonly targets: readonly TargetMark[]
+  /** Why it was forwarded to no target, if not for want of a route: `ignored by push`. */
+  readonly ignored?: string
   readonly viaTunnel?: true
   /** The number of the entry that it is an edited copy of. */
   readonly editedFrom?: number

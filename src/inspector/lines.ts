@@ -4,6 +4,7 @@ import type { Summary } from '../journal/delivery.js'
 import type { Forward } from '../journal/forward.js'
 import type { LastAttempt } from '../journal/journal.js'
 import { editedFrom } from '../journal/edited.js'
+import { ignoredText } from '../journal/ignored.js'
 import { subjectOf } from '../journal/subject.js'
 import type { DeliveryLine, TargetMark } from './api.js'
 import type { InspectorParts } from './parts.js'
@@ -49,7 +50,7 @@ function downTargets({ running }: Pick<LineParts, 'running'>): ReadonlySet<strin
 }
 
 function baseOf(summary: Summary): Omit<DeliveryLine, 'targets'> {
-  const { n, receivedAt, event, action, repo, size, duplicates, restored } = summary
+  const { n, receivedAt, event, action, repo, size, duplicates, restored, ignoredBy } = summary
   const from = editedFrom(summary)
   return {
     n,
@@ -60,6 +61,7 @@ function baseOf(summary: Summary): Omit<DeliveryLine, 'targets'> {
     subject: subjectOf(summary),
     size,
     duplicates,
+    ...(ignoredBy !== undefined && { ignored: ignoredText(ignoredBy) }),
     ...(restored && { viaTunnel: true }),
     ...(from !== undefined && { editedFrom: from }),
   }

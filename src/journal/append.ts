@@ -29,8 +29,10 @@ export function appendSteps(
   { targets, ignoredBy }: Plan,
   rule: OnDuplicate,
 ): readonly Step[] {
-  const { event, action, receivedAt } = delivery
-  const row = { dedupe_key: key, ...newRow(delivery, ignoredBy) }
+  const { event, action, repo, number, receivedAt, deliveryId, hookId } = delivery
+  // Without the id of its hook, an equal id may be chance.
+  const sameEvent = [hookId === '' ? null : deliveryId, event, action, repo, number, hookId]
+  const row = { ...newRow(delivery), dedupe_key: key }
   const columns = Object.keys(row)
   const forwards = [...new Set(targets)].map((target, position): Step => {
     // A duplicate adds targets that are new, except where the rule says never. One that came under another event does not:
@@ -39,7 +41,7 @@ export function appendSteps(
     // Not as an index can find it: a server that does not know its tables yet would read all entries of the event.
     return {
       sql: waitSql(
-        `dedupe_key = ? AND event || '' = ? AND action IS NOT DISTINCT FROM ? ${isNew}`,
+        `dedupe_key = ? AND event || '' = ? AND action IS NOT DISTINCT FROM ? AND ${IS_FIRST} ${isNew}`,
         DUE[rule],
       ),
       values: [target, position, receivedAt, key, event, action],
@@ -47,9 +49,9 @@ export function appendSteps(
   })
   return [
     {
-      sql: `INSERT INTO delivery (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+      sql: `INSERT INTO delivery (${columns.join(', ')}, ignored_by) VALUES (${columns.map(() => '?').join(', ')}, ${IGNORED_BY})
         ON CONFLICT (dedupe_key) DO NOTHING`,
-      values: Object.values(row),
+      values: [...Object.values(row), ignoredBy ?? null, ...sameEvent],
     },
     ...forwards,
     {
@@ -64,6 +66,18 @@ export function appendSteps(
     },
   ]
 }
+
+/**
+ * The rule that ignores it, or the number of the entry with the same event: GitHub gives an event one id for all hooks that get it
+ * (https://docs.github.com/rest/repos/webhooks, `guid`). Written so that a server which does not know its tables yet finds it by the id.
+ */
+const IGNORED_BY = `coalesce(?, (SELECT '#' || min(other.n + 0) FROM delivery AS other
+  WHERE other.delivery_id = ? AND other.event || '' = ? AND other.action IS NOT DISTINCT FROM ?
+    AND other.repo IS NOT DISTINCT FROM ? AND other.number IS NOT DISTINCT FROM ?
+    AND other.hook_id <> ? AND other.hook_id <> ''))`
+
+/** Whether no other entry has its event. */
+const IS_FIRST = `coalesce(ignored_by, '') NOT LIKE '#%'`
 
 /** Lets the forward of the one entry `which` to a target wait: a new forward, or one that is `due`. */
 function waitSql(which: string, due: string): string {

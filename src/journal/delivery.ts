@@ -62,7 +62,7 @@ export interface Receipt {
 export interface Entry extends Delivery {
   readonly n: number
   readonly duplicates: number
-  /** The match of the ignore rule that kept it from every target when it came. */
+  /** What kept it from every target when it came: the match of an ignore rule, or `#12` if entry 12 is the same event through another hook. */
   readonly ignoredBy?: string
 }
 

@@ -53,11 +53,8 @@ export interface AttemptRow {
   readonly headers?: string | null
 }
 
-/** A new row of `delivery`, by column, without its key. */
-export function newRow(
-  delivery: Delivery,
-  ignoredBy: string | undefined,
-): Readonly<Record<string, SqlValue>> {
+/** A new row of `delivery`, by column, without its key and what ignores it. */
+export function newRow(delivery: Delivery): Readonly<Record<string, SqlValue>> {
   const { provider, event, action, repo, number, ref = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
@@ -73,7 +70,6 @@ export function newRow(
     ref,
     restored: restored ? JSON.stringify(restored) : null,
     size: delivery.body.byteLength,
-    ignored_by: ignoredBy ?? null,
   }
 }
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
 import { createProvider } from '../../src/providers/open.js'
 import { startSandbox } from '../../src/testing/index.js'
 import { emptyFolder } from '../helpers/context.js'
@@ -26,6 +27,8 @@ async function newcomer(over: Readonly<Record<string, string>> = {}) {
     sandbox,
     home,
     env,
+    provider,
+    token,
     serve: (...flags: string[]) => new Program(['serve', '--port', '0', '--json', ...flags], env),
     /** Makes the App send one delivery for each text, in order. */
     async comment(...texts: string[]): Promise<void> {
@@ -77,6 +80,36 @@ describe('relay setup --app-hook', () => {
     await program.objects({ type: 'attempt', outcome: 'succeeded' }, 3)
     expect((await program.stop()).code).toBe(0)
     expect(await place.texts()).toEqual(['one', 'two', 'three', 'four'])
+  })
+
+  it('and a hook on one repository never have an event forwarded twice', async () => {
+    await using place = await newcomer()
+    await using target = await startTarget()
+    await using program = place.serve('--forward', `issue_comment=${target.url}`)
+    const url = `${await program.url()}/webhook`
+    await setUpApp(place.sandbox, place.env)
+    const revealed = await relay(['config', '--reveal', 'webhookSecret'], place.env)
+    // As a person makes it, which relay cannot refuse.
+    const settings = { url, secret: new Secret(revealed.out.trim()), events: undefined }
+    await place.provider.hooks.create(place.token, { owner: 'octo', repo: 'demo' }, settings)
+    await place.comment('one', 'two', 'three')
+    await program.objects({ type: 'delivery', event: 'issue_comment' }, 6)
+    await target.has(3)
+    expect((await program.stop()).code).toBe(0)
+    expect(target.received.map(({ body }) => JSON.parse(body.toString()).comment.body)).toEqual([
+      'one',
+      'two',
+      'three',
+    ])
+    // Once through the App, once through the hook.
+    const entries = (await journalOf(place.home)).filter(({ event }) => event === 'issue_comment')
+    const firsts = entries.filter(({ ignoredBy }) => ignoredBy === undefined)
+    const numbers = new Map(firsts.map(({ deliveryId, n }) => [deliveryId, n]))
+    expect([firsts.length, entries.length]).toEqual([3, 6])
+    for (const { deliveryId, ignoredBy } of entries.filter((entry) => !firsts.includes(entry)))
+      expect(ignoredBy).toBe(`#${numbers.get(deliveryId)}`)
+    const log = await relay(['log', '--event', 'issue_comment'], place.env)
+    expect(log.out).toContain('also came as #')
   })
 
   it('gets 150 deliveries that the App sent while relay was away, with limits in the way', async () => {

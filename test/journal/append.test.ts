@@ -88,8 +88,8 @@ describe.each(KINDS)('a journal: %s', (kind) => {
   it('takes the same delivery id of another hook for another delivery', async () => {
     await using database = await open(kind)
     const journal = openJournal(database.sql)
-    for (const [i, hookId] of ['1', '2', ''].entries())
-      expect(await journal.append(delivery('a', { hookId }))).toEqual(first(i + 1))
+    for (const [i, hookId] of ['1', '', '2'].entries())
+      expect(await journal.append(delivery('a', { hookId }))).toMatchObject(first(i + 1))
   })
 
   it('knows what came through a tunnel by what was signed, whatever its id', async () => {
@@ -133,6 +133,38 @@ describe.each(KINDS)('a journal: %s', (kind) => {
     expect(await journal.read(1)).toMatchObject({ event: 'issues', ignoredBy: 'issues.*' })
     const summaries = await journal.summaries([1, 2])
     expect(summaries.map(({ ignoredBy }) => ignoredBy)).toEqual(['issues.*', undefined])
+  })
+
+  it('is not forwarded if another hook brought the same event before', async () => {
+    await using database = await open(kind)
+    const journal = openJournal(database.sql, { targetsOf: () => ['a'], onDuplicate: 'always' })
+    const from = (hookId: string, more = {}) => journal.append(delivery('guid', { hookId, ...more }))
+    const forwarded = (n: number) => ({ n, duplicate: false, targets: ['a'] })
+    const known = { targets: [], ignoredBy: '#1' }
+    expect(await from('1')).toEqual(forwarded(1))
+    expect(await from('2')).toEqual({ n: 2, duplicate: false, ...known })
+    expect(await from('2')).toEqual({ n: 2, duplicate: true, ...known })
+    await journal.finish(1, 'a', succeeded)
+    expect(await from('1')).toEqual({ ...forwarded(1), duplicate: true })
+    expect(await from('3', { restored: { how: 'compact', sha256: 'abc' } })).toEqual({
+      n: 3,
+      duplicate: false,
+      ...known,
+    })
+    // Under an id that is not signed, something else came.
+    const others = [
+      { event: 'issues' },
+      { action: 'x' },
+      { repo: 'x/y' },
+      { number: 99 },
+      { deliveryId: 'x' },
+    ]
+    for (const [i, other] of others.entries())
+      expect(await from(`other ${i}`, other)).toEqual(forwarded(4 + i))
+    expect(await from('')).toEqual(forwarded(9))
+    expect(await journal.append(delivery('curl', { hookId: '' }))).toEqual(forwarded(10))
+    expect(await from('5', { deliveryId: 'curl' })).toEqual(forwarded(11))
+    expect((await journal.read(2))?.ignoredBy).toBe('#1')
   })
 
   it('is not led to other targets by a copy under another event or action', async () => {

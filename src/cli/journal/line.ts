@@ -6,6 +6,7 @@ import { eventName, placeName } from '../output/delivery-line.js'
 import { bold, dim, type Line, red, yellow } from '../output/line.js'
 import { localTime } from '../output/time.js'
 import { pad, textWidth } from '../output/text-width.js'
+import { ignoredText } from '../../journal/ignored.js'
 import type { TargetProgress } from './progress.js'
 
 /** Formats entries in columns as wide as the widest entry so far. */
@@ -63,7 +64,7 @@ function cellsOf(summary: Summary): readonly string[] {
 /** Shows the last answer of a single target, and counts of several. */
 function describeProgress(progress: readonly TargetProgress[], { ignoredBy }: Summary): Line {
   const [only] = progress
-  if (!only) return ignoredBy === undefined ? '-' : `ignored by ${ignoredBy}`
+  if (!only) return ignoredBy === undefined ? '-' : ignoredText(ignoredBy)
   if (progress.length === 1) return describeTarget(only)
   const of = (state: string): number => progress.filter(({ forward }) => forward.status === state).length
   const [failed, waiting, total] = [of('failed'), of('waiting'), progress.length]

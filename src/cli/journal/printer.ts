@@ -4,6 +4,7 @@ import type { Summary } from '../../journal/delivery.js'
 import { createColumns as createRows, type Row } from '../output/delivery-columns.js'
 import { attemptCell } from '../output/target-cell.js'
 import { spokenTime } from '../output/time.js'
+import { ignoredText } from '../../journal/ignored.js'
 import { createColumns, noteOf } from './line.js'
 import { summaryObject } from './object.js'
 import type { JournalReader } from './open.js'
@@ -78,7 +79,7 @@ function notesOf(summary: Summary, progress: readonly unknown[], hasRoutes: bool
   const isUnrouted = progress.length === 0 && ignoredBy === undefined && hasRoutes
   const note = noteOf(summary)
   return [
-    ...(progress.length === 0 && ignoredBy !== undefined ? [`ignored by ${ignoredBy}`] : []),
+    ...(progress.length === 0 && ignoredBy !== undefined ? [ignoredText(ignoredBy)] : []),
     ...(isUnrouted ? ['no route'] : []),
     ...(note === '' ? [] : [note]),
   ]

@@ -81,13 +81,15 @@ function Step({ n, query, text, icon }: StepProps) {
 }
 
 /** Each target with its status now, and why. */
-export function Targets({ detail: { targets, routes } }: { readonly detail: DeliveryDetail }) {
+export function Targets({ detail: { targets, routes, ignored } }: { readonly detail: DeliveryDetail }) {
   if (targets.length === 0)
     return (
       <p class="quiet">
-        {routes.length === 0
-          ? 'No route matches this delivery. Add one with relay serve --forward or --exec, then forward it.'
-          : 'Not forwarded to any target.'}
+        {ignored !== undefined
+          ? `Not forwarded: ${ignored}.`
+          : routes.length === 0
+            ? 'No route matches this delivery. Add one with relay serve --forward or --exec, then forward it.'
+            : 'Not forwarded to any target.'}
       </p>
     )
   return (

@@ -98,9 +98,14 @@ export function Badges({ line: { duplicates, editedFrom, viaTunnel } }: { readon
   )
 }
 
-function Marks({ line: { targets } }: { readonly line: DeliveryLine }) {
+function Marks({ line: { targets, ignored } }: { readonly line: DeliveryLine }) {
   const more = targets.length - MAX_MARKS
-  if (targets.length === 0) return <span class="mark mark-none">no target</span>
+  if (targets.length === 0)
+    return (
+      <span class="mark mark-none" title={ignored}>
+        {ignored === undefined ? 'no target' : 'ignored'}
+      </span>
+    )
   return (
     <>
       {targets.slice(0, MAX_MARKS).map((target) => (

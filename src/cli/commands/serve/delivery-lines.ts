@@ -8,6 +8,7 @@ import type { Block, Feed } from '../../output/feed.js'
 import { cutLine, type Line } from '../../output/line.js'
 import { timeOfDay } from '../../output/time.js'
 import { attemptCell, elsewhereCell, type TargetCell, waitingCell } from '../../output/target-cell.js'
+import { ignoredText } from '../../../journal/ignored.js'
 import { outputLines } from './command-output.js'
 import type { TargetLines } from './target-lines.js'
 
@@ -131,6 +132,6 @@ export function noteOf(
 ): string {
   if (duplicate) return `duplicate, delivery ${deliveryId}`
   if (late) return 'stored late: the sender was answered 503'
-  if (ignoredBy !== undefined) return `ignored by ${ignoredBy}`
+  if (ignoredBy !== undefined) return ignoredText(ignoredBy)
   return targets.length > 0 || routes.length === 0 ? '' : 'no route'
 }

@@ -11,6 +11,7 @@ import { eventName, placeName } from '../../output/delivery-line.js'
 import { jsonLines } from '../../output/json-lines.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../../output/time.js'
 import { bold, cyan, dim, green, type Line, red, yellow } from '../../output/line.js'
+import { ignoredText } from '../../../journal/ignored.js'
 
 /** The lines that show an entry to a person: what it is and what became of it, then its headers and body. */
 export function entryPage(
@@ -78,7 +79,7 @@ function bodyLines(entry: Entry): Line[] {
 const STATES = { succeeded: green('✓ succeeded'), failed: red('✗ failed'), waiting: yellow('◦ waiting') }
 
 function reasonOf({ ignoredBy }: Entry): string {
-  return ignoredBy === undefined ? 'no route matched it when it came' : `ignored by ${ignoredBy}`
+  return ignoredBy === undefined ? 'no route matched it when it came' : ignoredText(ignoredBy)
 }
 
 type TimeOf = (at: number) => string
