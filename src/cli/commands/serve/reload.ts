@@ -8,15 +8,26 @@ import { createTrust } from '../../settings/trust.js'
 /** Editors write a file in several steps; changes within this time count as one. */
 const SETTLE_MS = 100
 
+/** What watches the settings files, until it is disposed of. */
+export interface SettingsWatch extends Disposable {
+  /** Calls `reload` whenever the settings may have changed, also if that was since the watch began. */
+  start(reload: () => void): void
+}
+
 /**
- * Calls `reload` at SIGHUP, and when a settings file changes, appears or disappears. If a folder cannot be watched, only
- * SIGHUP reloads.
+ * Watches from now on, to be called before the settings are read: SIGHUP, and a settings file that changes, appears or disappears.
+ * If a folder cannot be watched, only SIGHUP reloads.
  */
-export function onSettingsChange(context: Context, reload: () => void): Disposable {
+export function watchSettings(context: Context): SettingsWatch {
   let timer: NodeJS.Timeout | undefined
+  let onChange: (() => void) | undefined
+  let isMissed = false
   const soon = (): void => {
     clearTimeout(timer)
-    timer = setTimeout(reload, SETTLE_MS)
+    timer = setTimeout(() => {
+      if (onChange) onChange()
+      else isMissed = true
+    }, SETTLE_MS)
   }
   const files = [
     ...projectFolders(context.cwd, createTrust(context.env)).map((folder) => path.join(folder, PROJECT_FILE)),
@@ -25,6 +36,10 @@ export function onSettingsChange(context: Context, reload: () => void): Disposab
   const watchers = files.map((file) => watchFile(file, soon))
   const stopListening = context.onHangup(soon)
   return {
+    start(reload) {
+      onChange = reload
+      if (isMissed) reload()
+    },
     [Symbol.dispose]() {
       clearTimeout(timer)
       stopListening()

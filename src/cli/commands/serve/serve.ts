@@ -22,7 +22,7 @@ import { inspectorKey } from './inspector-key.js'
 import { listenToKeys } from './keys.js'
 import { createLiveOutput, type LiveOutput } from './live-output.js'
 import { type HookFlags, readHookPlan } from './hook-plan.js'
-import { onSettingsChange } from './reload.js'
+import { watchSettings } from './reload.js'
 import { servedProfile } from './served-profile.js'
 import { waitingText } from './waiting.js'
 
@@ -34,6 +34,7 @@ type ServeFlags = CommonFlags & HookFlags & { readonly inspect?: boolean }
 export async function runServe(context: Context, flags: ServeFlags): Promise<void> {
   // First, since reading the settings can print a warning. Nothing is written to stdout before `output` exists.
   context.continueWithoutOutput((error) => warnOfLostOutput(error, output))
+  using watch = watchSettings(context)
   const prepared = prepareService(context, flags)
   const { output, origins } = prepared
   const options = await servedProfile(prepared, flags.sandbox === true)
@@ -61,8 +62,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
     onListening: (place) => flags.json && output.object({ type: 'listening', ...place }),
     ...live,
   })
-  // Before the banner, after which a person may change them at once.
-  using _reload = onSettingsChange(context, () => void reload(context, flags, { serving, live, output }))
+  watch.start(() => void reload(context, flags, { serving, live, output }))
   await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
   printBanner(serving, { ...live, hooked, signedIn: await signedInUser(serving, options) }, output)
   warnOfOpenHost(settings.host, output)
