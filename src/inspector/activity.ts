@@ -8,6 +8,9 @@ export type Activity =
   /** A target or the tunnel has changed. */
   | { readonly type: 'state' }
 
+/** Lines in one event of a page: more than a window shows. More changes at once are only counted: the page reads the list again. */
+export const MAX_LINES = 200
+
 export type Listener = (activity: Activity) => void
 
 /** Announces what happens in the running instance. Without a listener it costs nothing. */

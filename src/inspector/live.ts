@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { RelayError, toRelayError } from '../base/errors.js'
+import { MAX_LINES } from './activity.js'
 import type { LiveEvent } from './api.js'
 import { createChanges } from './changes.js'
 import type { InspectorData } from './data.js'
@@ -30,8 +31,6 @@ export interface Page {
 export const MAX_CLIENTS = 20
 /** Ten times a second: as often as a person can see rows change. */
 const PERIOD_MS = 100
-/** Lines in one event: more than a window shows. More changes at once are only counted: the page reads the list again. */
-export const MAX_LINES = 200
 /** Shorter than the minute after which the service closes a connection without a byte. */
 const HEARTBEAT_MS = 15_000
 /** For the last bytes of a stream at the end of relay, in milliseconds. */

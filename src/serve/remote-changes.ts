@@ -1,4 +1,4 @@
-import { MAX_LINES } from '../inspector/live.js'
+import { MAX_LINES } from '../inspector/activity.js'
 import { readAnnounced } from '../journal/announced.js'
 import type { Relay } from '../relay.js'
 import type { Membership } from './membership.js'

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Activity, createActivityFeed } from '../../src/inspector/activity.js'
-import { MAX_LINES } from '../../src/inspector/live.js'
+import { type Activity, createActivityFeed, MAX_LINES } from '../../src/inspector/activity.js'
 import { openJournal } from '../../src/journal/open.js'
 import { publishRemoteChanges } from '../../src/serve/remote-changes.js'
 import type { LeaseListener } from '../../src/store/leases.js'
