@@ -2,6 +2,7 @@
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import type { Context } from '../src/cli/context.js'
+import { atExit } from '../src/base/at-exit.js'
 import { main, report } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
 import { isInForeground, readKeys } from './keys.js'
@@ -92,6 +93,10 @@ const context: Context = {
   isInForeground,
   onConnectionError: watchUncaught((failure) => process.exit(report(failure, argv, context))),
 }
+
+process.on('exit', () => {
+  for (const act of atExit) act()
+})
 
 const STUCK = new RelayError(
   'storage',

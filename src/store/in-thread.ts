@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { atExit } from '../base/at-exit.js'
 import { RelayError } from '../base/errors.js'
 import { LIMIT_MS, type Sql, type SqlRow, type Step } from './sql.js'
 import { Outbox } from './outbox.js'
@@ -12,6 +13,8 @@ const MAX_WAITING = 4096
 const MAX_BYTES = 67_108_864
 /** How long closing may take, in milliseconds: the commits under way, and the log's copy into the database. */
 const CLOSE_LIMIT_MS = 5000
+/** How long a process that ends at once waits for the thread, in milliseconds: a commit, but not a disk that hangs. */
+const EXIT_LIMIT_MS = 1000
 
 /** A call that the thread has not answered. */
 interface Call {
@@ -60,10 +63,21 @@ class DatabaseThread {
   #lastCall: number | undefined
   #bytes = 0
   #ended = false
+  /**
+   * Closes the database without the event loop, after what the thread was asked before. Ended within a call of the library, the
+   * process aborts, which gives the wrong exit code and may leave a core dump.
+   */
+  readonly #closeAtExit = (): void => {
+    const closed = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+    const requests: readonly Request[] = [{ id: ++this.#lastId, question: { kind: 'close', closed } }]
+    this.#worker.postMessage(requests, [])
+    Atomics.wait(closed, 0, 0, EXIT_LIMIT_MS)
+  }
 
   private constructor(file: string) {
     this.#file = file
     this.#worker = startWorker(file)
+    atExit.add(this.#closeAtExit)
     this.#outbox = new Outbox(this.#worker)
     this.#worker.on('message', (answers: readonly Answer[]) => {
       for (const answer of answers) this.#settle(answer.id, answer)
@@ -133,6 +147,7 @@ class DatabaseThread {
 
   #end(message: string): void {
     this.#ended = true
+    atExit.delete(this.#closeAtExit)
     for (const id of this.#calls.keys()) this.#settle(id, { id, failure: { code: 0, message } })
   }
 

@@ -11,7 +11,8 @@ export type Question =
   | { readonly kind: 'transaction'; readonly steps: readonly Step[]; readonly grows: boolean }
   | { readonly kind: 'usedBytes' }
   | { readonly kind: 'shrink' }
-  | { readonly kind: 'close' }
+  /** `closed`: one number in shared memory, set to 1 and notified once it is done. */
+  | { readonly kind: 'close'; readonly closed?: Int32Array }
 
 /** A numbered question. */
 export interface Request {
@@ -52,7 +53,15 @@ async function ask(engine: Sql, question: Question): Promise<unknown> {
   if (question.kind === 'transaction') return engine.transaction(question.steps, question)
   if (question.kind === 'usedBytes') return engine.usedBytes()
   if (question.kind === 'shrink') return engine.shrink()
-  return engine[Symbol.asyncDispose]()
+  await engine[Symbol.asyncDispose]()
+  if (question.closed) announce(question.closed)
+  return undefined
+}
+
+/** Wakes the main thread, which waits without its event loop. */
+function announce(closed: Int32Array): void {
+  Atomics.store(closed, 0, 1)
+  Atomics.notify(closed, 0)
 }
 
 /** The memory of the bytes in a query's rows, which is moved instead of copied: the library gives each value its own. */

@@ -1,12 +1,23 @@
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
 import { Program } from '../helpers/program.js'
 
 const IMPORT = `--import=${path.resolve('test/helpers/uncaught.mjs')}`
 const SURVIVED = 'error: a connection failed and was closed: read ECONNRESET\n'
 
 /** The built program with a listener for SIGUSR2; see uncaught.mjs. */
-const start = (...args: string[]) => new Program(args, { NODE_OPTIONS: IMPORT })
+const start = (...args: string[]) => new Program(args, { NODE_OPTIONS: IMPORT, RELAY_WEBHOOK_SECRET: SECRET })
+
+/** So many senders, each of which sends its next delivery once the last is answered, until nothing answers. */
+const SENDERS = 8
+
+async function send(url: string): Promise<void> {
+  for (;;) {
+    const answer = await post(`${url}/webhook`, githubDelivery()).catch(() => undefined)
+    if (answer?.status !== 200) return
+  }
+}
 
 describe.skipIf(process.platform === 'win32')('an uncaught exception', () => {
   it('of a connection does not end relay serve; a defect does, with a message and exit 1', async () => {
@@ -32,6 +43,22 @@ describe.skipIf(process.platform === 'win32')('an uncaught exception', () => {
     })
     expect(err).not.toContain('a secret detail')
   })
+
+  it.each([1, 2, 3, 4])(
+    'that is a defect ends relay serve with exit 1 while it stores deliveries: %i',
+    async () => {
+      await using program = start('serve', '--port', '0', '--json')
+      const url = await program.url()
+      program.child.kill('SIGUSR2')
+      await program.says(SURVIVED)
+      const sending = Promise.all(Array.from({ length: SENDERS }, () => send(url)))
+      await program.objects({ type: 'delivery' }, 2 * SENDERS)
+      program.child.kill('SIGUSR2')
+      const { code, signal } = await program.ended
+      expect({ code, signal }).toEqual({ code: 1, signal: null })
+      await sending
+    },
+  )
 
   it('of a connection ends a command that may wait for it', async () => {
     await using program = start('wait', 'push', '--timeout', '1m')
