@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/helpers/temporary-folder.ts'],
-    // Two cores: more workers than that only make the tests that start processes wait for each other.
-    maxWorkers: 2,
+    // For two cores: half the time a worker waits for the processes that its tests start.
+    maxWorkers: 3,
     // Half the time: a file neither starts a process of its own nor loads all modules again. Tests leave no global state behind.
     isolate: false,
     testTimeout: 30_000,
