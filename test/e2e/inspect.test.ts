@@ -115,7 +115,7 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await keyboard.press('j')
     await page.waitForURL('**/deliveries/3')
     await page.getByRole('heading', { level: 1, name: 'push' }).waitFor()
-    await page.getByText('#3', { exact: true }).waitFor()
+    await page.locator('.head-n', { hasText: '#3' }).waitFor()
 
     await keyboard.press('r')
     await page.getByRole('dialog', { name: 'Forward #3 again' }).waitFor()
@@ -159,7 +159,7 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     for (const _ of [5, 4, 3, 2]) await keyboard.press('j')
     await page.locator('.row[data-n="2"]:focus').waitFor()
     await keyboard.press('Enter')
-    await page.getByText('#2', { exact: true }).waitFor()
+    await page.locator('.head-n', { hasText: '#2' }).waitFor()
     await tabTo(page, 'Download fixture')
     const download = page.waitForEvent('download')
     await keyboard.press('Enter')
