@@ -114,12 +114,13 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
   async #beat(): Promise<number> {
     const { leases } = this.#parts
     const since = startStopwatch()
+    const before = new Map([...this.#duties].map(([name, { epoch }]) => [name, epoch]))
     const rows = await leases.beat()
     this.#sinceBeat = since
     this.#back()
     this.#renewal.abort()
     this.#renewal = new AbortController()
-    this.#reconcile(rows)
+    this.#reconcile(rows, before)
     this.#claiming ??= this.#claim(rows)
       .catch((error: unknown) => this.#parts.log.debug(toRelayError(error).message))
       .finally(() => (this.#claiming = undefined))
@@ -128,15 +129,19 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     return Math.min(BEAT_MS, ...due.filter((ms) => ms > 0).map((ms) => ms + 1))
   }
 
-  /** What is done is what this relay holds. */
-  #reconcile(rows: readonly LeaseRow[]): void {
+  /**
+   * What is done is what this relay holds. `before` are the epochs when the database was asked: of what was begun or lost since then,
+   * the rows may be older.
+   */
+  #reconcile(rows: readonly LeaseRow[], before: ReadonlyMap<string, number | undefined>): void {
     const held = new Map(rows.filter((row) => row.held).map(({ name, epoch }) => [name, epoch]))
     for (const [name, duty] of this.#duties)
-      if (duty.epoch !== undefined && duty.epoch !== held.get(name)) duty.lose()
+      if (duty.epoch !== undefined && duty.epoch === before.get(name) && duty.epoch !== held.get(name))
+        duty.lose()
     // Also what it got without knowing, because the answer was lost.
     for (const [name, epoch] of held) {
       const duty = this.#duties.get(name)
-      if (duty?.isOff && name !== this.#leaving) duty.begin(epoch)
+      if (duty?.isOff && name !== this.#leaving && before.get(name) !== epoch) duty.begin(epoch)
     }
     for (const { name, holder } of rows)
       if (holder !== null && !held.has(name)) this.#duties.get(name)?.passed()

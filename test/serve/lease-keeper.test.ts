@@ -9,16 +9,34 @@ import { emptyFolder } from '../helpers/context.js'
 import { describeWith } from '../helpers/needs.js'
 import { openKind } from '../store/kinds.js'
 
+/** What is between a relay and the database. */
+interface Link {
+  isCut: boolean
+  /** What claims wait for on their way to the database, and the answers of beats on their way back. */
+  claims: Promise<unknown> | undefined
+  answers: Promise<unknown> | undefined
+}
+
 /** A relay on the profile of this folder that can be cut off from the database. */
 async function join(folder: string) {
   const database = await openKind('postgres', folder)
   const { leases } = database.sql
   if (!leases) throw new Error('the database has no leases')
-  const link = { isCut: false }
+  const link: Link = { isCut: false, claims: undefined, answers: undefined }
+  let beats = 0
   const cuttable: Leases = {
     ...leases,
-    beat: () =>
-      link.isCut ? Promise.reject(new RelayError('storage', 'The database is away')) : leases.beat(),
+    async beat() {
+      if (link.isCut) throw new RelayError('storage', 'The database is away')
+      const rows = await leases.beat()
+      beats++
+      await link.answers
+      return rows
+    },
+    async claim(names) {
+      await link.claims
+      return leases.claim(names)
+    },
   }
   await leases.claim([`instance:${leases.holder}`])
   const said: string[] = []
@@ -40,6 +58,8 @@ async function join(folder: string) {
     database,
     /** The duties that another relay had, as this one got to know. */
     elsewhere,
+    /** The beats that the database did. */
+    beats: () => beats,
     /** The duties that it does now. */
     doing: () => [...owners.keys()].toSorted((one, other) => one.localeCompare(other)),
     owner: (name: string) => owners.get(name),
@@ -140,6 +160,50 @@ describeWith('postgres', 'the duties of relays on one database', () => {
     await one.leases.beat()
     expect(one.said.filter((text) => text === lost)).toHaveLength(1)
     expect(other.doing()).toEqual(['queue:a'])
+  })
+
+  it('go on when one was taken while a beat was under way, whose answer does not have it yet', async () => {
+    await using one = await join(emptyFolder())
+    const [claim, answer] = [new AbortController(), new AbortController()]
+    one.link.claims = once(claim.signal, 'abort')
+    await one.run('queue:a')
+    const before = one.beats()
+    await expect.poll(one.beats, PATIENCE).toBeGreaterThan(before)
+    one.link.answers = once(answer.signal, 'abort')
+    const last = one.beats()
+    one.keeper.wake()
+    await expect.poll(one.beats, PATIENCE).toBeGreaterThan(last)
+    claim.abort()
+    await expect.poll(one.doing, PATIENCE).toEqual(['queue:a'])
+    const owner = one.owner('queue:a')
+    one.link.answers = undefined
+    answer.abort()
+    const next = one.beats()
+    await expect.poll(one.beats, PATIENCE).toBeGreaterThan(next)
+    expect({ lost: owner?.lost.aborted, said: one.said, doing: one.doing() }).toEqual({
+      lost: false,
+      said: [],
+      doing: ['queue:a'],
+    })
+  })
+
+  it('are not begun again when one was lost while a beat was under way, whose answer still has it', async () => {
+    await using one = await join(emptyFolder())
+    await one.run('queue:a')
+    await expect.poll(one.doing, PATIENCE).toEqual(['queue:a'])
+    const answer = new AbortController()
+    one.link.answers = once(answer.signal, 'abort')
+    const last = one.beats()
+    one.keeper.wake()
+    await expect.poll(one.beats, PATIENCE).toBeGreaterThan(last)
+    await expect(one.owner('queue:a')?.fence?.refuse()).rejects.toMatchObject({ kind: 'unavailable' })
+    await one.leases.release(['queue:a'])
+    one.link.answers = undefined
+    answer.abort()
+    const next = one.beats()
+    await expect.poll(one.beats, PATIENCE).toBeGreaterThan(next + 1)
+    // Once: not also for what would have been begun with the old answer.
+    expect(one.said).toEqual(['Another relay has taken over, since this one was silent: queue:a'])
   })
 
   it('are stopped by a refused record, before the next beat', async () => {
