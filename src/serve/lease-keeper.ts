@@ -33,8 +33,8 @@ export interface LeaseKeeperParts {
 export class LeaseKeeper implements Duties, AsyncDisposable {
   readonly #parts: LeaseKeeperParts
   readonly #duties = new Map<string, LeasedDuty>()
-  /** The duty that is being given back. */
-  #leaving: string | undefined
+  /** The duties that are being given back. Their leases are held until they have ended. */
+  readonly #leaving = new Set<string>()
   readonly #stop = new AbortController()
   /** Since the last beat that was answered was sent. */
   #sinceBeat = (): number => Infinity
@@ -73,8 +73,7 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     return {
       [Symbol.asyncDispose]: async () => {
         if (this.#duties.get(duty.name) === leased) this.#duties.delete(duty.name)
-        await leased.end()
-        await this.#release([duty.name])
+        await this.#leave(duty.name, leased)
       },
     }
   }
@@ -141,7 +140,7 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     // Also what it got without knowing, because the answer was lost.
     for (const [name, epoch] of held) {
       const duty = this.#duties.get(name)
-      if (duty?.isOff && name !== this.#leaving && before.get(name) !== epoch) duty.begin(epoch)
+      if (duty?.isOff && !this.#leaving.has(name) && before.get(name) !== epoch) duty.begin(epoch)
     }
     for (const { name, holder } of rows)
       if (holder !== null && !held.has(name)) this.#duties.get(name)?.passed()
@@ -149,10 +148,10 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
 
   /** What it got although it does not want it any more. */
   async #releaseUnwanted(rows: readonly LeaseRow[]): Promise<void> {
-    const unwanted = rows.filter(
-      ({ name, held }) => held && name !== this.#parts.ownName && !this.#duties.has(name),
-    )
-    if (unwanted.length > 0) await this.#release(unwanted.map(({ name }) => name))
+    const names = rows.filter(({ held }) => held).map(({ name }) => name)
+    const wanted = new Set([this.#parts.ownName, ...this.#duties.keys(), ...this.#leaving])
+    const unwanted = names.filter((name) => !wanted.has(name))
+    if (unwanted.length > 0) await this.#release(unwanted)
   }
 
   async #claim(rows: readonly LeaseRow[]): Promise<void> {
@@ -190,10 +189,14 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     if (queues.length <= shareOf(rows, this.#duties.keys())) return
     const [name, duty] = queues.find(([, { isIdle }]) => isIdle) ?? []
     if (name === undefined || !duty) return
-    this.#leaving = name
+    await this.#leave(name, duty)
+  }
+
+  async #leave(name: string, duty: LeasedDuty): Promise<void> {
+    this.#leaving.add(name)
     await duty.end()
     await this.#release([name])
-    this.#leaving = undefined
+    this.#leaving.delete(name)
   }
 
   #queues(): readonly (readonly [string, LeasedDuty])[] {

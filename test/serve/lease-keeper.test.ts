@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
+import { aborted } from '../../src/base/abort.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import type { Owner } from '../../src/dispatch/owner.js'
@@ -204,6 +205,34 @@ describeWith('postgres', 'the duties of relays on one database', () => {
     await expect.poll(one.beats, PATIENCE).toBeGreaterThan(next + 1)
     // Once: not also for what would have been begun with the old answer.
     expect(one.said).toEqual(['Another relay has taken over, since this one was silent: queue:a'])
+  })
+
+  it('are not given to another relay before they have ended', async () => {
+    const folder = emptyFolder()
+    await using one = await join(folder)
+    const ended = new AbortController()
+    let isDoing = false
+    const duty = await one.keeper.run({
+      name: 'queue:a',
+      what: 'queue:a',
+      async start() {
+        isDoing = true
+        return { [Symbol.asyncDispose]: () => aborted(ended.signal) }
+      },
+    })
+    await expect.poll(() => isDoing, PATIENCE).toBe(true)
+    await using other = await join(folder)
+    await other.run('queue:a')
+    const ending = duty[Symbol.asyncDispose]()
+    for (const relay of [one, other, one, other]) {
+      const before = relay.beats()
+      await expect.poll(relay.beats, PATIENCE).toBeGreaterThan(before)
+    }
+    const during = other.doing()
+    ended.abort()
+    await ending
+    await expect.poll(other.doing, PATIENCE).toEqual(['queue:a'])
+    expect(during).toEqual([])
   })
 
   it('are stopped by a refused record, before the next beat', async () => {
