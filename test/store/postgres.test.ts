@@ -186,6 +186,24 @@ describeWith('postgres', 'a shared database', () => {
     process.off('warning', warned)
   })
 
+  it('repeats nothing that was committed before a statement whose columns have changed', async () => {
+    await using database = await openKind('postgres')
+    const { sql } = database
+    const change = (text: string) => sql.transaction([{ sql: text }])
+    await change('CREATE TABLE added (n INT)')
+    const read = { sql: 'SELECT * FROM added' }
+    await sql.transaction([read])
+    await change('ALTER TABLE added ADD COLUMN later TEXT')
+    const results = await Promise.all([
+      sql.transaction([{ sql: 'INSERT INTO added (n) VALUES (1)' }]),
+      // Refused, so that each is sent by itself.
+      sql.transaction([{ sql: 'SELECT 1 WHERE false', required: true }]),
+      sql.transaction([read]),
+    ])
+    expect(results.map((rows) => rows?.length)).toEqual([1, undefined, 1])
+    expect(await sql.query('SELECT n FROM added')).toEqual([{ n: 1 }])
+  })
+
   it('sends what arrives together in one transaction, and changes nothing for a duplicate', async () => {
     await using database = await openKind('postgres')
     const { sql } = database

@@ -28,6 +28,7 @@ interface Waiting {
   readonly bytes: number
   readonly announce: readonly string[] | undefined
   readonly settle: (outcome: Outcome) => void
+  readonly isSettled: () => boolean
 }
 
 /** Transactions and bytes (8 MiB) in one commit: enough that a burst shares it, few enough that none waits long for the others. */
@@ -149,7 +150,7 @@ class WriteQueue {
         else if (!late) resolve(outcome.rows)
         else if (outcome.rows) onLate?.(outcome.rows)
       }
-      const waiting = { steps, bytes, announce, settle }
+      const waiting = { steps, bytes, announce, settle, isSettled: () => settled }
       this.#waiting.push(waiting)
       this.#committing ??= this.#commitAll()
     })
@@ -182,7 +183,8 @@ class WriteQueue {
         await this.#send(client, batch)
       })
     } catch (error) {
-      if (isStalePlan(error)) this.#waiting.unshift(...batch)
+      // Those that were sent by themselves before it are done.
+      if (isStalePlan(error)) this.#waiting.unshift(...batch.filter(({ isSettled }) => !isSettled()))
       else for (const { settle } of batch.length > 0 ? batch : this.#next()) settle({ error })
     }
   }
