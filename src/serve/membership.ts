@@ -68,6 +68,7 @@ class ServiceMember implements Membership {
   readonly #lost = new AbortController()
   readonly #listeners = new Set<LeaseListener>()
   #routes: readonly string[]
+  #changing: Promise<void> = Promise.resolve()
 
   constructor(parts: MembershipParts) {
     this.#parts = parts
@@ -107,14 +108,25 @@ class ServiceMember implements Membership {
     }
   }
 
-  async changeRoutes(routes: readonly string[]): Promise<void> {
+  changeRoutes(routes: readonly string[]): Promise<void> {
+    // One after the other: one that fails must not undo the next one.
+    const changed = this.#changing.then(() => this.#changeRoutes(routes))
+    this.#changing = changed.catch(() => {})
+    return changed
+  }
+
+  async #changeRoutes(routes: readonly string[]): Promise<void> {
+    const { leases } = this.#parts
     const before = this.#routes
     this.#routes = routes
     try {
-      await this.#refuseDifference(await this.#parts.leases.beat(), Infinity)
+      await this.#refuseDifference(await leases.beat(), Infinity)
       await this.#store()
+      // One that has joined meanwhile may have read the routes from before.
+      await this.#refuseDifference(await leases.beat(), Infinity)
     } catch (error) {
       this.#routes = before
+      await this.#store().catch(() => {})
       throw error
     }
   }

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { expect, it } from 'vitest'
+import { aborted } from '../../src/base/abort.js'
+import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { joinService } from '../../src/serve/membership.js'
 import type { Database } from '../../src/store/database.js'
@@ -66,6 +68,58 @@ describeWith('postgres', 'the relays that serve a profile together', () => {
     await first.changeRoutes(['a', 'b'])
     await expect(join(other, 'a')).rejects.toThrow(`${WHO}only there: b${FIX}`)
     await using _third = await join(other, 'b', 'a')
+  })
+
+  it('keep their routes when another joins with these while they change', async () => {
+    const folder = emptyFolder()
+    await using one = await openKind('postgres', folder)
+    await using other = await openKind('postgres', folder)
+    const leases = leasesOf(one)
+    const [asked, answer] = [new AbortController(), new AbortController()]
+    let isHeld = false
+    const beat = async () => {
+      const rows = await leases.beat()
+      if (!isHeld) return rows
+      asked.abort()
+      await aborted(answer.signal)
+      return rows
+    }
+    await using first = await joinBy({ ...leases, beat }, one, 'a')
+    isHeld = true
+    const changed = first.changeRoutes(['a', 'b']).catch((error: unknown) => error)
+    await aborted(asked.signal)
+    await using _second = await join(other, 'a')
+    answer.abort()
+    expect(await changed).toMatchObject({ kind: 'settings', message: `${WHO}only here: b${FIX}` })
+    // As before: one more with these can join.
+    await using another = await openKind('postgres', folder)
+    await using _third = await join(another, 'a')
+  })
+
+  it('change their routes one time after the other, also when the first one fails', async () => {
+    const folder = emptyFolder()
+    await using one = await openKind('postgres', folder)
+    await using other = await openKind('postgres', folder)
+    const failed = new AbortController()
+    let puts = 0
+    const put: typeof one.store.put = async (...record) => {
+      if (++puts === 2) {
+        await aborted(failed.signal)
+        throw new RelayError('storage', 'away')
+      }
+      await one.store.put(...record)
+    }
+    await using first = await join({ ...one, store: { ...one.store, put } }, 'a')
+    const changes = [first.changeRoutes(['a', 'b']), first.changeRoutes(['a', 'c'])]
+    await expect.poll(() => puts).toBeGreaterThan(1)
+    failed.abort()
+    expect((await Promise.allSettled(changes)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+    // It stores its routes again when it joins again.
+    const { holder } = leasesOf(one)
+    const before = puts
+    await leasesOf(one).forget([`instance:${holder}`])
+    await expect.poll(() => puts, { timeout: 15_000 }).toBeGreaterThan(before)
+    await using _second = await join(other, 'a', 'c')
   })
 
   it('join again after they were taken for dead, unless others have other routes by now', async () => {
