@@ -176,9 +176,15 @@ class ServiceMember implements Membership {
   /** First its connections: one of them may have the lock without which no other relay can write. */
   async #removeSilent(holder: string): Promise<void> {
     const { leases, store } = this.#parts
+    const name = INSTANCE + holder
     await this.#disconnect(holder)
-    await leases.forget([INSTANCE + holder])
-    await store.delete(INSTANCE + holder)
+    // Before the lease: one that comes back without its lease stores its record again.
+    const record = await store.take(name)
+    await leases.forget([name])
+    if (record === undefined) return
+    // One that came back before that has kept its lease.
+    const rows = await leases.beat()
+    if (rows.some((row) => row.name === name)) await store.putIfAbsent(name, record)
   }
 
   async #disconnect(holder: string): Promise<void> {

@@ -122,6 +122,46 @@ describeWith('postgres', 'the relays that serve a profile together', () => {
     await using _second = await join(other, 'a', 'c')
   })
 
+  it('stay known when they come back while another removes them as silent', async () => {
+    const folder = emptyFolder()
+    await using one = await openKind('postgres', folder)
+    await using other = await openKind('postgres', folder)
+    await using _first = await join(one, 'a')
+    const name = `instance:${leasesOf(one).holder}`
+    const leases = leasesOf(other)
+    const removed = new AbortController()
+    const forgotten: string[] = []
+    let isOld = false
+    await using _second = await joinBy(
+      {
+        ...leases,
+        /** As it was before the first one came back. */
+        async beat() {
+          const rows = await leases.beat()
+          return rows.map((row) => (isOld && row.name === name ? { ...row, silent: 3001 } : row))
+        },
+        disconnect: () => Promise.resolve(),
+        async forget(names) {
+          await leases.forget(names)
+          forgotten.push(...names)
+          isOld = false
+        },
+        /** What follows the removal. */
+        claim(names) {
+          if (forgotten.includes(name)) removed.abort()
+          return leases.claim(names)
+        },
+      },
+      other,
+      'a',
+    )
+    isOld = true
+    await aborted(removed.signal)
+    expect(await other.store.get(name)).toMatchObject({ routes: ['a'] })
+    await using another = await openKind('postgres', folder)
+    await expect(join(another, 'b')).rejects.toMatchObject({ kind: 'settings' })
+  })
+
   it('join again after they were taken for dead, unless others have other routes by now', async () => {
     const folder = emptyFolder()
     await using one = await openKind('postgres', folder)
