@@ -5,7 +5,7 @@ import type { Log } from '../base/log.js'
 import { BEAT_MS, type LeaseRow, type Leases, SILENCE_MS } from '../store/leases.js'
 import { type Duties, type Duty, QUEUE_DUTY } from './duties.js'
 import { LeasedDuty } from './leased-duty.js'
-import { startStopwatch } from './stopwatch.js'
+import { startStopwatch, type Stopwatch } from './stopwatch.js'
 
 /** For the difference of two clocks' rates, and for what happens between the last look at the clock and the sending. */
 const MARGIN_MS = 250
@@ -37,7 +37,7 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
   readonly #leaving = new Set<string>()
   readonly #stop = new AbortController()
   /** Since the last beat that was answered was sent. */
-  #sinceBeat = (): number => Infinity
+  #sinceBeat: Stopwatch = () => Infinity
   #renewal = new AbortController()
   #wake = new AbortController()
   #claiming: Promise<void> | undefined
@@ -62,7 +62,7 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     const leased = new LeasedDuty({
       duty,
       fence: (epoch) => leases.fence(duty.name, epoch),
-      isCurrent: () => this.#isCurrent(),
+      isCurrent,
       renewed: async (signal) => {
         await Promise.race([aborted(this.#renewal.signal), aborted(signal)])
       },
@@ -87,10 +87,6 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     this.#duties.clear()
     const rows = await this.#parts.leases.beat().catch(() => [])
     await this.#releaseUnwanted(rows)
-  }
-
-  #isCurrent(): boolean {
-    return this.#sinceBeat() < SILENCE_MS - MARGIN_MS
   }
 
   async #beatRegularly(): Promise<void> {
@@ -119,7 +115,7 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     this.#back()
     this.#renewal.abort()
     this.#renewal = new AbortController()
-    this.#reconcile(rows, before)
+    this.#reconcile(rows, before, since)
     this.#claiming ??= this.#claim(rows)
       .catch((error: unknown) => this.#parts.log.debug(toRelayError(error).message))
       .finally(() => (this.#claiming = undefined))
@@ -132,15 +128,21 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
    * What is done is what this relay holds. `before` are the epochs when the database was asked: of what was begun or lost since then,
    * the rows may be older.
    */
-  #reconcile(rows: readonly LeaseRow[], before: ReadonlyMap<string, number | undefined>): void {
+  #reconcile(
+    rows: readonly LeaseRow[],
+    before: ReadonlyMap<string, number | undefined>,
+    since: Stopwatch,
+  ): void {
     const held = new Map(rows.filter((row) => row.held).map(({ name, epoch }) => [name, epoch]))
-    for (const [name, duty] of this.#duties)
-      if (duty.epoch !== undefined && duty.epoch === before.get(name) && duty.epoch !== held.get(name))
-        duty.lose()
+    for (const [name, duty] of this.#duties) {
+      if (duty.epoch === undefined) continue
+      if (duty.epoch === held.get(name)) duty.renew(since)
+      else if (duty.epoch === before.get(name)) duty.lose()
+    }
     // Also what it got without knowing, because the answer was lost.
     for (const [name, epoch] of held) {
       const duty = this.#duties.get(name)
-      if (duty?.isOff && !this.#leaving.has(name) && before.get(name) !== epoch) duty.begin(epoch)
+      if (duty?.isOff && !this.#leaving.has(name) && before.get(name) !== epoch) duty.begin(epoch, since)
     }
     for (const { name, holder } of rows)
       if (holder !== null && !held.has(name)) this.#duties.get(name)?.passed()
@@ -160,11 +162,12 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     await onBeat(rows)
     await this.#releaseUnwanted(rows)
     const silent = new Set(rows.filter(({ holder }) => holder !== null).map(({ name }) => name))
+    const since = startStopwatch()
     for (const [name, epoch] of await leases.claim(this.#wanted(rows))) {
       const duty = this.#duties.get(name)
       if (!duty?.isOff || this.#stop.signal.aborted) continue
       if (silent.has(name)) log.info(`Taken over from a relay that is silent: ${duty.what}`)
-      duty.begin(epoch)
+      duty.begin(epoch, since)
     }
     await this.#giveBack(rows)
   }
@@ -209,7 +212,7 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
   }
 
   #away(error: unknown): void {
-    if (this.#isAway || this.#isCurrent() || this.#stop.signal.aborted) return
+    if (this.#isAway || isCurrent(this.#sinceBeat) || this.#stop.signal.aborted) return
     this.#isAway = true
     this.#parts.log.warn(`Forwarding pauses: ${toRelayError(error).message}`)
   }
@@ -218,6 +221,11 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     if (this.#isAway) this.#parts.log.info('Forwarding continues: the database answers again')
     this.#isAway = false
   }
+}
+
+/** Whether no other relay can have a lease that this one had when `since` was started. */
+function isCurrent(since: Stopwatch): boolean {
+  return since() < SILENCE_MS - MARGIN_MS
 }
 
 /** The relays other than this one that have not renewed their leases for too long. */

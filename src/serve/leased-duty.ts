@@ -3,13 +3,14 @@ import type { Log } from '../base/log.js'
 import type { Owner } from '../dispatch/owner.js'
 import type { Step } from '../store/sql.js'
 import type { Doing, Duty } from './duties.js'
+import type { Stopwatch } from './stopwatch.js'
 
 export interface LeasedDutyParts {
   readonly duty: Duty
   /** The step that requires this relay to have the lease. */
   readonly fence: (epoch: number) => Step
-  /** Whether no other relay can have taken any lease of this one. */
-  readonly isCurrent: () => boolean
+  /** Whether no other relay can have taken a lease that this one had when the stopwatch was started. */
+  readonly isCurrent: (since: Stopwatch) => boolean
   /** Resolves when leases were renewed, or the signal aborts. */
   readonly renewed: (signal: AbortSignal) => Promise<void>
   readonly log: Log
@@ -17,6 +18,8 @@ export interface LeasedDutyParts {
 
 interface Run {
   readonly epoch: number
+  /** Since the last time that this relay had the lease for sure. */
+  since: Stopwatch
   readonly lost: AbortController
   /** Aborts when the duty ends, lost or not. */
   readonly ending: AbortController
@@ -53,12 +56,19 @@ export class LeasedDuty {
     return this.#run?.isIdle() === true
   }
 
-  begin(epoch: number): void {
+  /** `since`: started before the lease was asked for. */
+  begin(epoch: number, since: Stopwatch): void {
     const [lost, ending] = [new AbortController(), new AbortController()]
-    const run: Run = { epoch, lost, ending, isIdle: () => false, doing: Promise.resolve(undefined) }
+    const doing = Promise.resolve(undefined)
+    const run: Run = { epoch, since, lost, ending, isIdle: () => false, doing }
     this.#run = run
     this.#isElsewhere = false
     run.doing = this.#start(run)
+  }
+
+  /** This relay still had the lease after `since` was started. */
+  renew(since: Stopwatch): void {
+    if (this.#run) this.#run.since = since
   }
 
   /** Another relay has it. */
@@ -117,8 +127,10 @@ export class LeasedDuty {
     }
   }
 
-  #ownerOf({ epoch, lost, ending }: Run): Owner {
-    const { fence, isCurrent, renewed } = this.#parts
+  #ownerOf(run: Run): Owner {
+    const { epoch, lost, ending } = run
+    const { fence, renewed } = this.#parts
+    const isCurrent = (): boolean => this.#parts.isCurrent(run.since)
     const check = (): void => {
       lost.signal.throwIfAborted()
       ending.signal.throwIfAborted()

@@ -13,8 +13,9 @@ import { openKind } from '../store/kinds.js'
 /** What is between a relay and the database. */
 interface Link {
   isCut: boolean
-  /** What claims wait for on their way to the database, and the answers of beats on their way back. */
+  /** What claims wait for on their way to the database, and the answers of claims and of beats on their way back. */
   claims: Promise<unknown> | undefined
+  claimed: Promise<unknown> | undefined
   answers: Promise<unknown> | undefined
 }
 
@@ -23,7 +24,7 @@ async function join(folder: string) {
   const database = await openKind('postgres', folder)
   const { leases } = database.sql
   if (!leases) throw new Error('the database has no leases')
-  const link: Link = { isCut: false, claims: undefined, answers: undefined }
+  const link: Link = { isCut: false, claims: undefined, claimed: undefined, answers: undefined }
   let beats = 0
   const cuttable: Leases = {
     ...leases,
@@ -36,7 +37,9 @@ async function join(folder: string) {
     },
     async claim(names) {
       await link.claims
-      return leases.claim(names)
+      const epochs = await leases.claim(names)
+      await link.claimed
+      return epochs
     },
   }
   await leases.claim([`instance:${leases.holder}`])
@@ -205,6 +208,30 @@ describeWith('postgres', 'the duties of relays on one database', () => {
     await expect.poll(one.beats, PATIENCE).toBeGreaterThan(next + 1)
     // Once: not also for what would have been begun with the old answer.
     expect(one.said).toEqual(['Another relay has taken over, since this one was silent: queue:a'])
+  })
+
+  it('send nothing for a claim whose answer comes when another relay has taken over', async () => {
+    const folder = emptyFolder()
+    await using one = await join(folder)
+    const [claimed, answer] = [new AbortController(), new AbortController()]
+    one.link.claimed = once(claimed.signal, 'abort')
+    await one.run('queue:a')
+    const rows = async () => (await one.database.sql.query('SELECT * FROM lease')).length
+    await expect.poll(rows, PATIENCE).toBe(2)
+    one.link.isCut = true
+    await using other = await join(folder)
+    await other.run('queue:a')
+    await expect.poll(other.doing, PATIENCE).toEqual(['queue:a'])
+    one.link.answers = once(answer.signal, 'abort')
+    one.link.isCut = false
+    const last = one.beats()
+    await expect.poll(one.beats, PATIENCE).toBeGreaterThan(last)
+    claimed.abort()
+    await expect.poll(one.doing, PATIENCE).toEqual(['queue:a'])
+    const asserted = one.owner('queue:a')?.assert()
+    one.link.answers = undefined
+    answer.abort()
+    await expect(asserted).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
   it('are not given to another relay before they have ended', async () => {
