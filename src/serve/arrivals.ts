@@ -109,6 +109,8 @@ export class Arrivals implements AsyncDisposable {
   async #lookAt(n: number): Promise<void> {
     const forwards = await this.#parts.journal.forwards(n).catch(() => ({}))
     const waiting = Object.entries(forwards).filter(([, { status }]) => status === 'waiting')
+    // Which may have read this entry before it waited again.
+    if (n > this.#passed) await this.#reading
     if (n <= this.#passed)
       this.#parts.take(
         n,

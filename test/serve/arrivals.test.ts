@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest'
+import { aborted } from '../../src/base/abort.js'
 import { RelayError } from '../../src/base/errors.js'
 import { openJournal } from '../../src/journal/open.js'
 import { Arrivals } from '../../src/serve/arrivals.js'
-import { attempt, delivery, failed, open, succeeded } from '../journal/rig.js'
+import { attempt, collect, delivery, failed, open, succeeded } from '../journal/rig.js'
+
+interface Broken {
+  reads: number
+  isAway: boolean
+  /** What answers wait for. */
+  answers: Promise<unknown> | undefined
+}
 
 /** A relay's own journal, that of another relay on the same database, and what is passed on. */
 async function createRig() {
@@ -10,7 +18,7 @@ async function createRig() {
   const rules = { targetsOf: () => ['a', 'b'] }
   const [own, other] = [openJournal(database.sql, rules), openJournal(database.sql, rules)]
   const taken: string[] = []
-  const broken = { reads: 0, isAway: false }
+  const broken: Broken = { reads: 0, isAway: false, answers: undefined }
   const arrivals = new Arrivals({
     journal: {
       ...own,
@@ -18,6 +26,7 @@ async function createRig() {
         broken.reads++
         if (broken.isAway) throw new RelayError('storage', 'away')
         yield* own.waiting(filter)
+        await broken.answers
       },
     },
     take: (n, targets) => void taken.push(...targets.map((target) => `${n}${target}`)),
@@ -84,6 +93,24 @@ describe('what arrives at a relay of a service', () => {
     await rig.other.again(1, ['b'])
     rig.announce(1, undefined)
     await expect.poll(() => rig.taken.slice(1)).toEqual(['1a', '1b'])
+  })
+
+  it('is also what waits again while it is read, in an answer that is older', async () => {
+    await using rig = await createRig()
+    await rig.arrivals.start()
+    await rig.other.append(delivery('1'))
+    for (const target of ['a', 'b']) await rig.other.record(1, attempt(target), succeeded)
+    const read = new AbortController()
+    rig.broken.answers = aborted(read.signal)
+    rig.announce(1, [])
+    await expect.poll(() => rig.broken.reads).toBe(1)
+    // The second one is answered after the first: what the read has found is known.
+    await collect(rig.own.waiting())
+    await rig.other.again(1, ['a'])
+    rig.announce(1, ['1+'])
+    await rig.own.forwards(1)
+    read.abort()
+    await expect.poll(() => rig.taken).toEqual(['1a'])
   })
 
   it('is found by a search when a notice was lost, or the database was away', async () => {
