@@ -138,7 +138,9 @@ class SharedDispatcher implements Dispatcher {
       await end()
       throw error
     }
-    for (const status of dispatcher.status()) if (status.state === 'up') onTarget?.(status)
+    // It may have been lost while that was read.
+    if (!owner.lost.aborted)
+      for (const status of dispatcher.status()) if (status.state === 'up') onTarget?.(status)
     return {
       isIdle: () => dispatcher.status().every(({ queued }) => queued === 0),
       [Symbol.asyncDispose]: end,
