@@ -41,6 +41,8 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
   #renewal = new AbortController()
   #wake = new AbortController()
   #claiming: Promise<void> | undefined
+  /** The newest leases, until they are looked at for what to claim. */
+  #unclaimed: readonly LeaseRow[] | undefined
   #running: Promise<void> | undefined
   #isAway = false
 
@@ -116,7 +118,8 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     this.#renewal.abort()
     this.#renewal = new AbortController()
     this.#reconcile(rows, before, since)
-    this.#claiming ??= this.#claim(rows)
+    this.#unclaimed = rows
+    this.#claiming ??= this.#claimAll()
       .catch((error: unknown) => this.#parts.log.debug(toRelayError(error).message))
       .finally(() => (this.#claiming = undefined))
     // Not a whole interval late where a relay is about to be silent for too long.
@@ -154,6 +157,14 @@ export class LeaseKeeper implements Duties, AsyncDisposable {
     const wanted = new Set([this.#parts.ownName, ...this.#duties.keys(), ...this.#leaving])
     const unwanted = names.filter((name) => !wanted.has(name))
     if (unwanted.length > 0) await this.#release(unwanted)
+  }
+
+  /** Also what became free meanwhile. */
+  async #claimAll(): Promise<void> {
+    for (let rows = this.#unclaimed; rows; rows = this.#unclaimed) {
+      this.#unclaimed = undefined
+      await this.#claim(rows)
+    }
   }
 
   async #claim(rows: readonly LeaseRow[]): Promise<void> {

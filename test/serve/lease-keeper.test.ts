@@ -234,6 +234,29 @@ describeWith('postgres', 'the duties of relays on one database', () => {
     await expect(asserted).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
+  it('are also taken that became free while others were taken, without another beat', async () => {
+    const folder = emptyFolder()
+    const duties = ['sources', 'sweep']
+    await using one = await join(folder)
+    for (const name of duties) await one.run(name)
+    await expect.poll(one.doing, PATIENCE).toEqual(duties)
+    await using other = await join(folder)
+    const [claim, answer] = [new AbortController(), new AbortController()]
+    other.link.claims = once(claim.signal, 'abort')
+    for (const name of duties) await other.run(name)
+    const first = other.beats()
+    await expect.poll(other.beats, PATIENCE).toBeGreaterThan(first + 1)
+    await one.keeper[Symbol.asyncDispose]()
+    other.link.answers = once(answer.signal, 'abort')
+    const last = other.beats()
+    other.keeper.wake()
+    await expect.poll(other.beats, PATIENCE).toBeGreaterThan(last)
+    other.link.isCut = true
+    answer.abort()
+    claim.abort()
+    await expect.poll(other.doing, { timeout: 3000 }).toEqual(duties)
+  })
+
   it('are not given to another relay before they have ended', async () => {
     const folder = emptyFolder()
     await using one = await join(folder)
