@@ -97,7 +97,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   if (sandbox) closing.use(sandbox)
   const later: Later = { hookProblems: new Map(), readiness: createReadiness(log) }
   const relay = closing.use(await createRelay(settings, relayOptions(options, later)))
-  const { onTarget, onTunnel, onHook } = observed(options, relay, later)
+  const { onTarget, ...ofSources } = observed(options, relay, later)
   warnOfEarlierData(settings, log)
   const ages = await openAgeClock({ store: relay.database.store, clock })
   const gate = createReadinessGate(relay.app.fetch, READY_PATH)
@@ -124,7 +124,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   gate.open()
   later.readiness.start(relay.journal)
   await started
-  closing.use(await runSources(relay, settings, { ...options, onTunnel, onHook, ownership }))
+  closing.use(await runSources(relay, settings, { ...options, ...ofSources, ownership }))
   closing.defer(() => later.readiness.stop(lost))
   const owner = closing.move()
   return {
@@ -150,7 +150,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
 interface Later {
   ownership?: Ownership
   forwarding?: Forwarding
-  tunnel?: TunnelStatus
+  tunnel?: TunnelStatus | undefined
   readonly readiness: Readiness
   /** By repository. */
   readonly hookProblems: Map<string, string>
@@ -184,7 +184,7 @@ function observed(
   { onTarget, onTunnel, onHook }: ServeOptions,
   { activity }: Relay,
   later: Later,
-): Required<Pick<ServeOptions, 'onTarget' | 'onTunnel' | 'onHook'>> {
+): Required<Pick<ServeOptions, 'onTarget' | 'onTunnel' | 'onHook'>> & { onSourcesEnd(): void } {
   return {
     onTarget(status) {
       onTarget?.(status)
@@ -199,6 +199,11 @@ function observed(
       onHook?.(event)
       if ('error' in event) later.hookProblems.set(sourceOf(event), event.error.message)
       else later.hookProblems.delete(sourceOf(event))
+      activity.publish({ type: 'state' })
+    },
+    onSourcesEnd() {
+      later.tunnel = undefined
+      later.hookProblems.clear()
       activity.publish({ type: 'state' })
     },
   }

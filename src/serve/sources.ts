@@ -16,6 +16,8 @@ interface SourcesOptions {
   readonly ownership: Ownership
   readonly onTunnel: OnTunnel
   readonly onHook: OnHook
+  /** Called when they have ended: here, or because another relay has them now. What was last reported of them is no longer so. */
+  readonly onSourcesEnd: () => void
   readonly hooks?: HookPlan
   readonly log?: Log
 }
@@ -47,6 +49,7 @@ async function startSources(
   { ownership: { membership }, hooks, ...options }: RunningSources,
 ): Promise<AsyncDisposable> {
   await using closing = new Disposal()
+  closing.defer(async () => options.onSourcesEnd())
   const { app } = options
   const address = watchAddress(settings, relay.address)
   const onTunnel = address.onTunnel(options.onTunnel)

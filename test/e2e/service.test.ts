@@ -5,6 +5,7 @@ import { Fleet, idsOf, type Injury, nothingWaits, outcomeOf, startSenders } from
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
+import { readMetrics } from '../helpers/metrics.js'
 import { type PostgresServer, startPostgres } from '../helpers/postgres.js'
 import { Program, relay } from '../helpers/program.js'
 import { serviceEnvironment, type ServiceRelay, startServiceRelay } from '../helpers/service.js'
@@ -169,6 +170,24 @@ describeWith('postgres', 'two relays on one database', () => {
       githubDelivery({ body: '{"zen":"Half measures are as bad as nothing at all."}' }),
     )
     await target.has(2)
+  }, 60_000)
+
+  it('no longer say that the tunnel is connected once the other has it', async () => {
+    await using server = await startPostgres()
+    await using smee = await startSmee()
+    const flags = ['--tunnel', smee.channel, '--metrics']
+    const connected = { type: 'tunnel', state: 'connected', roundTrip: 'ok' }
+    const isConnected = async ({ url }: ServiceRelay) =>
+      (await readMetrics(url))['relay_tunnel_connected']?.values['']
+    await using first = await startServiceRelay(server, flags)
+    await first.program.object(connected)
+    await using second = await startServiceRelay(server, flags)
+    expect(await isConnected(first)).toBe(1)
+    first.program.child.kill('SIGSTOP')
+    await second.program.object(connected)
+    first.program.child.kill('SIGCONT')
+    await expect.poll(() => isConnected(first), { timeout: 20_000 }).toBeUndefined()
+    expect(await isConnected(second)).toBe(1)
   }, 60_000)
 
   it('take in what log --follow and wait then show, whichever of them took it in', async () => {
