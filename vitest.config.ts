@@ -10,6 +10,8 @@ export default defineConfig({
     isolate: false,
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // Not the default of 1 s: a busy machine takes its time.
+    expect: { poll: { timeout: 20_000 } },
     // A run leaves about 10,000 folders to remove.
     teardownTimeout: 60_000,
     // Vitest sets BASE_URL to "/" for its children; relay ignores such a value with a warning, tests want silence.

@@ -35,7 +35,7 @@ describeWith(['Linux', 'gcc'], 'relay serve on a disk', () => {
       await answerInTime(home)
 
       disk.set('none')
-      await expect.poll(() => send('a'), { timeout: 10_000 }).toBe(200)
+      await expect.poll(() => send('a')).toBe(200)
       await expect.poll(() => target.received.length).toBeGreaterThanOrEqual(2)
       expect(await program.stop()).toMatchObject({ code: 0, signal: null })
     },
@@ -70,7 +70,7 @@ describeWith(['Linux', 'gcc'], 'relay serve on a disk', () => {
       err: expect.stringContaining('another process holds it'),
     })
     await using second = serve(home)
-    await expect.poll(() => hasDatabase(second), { timeout: 5000 }).toBe(true)
+    await expect.poll(() => hasDatabase(second)).toBe(true)
     second.child.kill('SIGINT')
     const { err } = await second.ended
     expect(err).not.toContain('another process holds it')

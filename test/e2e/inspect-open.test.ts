@@ -50,7 +50,7 @@ describeWith('tmux', 'the key i of relay serve', () => {
     })
     await pane.shows(/key i, or relay inspect[^]*Press \?/)
     pane.press('i')
-    await expect.poll(() => existsSync(browser.args), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => existsSync(browser.args)).toBe(true)
     const { action, code } = formIn(new URL(readFileSync(browser.args, 'utf8').trim()))
     const opened = await fetch(action, { method: 'POST', body: new URLSearchParams({ code }) })
     expect(opened.status).toBe(200)
@@ -68,7 +68,7 @@ describeWith('Linux', 'relay inspect', () => {
     const browser = recordingBrowser()
     const env = { RELAY_HOME: home, RELAY_WEBHOOK_SECRET: SECRET, BROWSER: browser.program }
     await using command = new Program(['inspect', '7'], env)
-    await expect.poll(() => existsSync(browser.args), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => existsSync(browser.args)).toBe(true)
 
     const file = new URL(readFileSync(browser.args, 'utf8').trim())
     expect(file.protocol).toBe('file:')

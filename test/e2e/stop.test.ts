@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { startSandbox } from '../../src/testing/index.js'
 import { action, CLIENT, codeHost } from '../helpers/code-host.js'
 import { emptyFolder } from '../helpers/context.js'
@@ -40,7 +40,7 @@ describe.concurrent('relay serve, asked to stop,', () => {
     sandbox.faults.next('comment', { kind: 'slow', ms: 12_000 })
     const comment = { owner: 'octo', repo: 'demo', issueNumber: 1, body: 'late' }
     const answer = fetch(`${url}/api/comment`, action(token.trim(), comment))
-    await vi.waitFor(() => expect(sandbox.requests.at(-1)?.path).toMatch(/\/comments$/))
+    await expect.poll(() => sandbox.requests.at(-1)?.path).toMatch(/\/comments$/)
     program.child.kill('SIGTERM')
     await program.says('Finishing in-flight work')
     expect((await answer).status).toBe(200)

@@ -20,7 +20,7 @@ export interface Keyring extends Session {
 }
 
 /** Milliseconds. */
-const LIMIT = 10_000
+const LIMIT = 20_000
 
 /** No service is started by being asked for: what a test has not started is not there. */
 const BUS = (folder: string): string => `<busconfig>

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Fault } from '../../src/sandbox/faults.js'
 import { answerOf, call, getCode, NOW, redeem, refusal, signIn, start } from './rig.js'
 
@@ -123,7 +123,7 @@ describe('set in-process', () => {
       body: '{"content":"rocket"}',
       signal: stop.signal,
     })
-    await vi.waitFor(() => expect(sandbox.state.reactions.map(({ content }) => content)).toContain('rocket'))
+    await expect.poll(() => sandbox.state.reactions.map(({ content }) => content)).toContain('rocket')
     stop.abort()
     await expect(answer).rejects.toThrow('aborted')
   })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ActionService, DEMO, HELLO, startActionService } from '../helpers/action-service.js'
 
 let service: ActionService
@@ -113,9 +113,9 @@ describe('a write is made once', () => {
     const before = service.requests('POST')
     const client = new AbortController()
     const answer = service.send('comment', { ...HELLO, body: 'from a client that left' }, {}, client.signal)
-    await vi.waitFor(() => expect(service.requests('POST')).toBe(before + 1))
+    await expect.poll(() => service.requests('POST')).toBe(before + 1)
     client.abort()
     await expect(answer).rejects.toThrow('aborted')
-    await vi.waitFor(() => expect(service.sandbox.comments.at(-1)?.body).toBe('from a client that left'))
+    await expect.poll(() => service.sandbox.comments.at(-1)?.body).toBe('from a client that left')
   })
 })

@@ -71,7 +71,7 @@ describeWith(['Linux', 'loop mount'], 'a frozen file system', () => {
     } finally {
       spawnSync('fsfreeze', ['--unfreeze', folder])
     }
-    await expect.poll(() => program.ask('late'), { timeout: 5000 }).toEqual([2])
+    await expect.poll(() => program.ask('late')).toEqual([2])
     expect(await program.ask('append', 7000)).toBe(3)
   })
 })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RelayError } from '../../../../src/base/errors.js'
 import { comment } from '../../../../src/cli/commands/comment/declaration.js'
 import { emptyFolder } from '../../../helpers/context.js'
@@ -141,7 +141,7 @@ describe.each([
     const before = writes(sandbox.requests)
     const abort = new AbortController()
     const running = shell.run(['comment', 'octo/demo#1', 'slow'], { signal: abort.signal })
-    await vi.waitUntil(() => writes(sandbox.requests) > before)
+    await expect.poll(() => writes(sandbox.requests)).toBeGreaterThan(before)
     abort.abort(INTERRUPTED)
     expect(await running).toEqual({ code: 130, out: '', err: `error: Interrupted${DOUBT}\n` })
     expect(writes(sandbox.requests)).toBe(before + 1)
