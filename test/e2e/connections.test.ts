@@ -1,12 +1,12 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect as connectTcp, createServer } from 'node:net'
+import { connect as connectTcp } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { type Connection, connect, exchange, requestText } from '../helpers/http.js'
 import { describeWith } from '../helpers/needs.js'
 import { Program } from '../helpers/program.js'
+import { closedPort } from '../helpers/scripted-server.js'
 import { serve } from '../helpers/serve.js'
 
 const SANDBOX = ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json']
@@ -14,15 +14,6 @@ const CONNECT = 'CONNECT example.invalid:443 HTTP/1.1\r\nHost: example.invalid:4
 const REFUSED = { status: 400, body: '{"error":"Bad request"}' }
 
 const portOf = (url: string): number => Number(new URL(url).port)
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 /** Sends CONNECT and resets the connection, before and after the answer; then one more reads its 400. */
 async function connectAndReset(port: number) {
@@ -48,7 +39,7 @@ describe('CONNECT, reset by the client,', () => {
   })
 
   it('does not end relay login', async () => {
-    const port = await freePort()
+    const port = await closedPort()
     const env = { RELAY_CLIENT_ID: 'id', RELAY_CLIENT_SECRET: 'secret' }
     await using program = new Program(['login', '--no-browser', '--port', String(port)], env)
     await program.says('Waiting up to 5 minutes')

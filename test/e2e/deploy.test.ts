@@ -17,8 +17,9 @@ import { emptyFolder } from '../helpers/context.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { DEPLOY, startHaproxy } from '../helpers/haproxy.js'
 import { describeWith } from '../helpers/needs.js'
-import { freePort, PASSWORD, type PostgresServer, startPostgres } from '../helpers/postgres.js'
+import { PASSWORD, type PostgresServer, startPostgres } from '../helpers/postgres.js'
 import { relay } from '../helpers/program.js'
+import { closedPort } from '../helpers/scripted-server.js'
 import { serviceEnvironment, startServiceRelay } from '../helpers/service.js'
 import { signIn } from '../helpers/sign-in.js'
 import { startTarget } from '../helpers/target.js'
@@ -71,7 +72,7 @@ describeWith(['postgres', 'haproxy', 'openssl'], 'the load balancer of docs/depl
     await using server = await startPostgres()
     await using target = await startTarget()
     await using sandbox = await startSandbox({ client: CLIENT })
-    const ports = [await freePort(), await freePort()]
+    const ports = [await closedPort(), await closedPort()]
     const env = { ...serviceEnvironment(server, codeHost(sandbox)) }
     const [first, second] = [await start(server, ports[0]), await start(server, ports[1])]
     async function start(on: PostgresServer, port?: number) {
@@ -101,7 +102,7 @@ describeWith(['postgres', 'haproxy', 'openssl'], 'the load balancer of docs/depl
   it('serves without a failure while the relays are started again, one at a time', async () => {
     await using server = await startPostgres()
     await using target = await startTarget()
-    const ports = [await freePort(), await freePort()]
+    const ports = [await closedPort(), await closedPort()]
     await using fleet = await Fleet.start(server, { size: 2, flags: ['--forward', target.url], ports })
     await using balancer = await startHaproxy({ ports })
     const stop = new AbortController()

@@ -7,6 +7,7 @@ import { emptyFolder } from '../helpers/context.js'
 import { type InspectorPage, openInspector, waitUntilLive } from '../helpers/inspector-page.js'
 import { describeWith } from '../helpers/needs.js'
 import { Program, relay } from '../helpers/program.js'
+import { closedPort } from '../helpers/scripted-server.js'
 import { startTarget, type TargetServer } from '../helpers/target.js'
 
 const EDITED = '{"edited":"by hand"}'
@@ -32,7 +33,15 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
   async function openDesk(): Promise<Desk> {
     const env = { RELAY_HOME: emptyFolder(), RELAY_PROFILE: 'sandbox' }
     const target = await startTarget()
-    const flags = ['--port', '0', '--sandbox-port', '0', '--json', '--forward', `*=${target.url}/hook`]
+    const flags = [
+      '--port',
+      String(await closedPort()),
+      '--sandbox-port',
+      '0',
+      '--json',
+      '--forward',
+      `*=${target.url}/hook`,
+    ]
     const program = new Program(['serve', '--sandbox', ...flags], env)
     const { url } = await program.listening()
     const code = async (): Promise<string> => {

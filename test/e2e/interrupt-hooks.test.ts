@@ -3,6 +3,7 @@ import type { Operation } from '../../src/sandbox/faults.js'
 import { type HookHost, startHookHost } from '../helpers/hook-host.js'
 import { asked, interrupt, INTERRUPTED, LATE, NOW, SLOW } from '../helpers/interrupt.js'
 import type { Ended } from '../helpers/program.js'
+import { closedPort } from '../helpers/scripted-server.js'
 import { journalOf, textOf } from '../helpers/serve.js'
 import { startTarget } from '../helpers/target.js'
 
@@ -137,14 +138,15 @@ describe('Ctrl-C during relay catch-up', () => {
   /** A relay that runs, and whose hook has a log of two comments that it lacks. */
   async function startBehind() {
     const host = await startHookHost()
-    const serving = host.serve('--hook', 'octo/demo')
-    const ready = await serving.object({ type: 'hook', state: 'ready' })
+    const flags = ['--port', String(await closedPort()), '--hook', 'octo/demo']
+    const serving = host.serve(...flags)
+    await serving.object({ type: 'hook', state: 'ready' })
     await serving.object({ type: 'delivery', event: 'ping' })
     host.sandbox.faults.always('hook', '502')
     await serving.stop('SIGKILL')
     await host.comment(0, 2)
     host.sandbox.faults.clear()
-    const again = host.serve('--port', new URL(String(ready['url'])).port, '--hook', 'octo/demo')
+    const again = host.serve(...flags)
     await again.object({ type: 'hook', state: 'ready' })
     return {
       host,

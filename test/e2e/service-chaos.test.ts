@@ -2,7 +2,8 @@ import { expect, it } from 'vitest'
 import { Fleet, type Injury, outcomeOf, startSenders } from '../helpers/chaos.js'
 import { startHaproxy } from '../helpers/haproxy.js'
 import { describeWith } from '../helpers/needs.js'
-import { freePort, startPostgres } from '../helpers/postgres.js'
+import { startPostgres } from '../helpers/postgres.js'
+import { closedPort } from '../helpers/scripted-server.js'
 import { startTarget } from '../helpers/target.js'
 
 /** How often a relay is injured for each number of parallel deliveries; 60 by hand (RELAY_TEST_ROUNDS=60). */
@@ -24,7 +25,7 @@ describeWith(['postgres', 'haproxy'], 'three relays behind a load balancer, unde
       await using target = await startTarget()
       const flags = ['--forward', target.url, '--concurrency', String(concurrency)]
       const ports: number[] = []
-      while (ports.length < RELAYS) ports.push(await freePort())
+      while (ports.length < RELAYS) ports.push(await closedPort())
       await using fleet = await Fleet.start(server, { size: RELAYS, flags, ports, standstill: STANDSTILL })
       await using balancer = await startHaproxy({ ports })
       const senders = startSenders({ count: 16, url: () => balancer.url, pause: 20 })

@@ -8,7 +8,7 @@ import { sleep } from '../../src/base/abort.js'
 import type { Certificate } from './certificate.js'
 import { codeBlocks } from './code-blocks.js'
 import { emptyFolder } from './context.js'
-import { freePort } from './postgres.js'
+import { closedPort } from './scripted-server.js'
 
 /** Where relay's documentation has the configuration. */
 export const DEPLOY = 'docs/deploy.md'
@@ -31,7 +31,7 @@ export interface HaproxyOptions {
  * that of the trusted network, which is 127.0.0.1 alone. Resolves once every relay is in use.
  */
 export async function startHaproxy(options: HaproxyOptions): Promise<Haproxy> {
-  const port = await freePort()
+  const port = await closedPort()
   const folder = emptyFolder()
   const file = path.join(folder, 'haproxy.cfg')
   writeFileSync(file, configuration(port, folder, options))

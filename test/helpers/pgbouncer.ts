@@ -4,7 +4,8 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { emptyFolder } from './context.js'
-import { freePort, PASSWORD, type PostgresServer, UNPRIVILEGED } from './postgres.js'
+import { PASSWORD, type PostgresServer, UNPRIVILEGED } from './postgres.js'
+import { closedPort } from './scripted-server.js'
 
 /** Debian's pgbouncer in front of a server of the tests, with these settings. */
 export async function startPgbouncer(
@@ -14,7 +15,7 @@ export async function startPgbouncer(
   const folder = emptyFolder()
   chmodSync(folder, 0o755)
   const [port, users, file] = [
-    await freePort(),
+    await closedPort(),
     path.join(folder, 'users'),
     path.join(folder, 'pgbouncer.ini'),
   ]

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
-import { createServer, Socket } from 'node:net'
+import { Socket } from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -9,6 +9,7 @@ import { Client, type QueryResult } from 'pg'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
 import { emptyFolder } from './context.js'
+import { closedPort } from './scripted-server.js'
 
 /** Where Debian has each version's programs, which are not in PATH. */
 const DEBIAN = '/usr/lib/postgresql'
@@ -65,7 +66,7 @@ export async function startPostgres(
   place?: Place,
 ): Promise<PostgresServer> {
   const cluster = await createCluster(place)
-  const port = await freePort()
+  const port = await closedPort()
   const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings }
   const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const launch = (): Promise<ChildProcess> => launchServer(cluster, args)
@@ -194,13 +195,4 @@ async function runSql(port: number, sql: string): Promise<QueryResult> {
   } finally {
     await client.end()
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Server } from 'node:net'
@@ -66,10 +67,29 @@ export function portOf(server: Server): number {
   return address.port
 }
 
-/** A port of 127.0.0.1 on which nothing listens. */
+/** Below the ports that Linux and macOS give out by themselves, which another program could be given meanwhile. */
+const PORTS = { from: 12_000, perWorker: 2000, workers: 10 }
+let portsTaken = randomInt(PORTS.perWorker)
+
+/** A port of 127.0.0.1 on which nothing listens, and nothing will unless it is told this number. */
 export async function closedPort(): Promise<number> {
-  await using server = await scriptedServer(() => ({}))
-  return Number(new URL(server.url).port)
+  const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % PORTS.workers
+  for (;;) {
+    const port = PORTS.from + worker * PORTS.perWorker + (portsTaken++ % PORTS.perWorker)
+    if (await isClosed(port)) return port
+  }
+}
+
+async function isClosed(port: number): Promise<boolean> {
+  const server = createServer()
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening')
+  } catch {
+    return false
+  }
+  server.close()
+  await once(server, 'close')
+  return true
 }
 
 async function read(incoming: IncomingMessage): Promise<Received> {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Header } from '../../src/http/headers.js'
-import { portOf } from './scripted-server.js'
+import { closedPort } from './scripted-server.js'
 
 /** A delivery as it reached the target. */
 export interface Handed {
@@ -59,12 +59,13 @@ export async function startTarget(answer: (handed: Handed) => Answer = () => 200
     server.closeAllConnections()
     await once(server, 'close')
   }
-  const listen = async (port: number): Promise<number> => {
+  // One that nobody else gets while it is down.
+  const port = await closedPort()
+  const up = async (): Promise<void> => {
     server.listen(port, '127.0.0.1')
     await once(server, 'listening')
-    return portOf(server)
   }
-  const port = await listen(0)
+  await up()
   return {
     url: `http://127.0.0.1:${port}`,
     received,
@@ -84,7 +85,7 @@ export async function startTarget(answer: (handed: Handed) => Answer = () => 200
       })
     },
     down,
-    up: async () => void (await listen(port)),
+    up,
     [Symbol.asyncDispose]: down,
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Certificate } from './certificate.js'
-import { portOf } from './scripted-server.js'
+import { closedPort } from './scripted-server.js'
 
 export interface TunnelServerOptions {
   /** Milliseconds between two pings. Default: 30 s. */
@@ -133,10 +133,11 @@ export async function startTunnelServer(
     pings++
     changed()
   }, pingEvery)
-  const up = async (port: number): Promise<number> => {
+  // One that nobody else gets while it is down.
+  const port = await closedPort()
+  const up = async (): Promise<void> => {
     server.listen(port, '127.0.0.1')
     await once(server, 'listening')
-    return portOf(server)
   }
   const down = async (): Promise<void> => {
     if (!server.listening) return
@@ -144,7 +145,7 @@ export async function startTunnelServer(
     server.closeAllConnections()
     await once(server, 'close')
   }
-  const port = await up(0)
+  await up()
   const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`
   return {
     url,
@@ -170,7 +171,7 @@ export async function startTunnelServer(
     refusePosts: (status, headers = {}) => void (refusedPosts = { status, headers }),
     refuse: (status, headers = {}) => void (refusal = status === undefined ? undefined : { status, headers }),
     down,
-    up: async () => void (await up(port)),
+    up,
     async [Symbol.asyncDispose]() {
       clearInterval(pinging)
       await down()
