@@ -109,7 +109,7 @@ describe('a write is made once', () => {
   })
 
   it('although the client disconnected', async () => {
-    service.sandbox.faults.next('comment', { kind: 'slow', ms: 100 })
+    service.sandbox.faults.next('comment', { kind: 'slow', ms: 400 })
     const before = service.requests('POST')
     const client = new AbortController()
     const answer = service.send('comment', { ...HELLO, body: 'from a client that left' }, {}, client.signal)

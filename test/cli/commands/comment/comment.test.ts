@@ -137,7 +137,7 @@ describe.each([
 
   it('interrupted after it was sent warns that it may have happened, exit 130', async () => {
     const { shell, sandbox } = place()
-    sandbox.faults.next('comment', { kind: 'slow', ms: 300 })
+    sandbox.faults.next('comment', { kind: 'slow', ms: 60_000 })
     const before = writes(sandbox.requests)
     const abort = new AbortController()
     const running = shell.run(['comment', 'octo/demo#1', 'slow'], { signal: abort.signal })

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../../../src/base/errors.js'
 import { wait } from '../../../../src/cli/commands/wait/declaration.js'
 import { exampleShell, startAppender, startCommand } from '../../journal-rig.js'
 import { parsed, shell } from '../../rig.js'
@@ -142,9 +143,19 @@ describe('relay wait', () => {
   })
 
   it('ends with 130 at Ctrl-C', async () => {
-    const wait = startCommand(shell(), ['wait', 'ping', '--timeout', '5m'])
-    setTimeout(() => wait.interrupt(), 300)
-    expect(await wait.ended).toEqual({ code: 130, out: '', err: `${ALONE}error: Interrupted\n` })
+    const abort = new AbortController()
+    let err = ''
+    const stderr = {
+      write(text: string | Uint8Array) {
+        err += String(text)
+        if (err === ALONE) abort.abort(new RelayError('cancelled', 'Interrupted'))
+      },
+    }
+    const { code, out } = await shell().run(['wait', 'ping', '--timeout', '5m'], {
+      stderr,
+      signal: abort.signal,
+    })
+    expect({ code, out, err }).toEqual({ code: 130, out: '', err: `${ALONE}error: Interrupted\n` })
   })
 
   it('waits for nothing that cannot come: without an instance and --timeout it ends at once, exit 1', async () => {
