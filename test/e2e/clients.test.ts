@@ -112,7 +112,10 @@ describe('a forgotten profile', () => {
     expect(await relay(['trigger', 'issues'], env)).toMatchObject({ code: 0, err: `${found}1 sent\n` })
     const { code, out, err } = await relay(['log', '--json', '--event', 'issues'], env)
     expect({ code, err, repo: JSON.parse(out).repo }).toEqual({ code: 0, err: found, repo: 'octo/demo' })
-    expect(await relay(['wait', 'issues', '--timeout', '20s'], env)).toMatchObject({ code: 0, err: found })
+    expect(await relay(['wait', 'issues', '--since', '1h', '--timeout', '20s'], env)).toMatchObject({
+      code: 0,
+      err: found,
+    })
 
     await using other = new Program(['serve', '--port', '0', '--json'], env)
     const second = await other.url()

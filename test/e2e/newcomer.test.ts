@@ -122,7 +122,7 @@ describe('a newcomer', () => {
 
   it('comments with a token that has expired', async () => {
     const home = emptyFolder()
-    const env = { RELAY_HOME: home, RELAY_TOKEN_TTL: '3s' }
+    const env = { RELAY_HOME: home, RELAY_TOKEN_TTL: '6s' }
     await using serving = new Program(
       ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'],
       env,
