@@ -94,7 +94,7 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
 
     await page.getByRole('link', { name: 'Deliveries' }).first().click()
     await page.locator('.rows .row[data-n="2"]').click()
-    await page.getByRole('heading', { level: 1, name: 'push' }).waitFor()
+    await page.locator('.head-n', { hasText: '#2' }).waitFor()
     const download = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download fixture' }).click()
     await expectVerified(desk, await download)
@@ -150,7 +150,7 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await keyboard.press('Escape')
     await page.waitForURL('**/inspect/?text=by+hand')
     await page.locator('.row[data-n="5"]').waitFor({ state: 'detached' })
-    expect(await page.locator('.rows .row').count()).toBe(1)
+    await expect.poll(() => page.locator('.rows .row').count()).toBe(1)
 
     await sendWronglySigned(desk.url)
     await page.getByRole('link', { name: 'Refused 1' }).waitFor()
