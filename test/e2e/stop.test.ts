@@ -30,7 +30,7 @@ describe.concurrent('relay serve, asked to stop,', () => {
     expect(await program.ended).toMatchObject({ code: null, signal: 'SIGTERM' })
   })
 
-  it('waits for an action that takes longer than most', async () => {
+  it('waits for an action that takes longer than most', async ({ expect }) => {
     await using sandbox = await startSandbox({ client: CLIENT })
     const env = { RELAY_HOME: emptyFolder(), ...codeHost(sandbox) }
     await using program = new Program(['serve', '--port', '0', '--json'], env)
