@@ -132,7 +132,7 @@ describe('a newcomer', () => {
     const comment = (): Promise<Ran> => mine.run(['comment', 'octo/demo#1', 'hello'])
     await signInWith(['login'], mine)
     expect(await comment()).toMatchObject({ code: 0 })
-    await expect.poll(async () => (await comment()).code).toBe(4)
+    await expect.poll(async () => (await comment()).code, { timeout: 10_000 }).toBe(4)
     await signInWith(words(advice((await comment()).err, /Run (relay login)/)), mine)
     expect(await comment()).toMatchObject({ code: 0 })
   })

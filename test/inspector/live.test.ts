@@ -165,7 +165,7 @@ describe('a page that reads slowly', () => {
       ?.setEncoding('utf8')
       .on('data', (chunk: string) => (text = text.slice(-200) + chunk.slice(-2000)))
       .resume()
-    await expect.poll(() => /"deliveries":\[\],"skipped":[1-9]/.test(text)).toBe(true)
+    await expect.poll(() => /"deliveries":\[\],"skipped":[1-9]/.test(text), { timeout: 10_000 }).toBe(true)
     outgoing.destroy()
   })
 

@@ -117,7 +117,7 @@ describe('what arrives at a relay of a service', () => {
     await using rig = await createRig()
     await rig.arrivals.start()
     await rig.other.append(delivery('1'))
-    await expect.poll(() => new Set(rig.taken)).toEqual(new Set(['1a', '1b']))
+    await expect.poll(() => new Set(rig.taken), { timeout: 10_000 }).toEqual(new Set(['1a', '1b']))
     rig.broken.isAway = true
     await rig.other.append(delivery('2'))
     const { reads } = rig.broken

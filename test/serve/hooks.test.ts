@@ -183,7 +183,7 @@ describe('the hooks of a running relay', () => {
     await first.event('ready')
     const { database } = first.serving.relay
     await database.store.put('instance', { taken: 'by another' })
-    await expect.poll(() => first.serving.lost.aborted).toBe(true)
+    await expect.poll(() => first.serving.lost.aborted, { timeout: 5000 }).toBe(true)
     await Promise.resolve(first.serving[Symbol.asyncDispose]()).catch(() => {})
     expect(await urls()).toHaveLength(1)
   })

@@ -41,7 +41,7 @@ describe('readiness', () => {
     for (let i = 0; i < 3; i++) await expect(readiness.check()).rejects.toMatchObject(failure)
     database.now('works')
     const answer = () => readiness.check().catch((error: unknown) => error)
-    await expect.poll(answer).toBeUndefined()
+    await expect.poll(answer, { timeout: 10_000 }).toBeUndefined()
     await readiness.check()
     expect(log.lines).toEqual(['warn /ready answers 503: no room', 'info /ready answers 200 again'])
   })

@@ -178,22 +178,22 @@ describe('an SQL database that another holds', () => {
       const first = sql.transaction([insert(1)])
       const ends = [first.catch(String)]
       expect(await ids(sql)).toEqual([])
-      // Less than the 3.5 s for which a write waits; and below, less than two of them.
-      expect(performance.now() - began).toBeLessThan(3000)
+      expect(performance.now() - began).toBeLessThan(1000)
       await new Promise((resolve) => setTimeout(resolve, 500))
       // Behind the first, and yet not for longer.
       const second = sql.transaction([insert(2)])
       const secondBegan = performance.now()
       ends.push(second.catch(String))
       expect(await ends[0]).toMatch(HELD)
-      expect(performance.now() - began).toBeLessThan(6000)
+      expect(performance.now() - began).toBeLessThan(4000)
       expect(await ends[1]).toMatch(HELD)
-      expect(performance.now() - secondBegan).toBeLessThan(6000)
+      expect(performance.now() - secondBegan).toBeLessThan(4000)
       const third = sql.transaction([insert(3)])
       holder.release()
       expect(await third).toEqual([[{ id: 3 }]])
       expect(await ids(sql)).toEqual([3])
     },
+    15_000,
   )
 })
 

@@ -74,5 +74,5 @@ function refusal(folder: string, reason: string): string {
 /** Waits until a delivery is taken: how much room there is is looked up once a second. */
 async function continues(program: Program): Promise<void> {
   const taken = async (): Promise<unknown> => (await program.fails('append', 7000)).error
-  await expect.poll(taken).toBeUndefined()
+  await expect.poll(taken, { timeout: 3000 }).toBeUndefined()
 }
