@@ -3,6 +3,7 @@ import { Disposal } from './base/disposal.js'
 import { createLazy } from './base/lazy.js'
 import { systemClock, type Clock } from './base/time.js'
 import { silentLog, type Log } from './base/log.js'
+import { LIMITS, type Limits, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import type { TargetStatus } from './dispatch/dispatcher.js'
 import { liveRoutes } from './dispatch/live-routes.js'
@@ -33,6 +34,8 @@ import { createRefusals, type Refusals } from './webhook/refusals.js'
 export interface RelayOptions {
   readonly log?: Log
   readonly clock?: Clock
+  /** Default: nothing is replaced. */
+  readonly seams?: Seams | undefined
   /** Called for each delivery once it is in the journal. */
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
@@ -55,6 +58,7 @@ export interface RelayOptions {
 
 /** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
 export interface Relay extends AsyncDisposable {
+  readonly limits: Limits
   readonly app: ReturnType<typeof createApp>
   readonly database: Database
   readonly journal: Journal
@@ -83,17 +87,28 @@ export interface Relay extends AsyncDisposable {
  * neither https nor loopback.
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
-  const { log = silentLog, clock = systemClock, prove = () => undefined, sendOnce } = options
+  const { log = silentLog, seams = {}, prove = () => undefined, sendOnce } = options
+  const { clock = seams.clock ?? systemClock } = options
+  const limits = { ...LIMITS, ...seams.limits }
   const { ready = () => Promise.resolve(), thread = false, targets = () => [], running } = options
   const provider = createProvider({
     name: settings.provider,
     url: settings.providerUrl,
+    timeLimit: limits.codeHost,
     ...(sendOnce && { sendOnce }),
   })
   await using opened = new Disposal()
   const database =
     options.database ??
-    opened.use(await openDatabase({ kind: settings.store, folder: settings.folder, clock, thread }))
+    opened.use(
+      await openDatabase({
+        kind: settings.store,
+        folder: settings.folder,
+        clock,
+        thread,
+        fault: seams.storage,
+      }),
+    )
   const common: Common = { settings, provider, database, log, clock, activity: createActivityFeed() }
   const measure = running && (await loadMetrics(settings))
   const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
@@ -126,6 +141,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   })
   const relay: Relay = {
     ...receiving,
+    limits,
     app,
     database,
     tokens: signIn.tokens,

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { Seams } from '../base/seams.js'
 
 /** The parts of the process that a command may use. Tests pass their own. */
 export interface Context {
@@ -9,6 +10,8 @@ export interface Context {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: TextStream
   readonly stderr: TextStream
+  /** What a test replaces. */
+  readonly seams?: Seams | undefined
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
   /**

@@ -77,7 +77,9 @@ async function attemptOnce(n: number, parts: AttemptParts, context: AttemptConte
   const forward = nextStatus(loaded.before, result, time.ages())
   const ended = forward.status !== 'waiting'
   const asksForRetry = !ended && result.outcome === 'retry'
-  const wait = asksForRetry ? retryDelay(forward.tries, result.retryAfter, time.random) : undefined
+  const wait = asksForRetry
+    ? retryDelay(forward.tries, result.retryAfter, time.random, time.retries)
+    : undefined
   // Without the body, which need not stay in memory until the disk has answered.
   const { body: _, ...entry } = loaded.entry
   const event = { n, entry, route, attempt, forward, ...(wait !== undefined && { retryAt: now + wait }) }
@@ -164,7 +166,11 @@ async function retryStorage<T>(
     } catch (error) {
       if (signal.aborted || !isTemporary(error)) throw error
       if (failures === 1) log.error(problem, error)
-      await delay(Math.min(probeDelay(failures, time.random), MAX_STORAGE_DELAY), time.timer, signal)
+      await delay(
+        Math.min(probeDelay(failures, time.random, time.probe), MAX_STORAGE_DELAY),
+        time.timer,
+        signal,
+      )
     }
   }
 }

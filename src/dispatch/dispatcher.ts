@@ -1,5 +1,6 @@
 import type { Log } from '../base/log.js'
 import { isLoopback } from '../base/loopback.js'
+import { LIMITS, type Limits } from '../base/seams.js'
 import { systemClock } from '../base/time.js'
 import type { Journal } from '../journal/journal.js'
 import type { Environment } from './command-environment.js'
@@ -20,6 +21,8 @@ export interface TargetStatus extends Omit<QueueStatus, 'state'> {
   readonly label: string
 }
 
+export type DispatchLimits = Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
+
 export interface DispatcherOptions {
   readonly journal: Pick<Journal, 'waiting' | 'read' | 'forwards' | 'attempts' | 'record' | 'finish'>
   readonly routes: readonly Route[]
@@ -35,20 +38,8 @@ export interface DispatcherOptions {
   /** Called when a target goes down, comes up, is no longer configured, or is again. Must not throw. */
   readonly onTarget?: ((status: TargetStatus) => void) | undefined
   readonly time?: Partial<Time> | undefined
-  readonly limits?: Partial<Limits> | undefined
+  readonly limits?: Partial<DispatchLimits> | undefined
 }
-
-/** Milliseconds. */
-export interface Limits {
-  /** One attempt at an address. */
-  readonly http: number
-  /** One run of a command. */
-  readonly command: number
-  /** Between SIGTERM and SIGKILL. */
-  readonly grace: number
-}
-
-const LIMITS: Limits = { http: 30_000, command: 600_000, grace: 5000 }
 
 /**
  * Forwards deliveries to their targets, each target independently. Which forwards wait is in the journal; this has only the
@@ -110,7 +101,9 @@ class TargetDispatcher implements Dispatcher {
     // Closing fails for no reason of its own; it is called again, and awaited, when the relay ends.
     options.owner?.lost.addEventListener('abort', () => void this[Symbol.asyncDispose]().catch(() => {}))
     const { clock = systemClock } = options.time ?? {}
-    this.#time = { clock, ages: clock, timer: systemTimer, random: Math.random, ...options.time }
+    const { retries, probe } = { ...LIMITS, ...options.limits }
+    const time = { clock, ages: clock, timer: systemTimer, random: Math.random, ...options.time }
+    this.#time = { retries, probe, ...time }
   }
 
   async start(): Promise<void> {

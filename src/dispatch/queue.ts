@@ -233,12 +233,14 @@ export class TargetQueue {
   #markDown(isProbe: boolean): void {
     // An attempt that was in flight when the target went down is no further failure.
     if (this.#down && !isProbe) return
-    const { clock, random } = this.#parts.time
+    const { clock, random, probe } = this.#parts.time
     const before = this.#down
     const failures = (before?.failures ?? 0) + 1
     const now = clock()
     const since = before?.since ?? now
-    const delay = this.#nearby ? nearbyProbeDelay(now - since, random) : probeDelay(failures, random)
+    const delay = this.#nearby
+      ? nearbyProbeDelay(now - since, random, probe)
+      : probeDelay(failures, random, probe)
     this.#down = { since, failures, nextProbeAt: now + delay }
     this.#timers.start('probe', delay, () => this.#pump())
     if (!before) this.#parts.onState()

@@ -16,6 +16,9 @@ export interface Time {
   readonly ages: Clock
   readonly timer: Timer
   readonly random: Random
+  /** As in `Limits`. */
+  readonly retries?: readonly number[]
+  readonly probe?: number
 }
 
 /** Timers by key, one per key. */

@@ -1,5 +1,6 @@
 import { type Cancellable, sleep } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
+import { LIMITS, type Limits } from '../base/seams.js'
 import type { Journal } from '../journal/journal.js'
 import type { DeliveryPage, HookDelivery } from '../providers/hooks.js'
 import type { Provider, RepoTarget } from '../providers/provider.js'
@@ -9,13 +10,9 @@ import { patiently, type PatienceOptions } from './patiently.js'
 /** GitHub keeps and redelivers what it sent in the last 3 days (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
 export const LOG_PERIOD_MS = 3 * 86_400_000
 
-/** How long a delivery may take to arrive once it was asked for, in milliseconds: usually a second or two. */
-const ARRIVAL_LIMIT_MS = 30_000
 /** First look into the journal, and the longest time between two, in milliseconds. */
 const FIRST_LOOK_MS = 5
 const MAX_LOOK_MS = 250
-/** First look into the code host's log for a failure, in milliseconds; each further one comes after twice that time. */
-const FIRST_LOG_LOOK_MS = 1000
 /** Deliveries in a row that do not arrive before the rest is given up: the address does not lead here. */
 const MAX_FAILED_IN_A_ROW = 5
 
@@ -30,6 +27,7 @@ export interface CatchUpOptions extends PatienceOptions {
   readonly journal: Pick<Journal, 'known'>
   /** Milliseconds since 1970-01-01 UTC: what was first sent before is left out. */
   readonly since: number
+  readonly limits?: Pick<Limits, 'arrival' | 'logLook'> | undefined
   /** Called with what is missing, before the first is asked for. */
   readonly onMissing?: ((missing: readonly HookDelivery[]) => void) | undefined
 }
@@ -103,15 +101,15 @@ async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promis
 
 async function awaitArrival(
   delivery: HookDelivery,
-  { log, journal, signal, onWait }: CatchUpOptions,
+  { log, journal, signal, onWait, limits = LIMITS }: CatchUpOptions,
 ): Promise<string | undefined> {
   const began = performance.now()
   const hasArrived = async (): Promise<boolean> => (await journal.known([delivery.guid])).size > 0
-  let logLook = FIRST_LOG_LOOK_MS
+  let logLook = limits.logLook
   for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 2, MAX_LOOK_MS)) {
     if (await hasArrived()) return undefined
     const elapsed = performance.now() - began
-    if (elapsed >= ARRIVAL_LIMIT_MS) return `it did not arrive within ${ARRIVAL_LIMIT_MS / 1000} s`
+    if (elapsed >= limits.arrival) return `it did not arrive within ${limits.arrival / 1000} s`
     if (elapsed >= logLook) {
       logLook *= 2
       const page = await patiently(() => log.page(undefined, { signal }), { signal, onWait })

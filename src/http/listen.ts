@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { errorCode } from '../base/errno.js'
 import { RelayError } from '../base/errors.js'
+import { LIMITS, type Limits } from '../base/seams.js'
 import { type Connections, createEdge, type EdgeOptions, type FetchHandler } from './edge.js'
 
 export interface Listener {
@@ -13,17 +14,8 @@ export interface Listener {
   close(): Promise<void>
 }
 
-/** Time limits in milliseconds. */
-const LIMITS = {
-  /** For a request's headers: a slower client is an attack or a broken link. */
-  headers: 10_000,
-  /** For the whole request: 25 MiB at 7 Mbit/s. */
-  request: 30_000,
-  /** 60 s without a byte in either direction: an action takes up to 25 s, and a client that stops reading is cut off. */
-  idle: 60_000,
-  /** How long close() waits for requests in flight. */
-  grace: 10_000,
-}
+/** Time limits in milliseconds; `grace`: how long close() waits for requests in flight. */
+const DEFAULTS: Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'> = { ...LIMITS, grace: 10_000 }
 
 export interface ListenOptions extends Omit<EdgeOptions, 'limits' | 'connections'> {
   readonly host: string
@@ -31,7 +23,7 @@ export interface ListenOptions extends Omit<EdgeOptions, 'limits' | 'connections
   readonly port: number
   /** The option that sets the port, for the error message. Default: `--port`. */
   readonly portFlag?: string
-  readonly limits?: Partial<typeof LIMITS>
+  readonly limits?: Partial<typeof DEFAULTS>
 }
 
 /**
@@ -40,7 +32,7 @@ export interface ListenOptions extends Omit<EdgeOptions, 'limits' | 'connections
  * @throws RelayError `unavailable` when the server cannot listen, usually because the port is in use.
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
-  const limits = { ...LIMITS, ...options.limits }
+  const limits = { ...DEFAULTS, ...options.limits }
   const connections: Connections = new Map()
   const server = createEdge(fetch, { ...options, limits, connections })
   const port = await start(server, options)

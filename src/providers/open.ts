@@ -1,4 +1,5 @@
 import { RelayError } from '../base/errors.js'
+import { LIMITS } from '../base/seams.js'
 import type { ProviderName } from '../base/settings.js'
 import { parsePrivateAddress } from '../base/web-address.js'
 import { sendOnce as sendOverNetwork } from '../net/send-once.js'
@@ -11,9 +12,6 @@ export interface ProviderOptions extends Partial<Omit<HostOptions, 'url'>> {
   readonly url: string
 }
 
-/** Long enough for a merge of a large repository, short enough that an HTTP client still waits for our answer. */
-const TIME_LIMIT = 25_000
-
 /**
  * The code host of that name at that address. Opens no connection.
  * @throws RelayError `settings` if the address is not absolute, contains credentials, a query or a fragment, or is neither https
@@ -23,7 +21,7 @@ export function createProvider({
   name,
   url,
   sendOnce = sendOverNetwork,
-  timeLimit = TIME_LIMIT,
+  timeLimit = LIMITS.codeHost,
 }: ProviderOptions): Provider {
   return CODE_HOSTS[name].open({ url: checked(url), sendOnce, timeLimit })
 }

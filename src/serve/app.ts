@@ -44,6 +44,7 @@ async function run(
   const { slug, log: deliveries } = app
   const repaired = await keepTrying(() => app.repair({ url, secret }, { signal: stop }), {
     stop,
+    signInLook: relay.limits.signInLook,
     onFailure: (error, retries) => onHook({ app: slug, state: 'failed', error, retries }),
   })
   if (!repaired) return

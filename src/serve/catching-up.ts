@@ -18,7 +18,7 @@ interface CatchingUpOptions {
   /** Whose log it is, in messages. */
   readonly name: string
   readonly deliveries: DeliveryLog
-  readonly relay: Pick<Relay, 'journal' | 'provider' | 'database'>
+  readonly relay: Pick<Relay, 'journal' | 'provider' | 'database' | 'limits'>
   readonly address: PayloadAddress
   readonly log: Log
   readonly stop: AbortSignal
@@ -32,12 +32,12 @@ interface CatchingUpOptions {
  * not reject.
  */
 export async function keepCatchingUp(options: CatchingUpOptions): Promise<void> {
-  const { address, stop, onChange, explain } = options
+  const { address, relay, stop, onChange, explain } = options
   let again = new AbortController()
   const missed = (): void => again.abort()
   const ends = [address.onBack(missed), onWake(missed)]
   while (!stop.aborted) {
-    await keepTrying(() => catchUpOnce(options), { stop, onFailure })
+    await keepTrying(() => catchUpOnce(options), { stop, onFailure, signInLook: relay.limits.signInLook })
     await Promise.race([aborted(again.signal), aborted(stop)])
     again = new AbortController()
   }
@@ -56,6 +56,7 @@ async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
     catchUp({
       log: deliveries,
       journal,
+      limits: relay.limits,
       since: Date.now() - LOG_PERIOD_MS,
       signal: stop,
       onMissing: ({ length }) => length > 0 && onChange({ state: 'missing', count: length }),

@@ -1,3 +1,4 @@
+import type { Random } from '../base/backoff.js'
 import { Disposal } from '../base/disposal.js'
 import type { Settings } from '../base/settings.js'
 import type { AttemptEvent } from '../dispatch/attempt.js'
@@ -27,13 +28,14 @@ export interface ForwardingOptions
   extends
     Pick<DispatcherOptions, 'env' | 'log' | 'onAttempt' | 'onTarget'>,
     Pick<MaintenanceParts, 'clock' | 'ages'> {
+  readonly random?: Random | undefined
   readonly ownership: Ownership
 }
 
 export function createForwarding(
-  { database, journal, routing }: Relay,
+  { database, journal, routing, limits }: Relay,
   settings: Settings,
-  { ownership, onAttempt, ...options }: ForwardingOptions,
+  { ownership, onAttempt, random = Math.random, ...options }: ForwardingOptions,
 ): Forwarding {
   const { ages } = options
   const closing = new Disposal()
@@ -48,7 +50,8 @@ export function createForwarding(
       onAttempt?.(event)
       maintenance?.added(attemptSize(event.attempt))
     },
-    time: { ages: ages.now },
+    time: { ages: ages.now, random },
+    limits,
   }
   const dispatcher = closing.use(
     membership
@@ -59,7 +62,14 @@ export function createForwarding(
     name: SWEEP_DUTY,
     what: 'removing old deliveries',
     async start({ lost }: Owner) {
-      const started = startMaintenance({ ...options, database, journal, retention: settings, lost })
+      const started = startMaintenance({
+        ...options,
+        database,
+        journal,
+        retention: settings,
+        lost,
+        interval: limits.sweep,
+      })
       maintenance = started
       return started
     },

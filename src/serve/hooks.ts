@@ -40,13 +40,6 @@ interface HooksOptions {
   readonly onHook?: OnHook
 }
 
-/** How long ending may take for all hooks together, in milliseconds. */
-const END_LIMIT_MS = 5000
-const TOO_SLOW = new RelayError(
-  'provider_timeout',
-  `The code host did not answer within ${END_LIMIT_MS / 1000} s`,
-)
-
 /**
  * Makes the hooks, catches up, and catches up again when the machine or the tunnel was away. What fails for a while is tried
  * again. Disposing of it removes the hooks that it made, except those that are caught up from.
@@ -66,7 +59,9 @@ export function startHooks(
     async [Symbol.asyncDispose]() {
       stop.abort()
       // A call under way may still make a hook, which then has to go.
-      const limit = setTimeout(() => cut.abort(TOO_SLOW), END_LIMIT_MS)
+      const { removal } = relay.limits
+      const tooSlow = `The code host did not answer within ${removal / 1000} s`
+      const limit = setTimeout(() => cut.abort(new RelayError('provider_timeout', tooSlow)), removal)
       const url = await running
       // What is not known is left: what a crash leaves behind is taken over, too.
       const isKept = lost.aborted || ((await hasSuccessor?.().catch(() => true)) ?? false)
@@ -130,7 +125,7 @@ function makeHook(parts: Parts, { repo, url }: HookPlace): Promise<RegisteredHoo
   }
   const onFailure = (error: RelayError, retries: boolean): void =>
     onHook({ repo: name, state: 'failed', error, retries })
-  return keepTrying(attempt, { stop, onFailure })
+  return keepTrying(attempt, { stop, onFailure, signInLook: relay.limits.signInLook })
 }
 
 /** With the events, and the address, that the user chose for it before. */

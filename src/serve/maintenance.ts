@@ -1,6 +1,7 @@
 import { deadline, sleep } from '../base/abort.js'
 import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
+import { LIMITS } from '../base/seams.js'
 import type { Settings } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import type { Journal } from '../journal/journal.js'
@@ -17,7 +18,7 @@ export interface MaintenanceParts {
   /** Once it aborts, the store belongs to another process. */
   readonly lost: AbortSignal
   readonly log: Log
-  /** Milliseconds between rounds. Default: a minute. */
+  /** Milliseconds between rounds. */
   readonly interval?: number
 }
 
@@ -26,8 +27,6 @@ export interface Maintenance extends AsyncDisposable {
   added(bytes: number): void
 }
 
-/** Often enough for records that expire after minutes and for entries that are kept for days. */
-const INTERVAL_MS = 60_000
 /** Rounds between saves of the age clock: after a crash it misses up to an hour in which relay ran. */
 const SAVE_EVERY = 60
 /**
@@ -78,7 +77,7 @@ export function startMaintenance(parts: MaintenanceParts): Maintenance {
 
 /** Sweeps the journal now, and again whenever it has grown. Resolves after the interval to whether it has. */
 async function sweepForAnInterval(
-  { journal, retention, clock, ages, interval = INTERVAL_MS }: MaintenanceParts,
+  { journal, retention, clock, ages, interval = LIMITS.sweep }: MaintenanceParts,
   growth: Growth,
   logged: (work: () => unknown) => Promise<void>,
   signal: AbortSignal,

@@ -1,6 +1,7 @@
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
 import { type Log, silentLog } from '../base/log.js'
+import type { Limits } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import type { DispatcherOptions, TargetStatus } from '../dispatch/dispatcher.js'
@@ -86,7 +87,8 @@ const GRACE_MS = 30_000
  * cannot be opened, `settings` for a provider address that is neither https nor loopback.
  */
 export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
-  const { log = silentLog, clock = systemClock, signal } = options
+  const { log = silentLog, signal, seams } = options
+  const { clock = seams?.clock ?? systemClock } = options
   await using closing = new Disposal()
   const place = { url: '' }
   const embedded =
@@ -101,7 +103,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   warnOfEarlierData(settings, log)
   const ages = await openAgeClock({ store: relay.database.store, clock })
   const gate = createReadinessGate(relay.app.fetch, READY_PATH)
-  const listener = await startListener(gate, settings, log)
+  const listener = await startListener(gate, settings, relay.limits, log)
   const url = (place.url = relay.address = listener.url)
   const taking = takeProfile(relay, settings, url, { log, signal })
   const ownership = (later.ownership = await orClose(listener, taking))
@@ -111,7 +113,16 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   closing.defer(async () => remote?.[Symbol.dispose]())
   if (options.forwarding !== false)
     later.forwarding = closing.use(
-      createForwarding(relay, settings, { env: {}, ...options, onTarget, log, clock, ages, ownership }),
+      createForwarding(relay, settings, {
+        env: {},
+        ...options,
+        onTarget,
+        log,
+        clock,
+        random: seams?.random,
+        ages,
+        ownership,
+      }),
     )
   closing.defer(() => relay.journal.flush())
   closing.defer(() => listener.close())
@@ -171,7 +182,7 @@ function relayOptions(options: ServeOptions, later: Later): RelayOptions {
       hookProblems: () => later.hookProblems,
       forward: (n, ids) => later.forwarding?.forward(n, ids),
     },
-    thread: true,
+    thread: options.seams?.thread ?? true,
     onDelivery: (delivery, receipt) => {
       options.onDelivery?.(delivery, receipt)
       later.forwarding?.take(delivery, receipt)
@@ -212,10 +223,11 @@ function observed(
 function startListener(
   { fetch }: ReadinessGate,
   { host, port, maxBody }: Settings,
+  { headers, request, idle }: Limits,
   log: Log,
 ): Promise<Listener> {
   const bodyBudget = bodyBudgetFor(maxBody)
-  return listen(fetch, { host, port, log, bodyBudget, limits: { grace: GRACE_MS } })
+  return listen(fetch, { host, port, log, bodyBudget, limits: { headers, request, idle, grace: GRACE_MS } })
 }
 
 /** Closes the listener if the profile cannot be taken: it has answered nothing. */

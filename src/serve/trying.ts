@@ -2,9 +2,6 @@ import { sleep } from '../base/abort.js'
 import { probeDelay } from '../base/backoff.js'
 import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
 
-/** How often to look whether the user has signed in, in milliseconds: only the profile is read. */
-const SIGN_IN_LOOK_MS = 2000
-
 /** Failures that end by themselves. */
 const PASSING: ReadonlySet<ErrorKind> = new Set([
   'provider_failed',
@@ -17,6 +14,8 @@ interface TryingOptions {
   readonly stop: AbortSignal
   /** Called for each failure that differs from the one before; `retries`: whether it is tried again. */
   readonly onFailure: (error: RelayError, retries: boolean) => void
+  /** As in `Limits`: only the profile is read. */
+  readonly signInLook: number
 }
 
 /**
@@ -25,7 +24,7 @@ interface TryingOptions {
  */
 export async function keepTrying<T>(
   attempt: () => Promise<T>,
-  { stop, onFailure }: TryingOptions,
+  { stop, onFailure, signInLook }: TryingOptions,
 ): Promise<T | undefined> {
   let reported = ''
   for (let failures = 0; !stop.aborted;) {
@@ -33,7 +32,7 @@ export async function keepTrying<T>(
       return await attempt()
     } catch (thrown) {
       const error = toRelayError(thrown)
-      const delay = delayAfter(error, ++failures)
+      const delay = delayAfter(error, ++failures, signInLook)
       if (stop.aborted) break
       if (error.message !== reported) onFailure(error, delay !== undefined)
       reported = error.message
@@ -45,8 +44,12 @@ export async function keepTrying<T>(
 }
 
 /** Milliseconds until the next try; undefined if a person has to change something first. */
-function delayAfter({ kind, retryAfter = 60 }: RelayError, failures: number): number | undefined {
-  if (kind === 'unauthenticated' || kind === 'invalid_token') return SIGN_IN_LOOK_MS
+function delayAfter(
+  { kind, retryAfter = 60 }: RelayError,
+  failures: number,
+  signInLook: number,
+): number | undefined {
+  if (kind === 'unauthenticated' || kind === 'invalid_token') return signInLook
   if (kind === 'rate_limited') return retryAfter * 1000
   return PASSING.has(kind) ? probeDelay(failures, Math.random) : undefined
 }

@@ -25,6 +25,8 @@ export interface OpenOptions {
   readonly thread?: boolean | undefined
   /** Make the profile's data where a shared store has none; a folder is always made. Default: true. */
   readonly create?: boolean | undefined
+  /** While it says so, each transaction fails as if the disk were full. For tests. */
+  readonly fault?: { readonly fails: boolean } | undefined
   /** Milliseconds to wait while another process holds the database, without `thread`. Default: 3,500. */
   readonly patience?: number | undefined
 }
@@ -70,7 +72,7 @@ export function databaseFiles(folder: string): readonly string[] {
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
   const { kind, clock = systemClock } = options
-  const sql = await openSql(options)
+  const sql = withFault(await openSql(options), options.fault)
   const file = createStore(sql, clock)
   if (kind instanceof SharedStore) return encrypted(sql, file, kind, options)
   const store = kind === 'keychain' ? await withKeychain(sql, file, options) : file
@@ -80,6 +82,15 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     expectStep: (expected) => (now) => expectStep(expected, now),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   }
+}
+
+function withFault(sql: Sql, fault: OpenOptions['fault']): Sql {
+  if (!fault) return sql
+  const transaction: Sql['transaction'] = async (...args) => {
+    if (fault.fails) throw new RelayError('storage', 'no room')
+    return sql.transaction(...args)
+  }
+  return { ...sql, transaction, [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose]() }
 }
 
 /** Closes the database when the key is missing or another one. */

@@ -1,6 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
 import { Disposal } from '../../base/disposal.js'
 import { silentLog } from '../../base/log.js'
+import { LIMITS, type Limits } from '../../base/seams.js'
 import type { OAuthClient, Settings } from '../../base/settings.js'
 import type { Journal } from '../../journal/journal.js'
 import { openJournal } from '../../journal/open.js'
@@ -40,6 +41,7 @@ export interface Session extends AsyncDisposable {
   /** With the provider and address of the running instance, if there is one. */
   readonly settings: Settings
   readonly provider: Provider
+  readonly limits: Limits
   readonly store: Store
   /** The database with the profile's journal; one in memory where the profile has no data. */
   readonly sql: Sql
@@ -99,7 +101,12 @@ export async function openSession(
   const { options: complete } = withStoredClient({ options, origins }, stored)
   const serves = signsIn && hasClient(complete)
   const settings = completeSettings(complete, serves ? readWebhookSecret : unusedWebhookSecret)
-  const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
+  const limits = { ...LIMITS, ...context.seams?.limits }
+  const provider = createProvider({
+    name: settings.provider,
+    url: settings.providerUrl,
+    timeLimit: limits.codeHost,
+  })
   const tokens = createTokens(store)
   const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
   const resources = closing.move()
@@ -107,6 +114,7 @@ export async function openSession(
     output,
     settings,
     provider,
+    limits,
     store,
     sql: database.sql,
     options,

@@ -76,7 +76,7 @@ function requireInstance({ instance, settings }: Session): void {
 
 /** @throws RelayError `no_match` when the hook does not lead here. */
 async function optionsFor(
-  { output, sql }: Session,
+  { output, sql, limits }: Session,
   source: Source,
   since: number,
   signal: AbortSignal,
@@ -88,6 +88,7 @@ async function optionsFor(
     journal: openJournal(sql, { log: output.log }),
     since,
     signal,
+    limits,
     onMissing: ({ length }) => length > 0 && output.say(`${source.name}: ${length} missing`),
     onWait,
   }

@@ -1,5 +1,6 @@
 import { deadline, sleep } from '../../../base/abort.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
+import type { Limits } from '../../../base/seams.js'
 import { logOf } from '../../../hooks/catch-up.js'
 import { explainHookError } from '../../../hooks/explain.js'
 import type { Summary } from '../../../journal/delivery.js'
@@ -12,28 +13,14 @@ import { startCommand } from '../../session/start-command.js'
 import type { CommonFlags } from '../../settings/prepare.js'
 import { findOwnHook, type HookSession, openHookSession } from './hook-session.js'
 
-/** How long the delivery may take, in milliseconds: usually a second or two. */
-const LIMIT_MS = 30_000
-/** First look into the code host's log for a failure, in milliseconds; each further one comes after twice that time. */
-const FIRST_LOG_LOOK_MS = 1000
 /** Newest deliveries of the event among which it is looked for. */
 const RECENT = 20
 
 /** Runs `relay hook test`. */
 export async function runTest(context: Context, flags: CommonFlags, text: string): Promise<void> {
-  return testHook(context, flags, text, LIMIT_MS)
-}
-
-/** The same with a limit for the delivery, in milliseconds. */
-export async function testHook(
-  context: Context,
-  flags: CommonFlags,
-  text: string,
-  limit: number,
-): Promise<void> {
   await using hooks = await openHookSession(context, flags, text)
   const { session, parts, repo } = hooks
-  const { output, provider, instance, settings } = session
+  const { output, provider, instance, settings, limits } = session
   const { signal } = context
   if (!instance)
     throw new RelayError(
@@ -46,7 +33,7 @@ export async function testHook(
   const test: Test = {
     hooks,
     hook,
-    limit,
+    limits,
     signal,
     before: await arrivals(hooks, hook),
     logged: logged && new Set(logged.map(({ id }) => id)),
@@ -63,7 +50,7 @@ export async function testHook(
 interface Test {
   readonly hooks: HookSession
   readonly hook: RepoHook
-  readonly limit: number
+  readonly limits: Limits
   readonly signal: AbortSignal
   readonly before: ReadonlyMap<number, Arrival>
   /** Entries of the code host's log before the test, by id. */
@@ -101,10 +88,10 @@ type Arrival = Pick<Summary, 'n' | 'event' | 'duplicates'>
 
 /** @throws RelayError `timed_out` if it does not arrive, with what the code host got for an answer */
 async function awaitArrival(test: Test): Promise<Arrival> {
-  const { hooks, hook, limit, signal, before } = test
+  const { hooks, hook, limits, signal, before } = test
   const startedAt = performance.now()
-  const limited = deadline(limit, signal)
-  let logLook = FIRST_LOG_LOOK_MS
+  const limited = deadline(limits.arrival, signal)
+  let logLook = limits.logLook
   try {
     for (;;) {
       for (const entry of (await arrivals(hooks, hook)).values())
@@ -117,7 +104,11 @@ async function awaitArrival(test: Test): Promise<Arrival> {
     }
   } catch (error) {
     if (signal.aborted || !limited.aborted) throw error
-    throw notArrived(test, `The delivery did not arrive within ${limit / 1000} s`, await lastAnswer(test))
+    throw notArrived(
+      test,
+      `The delivery did not arrive within ${limits.arrival / 1000} s`,
+      await lastAnswer(test),
+    )
   }
 }
 

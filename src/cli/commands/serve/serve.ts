@@ -54,6 +54,7 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
   await using serving = await serve(settings, {
     log: output.timedLog,
     signal: context.signal,
+    seams: context.seams,
     // The password of the shared store is one of relay's secrets.
     env: isSharedAddress(options.store) ? { ...context.env, PGPASSWORD: undefined } : context.env,
     // With the store that the profile continues with.
