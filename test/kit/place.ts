@@ -1,0 +1,207 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { startSandbox, type TestSandbox, type TestSandboxOptions } from 'webhook-relay/testing'
+import type { Limits } from '../../src/base/seams.js'
+import { Closing } from './closing.js'
+import { type Answer, type DeliveryOptions, githubDelivery, giteaDelivery, post, SECRET } from './delivery.js'
+import { emptyFolder, type Env } from './folder.js'
+import { type FakeGitea, fakeGitea } from './gitea.js'
+import { consent } from './pages.js'
+import { database } from './postgres.js'
+import { keyring } from './keyring.js'
+import { leaveOut } from './needs.js'
+import { BUILT, type Ran, run, type RunContext, type Running, type Seams, start, type StartOptions } from './run.js'
+
+/** The user that every place has, unless a command says otherwise. */
+export const USER = 'ada'
+/** The sandbox's repository. */
+export const REPO = 'octo/demo'
+/** relay's OAuth application at the place's code host. */
+export const CLIENT = { id: 'canary', secret: 'canary-client-secret' }
+
+export interface PlaceOptions {
+  /** The code host. Default: `sandbox`. */
+  readonly host?: 'sandbox' | 'gitea' | 'none'
+  /** Of the sandbox. */
+  readonly sandbox?: TestSandboxOptions
+  /** Whether the sandbox's repository has a webhook to the relay that was started last. Default: false. */
+  readonly webhook?: boolean
+  /** Whether {@link USER} is signed in from the start, with a token from the code host's settings page. Default: false. */
+  readonly signedIn?: boolean
+  /** Default: `file`. */
+  readonly store?: 'file' | 'keychain' | 'postgres'
+  /** Further variables, which replace those of the place. */
+  readonly env?: Env
+}
+
+/** A person's machine: a data folder, an environment, a code host, commands and relays. Disposing of it ends all of them. */
+export interface Place extends AsyncDisposable {
+  /** The data folder. */
+  readonly home: string
+  readonly cwd: string
+  /** The folder with the user's own settings. */
+  readonly configFolder: string
+  readonly env: Env
+  /** The code host. @throws Error where it is another one. */
+  readonly sandbox: TestSandbox
+  readonly gitea: FakeGitea
+  /** Runs a command to its end. */
+  run(...argv: string[]): Promise<Ran>
+  /** The same, in another environment, folder or terminal, or with standard input. */
+  runWith(over: Partial<RunContext>, ...argv: string[]): Promise<Ran>
+  /** Starts a command, which ends with the place. */
+  start(...argv: string[]): Running
+  startWith(options: StartOptions, ...argv: string[]): Running
+  /** Starts `relay serve --port 0 --json` with further flags, and waits until it listens. It ends with the place. */
+  serve(...flags: string[]): Promise<Serving>
+  /** The same with injected limits, clock, chance or storage faults, in this process, or with other options. */
+  serveWith(options: Omit<StartOptions, 'built'> & { readonly built?: boolean }, ...flags: string[]): Promise<Serving>
+  /** Writes the user's own relay.json, which replaces the one before. */
+  configure(settings: object): void
+  /** Signs a user in with `relay login`, as a person does in the browser, and returns the access token. */
+  signIn(user?: string): Promise<string>
+  /** Has a user signed in with this token, or one that the sandbox gives with this scope, by `relay login --with-token`. */
+  useToken(token?: string, user?: string): Promise<string>
+}
+
+/** A relay that runs. */
+export interface Serving extends Running {
+  /** Where it listens. */
+  readonly address: string
+  /** Sends a delivery that the code host of the place would send, signed with {@link SECRET}. */
+  deliver(options?: DeliveryOptions): Promise<Answer>
+}
+
+/** A person's machine. */
+export async function place(options: PlaceOptions = {}): Promise<Place> {
+  const { host = 'sandbox', store = 'file' } = options
+  await using stack = new Closing()
+  let owned: Closing = stack
+  const closing = (): Closing => owned
+  let receiver = ''
+  const home = emptyFolder()
+  const cwd = emptyFolder()
+  const configFolder = path.join(emptyFolder(), 'relay')
+  mkdirSync(configFolder)
+  const hook = options.webhook ? { webhook: () => receiver, secret: SECRET } : {}
+  const sandbox =
+    host === 'sandbox' ? stack.use(await startSandbox({ client: CLIENT, ...hook, ...options.sandbox })) : undefined
+  const gitea = host === 'gitea' ? stack.use(await fakeGitea()) : undefined
+  const env: Record<string, string> = {
+    RELAY_HOME: home,
+    RELAY_USER: USER,
+    RELAY_WEBHOOK_SECRET: SECRET,
+    ...(sandbox && hostVariables('sandbox', sandbox.url, options.sandbox?.client ?? CLIENT)),
+    ...(gitea && hostVariables('gitea', gitea.url, gitea.state.client)),
+    ...(store === 'keychain' && { RELAY_STORE: 'keychain', ...(await keyring()).env }),
+    ...(store === 'postgres' && stack.use(await database()).env),
+    ...options.env,
+  }
+  const common = { env, cwd, configFolder }
+  const within = (over: Partial<RunContext>): Partial<RunContext> => ({
+    ...common,
+    ...over,
+    env: { ...env, ...over.env },
+  })
+  const startWith: Place['startWith'] = (over, ...argv) =>
+    closing().use(start(argv, { ...within(over), ...(over.wrapper && { wrapper: over.wrapper }) }))
+  const serveWith: Place['serveWith'] = async (over, ...flags) => {
+    const running = startWith(over, 'serve', '--port', '0', '--json', ...flags)
+    const address = await running.url()
+    receiver = `${address}/webhook`
+    return Object.assign(running, {
+      address,
+      deliver: (delivery: DeliveryOptions = {}) =>
+        post(`${address}/webhook`, (gitea ? giteaDelivery : githubDelivery)(delivery)),
+    })
+  }
+  const here: Place = {
+    home,
+    cwd,
+    configFolder,
+    env,
+    get sandbox() {
+      if (!sandbox) throw new Error('the place has another code host')
+      return sandbox
+    },
+    get gitea() {
+      if (!gitea) throw new Error('the place has another code host')
+      return gitea
+    },
+    run: (...argv) => run(argv, within({})),
+    runWith: (over, ...argv) => run(argv, within(over)),
+    start: (...argv) => startWith({}, ...argv),
+    startWith,
+    serve: (...flags) => serveWith({}, ...flags),
+    serveWith,
+    configure: (settings) => writeFileSync(path.join(configFolder, 'relay.json'), JSON.stringify(settings)),
+    async signIn(user = USER) {
+      await using login = start(['login', '--no-browser', '--user', user], within({ env: { RELAY_PORT: '0' } }))
+      await login.says(/\n {2}http\S+\n/)
+      const [, address = ''] = /\n {2}(http\S+)\n/.exec(login.err) ?? []
+      await agree(address)
+      const { code, err } = await login.ended
+      if (code !== 0) throw new Error(`relay login ended with ${code}:\n${err}`)
+      return tokenOf(here, user)
+    },
+    async useToken(token, user = USER) {
+      const given = token ?? (await here.sandbox.token('repo'))
+      const over = within({ stdin: given })
+      const { code, err } = await run(['login', '--with-token', '--user', user], over)
+      if (code !== 0) throw new Error(`relay login --with-token ended with ${code}:\n${err}`)
+      return given
+    },
+    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
+  }
+  if (options.signedIn) await here.useToken(gitea?.state.token)
+  owned = stack.move()
+  return here
+}
+
+/** A storage fault that a test turns on and off, for `serveWith({ seams: { storage } })`. */
+export function faulty(): { readonly fails: boolean; now(mode: 'works' | 'fails'): void } {
+  let fails = false
+  return {
+    get fails() {
+      return fails
+    },
+    now(mode) {
+      fails = mode === 'fails'
+    },
+  }
+}
+
+/** The limits that relay has when a test injects none. In a copy without the sources, the test is left out. */
+export async function defaultLimits(): Promise<Limits> {
+  if (BUILT) leaveOut('it reads the sources')
+  return (await import('../../src/base/seams.js')).LIMITS
+}
+
+/** The variables by which a program takes this server for its code host. */
+export function hostVariables(
+  provider: 'sandbox' | 'gitea' | 'github',
+  url: string,
+  client: { readonly id: string; readonly secret: string },
+): Env {
+  return {
+    RELAY_PROVIDER: provider,
+    RELAY_PROVIDER_URL: url,
+    RELAY_CLIENT_ID: client.id,
+    RELAY_CLIENT_SECRET: client.secret,
+  }
+}
+
+async function agree(address: string): Promise<void> {
+  const { headers } = await fetch(address, { redirect: 'manual' })
+  const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';')
+  const callback = await consent(headers.get('location') ?? '')
+  await (await fetch(callback, { headers: { cookie } })).arrayBuffer()
+}
+
+async function tokenOf(here: Place, user: string): Promise<string> {
+  const { code, out, err } = await here.run('token', '--user', user)
+  if (code !== 0) throw new Error(`relay token ended with ${code}:\n${err}`)
+  return out.trim()
+}
+
+export type { Seams }
