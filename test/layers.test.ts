@@ -68,6 +68,16 @@ describe('the layers of src', () => {
     expect(senders).toEqual(expect.arrayContaining(['net/agent.ts', 'net/loopback-client.ts', ...answering]))
   })
 
+  it('is known to the acceptance suite by three files of its kit alone', () => {
+    const suite = ['outside', 'process', 'browser', 'service', 'kit'].flatMap((folder) =>
+      readdirSync(path.join('test', folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.ts'))
+        .map((file) => path.join('test', folder, file)),
+    )
+    const knowing = suite.filter((file) => /['"](?:\.\.\/)+src\//.test(readFileSync(file, 'utf8')))
+    expect(knowing.toSorted()).toEqual(['test/kit/journal.ts', 'test/kit/place.ts', 'test/kit/run.ts'])
+  })
+
   it('finds the imports it checks', () => {
     expect(edges).toContainEqual({ file: 'cli/main.ts', from: 'cli', to: 'base' })
     expect(edges.length).toBeGreaterThan(files.length)

@@ -1,4 +1,3 @@
-import type { Random } from './backoff.js'
 import type { Clock } from './time.js'
 
 /** Time limits and delays that a test shortens. Milliseconds. */
@@ -54,7 +53,7 @@ export const LIMITS: Limits = {
 /** What a test may replace around a relay. The program itself replaces nothing. */
 export interface Seams {
   readonly clock?: Clock | undefined
-  readonly random?: Random | undefined
+  readonly random?: (() => number) | undefined
   readonly limits?: Partial<Limits> | undefined
   /** While it says so, each write fails as if the disk were full. */
   readonly storage?: { readonly fails: boolean } | undefined

@@ -2,9 +2,8 @@ import path from 'node:path'
 import type { Attempt, Forward } from '../../src/journal/forward.js'
 import { type Header, SECRET } from './delivery.js'
 import type { Env } from './folder.js'
-import { leaveOut } from './needs.js'
 import { valuesOf, receiver } from './receiver.js'
-import { BUILT, run } from './run.js'
+import { run } from './run.js'
 
 /** Where a profile's data is: a place, or its environment. */
 interface Profile {
@@ -61,7 +60,9 @@ export async function waitingOf(profile: Profile): Promise<number[]> {
 }
 
 /** An attempt to fill in; what it leaves out is a success after 38 ms, 5 ms after the delivery came. */
-export type FilledAttempt = Partial<Omit<Attempt, 'target' | 'answer'>> & { readonly answer?: string | Uint8Array }
+export type FilledAttempt = Partial<Omit<Attempt, 'target' | 'answer'>> & {
+  readonly answer?: string | Uint8Array
+}
 
 /** The way of a delivery to one target. */
 export interface FilledForward extends Partial<Forward> {
@@ -83,7 +84,12 @@ export interface Filled {
   /** Milliseconds since 1970-01-01 UTC. Default: {@link NOW}. */
   readonly receivedAt?: number
   readonly verifiedBy?: 'current' | 'previous'
-  readonly restored?: { readonly how: string; readonly sha256: string; readonly unproved?: true; readonly repeatable?: true }
+  readonly restored?: {
+    readonly how: string
+    readonly sha256: string
+    readonly unproved?: true
+    readonly repeatable?: true
+  }
   /** How often it came again. */
   readonly duplicates?: number
   /** By target, as the settings write it: `*=http://localhost:3000`, `push=exec:./deploy.sh`. */
@@ -104,19 +110,21 @@ const ANSWER = Uint8Array.of(0xff, 10, 0, 123)
 
 /**
  * Writes deliveries into the journal of a profile as if they had come, by a connection of its own, as another process does. For what
- * no sender can bring about: old ones, and any history of attempts. In a run against the built program, the test is left out.
+ * no sender can bring about: old ones, and any history of attempts.
  */
 export async function fill(
   { env }: Profile,
   deliveries: readonly Filled[],
   profile = env['RELAY_PROFILE'] ?? 'default',
 ): Promise<void> {
-  if (BUILT) leaveOut('it fills the journal')
   const [{ openDatabase }, { openJournal }] = await Promise.all([
     import('../../src/store/open.js'),
     import('../../src/journal/open.js'),
   ])
-  await using database = await openDatabase({ kind: 'file', folder: path.join(env['RELAY_HOME'] ?? '', profile) })
+  await using database = await openDatabase({
+    kind: 'file',
+    folder: path.join(env['RELAY_HOME'] ?? '', profile),
+  })
   for (const { id, forwards = {}, duplicates = 0, body = BODY, ...given } of deliveries) {
     const journal = openJournal(database.sql, { targetsOf: () => Object.keys(forwards) })
     const delivery = {

@@ -10,7 +10,16 @@ import { consent } from './pages.js'
 import { database } from './postgres.js'
 import { keyring } from './keyring.js'
 import { leaveOut } from './needs.js'
-import { BUILT, type Ran, run, type RunContext, type Running, type Seams, start, type StartOptions } from './run.js'
+import {
+  BUILT,
+  type Ran,
+  run,
+  type RunContext,
+  type Running,
+  type Seams,
+  start,
+  type StartOptions,
+} from './run.js'
 
 /** The user that every place has, unless a command says otherwise. */
 export const USER = 'ada'
@@ -55,7 +64,10 @@ export interface Place extends AsyncDisposable {
   /** Starts `relay serve --port 0 --json` with further flags, and waits until it listens. It ends with the place. */
   serve(...flags: string[]): Promise<Serving>
   /** The same with injected limits, clock, chance or storage faults, in this process, or with other options. */
-  serveWith(options: Omit<StartOptions, 'built'> & { readonly built?: boolean }, ...flags: string[]): Promise<Serving>
+  serveWith(
+    options: Omit<StartOptions, 'built'> & { readonly built?: boolean },
+    ...flags: string[]
+  ): Promise<Serving>
   /** Writes the user's own relay.json, which replaces the one before. */
   configure(settings: object): void
   /** Signs a user in with `relay login`, as a person does in the browser, and returns the access token. */
@@ -85,7 +97,9 @@ export async function place(options: PlaceOptions = {}): Promise<Place> {
   mkdirSync(configFolder)
   const hook = options.webhook ? { webhook: () => receiver, secret: SECRET } : {}
   const sandbox =
-    host === 'sandbox' ? stack.use(await startSandbox({ client: CLIENT, ...hook, ...options.sandbox })) : undefined
+    host === 'sandbox'
+      ? stack.use(await startSandbox({ client: CLIENT, ...hook, ...options.sandbox }))
+      : undefined
   const gitea = host === 'gitea' ? stack.use(await fakeGitea()) : undefined
   const env: Record<string, string> = {
     RELAY_HOME: home,
@@ -136,7 +150,10 @@ export async function place(options: PlaceOptions = {}): Promise<Place> {
     serveWith,
     configure: (settings) => writeFileSync(path.join(configFolder, 'relay.json'), JSON.stringify(settings)),
     async signIn(user = USER) {
-      await using login = start(['login', '--no-browser', '--user', user], within({ env: { RELAY_PORT: '0' } }))
+      await using login = start(
+        ['login', '--no-browser', '--user', user],
+        within({ env: { RELAY_PORT: '0' } }),
+      )
       await login.says(/\n {2}http\S+\n/)
       const [, address = ''] = /\n {2}(http\S+)\n/.exec(login.err) ?? []
       await agree(address)

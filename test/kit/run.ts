@@ -285,7 +285,8 @@ class InProcess extends Output implements Running {
       ...(streams.includes(name) && { isTTY: true, columns, rows }),
       write: (text) => take(typeof text === 'string' ? text : Buffer.from(text).toString()),
     })
-    const input = stdin instanceof Readable ? stdin : Readable.from(stdin.length > 0 ? [Buffer.from(stdin)] : [])
+    const input =
+      stdin instanceof Readable ? stdin : Readable.from(stdin.length > 0 ? [Buffer.from(stdin)] : [])
     return main(argv, {
       env: environment(options),
       cwd: this.cwd,
