@@ -1,0 +1,159 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import type { Header } from './delivery.js'
+import { closedPort } from './ports.js'
+
+/** A request as it reached the receiver, once it was read whole. */
+export interface Received {
+  readonly method: string
+  /** With its query. */
+  readonly path: string
+  /** As they were written: order, spelling, repetitions. */
+  readonly headers: readonly Header[]
+  readonly body: Buffer
+  /** When it was read whole, by `performance.now()`. */
+  readonly at: number
+}
+
+export interface FullReply {
+  /** Default: 200. */
+  readonly status?: number
+  readonly headers?: OutgoingHttpHeaders
+  /** An object is sent as JSON. */
+  readonly body?: string | Uint8Array | object
+  /** Nothing more comes after the body, which has no end. */
+  readonly stalls?: boolean
+}
+
+/** A status, more than that, or: never answer; cut the connection. */
+export type Reply = number | FullReply | 'hang' | 'reset'
+
+export type Answering = Reply | ((request: Received) => Reply | Promise<Reply>)
+
+export interface ReceiverOptions {
+  /** Default: one that nobody else gets while it is down. */
+  readonly port?: number
+}
+
+/** An HTTP server on 127.0.0.1 that keeps exactly what it was sent. */
+export interface Receiver extends AsyncDisposable {
+  readonly url: string
+  /** Every request that reached it, in order. */
+  readonly received: readonly Received[]
+  /** How many connections were made to it. */
+  readonly connections: number
+  /** What it answers next, in turn; when nothing is left, as it was told at first. */
+  answers(...next: Answering[]): void
+  /** Once it has received this many in all. @throws Error with what it has received, after 20 seconds. */
+  has(count: number, within?: number): Promise<void>
+  /** Nothing listens on its port until `up`; open connections are cut. */
+  down(): Promise<void>
+  up(): Promise<void>
+}
+
+/** Starts a receiver that answers 200, or as it is told. Disposing of it throws what its `answer` threw. */
+export async function receiver(answer: Answering = 200, options: ReceiverOptions = {}): Promise<Receiver> {
+  const received: Received[] = []
+  const script: Answering[] = []
+  const waiting = new Set<() => void>()
+  const failures: unknown[] = []
+  let connections = 0
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const request = await take(incoming)
+    received.push(request)
+    for (const look of waiting) look()
+    const says = script.shift() ?? answer
+    try {
+      reply(incoming, outgoing, typeof says === 'function' ? await says(request) : says)
+    } catch (error) {
+      failures.push(error)
+      incoming.socket.resetAndDestroy()
+    }
+  }
+  const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
+  server.on('connection', () => connections++)
+  const down = async (): Promise<void> => {
+    if (!server.listening) return
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  const port = options.port ?? (await closedPort())
+  const up = async (): Promise<void> => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  await up()
+  return {
+    url: `http://127.0.0.1:${port}`,
+    received,
+    get connections() {
+      return connections
+    },
+    answers: (...next) => void script.push(...next),
+    has: (count, within = 20_000) =>
+      new Promise((resolve, reject) => {
+        const late = (): void => {
+          waiting.delete(look)
+          reject(new Error(`${count} requests did not come within ${within} ms; there are ${seen(received)}`))
+        }
+        const timer = setTimeout(late, within)
+        const look = (): void => {
+          if (received.length < count) return
+          clearTimeout(timer)
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+    down,
+    up,
+    async [Symbol.asyncDispose]() {
+      await down()
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}
+
+/** The values of a header, in order. */
+export function valuesOf({ headers }: { readonly headers: readonly Header[] }, name: string): string[] {
+  return headers.filter(([each]) => each.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
+}
+
+function seen(received: readonly Received[]): string {
+  const lines = received.map(
+    ({ method, path, body }) => `\n${method} ${path} ${body.toString('utf8', 0, 200)}`,
+  )
+  return `${received.length}${lines.join('')}`
+}
+
+async function take(incoming: IncomingMessage): Promise<Received> {
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of incoming) chunks.push(chunk)
+  } catch {
+    // Cut off: what has come is what there is.
+  }
+  const { method = '', url = '', rawHeaders } = incoming
+  const headers = rawHeaders.flatMap((name, i): Header[] =>
+    i % 2 === 0 ? [[name, rawHeaders[i + 1] ?? '']] : [],
+  )
+  return { method, path: url, headers, body: Buffer.concat(chunks), at: performance.now() }
+}
+
+function reply(incoming: IncomingMessage, outgoing: ServerResponse, answer: Reply): void {
+  if (answer === 'hang') return
+  if (answer === 'reset') return void incoming.socket.resetAndDestroy()
+  const {
+    status = 200,
+    headers = {},
+    body = '',
+    stalls,
+  }: FullReply = typeof answer === 'number' ? { status: answer } : answer
+  const bytes = typeof body === 'string' || body instanceof Uint8Array
+  const all = { ...(!bytes && { 'content-type': 'application/json' }), ...headers }
+  outgoing.on('error', () => {}).writeHead(status, all)
+  outgoing.write(bytes ? body : JSON.stringify(body))
+  if (!stalls) outgoing.end()
+}
