@@ -1,0 +1,124 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import type { Env } from './folder.js'
+
+export interface DaemonOptions {
+  readonly env?: Env
+  readonly cwd?: string
+  readonly uid?: number | undefined
+  readonly gid?: number | undefined
+  /** Standard input. Default: empty. */
+  readonly input?: string
+  /** The signal that ends it when this process is gone. Default: SIGKILL. */
+  readonly end?: 'SIGKILL' | 'SIGQUIT'
+}
+
+/** Milliseconds until a daemon must have said what it is waited for. */
+const LIMIT = 20_000
+
+/**
+ * A system program that runs until it is disposed of. It does not outlive this process, however that ends: a shell waits
+ * for the end of a pipe from here, and then ends the program. Both are in sessions of their own, which Ctrl-C does not reach.
+ */
+export class Daemon implements AsyncDisposable {
+  readonly #command: string
+  readonly #child: ChildProcess
+  readonly #lines: string[] = []
+  readonly #look = new Set<() => void>()
+  #failure: Error | undefined
+
+  constructor(command: string, args: readonly string[], options: DaemonOptions = {}) {
+    const { input = '', end = 'SIGKILL', env, cwd, uid, gid } = options
+    this.#command = command
+    const child = spawn(command, [...args], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'pipe'],
+      ...(env && { env }),
+      ...(cwd !== undefined && { cwd }),
+      ...(uid !== undefined && { uid }),
+      ...(gid !== undefined && { gid }),
+    })
+    this.#child = child
+    const { stdin, stderr } = child
+    stdin.on('error', () => {}).end(input)
+    createInterface(stderr).on('line', (line) => this.#take(line))
+    child.once('error', (error) => this.#fail(error))
+    child.once('exit', (code, signal) => this.#fail(new Error(`it ended with ${code ?? signal}`)))
+    if (child.pid === undefined) return
+    const keeper = leash(`kill -s ${end.slice(3)} ${child.pid}`)
+    child.once('exit', () => keeper.release())
+    child.unref()
+    if (stderr instanceof Socket) stderr.unref()
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
+  /** Waits for a line on standard error, and returns it. @throws Error with all that it printed, if it ends or is silent. */
+  async says(pattern: RegExp): Promise<string> {
+    const until = performance.now() + LIMIT
+    let timer: NodeJS.Timeout | undefined
+    try {
+      for (;;) {
+        const line = this.#lines.find((each) => pattern.test(each))
+        if (line !== undefined) return line
+        const failure = performance.now() < until ? this.#failure : new Error(`it did not say ${pattern}`)
+        if (failure) throw new Error([`${this.#command}: ${failure.message}`, ...this.#lines].join('\n'))
+        await new Promise<void>((resolve) => {
+          this.#look.add(resolve)
+          timer ??= setTimeout(() => this.#wake(), LIMIT)
+        })
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    if (this.#failure) return
+    const ended = once(this.#child, 'exit')
+    this.#child.ref()
+    this.#child.kill(signal)
+    await ended
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  #take(line: string): void {
+    this.#lines.push(line)
+    this.#wake()
+  }
+
+  #fail(error: Error): void {
+    this.#failure = error
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const resume of this.#look) resume()
+    this.#look.clear()
+  }
+}
+
+/** Commands of a shell that run when this process is gone, however it went, or when they are let go. */
+export interface Leash {
+  /** Runs them now, while this process goes on. */
+  letGo(): void
+  /** They are not needed any more. */
+  release(): void
+}
+
+export function leash(commands: string): Leash {
+  const shell = spawn('sh', ['-c', `read -r _; ${commands}`], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  shell.unref()
+  if (shell.stdin instanceof Socket) shell.stdin.unref()
+  return { letGo: () => void shell.stdin.end(), release: () => void shell.kill('SIGKILL') }
+}

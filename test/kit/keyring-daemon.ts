@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Closing } from './closing.js'
+import { Daemon } from './daemon.js'
+import { emptyFolder, type Env } from './folder.js'
+
+const PASSWORD = 'password'
+/** Milliseconds until the keyring must be there. */
+const LIMIT = 20_000
+const COLLECTION = '/org/freedesktop/secrets/collection/login'
+
+/** No service is started by being asked for: what a test has not started is not there. */
+const BUS = (folder: string): string => `<busconfig>
+  <type>session</type>
+  <listen>unix:dir=${folder}</listen>
+  <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+</busconfig>`
+
+/** A D-Bus of its own, apart from that of the user who runs the tests. */
+export interface Bus extends AsyncDisposable {
+  readonly address: string
+}
+
+export interface KeyringDaemon extends Bus {
+  /** Locks it, as a person does who locks the screen. */
+  lock(): Promise<void>
+  unlock(): Promise<void>
+}
+
+/** A D-Bus without any service. */
+export async function startBus(): Promise<Bus> {
+  const folder = emptyFolder()
+  writeFileSync(path.join(folder, 'bus.conf'), BUS(folder))
+  const daemon = new Daemon('dbus-daemon', [
+    `--config-file=${folder}/bus.conf`,
+    '--nofork',
+    '--print-address=2',
+  ])
+  return { address: await daemon.says(/^unix:/), [Symbol.asyncDispose]: () => daemon.stop() }
+}
+
+/** A D-Bus with a GNOME keyring, unlocked. */
+export async function startKeyring(): Promise<KeyringDaemon> {
+  await using starting = new Closing()
+  const { address } = starting.use(await startBus())
+  const folder = emptyFolder()
+  const runtime = path.join(folder, 'run')
+  mkdirSync(runtime)
+  chmodSync(runtime, 0o700)
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    XDG_DATA_HOME: path.join(folder, 'data'),
+    XDG_RUNTIME_DIR: runtime,
+    DBUS_SESSION_BUS_ADDRESS: address,
+  }
+  const args = ['--unlock', '--components=secrets', '--foreground']
+  starting.use(new Daemon('gnome-keyring-daemon', args, { env, input: PASSWORD }))
+  const until = performance.now() + LIMIT
+  for (let alias = ''; !alias.includes('/collection/'); await sleep(20)) {
+    if (performance.now() > until) throw new Error(`no keyring has come up: ${alias}`)
+    alias = await send(env, 'ReadAlias', 'string:default')
+  }
+  const closing = starting.move()
+  return {
+    address,
+    async lock() {
+      await send(env, 'Lock', `array:objpath:${COLLECTION}`)
+    },
+    unlock: () => unlock(path.join(runtime, 'keyring/control')),
+    [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
+  }
+}
+
+/**
+ * Gives the keyring its password, as a sign-in to the desktop does (pam_gnome_keyring): a byte that carries the sender's
+ * user, then the request's length, its kind (1: unlock), and the password after its length. The answer ends with 0.
+ */
+async function unlock(control: string): Promise<void> {
+  const request = Buffer.alloc(1 + 12 + PASSWORD.length)
+  request.writeUInt32BE(12 + PASSWORD.length, 1)
+  request.writeUInt32BE(1, 5)
+  request.writeUInt32BE(PASSWORD.length, 9)
+  request.write(PASSWORD, 13)
+  const socket = connect(control)
+  socket.write(request)
+  const [answer] = await once(socket, 'data')
+  socket.destroy()
+  if (!Buffer.isBuffer(answer) || answer.readUInt32BE(4) !== 0)
+    throw new Error(`the keyring stays locked: ${String(answer)}`)
+}
+
+/** What the keyring answers; what went wrong while it is not there. */
+async function send(env: Env, method: string, argument: string): Promise<string> {
+  const call = ['--dest=org.freedesktop.secrets', '/org/freedesktop/secrets']
+  const args = ['--session', '--print-reply', '--reply-timeout=2000', ...call]
+  try {
+    const options = [...args, `org.freedesktop.Secret.Service.${method}`, argument]
+    return (await promisify(execFile)('dbus-send', options, { env })).stdout
+  } catch (error) {
+    return String(error)
+  }
+}
