@@ -2,12 +2,10 @@
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import type { Context } from '../src/cli/context.js'
-import { atExit } from '../src/base/at-exit.js'
 import { main, report } from '../src/cli/main.js'
 import { RelayError } from '../src/base/errors.js'
 import { isInForeground, readKeys } from './keys.js'
 import { openStdio } from './stdio.js'
-import { killIfStuck } from './stuck-threads.js'
 import { watchUncaught } from './uncaught.js'
 
 const root = new AbortController()
@@ -94,19 +92,9 @@ const context: Context = {
   onConnectionError: watchUncaught((failure) => process.exit(report(failure, argv, context))),
 }
 
-process.on('exit', () => {
-  for (const act of atExit) act()
-})
-
-const STUCK = new RelayError(
-  'storage',
-  'A thread of relay waits for the disk and cannot be stopped. relay ends itself with SIGKILL',
-)
-
 void run()
 
 async function run(): Promise<void> {
   commandExitCode = await main(argv, context)
   settle()
-  await killIfStuck(() => report(STUCK, argv, context))
 }

@@ -5,8 +5,8 @@ import { build } from 'rolldown'
 import { bundleBrowser } from './bundle/browser.js'
 import { licences } from './bundle/licences.js'
 
-/** The programs that are started: relay itself, and the helpers for the keychain and the browser. */
-const ENTRIES = ['bin/relay.ts', 'src/store/keychain-helper.ts', 'src/cli/browser/browser-helper.ts']
+/** The programs that are started: relay itself, and the helper for the browser. */
+const ENTRIES = ['bin/relay.ts', 'src/cli/browser/browser-helper.ts']
 
 const OPTIONS = {
   platform: 'node',
@@ -41,25 +41,21 @@ await build({
       groups: [
         { name: 'main', test: /bin\/process\.ts$/ },
         { name: 'store', test: /src\/store\/(?:open|schema|sql)\.ts$/ },
-        // With the native code of SQLite, which `serve` has in a thread only.
-        { name: 'sqlite', test: /src\/store\/open-engine\.ts$/ },
+        // With the native code of SQLite.
+        { name: 'sqlite', test: /src\/store\/sqlite\.ts$/ },
         { name: 'session', test: /src\/cli\/session\/(?:session|action)\.ts$/ },
         // What serve and the commands that read the journal share, in one file instead of five.
         {
           name: 'journal',
-          test: /src\/(?:journal\/(?:reader|edited|subject)|dispatch\/(?:live-routes|short-names))\.ts$/,
+          test: /src\/(?:journal\/journal|dispatch\/(?:live-routes|short-names))\.ts$/,
         },
       ],
     },
   },
 })
 
-// The threads, and the process that checks a database, share no file with the program: these start it when they are loaded.
-for (const input of [
-  'src/store/sqlite-thread.ts',
-  'src/store/quick-check-helper.ts',
-  'src/tunnel/large-worker.ts',
-])
+// The thread shares no file with the program: this starts it when it is loaded.
+for (const input of ['src/tunnel/large-worker.ts'])
   await build({
     ...OPTIONS,
     input,

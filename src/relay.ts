@@ -9,14 +9,12 @@ import type { TargetStatus } from './dispatch/dispatcher.js'
 import { liveRoutes } from './dispatch/live-routes.js'
 import { createRouting, type Routing } from './dispatch/routing.js'
 import { hostCheck } from './http/host.js'
-import type { Delivery, Receipt } from './journal/delivery.js'
+import type { Delivery, Plan, Receipt } from './journal/types.js'
 import { type ActivityFeed, createActivityFeed } from './inspector/activity.js'
 import type { Inspector } from './inspector/inspector.js'
 import type { InspectorParts, Running } from './inspector/parts.js'
 import type { createMetrics, Metrics } from './metrics/metrics.js'
-import type { Journal } from './journal/journal.js'
-import type { Guard } from './journal/guarded-write.js'
-import { openJournal } from './journal/open.js'
+import { Journal } from './journal/journal.js'
 import { createOAuth } from './oauth/oauth.js'
 import { renew } from './oauth/refresh.js'
 import { revokeEverywhere } from './oauth/revoke.js'
@@ -25,9 +23,9 @@ import { createProvider } from './providers/open.js'
 import type { Provider } from './providers/provider.js'
 import { createApp } from './server/app.js'
 import type { ReadyCheck } from './server/routes/ready.js'
-import type { Database } from './store/database.js'
+import type { Database } from './store/open.js'
 import { openDatabase } from './store/open.js'
-import { createTokens, type TokenOwner, type Tokens } from './tokens/tokens.js'
+import { type TokenOwner, Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
 import { createRefusals, type Refusals } from './webhook/refusals.js'
 
@@ -44,12 +42,8 @@ export interface RelayOptions {
   readonly ready?: ReadyCheck
   /** The state of each target; none where nothing is forwarded. */
   readonly targets?: () => readonly TargetStatus[]
-  /** Fails every write to the journal when the profile belongs to another process. Default: it is not shared. */
-  readonly guard?: Guard
   /** The profile's data, where the caller has it open; it then also closes it. */
   readonly database?: Database
-  /** Opens the profile's data in a thread of its own, so that waiting for the disk does not block this one. Default: false. */
-  readonly thread?: boolean
   /** What the running instance shows of itself; without it there is no inspector. */
   readonly running?: Running
   /** How the code host is called for the actions. Default: over the network. */
@@ -90,7 +84,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const { log = silentLog, seams = {}, prove = () => undefined, sendOnce } = options
   const { clock = seams.clock ?? systemClock } = options
   const limits = { ...LIMITS, ...seams.limits }
-  const { ready = () => Promise.resolve(), thread = false, targets = () => [], running } = options
+  const { ready = () => Promise.resolve(), targets = () => [], running } = options
   const provider = createProvider({
     name: settings.provider,
     url: settings.providerUrl,
@@ -105,8 +99,8 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
         kind: settings.store,
         folder: settings.folder,
         clock,
-        thread,
         fault: seams.storage,
+        onSlow: (text) => log.info(text),
       }),
     )
   const common: Common = { settings, provider, database, log, clock, activity: createActivityFeed() }
@@ -167,7 +161,7 @@ interface Common {
   readonly clock: Clock
 }
 
-interface ReceivingOptions extends Pick<RelayOptions, 'guard' | 'onDelivery' | 'running'> {
+interface ReceivingOptions extends Pick<RelayOptions, 'onDelivery' | 'running'> {
   readonly ready: ReadyCheck
   /** Undefined: nothing is measured, and prom-client not loaded. */
   readonly measure: typeof createMetrics | undefined
@@ -176,20 +170,16 @@ interface ReceivingOptions extends Pick<RelayOptions, 'guard' | 'onDelivery' | '
 /** How deliveries come in, where they are stored, and which targets each is for. */
 function createReceiving(
   { settings, provider, database, activity, log, clock }: Common,
-  { guard, onDelivery, running, ready, measure }: ReceivingOptions,
+  { onDelivery, running, ready, measure }: ReceivingOptions,
 ): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> & { readonly metrics: Metrics | undefined } {
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
   const routing = createRouting(settings.routes)
-  const stored = openJournal(database.sql, {
-    targetsOf: (delivery) => routing.targetsOf(delivery),
-    ignoredBy: (delivery) => routing.ignoredBy(delivery),
-    onDuplicate,
-    ...(guard && { guard }),
+  const journal = new Journal(database.sql, {
     onChange: (change) => activity.publish(change),
+    observer: () => metrics?.observer,
     clock,
-    log,
   })
-  const metrics = measure?.(stored, {
+  const metrics = measure?.(journal, {
     routes: () => routing.routes,
     refused: () => refusals.list,
     tunnel: () => running?.tunnel(),
@@ -198,18 +188,22 @@ function createReceiving(
     clock,
     log,
   })
-  const journal = metrics?.journal ?? stored
   const onRefused = (): void => activity.publish({ type: 'refused' })
   const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, onRefused, log, clock })
-  const intake = createIntake({ provider, secrets, journal, clock, ...(onDelivery && { onDelivery }) })
+  const plan = (delivery: Delivery): Plan => ({
+    targets: routing.targetsOf(delivery),
+    ignoredBy: routing.ignoredBy(delivery),
+    onDuplicate,
+  })
+  const intake = createIntake({ provider, secrets, journal, plan, clock, ...(onDelivery && { onDelivery }) })
   return { routing, journal, intake, refusals, metrics }
 }
 
 /** How users sign in, and what may be done with their tokens. */
 function createSignIn({ settings, provider, database, log, clock }: Common, publicUrl: () => string) {
   const { oauthClient: client, tokenTtl } = settings
-  const { store } = database
-  const tokens = createTokens(store, clock)
+  const { store, secrets } = database
+  const tokens = new Tokens(secrets, clock)
   const parts = { provider, client, store, tokens, tokenTtl, clock, log }
   const redirectUri = (): string => `${publicUrl()}/auth/${provider.name}/callback`
   return {

@@ -1,27 +1,21 @@
 import { createHash } from 'node:crypto'
 import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
-import { systemClock } from '../base/time.js'
 import type { Comment, CommentInput, CommentResult, Provider } from '../providers/provider.js'
-import type { Store } from '../store/contract.js'
-import { oneAtATime } from '../store/lease.js'
+import type { Store } from '../store/kv.js'
+import { exclusively } from '../store/exclusively.js'
 
 /** Milliseconds for reading the comments of an issue, between two pages: 50 pages take about 20 s. */
 const LIST_LIMIT = 60_000
 
-/** Milliseconds: the listing, its last page (25 s) and the write (60 s). */
-const LOCK_LIFETIME = LIST_LIMIT + 90_000
-
-/** Milliseconds: one owner that died. */
-const LOCK_WAIT = LOCK_LIFETIME + 10_000
+/** Milliseconds: the listing, its last page (25 s), the write (60 s), and a lock whose owner died. */
+const LOCK_WAIT_MS = LIST_LIMIT + 100_000
 
 export interface StickyParts {
   readonly provider: Pick<Provider, 'origin' | 'whoAmI' | 'comments' | 'editComment'>
   readonly token: string
   /** Has the lock that keeps two processes of this profile from both adding the comment. */
   readonly store: Store
-  readonly log: Log
   /** Adds a comment. */
   readonly create: (input: CommentInput) => Promise<CommentResult>
 }
@@ -47,7 +41,7 @@ export function parseStickyKey(text: string): string {
  * @throws RelayError as {@link Provider}'s calls; `timed_out` when another process holds the turn.
  */
 export async function writeSticky(
-  { provider, token, store, log, create }: StickyParts,
+  { provider, token, store, create }: StickyParts,
   { body: text, ...issue }: CommentInput,
   key: string,
   options: Cancellable,
@@ -58,7 +52,6 @@ export async function writeSticky(
   const { owner, repo, issueNumber } = issue
   const subject = [provider.origin, login, owner.toLowerCase(), repo.toLowerCase(), issueNumber, key]
   const lock = `sticky-lock:${createHash('sha256').update(JSON.stringify(subject)).digest('hex')}`
-  const limits = { lifetime: LOCK_LIFETIME, wait: LOCK_WAIT, what: 'writing this sticky comment' }
   const work = async (): Promise<StickyResult> => {
     const isEarlier = ({ author, body }: Comment): boolean => author === login && body.startsWith(marker)
     const earlier = await findFirst(provider.comments(token, issue, options), isEarlier)
@@ -66,7 +59,12 @@ export async function writeSticky(
     const edit = { owner, repo, commentId: earlier.id, body }
     return { ...(await provider.editComment(token, edit, options)), created: false }
   }
-  return oneAtATime({ store, clock: systemClock, log }, lock, { ...limits, work, ...options })
+  return exclusively(
+    store,
+    lock,
+    { wait: LOCK_WAIT_MS, what: 'writing this sticky comment', ...options },
+    work,
+  )
 }
 
 async function findFirst(

@@ -1,7 +1,7 @@
 import { deadline, type Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { LiveRoutes } from '../dispatch/live-routes.js'
-import { prove, PROOF_HEADER, ROUTES_TEXT, type InstanceRecord } from '../instance/record.js'
+import { prove, PROOF_HEADER, ROUTES_TEXT, type InstanceRecord } from '../instance/running.js'
 import type { SendRequest } from '../net/loopback-client.js'
 import { lost, refused } from './failure.js'
 

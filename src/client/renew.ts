@@ -1,5 +1,5 @@
 import type { Cancellable } from '../base/abort.js'
-import { prove, PROOF_HEADER, renewalText, type InstanceRecord } from '../instance/record.js'
+import { prove, PROOF_HEADER, renewalText, type InstanceRecord } from '../instance/running.js'
 import type { SendRequest } from '../net/loopback-client.js'
 import { post } from './post.js'
 

@@ -1,4 +1,4 @@
-import type { Summary } from '../journal/delivery.js'
+import type { Summary } from '../journal/types.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

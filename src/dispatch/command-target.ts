@@ -2,14 +2,24 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describeConnectionError } from '../net/connection-error.js'
 import { withoutInherited } from '../base/without-inherited.js'
-import type { Entry } from '../journal/delivery.js'
-import { jsonOf } from '../journal/payload.js'
+import { type Entry, jsonOf, type Outcome } from '../journal/types.js'
 import { commandEnvironment, type Environment } from './command-environment.js'
-import { exitOutcome } from './policy.js'
 import { endGroup } from './process-group.js'
 import { StartOf } from '../base/start-of.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
 import { withTimeLimit } from '../base/time-limit.js'
+
+/** EX_TEMPFAIL of sysexits(3), with which mail filters and similar programs ask to be run again later. */
+const TEMPORARY_FAILURE = 75
+
+/**
+ * The outcome of a command's exit code. A failed command is not run again: it may have done half of its work, and a deploy must not run five
+ * times because its last line failed. A command that asks for another run exits with 75.
+ */
+function exitOutcome(code: number): Outcome {
+  if (code === 0) return 'succeeded'
+  return code === TEMPORARY_FAILURE ? 'retry' : 'refused'
+}
 
 export interface CommandTargetOptions {
   readonly env: Environment

@@ -1,242 +1,502 @@
+import { aborted } from '../base/abort.js'
+import { jittered, nearbyProbeDelay, probeDelay, type Random } from '../base/backoff.js'
+import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { isLoopback } from '../base/loopback.js'
 import { LIMITS, type Limits } from '../base/seams.js'
-import { systemClock } from '../base/time.js'
+import { type Clock, systemClock } from '../base/time.js'
 import type { Journal } from '../journal/journal.js'
+import type { Attempt, Due, Entry, Forward, Outcome } from '../journal/types.js'
 import type { Environment } from './command-environment.js'
 import { openCommandTarget } from './command-target.js'
-import { createExpiry } from './expiry.js'
-import { type AttemptEvent, createAttempt } from './attempt.js'
-import type { Owner } from './owner.js'
 import { openHttpTarget } from './http-target.js'
-import { type QueueStatus, TargetQueue } from './queue.js'
-import { systemTimer, type Time } from './retry-timers.js'
 import { labelOf, type Route } from './route.js'
-import type { OpenTarget } from './target.js'
+import type { DeliveryResult, OpenTarget } from './target.js'
 
-export interface TargetStatus extends Omit<QueueStatus, 'state'> {
-  /** `elsewhere`: another relay of the same service forwards to it. */
-  readonly state: QueueStatus['state'] | 'elsewhere'
+/** Calls `run` once after `ms` milliseconds, unless the function it returns is called before. */
+export type Timer = (ms: number, run: () => void) => () => void
+
+export interface TargetStatus {
   readonly id: string
   readonly label: string
+  /** `gone`: no longer configured; its entries wait for it to return. `elsewhere`: another relay of the service forwards. */
+  readonly state: 'up' | 'down' | 'gone' | 'elsewhere'
+  /** Entries that wait or are in flight. */
+  readonly queued: number
+  /** When it went down, or was removed. Milliseconds. */
+  readonly since?: number
+  /** When a target that is down is attempted next. Milliseconds. */
+  readonly nextProbeAt?: number
 }
 
-export type DispatchLimits = Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
+/** One attempt, for observers. */
+export interface AttemptEvent {
+  readonly n: number
+  readonly entry: Omit<Entry, 'body'>
+  readonly route: Route
+  readonly attempt: Attempt
+  /** The status of the forward now. */
+  readonly forward: Forward
+  /** When it is attempted again, if the target asked for that. Milliseconds. */
+  readonly retryAt?: number
+}
+
+/** What the dispatcher needs of the journal. */
+export type Queue = Pick<Journal, 'next' | 'read' | 'record' | 'expire' | 'counts'>
 
 export interface DispatcherOptions {
-  readonly journal: Pick<Journal, 'waiting' | 'read' | 'forwards' | 'attempts' | 'record' | 'finish'>
+  readonly journal: Queue
   readonly routes: readonly Route[]
   /** Entries in flight at once per target; 1 keeps their order. */
   readonly concurrency: number
   /** The environment of commands; relay's own secrets are removed. */
   readonly env: Environment
   readonly log: Log
-  /** Default: no other process can have the queues. */
-  readonly owner?: Owner | undefined
+  /** Whether this relay may send now: another one may have taken over. Default: it may. */
+  readonly mayRun?: (() => boolean) | undefined
   /** Called for each attempt once it is recorded. Must not throw. */
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined
   /** Called when a target goes down, comes up, is no longer configured, or is again. Must not throw. */
   readonly onTarget?: ((status: TargetStatus) => void) | undefined
-  readonly time?: Partial<Time> | undefined
+  readonly clock?: Clock | undefined
+  readonly random?: Random | undefined
+  readonly timer?: Timer | undefined
   readonly limits?: Partial<DispatchLimits> | undefined
+  /** What is sent to a target. Default: HTTP and commands. */
+  readonly open?: ((route: Route) => OpenTarget) | undefined
+}
+
+type DispatchLimits = Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
+
+/** How long a delivery waits for a target that cannot be reached or is no longer configured: 24 hours. */
+const MAX_AGE_MS = 86_400_000
+/** It fails by its age only once its target has been down for so long of this run: a laptop that was closed over the weekend loses nothing. */
+const MIN_DOWN_MS = 600_000
+/** An answer may ask for a longer wait, up to this: the deliveries behind it wait too. Milliseconds. */
+const MAX_RETRY_AFTER_MS = 60_000
+/** Between two tries of storage, at most: a whole queue waits for it. Milliseconds. */
+const MAX_STORAGE_DELAY_MS = 5000
+const MINUTE_MS = 60_000
+
+/** What all lanes share. */
+interface Parts extends Pick<DispatcherOptions, 'journal' | 'concurrency' | 'log'> {
+  readonly mayRun: () => boolean
+  readonly clock: Clock
+  readonly random: Random
+  readonly timer: Timer
+  readonly limits: DispatchLimits
+  readonly signal: AbortSignal
+  readonly onAttempt: (event: AttemptEvent) => void
+  readonly onTarget: (status: TargetStatus) => void
 }
 
 /**
- * Forwards deliveries to their targets, each target independently. Which forwards wait is in the journal; this has only the
- * numbers of their entries, so that a start, also after a crash, continues where the last one ended.
+ * Forwards deliveries to their targets, each target independently. The forwards that wait in the journal are the queue: this has in memory
+ * only what it is sending, so that a start, also after a crash, continues where the last one ended. Disposing of it interrupts
+ * attempts in flight; they are made again after the next start.
  */
-export interface Dispatcher extends AsyncDisposable {
-  /**
-   * Starts forwarding, with every forward that waits in the journal. Nothing is sent before all of them are read, so that the
-   * entries taken meanwhile keep their order. To be called once.
-   * @throws RelayError `storage`
-   */
-  start(): Promise<void>
-  /** Finds what waits in the journal although it was not taken. @throws RelayError `storage` */
-  refresh(): Promise<void>
-  /** Forwards an entry that was just recorded. Does nothing before the start, which finds the entry in the journal. */
-  take(n: number, targets: readonly string[]): void
-  /** Replaces the routes. Entries for a removed target wait until it is configured again. */
-  replaceRoutes(routes: readonly Route[]): void
-  /** Every configured target, and those not configured any more for which entries wait. */
-  status(): readonly TargetStatus[]
-  /** Attempts what waits for configured targets now, instead of after its delay. */
-  retryNow(): void
-  /** Resolves once nothing waits for a configured target, or relay stops. */
-  idle(): Promise<void>
-  /** Stops: attempts in flight are interrupted, and made again after the next start. */
-  [Symbol.asyncDispose](): Promise<void>
-}
-
-export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  return new TargetDispatcher(options)
-}
-
-/** A configured target, open. */
-interface Opened {
-  readonly route: Route
-  readonly target: OpenTarget
-}
-
-class TargetDispatcher implements Dispatcher {
-  readonly #options: DispatcherOptions
-  readonly #queues = new Map<string, TargetQueue>()
-  /** The configured targets. */
-  readonly #opened = new Map<string, Opened>()
-  /** Removed targets, while they close. */
-  readonly #closing = new Set<Promise<void>>()
-  readonly #time: Time
-  /** Aborts at the end. */
+export class Dispatcher implements AsyncDisposable {
+  readonly #lanes = new Map<string, Lane>()
+  readonly #open: (route: Route) => OpenTarget
+  readonly #parts: Parts
   readonly #stop = new AbortController()
+  readonly #closing = new Set<Promise<void>>()
   #routes: readonly Route[]
-  /** Entries are taken. */
-  #isStarted = false
-  /** All waiting forwards are read. */
   #isRunning = false
-  #idle: (() => void)[] = []
+  #cancelMinute = (): void => {}
 
   constructor(options: DispatcherOptions) {
-    this.#options = options
-    this.#routes = options.routes
-    // Closing fails for no reason of its own; it is called again, and awaited, when the relay ends.
-    options.owner?.lost.addEventListener('abort', () => void this[Symbol.asyncDispose]().catch(() => {}))
-    const { clock = systemClock } = options.time ?? {}
-    const { retries, probe } = { ...LIMITS, ...options.limits }
-    const time = { clock, ages: clock, timer: systemTimer, random: Math.random, ...options.time }
-    this.#time = { retries, probe, ...time }
+    const { journal, routes, concurrency, log, clock = systemClock, random = Math.random } = options
+    const limits = { ...LIMITS, ...options.limits }
+    this.#routes = routes
+    this.#open = options.open ?? ((route) => openTarget(route, options, limits, clock))
+    this.#parts = {
+      journal,
+      concurrency,
+      log,
+      clock,
+      random,
+      limits,
+      timer: options.timer ?? systemTimer,
+      mayRun: options.mayRun ?? (() => true),
+      signal: this.#stop.signal,
+      onAttempt: options.onAttempt ?? (() => {}),
+      onTarget: options.onTarget ?? (() => {}),
+    }
   }
 
+  /** Starts with what waits in the journal. To be called once. @throws RelayError `storage` */
   async start(): Promise<void> {
-    const { signal } = this.#stop
-    if (signal.aborted) return
-    this.#isStarted = true
-    await this.#readWaiting()
-    if (signal.aborted) return
     this.#isRunning = true
-    this.#openAll()
-    this.#detachUnconfigured()
+    await this.#count()
+    if (this.#stop.signal.aborted) return
+    this.#attachAll()
+    void this.#everyMinute()
   }
 
+  /** An entry waits for these targets: it was stored, or is to be forwarded again. */
+  take(targets: readonly string[]): void {
+    if (!this.#isRunning) return
+    for (const id of targets) this.#laneOf(id).take()
+  }
+
+  /** Looks at the journal again: another relay may have written to it. Does not reject. */
   async refresh(): Promise<void> {
     if (!this.#isRunning) return
-    await this.#readWaiting()
-    if (this.#isRunning) this.#detachUnconfigured()
+    await this.#count().catch(() => {})
+    for (const lane of this.#lanes.values()) lane.wake()
   }
 
-  take(n: number, targets: readonly string[]): void {
-    if (!this.#isStarted) return
-    for (const target of targets) this.#queueOf(target).add(n, this.#time.clock())
-    if (this.#isRunning) this.#detachUnconfigured()
-  }
-
+  /** From now on these are the targets. A target that is removed gets what is being sent, and nothing more. */
   replaceRoutes(routes: readonly Route[]): void {
     this.#routes = routes
-    if (!this.#isRunning) return
-    const ids = new Set(routes.map(({ id }) => id))
-    for (const id of this.#opened.keys()) if (!ids.has(id)) this.#closeTarget(id)
-    this.#openAll()
-    this.#onProgress()
-    this.#detachUnconfigured()
+    if (this.#isRunning) this.#attachAll()
   }
 
+  /** Every configured target, and those not configured any more for which entries wait. */
   status(): readonly TargetStatus[] {
-    const ids = new Set([...this.#routes.map(({ id }) => id), ...this.#queues.keys()])
-    return [...ids].map((id) => this.#statusOf(id))
+    const ids = new Set([...this.#routes.map(({ id }) => id), ...this.#lanes.keys()])
+    return [...ids].map(
+      (id) => this.#lanes.get(id)?.status() ?? { id, label: labelOf(id), state: 'up', queued: 0 },
+    )
   }
 
+  /** Attempts what waits for configured targets now, instead of after its delay. */
   retryNow(): void {
-    for (const queue of this.#queues.values()) queue.retryNow()
-  }
-
-  async idle(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#idle.push(resolve)
-      this.#onProgress()
-    })
+    for (const lane of this.#lanes.values()) lane.retryNow()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isStarted = false
     this.#isRunning = false
     this.#stop.abort()
-    await Promise.all([...this.#queues.values()].map((queue) => queue.close()))
-    for (const id of this.#opened.keys()) this.#closeTarget(id)
+    this.#cancelMinute()
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.close()))
     await Promise.all(this.#closing)
-    this.#queues.clear()
-    this.#onProgress()
   }
 
-  async #readWaiting(): Promise<void> {
-    for await (const { n, target, forward } of this.#options.journal.waiting()) {
-      if (this.#stop.signal.aborted) return
-      this.#queueOf(target).add(n, forward.since)
+  /** How much waits for each target. */
+  async #count(): Promise<void> {
+    for (const [id, { waiting }] of await this.#parts.journal.counts())
+      if (waiting > 0 || this.#lanes.has(id)) this.#laneOf(id).count(waiting)
+  }
+
+  #laneOf(id: string): Lane {
+    let lane = this.#lanes.get(id)
+    if (!lane) this.#lanes.set(id, (lane = new Lane(id, this.#parts)))
+    return lane
+  }
+
+  #attachAll(): void {
+    const routes = new Map(this.#routes.map((route) => [route.id, route]))
+    for (const [id, route] of routes)
+      if (!this.#laneOf(id).isAttached) this.#laneOf(id).attach(route, this.#open(route))
+    for (const [id, lane] of this.#lanes) {
+      if (routes.has(id)) continue
+      const closed = lane.detach().finally(() => this.#closing.delete(closed))
+      this.#closing.add(closed)
+      if (lane.isEmpty) this.#lanes.delete(id)
     }
   }
 
-  #openAll(): void {
-    for (const route of this.#routes) {
-      if (this.#opened.has(route.id)) continue
-      const target = openTarget(route, this.#options, this.#time)
-      this.#opened.set(route.id, { route, target })
-      const attempt = createAttempt({ ...this.#options, time: this.#time, route, target })
-      this.#queueOf(route.id).attach(attempt, { nearby: isNearby(route) })
+  /** What waits for a target without a route fails at 24 h. Does not reject. */
+  async #everyMinute(): Promise<void> {
+    const { journal, clock, timer, signal } = this.#parts
+    const except = this.#routes.map(({ id }) => id)
+    const expired = await journal.expire(clock() - MAX_AGE_MS, { except }).catch(() => 0)
+    if (signal.aborted) return
+    if (expired > 0) await this.#count().catch(() => {})
+    for (const [id, lane] of this.#lanes) if (!lane.isAttached && lane.isEmpty) this.#lanes.delete(id)
+    this.#cancelMinute = timer(MINUTE_MS, () => void this.#everyMinute())
+  }
+}
+
+interface Down {
+  readonly since: number
+  readonly failures: number
+  readonly nextProbeAt: number
+}
+
+/**
+ * One target. An entry that must be sent again keeps its place, so those behind it wait. A target that cannot be reached gets one entry at a
+ * time, at growing intervals, until it answers. After every change `#fill` decides from the table and the present state alone.
+ */
+class Lane {
+  readonly id: string
+  readonly #parts: Parts
+  /** By entry: Infinity while it is sent and recorded, else the instant before which it is not sent again. */
+  readonly #busy = new Map<number, number>()
+  #route: Route | undefined
+  #target: OpenTarget | undefined
+  #queued = 0
+  #down: Down | undefined
+  #goneSince: number | undefined
+  #filling: Promise<void> | undefined
+  #isAgain = false
+  #attempts = new Set<Promise<void>>()
+  #cancel = (): void => {}
+
+  constructor(id: string, parts: Parts) {
+    this.id = id
+    this.#parts = parts
+  }
+
+  get isAttached(): boolean {
+    return this.#target !== undefined
+  }
+
+  get isEmpty(): boolean {
+    return this.#queued === 0 && this.#busy.size === 0
+  }
+
+  status(): TargetStatus {
+    const { id } = this
+    const common = { id, label: labelOf(id), queued: this.#queued }
+    if (this.#goneSince !== undefined) return { ...common, state: 'gone', since: this.#goneSince }
+    if (!this.#down) return { ...common, state: 'up' }
+    const { since, nextProbeAt } = this.#down
+    return { ...common, state: 'down', since, nextProbeAt }
+  }
+
+  attach(route: Route, target: OpenTarget): void {
+    this.#route = route
+    this.#target = target
+    this.#down = undefined
+    if (this.#goneSince !== undefined) {
+      this.#goneSince = undefined
+      this.#parts.onTarget(this.status())
     }
+    this.wake()
   }
 
-  #detachUnconfigured(): void {
-    for (const [id, queue] of this.#queues) if (!this.#opened.has(id)) queue.detach()
+  /** Resolves once what is being sent has ended. Does not reject. */
+  async detach(): Promise<void> {
+    const target = this.#target
+    this.#target = undefined
+    this.#down = undefined
+    this.#cancel()
+    for (const [n, due] of this.#busy) if (due < Infinity) this.#busy.delete(n)
+    if (this.#goneSince === undefined && !this.isEmpty) {
+      this.#goneSince = this.#parts.clock()
+      this.#parts.onTarget(this.status())
+    }
+    await Promise.all(this.#attempts)
+    await Promise.resolve(target?.[Symbol.asyncDispose]()).catch(() => {})
   }
 
-  #closeTarget(id: string): void {
-    const opened = this.#opened.get(id)
-    this.#opened.delete(id)
-    if (!opened) return
-    const closed = Promise.resolve(opened.target[Symbol.asyncDispose]()).finally(() =>
-      this.#closing.delete(closed),
-    )
-    this.#closing.add(closed)
+  async close(): Promise<void> {
+    this.#cancel()
+    await this.#filling
+    const goneSince = this.#goneSince
+    // The end of relay is no news of a target.
+    this.#goneSince = 0
+    await this.detach()
+    this.#goneSince = goneSince
   }
 
-  #queueOf(id: string): TargetQueue {
-    const known = this.#queues.get(id)
-    if (known) return known
-    const { journal, concurrency, log, onTarget, owner } = this.#options
-    const queue = new TargetQueue({
-      concurrency,
-      time: this.#time,
-      expire: createExpiry(journal, { id, label: labelOf(id), fence: owner?.fence }, log),
-      onState: () => onTarget?.(this.#statusOf(id)),
-      onProgress: () => this.#onProgress(),
+  take(): void {
+    this.#queued++
+    if (!this.isAttached && this.#goneSince === undefined) {
+      this.#goneSince = this.#parts.clock()
+      this.#parts.onTarget(this.status())
+    }
+    this.wake()
+  }
+
+  count(waiting: number): void {
+    this.#queued = waiting
+  }
+
+  wake(): void {
+    this.#isAgain = true
+    this.#filling ??= this.#fillAll()
+  }
+
+  retryNow(): void {
+    for (const [n, due] of this.#busy) if (due < Infinity) this.#busy.delete(n)
+    if (this.#down) this.#down = { ...this.#down, nextProbeAt: 0 }
+    this.wake()
+  }
+
+  #in(ms: number): void {
+    this.#cancel()
+    this.#cancel = this.#parts.signal.aborted ? () => {} : this.#parts.timer(ms, () => this.wake())
+  }
+
+  /** Does not reject. */
+  async #fillAll(): Promise<void> {
+    for (let failures = 0; this.#isAgain;) {
+      this.#isAgain = false
+      try {
+        await this.#fill()
+        failures = 0
+      } catch (error) {
+        const { log, signal, random, limits } = this.#parts
+        if (signal.aborted) break
+        if (++failures === 1) log.error(`${labelOf(this.id)}: what waits cannot be read yet`, error)
+        this.#isAgain = true
+        await pause(Math.min(probeDelay(failures, random, limits.probe), MAX_STORAGE_DELAY_MS), this.#parts)
+      }
+    }
+    this.#filling = undefined
+  }
+
+  async #fill(): Promise<void> {
+    const { journal, concurrency, clock, mayRun, signal } = this.#parts
+    const [route, target, down] = [this.#route, this.#target, this.#down]
+    if (!route || !target || signal.aborted || !mayRun()) return
+    const now = clock()
+    for (const [n, due] of this.#busy) if (due <= now) this.#busy.delete(n)
+    const isSending = [...this.#busy.values()].includes(Infinity)
+    const isDue = !isSending && down !== undefined && now >= down.nextProbeAt
+    const room = down ? Number(isDue) : concurrency - this.#busy.size
+    const found = room > 0 ? await journal.next(this.id, room, down ? [] : this.#busy.keys()) : []
+    for (const due of found) {
+      // Reading takes time, in which all of this may have changed.
+      if (this.#down !== down || this.#target !== target || signal.aborted) {
+        this.#isAgain = true
+        return
+      }
+      this.#busy.set(due.n, Infinity)
+      const attempt = this.#attempt(due, route, target, down !== undefined).finally(() =>
+        this.#attempts.delete(attempt),
+      )
+      this.#attempts.add(attempt)
+    }
+    if (room > 0 && found.length === 0 && this.#busy.size === 0) this.#queued = 0
+    const probe = down && found.length === 0 && !isSending && this.#queued > 0 ? down.nextProbeAt : Infinity
+    const next = Math.min(probe, ...this.#busy.values())
+    if (next < Infinity) this.#in(Math.max(0, next - now))
+    else this.#cancel()
+  }
+
+  /** Sends one entry, and records what came of it. Does not reject. */
+  async #attempt(
+    { n, forward: before, earlier }: Due,
+    route: Route,
+    target: OpenTarget,
+    isProbe: boolean,
+  ): Promise<void> {
+    const { journal, clock, random, signal, mayRun, limits } = this.#parts
+    const entry = await this.#stored(`#${n} → ${route.label}: cannot be read yet`, () => journal.read(n))
+    if (!entry || this.#target !== target || signal.aborted || !mayRun()) {
+      this.#busy.delete(n)
+      if (entry) return
+      this.#queued = Math.max(0, this.#queued - 1)
+      return this.wake()
+    }
+    const at = clock()
+    const { retryAfter = 0, ...result } = await target.deliver(entry, earlier + 1, { signal }).catch(defect)
+    const now = clock()
+    const forward = nextForward(before, result)
+    const hasEnded = forward.status !== 'waiting'
+    if (hasEnded) {
+      this.#queued = Math.max(0, this.#queued - 1)
+      this.#markUp(result.outcome)
+    }
+    const backsOff = !hasEnded && result.outcome === 'retry'
+    const own = jittered(limits.retries[Math.min(forward.tries, limits.retries.length) - 1] ?? 0, random)
+    const wait = Math.max(own, Math.min(retryAfter, MAX_RETRY_AFTER_MS))
+    const attempt = { at, target: this.id, ms: Math.max(0, now - at), count: 1, ...result }
+    // Without the body, which need not stay in memory until the disk has answered.
+    const { body: _, ...rest } = entry
+    const problem = `#${n} → ${route.label}: the attempt could not be recorded yet`
+    const isRecorded = await this.#stored(problem, async () => {
+      await journal.record(n, attempt, forward)
+      return true
     })
-    this.#queues.set(id, queue)
-    return queue
+    const retryAt = backsOff ? { retryAt: now + wait } : {}
+    if (isRecorded) this.#parts.onAttempt({ n, entry: rest, route, attempt, forward, ...retryAt })
+    if (backsOff) this.#busy.set(n, clock() + wait)
+    else this.#busy.delete(n)
+    if (this.#target === target && DOWN.includes(result.outcome)) await this.#markDown(isProbe)
+    else if (!hasEnded) this.#markUp(result.outcome)
+    this.wake()
   }
 
-  #statusOf(id: string): TargetStatus {
-    const status = this.#queues.get(id)?.status ?? { state: 'up', queued: 0 }
-    return { id, label: labelOf(id), ...status }
+  #markUp(outcome: Outcome): void {
+    if (!this.#down || outcome === 'killed' || DOWN.includes(outcome)) return
+    this.#down = undefined
+    if (this.isAttached) this.#parts.onTarget(this.status())
   }
 
-  /** Drops the queues of removed targets that are empty, and resolves those who wait for idle. */
-  #onProgress(): void {
-    for (const [id, queue] of this.#queues) {
-      if (this.#opened.has(id) || !queue.isEmpty) continue
-      this.#queues.delete(id)
-      void queue.close()
+  async #markDown(isProbe: boolean): Promise<void> {
+    // An attempt that was under way when the target went down is no further failure.
+    if (this.#down && !isProbe) return
+    const { clock, random, limits, journal, onTarget } = this.#parts
+    const now = clock()
+    const before = this.#down
+    const failures = (before?.failures ?? 0) + 1
+    const since = before?.since ?? now
+    const delay = isNearby(this.#route)
+      ? nearbyProbeDelay(now - since, random, limits.probe)
+      : probeDelay(failures, random, limits.probe)
+    this.#down = { since, failures, nextProbeAt: now + delay }
+    if (!before) onTarget(this.status())
+    if (now - since < MIN_DOWN_MS) return
+    const expired = await journal.expire(now - MAX_AGE_MS, { target: this.id }).catch(() => 0)
+    this.#queued = Math.max(0, this.#queued - expired)
+  }
+
+  /** Repeats what storage fails to do, the attempt never: the target has the delivery. Undefined once relay stops. Does not reject. */
+  async #stored<Result>(problem: string, work: () => Promise<Result>): Promise<Result | undefined> {
+    const { log, random, limits, signal } = this.#parts
+    for (let failures = 1; ; failures++) {
+      try {
+        return await work()
+      } catch (error) {
+        if (signal.aborted) return undefined
+        if (failures === 1) log.error(problem, error)
+        // A defect is no reason to try at once, either.
+        await pause(Math.min(probeDelay(failures, random, limits.probe), MAX_STORAGE_DELAY_MS), this.#parts)
+        if (signal.aborted) return undefined
+      }
     }
-    if ([...this.#queues.values()].some((queue) => !queue.isIdle)) return
-    for (const resolve of this.#idle.splice(0)) resolve()
   }
 }
 
-/** Whether its target is an address on this machine. */
-function isNearby({ target }: Route): boolean {
-  return target.kind === 'http' && isLoopback(new URL(target.url).hostname)
+const DOWN: readonly Outcome[] = ['unreachable', 'timed out']
+
+/** The status of a forward after an attempt. One that is interrupted waits, whatever its age. */
+function nextForward({ tries, since }: Forward, { outcome, status, error }: DeliveryResult): Forward {
+  const reason = error ?? `answered ${status}`
+  const most = LIMITS.retries.length + 1
+  if (outcome === 'succeeded') return { status: 'succeeded', tries, since }
+  if (outcome === 'refused') return { status: 'failed', tries, since, reason }
+  if (outcome !== 'retry') return { status: 'waiting', tries, since }
+  if (tries + 1 < most) return { status: 'waiting', tries: tries + 1, since }
+  return { status: 'failed', tries: tries + 1, since, reason: `${reason}, ${most} times` }
 }
 
-function openTarget({ target }: Route, { env, limits }: DispatcherOptions, { clock }: Time): OpenTarget {
-  const { http, command, grace } = { ...LIMITS, ...limits }
+/** A target never rejects: what does is a defect, which must not be first in the queue for ever. */
+function defect(error: unknown): DeliveryResult {
+  const why = error instanceof RelayError ? error.message : 'relay failed to send it'
+  return { outcome: 'refused', status: null, answer: new Uint8Array(), error: why }
+}
+
+function isNearby(route: Route | undefined): boolean {
+  return route?.target.kind === 'http' && isLoopback(new URL(route.target.url).hostname)
+}
+
+function openTarget(
+  { target }: Route,
+  { env }: DispatcherOptions,
+  { http, command, grace }: DispatchLimits,
+  clock: Clock,
+): OpenTarget {
   return target.kind === 'http'
     ? openHttpTarget(target.url, { clock, limit: http })
     : openCommandTarget(target.command, { env, limit: command, grace })
+}
+
+const systemTimer: Timer = (ms, run) => {
+  const timer = setTimeout(run, ms)
+  return () => clearTimeout(timer)
+}
+
+/** Resolves after `ms` milliseconds of the parts' timer, or when they stop. */
+async function pause(ms: number, { timer, signal }: Pick<Parts, 'timer' | 'signal'>): Promise<void> {
+  if (signal.aborted) return
+  let cancel = (): void => {}
+  await Promise.race([new Promise<void>((resolve) => (cancel = timer(ms, resolve))), aborted(signal)])
+  cancel()
 }

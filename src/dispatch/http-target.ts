@@ -1,15 +1,20 @@
 import { isTimeout } from '../base/time-limit.js'
 import type { Clock } from '../base/time.js'
 import type { Header } from '../http/headers.js'
-import type { Entry } from '../journal/delivery.js'
+import type { Entry, Outcome } from '../journal/types.js'
 import { describeConnectionError } from '../net/connection-error.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { NotHttpError } from '../net/exchange.js'
 import { parseRetryAfter } from '../net/retry-after.js'
 import { answerHeaders } from './answer-headers.js'
 import { forwardedHeaders } from './forwarded-headers.js'
-import { statusOutcome } from './policy.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
+
+/** The outcome of an HTTP status. 3xx is final: redirects are not followed, since the bytes were signed for one receiver. */
+function statusOutcome(status: number): Outcome {
+  if (status >= 200 && status < 300) return 'succeeded'
+  return status >= 500 || [408, 425, 429].includes(status) ? 'retry' : 'refused'
+}
 
 export interface HttpTargetOptions {
   readonly clock: Clock

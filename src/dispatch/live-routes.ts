@@ -1,4 +1,4 @@
-import type { ForwardCounts } from '../journal/forward.js'
+import type { ForwardCounts } from '../journal/types.js'
 import type { TargetStatus } from './dispatcher.js'
 import { labelOf } from './route.js'
 import type { Routing } from './routing.js'

@@ -2,7 +2,7 @@ import { parseUrl } from '../base/parse-url.js'
 import { RelayError } from '../base/errors.js'
 import { suggest } from '../base/suggest.js'
 import { expandLocal } from '../base/web-address.js'
-import { type Match, parseMatch } from '../journal/match.js'
+import { type Match, parseMatch } from '../journal/filter.js'
 import { EVENTS } from '../providers/events.js'
 import type { Target } from './target.js'
 

@@ -1,6 +1,6 @@
-import type { Delivery } from '../journal/delivery.js'
+import type { Delivery } from '../journal/types.js'
 import type { RouteSettings } from '../base/settings.js'
-import { type Match, matches, parseMatch } from '../journal/match.js'
+import { type Match, matches, parseMatch } from '../journal/filter.js'
 import { parseExec, parseForward, type Route } from './route.js'
 
 /** The fields of a delivery that decide its targets. */

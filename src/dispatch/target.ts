@@ -1,6 +1,6 @@
 import type { Header } from '../http/headers.js'
-import type { Entry } from '../journal/delivery.js'
-import type { Outcome } from '../journal/forward.js'
+import type { Entry } from '../journal/types.js'
+import type { Outcome } from '../journal/types.js'
 
 /** Where a route leads: an address for POST requests, or a shell command. */
 export type Target =

@@ -1,11 +1,11 @@
 import type { Cancellable } from '../base/abort.js'
 import type { Provider } from '../providers/provider.js'
-import type { Store } from '../store/contract.js'
-import { oneAtATimeForLong } from '../store/lease.js'
+import type { Store } from '../store/kv.js'
+import { exclusively } from '../store/exclusively.js'
 
 export interface OneCatchUp<T> extends Cancellable {
   readonly provider: Pick<Provider, 'origin'>
-  readonly store: Pick<Store, 'get' | 'putIfAbsent' | 'write'>
+  readonly store: Pick<Store, 'get' | 'update'>
   /** Whose log it is, for the lock and for messages: `octo/demo`. */
   readonly what: string
   /** Called before it waits for another process, with what to say about it. */
@@ -24,5 +24,5 @@ export function oneCatchUp<T>({ provider, store, what, onBusy, work, signal }: O
     onBusy(`${who} is catching up with ${what} already. Waiting until it has finished`)
   }
   const key = `catch-up-lock:${provider.origin} ${what}`.toLowerCase()
-  return oneAtATimeForLong(store, key, { onBusy: busy, work, signal })
+  return exclusively(store, key, { what: `catching up with ${what}`, onBusy: busy, signal }, work)
 }

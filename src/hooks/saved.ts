@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Provider, RepoTarget } from '../providers/provider.js'
-import type { Store } from '../store/contract.js'
+import type { Store } from '../store/kv.js'
 
 /** A hook that this profile made or uses. */
 export type SavedHook = Readonly<z.infer<typeof schema>>

@@ -1,6 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
-import type { Summary } from '../journal/delivery.js'
+import type { Summary } from '../journal/types.js'
 import type { Journal } from '../journal/journal.js'
 import type { Provider, RepoTarget } from '../providers/provider.js'
 

@@ -24,8 +24,8 @@
  * goes to `/inspect/`, or to `/inspect/deliveries/:n`. What the browser loads is at `/inspect/assets/<name>`: the files of `dist/inspect`
  * that its `manifest.json` names (`{"page.js": "page-<hash>.js", …}`), each there compressed too (`.br`, `.gz`).
  */
-import type { ForwardStatus, Outcome } from '../journal/forward.js'
-import type { DeliveryStatus } from '../journal/select.js'
+import type { ForwardStatus, Outcome } from '../journal/types.js'
+import type { DeliveryStatus } from '../journal/filter.js'
 import type { RefusedKind } from '../webhook/refused-list.js'
 
 /** The filters, as they stand in the address of the list and of `api/deliveries`. Every value is a string; empty is none. */

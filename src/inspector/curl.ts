@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { shellWord } from '../base/shell-word.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
-import type { Entry } from '../journal/delivery.js'
+import type { Entry } from '../journal/types.js'
 
 /**
  * A command for a POSIX shell that posts the delivery's exact bytes and headers to an address with curl. Nothing of the payload or

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/time.js'
-import type { Minute } from '../journal/journal.js'
+import type { Minute } from '../journal/types.js'
 import type { Timeline } from './api.js'
 import type { InspectorParts } from './parts.js'
 

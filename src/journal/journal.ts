@@ -1,9 +1,27 @@
-import type { Delivery, Entry, Receipt, Summary } from './delivery.js'
-import type { Attempt, Forward, ForwardCounts, Forwards } from './forward.js'
-import type { Guard } from './guarded-write.js'
-import type { WaitingQueue } from './queues.js'
-import type { Retention } from './retention.js'
-import type { Filter } from './select.js'
+import { sleep, type Cancellable } from '../base/abort.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { Sql } from '../store/sql.js'
+import { DISORDER_MS, type Filter } from './filter.js'
+import * as reading from './read.js'
+import type { WalkStep } from './read.js'
+import type {
+  Attempt,
+  Delivery,
+  Due,
+  Entry,
+  Forward,
+  ForwardCounts,
+  Forwards,
+  LastAttempt,
+  Minute,
+  Plan,
+  Receipt,
+  Summary,
+  WaitingQueue,
+} from './types.js'
+import * as writing from './write.js'
+
+export type { WalkStep } from './read.js'
 
 /** A change of the journal, for observers. */
 export type JournalChange =
@@ -12,113 +30,294 @@ export type JournalChange =
   /** Retention has removed entries: `oldest` is the first that is left. */
   | { readonly type: 'removed'; readonly oldest: number }
 
-/** The last attempt at a target: what a line of a list shows of it. */
-export interface LastAttempt {
-  readonly n: number
-  readonly target: string
-  /** The HTTP status or exit code; null when there was none. */
-  readonly status: number | null
-  readonly ms: number
+/** What metrics count. None of it may throw. */
+export interface JournalObserver {
+  stored(delivery: Delivery, result: 'stored' | 'duplicate' | 'unavailable', seconds: number): void
+  recorded(attempt: Attempt, seconds: number): void
+  /** A forward has ended. */
+  ended(target: string, status: Forward['status']): void
 }
 
-/** The deliveries received in one minute. */
-export interface Minute {
-  /** Its number since 1970. */
-  readonly minute: number
-  readonly received: number
-  /** How many have failed at a target. */
-  readonly failed: number
+export interface JournalOptions {
+  readonly observer?: (() => JournalObserver | undefined) | undefined
+  /** Called after each change that this process has made durable. Must not throw. */
+  readonly onChange?: ((change: JournalChange) => void) | undefined
+  /** The wall clock. */
+  readonly clock?: Clock | undefined
 }
 
-export interface AppendOptions {
-  /** Called with the receipt when the write becomes durable after the promise was rejected. Must not throw. */
-  readonly onLate?: (receipt: Receipt) => void
-  /** The ids of the targets that it is forwarded to. Default: those of the routes. */
-  readonly targets?: readonly string[] | undefined
-}
-
-/** A step of a search through the journal. */
-export interface WalkStep {
-  /** What passes the filter, newest first. Often nothing, where no index helps. */
-  readonly found: readonly Summary[]
-  /** The numbers from here on were looked at. 0 or 1: all. */
-  readonly before: number
-}
-
-/** Which of the forwards that wait. Default: all. */
-export interface WaitingFilter {
-  readonly target?: string | undefined
-  /** Only those of entries with a greater number. */
-  readonly after?: number | undefined
-}
-
-/** A forward that waits. */
-export interface WaitingForward {
-  readonly n: number
-  readonly target: string
-  readonly forward: Forward
+export interface Retention extends Cancellable {
+  /** How long entries are kept, in milliseconds since they were received. */
+  readonly keep: number
+  /** What the database may take in storage, in bytes. */
+  readonly keepMax: number
 }
 
 /**
- * The durable, ordered record of deliveries and of their forwarding. Only a profile's instances append, record and sweep;
- * any process may read at the same time. An entry that is removed or cannot be read is left out.
- *
- * Every method rejects with RelayError `storage` when the database fails, and, where it writes, when another process has taken
- * the profile.
+ * Between steps, in milliseconds, so that most of the time is left to intake. With 2 ms, a step usually removed only the few entries that
+ * had arrived since the last one (a fifth more processor time).
  */
-export interface Journal {
-  /**
-   * Records a delivery and its forwards in one transaction; resolved means durable. A delivery whose dedupe key (hook id and
-   * delivery id) is already recorded is counted on that entry instead, within a second.
-   */
-  append(delivery: Delivery, options?: AppendOptions): Promise<Receipt>
-  /**
-   * Lets the forwards of an entry to these targets wait again, in one transaction, also where they succeeded or never were. False
-   * when there is no such entry (any more).
-   */
-  again(n: number, targets: readonly string[]): Promise<boolean>
+const PAUSE_MS = 20
+/** What a delivery takes beyond its body: its row, its headers, the entries of indexes. Bytes. */
+const OVERHEAD = 4096
+
+/**
+ * The durable, ordered record of deliveries and of their forwarding. Any process may read it, also while others write. An entry that is
+ * removed is left out. Every method rejects with RelayError `storage` when the database fails.
+ */
+export class Journal {
+  readonly #sql: Sql
+  readonly #clock: Clock
+  readonly #onChange: (change: JournalChange) => void
+  readonly #duplicates: Duplicates
+  readonly #observer: () => JournalObserver | undefined
+
+  constructor(sql: Sql, options: JournalOptions = {}) {
+    const { onChange = () => {}, clock = systemClock, observer = () => undefined } = options
+    this.#observer = observer
+    this.#sql = sql
+    this.#clock = clock
+    this.#onChange = onChange
+    this.#duplicates = new Duplicates(async (counts) => {
+      await sql.write(() => writing.addDuplicates(counts), { announces: [...counts.keys()] })
+      for (const n of counts.keys()) this.#changed(n)
+    })
+  }
+
+  /** Records a delivery and its forwards in one transaction; resolved means durable. What it already has is counted on its entry. */
+  async append(delivery: Delivery, plan: Plan): Promise<Receipt> {
+    const began = performance.now()
+    const store = (): Promise<Receipt> => {
+      const options = { grows: delivery.body.byteLength + OVERHEAD, announces: [] }
+      return this.#sql.write(() => writing.append(delivery, plan), options)
+    }
+    const receipt = await store().catch((error: unknown) => {
+      this.#observer()?.stored(delivery, 'unavailable', secondsSince(began))
+      throw error
+    })
+    this.#observer()?.stored(delivery, receipt.duplicate ? 'duplicate' : 'stored', secondsSince(began))
+    if (receipt.duplicate) this.#duplicates.add(receipt.n)
+    if (!receipt.duplicate || receipt.targets.length > 0) this.#changed(receipt.n)
+    return receipt
+  }
+
+  /** Lets the forwards of an entry to these targets wait again, also where they succeeded or never were. False when there is no such entry. */
+  async again(n: number, targets: readonly string[]): Promise<boolean> {
+    const found = await this.#sql.write(() => writing.again(n, targets, this.#clock()), { announces: [n] })
+    this.#changed(n)
+    return found
+  }
+
   /** Writes the counts of duplicates that are not written yet. Does not reject. */
-  flush(): Promise<void>
+  flush(): Promise<void> {
+    return this.#duplicates.flush()
+  }
+
   /** Rejects if a delivery could not be stored now: it writes as `append` does, but changes nothing. */
-  check(): Promise<void>
-  read(n: number): Promise<Entry | undefined>
-  /** The number of the newest entry; 0 when there is none. */
-  newest(): Promise<number>
-  /** The number of entries. */
-  count(): Promise<number>
-  /** Those of the delivery ids that the journal has, under any hook, or had until retention removed them in the last 7 days. */
-  known(deliveryIds: readonly string[]): Promise<ReadonlySet<string>>
-  /** The entries that pass the filter, newest first. Reads only as far as it is iterated. */
-  select(filter?: Filter): AsyncIterable<Summary>
-  /** {@link Journal.select} in short steps, for a caller that may stop before something is found. */
-  walk(filter: Filter): AsyncIterable<WalkStep>
-  /** Which of these entries have the text in their body, in any case of the letters a to z. */
-  withText(numbers: readonly number[], text: string): Promise<ReadonlySet<number>>
-  /** At most `limit` entries with a number above `n`, oldest first. */
-  after(n: number, limit: number): Promise<readonly Summary[]>
-  /** The entries with these numbers that exist, in the order of the numbers given. */
-  summaries(numbers: readonly number[]): Promise<readonly Summary[]>
-  /** Every forward that waits, in order of the entries and, for each, of the routes. The cost does not grow with the finished ones. */
-  waiting(filter?: WaitingFilter): AsyncIterable<WaitingForward>
+  check(): Promise<void> {
+    return this.#sql.write(() => writing.check(), { grows: OVERHEAD })
+  }
+
+  /** The oldest forwards that wait for a target, at most `limit`, without those of the entries `except`. */
+  next(target: string, limit: number, except: Iterable<number>): Promise<readonly Due[]> {
+    return reading.next(this.#sql, target, limit, except)
+  }
+
   /**
-   * Records an attempt and the forward's new status in one transaction; nothing when the entry is gone. An attempt whose
+   * Records an attempt and the forward's new status in one transaction; nothing when the entry is gone. It may be repeated. An attempt whose
    * connection failed like the target's last one is counted on that one; beyond 4,096 of an entry, the last one is replaced.
-   * Where `fence` does not hold, nothing is recorded.
    */
-  record(n: number, attempt: Attempt, forward: Forward, fence?: Guard): Promise<void>
-  /** Records the status of a forward that was not attempted, if `fence` holds. */
-  finish(n: number, target: string, forward: Forward, fence?: Guard): Promise<void>
-  forwards(n: number): Promise<Forwards>
-  /** How many forwards to each target have which status. Reads all of them. */
-  counts(): Promise<ReadonlyMap<string, ForwardCounts>>
-  /** What waits for each target; by its id. Reads the forwards that wait, and no others. */
-  queues(): Promise<ReadonlyMap<string, WaitingQueue>>
+  async record(n: number, attempt: Attempt, forward: Forward): Promise<void> {
+    const began = performance.now()
+    await this.#sql.write(() => writing.record(n, attempt, forward), { announces: [n] })
+    this.#observer()?.recorded(attempt, secondsSince(began))
+    if (forward.status !== 'waiting') this.#observer()?.ended(attempt.target, forward.status)
+    this.#changed(n)
+  }
+
+  /** Fails what waits for a target, or for any but those that have a route, since before an instant. Resolves to how many. */
+  async expire(before: number, which: writing.Expiring): Promise<number> {
+    const expireStep = () => this.#sql.write(() => writing.expire(before, which), { announces: [] })
+    let expired = 0
+    for (
+      let step: Awaited<ReturnType<typeof expireStep>> | undefined;
+      step === undefined || step.length > 0;
+    ) {
+      step = await expireStep()
+      expired += step.length
+      for (const { n, target } of step) {
+        this.#observer()?.ended(target, 'failed')
+        this.#changed(n)
+      }
+    }
+    return expired
+  }
+
+  read(n: number): Promise<Entry | undefined> {
+    return reading.read(this.#sql, n)
+  }
+
+  /** The number of the newest entry; 0 when there is none. */
+  newest(): Promise<number> {
+    return reading.newest(this.#sql)
+  }
+
+  /** The number of entries. */
+  count(): Promise<number> {
+    return reading.count(this.#sql)
+  }
+
+  /** Those of the delivery ids that the journal has, under any hook. */
+  known(deliveryIds: readonly string[]): Promise<ReadonlySet<string>> {
+    return reading.known(this.#sql, deliveryIds)
+  }
+
+  /** The instant from which on nothing was removed; -Infinity when nothing ever was. */
+  keptSince(): Promise<number> {
+    return reading.keptSince(this.#sql)
+  }
+
+  /** The entries that pass the filter, newest first. Reads only as far as it is iterated. */
+  async *select(filter: Filter = {}): AsyncGenerator<Summary> {
+    for await (const { found } of this.walk(filter)) yield* found
+  }
+
+  /** {@link select} in short steps, for a caller that may stop before something is found. */
+  walk(filter: Filter): AsyncIterable<WalkStep> {
+    return reading.walk(this.#sql, filter, this.#clock)
+  }
+
+  /** Which of these entries have the text in their body, in any case of the letters a to z. */
+  async withText(numbers: readonly number[], text: string): Promise<ReadonlySet<number>> {
+    return new Set(await reading.withText(this.#sql, numbers, text))
+  }
+
+  /** At most `limit` entries with a number above `n`, oldest first. */
+  after(n: number, limit: number): Promise<readonly Summary[]> {
+    return reading.after(this.#sql, n, limit)
+  }
+
+  /** The entries with these numbers that exist, in the order of the numbers given. */
+  summaries(numbers: readonly number[]): Promise<readonly Summary[]> {
+    return reading.summaries(this.#sql, numbers)
+  }
+
+  forwards(n: number): Promise<Forwards> {
+    return reading.forwards(this.#sql, n)
+  }
+
+  /** How many forwards to each target have which status. */
+  counts(): Promise<ReadonlyMap<string, ForwardCounts>> {
+    return reading.counts(this.#sql)
+  }
+
+  /** What waits for each target, by its id; nothing for a target for which nothing does. */
+  queues(): Promise<ReadonlyMap<string, WaitingQueue>> {
+    return reading.queues(this.#sql)
+  }
+
   /** The minutes of this span, in milliseconds, in which deliveries were received, with how many; `failed`: of those, how many have. */
-  minutes(from: number, until: number): Promise<readonly Minute[]>
+  minutes(from: number, until: number): Promise<readonly Minute[]> {
+    return reading.minutes(this.#sql, from, until)
+  }
+
   /** In the order made. */
-  attempts(n: number): Promise<readonly Attempt[]>
+  attempts(n: number): Promise<readonly Attempt[]> {
+    return reading.attempts(this.#sql, n)
+  }
+
   /** The last attempt of each of these entries at each of its targets. */
-  lastAttempts(numbers: readonly number[]): Promise<readonly LastAttempt[]>
-  /** Removes entries that are too old or too many; see {@link Retention}. Resolves to how many. */
-  sweep(retention: Retention): Promise<number>
+  lastAttempts(numbers: readonly number[]): Promise<readonly LastAttempt[]> {
+    return reading.lastAttempts(this.#sql, numbers)
+  }
+
+  /**
+   * Removes the oldest entries while they are older than `keep` or the database is larger than `keepMax`; never one that waits, nor the
+   * newest. Ends after the step under way when `signal` aborts. Resolves to how many.
+   */
+  async sweep({ keep, keepMax, signal }: Retention): Promise<number> {
+    const isStopped = (): boolean => signal?.aborted === true
+    let removed = 0
+    const remove = async (end: number, excess: () => Promise<number>): Promise<void> => {
+      for (let after = 0; !isStopped();) {
+        const bytes = await excess()
+        if (bytes <= 0) return
+        const from = after
+        const step = await this.#sql.write(() => writing.remove(from, end, bytes), { announces: [] })
+        if (step.last === 0) return
+        removed += step.removed
+        after = step.last
+        await sleep(PAUSE_MS, { signal }).catch(() => {})
+      }
+    }
+    if (isStopped()) return 0
+    await remove(await this.#firstYoung(keep), () => Promise.resolve(Infinity))
+    await remove(Number.MAX_SAFE_INTEGER, async () => (await this.#sql.usedBytes()) - keepMax)
+    const [oldest] = removed > 0 ? await this.after(0, 1) : []
+    if (oldest) this.#onChange({ type: 'removed', oldest: oldest.n })
+    return removed
+  }
+
+  /** The number of the first entry that is young. One from the future, received when the clock was wrong, says nothing about those around it. */
+  async #firstYoung(keep: number): Promise<number> {
+    // First, because an entry that comes after the next query is not old.
+    const newest = await this.newest()
+    const now = this.#clock()
+    // In the order of the numbers: usually the first one is young. The sign keeps SQLite from using the index on the time.
+    const query = 'SELECT n FROM delivery WHERE +received_at BETWEEN ? AND ? ORDER BY n LIMIT 1'
+    const [row] = await this.#sql.query<{ n: number }>(query, [now - keep, now + DISORDER_MS])
+    return row?.n ?? newest
+  }
+
+  #changed(n: number): void {
+    this.#onChange({ type: 'changed', n })
+  }
+}
+
+function secondsSince(began: number): number {
+  return (performance.now() - began) / 1000
+}
+
+/** One second between two writes: a person who watches the number sees it change soon enough. */
+const PERIOD_MS = 1000
+/** Entries whose counts wait. A burst of duplicates of more entries is written earlier, in one short transaction. */
+const MAX_ENTRIES = 256
+
+/**
+ * Counts duplicates in memory. The first is written at once, those that follow together, once a second, so that a flood of duplicates
+ * costs no commit each. A crash loses the counts of a second, and nothing else.
+ */
+class Duplicates {
+  readonly #write: (counts: ReadonlyMap<number, number>) => Promise<void>
+  #counts = new Map<number, number>()
+  #timer: NodeJS.Timeout | undefined
+  #written: Promise<unknown> = Promise.resolve()
+
+  constructor(write: (counts: ReadonlyMap<number, number>) => Promise<void>) {
+    this.#write = write
+  }
+
+  add(n: number): void {
+    this.#counts.set(n, (this.#counts.get(n) ?? 0) + 1)
+    if (this.#timer && this.#counts.size < MAX_ENTRIES) return
+    void this.flush()
+    if (!this.#timer) this.#startPeriod()
+  }
+
+  /** Does not reject: a count that cannot be written is lost. */
+  async flush(): Promise<void> {
+    const counts = this.#counts
+    this.#counts = new Map()
+    if (counts.size > 0) this.#written = Promise.allSettled([this.#written, this.#write(counts)])
+    await this.#written
+  }
+
+  #startPeriod(): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      if (this.#counts.size === 0) return
+      void this.flush()
+      this.#startPeriod()
+    }, PERIOD_MS).unref()
+  }
 }

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { Delivery } from '../journal/delivery.js'
+import type { Delivery } from '../journal/types.js'
 import type { Route } from '../dispatch/route.js'
-import type { Journal } from '../journal/journal.js'
+import type { JournalObserver } from '../journal/journal.js'
 import type { TargetLabels } from './target-labels.js'
 
 /** Seconds: from a commit in memory to the limit of a call, 4 s. */
@@ -15,50 +15,26 @@ interface Labelled {
 }
 
 /**
- * The journal with metrics of what is recorded in it: nothing happens to a delivery that the journal does not learn of. What has not happened
- * yet counts 0, since an increase from nothing is not seen.
+ * Counts what is recorded in the journal: nothing happens to a delivery that the journal does not learn of. What has not happened yet counts
+ * 0, since an increase from nothing is not seen.
  */
-export function observeJournal(
-  journal: Journal,
+export function journalMetrics(
   routes: () => readonly Route[],
   { register, labelOf }: Labelled,
-): Journal {
+): JournalObserver {
   const deliveries = deliveryCounter(register)
   const forwards = forwardCounter(routes, { register, labelOf })
   const { attempts, storage } = histograms(register)
-  const timed = async <Result>(operation: 'store' | 'record', work: Promise<Result>): Promise<Result> => {
-    const end = storage.startTimer({ operation })
-    try {
-      return await work
-    } finally {
-      end()
-    }
-  }
-  const ended = (target: string, status: string): void => {
-    if (status !== 'waiting') forwards.inc({ target: labelOf(target), status })
-  }
   return {
-    ...journal,
-    async append(delivery, ...more) {
-      const via = viaOf(delivery)
-      try {
-        const receipt = await timed('store', journal.append(delivery, ...more))
-        deliveries.inc({ result: receipt.duplicate ? 'duplicate' : 'stored', via })
-        return receipt
-      } catch (error) {
-        deliveries.inc({ result: 'unavailable', via })
-        throw error
-      }
+    stored(delivery, result, seconds) {
+      storage.observe({ operation: 'store' }, seconds)
+      deliveries.inc({ result, via: viaOf(delivery) })
     },
-    async record(n, attempt, forward, ...more) {
-      await timed('record', journal.record(n, attempt, forward, ...more))
-      attempts.observe({ target: labelOf(attempt.target) }, attempt.ms / 1000)
-      ended(attempt.target, forward.status)
+    recorded({ target, ms }, seconds) {
+      storage.observe({ operation: 'record' }, seconds)
+      attempts.observe({ target: labelOf(target) }, ms / 1000)
     },
-    async finish(n, target, forward, ...more) {
-      await journal.finish(n, target, forward, ...more)
-      ended(target, forward.status)
-    },
+    ended: (target, status) => forwards.inc({ target: labelOf(target), status }),
   }
 }
 

@@ -3,8 +3,8 @@ import { createCached } from '../base/cached.js'
 import type { FetchHandler } from '../http/edge.js'
 import { requireForwardedHost } from '../http/forwarded-host.js'
 import { createRouter } from '../http/router.js'
-import type { Journal } from '../journal/journal.js'
-import { observeJournal } from './journal-metrics.js'
+import type { Journal, JournalObserver } from '../journal/journal.js'
+import { journalMetrics } from './journal-metrics.js'
 import { type StateParts, stateMetrics } from './state-metrics.js'
 import { createTargetLabels } from './target-labels.js'
 
@@ -15,8 +15,8 @@ export interface MetricsParts extends Omit<StateParts, 'journal'> {
 
 /** The metrics of the running instance, for Prometheus. */
 export interface Metrics {
-  /** The same journal; what is recorded in it from now on is counted. */
-  readonly journal: Journal
+  /** Counts what the journal records from now on. */
+  readonly observer: JournalObserver
   /** Answers GET /metrics. */
   readonly fetch: FetchHandler
 }
@@ -26,7 +26,7 @@ export function createMetrics(journal: Journal, parts: MetricsParts): Metrics {
   const register = new Registry()
   collectDefaultMetrics({ register })
   const labelOf = createTargetLabels(parts.routes)
-  const observed = observeJournal(journal, parts.routes, { register, labelOf })
+  const observer = journalMetrics(parts.routes, { register, labelOf })
   const update = stateMetrics({ ...parts, journal }, register, labelOf)
   // Requests that come at the same time share one answer.
   const text = createCached(0, async () => {
@@ -36,5 +36,5 @@ export function createMetrics(journal: Journal, parts: MetricsParts): Metrics {
   const app = createRouter(parts)
   app.use(requireForwardedHost(parts.hostAllowed))
   app.get('/metrics', async (c) => c.body(await text(), 200, { 'Content-Type': register.contentType }))
-  return { journal: observed, fetch: app.fetch }
+  return { observer, fetch: app.fetch }
 }

@@ -101,7 +101,7 @@ async function signIn(
   })
   warnOfMissingScopes(parts, response)
   const terms = { origin: parts.provider.origin, ttl: parts.tokenTtl, now: parts.clock() }
-  await parts.tokens.save(pending.userId, { ...toTokenGrant(response, terms), unconfirmedSince: terms.now })
+  await parts.tokens.save(pending.userId, toTokenGrant(response, terms))
   return pending.userId
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { sleep, type Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { systemClock, type Clock } from '../base/time.js'
-import type { Store } from '../store/contract.js'
+import type { Store } from '../store/kv.js'
 import { REASONS, type Outcome } from './outcome.js'
 import type { OAuthParts } from './parts.js'
 
@@ -28,7 +28,7 @@ export async function publishOutcome(
   outcome: Outcome,
 ): Promise<void> {
   try {
-    await store.put(loginKey(login), { v: 1, ...outcome }, { expiresAt: clock() + LOGIN_LIMIT })
+    await store.put(loginKey(login), { v: 1, ...outcome }, clock() + LOGIN_LIMIT)
   } catch (error) {
     log.error('The outcome of this sign-in could not be stored, so relay login does not see it', error)
   }

@@ -3,7 +3,7 @@ import type { LogThrottle } from '../base/log-throttle.js'
 import type { OAuthClient } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import type { Provider } from '../providers/provider.js'
-import type { Store } from '../store/contract.js'
+import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { TokenFetchOptions } from './token-fetch.js'
 

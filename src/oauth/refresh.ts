@@ -2,7 +2,7 @@ import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { OAuthClient } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { oneAtATime } from '../store/lease.js'
+import { exclusively } from '../store/exclusively.js'
 import type { TokenOwner, Refreshable, Tokens } from '../tokens/tokens.js'
 import type { OAuthParts } from './parts.js'
 import { renewalError, signInAgain } from './token-error.js'
@@ -17,9 +17,6 @@ type RenewParts = RenewOptions & Pick<OAuthParts, 'clock'>
 
 /** Lifetime that a token must have left, so that the caller can finish its work: one minute. */
 const MIN_LIFETIME_MS = 60_000
-
-/** Lifetime of the lock, in milliseconds. Its owner is done sooner: a call to the token endpoint takes at most 10 s. */
-const LOCK_LIFETIME = 30_000
 
 /** Time limit for getting the lock, in milliseconds: one owner that died, and another after it. */
 const LOCK_WAIT = 45_000
@@ -54,8 +51,8 @@ export async function renew(
   if (current) return current
   // Fails before it waits for other processes when there is nothing to renew.
   await refreshCredentials(parts, userId)
-  const limits = { lifetime: LOCK_LIFETIME, wait: LOCK_WAIT, what: 'renewing a token' }
-  return oneAtATime(parts, `refresh-lock:${userId}`, { ...limits, look, work, ...cancellable })
+  const limits = { wait: LOCK_WAIT, what: 'renewing a token', clock: parts.clock }
+  return exclusively(parts.store, `refresh-lock:${userId}`, { ...limits, look, ...cancellable }, work)
 }
 
 /** The user's token unless it has to be renewed: it is fresh, differs from `before`, or cannot be renewed. */

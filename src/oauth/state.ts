@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../base/time.js'
-import type { Store } from '../store/contract.js'
+import type { Store } from '../store/kv.js'
 
 /** Record of a sign-in while the user is at the provider. */
 export type PendingSignIn = Readonly<z.infer<typeof pendingSignIn>>
@@ -42,7 +42,7 @@ export async function saveState(
   const state = stateOf(cookie)
   const { login, ...rest } = pending
   const value = { ...rest, ...(login !== undefined && { login }) }
-  await store.put(stateKey(state), value, { expiresAt: clock() + STATE_LIFETIME })
+  await store.put(stateKey(state), value, clock() + STATE_LIFETIME)
   return { state, cookie }
 }
 

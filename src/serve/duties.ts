@@ -1,33 +1,149 @@
-import type { Owner } from '../dispatch/owner.js'
+import { createHash } from 'node:crypto'
+import { Disposal } from '../base/disposal.js'
+import { RelayError, toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type { Settings } from '../base/settings.js'
+import type { Routing } from '../dispatch/routing.js'
+import type { Postgres } from '../store/postgres.js'
 
-/** What one relay of a profile does at a time: the queue of a target, the tunnel and the hooks, the sweep. */
-export interface Duties {
-  /**
-   * Calls `start` whenever this relay has the duty, and disposes of what it returns when it no longer has. Disposing of what this
-   * returns ends it, so that another relay can have the duty. Where no other relay can have it, this rejects as `start` does;
-   * elsewhere a failure is logged, and `start` is called again.
-   */
-  run(duty: Duty): Promise<AsyncDisposable>
+/** Whether this relay may act, while it forwards, tunnels, keeps hooks and removes old deliveries. */
+export interface Turn {
+  /** Whether it certainly still has the turn: asked right before something is sent. */
+  readonly mayRun: () => boolean
+  /** Aborts when another relay has the turn. */
+  readonly lost: AbortSignal
 }
 
-export interface Duty {
-  /** The same in all relays. */
-  readonly name: string
-  /** For messages: `forwarding to http://localhost:3000`. */
-  readonly what: string
-  readonly start: (owner: Owner) => Promise<Doing>
-  /** Called when another relay has it, once until this relay has it again. */
-  readonly onElsewhere?: () => void
+/** What one of the relays of a profile does. Disposing of it ends that, and lets another relay begin. */
+export interface Duties extends AsyncDisposable {
+  /** Starts the work now, if no other relay can do it; otherwise whenever this one has the turn. To be called once. */
+  run(start: (turn: Turn) => Promise<AsyncDisposable>): Promise<void>
+  /** Whether this relay does it. */
+  readonly isOurs: boolean
+  /** Whether another relay serves the profile, too. @throws RelayError `storage` */
+  hasOthers(): Promise<boolean>
+  /** Lets the relays of the profile agree on other routes. @throws RelayError `settings` when others have other ones; `storage` */
+  changeRoutes(routes: string): Promise<void>
 }
 
-/** A duty that is being done. */
-export interface Doing extends AsyncDisposable {
-  /** Whether it can pass to another relay now without interrupting anything. Default: it cannot. */
-  isIdle?(): boolean
+/** A profile that is this relay's alone. */
+export function ownDuties(): Duties {
+  const closing = new Disposal()
+  const never = new AbortController()
+  return {
+    isOurs: true,
+    async run(start) {
+      closing.use(await start({ mayRun: () => true, lost: never.signal }))
+    },
+    hasOthers: async () => false,
+    changeRoutes: async () => {},
+    [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
+  }
 }
 
-/** The prefix of a queue's duty; the target's id follows. */
-export const QUEUE_DUTY = 'queue:'
-/** The tunnel, and the hooks that may have its address. */
-export const SOURCES_DUTY = 'sources'
-export const SWEEP_DUTY = 'sweep'
+export interface SharedDutiesOptions {
+  readonly routes: string
+  /** Called with the numbers of entries that other relays have changed; undefined: any may have changed. Must not throw. */
+  readonly onNotice: (numbers: readonly number[] | undefined) => void
+  /** Called when the turn passes from or to this relay. Must not throw. */
+  readonly onTurn: () => void
+  readonly log: Log
+}
+
+/** While nothing is notified: a notice can be lost in a break. Milliseconds. */
+const POLL_MS = 2000
+
+/**
+ * A profile of several relays: the one that holds a lock of the database has the turn.
+ * @throws RelayError `settings` when the others have other routes; `storage`
+ */
+export async function sharedDuties(
+  postgres: Postgres,
+  { routes, onNotice, onTurn, log }: SharedDutiesOptions,
+): Promise<Duties> {
+  const { Session } = await import('../store/session.js')
+  let begin: ((turn: Turn) => Promise<AsyncDisposable>) | undefined
+  let running:
+    | { readonly lost: AbortController; readonly work: Promise<AsyncDisposable | undefined> }
+    | undefined
+  let ended: Promise<void> = Promise.resolve()
+  const end = (): void => {
+    const last = running
+    if (!last) return
+    running = undefined
+    last.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
+    ended = Promise.all([ended, last.work.then((work) => work?.[Symbol.asyncDispose]())]).then(
+      () => {},
+      (error: unknown) => log.error(toRelayError(error).message, error),
+    )
+    onTurn()
+  }
+  const startNow = (): void => {
+    if (!begin || running) return
+    const [start, lost, before] = [begin, new AbortController(), ended]
+    const work = before
+      .then(() => start({ mayRun: () => !lost.signal.aborted && session.holds, lost: lost.signal }))
+      .catch((error: unknown) => {
+        log.error(`forwarding could not be started: ${toRelayError(error).message}`, error)
+        return undefined
+      })
+    running = { lost, work }
+    onTurn()
+  }
+  const session = new Session(postgres, routes, {
+    onNotice,
+    onRun: (holds) => (holds ? startNow() : end()),
+    onAway: (error) =>
+      error
+        ? log.warn(`${error.message}. Nothing is sent meanwhile`)
+        : log.info(`The database ${postgres.name} is back`),
+  })
+  await session.start()
+  const refuseDifference = async (which: string): Promise<void> => {
+    if ((await session.others(which)).isDifferent)
+      throw new RelayError(
+        'settings',
+        'Another relay of this profile has other routes, ignore rules or concurrency. Give all relays of a profile the same',
+      )
+  }
+  try {
+    await refuseDifference(routes)
+  } catch (error) {
+    await session[Symbol.asyncDispose]()
+    throw error
+  }
+  const poll = setInterval(() => running && onNotice([]), POLL_MS).unref()
+  return {
+    get isOurs() {
+      return running !== undefined
+    },
+    async run(start) {
+      begin = start
+      session.want()
+    },
+    hasOthers: async () => (await session.others()).count > 0,
+    async changeRoutes(next) {
+      const { count } = await session.others()
+      if (count > 0) await refuseDifference(next)
+      await session.changeRoutes(next)
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(poll)
+      begin = undefined
+      end()
+      await ended
+      await session.release()
+      await session[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** What all relays of a profile need alike: where a delivery goes, and in which order. A digest, since routes hold passwords. */
+export function digestOf(
+  { routes, ignore }: Pick<Routing, 'routes' | 'ignore'>,
+  { concurrency }: Pick<Settings, 'concurrency'>,
+): string {
+  const ids = [...new Set(routes.map(({ id }) => id))]
+  const text = JSON.stringify([ids, ignore.map((match) => match.text), concurrency])
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -3,6 +3,7 @@ import { createCached } from '../base/cached.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { inTime, isTimeout } from '../base/time-limit.js'
+import type { FetchHandler } from '../http/edge.js'
 import type { Journal } from '../journal/journal.js'
 import type { ReadyCheck } from '../server/routes/ready.js'
 
@@ -14,9 +15,9 @@ export interface Readiness {
   start(journal: Pick<Journal, 'check'>): void
   /**
    * From now on, it is not ready. Resolves when a load balancer has had {@link DRAIN_MS} to notice, at once if none has asked
-   * lately, or when `lost` aborts.
+   * lately.
    */
-  stop(lost: AbortSignal): Promise<void>
+  stop(): Promise<void>
 }
 
 /** Milliseconds for which an answer counts: a check writes to the disk, and may be asked for a thousand times a second. */
@@ -46,11 +47,11 @@ export function createReadiness(log: Log): Readiness {
       )
       state = 'started'
     },
-    async stop(lost) {
+    async stop() {
       state = 'stopping'
       if (performance.now() - askedAt > WATCHED_MS) return
       log.info(`/ready answers 503 for ${DRAIN_MS / 1000} s, so that a load balancer stops sending first`)
-      await sleep(DRAIN_MS, { signal: lost }).catch(() => {})
+      await sleep(DRAIN_MS)
     },
   }
 }
@@ -79,5 +80,28 @@ function reported(
     if (before && !found) log.info('/ready answers 200 again')
     before = found
     return found
+  }
+}
+
+export interface ReadinessGate {
+  readonly fetch: FetchHandler
+  /** Lets the waiting requests and all later ones through. */
+  readonly open: () => void
+}
+
+/** Makes requests wait until this process has the profile. Requests for the path `openPath` do not wait. */
+export function createReadinessGate(fetch: FetchHandler, openPath: string): ReadinessGate {
+  let open = (): void => {}
+  let isOpen = false
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return {
+    async fetch(request, env) {
+      if (!isOpen && new URL(request.url).pathname !== openPath) await opened
+      return fetch(request, env)
+    },
+    open() {
+      isOpen = true
+      open()
+    },
   }
 }

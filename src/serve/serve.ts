@@ -1,43 +1,40 @@
+import path from 'node:path'
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Limits } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
-import type { DispatcherOptions, TargetStatus } from '../dispatch/dispatcher.js'
+import { Dispatcher, type DispatcherOptions, type TargetStatus } from '../dispatch/dispatcher.js'
+import { labelOf } from '../dispatch/route.js'
 import { createRouting } from '../dispatch/routing.js'
 import { bodyBudgetFor } from '../http/body-budget.js'
 import { listen, type Listener } from '../http/listen.js'
-import type { InstanceRecord } from '../instance/instance.js'
+import { lockProfile } from '../instance/profile.js'
+import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
+import type { Attempt, Delivery } from '../journal/types.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
-import { READY_PATH } from '../server/routes/ready.js'
-import { openAgeClock } from './age-clock.js'
-import { warnOfEarlierData } from './earlier-data.js'
+import { READY_PATH, type ReadyCheck } from '../server/routes/ready.js'
+import type { TunnelStatus } from '../tunnel/state.js'
+import { digestOf, type Duties, ownDuties, sharedDuties, type Turn } from './duties.js'
 import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './embedded-sandbox.js'
-import { guardOf, type Ownership } from './ownership.js'
-import { createForwarding, type Forwarding } from './forwarding.js'
-import { createReadiness, type Readiness } from './readiness.js'
-import { createReadinessGate, type ReadinessGate } from './readiness-gate.js'
 import { type OnHook, sourceOf } from './hook-event.js'
 import type { HookPlan } from './hooks.js'
-import { runSources } from './sources.js'
-import type { TunnelStatus } from '../tunnel/state.js'
-import { publishRemoteChanges } from './remote-changes.js'
-import { commonRoutes, takeProfile } from './take-profile.js'
+import { type Maintenance, startMaintenance } from './maintenance.js'
+import { createReadiness, createReadinessGate, type ReadinessGate } from './readiness.js'
+import { startSources } from './sources.js'
 import type { OnTunnel } from './tunnel.js'
 
 export interface ServeOptions
-  extends Omit<RelayOptions, 'prove' | 'guard' | 'ready' | 'thread' | 'targets' | 'running'>, Cancellable {
-  /**
-   * False: deliveries are stored, and forwarded by the next instance; nothing is removed from the journal. Default: true.
-   */
+  extends Omit<RelayOptions, 'prove' | 'ready' | 'targets' | 'running'>, Cancellable {
+  /** False: deliveries are stored, and forwarded by the next instance; nothing is removed from the journal. Default: true. */
   readonly forwarding?: boolean
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env']
   /**
-   * Called once the profile is taken, before any request is answered; `sandbox`: whether it is that of an embedded sandbox.
-   * What it returns is disposed of before anything stops.
+   * Called once the profile is taken, before any request is answered; `sandbox`: whether it is that of an embedded sandbox. What it returns is
+   * disposed of before anything stops.
    */
   readonly onTaken?: (record: InstanceRecord, settings: Settings, sandbox: boolean) => Disposable | undefined
   /** Called with where it listens, before any other callback. */
@@ -58,17 +55,9 @@ export interface Serving extends AsyncDisposable {
   readonly relay: Relay
   /** As given, with the sandbox's address and client where one was started. */
   readonly settings: Settings
-  /**
-   * Aborts when another process has taken the profile, with a RelayError `unavailable` that names it as the reason. From then
-   * on nothing is acknowledged, forwarded or recorded. Dispose of this then.
-   */
-  readonly lost: AbortSignal
   /** The embedded code host, which has not sent anything yet: `ping()` announces its webhook. */
   readonly sandbox: Sandbox | undefined
-  /**
-   * Lets the relays that serve the profile with this one agree on routes that are to be replaced.
-   * @throws RelayError `settings` for an invalid route, or where the others have other routes; `storage`.
-   */
+  /** @throws RelayError `settings` for an invalid route, or where other relays of the profile have other ones; `storage`. */
   checkRoutes(routes: RouteSettings): Promise<void>
   /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change. */
   replaceRoutes(routes: RouteSettings): void
@@ -81,14 +70,26 @@ export interface Serving extends AsyncDisposable {
 /** How long requests in flight may take to finish: an action waits up to 25 s for the code host. */
 const GRACE_MS = 30_000
 
+/** What changes while it runs. */
+interface State {
+  relay?: Relay
+  record?: InstanceRecord
+  duties?: Duties
+  /** While this relay forwards. */
+  dispatcher?: Dispatcher | undefined
+  maintenance?: Maintenance | undefined
+  tunnel?: TunnelStatus | undefined
+  /** By repository. */
+  readonly hookProblems: Map<string, string>
+}
+
 /**
- * Starts a relay: opens its data, listens, and takes the profile.
- * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data
- * cannot be opened, `settings` for a provider address that is neither https nor loopback.
+ * Starts a relay: opens its data, listens, takes the profile, forwards.
+ * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data cannot be opened, `settings`
+ * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes.
  */
 export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
-  const { log = silentLog, signal, seams } = options
-  const { clock = seams?.clock ?? systemClock } = options
+  const { log = silentLog } = options
   await using closing = new Disposal()
   const place = { url: '' }
   const embedded =
@@ -97,104 +98,176 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
       : { settings: given, sandbox: undefined }
   const { settings, sandbox } = embedded
   if (sandbox) closing.use(sandbox)
-  const later: Later = { hookProblems: new Map(), readiness: createReadiness(log) }
-  const relay = closing.use(await createRelay(settings, relayOptions(options, later)))
-  const { onTarget, ...ofSources } = observed(options, relay, later)
-  warnOfEarlierData(settings, log)
-  const ages = await openAgeClock({ store: relay.database.store, clock })
+  const state: State = { hookProblems: new Map() }
+  const readiness = createReadiness(log)
+  const relay = closing.use(await createRelay(settings, relayOptions(options, state, readiness.check)))
+  // Listen first: another relay must find the port in use, and port 0 is known only then. Nothing is answered yet.
   const gate = createReadinessGate(relay.app.fetch, READY_PATH)
   const listener = await startListener(gate, settings, relay.limits, log)
   const url = (place.url = relay.address = listener.url)
-  const taking = takeProfile(relay, settings, url, { log, signal })
-  const ownership = (later.ownership = await orClose(listener, taking))
+  const { record, duties } = await orClose(listener, async () => ({
+    record: await takeProfile(settings, url, closing),
+    duties: await takeDuties(relay, settings, state, log),
+  }))
+  Object.assign(state, { relay, record, duties })
   // In this order: the profile is ours until the last request is answered.
-  const { lost, record, membership } = closing.use(ownership)
-  const remote = membership && publishRemoteChanges(relay, membership)
-  closing.defer(async () => remote?.[Symbol.dispose]())
-  if (options.forwarding !== false)
-    later.forwarding = closing.use(
-      createForwarding(relay, settings, {
-        env: {},
-        ...options,
-        onTarget,
-        log,
-        clock,
-        random: seams?.random,
-        ages,
-        ownership,
-      }),
-    )
   closing.defer(() => relay.journal.flush())
+  closing.use(duties)
   closing.defer(() => listener.close())
   closing.defer(async () => relay.closeInspector())
   if (embedded.sandbox) await registerSandbox(relay, embedded)
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
   closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
-  const started = later.forwarding?.start()
   gate.open()
-  later.readiness.start(relay.journal)
-  await started
-  closing.use(await runSources(relay, settings, { ...options, ...ofSources, ownership }))
-  closing.defer(() => later.readiness.stop(lost))
+  readiness.start(relay.journal)
+  if (options.forwarding !== false)
+    await duties.run((turn) => startDuties(turn, relay, settings, options, state))
+  closing.defer(() => readiness.stop())
   const owner = closing.move()
   return {
     url,
     relay,
     settings,
-    lost,
     sandbox,
     async checkRoutes(forward) {
-      await membership?.changeRoutes(commonRoutes(createRouting(forward), settings))
+      await duties.changeRoutes(digestOf(createRouting(forward), settings))
     },
     replaceRoutes(forward) {
       relay.routing.replace(forward)
-      later.forwarding?.replaceRoutes(relay.routing.routes)
+      state.dispatcher?.replaceRoutes(relay.routing.routes)
     },
-    targets: () => later.forwarding?.status() ?? [],
-    retryNow: () => later.forwarding?.retryNow(),
+    targets: () => targetsOf(relay, state),
+    retryNow: () => state.dispatcher?.retryNow(),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
 }
 
-/** What the relay uses once the profile is taken. */
-interface Later {
-  ownership?: Ownership
-  forwarding?: Forwarding
-  tunnel?: TunnelStatus | undefined
-  readonly readiness: Readiness
-  /** By repository. */
-  readonly hookProblems: Map<string, string>
+/** Closes the listener if the profile cannot be taken: it has answered nothing. */
+async function orClose<Result>(listener: Listener, take: () => Promise<Result>): Promise<Result> {
+  try {
+    return await take()
+  } catch (error) {
+    await listener.close()
+    throw error
+  }
 }
 
-function relayOptions(options: ServeOptions, later: Later): RelayOptions {
-  const targets = (): readonly TargetStatus[] => later.forwarding?.status() ?? []
+/** Makes this process the one that serves the profile, for as long as it lives. A shared store has no such process. */
+async function takeProfile(settings: Settings, url: string, closing: Disposal): Promise<InstanceRecord> {
+  const { provider, providerUrl, publicUrl = url, oauthClient, maxBody, store, folder } = settings
+  if (store === 'file' || store === 'keychain') {
+    const lock = await lockProfile(folder, () => {
+      const owner = registered(path.dirname(folder), path.basename(folder))
+      return owner ? `process ${owner.pid} at ${owner.url}` : 'another process'
+    })
+    closing.defer(async () => lock[Symbol.dispose]())
+  }
+  const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
+  return createInstanceRecord(own, Date.now())
+}
+
+async function takeDuties(relay: Relay, settings: Settings, state: State, log: Log): Promise<Duties> {
+  const { database, routing, activity, journal } = relay
+  if (!database.shared) return ownDuties()
+  let newest = await journal.newest()
+  /** Shows open inspectors what other relays have stored, and has the queues looked at again. */
+  const look = async (numbers: readonly number[] | undefined): Promise<void> => {
+    void state.dispatcher?.refresh()
+    for (const n of numbers ?? []) activity.publish({ type: 'changed', n })
+    const last = await journal.newest()
+    for (let n = Math.max(newest + 1, last - MAX_NEW); n <= last; n++)
+      activity.publish({ type: 'changed', n })
+    newest = last
+  }
+  return sharedDuties(database.shared, {
+    routes: digestOf(routing, settings),
+    onNotice: (numbers) => void look(numbers).catch(() => {}),
+    onTurn: () => activity.publish({ type: 'state' }),
+    log,
+  })
+}
+
+/** Entries of other relays that open inspectors are shown at once: more than fit on a page. */
+const MAX_NEW = 500
+
+/** Forwards, tunnels, keeps hooks and removes old deliveries, until it is disposed of. */
+async function startDuties(
+  turn: Turn,
+  relay: Relay,
+  settings: Settings,
+  options: ServeOptions,
+  state: State,
+): Promise<AsyncDisposable> {
+  const { log = silentLog, seams, clock = seams?.clock ?? systemClock } = options
+  const { database, journal, limits, routing } = relay
+  const observers = observersOf(options, relay, state)
+  await using closing = new Disposal()
+  const dispatcher = closing.use(
+    new Dispatcher({
+      journal,
+      routes: routing.routes,
+      concurrency: settings.concurrency,
+      env: options.env ?? {},
+      log,
+      mayRun: turn.mayRun,
+      onTarget: observers.onTarget,
+      onAttempt(event) {
+        options.onAttempt?.(event)
+        state.maintenance?.added(attemptSize(event.attempt))
+      },
+      clock,
+      random: seams?.random,
+      limits,
+    }),
+  )
+  state.dispatcher = dispatcher
+  closing.defer(async () => void (state.dispatcher = undefined))
+  await dispatcher.start()
+  const maintenance = { database, journal, retention: settings, log, interval: limits.sweep }
+  state.maintenance = closing.use(startMaintenance(maintenance))
+  closing.defer(async () => void (state.maintenance = undefined))
+  const hasSuccessor = async (): Promise<boolean> => (await state.duties?.hasOthers()) === true
+  closing.use(
+    await startSources(relay, settings, { ...options, ...observers, lost: turn.lost, hasSuccessor }),
+  )
+  return closing.move()
+}
+
+function targetsOf({ routing }: Relay, { dispatcher, duties }: State): readonly TargetStatus[] {
+  if (dispatcher) return dispatcher.status()
+  const state = duties && !duties.isOurs ? 'elsewhere' : 'up'
+  const ids = new Set(routing.routes.map(({ id }) => id))
+  return [...ids].map((id) => ({ id, label: labelOf(id), state, queued: 0 }))
+}
+
+function relayOptions(options: ServeOptions, state: State, ready: ReadyCheck): RelayOptions {
+  const targets = (): readonly TargetStatus[] => (state.relay ? targetsOf(state.relay, state) : [])
   return {
     ...options,
-    prove: (challenge) => later.ownership?.prove(challenge),
-    guard: guardOf(() => later.ownership),
-    ready: (asked) => later.readiness.check(asked),
+    prove: (challenge) => state.record && prove(state.record, challenge),
+    ready,
     targets,
     running: {
-      startedAt: () => Date.parse(later.ownership?.record.startedAt ?? ''),
+      startedAt: () => Date.parse(state.record?.startedAt ?? ''),
       targets,
-      tunnel: () => later.tunnel,
-      hookProblems: () => later.hookProblems,
-      forward: (n, ids) => later.forwarding?.forward(n, ids),
+      tunnel: () => state.tunnel,
+      hookProblems: () => state.hookProblems,
+      forward: (_, ids) => state.dispatcher?.take(ids),
     },
-    thread: options.seams?.thread ?? true,
     onDelivery: (delivery, receipt) => {
       options.onDelivery?.(delivery, receipt)
-      later.forwarding?.take(delivery, receipt)
+      if (receipt.targets.length > 0) state.dispatcher?.take(receipt.targets)
+      if (!receipt.duplicate) state.maintenance?.added(deliverySize(delivery))
     },
   }
 }
 
 /** The caller's observers, and with them the open inspectors. */
-function observed(
+function observersOf(
   { onTarget, onTunnel, onHook }: ServeOptions,
   { activity }: Relay,
-  later: Later,
+  state: State,
 ): Required<Pick<ServeOptions, 'onTarget' | 'onTunnel' | 'onHook'>> & { onSourcesEnd(): void } {
   return {
     onTarget(status) {
@@ -203,21 +276,34 @@ function observed(
     },
     onTunnel(status) {
       onTunnel?.(status)
-      later.tunnel = status
+      state.tunnel = status
       activity.publish({ type: 'state' })
     },
     onHook(event) {
       onHook?.(event)
-      if ('error' in event) later.hookProblems.set(sourceOf(event), event.error.message)
-      else later.hookProblems.delete(sourceOf(event))
+      if ('error' in event) state.hookProblems.set(sourceOf(event), event.error.message)
+      else state.hookProblems.delete(sourceOf(event))
       activity.publish({ type: 'state' })
     },
     onSourcesEnd() {
-      later.tunnel = undefined
-      later.hookProblems.clear()
+      state.tunnel = undefined
+      state.hookProblems.clear()
       activity.publish({ type: 'state' })
     },
   }
+}
+
+/** Bytes of a delivery's rows besides body and headers, and of an attempt's besides the answer: about what SQLite needs. */
+const ROWS = 512
+
+/** About how many bytes a delivery adds to the journal. */
+function deliverySize({ headers, body }: Delivery): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.byteLength + ROWS)
+}
+
+/** About how many bytes an attempt adds to the journal. */
+function attemptSize({ answer, headers = [] }: Attempt): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, answer.byteLength + ROWS)
 }
 
 function startListener(
@@ -228,14 +314,4 @@ function startListener(
 ): Promise<Listener> {
   const bodyBudget = bodyBudgetFor(maxBody)
   return listen(fetch, { host, port, log, bodyBudget, limits: { headers, request, idle, grace: GRACE_MS } })
-}
-
-/** Closes the listener if the profile cannot be taken: it has answered nothing. */
-async function orClose<Result>(listener: Listener, taking: Promise<Result>): Promise<Result> {
-  try {
-    return await taking
-  } catch (error) {
-    await listener.close()
-    throw error
-  }
 }

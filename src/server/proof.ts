@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/env.js'
-import { PROOF_HEADER } from '../instance/record.js'
+import { PROOF_HEADER } from '../instance/running.js'
 
 /**
  * Lets only programs that read the profile's data use an endpoint: they prove that they know the instance's key. `proof` is

@@ -8,7 +8,7 @@ import type { CoveringApp } from '../hooks/through-app.js'
 import { isUnknownApp, Refusal } from '../providers/errors.js'
 import type { Provider } from '../providers/provider.js'
 import type { AppDescription, AppHook, AppIdentity } from '../providers/registration.js'
-import type { Store } from '../store/contract.js'
+import type { Store } from '../store/kv.js'
 import { readAppHook, readStoredApp, saveAppHook } from './record.js'
 
 /**

@@ -2,7 +2,8 @@ import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { type OAuthClient, PROVIDER_NAMES, type ProviderName } from '../base/settings.js'
 import type { AppIdentity } from '../providers/registration.js'
-import type { Expectation, Json, Operation, Store } from '../store/contract.js'
+import type { Json, Store } from '../store/kv.js'
+import type { Tx } from '../store/sql.js'
 import { isPositive, isText, shape } from '../store/shape.js'
 
 /** OAuth client that `relay setup` stored, and the code host that knows it. */
@@ -99,22 +100,22 @@ export async function saveAppHook(
  * @throws RelayError `conflict` if it is no longer what is stored; `storage`
  */
 export async function saveSetup(
-  store: Pick<Store, 'write'>,
+  store: Pick<Store, 'update'>,
   { provider, providerUrl, client, app, hookUrl }: SetupResult,
   before: StoredClient | undefined,
 ): Promise<void> {
-  const expected: Expectation = { key: SECRET_KEY, value: before?.client.secret.reveal() }
-  const operations: Operation[] = [
-    { type: 'put', key: CLIENT_KEY, value: { provider, providerUrl, id: client.id } },
-    { type: 'put', key: SECRET_KEY, value: client.secret.reveal() },
-    app
-      ? { type: 'put', key: APP_KEY, value: appRecord(providerUrl, app) }
-      : { type: 'delete', key: APP_KEY },
-    hookUrl === undefined
-      ? { type: 'delete', key: APP_HOOK_KEY }
-      : { type: 'put', key: APP_HOOK_KEY, value: { providerUrl, url: hookUrl, former: hookUrl } },
-  ]
-  if (await store.write(operations, [expected])) return
+  const hook = hookUrl === undefined ? undefined : { providerUrl, url: hookUrl, former: hookUrl }
+  const isSaved = await store.update(function* (records): Tx<boolean> {
+    if ((yield* records.get(SECRET_KEY)) !== before?.client.secret.reveal()) return false
+    yield* records.put(CLIENT_KEY, { provider, providerUrl, id: client.id })
+    yield* records.put(SECRET_KEY, client.secret.reveal())
+    if (app) yield* records.put(APP_KEY, appRecord(providerUrl, app))
+    else yield* records.delete(APP_KEY)
+    if (hook) yield* records.put(APP_HOOK_KEY, hook)
+    else yield* records.delete(APP_HOOK_KEY)
+    return true
+  })
+  if (isSaved) return
   throw new RelayError(
     'conflict',
     'Nothing was stored: another relay setup has stored a client meanwhile. Run relay setup again to replace it',
@@ -122,13 +123,8 @@ export async function saveSetup(
 }
 
 /** Removes what `relay setup` stored. @throws RelayError `storage` */
-export async function removeSetup(store: Pick<Store, 'write'>): Promise<void> {
-  await store.write([
-    { type: 'delete', key: CLIENT_KEY },
-    { type: 'delete', key: SECRET_KEY },
-    { type: 'delete', key: APP_KEY },
-    { type: 'delete', key: APP_HOOK_KEY },
-  ])
+export async function removeSetup(store: Pick<Store, 'delete'>): Promise<void> {
+  for (const key of [CLIENT_KEY, SECRET_KEY, APP_KEY, APP_HOOK_KEY]) await store.delete(key)
 }
 
 function appRecord(providerUrl: string, { id, slug, privateKey }: AppIdentity): Json {

@@ -1,122 +1,148 @@
 import { RelayError } from '../base/errors.js'
-import type { Clock } from '../base/time.js'
-import {
-  type Expectation,
-  type Expiry,
-  type Json,
-  MAX_KEY_BYTES,
-  type Operation,
-  type Store,
-} from './contract.js'
-import type { Sql, Step } from './sql.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { RecordCipher } from './cipher.js'
+import { ask, type Sql, type Tx } from './sql.js'
 
-type Row = { readonly key: string; readonly value: string }
+/** What a store keeps: anything JSON can hold. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-const LIVE = '(expires_at IS NULL OR expires_at > ?)'
+/** No key is longer, in bytes of UTF-8. */
+const MAX_KEY_BYTES = 1024
 /** Comes after everything that a key may have behind a prefix: the last character there is, to the length of a key. */
 const LAST_SUFFIX = '\u{10ffff}'.repeat(MAX_KEY_BYTES / 4)
 /** Records that one sweep removes in a transaction. */
 const SWEEP = 500
 
-/** The key-value store, in the table `kv` of the profile's database. */
-export function createStore(sql: Sql, clock: Clock): Store {
-  const write = async (
-    operations: readonly Operation[],
-    expected: readonly Expectation[] = [],
-  ): Promise<boolean> => {
-    const checks = expected.map((expectation) => expectStep(expectation, clock()))
-    return (await sql.transaction([...checks, ...operations.map(stepOf)])) !== undefined
-  }
-  /** The value that was there. */
-  const remove = async (key: string): Promise<Json | undefined> => {
-    const values = [checkKey(key), clock()]
-    const rows = await sql.transaction([
-      { sql: `DELETE FROM kv WHERE key = ? AND ${LIVE} RETURNING value`, values },
-    ])
-    const [row] = rows?.[0] ?? []
-    return row && parse(String(row['value']))
-  }
+/** The records within a transaction: see {@link Store.update}. */
+export interface Records {
+  get(key: string): Tx<Json | undefined>
+  /** `expiresAt`: milliseconds since 1970-01-01 UTC from which the record no longer exists. Default: it stays. NaN: it has passed. */
+  put(key: string, value: Json, expiresAt?: number): Tx<void>
+  /** False when there was none. */
+  delete(key: string): Tx<boolean>
+}
 
+/**
+ * Small records under string keys. A record past its `expiresAt` does not exist for any method. When a method that changes something has
+ * resolved, the change is durable; after a crash the old state or the new is there, never a mix.
+ *
+ * Every method rejects with RelayError `storage` when the database fails, and with `bad_request` for a key that is empty, longer than 1 KiB,
+ * has a NUL, or is not well-formed Unicode. Messages name no value.
+ */
+export interface Store {
+  get(key: string): Promise<Json | undefined>
+  put(key: string, value: Json, expiresAt?: number): Promise<void>
+  /** Gets and deletes. One of any number of callers gets the value. */
+  take(key: string): Promise<Json | undefined>
+  /** False when there was none. */
+  delete(key: string): Promise<boolean>
+  /** Every key that starts with `prefix`, in order of their UTF-8 bytes. */
+  list(prefix: string): Promise<string[]>
+  /** Runs a transaction over the records. It may be run again, so it changes nothing but them. */
+  update<Result>(work: (records: Records) => Tx<Result>): Promise<Result>
+  /** Deletes what has expired, in bounded steps. */
+  sweep(): Promise<void>
+}
+
+interface StoreOptions {
+  readonly clock?: Clock | undefined
+  /** Encrypts the values, each bound to its key. It is asked for at its first use. Default: they are JSON text. */
+  readonly cipher?: (() => Promise<RecordCipher>) | undefined
+}
+
+/** The key-value store in the table `kv` of a profile's database. */
+export function createStore(sql: Sql, { clock = systemClock, cipher: open }: StoreOptions = {}): Store {
+  let opened: Promise<RecordCipher | undefined> | undefined
+  /** Tried again if it failed: a keychain may be unlocked later. */
+  const cipherOf = async (): Promise<RecordCipher | undefined> => {
+    opened ??= Promise.resolve(open?.())
+    try {
+      return await opened
+    } catch (error) {
+      opened = undefined
+      throw error
+    }
+  }
+  const update = async <Result>(work: (records: Records) => Tx<Result>): Promise<Result> => {
+    const records = recordsOf(clock, await cipherOf())
+    return sql.write(() => work(records))
+  }
   return {
     async get(key) {
-      const values = [checkKey(key), clock()]
-      const [row] = await sql.query<Row>(`SELECT value FROM kv WHERE key = ? AND ${LIVE}`, values)
-      return row && parse(row.value)
+      const cipher = await cipherOf()
+      const [row] = await sql.query<{ value: string }>(GET, [checkKey(key), clock()])
+      return row && decode(cipher, key, row.value)
     },
-    async put(key, value, expiry) {
-      await write([{ type: 'put', key, value, ...expiry }])
-    },
-    putIfAbsent: async (key, value, expiry) =>
-      write([{ type: 'put', key, value, ...expiry }], [{ key, value: undefined }]),
-    take: remove,
-    delete: async (key) => (await remove(key)) !== undefined,
+    put: (key, value, expiresAt) => update((records) => records.put(key, value, expiresAt)),
+    take: (key) =>
+      update(function* (records) {
+        const value = yield* records.get(key)
+        if (value !== undefined) yield* records.delete(key)
+        return value
+      }),
+    delete: (key) => update((records) => records.delete(key)),
     async list(prefix) {
-      const rows = await sql.query<Row>(
-        `SELECT key FROM kv WHERE key BETWEEN ? AND ? AND ${LIVE} ORDER BY key`,
-        [checkPrefix(prefix), prefix + LAST_SUFFIX, clock()],
-      )
+      const query = `SELECT key FROM kv WHERE key BETWEEN ? AND ? AND ${LIVE} ORDER BY key`
+      const rows = await sql.query<{ key: string }>(query, [
+        checkPrefix(prefix),
+        prefix + LAST_SUFFIX,
+        clock(),
+      ])
       return rows.map(({ key }) => key)
     },
-    write,
+    update,
     async sweep() {
-      for (let swept = 0; ;) {
-        const rows = await sql.transaction([
-          {
-            sql: `DELETE FROM kv WHERE key IN (SELECT key FROM kv WHERE expires_at <= ? LIMIT ${SWEEP}) RETURNING key`,
-            values: [clock()],
-          },
-        ])
-        const count = rows?.[0]?.length ?? 0
-        swept += count
-        if (count < SWEEP) return swept
-      }
+      const query = `DELETE FROM kv WHERE key IN (SELECT key FROM kv WHERE expires_at <= ? LIMIT ${SWEEP}) RETURNING key`
+      for (let count = SWEEP; count === SWEEP;) count = (await sql.write(() => ask(query, clock()))).length
     },
-    [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
   }
 }
 
-/** The step that is required to find exactly this value under `key` at `now`; see {@link Step.required}. */
-export function expectStep({ key, value, or = value }: Expectation, now: number): Step {
-  const record = `SELECT 1 FROM kv WHERE key = ? AND ${LIVE}`
-  const values = [checkKey(key), now]
-  return value === undefined
-    ? { sql: `SELECT 1 WHERE NOT EXISTS (${record})`, values, required: true }
-    : {
-        sql: `${record} AND value IN (?, ?)`,
-        values: [...values, JSON.stringify(value), JSON.stringify(or)],
-        required: true,
-      }
-}
+const LIVE = '(expires_at IS NULL OR expires_at > ?)'
+const GET = `SELECT value FROM kv WHERE key = ? AND ${LIVE}`
 
-function stepOf(operation: Operation): Step {
-  const key = checkKey(operation.key)
-  if (operation.type === 'delete') return { sql: 'DELETE FROM kv WHERE key = ?', values: [key] }
+function recordsOf(clock: Clock, cipher: RecordCipher | undefined): Records {
   return {
-    sql: `INSERT INTO kv (key, value, expires_at) VALUES (?, ?, ?)
-      ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
-    values: [key, JSON.stringify(operation.value), expiryOf(operation)],
+    *get(key) {
+      const [row] = yield* ask<{ value: string }>(GET, checkKey(key), clock())
+      return row && decode(cipher, key, row.value)
+    },
+    *put(key, value, expiresAt = Infinity) {
+      const text = cipher ? cipher.encrypt(checkKey(key), value) : JSON.stringify(value)
+      // An instant that is no number has passed: a record must not stay because of a wrong computation.
+      const end = Number.isNaN(expiresAt) ? -Infinity : expiresAt
+      yield* ask(
+        `INSERT INTO kv (key, value, expires_at) VALUES (?, ?, ?)
+          ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
+        checkKey(key),
+        text,
+        end === Infinity ? null : end,
+      )
+    },
+    *delete(key) {
+      const rows = yield* ask(
+        `DELETE FROM kv WHERE key = ? AND ${LIVE} RETURNING key`,
+        checkKey(key),
+        clock(),
+      )
+      return rows.length > 0
+    },
   }
 }
 
-/** An instant that is no number has passed: a record must not stay because of a wrong computation. */
-function expiryOf({ expiresAt = Infinity }: Expiry): number | null {
-  if (expiresAt === Infinity) return null
-  return Number.isNaN(expiresAt) ? -Infinity : expiresAt
-}
-
-function parse(text: string): Json {
+function decode(cipher: RecordCipher | undefined, key: string, text: string): Json {
+  if (cipher) return cipher.decrypt(key, text)
   const value: Json = JSON.parse(text)
   return value
 }
 
-/** @throws RelayError `bad_request` when it is empty, longer than {@link MAX_KEY_BYTES}, or has NUL or half a surrogate pair. */
-export function checkKey(key: string): string {
+function checkKey(key: string): string {
   if (key === '') throw new RelayError('bad_request', 'Invalid key: empty')
   return checkPrefix(key)
 }
 
-/** Like {@link checkKey}, for the beginning of keys: it may be empty. @throws RelayError `bad_request` */
-export function checkPrefix(prefix: string): string {
+/** Like a key, but it may be empty. */
+function checkPrefix(prefix: string): string {
   const bytes = Buffer.from(prefix)
   // UTF-8 has U+FFFD for half a pair: two keys would become one.
   if (bytes.toString() !== prefix) throw new RelayError('bad_request', 'Invalid key: not well-formed Unicode')

@@ -1,16 +1,30 @@
+import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { errorReason } from '../base/errno.js'
 import { RelayError } from '../base/errors.js'
+import { Secret } from '../base/secret.js'
 import type { StorePlace } from '../base/settings.js'
 import { SharedStore } from '../base/shared-store.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { Store } from './contract.js'
-import type { Database } from './database.js'
-import type { ProcessOptions } from './keychain-process.js'
-import { createStore, expectStep } from './kv.js'
+import type { RecordCipher } from './cipher.js'
+import { exclusively } from './exclusively.js'
+import { createStore, type Store } from './kv.js'
 import { makeFolder } from './make-folder.js'
+import type { Postgres } from './postgres.js'
 import type { Sql } from './sql.js'
-import { cannotMake, storageError } from './storage-error.js'
+
+/** Where a profile's data lies: a relational database, and the key-value stores that are part of it. */
+export interface Database extends AsyncDisposable {
+  readonly sql: Sql
+  readonly store: Store
+  /** For tokens and other secrets, in the same table: with the keychain, encrypted by the key that is there. */
+  readonly secrets: Store
+  /** A database that several relays share. */
+  readonly shared: Postgres | undefined
+  /** What a sweep does beyond removing what has expired: encrypts with the current key what is under the previous one. */
+  rotate(): Promise<void>
+}
 
 /** The database's file in the profile's folder. SQLite keeps two more next to it. */
 const FILE = 'relay.db'
@@ -20,29 +34,16 @@ export interface OpenOptions {
   /** The profile's folder, which has its name; made (0700) when it is missing. `memory` and a shared store have none. */
   readonly folder: string
   readonly clock?: Clock | undefined
-  readonly keychain?: KeychainSettings | undefined
-  /** Keep the database in a thread of its own: for a process that has other work while the disk is busy. Default: false. */
-  readonly thread?: boolean | undefined
+  /** The environment of the keychain's helper. Default: this process's. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** Called when the keychain makes its caller wait for a person. */
+  readonly onSlow?: ((text: string) => void) | undefined
+  /** While it says so, each write fails as if the disk were full. For tests. */
+  readonly fault?: { readonly fails: boolean } | undefined
   /** Make the profile's data where a shared store has none; a folder is always made. Default: true. */
   readonly create?: boolean | undefined
-  /** While it says so, each transaction fails as if the disk were full. For tests. */
-  readonly fault?: { readonly fails: boolean } | undefined
-  /** Milliseconds to wait while another process holds the database, without `thread`. Default: 3,500. */
+  /** Milliseconds to wait while another process writes. Default: 3,500. */
   readonly patience?: number | undefined
-}
-
-/** What tests set of a keychain. */
-export interface KeychainSettings extends ProcessOptions {
-  /** How the keys begin that it keeps. */
-  readonly prefixes?: readonly string[] | undefined
-}
-
-/** Tokens, what renews them, and what `relay setup` registered. */
-const SECRETS = ['token:', 'refresh:', 'setup:']
-
-/** What to open to read what no keychain holds. */
-export function withoutKeychain(kind: StorePlace): StorePlace {
-  return kind === 'keychain' ? 'file' : kind
 }
 
 /** Whether the profile with this folder can have data: of a shared store only the server knows. */
@@ -67,103 +68,110 @@ export function databaseFiles(folder: string): readonly string[] {
 
 /**
  * Opens a profile's database. Several processes may have the same folder open.
- * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot
- * be made.
+ * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot be made, for data
+ * of an earlier program, and for a key that is missing or another one.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
-  const { kind, clock = systemClock } = options
-  const sql = withFault(await openSql(options), options.fault)
-  const file = createStore(sql, clock)
-  if (kind instanceof SharedStore) return encrypted(sql, file, kind, options)
-  const store = kind === 'keychain' ? await withKeychain(sql, file, options) : file
+  const { kind, folder, clock = systemClock } = options
+  if (kind instanceof SharedStore) return openShared(kind, options)
+  const sql = await openLocal(options)
+  const store = createStore(sql, { clock })
+  const secrets =
+    kind === 'keychain'
+      ? createStore(sql, { clock, cipher: () => keychainCipher(sql, store, folder, options) })
+      : store
   return {
-    store,
     sql,
-    expectStep: (expected) => (now) => expectStep(expected, now),
-    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
-  }
-}
-
-function withFault(sql: Sql, fault: OpenOptions['fault']): Sql {
-  if (!fault) return sql
-  const transaction: Sql['transaction'] = async (...args) => {
-    if (fault.fails) throw new RelayError('storage', 'no room')
-    return sql.transaction(...args)
-  }
-  return { ...sql, transaction, [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose]() }
-}
-
-/** Closes the database when the key is missing or another one. */
-async function encrypted(
-  sql: Sql,
-  file: Store,
-  { secrets: { keys } }: SharedStore,
-  { folder }: OpenOptions,
-): Promise<Database> {
-  const [{ createRecordCipher }, { checkEncryptionKey, createEncryptedStore }] = await Promise.all([
-    import('./record-cipher.js'),
-    import('./encrypted-store.js'),
-  ])
-  try {
-    if (!keys) throw new RelayError('settings', 'A shared store needs RELAY_TOKEN_KEY')
-    const cipher = createRecordCipher(keys, basename(folder))
-    await checkEncryptionKey(file, cipher)
-    const store = createEncryptedStore({ store: file, sql, cipher })
-    return {
-      store,
-      sql,
-      expectStep({ key, value }) {
-        // Encrypted once: the journal uses the same step for each delivery.
-        const expected = value === undefined ? { key, value } : cipher.expect(key, value)
-        return (now) => expectStep(expected, now)
-      },
-      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
-    }
-  } catch (error) {
-    await file[Symbol.asyncDispose]()
-    throw error
+    store,
+    secrets,
+    shared: undefined,
+    rotate: async () => {},
+    [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
   }
 }
 
 /** SQLite is native code: it is loaded by those that need it. */
-async function openSql({ kind, folder, thread = false, create, patience }: OpenOptions): Promise<Sql> {
-  if (kind instanceof SharedStore) {
-    const { openPostgres } = await import('./postgres/open.js')
-    return openPostgres({ store: kind, profile: basename(folder), create })
-  }
-  if (kind === 'memory') {
-    const { MEMORY, openEngine } = await import('./open-engine.js')
-    return openEngine(MEMORY)
-  }
-  const file = databaseFile(folder)
+async function openLocal({ kind, folder, patience, fault }: OpenOptions): Promise<Sql> {
+  const { MEMORY, openSqlite } = await import('./sqlite.js')
+  if (kind === 'memory') return openSqlite(MEMORY, { fault })
   makeFolder(folder)
-  closeToOthers(folder, file)
-  if (thread) return (await import('./in-thread.js')).openInThread(file)
-  return (await import('./open-engine.js')).openEngine(file, patience)
+  closeToOthers(folder)
+  return openSqlite(databaseFile(folder), { patience, fault })
 }
 
 /** @throws RelayError `storage` */
-function closeToOthers(folder: string, file: string): void {
+function closeToOthers(folder: string): void {
   if ((statSync(folder).mode & 0o777) === 0o700) return
   try {
     chmodSync(folder, 0o700)
-  } catch (error) {
-    throw storageError(cannotMake(error), file)
+  } catch (cause) {
+    const why = `its folder is open to others, and cannot be closed to them (${errorReason(cause)})`
+    throw new RelayError('storage', `The database ${databaseFile(folder)} cannot be used: ${why}`, { cause })
   }
 }
 
-async function withKeychain(sql: Sql, file: Store, options: OpenOptions): Promise<Store> {
-  const { folder, clock = systemClock, keychain: { prefixes = SECRETS, ...helper } = {} } = options
-  const [{ createKeychain }, { createKeychainStore }, { createLock }] = await Promise.all([
-    import('./keychain.js'),
-    import('./keychain-store.js'),
-    import('./lock.js'),
+async function openShared(kind: SharedStore, options: OpenOptions): Promise<Database> {
+  const { folder, clock, create, fault } = options
+  const { keys } = kind.secrets
+  if (!keys) throw new RelayError('settings', 'A shared store needs RELAY_TOKEN_KEY')
+  const [{ openPostgres }, { checkKey, createCipher, rotate }] = await Promise.all([
+    import('./postgres.js'),
+    import('./cipher.js'),
   ])
-  return createKeychainStore({
-    file,
-    keychain: createKeychain({ ...helper, service: `relay:${basename(folder)}` }),
-    lock: createLock(createStore(sql, systemClock)),
-    clock,
-    prefixes,
+  const profile = basename(folder)
+  const sql = await openPostgres({ store: kind, profile, create, fault })
+  try {
+    const cipher = createCipher(keys, profile)
+    const store = createStore(sql, { clock, cipher: async () => cipher })
+    await checkKey(store)
+    return {
+      sql,
+      store,
+      secrets: store,
+      shared: sql,
+      rotate: () => rotate(sql, cipher),
+      [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
+    }
+  } catch (error) {
+    await sql[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+const MAKE_KEY_LOCK = 'lock:keychain'
+
+/** The cipher of the key in the keychain, which is made where the profile has no encrypted record yet. @throws RelayError `storage` */
+async function keychainCipher(
+  sql: Sql,
+  store: Store,
+  folder: string,
+  { env, onSlow, clock }: OpenOptions,
+): Promise<RecordCipher> {
+  const [{ createKeychain, noKey }, { checkKey, createCipher, isEncrypted }] = await Promise.all([
+    import('./keychain.js'),
+    import('./cipher.js'),
+  ])
+  const keychain = createKeychain({ folder, env, onSlow })
+  const cipherOf = (key: string): RecordCipher => createCipher({ current: new Secret(key) }, basename(folder))
+  const found = await keychain.get()
+  if (found !== undefined) return cipherOf(found)
+  // Locked and missing look alike: another key would make every token unreadable.
+  if (await isEncrypted(sql)) throw noKey()
+  return exclusively(store, MAKE_KEY_LOCK, { what: 'making the key of the keychain' }, async () => {
+    const made = (await keychain.get()) ?? randomBytes(32).toString('base64')
+    if (await isEncrypted(sql)) return cipherOf(made)
+    await keychain.set(made)
+    const cipher = cipherOf(made)
+    await checkKey(createStore(sql, { clock, cipher: async () => cipher }))
+    return cipher
   })
+}
+
+/** Removes the profile's key from the keychain. @throws RelayError `storage` */
+export async function removeKey(
+  folder: string,
+  options: Pick<OpenOptions, 'env' | 'onSlow'> = {},
+): Promise<void> {
+  const { createKeychain } = await import('./keychain.js')
+  await createKeychain({ folder, ...options }).delete()
 }

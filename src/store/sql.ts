@@ -1,44 +1,54 @@
-import type { Leases } from './leases.js'
-import type { SqlRow, SqlValue, Step } from './statement.js'
+export type SqlValue = string | number | Uint8Array | null
+export type SqlRow = Readonly<Record<string, SqlValue>>
 
-export type { SqlRow, SqlValue, Step }
+/** One statement with its values, in the SQL that SQLite and PostgreSQL have in common; each `?` is a value. */
+export interface Statement {
+  readonly sql: string
+  readonly values: readonly SqlValue[]
+}
+
+/**
+ * A transaction: it yields statements, gets their rows, and decides what comes next. SQLite runs it to its end without a pause,
+ * PostgreSQL awaits each statement; nothing else writes to the profile meanwhile. It may be run again after a failure, so it changes
+ * nothing but the database. To refuse, it returns before it has written anything.
+ */
+export type Tx<Result> = Generator<readonly Statement[], Result, readonly (readonly SqlRow[])[]>
+
+/** Within a {@link Tx}: `const rows = yield* ask<Row>('SELECT …', value)`. */
+export function* ask<Row extends object = SqlRow>(sql: string, ...values: SqlValue[]): Tx<readonly Row[]> {
+  const [rows = []] = yield [{ sql, values }]
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller knows the columns that it names
+  return rows as readonly object[] as readonly Row[]
+}
+
+/** Within a {@link Tx}: several statements that do not depend on what the others return. PostgreSQL gets them in one round trip. */
+export function* askAll(statements: readonly Statement[]): Tx<readonly (readonly SqlRow[])[]> {
+  return yield statements
+}
+
+export interface WriteOptions {
+  /** Bytes that it adds: it is refused while the disk has too little room for them. Default: it adds nothing to speak of. */
+  readonly grows?: number
+  /** Other relays of the profile are notified once it is committed, if it changed something, with the numbers of earlier entries. */
+  readonly announces?: readonly number[]
+}
 
 /** How long storage may take, in milliseconds: code hosts wait 10 s for an answer, and this leaves most of it. */
 export const LIMIT_MS = 4000
 
-export interface TransactionOptions {
-  /** The transaction stores something new of any size: it is refused while the disk has little room left. */
-  readonly grows?: boolean
-  /**
-   * It changes the journal: announces that to other relays, in the same transaction, with these words about older entries. Does
-   * nothing where no other relay can be.
-   */
-  readonly announce?: readonly string[]
-  /** Called with the rows when the transaction becomes durable after its promise was rejected. Must not throw. */
-  readonly onLate?: ((rows: readonly (readonly SqlRow[])[]) => void) | undefined
-}
-
-/**
- * A relational database. Statements use what SQLite and PostgreSQL have in common.
- *
- * Every method rejects with RelayError `storage` when the database fails or does not answer within its limit (4 s). Messages
- * hold no value of a row.
- */
+/** A relational database. Every method rejects with RelayError `storage` when it fails or does not answer within {@link LIMIT_MS}. */
 export interface Sql extends AsyncDisposable {
   /** The rows of a statement that only reads. */
   query<Row extends object = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<readonly Row[]>
-  /**
-   * Does all steps or none; resolved means durable. Transactions that arrive while another is being flushed share the next
-   * flush. Resolves to the rows of each step, or to undefined, and nothing is done, when a required step returned no row.
-   */
-  transaction(
-    steps: readonly Step[],
-    options?: TransactionOptions,
-  ): Promise<readonly (readonly SqlRow[])[] | undefined>
-  /** Where several relays may have the database at once: which of them does what. Absent where one relay has it for itself. */
-  readonly leases?: Leases
+  /** Runs a transaction; resolved means durable. Those that arrive together share a flush, and one that fails fails alone. */
+  write<Result>(work: () => Tx<Result>, options?: WriteOptions): Promise<Result>
   /** What the stored data takes, in bytes; free space within the file is not counted. */
   usedBytes(): Promise<number>
-  /** Gives some of the free space within the file back to the file system. True when there is more to give back. */
+  /** Gives some of the free space within the file back to the file system. True when there is more. */
   shrink(): Promise<boolean>
+}
+
+/** `?, ?, ?` for that many values. */
+export function marks(count: number): string {
+  return Array.from({ length: count }, () => '?').join(', ')
 }

@@ -1,24 +1,39 @@
+import { closeSync, existsSync, openSync, statfsSync } from 'node:fs'
+import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
-import type { SqlRow, SqlValue, Step } from './sql.js'
-import { type Failure, toFailure } from './storage-error.js'
+import { sleep } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { SCHEMA, VERSION } from './schema.js'
+import { LIMIT_MS, type Sql, type SqlRow, type SqlValue, type Tx, type WriteOptions } from './sql.js'
 
-/** What became of one transaction of a commit. */
-export type Outcome =
-  | { readonly rows: readonly (readonly SqlRow[])[] }
-  /** A required step returned no row. */
-  | { readonly refused: true }
-  | { readonly failure: Failure }
+export const MEMORY = ':memory:'
 
-/** Bytes: a usual delivery's body fits in one page, which takes half as many writes as the default of 4 KiB. */
-export const PAGE_BYTES = 8192
-/** Pages of the write-ahead log after which they are copied into the database (16 MiB): fewer, larger copies. */
-const CHECKPOINT_PAGES = 2000
-/** A log that grew larger while something was being read is cut back to this: 32 MiB. */
+export interface SqliteOptions {
+  /** Milliseconds to wait while another process writes. Default: 3,500, shorter than {@link LIMIT_MS}, so that the reason is known. */
+  readonly patience?: number | undefined
+  /** While it says so, each write fails as if the disk were full. For tests. */
+  readonly fault?: { readonly fails: boolean } | undefined
+}
+
+/** Bytes of a page: a usual delivery's body fits in one. With 4 KiB, a delivery takes twice as many writes (measured). */
+const PAGE_BYTES = 8192
+/** Pages of the log after which it is copied into the database, within a commit of this thread: 8 MiB. */
+const CHECKPOINT_PAGES = 1000
+/** A log that grew larger while something was being read is cut back to 32 MiB. */
 const LOG_LIMIT = 33_554_432
 /** Pages given back to the file system in one step: some milliseconds. */
 const SHRINK_PAGES = 128
+/** Transactions in one commit: enough that a burst shares a flush, few enough that the loop turns in between. */
+const MAX_BATCH = 64
+/** Prepared statements that are kept. Filters make ever new ones. */
+const MAX_STATEMENTS = 200
+/** Milliseconds between tries while another process writes; at random, so that two do not keep in step. */
+const RETRY_MS = 4
+/** `rely` in ASCII: marks the file as relay's (SQLite file format, section 1.3.14). */
+const APPLICATION_ID = 0x72656c79
 
-/** `temp_store`: what a savepoint would restore is written to a temporary file otherwise. */
+/** Durable at every commit: the library's own default in WAL is not. A savepoint needs no temporary file. */
 const SETTINGS = `
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
@@ -29,122 +44,356 @@ PRAGMA journal_size_limit = ${LOG_LIMIT};
 `
 
 /**
- * A connection to an SQLite database. Every method is synchronous and throws the library's errors; `SQLITE_BUSY` at once, so
- * that the caller decides how long to wait. It must stay referenced: its statements fail once it is collected.
+ * Opens an SQLite database in this thread; makes it, for its owner alone (0600), when it is missing. Several processes may have the
+ * same file open. `file`: a path in a folder that exists, or {@link MEMORY}.
+ * @throws RelayError `storage` that names the file, why it cannot be used, and what to do; `settings` for data of an earlier program.
  */
-export class SqliteConnection {
-  readonly #database: DatabaseSyncInstance
-  readonly #statements = new Map<string, StatementSyncInstance>()
-
-  /** `file`: a path, or `:memory:`. */
-  constructor(file: string) {
-    this.#database = new DatabaseSync(file, { timeout: 0 })
-  }
-
-  /** Durable at every commit. To be called outside a transaction, before anything is written. */
-  configure({ isEmpty }: { readonly isEmpty: boolean }): void {
-    // Else this would write, and wait for a process that holds the lock on writing.
-    if (isEmpty) this.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`)
-    this.exec(SETTINGS)
-  }
-
-  exec(sql: string): void {
-    this.#database.exec(sql)
-  }
-
-  rows<Row extends object = SqlRow>(sql: string, values: readonly SqlValue[] = []): Row[] {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller knows the columns that it names
-    return this.#statement(sql).all(...values.map(withoutNul)) as Row[]
-  }
-
-  /** Does `work` in a transaction; when it throws, nothing of it is done. */
-  inTransaction<Result>(work: () => Result): Result {
-    this.rows('BEGIN IMMEDIATE')
+export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Sql> {
+  try {
+    if (file !== MEMORY) makeFile(file)
+    const sql = new Sqlite(file, options)
     try {
-      const result = work()
-      this.rows('COMMIT')
-      return result
+      await sql.prepare()
     } catch (error) {
-      // Some failures, such as a full disk, have ended the transaction already.
-      if (this.#database.isTransaction) this.rows('ROLLBACK')
+      await sql[Symbol.asyncDispose]()
       throw error
     }
+    return sql
+  } catch (error) {
+    throw storageError(error, file)
+  }
+}
+
+/**
+ * Locks a small file of its own, for as long as this process lives or until it is disposed of; undefined while another process has it.
+ * The operating system ends the lock with the process, however that ends.
+ * @throws RelayError `storage`
+ */
+export function lockFile(file: string): Disposable | undefined {
+  let database: DatabaseSyncInstance | undefined
+  try {
+    makeFile(file)
+    database = new DatabaseSync(file, { timeout: 0 })
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    const locked = database
+    return { [Symbol.dispose]: () => locked.close() }
+  } catch (error) {
+    database?.close()
+    if (isBusy(error)) return undefined
+    throw storageError(error, file)
+  }
+}
+
+/** A transaction that waits for its commit. */
+interface Waiting {
+  readonly work: () => Tx<unknown>
+  /** When it began to wait, by `performance.now()`. */
+  readonly since: number
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+class Sqlite implements Sql {
+  readonly #file: string
+  readonly #patience: number
+  readonly #fault: SqliteOptions['fault']
+  /** Stays referenced: its statements fail once it is collected. */
+  readonly #database: DatabaseSyncInstance
+  readonly #statements = new Map<string, StatementSyncInstance>()
+  readonly #room: (bytes: number) => boolean
+  #waiting: Waiting[] = []
+  #committing: Promise<void> | undefined
+
+  constructor(file: string, { patience = LIMIT_MS - 500, fault }: SqliteOptions) {
+    this.#file = file
+    this.#patience = patience
+    this.#fault = fault
+    // Waiting in the library would block the thread, and Ctrl-C would not be heard.
+    this.#database = new DatabaseSync(file, { timeout: 0 })
+    this.#room = file === MEMORY ? () => true : createRoomCheck(path.dirname(file), () => this.#freeBytes())
   }
 
-  /** Commits the transactions with one flush. One that fails or is refused does not affect the others. */
-  commit(transactions: readonly (readonly Step[])[]): readonly Outcome[] {
-    return this.inTransaction(() => transactions.map((steps) => this.#runWithin(steps)))
+  /** Makes the tables, or looks whether they are ours. It only reads where they are there: another process may be writing. */
+  async prepare(): Promise<void> {
+    await this.#patiently(() => {
+      const isEmpty = this.#isEmpty()
+      // Before any setting, since that writes into the file, which may be another program's.
+      if (!isEmpty) this.#checkSchema()
+      else this.#database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`)
+      this.#database.exec(SETTINGS)
+      if (isEmpty) this.#makeSchema()
+    })
   }
 
-  /** Bytes in use; free pages within the file are not counted. */
-  usedBytes(): number {
-    return this.#pageSize() * this.#number('page_count') - this.freeBytes()
+  async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    const rows = await this.#named(() => this.#patiently(() => this.#rows(sql, values)))
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller knows the columns that it names
+    return rows as readonly object[] as readonly Row[]
   }
 
-  /** Bytes of the free pages within the file. */
-  freeBytes(): number {
-    return this.#pageSize() * this.#number('freelist_count')
+  write<Result>(work: () => Tx<Result>, { grows = 0 }: WriteOptions = {}): Promise<Result> {
+    return this.#named(() => {
+      if (this.#fault?.fails) throw new DatabaseFailure(FULL)
+      if (grows > 0 && !this.#room(grows)) throw new DatabaseFailure(LITTLE_ROOM)
+      return new Promise<Result>((resolve, reject) => {
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `work` returns
+        const settle = (result: unknown): void => resolve(result as Result)
+        this.#waiting.push({ work, since: performance.now(), resolve: settle, reject })
+        this.#committing ??= this.#commitAll()
+      })
+    })
   }
 
-  /** Copies the log into the database as far as no reader needs it, so that the log's space can be reused. */
-  checkpoint(): void {
-    this.exec('PRAGMA wal_checkpoint')
+  usedBytes(): Promise<number> {
+    const used = (): number => this.#number('page_size') * this.#number('page_count') - this.#freeBytes()
+    return this.#named(() => this.#patiently(used))
   }
 
-  /** Gives some free pages back to the file system. True when there are more. */
-  shrink(): boolean {
-    this.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`)
-    return this.#number('freelist_count') > 0
+  shrink(): Promise<boolean> {
+    return this.#named(() =>
+      this.#patiently(() => {
+        this.#database.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`)
+        return this.#number('freelist_count') > 0
+      }),
+    )
   }
 
-  /** Closing twice is no error. */
-  close(): void {
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#committing
     this.#statements.clear()
     if (this.#database.isOpen) this.#database.close()
   }
 
-  #runWithin(steps: readonly Step[]): Outcome {
-    this.rows('SAVEPOINT own')
-    const outcome = this.#run(steps)
-    if (!('rows' in outcome)) this.rows('ROLLBACK TO own')
-    this.rows('RELEASE own')
-    return outcome
+  /** What arrives within a turn of the event loop shares a commit, and so a flush. */
+  async #commitAll(): Promise<void> {
+    for (await setImmediate(); this.#waiting.length > 0; await setImmediate())
+      await this.#commit(this.#waiting.splice(0, MAX_BATCH))
+    this.#committing = undefined
   }
 
-  #run(steps: readonly Step[]): Outcome {
+  /** Does not reject. */
+  async #commit(batch: readonly Waiting[]): Promise<void> {
     try {
-      const all: SqlRow[][] = []
-      for (const { sql, values, required } of steps) {
-        const rows = this.rows(sql, values)
-        if (required && rows.length === 0) return { refused: true }
-        all.push(rows)
-      }
-      return { rows: all }
+      const all = (): unknown[] => batch.map(({ work }) => this.#run(work()))
+      const results = await this.#patiently(() => this.#transaction(all), batch[0]?.since)
+      for (const [i, { resolve }] of batch.entries()) resolve(results[i])
     } catch (error) {
-      if (!this.#database.isTransaction) throw error
-      return { failure: toFailure(error) }
+      if (codeOf(error) === FULL) this.#reuseLog()
+      // Whose fault it is, each finds out alone; a database that cannot be written fails for all of them.
+      const isOfOne = batch.length > 1 && !OF_ALL.has(codeOf(error))
+      for (const each of batch) {
+        if (isOfOne) await this.#commit([each])
+        else each.reject(error)
+      }
     }
   }
 
-  #statement(sql: string): StatementSyncInstance {
-    const known = this.#statements.get(sql)
-    if (known) return known
-    const statement = this.#database.prepare(sql)
-    this.#statements.set(sql, statement)
-    return statement
+  #run<Result>(transaction: Tx<Result>): Result {
+    let step = transaction.next()
+    while (step.done !== true)
+      step = transaction.next(step.value.map(({ sql, values }) => this.#rows(sql, values)))
+    return step.value
   }
 
-  #pageSize(): number {
-    return this.#number('page_size')
+  #transaction<Result>(work: () => Result): Result {
+    this.#rows('BEGIN IMMEDIATE')
+    try {
+      const result = work()
+      this.#rows('COMMIT')
+      return result
+    } catch (error) {
+      // A full disk and other failures have ended the transaction already.
+      if (this.#database.isTransaction) this.#rows('ROLLBACK')
+      throw error
+    }
+  }
+
+  #rows(sql: string, values: readonly SqlValue[] = []): SqlRow[] {
+    let statement = this.#statements.get(sql)
+    if (!statement) {
+      if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear()
+      statement = this.#database.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what SQLite holds
+    return statement.all(...values.map(withoutNul)) as SqlRow[]
+  }
+
+  /** Waits without blocking the thread while another process writes. @throws what `work` throws last. */
+  async #patiently<Result>(work: () => Result, since = performance.now()): Promise<Result> {
+    for (;;) {
+      try {
+        return work()
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > since + this.#patience) throw error
+        await sleep(Math.random() * RETRY_MS)
+      }
+    }
+  }
+
+  async #named<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      throw storageError(error, this.#file)
+    }
+  }
+
+  /** After the log could not grow: the next commit finds room at its beginning if what it holds is in the database. */
+  #reuseLog(): void {
+    try {
+      this.#database.exec('PRAGMA wal_checkpoint')
+    } catch {
+      // The database needs room to grow, too.
+    }
+  }
+
+  #isEmpty(): boolean {
+    return this.#rows('SELECT 1 FROM sqlite_schema LIMIT 1').length === 0
+  }
+
+  #checkSchema(): void {
+    if (this.#number('application_id') !== APPLICATION_ID) throw new DatabaseFailure(OTHER_PROGRAM)
+    const [row] = this.#rows('SELECT version FROM relay_schema')
+    const version = Number(row?.['version'])
+    if (version !== VERSION) throw new DatabaseFailure(version < VERSION ? EARLIER : LATER)
+  }
+
+  #makeSchema(): void {
+    this.#transaction(() => {
+      // Another process may have made it meanwhile.
+      if (!this.#isEmpty()) return this.#checkSchema()
+      this.#database.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+      this.#database.exec(SCHEMA)
+    })
+  }
+
+  #freeBytes(): number {
+    return this.#number('page_size') * this.#number('freelist_count')
   }
 
   #number(pragma: string): number {
-    const [row] = this.rows<Record<string, number>>(`PRAGMA ${pragma}`)
-    return Number(row?.[pragma])
+    return Number(this.#rows(`PRAGMA ${pragma}`)[0]?.[pragma])
   }
 }
 
 /** The library cuts text at a NUL, which PostgreSQL does not take at all. */
 function withoutNul(value: SqlValue): SqlValue {
-  return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value
+  return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u{fffd}') : value
+}
+
+/**
+ * SQLite would make the file readable for others, and gives its other files the same mode. One that is there is not opened: closing it
+ * would end the locks that other connections of this process have on it.
+ */
+function makeFile(file: string): void {
+  if (existsSync(file)) return
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (cause) {
+    // Another process may have made it meanwhile.
+    if (existsSync(file)) return
+    throw new DatabaseFailure(Object(cause).code === 'ENOSPC' ? FULL : CANNOT_OPEN, cause)
+  }
+}
+
+/** 16 MiB stay free: deleting needs room too, so without a reserve retention could not empty a full disk (measured: 40 of 40 failed). */
+const RESERVE = 16_777_216
+/** The free space is looked up again after a second, or after a quarter of the reserve was written. */
+const LOOK_AGAIN_MS = 1000
+const LOOK_AGAIN_BYTES = RESERVE / 4
+
+/** Finds out whether `bytes` more leave the reserve free, in the file system or within the file. Cheap enough for each delivery. */
+function createRoomCheck(folder: string, freeWithin: () => number): (bytes: number) => boolean {
+  let [written, looked, hasRoom] = [Infinity, -Infinity, true]
+  return (bytes) => {
+    written += bytes
+    const now = performance.now()
+    if (written < LOOK_AGAIN_BYTES && now - looked < LOOK_AGAIN_MS) return hasRoom
+    ;[written, looked] = [0, now]
+    try {
+      const { bavail, bsize } = statfsSync(folder)
+      const free = bavail * bsize
+      // Free pages within the file count while the log has some room.
+      hasRoom = free >= RESERVE + bytes || (free >= RESERVE / 4 && freeWithin() >= RESERVE + bytes)
+    } catch {
+      // The write itself says what is wrong.
+      hasRoom = true
+    }
+    return hasRoom
+  }
+}
+
+/** SQLite's primary result codes (sqlite.org/rescode.html); those below 0 are relay's own. */
+const [BUSY, LOCKED, READ_ONLY, IO_ERROR, CORRUPT, FULL, CANNOT_OPEN, CONSTRAINT, NOT_A_DATABASE] = [
+  5, 6, 8, 10, 11, 13, 14, 19, 26,
+]
+const [LITTLE_ROOM, OTHER_PROGRAM, EARLIER, LATER] = [-1, -2, -3, -4]
+
+/** Failures of the database, not of one transaction. */
+const OF_ALL = new Set([BUSY, LOCKED, READ_ONLY, IO_ERROR, CORRUPT, FULL, CANNOT_OPEN, NOT_A_DATABASE])
+
+const HELD =
+  'another process writes to it and does not end. Try again, or end a program that is stopped or hangs'
+const DAMAGED = `it is damaged. Save what can be read with SQLite's own tool: sqlite3 FILE .recover`
+const NO_ACCESS = 'it cannot be opened or written. Check the permissions of the file and its folder'
+
+const REASONS: Readonly<Record<number, string>> = {
+  [BUSY]: HELD,
+  [LOCKED]: HELD,
+  [READ_ONLY]: NO_ACCESS,
+  [IO_ERROR]: 'the disk is full or reported an error. Check its free space, the disk and the system log',
+  [CORRUPT]: DAMAGED,
+  [FULL]: 'the disk is full. Free some space; a running relay then continues by itself',
+  [CANNOT_OPEN]: NO_ACCESS,
+  // No statement of relay's breaks a constraint while tables and indexes agree.
+  [CONSTRAINT]: DAMAGED,
+  [NOT_A_DATABASE]: DAMAGED,
+  [LITTLE_ROOM]: 'the disk is almost full. Free some space; a running relay then continues by itself',
+  [OTHER_PROGRAM]: 'it belongs to another program. Choose another folder with RELAY_HOME',
+}
+
+/** A failure that relay itself found, or with the code of the file system's. */
+class DatabaseFailure extends Error {
+  readonly errcode: number
+
+  constructor(errcode: number, cause?: unknown) {
+    super(`database failure ${errcode}`, { cause })
+    this.errcode = errcode
+  }
+}
+
+/** 0 where there is none. */
+function codeOf(error: unknown): number {
+  // The extended code holds the primary one in its lowest byte.
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
+  return code > 0 ? code & 0xff : code
+}
+
+function isBusy(error: unknown): boolean {
+  return [BUSY, LOCKED].includes(codeOf(error))
+}
+
+/** What failed, why, and what to do. What a transaction itself has thrown stays as it is. */
+function storageError(cause: unknown, file: string): RelayError {
+  if (cause instanceof RelayError) return cause
+  const code = codeOf(cause)
+  if (code === EARLIER || code === LATER)
+    return new RelayError('settings', otherVersion(code, file), { cause })
+  // No whole number of ours is larger than JavaScript's; the library refuses such.
+  const reason = cause instanceof RangeError ? DAMAGED : REASONS[code]
+  const text = reason ?? (cause instanceof Error ? cause.message : String(cause))
+  return new RelayError('storage', `The database ${file} cannot be used: ${text.replace('FILE', file)}`, {
+    cause,
+  })
+}
+
+/** There are no migrations: the data stays as it is, for the program that wrote it. */
+function otherVersion(code: number, file: string): string {
+  if (code === LATER)
+    return `${file} was written by a newer version of relay. Update relay, or choose another profile with --profile`
+  return (
+    `${file} was written by an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with ` +
+    `--profile, or remove this one with relay reset; then set the same webhook secret or repair the hooks, and sign in again`
+  )
 }

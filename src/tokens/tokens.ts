@@ -1,190 +1,239 @@
-import { timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import { systemClock, type Clock } from '../base/time.js'
-import type { Expectation, Operation, Store } from '../store/contract.js'
-import {
-  bearerPrefix,
-  originKey,
-  parseOrigin,
-  refreshKey,
-  parseRefresh,
-  parseIndexEntry,
-  removeOperations,
-  renewOperations,
-  type OldRecords,
-  type OriginRecord,
-  type Refreshable,
-  type TokenGrant,
-  type TokenOwner,
-  type Unconfirmed,
-  sha256,
-  saveOperations,
-  TOKEN_PREFIX,
-  tokenKey,
-  parseToken,
-  parseUnconfirmed,
-  unconfirmedKey,
-  unconfirmedOperation,
-} from './records.js'
+import { type Clock, systemClock } from '../base/time.js'
+import { isInstant, isText, shape } from '../store/shape.js'
+import type { Records, Store } from '../store/kv.js'
+import type { Tx } from '../store/sql.js'
 
-export type { Refreshable, TokenGrant, TokenOwner, Unconfirmed } from './records.js'
-
-/**
- * The users' tokens. A token that expired, was revoked or was replaced by a new sign-in is unknown to every method from
- * that moment on, even if another process did it. Every method rejects with RelayError `storage` when the store fails.
- */
-export interface Tokens {
-  /** Replaces everything stored for the user, in one atomic write. */
-  save(userId: string, grant: TokenGrant): Promise<void>
-  get(userId: string): Promise<TokenOwner | undefined>
-  /** Everyone who is signed in, in the order of their ids. */
-  owners(): Promise<readonly TokenOwner[]>
-  /**
-   * Finds the owner of a token, at the same cost for any number of users. A renewed token still finds its user until it
-   * expires. The {@link TokenOwner} then has the token that replaced it, since GitHub ends the old one at the renewal.
-   */
-  findByBearer(bearer: string): Promise<TokenOwner | undefined>
-  /** Undefined when the user's sign-in is confirmed, or was stored by a program of this profile's owner. */
-  unconfirmed(userId: string): Promise<Unconfirmed | undefined>
-  /** Confirms the user's sign-in; false when it is no longer `seen`. */
-  confirm(userId: string, seen: Unconfirmed): Promise<boolean>
-  refreshable(userId: string): Promise<Refreshable | undefined>
-  /**
-   * Replaces the user's token with the grant that `used` was exchanged for, in one atomic write. Without a new refresh
-   * token `used` stays. False, with no change, when the user no longer has `used` (revoked, replaced or renewed).
-   */
-  renew(userId: string, used: Refreshable, grant: TokenGrant): Promise<boolean>
-  /** Removes a refresh token that the provider refuses; false when the user no longer has it. */
-  dropRefresh(userId: string, used: Refreshable): Promise<boolean>
-  /** Removes everything stored for the user, in one atomic write; false when there was no token. */
-  revoke(userId: string): Promise<boolean>
+/** Result of a sign-in or a renewal. Times are milliseconds since 1970-01-01 UTC. */
+export interface TokenGrant {
+  readonly accessToken: string
+  readonly expiresAt: number
+  readonly refreshToken?: string | undefined
+  /** Default: the refresh token stays until it is replaced or revoked. */
+  readonly refreshExpiresAt?: number | undefined
+  /** The provider's origin, and the only place the tokens may be sent to. */
+  readonly origin: string
 }
 
-/** Write attempts. Each that fails was won by another writer for the same user, so up to 100 at once succeed. */
-const MAX_WRITES = 100
+/** A user who is signed in. `expiresAt` is milliseconds since 1970-01-01 UTC. */
+export interface TokenOwner {
+  readonly userId: string
+  readonly accessToken: string
+  readonly expiresAt: number
+  readonly origin: string
+}
 
-/** Read attempts: token and origin are read one after the other, and a save may come between. */
+/** A refresh token. It may outlive its access token. */
+export interface Refreshable {
+  readonly refreshToken: string
+  /** The provider's origin, and the only place the refresh token may be sent to. */
+  readonly origin: string
+}
+
+/** The last instant whose ISO form has a four-digit year. */
+const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
+/** Under `token:{userId}`, with exactly these fields; `expiresAt` is ISO 8601 in UTC. */
+interface TokenRecord {
+  readonly accessToken: string
+  readonly expiresAt: string
+}
+
+/** Under `origin:{userId}`. `token` is the token's hash, so that the origin of one token never applies to another. */
+interface OriginRecord {
+  readonly origin: string
+  readonly token: string
+  /** The token before a renewal, by its hash: it is accepted until it expires. One is enough: a token is renewed in its last minute. */
+  readonly previous?: { readonly token: string; readonly expiresAt: string } | undefined
+}
+
+const parseToken = shape<TokenRecord>({ accessToken: isText, expiresAt: isInstant })
+const parsePrevious = shape<NonNullable<OriginRecord['previous']>>({ token: isText, expiresAt: isInstant })
+const parseOrigin = shape<OriginRecord>({
+  origin: isText,
+  token: isText,
+  previous: (value) => value === undefined || parsePrevious(value) !== undefined,
+})
+const parseRefresh = shape<Refreshable>({ refreshToken: isText, origin: isText })
+
+const PREFIX = 'token:'
+const tokenKey = (userId: string): string => PREFIX + userId
+const originKey = (userId: string): string => `origin:${userId}`
+const refreshKey = (userId: string): string => `refresh:${userId}`
+/** A token's index: the user's id follows. A plain hash is safe because tokens are long and random. */
+const bearerPrefix = (tokenHash: string): string => `bearer:${tokenHash}:`
+
+/**
+ * The users' tokens. A token that expired, was revoked or was replaced by a new sign-in is unknown to every method from that moment on, even
+ * if another process did it. Every method rejects with RelayError `storage` when the store fails.
+ */
+export class Tokens {
+  readonly #store: Store
+  readonly #clock: Clock
+
+  constructor(secrets: Store, clock: Clock = systemClock) {
+    this.#store = secrets
+    this.#clock = clock
+  }
+
+  /** Replaces everything stored for the user, in one transaction. */
+  save(userId: string, grant: TokenGrant): Promise<void> {
+    return this.#store.update(function* (records): Tx<void> {
+      yield* removeAll(records, userId)
+      yield* put(records, userId, grant)
+    })
+  }
+
+  async get(userId: string): Promise<TokenOwner | undefined> {
+    return (await this.#find(userId))?.owner
+  }
+
+  /** Everyone who is signed in, in the order of their ids. */
+  async owners(): Promise<readonly TokenOwner[]> {
+    const users = (await this.#store.list(PREFIX)).map((key) => key.slice(PREFIX.length))
+    const found = await Promise.all(users.map((userId) => this.get(userId)))
+    return found.flatMap((each) => each ?? [])
+  }
+
+  /**
+   * Finds the owner of a token, at the same cost for any number of users. A renewed token still finds its user until it expires; the
+   * {@link TokenOwner} then has the token that replaced it, since GitHub ends the old one at the renewal.
+   */
+  async findByBearer(bearer: string): Promise<TokenOwner | undefined> {
+    const given = sha256(bearer)
+    const prefix = bearerPrefix(given)
+    for (const key of await this.#store.list(prefix)) {
+      // The index only gives the user. The record decides whether the token is valid.
+      const found = await this.#find(key.slice(prefix.length))
+      if (!found) continue
+      const { owner, origin } = found
+      const { previous } = origin
+      const isPrevious =
+        previous !== undefined &&
+        this.#clock() < Date.parse(previous.expiresAt) &&
+        isSame(previous.token, given)
+      if (isSame(origin.token, given) || isPrevious) return owner
+    }
+    return undefined
+  }
+
+  async refreshable(userId: string): Promise<Refreshable | undefined> {
+    return parseRefresh(await this.#store.get(refreshKey(userId)))
+  }
+
+  /**
+   * Replaces the user's token with the grant that `used` was exchanged for, in one transaction. Without a new refresh token `used` stays.
+   * False, with no change, when the user no longer has `used` (revoked, replaced or renewed).
+   */
+  renew(userId: string, used: Refreshable, grant: TokenGrant): Promise<boolean> {
+    return this.#store.update(function* (records): Tx<boolean> {
+      if (!(yield* isStored(records, userId, used))) return false
+      const before = parseToken(yield* records.get(tokenKey(userId)))
+      const refresh = yield* records.get(refreshKey(userId))
+      yield* removeAll(records, userId)
+      yield* put(records, userId, grant, before)
+      if (grant.refreshToken === undefined && refresh !== undefined)
+        yield* records.put(refreshKey(userId), refresh, grant.refreshExpiresAt)
+      return true
+    })
+  }
+
+  /** Removes a refresh token that the provider refuses; false when the user no longer has it. */
+  dropRefresh(userId: string, used: Refreshable): Promise<boolean> {
+    return this.#store.update(function* (records): Tx<boolean> {
+      return (yield* isStored(records, userId, used)) && (yield* records.delete(refreshKey(userId)))
+    })
+  }
+
+  /** Removes everything stored for the user, in one transaction; false when there was no token. */
+  revoke(userId: string): Promise<boolean> {
+    return this.#store.update((records) => removeAll(records, userId))
+  }
+
+  async #find(
+    userId: string,
+  ): Promise<{ readonly owner: TokenOwner; readonly origin: OriginRecord } | undefined> {
+    // A sign-in may come between the two reads; the hash tells.
+    for (let read = 0; read < MAX_READS; read++) {
+      const token = parseToken(await this.#store.get(tokenKey(userId)))
+      if (!token) return undefined
+      const origin = parseOrigin(await this.#store.get(originKey(userId)))
+      if (origin?.token !== sha256(token.accessToken)) continue
+      const expiresAt = Date.parse(token.expiresAt)
+      // The record's own time counts, too.
+      if (this.#clock() >= expiresAt) return undefined
+      return { owner: { userId, accessToken: token.accessToken, expiresAt, origin: origin.origin }, origin }
+    }
+    return undefined
+  }
+}
+
+/** More sign-ins of one user within a read than ever happen. */
 const MAX_READS = 10
 
-export function createTokens(store: Store, clock: Clock = systemClock): Tokens {
-  const parts = { store, clock }
-  return {
-    async save(userId, grant) {
-      const operations = [...saveOperations(userId, grant), unconfirmedOperation(userId, grant)]
-      await replace(store, userId, (old) => [...removeOperations(userId, old), ...operations])
-    },
-    async get(userId) {
-      return (await findWithOrigin(parts, userId))?.owner
-    },
-    async owners() {
-      const users = (await store.list(TOKEN_PREFIX)).map((key) => key.slice(TOKEN_PREFIX.length))
-      const found = await Promise.all(users.map((userId) => findWithOrigin(parts, userId)))
-      return found.flatMap((each) => (each ? [each.owner] : []))
-    },
-    findByBearer: (bearer) => findByBearer(parts, bearer),
-    async unconfirmed(userId) {
-      return parseUnconfirmed(await store.get(unconfirmedKey(userId)))
-    },
-    async confirm(userId, seen) {
-      const key = unconfirmedKey(userId)
-      return store.write([{ type: 'delete', key }], [{ key, value: { ...seen } }])
-    },
-    async refreshable(userId) {
-      return parseRefresh(await store.get(refreshKey(userId)))
-    },
-    async renew(userId, used, grant) {
-      const operations = (old: OldRecords) => renewOperations(userId, old, grant)
-      return (await replace(store, userId, operations, [isStored(userId, used)])) !== undefined
-    },
-    async dropRefresh(userId, used) {
-      return store.write([{ type: 'delete', key: refreshKey(userId) }], [isStored(userId, used)])
-    },
-    async revoke(userId) {
-      const confirmation: Operation = { type: 'delete', key: unconfirmedKey(userId) }
-      const replaced = await replace(store, userId, (old) => [...removeOperations(userId, old), confirmation])
-      return replaced?.record !== undefined
-    },
+/** All records of a grant expire with the token, except a longer-lived refresh token. */
+function* put(records: Records, userId: string, grant: TokenGrant, before?: TokenRecord): Tx<void> {
+  const { accessToken, refreshToken, origin } = grant
+  const expiresAt = Math.min(Math.floor(grant.expiresAt), LATEST)
+  const token = sha256(accessToken)
+  const isRenewed = before !== undefined && before.accessToken !== accessToken
+  const previous = isRenewed ? { token: sha256(before.accessToken), expiresAt: before.expiresAt } : undefined
+  yield* records.put(
+    tokenKey(userId),
+    { accessToken, expiresAt: new Date(expiresAt).toISOString() },
+    expiresAt,
+  )
+  yield* records.put(originKey(userId), { origin, token, ...(previous && { previous }) }, expiresAt)
+  yield* records.put(bearerPrefix(token) + userId, true, expiresAt)
+  if (previous) {
+    // No later than the origin record, through which a revocation finds this entry.
+    const end = Math.min(Date.parse(previous.expiresAt), expiresAt)
+    yield* records.put(bearerPrefix(previous.token) + userId, true, end)
   }
+  if (refreshToken !== undefined)
+    yield* records.put(refreshKey(userId), { refreshToken, origin }, grant.refreshExpiresAt)
 }
 
-interface TokenParts {
-  readonly store: Store
-  readonly clock: Clock
+/** With the index entries of the current and the previous token; whether there was a token. */
+function* removeAll(records: Records, userId: string): Tx<boolean> {
+  const token = parseToken(yield* records.get(tokenKey(userId)))
+  const origin = parseOrigin(yield* records.get(originKey(userId)))
+  if (token) yield* records.delete(bearerPrefix(sha256(token.accessToken)) + userId)
+  if (origin?.previous) yield* records.delete(bearerPrefix(origin.previous.token) + userId)
+  const had = yield* records.delete(tokenKey(userId))
+  yield* records.delete(originKey(userId))
+  yield* records.delete(refreshKey(userId))
+  return had
 }
 
-async function findByBearer(parts: TokenParts, bearer: string): Promise<TokenOwner | undefined> {
-  const tokenHash = sha256(bearer)
-  const prefix = bearerPrefix(tokenHash)
-  for (const key of await parts.store.list(prefix)) {
-    const userId = key.slice(prefix.length)
-    const record = await liveRecord(parts, userId)
-    if (!record) continue
-    // The index only gives the user and the origin. The record decides whether the token is valid.
-    if (sameHash(sha256(record.accessToken), tokenHash)) {
-      const entry = parseIndexEntry(await parts.store.get(key))
-      if (entry) return { userId, ...record, origin: entry.origin }
-    } else {
-      const found = await findWithOrigin(parts, userId)
-      if (found && isPrevious(found.origin, tokenHash, parts.clock())) return found.owner
-    }
-  }
-  return undefined
+function* isStored(records: Records, userId: string, used: Refreshable): Tx<boolean> {
+  const stored = parseRefresh(yield* records.get(refreshKey(userId)))
+  return stored?.refreshToken === used.refreshToken && stored.origin === used.origin
 }
 
-async function findWithOrigin(
-  parts: TokenParts,
-  userId: string,
-): Promise<{ readonly owner: TokenOwner; readonly origin: OriginRecord } | undefined> {
-  for (let read = 0; read < MAX_READS; read++) {
-    const record = await liveRecord(parts, userId)
-    if (!record) return undefined
-    const origin = parseOrigin(await parts.store.get(originKey(userId)))
-    if (origin?.token === sha256(record.accessToken))
-      return { owner: { userId, ...record, origin: origin.origin }, origin }
-  }
-  return undefined
-}
-
-function isPrevious({ previous }: OriginRecord, tokenHash: string, now: number): boolean {
-  return previous !== undefined && now < Date.parse(previous.expiresAt) && sameHash(previous.token, tokenHash)
-}
-
-async function liveRecord(
-  { store, clock }: TokenParts,
-  userId: string,
-): Promise<Pick<TokenOwner, 'accessToken' | 'expiresAt'> | undefined> {
-  const record = parseToken(await store.get(tokenKey(userId)))
-  if (!record) return undefined
-  const expiresAt = Date.parse(record.expiresAt)
-  return clock() < expiresAt ? { accessToken: record.accessToken, expiresAt } : undefined
-}
+/** Room for any e-mail address (254), and short enough for a store key that also has a hash. Bytes. */
+const MAX_USER_ID = 256
 
 /**
- * Applies `operations` to the user's current records and returns those. Undefined, with no change, when `expected` does
- * not hold. The write also expects the token record to be unchanged, so it removes the index entry of the record that it
- * replaces even if another process saves for this user at the same time. The origin record changes only with the token.
+ * Parses the application's name for a user: 1–256 bytes of UTF-8 without control characters, white space or `/`, and neither `.` nor `..`.
+ * It is then safe in a store key, a path and a line of text.
+ * @throws RelayError `bad_request`
  */
-async function replace(
-  store: Store,
-  userId: string,
-  operations: (old: OldRecords) => Operation[],
-  expected: readonly Expectation[] = [],
-): Promise<OldRecords | undefined> {
-  for (let round = 0; round < MAX_WRITES; round++) {
-    const value = await store.get(tokenKey(userId))
-    const origin = parseOrigin(await store.get(originKey(userId)))
-    const old: OldRecords = { record: parseToken(value), origin }
-    if (await store.write(operations(old), [{ key: tokenKey(userId), value }, ...expected])) return old
-    // A write without operations succeeds when `expected` holds, so this shows which expectation failed.
-    if (expected.length > 0 && !(await store.write([], expected))) return undefined
-  }
-  throw new RelayError('storage', 'Too many processes are changing the same token')
+export function parseUserId(text: string): string {
+  const valid =
+    /^[^\p{Cc}\p{Cs}\p{White_Space}\s/]+$/u.test(text) &&
+    text !== '.' &&
+    text !== '..' &&
+    Buffer.byteLength(text) <= MAX_USER_ID
+  if (!valid) throw new RelayError('bad_request', 'Invalid userId')
+  return text
 }
 
-function isStored(userId: string, { refreshToken, origin }: Refreshable): Expectation {
-  return { key: refreshKey(userId), value: { refreshToken, origin } }
+function sha256(text: string): string {
+  return hash('sha256', text)
 }
 
-function sameHash(one: string, other: string): boolean {
-  return timingSafeEqual(Buffer.from(one), Buffer.from(other))
+function isSame(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 }

@@ -6,7 +6,7 @@ import { DEFAULT_TUNNEL, NEW_TUNNEL } from '../base/settings.js'
 import { describeConnectionError } from '../net/connection-error.js'
 import { parseRetryAfter } from '../net/retry-after.js'
 import { readText, type OutboundResponse, type SendOnce } from '../net/send-once.js'
-import type { Store } from '../store/contract.js'
+import type { Store } from '../store/kv.js'
 
 const KEY = 'tunnel-channel'
 const record = z.object({ v: z.literal(1), server: z.string(), url: z.string() })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Log } from '../base/log.js'
-import type { Store } from '../store/contract.js'
+import type { Store } from '../store/kv.js'
 
 const KEY = 'tunnel-progress'
 const record = z.object({

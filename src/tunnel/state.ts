@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Clock } from '../base/time.js'
-import type { Store } from '../store/contract.js'
+import type { Store } from '../store/kv.js'
 
 /** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
 export type TunnelStatus = Readonly<z.infer<typeof status>>

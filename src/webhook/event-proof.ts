@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import type { Restored } from '../journal/delivery.js'
+import type { Restored } from '../journal/types.js'
 import { type EventTable, eventsOf, isRepeatable } from '../providers/event-table.js'
 
 /**

@@ -1,4 +1,4 @@
-import type { VerifiedBy } from '../journal/delivery.js'
+import type { VerifiedBy } from '../journal/types.js'
 
 /** Why a signature does not match. */
 export type Reason =

@@ -1,5 +1,5 @@
 import { CREDENTIALS, type Header } from '../http/headers.js'
-import { EDITED_HEADER, isEditedHeader } from '../journal/edited.js'
+import { EDITED_HEADER, isEditedHeader } from '../journal/types.js'
 
 /** All values of each header, by lower-case name. */
 export type HeaderLines = ReadonlyMap<string, readonly string[]>

@@ -6,7 +6,7 @@ import type { WebhookSecrets } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { inTurns, type Steps } from '../base/turns.js'
 import type { Header } from '../http/headers.js'
-import type { Delivery, Receipt, Restored } from '../journal/delivery.js'
+import type { Delivery, Plan, Receipt, Restored } from '../journal/types.js'
 import type { Journal } from '../journal/journal.js'
 import type { Provider } from '../providers/provider.js'
 import { isForm, signedBytesSteps } from './form.js'
@@ -26,10 +26,11 @@ export interface IntakeParts {
   readonly provider: Pick<Provider, 'name' | 'webhook'>
   readonly secrets: WebhookSecrets
   readonly journal: Pick<Journal, 'append'>
+  /** What becomes of a delivery. Must not throw. */
+  readonly plan: (delivery: Delivery) => Plan
   readonly clock?: Clock | undefined
   /**
-   * Called with each stored delivery, even one stored so late that the sender was answered 503. Must not throw: the
-   * answer does not depend on it.
+   * Called with each stored delivery. Must not throw: the answer does not depend on it.
    */
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
 }
@@ -71,12 +72,12 @@ export function createIntake(parts: IntakeParts): Intake {
     async receive(request, source = {}) {
       const authenticated = inTurns(authenticate(request, parts, clock(), source))
       const delivery = await (source.restored === undefined ? authenticated : inOrder(authenticated))
-      const stored = (receipt: Receipt): void => onDelivery?.(delivery, receipt)
-      const options = { onLate: stored, targets: source.edited?.targets }
-      const receipt = await journal.append(delivery, options).catch((cause: unknown) => {
+      const plan = parts.plan(delivery)
+      const targets = source.edited?.targets ?? plan.targets
+      const receipt = await journal.append(delivery, { ...plan, targets }).catch((cause: unknown) => {
         throw new RelayError('storage', 'Delivery could not be stored', { cause })
       })
-      stored(receipt)
+      onDelivery?.(delivery, receipt)
       return receipt
     },
   }

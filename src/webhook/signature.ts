@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../base/secret.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { atOnce, type Steps } from '../base/turns.js'
-import type { VerifiedBy } from '../journal/delivery.js'
+import type { VerifiedBy } from '../journal/types.js'
 
 /** The header that holds the signature. Every provider sends it. */
 export const SIGNATURE_HEADER = 'x-hub-signature-256'

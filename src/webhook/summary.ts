@@ -1,6 +1,6 @@
 import { RelayError } from '../base/errors.js'
 import { parseJson } from '../json/parse.js'
-import type { Delivery } from '../journal/delivery.js'
+import type { Delivery } from '../journal/types.js'
 import { ownMember } from '../providers/event-table.js'
 import type { WebhookScheme } from '../providers/provider.js'
 

@@ -1,5 +1,5 @@
 import { RelayError } from '../../base/errors.js'
-import type { Entry } from '../../journal/delivery.js'
+import type { Entry } from '../../journal/types.js'
 import type { Journal } from '../../journal/journal.js'
 
 /** The argument that names an entry. */

@@ -1,6 +1,6 @@
 import { RelayError } from '../../base/errors.js'
-import { type FilterText, parseFilter } from '../../journal/query.js'
-import type { Filter } from '../../journal/select.js'
+import { type FilterText, parseFilter } from '../../journal/filter.js'
+import type { Filter } from '../../journal/filter.js'
 
 /** The flags that select entries. */
 export interface FilterFlags extends FilterText {

@@ -1,5 +1,5 @@
 import { type Cancellable, sleep } from '../../base/abort.js'
-import type { Summary } from '../../journal/delivery.js'
+import type { Summary } from '../../journal/types.js'
 import type { Journal } from '../../journal/journal.js'
 import { POLL_MS } from './poll.js'
 

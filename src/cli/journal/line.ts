@@ -1,12 +1,12 @@
 import { printable } from '../../base/printable.js'
-import type { Summary } from '../../journal/delivery.js'
-import { editedFrom } from '../../journal/edited.js'
+import type { Summary } from '../../journal/types.js'
+import { editedFrom } from '../../journal/types.js'
 import { describeAttempt } from '../output/attempt-line.js'
 import { eventName, placeName } from '../output/delivery-line.js'
 import { bold, dim, type Line, red, yellow } from '../output/line.js'
 import { localTime } from '../output/time.js'
 import { pad, textWidth } from '../output/text-width.js'
-import { ignoredText } from '../../journal/ignored.js'
+import { ignoredText } from '../../journal/types.js'
 import type { TargetProgress } from './progress.js'
 
 /** Formats entries in columns as wide as the widest entry so far. */

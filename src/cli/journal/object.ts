@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import type { Entry, Summary } from '../../journal/delivery.js'
+import type { Entry, Summary } from '../../journal/types.js'
 import { toFixture } from '../../fixtures/fixture.js'
-import type { Attempt } from '../../journal/forward.js'
+import type { Attempt } from '../../journal/types.js'
 import { attemptFields } from '../output/attempt-line.js'
 import { deliveryFields } from '../output/delivery-line.js'
-import { readPayload } from '../../journal/payload.js'
+import { readPayload } from '../../journal/types.js'
 import type { TargetProgress } from './progress.js'
 
 /** An entry for a program, without headers and body. */

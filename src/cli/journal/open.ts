@@ -1,8 +1,7 @@
 import { type Cancellable, sleep } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
-import type { Journal } from '../../journal/journal.js'
-import { openJournal } from '../../journal/open.js'
-import { mayHaveData, openDatabase, withoutKeychain } from '../../store/open.js'
+import { Journal } from '../../journal/journal.js'
+import { mayHaveData, openDatabase } from '../../store/open.js'
 import type { Output } from '../output/output.js'
 import type { Attached } from '../session/attach.js'
 import { onlyInMemory } from '../session/instance-settings.js'
@@ -33,10 +32,10 @@ export async function openJournalReader({ output, options, instance }: Attached)
       `Profile ${profile} has no journal yet. ${startCommand({ profile })} creates it`,
     )
   // A keychain holds only tokens.
-  const database = await openDatabase({ kind: withoutKeychain(store), folder, create: false })
+  const database = await openDatabase({ kind: store, folder, create: false })
   return {
     output,
-    journal: openJournal(database.sql, { log: output.log }),
+    journal: new Journal(database.sql),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

@@ -1,6 +1,6 @@
 import { labelOf, publicId } from '../../dispatch/route.js'
-import type { Summary } from '../../journal/delivery.js'
-import type { Attempt, Forward } from '../../journal/forward.js'
+import type { Summary } from '../../journal/types.js'
+import type { Attempt, Forward } from '../../journal/types.js'
 import type { Journal } from '../../journal/journal.js'
 
 /** The state of forwarding an entry to one target. */

@@ -1,6 +1,6 @@
-import type { AttemptEvent } from '../../dispatch/attempt.js'
+import type { AttemptEvent } from '../../dispatch/dispatcher.js'
 import { formatStatus } from '../../dispatch/route.js'
-import type { Attempt } from '../../journal/forward.js'
+import type { Attempt } from '../../journal/types.js'
 
 /** An attempt for a program. */
 export function attemptObject(event: AttemptEvent): Record<string, unknown> {

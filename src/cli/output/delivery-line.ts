@@ -1,14 +1,14 @@
-import type { Delivery, Receipt } from '../../journal/delivery.js'
-import { editedFrom } from '../../journal/edited.js'
-import { shortRef } from '../../journal/subject.js'
+import type { Delivery, Receipt } from '../../journal/types.js'
+import { editedFrom } from '../../journal/types.js'
+import { shortRef } from '../../journal/types.js'
 
 /** The fields of a delivery that a line shows. */
 export type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number' | 'ref'>
 
 /** A delivery for a program. */
 export function deliveryObject(delivery: Delivery, receipt: Receipt): Record<string, unknown> {
-  const { n, duplicate, late, ignoredBy = null } = receipt
-  return { type: 'delivery', n, ...deliveryFields(delivery), duplicate, ignoredBy, ...(late && { late }) }
+  const { n, duplicate, ignoredBy = null } = receipt
+  return { type: 'delivery', n, ...deliveryFields(delivery), duplicate, ignoredBy }
 }
 
 /** The fields of every object about a delivery. */

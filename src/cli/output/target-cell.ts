@@ -1,5 +1,5 @@
 import { isCommand } from '../../dispatch/route.js'
-import type { Attempt, Forward } from '../../journal/forward.js'
+import type { Attempt, Forward } from '../../journal/types.js'
 import { describeResult, shortTime } from './attempt-line.js'
 import { dim, green, type Line, lineWidth, red, yellow } from './line.js'
 

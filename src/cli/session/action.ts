@@ -5,7 +5,6 @@ import type { TokenOwner } from '../../tokens/tokens.js'
 import type { Context } from '../context.js'
 import type { CommonFlags } from '../settings/prepare.js'
 import { openSession, type Session } from './session.js'
-import { announce } from './signed-in.js'
 import type { FindTarget, FromFlag } from './subject.js'
 import { checkHost, formatTarget, type Target } from './target.js'
 
@@ -56,10 +55,7 @@ export async function act<Result extends object>(
   const planned = plan(target)
   if (flags.dryRun && !planned.check) return printPlan(session, flags, target, planned)
   const options = { signal: context.signal }
-  // Before the token is read, so that a sign-in in between is announced the next time.
-  const unconfirmed = await session.tokens.unconfirmed(session.user)
   const owner = await session.owner(options)
-  if (unconfirmed) await announce(session, owner, unconfirmed, options)
   const acting = { ...session, api: session.api(owner), owner }
   const explain = (error: unknown): never => {
     throw withNextStep(error, session)

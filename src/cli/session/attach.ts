@@ -2,13 +2,8 @@ import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import { DEFAULTS } from '../../base/settings.js'
 import { isSharedAddress } from '../../base/shared-store.js'
-import { findRunning, type RunningInstance } from '../../instance/registry.js'
-import {
-  listProfiles,
-  profileExists,
-  readSavedProfile,
-  type SavedProfile,
-} from '../../instance/saved-profile.js'
+import { findRunning, type RunningInstance } from '../../instance/running.js'
+import { listProfiles, profileExists, readSavedProfile, type SavedProfile } from '../../instance/profile.js'
 import type { SendRequest } from '../../net/loopback-client.js'
 import type { Context } from '../context.js'
 import { createOutput, type Output } from '../output/output.js'

@@ -1,6 +1,6 @@
 import { RelayError } from '../../base/errors.js'
 import { PROVIDER_NAMES } from '../../base/settings.js'
-import type { RunningInstance } from '../../instance/registry.js'
+import type { RunningInstance } from '../../instance/running.js'
 import type { OptionName, OptionValues } from '../settings/options.js'
 import type { Origin } from '../settings/origin.js'
 import type { LoadedOptions } from '../settings/read.js'

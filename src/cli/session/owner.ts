@@ -1,7 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
 import { systemClock } from '../../base/time.js'
 import { renewThrough } from '../../client/renew.js'
-import type { InstanceRecord } from '../../instance/record.js'
+import type { InstanceRecord } from '../../instance/running.js'
 import type { SendRequest } from '../../net/loopback-client.js'
 import { isFresh } from '../../oauth/refresh.js'
 import { signInAgain } from '../../oauth/token-error.js'

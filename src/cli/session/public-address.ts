@@ -1,4 +1,4 @@
-import type { RunningInstance } from '../../instance/registry.js'
+import type { RunningInstance } from '../../instance/running.js'
 import type { OptionValues } from '../settings/options.js'
 
 /** The address at which browsers reach relay, as far as it is known. */

@@ -3,21 +3,20 @@ import { Disposal } from '../../base/disposal.js'
 import { silentLog } from '../../base/log.js'
 import { LIMITS, type Limits } from '../../base/seams.js'
 import type { OAuthClient, Settings } from '../../base/settings.js'
-import type { Journal } from '../../journal/journal.js'
-import { openJournal } from '../../journal/open.js'
+import { Journal } from '../../journal/journal.js'
 import { createClient, type RelayClient } from '../../client/client.js'
-import type { RunningInstance } from '../../instance/registry.js'
+import type { RunningInstance } from '../../instance/running.js'
 import { createLoopbackClient, type SendRequest } from '../../net/loopback-client.js'
 import { renew } from '../../oauth/refresh.js'
 import { createProvider } from '../../providers/open.js'
 import type { Provider } from '../../providers/provider.js'
 import { findSandboxClient } from '../../sandbox/client.js'
 import { readStoredClient } from '../../setup/record.js'
-import type { Store } from '../../store/contract.js'
+import type { Store } from '../../store/kv.js'
 import type { Sql } from '../../store/sql.js'
-import type { Database } from '../../store/database.js'
+import type { Database } from '../../store/open.js'
 import { mayHaveData, openDatabase } from '../../store/open.js'
-import { createTokens, type TokenOwner, type Tokens } from '../../tokens/tokens.js'
+import { type TokenOwner, Tokens } from '../../tokens/tokens.js'
 import type { Context } from '../context.js'
 import type { CommonFlags } from '../settings/prepare.js'
 import { readWebhookSecret, unusedWebhookSecret } from '../settings/webhook-secret.js'
@@ -43,6 +42,8 @@ export interface Session extends AsyncDisposable {
   readonly provider: Provider
   readonly limits: Limits
   readonly store: Store
+  /** For tokens and other secrets. */
+  readonly secrets: Store
   /** The database with the profile's journal; one in memory where the profile has no data. */
   readonly sql: Sql
   /** What the settings are made of. */
@@ -95,9 +96,9 @@ export async function openSession(
   const creates = (signsIn && hasClient(options)) || (mayCreate === 'always' && !instance)
   const data = { store: storeOf(options), folder: profileFolder(options) }
   const database = closing.use(await openData(data, creates))
-  const { store } = database
+  const { store, secrets } = database
   // With an instance, its client counts.
-  const stored = instance?.clientId ? undefined : await readStoredClient(store)
+  const stored = instance?.clientId ? undefined : await readStoredClient(secrets)
   const { options: complete } = withStoredClient({ options, origins }, stored)
   const serves = signsIn && hasClient(complete)
   const settings = completeSettings(complete, serves ? readWebhookSecret : unusedWebhookSecret)
@@ -107,7 +108,7 @@ export async function openSession(
     url: settings.providerUrl,
     timeLimit: limits.codeHost,
   })
-  const tokens = createTokens(store)
+  const tokens = new Tokens(secrets)
   const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
   const resources = closing.move()
   return {
@@ -116,10 +117,11 @@ export async function openSession(
     provider,
     limits,
     store,
+    secrets,
     sql: database.sql,
     options,
     tokens,
-    journal: openJournal(database.sql, { log }),
+    journal: new Journal(database.sql),
     instance,
     onTaken: publish(attached),
     remember() {

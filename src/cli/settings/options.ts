@@ -9,7 +9,7 @@ import {
 } from '../../base/settings.js'
 import { formatDuration } from '../../base/time.js'
 import { parseExec, parseForward, withoutSecrets } from '../../dispatch/route.js'
-import { parseMatch } from '../../journal/match.js'
+import { parseMatch } from '../../journal/filter.js'
 import type { OptionSpec } from './option-spec.js'
 import {
   anyText,

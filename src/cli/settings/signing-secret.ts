@@ -1,6 +1,6 @@
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
-import type { RunningInstance } from '../../instance/registry.js'
+import type { RunningInstance } from '../../instance/running.js'
 import type { Context } from '../context.js'
 import { profileFolder } from './complete.js'
 import type { OptionValues } from './options.js'

@@ -18,7 +18,7 @@ export async function readSetup(
   const [folder, kind] = [profileFolder(options), storeOf(options)]
   if (!mayHaveData(kind, folder)) return undefined
   await using database = await openDatabase({ kind, folder, create })
-  return await readStoredClient(database.store)
+  return await readStoredClient(database.secrets)
 }
 
 /** The settings with the code host of `relay setup`, unless another is set. */

@@ -7,7 +7,7 @@ import type { OAuth } from '../../oauth/oauth.js'
 import type { Outcome } from '../../oauth/outcome.js'
 import type { Provider } from '../../providers/provider.js'
 import type { Tokens } from '../../tokens/tokens.js'
-import { parseUserId } from '../../tokens/user-id.js'
+import { parseUserId } from '../../tokens/tokens.js'
 
 export interface AuthParts {
   readonly provider: Pick<Provider, 'name'>

@@ -3,7 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import { readBody } from '../../http/body.js'
 import type { HttpEnv } from '../../http/env.js'
 import type { FetchHandler } from '../../http/edge.js'
-import { INSPECT_TEXT } from '../../instance/record.js'
+import { INSPECT_TEXT } from '../../instance/running.js'
 import { requireProof } from '../proof.js'
 
 /** The inspector, as the service mounts it. */

@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import type { HttpEnv } from '../../http/env.js'
-import { renewalText, revocationText } from '../../instance/record.js'
+import { renewalText, revocationText } from '../../instance/running.js'
 import type { Revocation } from '../../oauth/revoke.js'
-import { parseUserId } from '../../tokens/user-id.js'
+import { parseUserId } from '../../tokens/tokens.js'
 import { requireProof } from '../proof.js'
 
 export interface RenewParts {

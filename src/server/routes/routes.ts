@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import type { LiveRoutes } from '../../dispatch/live-routes.js'
 import type { HttpEnv } from '../../http/env.js'
-import { ROUTES_TEXT } from '../../instance/record.js'
+import { ROUTES_TEXT } from '../../instance/running.js'
 import { requireProof } from '../proof.js'
 
 export interface RoutesParts {

@@ -8,9 +8,9 @@ import {
   logOf,
 } from '../../../hooks/catch-up.js'
 import { oneCatchUp } from '../../../hooks/one-catch-up.js'
-import { openJournal } from '../../../journal/open.js'
+import { Journal } from '../../../journal/journal.js'
 import type { Context } from '../../context.js'
-import { parseInstant } from '../../../journal/instant.js'
+import { parseInstant } from '../../../journal/filter.js'
 import { ASK_AGAIN, caughtUpText, failedObject, failedText, missedObject } from '../../output/caught-up.js'
 import { eventName } from '../../output/delivery-line.js'
 import { table } from '../../output/table.js'
@@ -85,7 +85,7 @@ async function optionsFor(
     output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
   return {
     log: await source.open({ signal, onWait }),
-    journal: openJournal(sql, { log: output.log }),
+    journal: new Journal(sql),
     since,
     signal,
     limits,

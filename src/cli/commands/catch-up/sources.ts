@@ -32,8 +32,8 @@ export async function findSources(
   named: RepoTarget | undefined,
   signal: AbortSignal,
 ): Promise<readonly Source[]> {
-  const { store, provider } = session
-  const app = await findOwnApp(store, provider)
+  const { store, secrets, provider } = session
+  const app = await findOwnApp(secrets, provider)
   if (named) return [ofRepo(session, named, app, signal)]
   const repos = await listSavedHooks(store, provider)
   const sources = [

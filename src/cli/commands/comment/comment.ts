@@ -56,14 +56,14 @@ async function readInput(context: Context, flags: CommentFlags, operands: Operan
 }
 
 function sendSticky(
-  { api, owner, provider, store, output }: Acting,
+  { api, owner, provider, store }: Acting,
   request: CommentInput,
   key: string,
   options: Cancellable,
 ): Promise<StickyResult> {
   const token = owner.accessToken
   const create = (input: CommentInput): Promise<CommentResult> => api.comment(input, options)
-  return writeSticky({ provider, token, store, log: output.log, create }, request, key, options)
+  return writeSticky({ provider, token, store, create }, request, key, options)
 }
 
 function formatBytes(bytes: number): string {

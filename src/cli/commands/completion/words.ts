@@ -1,9 +1,9 @@
 import { silentLog } from '../../../base/log.js'
-import { listProfiles } from '../../../instance/saved-profile.js'
-import { openJournal } from '../../../journal/open.js'
+import { listProfiles } from '../../../instance/profile.js'
+import { Journal } from '../../../journal/journal.js'
 import { codeHostOf } from '../../../providers/code-hosts.js'
 import { triggers } from '../../../sandbox/synthesize.js'
-import { mayHaveData, openDatabase, withoutKeychain } from '../../../store/open.js'
+import { mayHaveData, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import { createOutput } from '../../output/output.js'
 import { profileFolder, storeOf } from '../../settings/complete.js'
@@ -34,12 +34,11 @@ async function words(context: Context, flags: CommonFlags, kind: WordKind): Prom
   ])
 }
 
-async function recentEntries({ options, output }: Attached): Promise<string[]> {
+async function recentEntries({ options }: Attached): Promise<string[]> {
   const [folder, store] = [profileFolder(options), storeOf(options)]
   if (!mayHaveData(store, folder)) return []
-  await using database = await openDatabase({ kind: withoutKeychain(store), folder, create: false })
+  await using database = await openDatabase({ kind: store, folder, create: false })
   const numbers: string[] = []
-  for await (const { n } of openJournal(database.sql, { log: output.log }).select({ last: RECENT }))
-    numbers.push(String(n))
+  for await (const { n } of new Journal(database.sql).select({ last: RECENT })) numbers.push(String(n))
   return numbers
 }

@@ -1,5 +1,5 @@
 import { Secret } from '../../../base/secret.js'
-import { type RunningInstance, secretPrint } from '../../../instance/registry.js'
+import { type RunningInstance, secretPrint } from '../../../instance/running.js'
 import type { Attached } from '../../session/attach.js'
 import { readUser } from '../../session/user.js'
 import { profileFolder } from '../../settings/complete.js'

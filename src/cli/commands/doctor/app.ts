@@ -15,12 +15,12 @@ const MAX_HOOKS = 20
 
 /** The App of the profile, if its own webhook sends here; undefined also if it cannot be read, which another check reports. */
 export async function openApp(
-  { options: { provider, providerUrl }, store }: CheckContext,
+  { options: { provider, providerUrl }, secrets }: CheckContext,
   { sendOnce, timeLimit }: HooksCheck,
 ): Promise<OwnApp | undefined> {
-  if (!store || providerUrl === undefined) return undefined
+  if (!secrets || providerUrl === undefined) return undefined
   const host = createProvider({ name: provider, url: providerUrl, sendOnce, timeLimit })
-  return findOwnApp(store, host).catch(() => undefined)
+  return findOwnApp(secrets, host).catch(() => undefined)
 }
 
 /** Whether the App's webhook has fitting settings, and what its last delivery was answered. Asks with the App's key. */

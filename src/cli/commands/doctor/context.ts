@@ -1,6 +1,7 @@
 import { DEFAULTS } from '../../../base/settings.js'
-import type { RunningInstance } from '../../../instance/registry.js'
-import type { Store } from '../../../store/contract.js'
+import type { RunningInstance } from '../../../instance/running.js'
+import type { Store } from '../../../store/kv.js'
+import type { Database } from '../../../store/open.js'
 import { profileFolder } from '../../settings/complete.js'
 import type { Attached } from '../../session/attach.js'
 import { publicAddress } from '../../session/public-address.js'
@@ -20,14 +21,23 @@ export interface CheckContext {
   readonly origins: Origins
   /** Undefined when the profile has no data yet, or the store cannot be opened. */
   readonly store: Store | undefined
+  readonly secrets: Store | undefined
 }
 
 export function createCheckContext(
   { options, origins, instance }: Pick<Attached, 'options' | 'origins' | 'instance'>,
-  store: Store | undefined,
+  database: Pick<Database, 'store' | 'secrets'> | undefined,
 ): CheckContext {
   const publicUrl = publicAddress(options, instance)
-  return { options, folder: profileFolder(options), publicUrl, instance, origins, store }
+  return {
+    options,
+    folder: profileFolder(options),
+    publicUrl,
+    instance,
+    origins,
+    store: database?.store,
+    secrets: database?.secrets,
+  }
 }
 
 /** A command line of relay for the profile. */

@@ -20,22 +20,14 @@ export const doctor: CommandSpec = {
   description: `Checks what a profile needs, such as the database, the tunnel, the OAuth client, the token and the hooks; of a
 shared database also its key, clock, durability, connections and rights. Each line starts with "ok", with "x" for a problem, or
 with "-" for a check that does not apply; a problem is followed by its fix. Changes nothing, and sends the token only to the
-code host it came from.
-
-With --salvage it checks nothing, but writes every delivery that can be read from a damaged database as a fixture into a new
-folder. The file is not changed. Stop relay first, if it still runs.`,
+code host it came from.`,
   examples: [
     'relay doctor',
     'relay doctor --profile sandbox',
-    'relay doctor --salvage ~/.local/share/relay/default/relay.db',
     `relay doctor --json | jq '.checks[] | select(.state == "fail")'`,
-  ],
-  options: [
-    { flags: '--salvage <file>', help: 'write what can be read from this database as fixtures' },
-    { flags: '--out <dir>', help: 'new folder for the fixtures (default: <file>.salvaged)' },
   ],
   settings: FLAGS,
   environment: OPTION_NAMES.filter((name) => name !== 'profile' && !FLAGS.includes(name)),
-  exitCodes: [[0, 'no problem found'], [1, 'a problem was found, or a delivery could not be read'], 130],
+  exitCodes: [[0, 'no problem found'], [1, 'a problem was found'], 130],
   load: async () => (await import('./doctor.js')).runDoctor,
 }

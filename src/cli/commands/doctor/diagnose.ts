@@ -4,7 +4,7 @@ import { isSharedAddress } from '../../../base/shared-store.js'
 import { type Clock, systemClock } from '../../../base/time.js'
 import { sendOnce as sendOverNetwork, type SendOnce } from '../../../net/send-once.js'
 import { readStoredClient } from '../../../setup/record.js'
-import type { Database } from '../../../store/database.js'
+import type { Database } from '../../../store/open.js'
 import { databaseFile, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Attached } from '../../session/attach.js'
@@ -37,8 +37,6 @@ export interface DiagnoseOptions {
 const LIMIT_MS = 5000
 /** How long to wait for a process that holds the database: the whole command is to answer within 5 s, too. */
 const PATIENCE_MS = 1500
-/** The database's own check is cut off a little before, so that the result of the others is not lost. */
-const QUICK_CHECK_LIMIT_MS = 4500
 
 /**
  * Checks everything that a profile needs. Independent checks run in parallel, each within a time limit. Changes nothing, except
@@ -60,8 +58,8 @@ export async function diagnose(
   const { database, problem } = await open(attached)
   try {
     // A store that cannot be read is a result of its own check.
-    const stored = await (database && readStoredClient(database.store))?.catch(() => undefined)
-    const checkContext = createCheckContext(withStoredClient(attached, stored), database?.store)
+    const stored = await (database && readStoredClient(database.secrets))?.catch(() => undefined)
+    const checkContext = createCheckContext(withStoredClient(attached, stored), database)
     const data = { database, problem }
     return [node, settings, shell, folder, ...(await checkAll(checkContext, data, context, options))]
   } finally {
@@ -105,7 +103,7 @@ async function checkAll(
   const checks: Checks = {
     ...(isSharedAddress(store)
       ? sharedChecks(context, database, problem)
-      : { database: () => checkDatabase(context, problem, { limit: QUICK_CHECK_LIMIT_MS, signal }) }),
+      : { database: () => checkDatabase(context, problem, database?.sql) }),
     disk: () => checkDisk(context),
     keychain: () => checkKeychain(context),
     instance: () => checkInstance(context),

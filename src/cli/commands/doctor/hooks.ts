@@ -1,15 +1,14 @@
 import { parseUrl } from '../../../base/parse-url.js'
-import { silentLog } from '../../../base/log.js'
 import { type ErrorKind, RelayError } from '../../../base/errors.js'
 import { sameAddress } from '../../../hooks/ensure.js'
 import { listSavedHooks, type SavedHook } from '../../../hooks/saved.js'
-import { openJournal } from '../../../journal/open.js'
+import { Journal } from '../../../journal/journal.js'
 import type { SendOnce } from '../../../net/send-once.js'
 import type { RepoHook } from '../../../providers/hooks.js'
 import { createProvider } from '../../../providers/open.js'
 import type { Provider } from '../../../providers/provider.js'
-import type { Database } from '../../../store/database.js'
-import { createTokens, type TokenOwner } from '../../../tokens/tokens.js'
+import type { Database } from '../../../store/open.js'
+import { Tokens, type TokenOwner } from '../../../tokens/tokens.js'
 import { readStatus } from '../../../tunnel/state.js'
 import { formatRepo } from '../../session/repo.js'
 import { readUser } from '../../session/user.js'
@@ -49,7 +48,7 @@ export async function checkHooks(
   const { provider, providerUrl } = context.options
   if (!database || providerUrl === undefined) return skip('there is no journal yet')
   const host = createProvider({ name: provider, url: providerUrl, sendOnce, timeLimit })
-  const owner = await createTokens(database.store).get(readUser(context.options))
+  const owner = await new Tokens(database.secrets).get(readUser(context.options))
   if (owner?.origin !== host.origin) return skip('asking about them needs a sign-in')
   const repos = await knownRepos(context, database, host)
   if (repos.length === 0) return skip('none was made, and the journal has no delivery of a repository')
@@ -84,8 +83,7 @@ function keyOf(name: string): string {
 /** The newest first. */
 async function recentRepos(sql: Database['sql']): Promise<readonly string[]> {
   const repos = new Set<string>()
-  for await (const { repo } of openJournal(sql, { log: silentLog }).select({ last: RECENT }))
-    if (repo !== null) repos.add(repo)
+  for await (const { repo } of new Journal(sql).select({ last: RECENT })) if (repo !== null) repos.add(repo)
   return [...repos]
 }
 

@@ -3,21 +3,17 @@ import { createServer } from 'node:net'
 import type { Cancellable } from '../../../base/abort.js'
 import { errorReason } from '../../../base/errno.js'
 import { DEFAULTS } from '../../../base/settings.js'
-import { isAlive } from '../../../instance/probe.js'
-import { findRunning } from '../../../instance/registry.js'
-import { INSTANCE_KEY, parseInstanceRecord } from '../../../instance/record.js'
+import { findRunning, registered } from '../../../instance/running.js'
 import type { OptionValues } from '../../settings/options.js'
 import { type CheckContext, commandFor } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
 
 /** Whether the profile's instance answers, and proves to be the one in its record. */
-export async function checkInstance({ instance, store, options }: CheckContext): Promise<CheckResult> {
+export async function checkInstance({ instance, options }: CheckContext): Promise<CheckResult> {
   if (instance) return ok(`process ${instance.pid} at ${instance.url} has proved itself`)
-  const record = parseInstanceRecord(await store?.get(INSTANCE_KEY))
+  const record = registered(options.home, options.profile)
   const start = commandFor(options, 'serve')
   if (!record) return skip(`not running; start it with ${start}`)
-  if (!isAlive(record.pid))
-    return skip(`not running, and the last one did not shut down; start it with ${start}`)
   return fail(`process ${record.pid} does not prove itself at ${record.url}`, start)
 }
 

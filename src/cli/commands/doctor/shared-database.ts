@@ -1,9 +1,9 @@
 import { basename } from 'node:path'
 import { SharedStore } from '../../../base/shared-store.js'
-import type { Database } from '../../../store/database.js'
-import { CONNECTIONS, readHealth, type ServerHealth } from '../../../store/postgres/health.js'
-import { createRecordCipher } from '../../../store/record-cipher.js'
-import { countKeyUse } from '../../../store/rotate.js'
+import type { Database } from '../../../store/open.js'
+import { CONNECTIONS, readHealth, type ServerHealth } from '../../../store/postgres-health.js'
+import { createCipher } from '../../../store/cipher.js'
+import { countKeyUse } from '../../../store/cipher.js'
 import { VERSION } from '../../../store/schema.js'
 import { storeOf } from '../../settings/complete.js'
 import { setClock } from './code-host.js'
@@ -53,7 +53,7 @@ async function checkServer(
 async function checkTokenKey({ options, folder }: CheckContext, { sql }: Database): Promise<CheckResult> {
   const kind = storeOf(options)
   if (!(kind instanceof SharedStore) || !kind.secrets.keys) return skip('no key is set')
-  const cipher = createRecordCipher(kind.secrets.keys, basename(folder))
+  const cipher = createCipher(kind.secrets.keys, basename(folder))
   const { records, others } = await countKeyUse(sql, cipher)
   const isRotating = cipher.previousPrefix !== undefined
   if (others === 0)

@@ -1,9 +1,9 @@
 import { RelayError } from '../../../base/errors.js'
 import { Secret } from '../../../base/secret.js'
-import { secretPrint } from '../../../instance/registry.js'
+import { secretPrint } from '../../../instance/running.js'
 import type { SendOnce } from '../../../net/send-once.js'
 import { createProvider } from '../../../providers/open.js'
-import { createTokens } from '../../../tokens/tokens.js'
+import { Tokens } from '../../../tokens/tokens.js'
 import { roughly } from '../../output/time.js'
 import { tilde } from '../../output/display-path.js'
 import { readUser } from '../../session/user.js'
@@ -65,7 +65,7 @@ export async function checkToken(
   const user = readUser(options)
   const login = commandFor(options, options.user === undefined ? 'login' : `login --user ${user}`)
   if (options.store === 'memory') return skip('only the instance has the tokens, in memory')
-  const tokens = store && createTokens(store)
+  const tokens = store && new Tokens(store)
   const owner = await tokens?.get(user)
   if (!tokens || !owner) {
     const renewal = await tokens?.refreshable(user)

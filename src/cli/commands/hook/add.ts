@@ -1,7 +1,7 @@
 import { RelayError } from '../../../base/errors.js'
 import { Secret } from '../../../base/secret.js'
 import { registerHook } from '../../../hooks/registration.js'
-import { secretPrint } from '../../../instance/registry.js'
+import { secretPrint } from '../../../instance/running.js'
 import type { Context } from '../../context.js'
 import { hookStateText } from '../../output/hook-text.js'
 import { formatRepo } from '../../session/repo.js'

@@ -2,8 +2,7 @@ import type { Cancellable } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
 import { parsePrivateAddress } from '../../../base/web-address.js'
 import { findOwnHooks, type HookParts } from '../../../hooks/registration.js'
-import { openJournal } from '../../../journal/open.js'
-import type { Journal } from '../../../journal/journal.js'
+import { Journal } from '../../../journal/journal.js'
 import type { RepoHook } from '../../../providers/hooks.js'
 import type { RepoTarget } from '../../../providers/provider.js'
 import { findOwnApp } from '../../../setup/own-app.js'
@@ -34,14 +33,14 @@ export async function openHookSession(
 ): Promise<HookSession> {
   const repo = parseRepo(text)
   const session = await openSession(context, flags)
-  const { provider, store, sql, output } = session
-  const journal = openJournal(sql, { log: output.log })
+  const { provider, store, secrets, sql } = session
+  const journal = new Journal(sql)
   const { signal } = context
   return {
     session,
     repo,
     journal,
-    parts: { provider, store, journal, findApp: () => findOwnApp(store, provider) },
+    parts: { provider, store, journal, findApp: () => findOwnApp(secrets, provider) },
     token: async () => (await session.owner({ signal })).accessToken,
     [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
   }

@@ -1,5 +1,5 @@
 import type { CommandSpec } from '../../command.js'
-import { DELIVERY_STATUSES } from '../../../journal/select.js'
+import { DELIVERY_STATUSES } from '../../../journal/filter.js'
 import { SINCE } from '../../journal/filter.js'
 
 export const log: CommandSpec = {

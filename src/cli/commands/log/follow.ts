@@ -1,7 +1,7 @@
 import type { Cancellable } from '../../../base/abort.js'
-import type { Summary } from '../../../journal/delivery.js'
+import type { Summary } from '../../../journal/types.js'
 import type { Journal } from '../../../journal/journal.js'
-import { type Filter, passes } from '../../../journal/select.js'
+import { type Filter, passes } from '../../../journal/filter.js'
 import { poll } from '../../journal/poll.js'
 
 /** The newest matching entries that are watched for changes: some milliseconds of work per poll. */

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../../base/errors.js'
-import type { Filter } from '../../../journal/select.js'
+import type { Filter } from '../../../journal/filter.js'
 import type { Context } from '../../context.js'
 import { type FilterFlags, readFilter } from '../../journal/filter.js'
 import { awaitJournal, type JournalReader, openJournalReader } from '../../journal/open.js'

@@ -28,12 +28,7 @@ export async function signInWithBrowser(
 
   const outcome = await awaitLogin(session.store, login, { signal })
   if (outcome.auth === 'error') throw failed(outcome.reason, session)
-  // Before the token is read, so that a sign-in in between stays unconfirmed.
-  const { tokens, user } = session
-  const unconfirmed = await tokens.unconfirmed(user)
-  const account = await describeAccount(session, await session.owner({ signal }), { signal })
-  if (unconfirmed) await tokens.confirm(user, unconfirmed)
-  return account
+  return describeAccount(session, await session.owner({ signal }), { signal })
 }
 
 /** Runs the service during the sign-in, to receive the code host's answer. It forwards nothing. */

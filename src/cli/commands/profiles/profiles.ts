@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { findRunning, type RunningInstance } from '../../../instance/registry.js'
-import { listProfiles, readSavedProfile } from '../../../instance/saved-profile.js'
+import { findRunning, type RunningInstance } from '../../../instance/running.js'
+import { listProfiles, readSavedProfile } from '../../../instance/profile.js'
 import type { Context } from '../../context.js'
 import { tilde } from '../../output/display-path.js'
 import { createOutput } from '../../output/output.js'

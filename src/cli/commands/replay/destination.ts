@@ -1,11 +1,10 @@
 import { Disposal } from '../../../base/disposal.js'
 import { RelayError } from '../../../base/errors.js'
 import type { Secret } from '../../../base/secret.js'
-import { secretPrint } from '../../../instance/registry.js'
-import type { Journal } from '../../../journal/journal.js'
-import { openJournal } from '../../../journal/open.js'
-import type { Database } from '../../../store/database.js'
-import { mayHaveData, openDatabase, withoutKeychain } from '../../../store/open.js'
+import { secretPrint } from '../../../instance/running.js'
+import { Journal } from '../../../journal/journal.js'
+import type { Database } from '../../../store/open.js'
+import { mayHaveData, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Output } from '../../output/output.js'
 import { attach, type Attached } from '../../session/attach.js'
@@ -58,7 +57,7 @@ export async function openDestination(
       return { url, secret, mismatch: to === undefined ? mismatch(attached, flags, secret) : undefined }
     },
     journal() {
-      if (database) return openJournal(database.sql, { log: output.log })
+      if (database) return new Journal(database.sql)
       if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
       const { profile } = options
       throw new RelayError(
@@ -78,7 +77,7 @@ async function openProfile(
   if (instance?.store === 'memory') return undefined
   const [folder, store] = [profileFolder(options), storeOf(options)]
   if (!mayHaveData(store, folder)) return undefined
-  return closing.use(await openDatabase({ kind: withoutKeychain(store), folder, create: false }))
+  return closing.use(await openDatabase({ kind: store, folder, create: false }))
 }
 
 function noInstance({ options: { profile }, saved }: Attached): RelayError {

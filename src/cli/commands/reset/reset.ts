@@ -2,11 +2,10 @@ import { rmdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { RelayError } from '../../../base/errors.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
-import { profileExists, SAVED_FILE } from '../../../instance/saved-profile.js'
-import { openJournal } from '../../../journal/open.js'
+import { LOCK_FILE, profileExists, SAVED_FILE } from '../../../instance/profile.js'
+import { Journal } from '../../../journal/journal.js'
 import { readStoredClient, removeSetup } from '../../../setup/record.js'
-import type { Database } from '../../../store/database.js'
-import { databaseFiles, openDatabase } from '../../../store/open.js'
+import { type Database, databaseFiles, openDatabase, removeKey } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import { tilde } from '../../output/display-path.js'
 import { canAsk, Prompt } from '../../prompt.js'
@@ -54,7 +53,7 @@ async function endTokens(
   const kind = options.store === 'memory' ? 'file' : options.store
   await using database = await openDatabase({ kind, folder: profileFolder(options) })
   const users = await usersOf(database)
-  const stored = await readStoredClient(database.store)
+  const stored = await readStoredClient(database.secrets)
   for (const line of await describe(database, attached, users)) output.say(line)
   if (stored) output.say(`  client      ${stored.client.id}, which stays registered at ${stored.providerUrl}`)
   await checkConsent(context, flags)
@@ -62,8 +61,9 @@ async function endTokens(
   const local = flags.local === true || saved?.sandbox === true
   const complete = withStoredClient(attached, stored)
   await revokeAll(complete, database, users, { local, signal: context.signal })
+  if (stored) await removeSetup(database.secrets)
   // The keychain keeps it outside the folder.
-  if (stored) await removeSetup(database.store)
+  if (kind === 'keychain') await removeKey(profileFolder(options))
   return users
 }
 
@@ -72,7 +72,7 @@ async function describe(
   { options }: Attached,
   users: readonly string[],
 ): Promise<readonly string[]> {
-  const journal = openJournal(sql)
+  const journal = new Journal(sql)
   const [oldest] = await journal.after(0, 1)
   const folder = profileFolder(options)
   return [
@@ -94,7 +94,12 @@ async function checkConsent(context: Context, { yes }: ResetFlags): Promise<void
 
 /** Removes relay's own files, and the folder if nothing else is in it. */
 function removeFiles(folder: string): void {
-  const files = [...databaseFiles(folder), webhookSecretFile(folder), path.join(folder, SAVED_FILE)]
+  const files = [
+    ...databaseFiles(folder),
+    webhookSecretFile(folder),
+    path.join(folder, SAVED_FILE),
+    path.join(folder, LOCK_FILE),
+  ]
   for (const file of files) rmSync(file, { force: true })
   try {
     rmdirSync(folder)

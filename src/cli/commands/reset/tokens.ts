@@ -1,8 +1,8 @@
 import { RelayError } from '../../../base/errors.js'
 import { renew } from '../../../oauth/refresh.js'
 import { createProvider } from '../../../providers/open.js'
-import type { Database } from '../../../store/database.js'
-import { createTokens } from '../../../tokens/tokens.js'
+import type { Database } from '../../../store/open.js'
+import { Tokens } from '../../../tokens/tokens.js'
 import type { Attached } from '../../session/attach.js'
 import { type RevokeOptions, type RevokeParts, revokeUser } from '../../session/revoke.js'
 import { completeSettings } from '../../settings/complete.js'
@@ -20,20 +20,18 @@ export async function usersOf({ store }: Pick<Database, 'store'>): Promise<reado
  */
 export async function revokeAll(
   { options, output: { log } }: Attached,
-  { store }: Pick<Database, 'store'>,
+  { store, secrets }: Pick<Database, 'store' | 'secrets'>,
   users: readonly string[],
   revocation: RevokeOptions,
 ): Promise<void> {
   if (users.length === 0) return
   const settings = completeSettings(options, unusedWebhookSecret)
   const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
-  const tokens = createTokens(store)
+  const tokens = new Tokens(secrets)
   const { oauthClient: client, tokenTtl } = settings
   for (const user of users) {
     const parts: RevokeParts = {
-      settings,
       provider,
-      store,
       tokens,
       client,
       instance: undefined,

@@ -1,6 +1,6 @@
 import type { LiveRoute } from '../../../dispatch/live-routes.js'
-import { openJournal } from '../../../journal/open.js'
-import { mayHaveData, openDatabase, withoutKeychain } from '../../../store/open.js'
+import { Journal } from '../../../journal/journal.js'
+import { mayHaveData, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Output } from '../../output/output.js'
 import { spokenTime, timeOfDay } from '../../output/time.js'
@@ -30,8 +30,8 @@ export async function runRoutes(context: Context, flags: CommonFlags): Promise<v
 async function routesWithoutInstance(attached: Attached): ReturnType<typeof routesOfSettings> {
   const [folder, store] = [profileFolder(attached.options), storeOf(attached.options)]
   if (!mayHaveData(store, folder)) return routesOfSettings(attached)
-  await using database = await openDatabase({ kind: withoutKeychain(store), folder, create: false })
-  return await routesOfSettings(attached, openJournal(database.sql, { log: attached.output.log }))
+  await using database = await openDatabase({ kind: store, folder, create: false })
+  return await routesOfSettings(attached, new Journal(database.sql))
 }
 
 /** The target is last, since it may be cut. */

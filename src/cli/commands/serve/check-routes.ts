@@ -1,6 +1,6 @@
 import type { RouteSettings } from '../../../base/settings.js'
 import { parseExec, parseForward, type Route } from '../../../dispatch/route.js'
-import { matches } from '../../../journal/match.js'
+import { matches } from '../../../journal/filter.js'
 import { codeHostOf } from '../../../providers/code-hosts.js'
 import { whyNeverSent } from '../../../providers/never-sent.js'
 import type { Context } from '../../context.js'

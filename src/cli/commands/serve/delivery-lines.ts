@@ -1,14 +1,14 @@
-import type { AttemptEvent } from '../../../dispatch/attempt.js'
+import type { AttemptEvent } from '../../../dispatch/dispatcher.js'
 import { isCommand } from '../../../dispatch/route.js'
 import type { Routing } from '../../../dispatch/routing.js'
-import type { Delivery, Receipt } from '../../../journal/delivery.js'
+import type { Delivery, Receipt } from '../../../journal/types.js'
 import { createColumns, type Row } from '../../output/delivery-columns.js'
 import type { DeliveryName } from '../../output/delivery-line.js'
 import type { Block, Feed } from '../../output/feed.js'
 import { cutLine, type Line } from '../../output/line.js'
 import { timeOfDay } from '../../output/time.js'
 import { attemptCell, elsewhereCell, type TargetCell, waitingCell } from '../../output/target-cell.js'
-import { ignoredText } from '../../../journal/ignored.js'
+import { ignoredText } from '../../../journal/types.js'
 import { outputLines } from './command-output.js'
 import type { TargetLines } from './target-lines.js'
 
@@ -127,11 +127,10 @@ function typicalRow(cells: readonly TargetCell[]): Row {
 /** What is special about a delivery, in a few words; empty for most. */
 export function noteOf(
   { deliveryId }: Delivery,
-  { duplicate, late, targets, ignoredBy }: Receipt,
+  { duplicate, targets, ignoredBy }: Receipt,
   { routes }: Routes,
 ): string {
   if (duplicate) return `duplicate, delivery ${deliveryId}`
-  if (late) return 'stored late: the sender was answered 503'
   if (ignoredBy !== undefined) return ignoredText(ignoredBy)
   return targets.length > 0 || routes.length === 0 ? '' : 'no route'
 }

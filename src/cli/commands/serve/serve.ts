@@ -64,12 +64,11 @@ export async function runServe(context: Context, flags: ServeFlags): Promise<voi
     ...live,
   })
   watch.start(() => void reload(context, flags, { serving, live, output }))
-  await live.payloadUrl(settings.tunnel, Promise.race([aborted(context.signal), aborted(serving.lost)]))
+  await live.payloadUrl(settings.tunnel, aborted(context.signal))
   printBanner(serving, { ...live, hooked, signedIn: await signedInUser(serving, options) }, output)
   warnOfOpenHost(settings.host, output)
   warnOfRoutes(settings.routes, serving, origins, context, output)
   await untilQuit(context, serving, { live, output, home: options.home })
-  serving.lost.throwIfAborted()
   sayWhatWaits(serving, live, output)
   const slow = setTimeout(() => output.say(FINISHING), SILENT_STOP_MS)
   try {
@@ -107,7 +106,7 @@ function printBanner(serving: Serving, parts: BannerParts, output: Output): void
   else for (const line of banner(serving, parts)) output.say(line, BANNER_INDENT)
 }
 
-/** Resolves at a signal, at the key for it, or when the profile belongs to another process. */
+/** Resolves at a signal, or at the key for it. */
 async function untilQuit(
   context: Context,
   serving: Serving,
@@ -123,7 +122,7 @@ async function untilQuit(
     ? undefined
     : listenToKeys(context, serving, output, { nameOf, quit: () => quit.abort(), inspect })
   if (keys) output.say(dim('Press ? for keys, Ctrl-C to stop.'))
-  const stopped = Promise.race([context.signal, serving.lost, quit.signal].map(aborted))
+  const stopped = Promise.race([context.signal, quit.signal].map(aborted))
   await Promise.race([serving.sandbox?.ping(), stopped])
   await stopped
 }

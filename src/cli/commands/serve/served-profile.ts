@@ -1,5 +1,5 @@
 import { RelayError } from '../../../base/errors.js'
-import { readSavedProfile } from '../../../instance/saved-profile.js'
+import { readSavedProfile } from '../../../instance/profile.js'
 import { SANDBOX_PROFILE, startCommand } from '../../session/start-command.js'
 import { profileFolder } from '../../settings/complete.js'
 import type { OptionValues } from '../../settings/options.js'

@@ -1,6 +1,6 @@
-import type { AttemptEvent } from '../../../dispatch/attempt.js'
+import type { AttemptEvent } from '../../../dispatch/dispatcher.js'
 import type { TargetStatus } from '../../../dispatch/dispatcher.js'
-import type { Outcome } from '../../../journal/forward.js'
+import type { Outcome } from '../../../journal/types.js'
 import type { Block, Feed } from '../../output/feed.js'
 import { dim, green, type Line, red, wrapLine, yellow } from '../../output/line.js'
 import { TIMED_INDENT } from '../../output/output.js'

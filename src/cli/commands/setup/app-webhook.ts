@@ -3,7 +3,7 @@ import { isLoopback } from '../../../base/loopback.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { listSavedHooks } from '../../../hooks/saved.js'
 import type { Provider } from '../../../providers/provider.js'
-import { mayHaveData, openDatabase, withoutKeychain } from '../../../store/open.js'
+import { mayHaveData, openDatabase } from '../../../store/open.js'
 import { readStatus } from '../../../tunnel/state.js'
 import type { Attached } from '../../session/attach.js'
 import { publicAddress } from '../../session/public-address.js'
@@ -61,7 +61,7 @@ async function readProfile(
   { options, instance }: Attached,
   provider: Pick<Provider, 'origin'>,
 ): Promise<ProfileHooks> {
-  const [kind, folder] = [withoutKeychain(storeOf(options)), profileFolder(options)]
+  const [kind, folder] = [storeOf(options), profileFolder(options)]
   if (!mayHaveData(kind, folder)) return { tunnel: undefined, hooks: [] }
   await using database = await openDatabase({ kind, folder })
   const { store } = database

@@ -47,7 +47,7 @@ async function register(
     const host = { provider: provider.name, providerUrl: provider.url }
     // Opened only now: a setup that is cancelled leaves no profile behind.
     await using database = await openDatabase({ kind: settings.store, folder: settings.folder })
-    await saveSetup(database.store, { ...host, client, app: app?.app, hookUrl }, before)
+    await saveSetup(database.secrets, { ...host, client, app: app?.app, hookUrl }, before)
     if (!attached.instance) remember(attached, settings, false)
   }
   const { apps } = provider.registration

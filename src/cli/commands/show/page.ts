@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer'
 import { type NamedTarget, shortNames } from '../../../dispatch/short-names.js'
-import type { Entry } from '../../../journal/delivery.js'
-import { editedFrom } from '../../../journal/edited.js'
-import type { Attempt } from '../../../journal/forward.js'
+import type { Entry } from '../../../journal/types.js'
+import { editedFrom } from '../../../journal/types.js'
+import type { Attempt } from '../../../journal/types.js'
 import { format, PRETTY } from '../../../json/format.js'
-import { readPayload } from '../../../journal/payload.js'
+import { readPayload } from '../../../journal/types.js'
 import type { TargetProgress } from '../../journal/progress.js'
 import { describeAttempt } from '../../output/attempt-line.js'
 import { eventName, placeName } from '../../output/delivery-line.js'
 import { jsonLines } from '../../output/json-lines.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../../output/time.js'
 import { bold, cyan, dim, green, type Line, red, yellow } from '../../output/line.js'
-import { ignoredText } from '../../../journal/ignored.js'
+import { ignoredText } from '../../../journal/types.js'
 
 /** The lines that show an entry to a person: what it is and what became of it, then its headers and body. */
 export function entryPage(

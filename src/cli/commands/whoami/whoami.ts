@@ -8,8 +8,7 @@ import type { CommonFlags } from '../../settings/prepare.js'
 export async function runWhoami(context: Context, flags: CommonFlags): Promise<void> {
   await using session = await openSession(context, flags)
   const options = { signal: context.signal }
-  const { output, tokens, user } = session
-  const unconfirmed = await tokens.unconfirmed(user)
+  const { output, user } = session
   const owner = await session.owner(options)
   const account = await describeAccount(session, owner, options).catch((error: unknown) => {
     throw withUser(error, user)
@@ -21,10 +20,8 @@ export async function runWhoami(context: Context, flags: CommonFlags): Promise<v
     ['code host', account.providerUrl],
     ['user', account.user],
     ['token', `in ${account.store}, expires ${time(account.expiresAt)}`],
-    ...(unconfirmed ? [['signed in', `at ${time(unconfirmed.since)}, not by relay login`] as const] : []),
   ] as const
   for (const [name, text] of lines) output.result(`${name.padEnd(11)}${text}`)
-  if (unconfirmed) await tokens.confirm(user, unconfirmed)
 }
 
 /** Names the user when the code host did not answer: the token may be valid. */

@@ -1,0 +1,162 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { RelayError } from '../base/errors.js'
+import type { Secret } from '../base/secret.js'
+import type { TokenKeys } from '../base/shared-store.js'
+import type { Json, Store } from './kv.js'
+import { ask, type Sql, type Tx } from './sql.js'
+
+/** Encrypts the values of records in a database that others can read and write. */
+export interface RecordCipher {
+  encrypt(recordKey: string, value: Json): string
+  /** @throws RelayError `settings` for a record under a key that is not set; `storage` for one that was changed or moved. */
+  decrypt(recordKey: string, stored: string): Json
+  /** How the text of every record under the current key begins. */
+  readonly currentPrefix: string
+  /** The same under the previous key, if there is one. */
+  readonly previousPrefix: string | undefined
+}
+
+/** AES-256-GCM (NIST SP 800-38D): a random nonce of 96 bits, a tag of 128. Bytes. */
+const NONCE = 12
+const TAG = 16
+/** Hex digits of a key's id: enough to distinguish two keys, and too few to reveal anything of the key. */
+const ID_DIGITS = 8
+
+/** `place`, the profile's name, is part of what is authenticated, so that a record cannot be moved to another profile or key. */
+export function createCipher(keys: TokenKeys, place: string): RecordCipher {
+  const current = derive(keys.current)
+  const previous = keys.previous && derive(keys.previous)
+  return {
+    encrypt(recordKey, value) {
+      const nonce = randomBytes(NONCE)
+      const cipher = createCipheriv('aes-256-gcm', current.encryption, nonce).setAAD(
+        context(place, recordKey),
+      )
+      const text = Buffer.concat([cipher.update(JSON.stringify(value)), cipher.final()])
+      const data = Buffer.concat([nonce, text, cipher.getAuthTag()])
+      return `${prefixOf(current)}${data.toString('base64')}"}`
+    },
+    decrypt(recordKey, stored) {
+      const [, id, base64] = /^\{"v":2,"key":"([0-9a-f]+)","data":"([A-Za-z0-9+/=]+)"\}$/.exec(stored) ?? []
+      if (id === undefined || base64 === undefined) throw changed(recordKey)
+      const key = [current, previous].find((each) => each?.id === id)
+      if (!key) throw wrongKey()
+      try {
+        return open(key.encryption, context(place, recordKey), Buffer.from(base64, 'base64'))
+      } catch {
+        throw changed(recordKey)
+      }
+    },
+    currentPrefix: prefixOf(current),
+    previousPrefix: previous && prefixOf(previous),
+  }
+}
+
+interface Derived {
+  readonly id: string
+  readonly encryption: Buffer
+}
+
+function derive(key: Secret): Derived {
+  const secret = Buffer.from(key.reveal(), 'base64')
+  const part = (use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `relay ${use}`, 32))
+  return { id: part('key id').toString('hex').slice(0, ID_DIGITS), encryption: part('encryption') }
+}
+
+function prefixOf({ id }: Derived): string {
+  return `{"v":2,"key":"${id}","data":"`
+}
+
+function context(place: string, recordKey: string): Buffer {
+  return Buffer.from(JSON.stringify(['relay', place, recordKey]))
+}
+
+function open(key: Buffer, aad: Buffer, data: Buffer): Json {
+  const decipher = createDecipheriv('aes-256-gcm', key, data.subarray(0, NONCE), { authTagLength: TAG })
+  decipher.setAAD(aad).setAuthTag(data.subarray(data.length - TAG))
+  const text = Buffer.concat([decipher.update(data.subarray(NONCE, data.length - TAG)), decipher.final()])
+  const value: Json = JSON.parse(text.toString())
+  return value
+}
+
+/** Names the kind of the record only: the rest of its key may name a user. */
+function changed(recordKey: string): RelayError {
+  const [kind = ''] = recordKey.split(':')
+  return new RelayError(
+    'storage',
+    `A record of the database (${kind}) was changed or moved by another program, and is not used. Sign in again, or restore a backup`,
+  )
+}
+
+function wrongKey(): RelayError {
+  return new RelayError(
+    'settings',
+    'RELAY_TOKEN_KEY is not the key that this profile is encrypted with. Set the same as on the other relays; after a change, set the earlier one as RELAY_TOKEN_KEY_PREVIOUS',
+  )
+}
+
+/** A record that only the right key can read, so that a wrong one is found before anything is written. */
+const CHECK_KEY = 'key-check'
+
+/** Whether the profile's records are encrypted: then there is a key, which must not be made again. Reads no value. */
+export async function isEncrypted(sql: Sql): Promise<boolean> {
+  return (await sql.query('SELECT 1 FROM kv WHERE key = ?', [CHECK_KEY])).length > 0
+}
+
+/** Checks the key, or makes it that of a profile without one. @throws RelayError `settings` for another key, with no change; `storage` */
+export async function checkKey(encrypted: Pick<Store, 'update'>): Promise<void> {
+  await encrypted.update(function* (records): Tx<void> {
+    // One that cannot be decrypted throws.
+    if ((yield* records.get(CHECK_KEY)) === undefined) yield* records.put(CHECK_KEY, 'relay')
+  })
+}
+
+/** Records that are encrypted again in one step. */
+const PAGE = 500
+
+/** Encrypts with the current key what is under the previous one, so that the previous key is not needed any more. @throws RelayError `storage` */
+export async function rotate(sql: Sql, cipher: RecordCipher): Promise<void> {
+  const { previousPrefix } = cipher
+  if (previousPrefix === undefined) return
+  const step = function* (after: string): Tx<string | undefined> {
+    const rows = yield* ask<{ key: string; value: string }>(
+      `SELECT key, value FROM kv WHERE key > ? AND value LIKE ? ORDER BY key LIMIT ${PAGE}`,
+      after,
+      `${previousPrefix}%`,
+    )
+    for (const { key, value } of rows) {
+      const again = encryptAgain(cipher, key, value)
+      if (again !== undefined) yield* ask('UPDATE kv SET value = ? WHERE key = ?', again, key)
+    }
+    return rows.length === PAGE ? rows.at(-1)?.key : undefined
+  }
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const from: string = after
+    after = await sql.write(() => step(from))
+  }
+}
+
+/** Undefined for a record that cannot be decrypted: it stays as it is, and reading it says why. */
+function encryptAgain(cipher: RecordCipher, key: string, value: string): string | undefined {
+  try {
+    return cipher.encrypt(key, cipher.decrypt(key, value))
+  } catch {
+    return undefined
+  }
+}
+
+export interface KeyUse {
+  readonly records: number
+  /** Records that are under another key than the current one. */
+  readonly others: number
+}
+
+/** How many records are encrypted, and how many of them need another key. @throws RelayError `storage` */
+export async function countKeyUse(sql: Sql, { currentPrefix }: RecordCipher): Promise<KeyUse> {
+  const [use = { records: 0, others: 0 }] = await sql.query<KeyUse>(
+    `SELECT count(*) AS records, coalesce(sum(CASE WHEN value LIKE ? THEN 0 ELSE 1 END), 0) AS others
+      FROM kv WHERE value LIKE '{"v":2,"key":%'`,
+    [`${currentPrefix}%`],
+  )
+  return use
+}

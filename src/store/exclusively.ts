@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import { sleep, type Cancellable } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { Json, Store } from './kv.js'
+import type { Tx } from './sql.js'
+
+export interface ExclusiveOptions<Result> extends Cancellable {
+  /** What the work does, for messages: `renewing a token`. */
+  readonly what: string
+  /** Milliseconds to wait for another process. Default: as long as it takes. */
+  readonly wait?: number
+  /** Called once if another process is at it, with its id if that is known. */
+  readonly onBusy?: (pid: number | undefined) => void
+  /** Called repeatedly meanwhile. Once it returns a value, that is the result, and the work is not done. */
+  readonly look?: () => Promise<Result | undefined>
+  readonly clock?: Clock
+}
+
+/** If the process that has the lock crashes, the others wait this long. Milliseconds. */
+const LIFETIME_MS = 15_000
+const RENEW_MS = 4000
+/** Short compared with a call to a code host, long enough to cost nothing. */
+const POLL_MS = 100
+
+/**
+ * Runs `work` while no other process of the profile runs it under the same key: a record that is renewed every 4 s. A process that did not
+ * run for 15 s (SIGSTOP, a machine that slept) loses the lock without being stopped, so the work must do no harm when it runs twice.
+ * @throws as `work` does; RelayError `timed_out` after `wait`, `storage`; AbortError when `signal` aborts while it waits
+ */
+export async function exclusively<Result>(
+  store: Pick<Store, 'get' | 'update'>,
+  key: string,
+  { what, wait = Infinity, onBusy, look, clock = systemClock, signal }: ExclusiveOptions<Result>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const own = { id: randomUUID(), pid: process.pid }
+  const take = (): Promise<boolean> =>
+    store.update(function* (records): Tx<boolean> {
+      if ((yield* records.get(key)) !== undefined) return false
+      yield* records.put(key, own, clock() + LIFETIME_MS)
+      return true
+    })
+  const until = clock() + wait
+  for (let isFirst = true; !(await take()); isFirst = false) {
+    if (isFirst) onBusy?.(ownerOf(await store.get(key)).pid)
+    if (clock() >= until)
+      throw new RelayError('timed_out', `Another process is ${what} and did not finish in ${wait / 1000} s`)
+    await sleep(POLL_MS, { signal })
+    const found = await look?.()
+    if (found !== undefined) return found
+  }
+  const ifOwn = (change: 'renew' | 'release'): Promise<void> =>
+    store.update(function* (records): Tx<void> {
+      if (ownerOf(yield* records.get(key)).id !== own.id) return
+      if (change === 'renew') yield* records.put(key, own, clock() + LIFETIME_MS)
+      else yield* records.delete(key)
+    })
+  // What fails here does no harm: the lock then ends by itself.
+  const renewing = setInterval(() => void ifOwn('renew').catch(() => {}), RENEW_MS)
+  try {
+    return await work()
+  } finally {
+    clearInterval(renewing)
+    await ifOwn('release').catch(() => {})
+  }
+}
+
+function ownerOf(value: Json | undefined): { readonly id?: string; readonly pid?: number } {
+  return Object(value)
+}
