@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { emptyFolder } from '../helpers/context.js'
-import { githubDelivery, post } from '../helpers/delivery.js'
-import { describeWith } from '../helpers/needs.js'
-import { serve } from '../helpers/serve.js'
+import { githubDelivery, post } from '../kit/delivery.js'
+import { emptyFolder } from '../kit/folder.js'
+import { describeWith } from '../kit/needs.js'
+import { place } from '../kit/place.js'
 
 const DELIVERIES = 40
 const IN_FLIGHT = 8
@@ -85,22 +85,21 @@ function isInOrder({ written, answered, flushes }: Steps, i: number): boolean {
 // SIGKILL cannot reveal a missing flush, since the page cache survives the process. Only the system calls can.
 describeWith('strace', 'the deliveries of a relay serve', () => {
   it('are each flushed to the disk between their write and their 200, several at a time', async () => {
-    const home = emptyFolder()
-    const log = path.join(home, 'trace')
+    const log = path.join(emptyFolder(), 'trace')
     const strace = ['strace', '-f', '-s', '64', '-e', CALLS, '-e', 'signal=none', '-e', SLOW, '-o', log]
-    await using program = serve(home, strace)
-    const url = await program.url()
+    await using here = await place({ host: 'none' })
+    const { address } = await here.serveWith({ wrapper: strace })
     const numbers = Array.from({ length: DELIVERIES }, (_, i) => i)
     const left = numbers.values()
     const client = async (): Promise<void> => {
       for (const i of left) {
-        const answer = await post(`${url}/webhook?${i}`, githubDelivery({ body: bodyOf(i) }))
+        const answer = await post(`${address}/webhook?${i}`, githubDelivery({ body: bodyOf(i) }))
         expect(answer).toEqual({ status: 200, type: 'application/json', body: '{"ok":true}' })
       }
     }
     await Promise.all(Array.from({ length: IN_FLIGHT }, client))
     // strace writes a line before the next call begins.
-    await fetch(`${url}/health`)
+    await fetch(`${address}/health`)
 
     const steps = stepsOf(callsOf(readFileSync(log, 'utf8')))
     expect([...steps.answered.keys()].toSorted((a, b) => a - b)).toEqual(numbers)

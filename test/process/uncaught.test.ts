@@ -1,13 +1,14 @@
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
-import { Program } from '../helpers/program.js'
+import { githubDelivery, post, SECRET } from '../kit/delivery.js'
+import { type Running, start as startCommand } from '../kit/run.js'
 
-const IMPORT = `--import=${path.resolve('test/helpers/uncaught.mjs')}`
+const IMPORT = `--import=${path.resolve('test/kit/uncaught.mjs')}`
 const SURVIVED = 'error: a connection failed and was closed: read ECONNRESET\n'
 
 /** The built program with a listener for SIGUSR2; see uncaught.mjs. */
-const start = (...args: string[]) => new Program(args, { NODE_OPTIONS: IMPORT, RELAY_WEBHOOK_SECRET: SECRET })
+const start = (...argv: string[]): Running =>
+  startCommand(argv, { built: true, env: { NODE_OPTIONS: IMPORT, RELAY_WEBHOOK_SECRET: SECRET } })
 
 /** So many senders, each of which sends its next delivery once the last is answered, until nothing answers. */
 const SENDERS = 8
@@ -23,10 +24,10 @@ describe.skipIf(process.platform === 'win32')('an uncaught exception', () => {
   it('of a connection does not end relay serve; a defect does, with a message and exit 1', async () => {
     await using program = start('serve', '--port', '0', '--json')
     const url = await program.url()
-    program.child.kill('SIGUSR2')
+    program.kill('SIGUSR2')
     await program.says(SURVIVED)
     expect(await (await fetch(`${url}/health`)).text()).toBe('{"status":"ok"}')
-    program.child.kill('SIGUSR2')
+    program.kill('SIGUSR2')
     const { code, err } = await program.ended
     // The rest of what serve says once it listens may come before the error or after it.
     const said = err.split('\n').find((line) => line.startsWith('{"v":1')) ?? '{}'
@@ -49,11 +50,11 @@ describe.skipIf(process.platform === 'win32')('an uncaught exception', () => {
     async () => {
       await using program = start('serve', '--port', '0', '--json')
       const url = await program.url()
-      program.child.kill('SIGUSR2')
+      program.kill('SIGUSR2')
       await program.says(SURVIVED)
       const sending = Promise.all(Array.from({ length: SENDERS }, () => send(url)))
       await program.objects({ type: 'delivery' }, 2 * SENDERS)
-      program.child.kill('SIGUSR2')
+      program.kill('SIGUSR2')
       const { code, signal } = await program.ended
       expect({ code, signal }).toEqual({ code: 1, signal: null })
       await sending
@@ -63,7 +64,7 @@ describe.skipIf(process.platform === 'win32')('an uncaught exception', () => {
   it('of a connection ends a command that may wait for it', async () => {
     await using program = start('wait', 'push', '--timeout', '1m')
     await program.says('listens for uncaught exceptions')
-    program.child.kill('SIGUSR2')
+    program.kill('SIGUSR2')
     const { code, err } = await program.ended
     expect({ code, err: err.split('\n').at(-2) }).toEqual({
       code: 1,
