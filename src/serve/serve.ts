@@ -78,9 +78,6 @@ export interface Serving extends AsyncDisposable {
   retryNow(): void
 }
 
-/** How long requests in flight may take to finish: an action waits up to 25 s for the code host. */
-const GRACE_MS = 30_000
-
 /**
  * Starts a relay: opens its data, listens, and takes the profile.
  * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data
@@ -223,11 +220,11 @@ function observed(
 function startListener(
   { fetch }: ReadinessGate,
   { host, port, maxBody }: Settings,
-  { headers, request, idle }: Limits,
+  { headers, request, idle, stop: grace }: Limits,
   log: Log,
 ): Promise<Listener> {
   const bodyBudget = bodyBudgetFor(maxBody)
-  return listen(fetch, { host, port, log, bodyBudget, limits: { headers, request, idle, grace: GRACE_MS } })
+  return listen(fetch, { host, port, log, bodyBudget, limits: { headers, request, idle, grace } })
 }
 
 /** Closes the listener if the profile cannot be taken: it has answered nothing. */

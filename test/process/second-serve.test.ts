@@ -1,24 +1,21 @@
-import { EventEmitter, once } from 'node:events'
-import { createServer } from 'node:http'
 import path from 'node:path'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { emptyFolder } from '../helpers/context.js'
-import { begin, finish, githubDelivery, post } from '../helpers/delivery.js'
-import type { Program } from '../helpers/program.js'
-import { portOf } from '../helpers/scripted-server.js'
-import { journalOf, serve, textOf, unfinished } from '../helpers/serve.js'
-import { holdLock } from '../store/hold.js'
+import { begin, finish, githubDelivery, post } from '../kit/delivery.js'
+import { hold } from '../kit/disk.js'
+import { entriesOf, waitingOf } from '../kit/journal.js'
+import { type Place, place, type Serving } from '../kit/place.js'
+import { receiver, valuesOf } from '../kit/receiver.js'
 
 /** Stops a process by SIGSTOP while it does not write: within a write it would hold the database for as long as it is stopped. */
-async function stopBetweenWrites({ child }: Program, home: string): Promise<void> {
+async function stopBetweenWrites(program: Serving, { home }: Place): Promise<void> {
   for (;;) {
-    child.kill('SIGSTOP')
+    program.kill('SIGSTOP')
     try {
-      holdLock(path.join(home, 'default')).release()
+      hold(path.join(home, 'default')).release()
       return
     } catch {
-      child.kill('SIGCONT')
+      program.kill('SIGCONT')
       await setImmediate()
     }
   }
@@ -31,10 +28,12 @@ async function acknowledged(webhook: string, ids: readonly string[]): Promise<vo
 }
 
 /** Each entry's id, after it was seen that the body is its own and the numbers count up from 1. */
-async function kept(home: string): Promise<string[]> {
-  const entries = await journalOf(home)
+async function kept(here: Place): Promise<string[]> {
+  const entries = await entriesOf(here)
   expect(entries.map(({ n }) => n)).toEqual(entries.map((_, i) => i + 1))
-  expect(entries.map(textOf)).toEqual(entries.map(({ deliveryId }) => `"${deliveryId}"`))
+  expect(entries.map(({ body }) => body.toString())).toEqual(
+    entries.map(({ deliveryId }) => `"${deliveryId}"`),
+  )
   return entries.map(({ deliveryId }) => deliveryId)
 }
 
@@ -57,50 +56,42 @@ const SLOW = 15
 
 /** A target that takes its time from when it is opened, and the number of each delivery that it got, in order. */
 async function slowTarget() {
-  const got: number[] = []
-  const changes = new EventEmitter()
   let open = (): void => {}
   const opened = new Promise<void>((resolve) => (open = resolve))
-  const server = createServer((incoming, outgoing) => {
-    got.push(Number(incoming.headers['x-github-delivery']))
-    changes.emit('change')
-    incoming.resume()
-    void opened.then(() => setTimeout(() => outgoing.end(), SLOW))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const target = await receiver(async () => {
+    await opened
+    await sleep(SLOW)
+    return 200
+  })
   return {
-    url: `http://127.0.0.1:${portOf(server)}`,
-    got,
+    url: target.url,
+    got: () => target.received.map((request) => Number(valuesOf(request, 'X-GitHub-Delivery')[0])),
     open,
-    async has(count: number) {
-      while (got.length < count) await once(changes, 'change')
-    },
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
+    has: (count: number) => target.has(count),
+    [Symbol.asyncDispose]: () => target[Symbol.asyncDispose](),
   }
 }
 
+const SERVE = ['serve', '--port', '0', '--json']
+
 describe.concurrent('two processes over one journal', () => {
   it('keep, when one finishes after its successor has begun, what each acknowledged', async () => {
-    const home = emptyFolder()
-    await using older = serve(home)
-    const olderHook = `${await older.url()}/webhook`
+    await using here = await place({ host: 'none' })
+    const older = await here.serveWith({ built: true })
+    const olderHook = `${older.address}/webhook`
     await acknowledged(olderHook, ids('before'))
     const slow = githubDelivery({ id: 'slow', body: '"slow"' })
     const request = await begin(olderHook, slow)
-    older.child.kill('SIGTERM')
+    older.kill('SIGTERM')
     await older.says('Finishing in-flight work')
 
-    await using newer = serve(home)
-    await acknowledged(`${await newer.url()}/webhook`, ids('after'))
+    const newer = await here.serveWith({ built: true })
+    await acknowledged(`${newer.address}/webhook`, ids('after'))
     // The successor would not know of it: the sender has to send it again.
     expect(await finish(request, slow)).toBe(503)
     expect((await older.ended).code).toBe(0)
-    await acknowledged(`${await newer.url()}/webhook`, ['slow', 'last'])
-    expect(inBatches(await kept(home), ids('before'), ids('after'), ['slow', 'last'])).toEqual([
+    await acknowledged(`${newer.address}/webhook`, ['slow', 'last'])
+    expect(inBatches(await kept(here), ids('before'), ids('after'), ['slow', 'last'])).toEqual([
       ...ids('before'),
       ...ids('after'),
       'slow',
@@ -108,77 +99,74 @@ describe.concurrent('two processes over one journal', () => {
     ])
 
     // The older one, when it ended, has not given away the profile of the newer one.
-    await using third = serve(home)
+    const third = here.startWith({ built: true }, ...SERVE)
     expect((await third.ended).err).toContain(`already served by process ${newer.pid}`)
   })
 
   it('one of them stopped: it acknowledges nothing after the other took its place, and ends', async () => {
-    const home = emptyFolder()
-    await using older = serve(home)
-    const olderHook = `${await older.url()}/webhook`
+    await using here = await place({ host: 'none' })
+    const older = await here.serveWith({ built: true })
+    const olderHook = `${older.address}/webhook`
     await acknowledged(olderHook, ids('before'))
     const late = githubDelivery({ id: 'late', body: '"late"' })
     const request = await begin(olderHook, late)
-    await stopBetweenWrites(older, home)
+    await stopBetweenWrites(older, here)
     // Both lie in its sockets when it goes on.
     const unread = post(olderHook, githubDelivery({ id: 'unread' }))
     const answers = Promise.allSettled([finish(request, late), unread.then(({ status }) => status)])
 
-    await using newer = serve(home)
-    const newerUrl = await newer.url()
-    await acknowledged(`${newerUrl}/webhook`, ids('newer'))
-    older.child.kill('SIGCONT')
+    const newer = await here.serveWith({ built: true })
+    await acknowledged(`${newer.address}/webhook`, ids('newer'))
+    older.kill('SIGCONT')
     for (const answer of await answers) expect([503, undefined]).toContain(valueOf(answer))
     const { code, err } = await older.ended
     expect(code).toBe(1)
     expect(err).toContain(
-      `Process ${newer.pid} at ${newerUrl} has taken over this profile because this relay did not answer in time. This relay stops.`,
+      `Process ${newer.pid} at ${newer.address} has taken over this profile because this relay did not answer in time. This relay stops.`,
     )
-    await acknowledged(`${newerUrl}/webhook`, ids('after'))
-    expect(inBatches(await kept(home), ids('before'), ids('newer'), ids('after'))).toEqual([
+    await acknowledged(`${newer.address}/webhook`, ids('after'))
+    expect(inBatches(await kept(here), ids('before'), ids('newer'), ids('after'))).toEqual([
       ...ids('before'),
       ...ids('newer'),
       ...ids('after'),
     ])
-    await using third = serve(home)
+    const third = here.startWith({ built: true }, ...SERVE)
     expect((await third.ended).err).toContain(`already served by process ${newer.pid}`)
   })
 
   it('one of them stopped and with nothing to do: it notices by itself', async () => {
-    const home = emptyFolder()
-    await using older = serve(home)
-    await older.url()
-    await stopBetweenWrites(older, home)
-    await using newer = serve(home)
-    await newer.url()
-    older.child.kill('SIGCONT')
+    await using here = await place({ host: 'none' })
+    const older = await here.serveWith({ built: true })
+    await stopBetweenWrites(older, here)
+    await here.serveWith({ built: true })
+    older.kill('SIGCONT')
     expect((await older.ended).code).toBe(1)
   })
 
   it('forward one backlog in order, and repeat no more than the attempt that was under way', async () => {
-    const home = emptyFolder()
     await using target = await slowTarget()
+    await using here = await place({ host: 'none' })
     const flags = ['--forward', target.url]
-    await using older = serve(home, undefined, flags)
-    const count = 400
+    const older = await here.serveWith({ built: true }, ...flags)
+    const count = 250
     const numbers = Array.from({ length: count }, (_, i) => i)
-    const webhook = `${await older.url()}/webhook`
+    const webhook = `${older.address}/webhook`
     for (const n of numbers) await acknowledged(webhook, [String(n)])
     target.open()
     await target.has(5)
-    await stopBetweenWrites(older, home)
+    await stopBetweenWrites(older, here)
 
-    await using newer = serve(home, undefined, flags)
-    await newer.url()
-    const before = target.got.length
+    const newer = await here.serveWith({ built: true }, ...flags)
+    const before = target.got().length
     await target.has(before + 5)
-    older.child.kill('SIGCONT')
+    older.kill('SIGCONT')
     expect((await older.ended).code).toBe(1)
-    expect(target.got.length).toBeLessThan(count)
+    expect(target.got().length).toBeLessThan(count)
     await newer.object({ type: 'attempt', n: count })
-    expect(await unfinished(home)).toEqual([])
-    expect(target.got.filter((n, i) => n !== target.got[i - 1])).toEqual(numbers)
-    expect(target.got.length).toBeLessThanOrEqual(count + 1)
+    expect(await waitingOf(here)).toEqual([])
+    const got = target.got()
+    expect(got.filter((n, i) => n !== got[i - 1])).toEqual(numbers)
+    expect(got.length).toBeLessThanOrEqual(count + 1)
   })
 })
 
