@@ -34,8 +34,8 @@ export function parseMetrics(text: string): Record<string, Family> {
     const sample = SAMPLE.exec(line)
     const name = sample?.[1] ?? ''
     const whole = families[name] ?? families[name.replace(PARTS, '')]
-    const value = Number(sample?.at(-1)?.replace(/^([+-])Inf$/, '$1Infinity'))
-    if (!whole || (Number.isNaN(value) && !line.endsWith(' NaN'))) throw new Error(`no sample: ${line}`)
+    const value = numberOf(sample?.at(-1) ?? '')
+    if (!whole || value === undefined) throw new Error(`no sample: ${line}`)
     const labels = [...(sample?.[2] ?? '').matchAll(new RegExp(LABEL, 'g'))]
     const key = labels.map(([, label, given = '']) => `${label}=${unescaped(given)}`).join(' ')
     const family = (families[name] ??= { type: whole.type, values: {} })
@@ -43,6 +43,13 @@ export function parseMetrics(text: string): Record<string, Family> {
     family.values[key] = value
   }
   return families
+}
+
+/** As Go reads numbers, in which Prometheus is written: `Nan`, which prom-client writes, is one too. */
+function numberOf(text: string): number | undefined {
+  if (/^nan$/i.test(text)) return Number.NaN
+  const value = Number(text.replace(/^([+-]?)inf$/i, '$1Infinity'))
+  return Number.isNaN(value) ? undefined : value
 }
 
 function unescaped(text: string): string {

@@ -4,6 +4,7 @@ import { startSandbox } from 'webhook-relay/testing'
 import { describe, expect, it } from 'vitest'
 import { ACCESS_TOKEN, authorizationServer, OAUTH_CLIENT } from './authorization-server.js'
 import { canary } from './canary.js'
+import { Changes } from './changes.js'
 import { begin, finish, githubDelivery, type Header, post } from './delivery.js'
 import { exchange, halfClosed, refusedByParser, requestText } from './http.js'
 import { parseMetrics } from './metrics.js'
@@ -149,11 +150,13 @@ describe('a network', () => {
   async function client(port: number) {
     const socket = connectTcp(port, '127.0.0.1').setEncoding('utf8')
     let got = ''
-    socket.on('data', (text: string) => (got += text))
+    const changes = new Changes(() => got)
+    socket.on('data', (text: string) => {
+      got += text
+      changes.changed()
+    })
     await once(socket, 'connect')
-    const until = async (text: string): Promise<void> => {
-      while (got !== text) await once(socket, 'data')
-    }
+    const until = (text: string): Promise<void> => changes.until(() => got === text, text)
     return { socket, until, got: () => got, [Symbol.dispose]: () => void socket.destroy() }
   }
 
@@ -298,7 +301,7 @@ describe('relay', () => {
     await using here = await place({ host: 'none', env: hostVariables('github', server.url, OAUTH_CLIENT) })
     const relay = await here.serve()
     const { authorize, cookie } = await beginSignIn(`${relay.address}/auth/github?userId=ada`)
-    const callback = `${relay.address}/auth/github/callback?${server.approve(authorize)}`
+    const callback = `${relay.address}/auth/github/callback?${String(server.approve(authorize))}`
     const back = await fetch(callback, { headers: { cookie }, redirect: 'manual' })
     expect([back.status, back.headers.get('location')]).toEqual([
       302,
@@ -323,6 +326,9 @@ describe('metrics', () => {
       'c_sum 0.1',
       'c_count 3',
       '# TYPE d gauge',
+      'd{a="1"} Nan',
+      'd{a="2"} -Inf',
+      '# TYPE e gauge',
       '',
     ].join('\n')
     expect(parseMetrics(text)).toEqual({
@@ -332,7 +338,8 @@ describe('metrics', () => {
       c_bucket: { type: 'HISTOGRAM', values: { 'le=+Inf': 3 } },
       c_sum: { type: 'HISTOGRAM', values: { '': 0.1 } },
       c_count: { type: 'HISTOGRAM', values: { '': 3 } },
-      d: { type: 'GAUGE', values: {} },
+      d: { type: 'GAUGE', values: { 'a=1': Number.NaN, 'a=2': -Infinity } },
+      e: { type: 'GAUGE', values: {} },
     })
   })
 
