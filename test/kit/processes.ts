@@ -39,3 +39,8 @@ function statusOf(pid: number): { state: string | undefined; parent: number } | 
   const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return stat === '' ? undefined : { state, parent: Number(parent) }
 }
+
+/** The memory of a process that no file stands behind, in MiB. */
+export function memoryOf(pid: number): number {
+  return Number(/RssAnon:\s+(\d+) kB/.exec(readProc(pid, 'status'))?.[1]) / 1024
+}

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { describeWith } from '../helpers/needs.js'
-import { Program, relay, type Ended } from '../helpers/program.js'
+import { describeWith } from '../kit/needs.js'
+import { type Ended, run, start } from '../kit/run.js'
 
 /** A wrapper that runs a script in the program's folder first, then the program, with what the script exports. */
 function after(script: string): readonly string[] {
@@ -8,7 +8,7 @@ function after(script: string): readonly string[] {
 }
 
 async function ended(args: readonly string[], script: string): Promise<Ended & { readonly cwd: string }> {
-  await using program = new Program(args, {}, after(script))
+  await using program = start(args, { wrapper: after(script) })
   return { ...(await program.ended), cwd: program.cwd }
 }
 
@@ -55,7 +55,7 @@ describeWith('Linux', 'what is not a settings file ends the command, not the mac
   })
 
   it('a device for a secret, exit 2', async () => {
-    const { code, err } = await relay(CONFIG, { RELAY_CLIENT_SECRET_FILE: '/dev/zero' })
+    const { code, err } = await run(CONFIG, { built: true, env: { RELAY_CLIENT_SECRET_FILE: '/dev/zero' } })
     expect({ code, err }).toMatchObject({
       code: 2,
       err: expect.stringContaining('RELAY_CLIENT_SECRET_FILE: /dev/zero is larger than 1 MiB'),
@@ -77,9 +77,12 @@ describeWith('Linux', 'what is not a settings file ends the command, not the mac
   ])('RELAY_HOME=%s, which cannot be made', async (home, folder, why) => {
     const message = `The folder ${folder} cannot be made: ${why}. Set RELAY_HOME to a folder that you can write to`
     const env = { RELAY_HOME: home, RELAY_WEBHOOK_SECRET: '' }
-    expect(await relay(['serve', '--port', '0'], env)).toMatchObject({ code: 2, err: `error: ${message}\n` })
+    expect(await run(['serve', '--port', '0'], { built: true, env })).toMatchObject({
+      code: 2,
+      err: `error: ${message}\n`,
+    })
     // Reading makes nothing.
-    expect(await relay(['whoami', '--user', 'ada'], env)).toMatchObject({ code: 4, out: '' })
+    expect(await run(['whoami', '--user', 'ada'], { built: true, env })).toMatchObject({ code: 4, out: '' })
   })
 })
 
@@ -95,7 +98,7 @@ describeWith('Linux', 'a .env that came with a checkout', () => {
 
   it('has its commands shown at start, and who can run them', async () => {
     const script = String.raw`printf 'RELAY_WEBHOOK_SECRET=known\nRELAY_EXEC=push=./deploy.sh\n' > .env`
-    await using program = new Program(['serve', '--port', '0', '--json'], {}, after(script))
+    await using program = start(['serve', '--port', '0', '--json'], { wrapper: after(script) })
     await program.says(
       'warning: RELAY_EXEC in .env runs a command for deliveries: push=./deploy.sh\n' +
         'warning: anyone who can read RELAY_WEBHOOK_SECRET in .env can sign deliveries that run commands here\n',
@@ -105,7 +108,7 @@ describeWith('Linux', 'a .env that came with a checkout', () => {
 
   it('is named, where its secret proves the deliveries that run the user’s own commands', async () => {
     const script = String.raw`printf 'RELAY_WEBHOOK_SECRET=known\n' > .env`
-    await using program = new Program(['serve', '--port', '0', '--exec', 'id'], {}, after(script))
+    await using program = start(['serve', '--port', '0', '--exec', 'id'], { wrapper: after(script) })
     await program.says('warning: anyone who can read RELAY_WEBHOOK_SECRET in .env can sign deliveries')
     expect((await program.stop()).err).not.toContain('runs a command for deliveries')
   })

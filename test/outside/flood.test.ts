@@ -1,8 +1,7 @@
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
-import { emptyFolder } from '../helpers/context.js'
-import { serve } from '../helpers/serve.js'
+import { place } from '../kit/place.js'
 
 /** Requests in one round; a round takes well below a second. */
 const MANY = 500
@@ -37,13 +36,13 @@ it.each([
     'answered 403: Forbidden host',
   ],
 ])('relay serve logs no line for each request of a flood: %s', async (_, path, host, status, what) => {
-  await using program = serve(emptyFolder())
-  const url = await program.url()
+  await using here = await place({ host: 'none' })
+  const relay = await here.serve()
   const start = performance.now()
-  expect(await flood(`${url}${path}`, host)).toEqual(new Set([status]))
-  await program.says('more like it in the last second')
+  expect(await flood(`${relay.address}${path}`, host)).toEqual(new Set([status]))
+  await relay.says('more like it in the last second')
   const seconds = (performance.now() - start) / 1000
-  const { err } = await program.stop()
+  const { err } = await relay.stop()
   const lines = err.split('\n').filter((line) => line.includes(what))
   expect(lines.length).toBeGreaterThanOrEqual(2)
   expect(lines.length).toBeLessThanOrEqual(2 + seconds)

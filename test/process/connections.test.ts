@@ -1,18 +1,22 @@
 import { readFileSync } from 'node:fs'
 import { connect as connectTcp } from 'node:net'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { emptyFolder } from '../helpers/context.js'
-import { githubDelivery, post } from '../helpers/delivery.js'
-import { type Connection, connect, exchange, requestText } from '../helpers/http.js'
-import { describeWith } from '../helpers/needs.js'
-import { Program } from '../helpers/program.js'
-import { closedPort } from '../helpers/scripted-server.js'
-import { serve } from '../helpers/serve.js'
+import { githubDelivery } from '../kit/delivery.js'
+import { type Connection, connect, exchange, requestText } from '../kit/http.js'
+import { describeWith } from '../kit/needs.js'
+import { place } from '../kit/place.js'
+import { closedPort } from '../kit/ports.js'
+import { memoryOf } from '../kit/processes.js'
+import { start } from '../kit/run.js'
 
 const SANDBOX = ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json']
 const CONNECT = 'CONNECT example.invalid:443 HTTP/1.1\r\nHost: example.invalid:443\r\n\r\n'
 const REFUSED = { status: 400, body: '{"error":"Bad request"}' }
 
+const run = promisify(execFile)
+const ENV = { env: { PATH: process.env['PATH'] } }
 const portOf = (url: string): number => Number(new URL(url).port)
 
 /** Sends CONNECT and resets the connection, before and after the answer; then one more reads its 400. */
@@ -30,7 +34,7 @@ async function connectAndReset(port: number) {
 
 describe('CONNECT, reset by the client,', () => {
   it('ends neither relay serve nor its sandbox', async () => {
-    await using program = new Program(SANDBOX)
+    await using program = start(SANDBOX, { built: true })
     const { url, sandbox } = await program.listening()
     expect(await connectAndReset(portOf(url))).toEqual(REFUSED)
     expect(await connectAndReset(portOf(sandbox))).toEqual(REFUSED)
@@ -41,7 +45,7 @@ describe('CONNECT, reset by the client,', () => {
   it('does not end relay login', async () => {
     const port = await closedPort()
     const env = { RELAY_CLIENT_ID: 'id', RELAY_CLIENT_SECRET: 'secret' }
-    await using program = new Program(['login', '--no-browser', '--port', String(port)], env)
+    await using program = start(['login', '--no-browser', '--port', String(port)], { env, built: true })
     await program.says('Waiting up to 5 minutes')
     expect(await connectAndReset(port)).toEqual(REFUSED)
     expect((await exchange(port, requestText('GET', '/health'))).status).toBe(200)
@@ -51,17 +55,13 @@ describe('CONNECT, reset by the client,', () => {
 
 describeWith('curl', 'curl -x', () => {
   it('reads 400, and relay serve continues', async () => {
-    await using program = serve(emptyFolder())
-    const url = await program.url()
+    await using here = await place({ host: 'none' })
+    const { address } = await here.serveWith({ built: true })
     for (let i = 0; i < 2; i++) {
-      await using curl = new Program([], {}, [
-        'sh',
-        '-c',
-        `exec curl -sS -x ${url} https://example.invalid/ 2>&1`,
-      ])
-      expect((await curl.ended).out).toContain('400')
+      const asking = run('curl', ['-sS', '-x', address, 'https://example.invalid/'], ENV)
+      await expect(asking).rejects.toThrow('400')
     }
-    expect(await (await fetch(`${url}/health`)).text()).toBe('{"status":"ok"}')
+    expect(await (await fetch(`${address}/health`)).text()).toBe('{"status":"ok"}')
   })
 })
 
@@ -69,8 +69,9 @@ describeWith('Linux', 'at 128 file descriptors', () => {
   const LIMITED = ['sh', '-c', 'ulimit -n 128; exec "$@"', 'sh']
 
   it('400 idle connections leave some for commands, and for the sandbox', async () => {
-    const args = ['--sandbox', '--sandbox-port', '0', '--exec', 'push=cat']
-    await using program = serve(emptyFolder(), LIMITED, args)
+    const flags = ['--sandbox', '--sandbox-port', '0', '--exec', 'push=cat']
+    await using here = await place({ host: 'none' })
+    const program = await here.serveWith({ wrapper: LIMITED }, ...flags)
     const { url, sandbox } = await program.listening()
     // The sandbox's ping is on its way since the start: among the idle connections it could be closed at once.
     await program.object({ type: 'delivery', event: 'ping' })
@@ -100,25 +101,22 @@ describeWith('Linux', 'at 128 file descriptors', () => {
 })
 
 describeWith('Linux', 'the memory of relay serve', () => {
-  const anonymousMiB = (pid: number): number =>
-    Number(/RssAnon:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-
   it('is raised by 600 held back bodies of 1 MiB by little more than 64 MiB', async () => {
-    await using program = serve(emptyFolder())
-    const url = await program.url()
-    const before = anonymousMiB(program.pid)
+    await using here = await place({ host: 'none' })
+    const program = await here.serveWith({ built: true })
+    const before = memoryOf(program.pid)
     const head = requestText('POST', '/webhook', { 'Content-Length': '1048576' })
     const almost = Buffer.alloc(1_048_575)
     const open = []
     for (let i = 0; i < 600; i++) {
-      const connection = await connect(portOf(url))
+      const connection = await connect(portOf(program.address))
       connection.send(head)
       connection.send(almost)
       open.push(connection)
     }
     // A delivery meanwhile is refused by none of them.
-    expect(await post(`${url}/webhook`, githubDelivery())).toMatchObject({ status: 200 })
-    const raised = anonymousMiB(program.pid) - before
+    expect(await program.deliver()).toMatchObject({ status: 200 })
+    const raised = memoryOf(program.pid) - before
     process.stderr.write(`600 bodies raised the memory by ${raised.toFixed()} MiB\n`)
     // 64 MiB, and what the garbage collector has not freed yet. Without a bound it is 600 MiB.
     expect(raised).toBeLessThan(250)
