@@ -143,8 +143,8 @@ export interface Senders extends AsyncDisposable {
   readonly acknowledged: ReadonlySet<string>
   /** How many answers there were of each status; 0: none. */
   readonly statuses: ReadonlyMap<number, number>
-  /** Resolves once so many more are acknowledged. */
-  more(count: number): Promise<void>
+  /** Resolves once so many more are acknowledged. @throws Error with the statuses of all answers, after two minutes. */
+  more(count: number, within?: number): Promise<void>
   /** Resolves when each has had its last delivery acknowledged. */
   stop(): Promise<void>
 }
@@ -193,11 +193,18 @@ export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
   return {
     acknowledged,
     statuses,
-    async more(wanted) {
+    async more(wanted, within = 120_000) {
       const enough = acknowledged.size + wanted
-      await new Promise<void>((resolve) => {
+      await new Promise<void>((resolve, reject) => {
+        const fail = (): void => {
+          waiting.delete(look)
+          const seen = `${enough - acknowledged.size} of ${wanted} are missing; statuses: ${[...statuses].join(' ')}`
+          reject(new Error(seen))
+        }
+        const timer = setTimeout(fail, within)
         const look = (): void => {
           if (acknowledged.size < enough) return
+          clearTimeout(timer)
           waiting.delete(look)
           resolve()
         }
