@@ -1,24 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { scriptedServer } from '../../helpers/scripted-server.js'
-import { type Alone, keepToken, type Served, shell, startAlone, startServed } from '../rig.js'
+import { CLIENT, hostVariables, type Place, place } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
 
-const places = [
-  ['through the running instance', startServed],
-  ['in this process, without one', startAlone],
-] as const
-
-describe.each(places)('relay merge --if-green %s', (_, start) => {
-  let place: Served | Alone
+describe.each([
+  ['through the running instance', true],
+  ['in this process, without one', false],
+])('relay merge --if-green %s', (_, serves) => {
+  let here: Place
   let token: string
   beforeEach(async () => {
-    place = await start()
-    token = await place.sandbox.token()
+    here = await place({ signedIn: true })
+    if (serves) await here.serve()
+    token = await here.sandbox.token()
   })
-  afterEach(() => place[Symbol.asyncDispose]())
+  afterEach(() => here[Symbol.asyncDispose]())
 
-  const head = (): string => place.sandbox.issue('octo/demo', 2)?.pull?.head.sha ?? ''
+  const head = (): string => here.sandbox.issue('octo/demo', 2)?.pull?.head.sha ?? ''
   const call = async (method: string, path: string, body: object): Promise<void> => {
-    const response = await fetch(`${place.sandbox.url}/api/v3/repos/octo/demo${path}`, {
+    const response = await fetch(`${here.sandbox.url}/api/v3/repos/octo/demo${path}`, {
       method,
       headers: { authorization: `Bearer ${token}` },
       body: JSON.stringify(body),
@@ -27,7 +26,7 @@ describe.each(places)('relay merge --if-green %s', (_, start) => {
   }
   const report = (context: string, state: string): Promise<void> =>
     call('POST', `/statuses/${head()}`, { context, state })
-  const merge = (...more: string[]) => place.shell.run(['merge', 'octo/demo#2', '--if-green', ...more])
+  const merge = (...more: string[]) => here.run('merge', 'octo/demo#2', '--if-green', ...more)
   const notMerged = (why: string) => ({
     code: 3,
     out: '',
@@ -37,7 +36,7 @@ describe.each(places)('relay merge --if-green %s', (_, start) => {
   it('merges a head whose checks have all succeeded', async () => {
     await report('build', 'success')
     const ran = await merge()
-    const made = place.sandbox.issue('octo/demo', 2)?.pull?.merge
+    const made = here.sandbox.issue('octo/demo', 2)?.pull?.merge
     expect(ran).toEqual({ code: 0, out: `${made?.sha}\n`, err: '' })
   })
 
@@ -52,7 +51,7 @@ describe.each(places)('relay merge --if-green %s', (_, start) => {
     const json = await merge('--json')
     expect({ code: json.code, out: json.out }).toEqual({ code: 3, out: '' })
     expect(JSON.parse(json.err)).toMatchObject({ type: 'error', code: 'checks_failed' })
-    expect(place.sandbox.merges).toHaveLength(0)
+    expect(here.sandbox.merges).toHaveLength(0)
     await report('lint', 'success')
     expect(await merge()).toMatchObject({ code: 0 })
   })
@@ -82,33 +81,33 @@ describe.each(places)('relay merge --if-green %s', (_, start) => {
     const json = JSON.parse((await merge('--dry-run', '--json')).out)
     expect(json.request).toEqual({ owner: 'octo', repo: 'demo', pullNumber: 2, sha: head() })
     expect(await merge('--dry-run', '--match-head', 'a'.repeat(40))).toMatchObject({ code: 8 })
-    expect(place.sandbox.merges).toHaveLength(0)
+    expect(here.sandbox.merges).toHaveLength(0)
   })
 
   it('merges nothing when the checks cannot be read, exit 8', async () => {
-    place.sandbox.faults.next('checks', '502')
+    here.sandbox.faults.next('checks', '502')
     const { code, err } = await merge()
     expect({ code, err }).toEqual({ code: 8, err: 'error: The sandbox failed (502)\n' })
-    expect(place.sandbox.merges).toHaveLength(0)
+    expect(here.sandbox.merges).toHaveLength(0)
   })
 })
 
 describe('a head that moves after its checks were read', () => {
   it('is not merged: the merge names the head that was checked', async () => {
     const sha = 'ab'.repeat(20)
-    await using host = await scriptedServer(({ method, path }) => {
+    await using host = await receiver(({ method, path }) => {
       if (method === 'PUT') return { status: 409, body: { message: 'Head branch was modified.' } }
       if (path.includes('/pulls/')) return { body: { head: { sha } } }
-      return { body: { check_runs: [], statuses: [{ context: 'build', state: 'success' }] } }
+      return { body: { login: 'octo', check_runs: [], statuses: [{ context: 'build', state: 'success' }] } }
     })
-    const here = shell({ RELAY_PROVIDER: 'github', RELAY_PROVIDER_URL: host.url })
-    await keepToken(here, { accessToken: 'gho_token', origin: host.url })
-    expect(await here.run(['merge', 'octo/demo#2', '--if-green'])).toEqual({
+    await using here = await place({ host: 'none', env: hostVariables('github', host.url, CLIENT) })
+    await here.useToken('gho_token')
+    expect(await here.run('merge', 'octo/demo#2', '--if-green')).toEqual({
       code: 8,
       out: '',
       err: 'error: GitHub refused: Head branch was modified.\n',
     })
     const writes = host.received.filter(({ method }) => method === 'PUT')
-    expect(writes.map(({ body }) => JSON.parse(body))).toEqual([{ sha }])
+    expect(writes.map(({ body }) => JSON.parse(body.toString()))).toEqual([{ sha }])
   })
 })
