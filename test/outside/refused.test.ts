@@ -1,44 +1,34 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { emptyFolder } from '../../helpers/context.js'
-import { githubDelivery, post } from '../../helpers/delivery.js'
-import { exampleShell } from '../journal-rig.js'
-import { type Served, startServed } from '../rig.js'
+import { githubDelivery, post } from '../kit/delivery.js'
+import { type Place, place, type Serving } from '../kit/place.js'
+import { example, objects } from './example.js'
 
 const CANARY = 'Bearer canary'
 const OTHER = 'signed with another secret, or the body was changed on its way'
 const PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
 const JSON_BODY = '{"action":"opened","zen":"<é>"}'
 
-let served: Served
+let here: Place
+let relay: Serving
 beforeAll(async () => {
-  served = await startServed()
-  const { url, secret } = served.serving
+  here = await place({ host: 'none' })
+  relay = await here.serve()
   const wrong = githubDelivery({ id: 'd-1', body: JSON_BODY, secret: 'x', set: { Authorization: CANARY } })
   const sent = [
     ['/webhook', wrong],
-    ['/webhooks', githubDelivery({ id: 'd-2', secret })],
-    ['/webhook', githubDelivery({ id: 'd-3', secret, body: 'not JSON' })],
+    ['/webhooks', githubDelivery({ id: 'd-2' })],
+    ['/webhook', githubDelivery({ id: 'd-3', body: 'not JSON' })],
     ['/webhook', githubDelivery({ id: 'd-4', set: { 'X-Hub-Signature-256': 'sha1=0' } })],
   ] as const
-  for (const [path, request] of sent) await post(`${url}${path}`, request)
+  for (const [path, request] of sent) await post(`${relay.address}${path}`, request)
 })
-afterAll(() => served[Symbol.asyncDispose]())
-
-const run = (...argv: string[]) => {
-  const env = { RELAY_WEBHOOK_SECRET: served.serving.secret }
-  return served.shell.run(argv, { env })
-}
-const objects = (out: string): Record<string, unknown>[] =>
-  out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+afterAll(() => here[Symbol.asyncDispose]())
 
 describe('relay log --refused', () => {
   it('lists what was refused with the reason, and counts each kind', async () => {
-    const { code, out, err } = await run('log', '--refused')
+    const { code, out, err } = await here.run('log', '--refused')
     const lines = out.trimEnd().split('\n')
     expect(lines.map((line) => line.replace(/ {2}\d{4}-\S+ \S+/, ''))).toEqual([
       `refused:1  http 401  push  d-1  ${OTHER}`,
@@ -53,7 +43,7 @@ describe('relay log --refused', () => {
   })
 
   it('prints records, the newest N', async () => {
-    const { out } = await run('log', '--refused', '--json', '--last', '2')
+    const { out } = await here.run('log', '--refused', '--json', '--last', '2')
     expect(objects(out)).toEqual([
       {
         v: 1,
@@ -81,20 +71,20 @@ describe('relay log --refused', () => {
   })
 
   it('needs a running instance, and takes no other filter', async () => {
-    const stopped = await exampleShell()
-    expect(await stopped.run(['log', '--refused'])).toEqual({
+    await using stopped = await example()
+    expect(await stopped.run('log', '--refused')).toEqual({
       code: 1,
       out: '',
       err: 'error: Profile default is not being served, and only the running instance has refused requests. Start it with relay serve\n',
     })
-    const { code, err } = await run('log', '--refused', '--event', 'push')
+    const { code, err } = await here.run('log', '--refused', '--event', 'push')
     expect([code, err]).toEqual([2, 'error: --refused cannot be combined with --event\n'])
   })
 })
 
 describe('relay show refused:1', () => {
   it('shows the request, marked as unproved, without credentials', async () => {
-    const { code, out } = await run('show', 'refused:1')
+    const { code, out } = await here.run('show', 'refused:1')
     expect(code).toBe(0)
     expect(out).toContain('refused:1  not proved, and never forwarded\n')
     expect(out).toContain(`reason      ${OTHER}\n`)
@@ -105,24 +95,20 @@ describe('relay show refused:1', () => {
   })
 
   it('goes through a pager when it is longer than the screen', async () => {
-    const file = path.join(emptyFolder(), 'paged')
-    const shown: (string | Uint8Array)[] = []
-    const write = (text: string | Uint8Array) => shown.push(text)
-    await served.shell.run(['show', 'refused:1', '--color', 'never'], {
-      env: { PAGER: `cat > ${file}` },
-      stdout: { isTTY: true, columns: 80, rows: 8, write },
-    })
+    const file = path.join(here.cwd, 'paged')
+    const over = { env: { PAGER: `cat > ${file}` }, terminal: { columns: 80, rows: 8 } }
+    const { out } = await here.runWith(over, 'show', 'refused:1', '--color', 'never')
     const lines = readFileSync(file, 'utf8').split('\n')
-    expect([shown, lines[0], lines.at(-3)]).toEqual([
-      [],
+    expect([out, lines[0], lines.at(-3)]).toEqual([
+      '',
       'refused:1  not proved, and never forwarded',
       '    "zen": "<é>"',
     ])
   })
 
   it('gives the exact bytes, and a record', async () => {
-    expect((await run('show', 'refused:1', '--body')).out).toBe(JSON_BODY)
-    const [object] = objects((await run('show', 'refused:1', '--json')).out)
+    expect((await here.run('show', 'refused:1', '--body')).out).toBe(JSON_BODY)
+    const [object] = objects((await here.run('show', 'refused:1', '--json')).out)
     expect(object).toMatchObject({
       type: 'refused',
       id: 1,
@@ -133,8 +119,8 @@ describe('relay show refused:1', () => {
   })
 
   it('says what was not stored, and which there are', async () => {
-    expect((await run('show', 'refused:2')).out).toMatch(/body \(\d+ bytes\): not read\n$/)
-    expect(await run('show', 'refused:9')).toEqual({
+    expect((await here.run('show', 'refused:2')).out).toMatch(/body \(\d+ bytes\): not read\n$/)
+    expect(await here.run('show', 'refused:9')).toEqual({
       code: 6,
       out: '',
       err: 'error: The running instance has no refused:9. relay log --refused lists those it has\n',
@@ -144,7 +130,7 @@ describe('relay show refused:1', () => {
 
 describe('relay verify refused:1', () => {
   it('explains the signature with the secret of this shell', async () => {
-    const { code, out, err } = await run('verify', 'refused:1', 'refused:3')
+    const { code, out, err } = await here.run('verify', 'refused:1', 'refused:3')
     expect([code, out, err]).toEqual([
       5,
       `invalid  refused:1  ${OTHER}\nvalid    refused:3\n`,
@@ -153,7 +139,7 @@ describe('relay verify refused:1', () => {
   })
 
   it('gives the reason of the instance where the body was not stored', async () => {
-    const { code, out } = await run('verify', 'refused:2', '--json')
+    const { code, out } = await here.run('verify', 'refused:2', '--json')
     expect([code, objects(out)]).toEqual([
       5,
       [expect.objectContaining({ name: 'refused:2', valid: false, reason: 'unverifiable', hint: PATH })],
@@ -164,6 +150,6 @@ describe('relay verify refused:1', () => {
 it('is given only to programs that prove that they read the profile', async () => {
   for (const path of ['/instance/refused', '/instance/refused/1']) {
     const headers = { 'X-Relay-Proof': '0'.repeat(64) }
-    expect((await fetch(`${served.serving.url}${path}`, { headers })).status).toBe(404)
+    expect((await fetch(`${relay.address}${path}`, { headers })).status).toBe(404)
   }
 })

@@ -1,33 +1,25 @@
-import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { fixtureOf, startRelay } from '../../../src/testing/index.js'
-import { emptyFolder } from '../../helpers/context.js'
-import { startTarget } from '../../helpers/target.js'
-import { register, shell, startServed } from '../rig.js'
+import { fixtureOf, signedRequest } from 'webhook-relay/testing'
+import { place, type Serving } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
+import { bare, objects } from './example.js'
 
-/** A profile's instance with these routes, and a shell for the same profile. */
-async function serving(routes: { forward?: string[]; ignore?: string[] }) {
-  const home = emptyFolder()
-  const relay = await startRelay({
-    settings: {
-      profile: 'default',
-      folder: path.join(home, 'default'),
-      store: 'file',
-      routes: { forward: [], exec: [], ignore: [], ...routes },
-    },
-  })
-  await register(relay, home)
-  return { relay, here: shell({}, home) }
+/** Sends the example of an event. */
+async function send(relay: Serving, event: string): Promise<void> {
+  const request = signedRequest(fixtureOf(event), { url: `${relay.address}/webhook` })
+  expect((await fetch(request)).status).toBe(200)
 }
 
 describe('relay routes', () => {
   it('lists the live routes with their state and counts', async () => {
-    await using up = await startTarget()
-    await using down = await startTarget(() => 'reset')
-    const { relay, here } = await serving({ forward: [up.url, `issues=${down.url}`], ignore: ['check_run'] })
-    await using _ = relay
-    await relay.deliver(fixtureOf('push'))
-    const { code, out, err } = await here.run(['routes'])
+    await using up = await receiver()
+    await using down = await receiver('reset')
+    await using here = await place({ host: 'none' })
+    const forward = ['--forward', up.url, '--forward', `issues=${down.url}`]
+    const relay = await here.serve(...forward, '--ignore', 'check_run')
+    await send(relay, 'push')
+    await relay.object({ type: 'attempt', n: 1 })
+    const { code, out, err } = await here.run('routes')
     expect({
       code,
       err,
@@ -43,13 +35,7 @@ describe('relay routes', () => {
         '',
       ].join('\n'),
     })
-    const objects = (await here.run(['routes', '--json'])).out
-    expect(
-      objects
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line)),
-    ).toEqual([
+    expect(objects((await here.run('routes', '--json')).out)).toEqual([
       {
         v: 1,
         type: 'route',
@@ -69,13 +55,14 @@ describe('relay routes', () => {
 
   it('lists the routes of the settings where nothing runs, and says so', async () => {
     const err = 'No relay is running for this profile: these are the routes of the settings\n'
-    const ran = await shell({ RELAY_FORWARD: '3000' }).run(['routes'])
+    await using here = await bare()
+    const ran = await here.runWith({ env: { RELAY_FORWARD: '3000' } }, 'routes')
     expect({ ...ran, out: ran.out.replaceAll(/ {2,}/g, '  ') }).toEqual({
       code: 0,
       out: 'forwarded  failed  waiting  state  target\n0  0  0  idle  http://localhost:3000\n',
       err,
     })
-    expect(await shell().run(['routes'])).toEqual({
+    expect(await here.run('routes')).toEqual({
       code: 0,
       out: '',
       err: `${err}There are no routes. Start one with relay serve --forward 3000, or set forward in relay.json\n`,
@@ -85,27 +72,27 @@ describe('relay routes', () => {
 
 describe('relay routes test', () => {
   it('asks the instance, and distinguishes ignored deliveries from those that no route matches', async () => {
-    await using target = await startTarget()
-    const { relay, here } = await serving({ forward: [`issues=${target.url}`], ignore: ['push'] })
-    await using _ = relay
-    for (const event of ['push', 'fork', 'issues.opened']) await relay.deliver(fixtureOf(event))
+    await using target = await receiver()
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve('--forward', `issues=${target.url}`, '--ignore', 'push')
+    for (const event of ['push', 'fork', 'issues.opened']) await send(relay, event)
     const label = `issues=${target.url}`
-    expect(await here.run(['routes', 'test', '1'])).toEqual({
+    expect(await here.run('routes', 'test', '1')).toEqual({
       code: 0,
       out: `no  ${label}  push is ignored by push\n`,
       err: '#1 push goes nowhere: it is ignored by push\n',
     })
-    expect(await here.run(['routes', 'test', '2'])).toEqual({
+    expect(await here.run('routes', 'test', '2')).toEqual({
       code: 0,
       out: `no  ${label}  fork does not match issues\n`,
       err: '#2 fork goes nowhere: no route matches it\n',
     })
-    expect(await here.run(['routes', 'test', 'last'])).toEqual({
+    expect(await here.run('routes', 'test', 'last')).toEqual({
       code: 0,
       out: `yes  ${label}  issues.opened matches issues\n`,
       err: '',
     })
-    const { out } = await here.run(['routes', 'test', '1', '--forward', '3000', '--json'])
+    const { out } = await here.run('routes', 'test', '1', '--forward', '3000', '--json')
     expect(JSON.parse(out)).toEqual({
       v: 1,
       n: 1,
@@ -119,9 +106,9 @@ describe('relay routes test', () => {
 
 describe('GET /instance/routes', () => {
   it('is unknown to who has no proof', async () => {
-    await using served = await startServed()
-    const { url } = served.serving
+    await using here = await bare()
+    const { address } = await here.serve()
     for (const headers of [{}, { 'X-Relay-Proof': 'f'.repeat(64) }])
-      expect((await fetch(`${url}/instance/routes`, { headers })).status).toBe(404)
+      expect((await fetch(`${address}/instance/routes`, { headers })).status).toBe(404)
   })
 })

@@ -2,10 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { main } from '../../../src/cli/main.js'
-import { completeSettings, withDefaults } from '../../../src/cli/settings/complete.js'
-import { emptyFolder, testContext } from '../../helpers/context.js'
-import { serveFor, shell, startServed } from '../rig.js'
+import { emptyFolder } from '../kit/folder.js'
+import { type Ran, run } from '../kit/run.js'
+import { bare } from './example.js'
 
 interface Given {
   readonly home?: string
@@ -13,11 +12,11 @@ interface Given {
   readonly project?: unknown
 }
 
-async function config(args: string[], { home = emptyFolder(), env = {}, project }: Given = {}) {
-  const { context, out, err } = testContext({ env: { RELAY_HOME: home, ...env } })
-  if (project) writeFileSync(path.join(context.cwd, 'relay.json'), JSON.stringify(project))
-  const code = await main(['config', ...args], context)
-  return { code, out: out().replaceAll(context.cwd, '<cwd>'), err: err() }
+async function config(args: string[], { home = emptyFolder(), env = {}, project }: Given = {}): Promise<Ran> {
+  const cwd = emptyFolder()
+  if (project) writeFileSync(path.join(cwd, 'relay.json'), JSON.stringify(project))
+  const { code, out, err } = await run(['config', ...args], { cwd, env: { RELAY_HOME: home, ...env } })
+  return { code, out: out.replaceAll(cwd, '<cwd>'), err }
 }
 
 const CANARY = 'canary-secret-9f8e7d'
@@ -103,18 +102,20 @@ describe('relay config', () => {
   )
 
   it('reveals the webhook secret that serve made, and names its file', async () => {
-    const home = emptyFolder()
-    const made = completeSettings(withDefaults({ home })).webhookSecrets.current.reveal()
-    expect(await config(['--reveal', 'webhookSecret'], { home })).toEqual({
-      code: 0,
-      out: `${made}\n`,
-      err: '',
-    })
-    const { out } = await config(['--json'], { home })
+    await using here = await bare()
+    const { home } = here
+    const relay = await here.serve()
+    await relay.stop()
+    const revealed = await here.run('config', '--reveal', 'webhookSecret')
+    const made = revealed.out.trim()
+    expect(revealed).toEqual({ code: 0, out: expect.stringMatching(/^[0-9a-f]{64}\n$/), err: '' })
+    const { out } = await here.run('config', '--json')
     expect(JSON.parse(out)).toMatchObject({
       settings: { webhookSecret: { set: true, origin: path.join(home, 'default', 'webhook-secret') } },
     })
     expect(out).not.toContain(made)
+    const again = await here.serve()
+    expect(await again.deliver({ secret: made })).toMatchObject({ status: 200 })
   })
 
   it.each([
@@ -123,13 +124,11 @@ describe('relay config', () => {
   ])(
     'reveals to a terminal (%j) nothing that could rewrite it, and to a pipe the value',
     async (isTTY, shown) => {
-      let out = ''
-      const { context } = testContext({
-        env: { RELAY_HOME: emptyFolder(), RELAY_WEBHOOK_SECRET: 'a\u001b[2J\u009b\u202e' },
-        stdout: { isTTY, write: (text) => (out += String(text)) },
+      const ran = await run(['config', '--reveal', 'webhookSecret'], {
+        env: { RELAY_WEBHOOK_SECRET: 'a\u001b[2J\u009b\u202e' },
+        ...(isTTY && { terminal: { streams: ['stdout'] } }),
       })
-      expect(await main(['config', '--reveal', 'webhookSecret'], context)).toBe(0)
-      expect(out).toBe(`${shown}\n`)
+      expect(ran).toEqual({ code: 0, out: `${shown}\n`, err: '' })
     },
   )
 
@@ -152,49 +151,49 @@ describe('relay config', () => {
   })
 
   it('shows what the running instance has, and where this shell differs', async () => {
-    await using served = await startServed()
-    const { shell: here, serving } = served
-    const { pid } = process
-    const { settings } = JSON.parse((await here.run(['config', '--json'])).out)
+    await using here = await bare()
+    const own = { env: { RELAY_WEBHOOK_SECRET: 'secret' } }
+    const serving = await here.serveWith(own, '--profile', 'default', '--sandbox', '--sandbox-port', '0')
+    const { sandbox } = await serving.listening()
+    const { pid } = serving
+    const { settings } = JSON.parse((await here.run('config', '--json')).out)
     expect(settings).toMatchObject({
       profile: { value: 'default', origin: `process ${pid}` },
       provider: { value: 'sandbox', origin: `process ${pid}` },
-      providerUrl: { value: served.sandbox.url, origin: `process ${pid}` },
-      port: { value: Number(new URL(serving.url).port), origin: `process ${pid}` },
+      providerUrl: { value: sandbox, origin: `process ${pid}` },
+      port: { value: Number(new URL(serving.address).port), origin: `process ${pid}` },
       keep: { value: '7d', origin: 'default' },
       webhookSecret: { set: false, origin: 'default', note: `process ${pid} has another` },
     })
     const env = { RELAY_PORT: '9000', RELAY_WEBHOOK_SECRET: CANARY }
-    expect((await here.run(['config'], { env })).out).toMatch(
+    expect((await here.runWith({ env }, 'config')).out).toMatch(
       new RegExp(`^port +\\d+ +process ${pid}; RELAY_PORT here is 9000$`, 'm'),
     )
-    expect(await here.run(['config', '--reveal', 'webhookSecret'], { env })).toEqual({
+    expect(await here.runWith({ env }, 'config', '--reveal', 'webhookSecret')).toEqual({
       code: 0,
       out: `${CANARY}\n`,
       err: `warning: webhookSecret: process ${pid} has another\n`,
     })
-    expect(await here.run(['config', '--reveal', 'webhookSecret'])).toMatchObject({
+    expect(await here.run('config', '--reveal', 'webhookSecret')).toMatchObject({
       code: 2,
       err: `error: webhookSecret is not set (process ${pid} has another)\n`,
     })
   })
 
   it('reveals the secret that an instance made which stores nothing', async () => {
-    const here = shell({ RELAY_STORE: 'memory', RELAY_PORT: '0' })
-    await using _serving = await serveFor(testContext({ env: here.env }).context)
-    const { code, out, err } = await here.run(['config', '--reveal', 'webhookSecret'])
+    await using here = await bare({ env: { RELAY_STORE: 'memory' } })
+    const relay = await here.serve()
+    const { code, out, err } = await here.run('config', '--reveal', 'webhookSecret')
     expect({ code, out, err }).toEqual({ code: 0, out: expect.stringMatching(/^[0-9a-f]{64}\n$/), err: '' })
+    expect(await relay.deliver({ secret: out.trim() })).toMatchObject({ status: 200 })
   })
 
   it('shows what the profile remembers of its last use', async () => {
-    const here = shell({ RELAY_PORT: '0' })
-    const serving = await serveFor(
-      testContext({
-        env: { ...here.env, RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://git.example' },
-      }).context,
-    )
-    await serving[Symbol.asyncDispose]()
-    const { settings } = JSON.parse((await here.run(['config', '--json'])).out)
+    await using here = await bare({ env: { RELAY_PORT: '0' } })
+    const env = { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://git.example' }
+    const serving = await here.serveWith({ env })
+    await serving.stop()
+    const { settings } = JSON.parse((await here.run('config', '--json')).out)
     expect(settings).toMatchObject({
       provider: { value: 'gitea', origin: 'the last relay serve' },
       providerUrl: { value: 'https://git.example', origin: 'the last relay serve' },
