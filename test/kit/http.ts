@@ -45,7 +45,8 @@ export async function connect(port: number, host = '127.0.0.1'): Promise<Connect
       }
     },
     async closed() {
-      if (!socket.closed) await once(socket, 'close')
+      // Not once(), which rejects at an error before.
+      if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
       return received.toString('latin1')
     },
     [Symbol.dispose]: () => void socket.destroy(),

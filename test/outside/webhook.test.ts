@@ -1,22 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { Agent } from 'node:http'
-import { connect } from 'node:net'
-import { describe, expect, it } from 'vitest'
-import { Secret } from '../../src/base/secret.js'
-import { openDatabase } from '../../src/store/open.js'
-import { breakable } from '../helpers/breakable.js'
-import { emptyFolder } from '../helpers/context.js'
-import {
-  type DeliveryOptions,
-  GITEA,
-  giteaDelivery,
-  githubDelivery,
-  post,
-  SECRET,
-} from '../helpers/delivery.js'
-import { startWebhookService } from '../helpers/webhook-service.js'
-import { countOf, entriesOf } from '../helpers/journal.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type DeliveryOptions, giteaDelivery, githubDelivery, post, SECRET } from '../kit/delivery.js'
+import { connect, halfClosed, requestText } from '../kit/http.js'
+import { entriesOf, linesOf } from '../kit/journal.js'
+import { readMetrics } from '../kit/metrics.js'
+import { faulty, type Place, place, type Serving } from '../kit/place.js'
 
 const JSON_TYPE = 'application/json'
 const OK = { status: 200, type: JSON_TYPE, body: '{"ok":true}' }
@@ -35,6 +24,22 @@ const padded = (length: number): string => `"${'x'.repeat(length - 2)}"`
 const signature = (value: string | string[] | undefined): DeliveryOptions => ({
   set: { 'X-Hub-Signature-256': value },
 })
+
+let here: Place
+let relay: Serving
+let url: string
+beforeAll(async () => {
+  here = await place({ host: 'none' })
+  relay = await here.serve('--metrics')
+  url = `${relay.address}/webhook`
+})
+afterAll(() => here[Symbol.asyncDispose]())
+
+/** How many deliveries this relay has stored. */
+async function stored(): Promise<number> {
+  const metrics = await readMetrics(relay.address)
+  return metrics['relay_deliveries_total']?.values['result=stored via=http'] ?? 0
+}
 
 describe('POST /webhook', () => {
   it.each<[string, typeof OK, DeliveryOptions]>([
@@ -100,19 +105,18 @@ describe('POST /webhook', () => {
     ['a form without payload', BAD_EVENT, { body: 'a=1', type: FORM }],
     ['a form with two payloads', BAD_EVENT, { body: 'payload={}&payload={}', type: FORM }],
   ])('answers %s, and keeps working', async (_, answer, options) => {
-    await using service = await startWebhookService()
+    const before = await stored()
     using agent = kept()
-    expect(await post(service.webhook, githubDelivery(options), agent)).toEqual(answer)
-    expect(await countOf(service.journal)).toBe(answer === OK ? 1 : 0)
-    expect(await post(service.webhook, githubDelivery(), agent)).toEqual(OK)
+    expect(await post(url, githubDelivery(options), agent)).toEqual(answer)
+    expect((await stored()) - before).toBe(answer === OK ? 1 : 0)
+    expect(await post(url, githubDelivery(), agent)).toEqual(OK)
   })
 
   it('sends the same headers with 200 and 401', async () => {
-    await using service = await startWebhookService()
     for (const secret of [SECRET, 'other']) {
       const { headers, body } = githubDelivery({ secret })
       const init = { method: 'POST', headers: headers.map(([...line]) => line), body: new Uint8Array(body) }
-      const response = await fetch(service.webhook, init)
+      const response = await fetch(url, init)
       const text = await response.text()
       expect(Object.fromEntries(response.headers)).toEqual({
         connection: 'keep-alive',
@@ -126,19 +130,18 @@ describe('POST /webhook', () => {
   })
 
   it('forgets a client that disconnects mid-body, and keeps working', async () => {
-    await using service = await startWebhookService()
-    const { hostname, port } = new URL(service.url)
-    const socket = connect(Number(port), hostname)
-    socket.write(`POST /webhook HTTP/1.1\r\nHost: ${hostname}\r\nContent-Length: 9\r\n\r\n{"a"`)
-    await once(socket, 'connect')
-    socket.destroy()
-    await once(socket, 'close')
-    expect(await post(service.webhook, githubDelivery())).toEqual(OK)
-    expect(await countOf(service.journal)).toBe(1)
+    const before = await stored()
+    using connection = await connect(portOf(relay))
+    connection.send(requestText('POST', '/webhook', { 'Content-Length': '9' }, '{"a"'))
+    connection.socket.destroy()
+    await connection.closed()
+    expect(await post(url, githubDelivery())).toEqual(OK)
+    expect((await stored()) - before).toBe(1)
   })
 
   it('stores the bytes and header lines that were sent', async () => {
-    await using service = await startWebhookService()
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
     const request = githubDelivery({
       body: '{"action":"opened", "n":12345678901234567890}',
       event: 'issues',
@@ -150,134 +153,165 @@ describe('POST /webhook', () => {
         'Proxy-Authorization': 'x',
       },
     })
-    await post(service.webhook, request)
-    expect(await service.journal.read(1)).toEqual({
+    await post(`${serving.address}/webhook`, request)
+    const shown = await own.run('show', '1', '--json')
+    const { headers, body, ...delivery }: Shown = JSON.parse(shown.out)
+    expect(delivery).toMatchObject({
       n: 1,
-      receivedAt: expect.any(Number),
+      time: expect.any(String),
       provider: 'github',
       event: 'issues',
-      deliveryId: 'i-1',
-      hookId: '42',
-      headers: [
-        ['Host', new URL(service.url).host],
-        ...request.headers.filter(([name]) => !/^(authorization|cookie|proxy-)/i.test(name)),
-        ['Content-Length', '45'],
-        ['Connection', 'keep-alive'],
-      ],
-      body: new Uint8Array(request.body),
+      delivery: 'i-1',
+      hook: '42',
       verifiedBy: 'current',
       action: 'opened',
       repo: null,
       number: null,
       duplicates: 0,
     })
+    expect(headers.map(({ name, value }) => [name, value])).toEqual([
+      ['Host', new URL(serving.address).host],
+      ...request.headers.filter(([name]) => !/^(authorization|cookie|proxy-)/i.test(name)),
+      ['Content-Length', '45'],
+      ['Connection', 'keep-alive'],
+    ])
+    expect(body).toBe(request.body.toString())
+    expect((await own.run('show', '1', '--body')).out).toBe(request.body.toString())
   })
 
   it('accepts the previous secret while rotating', async () => {
-    const secrets = { current: new Secret('new'), previous: new Secret(SECRET) }
-    await using service = await startWebhookService({ secrets })
-    expect(await post(service.webhook, githubDelivery({ secret: 'new' }))).toEqual(OK)
-    expect(await post(service.webhook, githubDelivery())).toEqual(OK)
-    expect(await post(service.webhook, githubDelivery({ secret: 'older' }))).toEqual(BAD_SIGNATURE)
-    expect((await entriesOf(service.journal)).map(({ verifiedBy }) => verifiedBy)).toEqual([
-      'current',
-      'previous',
-    ])
+    const secrets = { RELAY_WEBHOOK_SECRET: 'new', RELAY_WEBHOOK_SECRET_PREVIOUS: SECRET }
+    await using own = await place({ host: 'none', env: secrets })
+    const { address } = await own.serve()
+    const send = (secret: string) => post(`${address}/webhook`, githubDelivery({ secret }))
+    expect(await send('new')).toEqual(OK)
+    expect(await send(SECRET)).toEqual(OK)
+    expect(await send('older')).toEqual(BAD_SIGNATURE)
+    expect((await linesOf(own)).map(({ verifiedBy }) => verifiedBy)).toEqual(['current', 'previous'])
   })
 
   it('accepts JSON and forms from Gitea, signed over the JSON', async () => {
-    await using service = await startWebhookService({ provider: GITEA })
+    const provider = { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://gitea.example' }
+    await using own = await place({ host: 'none', env: provider })
+    const address = `${(await own.serve()).address}/webhook`
     const requests = [
       giteaDelivery({ body: GITEA_JSON }),
       giteaDelivery({ body: form(GITEA_JSON), signed: GITEA_JSON, type: FORM }),
     ]
-    for (const request of requests) expect(await post(service.webhook, request)).toEqual(OK)
+    for (const request of requests) expect(await post(address, request)).toEqual(OK)
     const wrong = giteaDelivery({ body: form(GITEA_JSON), type: FORM })
-    expect(await post(service.webhook, wrong)).toEqual(BAD_SIGNATURE)
-    expect(await post(service.webhook, githubDelivery())).toEqual(BAD_EVENT)
-    expect((await entriesOf(service.journal)).map(({ action, body }) => [action, body])).toEqual(
-      requests.map(({ body }) => ['opened', new Uint8Array(body)]),
+    expect(await post(address, wrong)).toEqual(BAD_SIGNATURE)
+    expect(await post(address, githubDelivery())).toEqual(BAD_EVENT)
+    expect((await entriesOf(own)).map(({ line, body }) => [line['action'], body])).toEqual(
+      requests.map(({ body }) => ['opened', body]),
     )
   })
 
   it('accepts larger bodies with a higher limit', async () => {
-    await using service = await startWebhookService({ maxBody: 2_000_000 })
-    expect(await post(service.webhook, githubDelivery({ body: padded(2_000_000) }))).toEqual(OK)
-    expect(await post(service.webhook, githubDelivery({ body: padded(2_000_001) }))).toEqual(TOO_LARGE)
-  })
-
-  it('answers in-process too, where there is no connection', async () => {
-    await using service = await startWebhookService()
-    const { headers, body } = githubDelivery({ id: 'in-process' })
-    const init = { method: 'POST', headers: headers.map(([...line]) => line), body: new Uint8Array(body) }
-    const response = await service.app.request('http://localhost/webhook', init)
-    expect([response.status, await response.text()]).toEqual([200, OK.body])
-    expect(await service.journal.read(1)).toMatchObject({
-      deliveryId: 'in-process',
-      body: new Uint8Array(body),
-    })
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve('--max-body', '2000000')
+    expect(await serving.deliver({ body: padded(2_000_000) })).toEqual(OK)
+    expect(await serving.deliver({ body: padded(2_000_001) })).toEqual(TOO_LARGE)
   })
 })
 
 describe('a delivery that comes again', () => {
   it('is answered as before and stored once; from another hook it is another delivery', async () => {
-    await using service = await startWebhookService()
-    for (const hook of ['1', '1', '2']) {
-      expect(await post(service.webhook, githubDelivery({ id: 'same', hook }))).toEqual(OK)
-    }
-    await service.journal.flush()
-    expect((await entriesOf(service.journal)).map(({ hookId, duplicates }) => [hookId, duplicates])).toEqual([
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
+    for (const hook of ['1', '1', '2']) expect(await serving.deliver({ id: 'same', hook })).toEqual(OK)
+    await serving.stop()
+    expect(await hooksAndDuplicates(own)).toEqual([
       ['1', 1],
       ['2', 0],
     ])
   })
 
   it('at the same time is stored once', async () => {
-    await using service = await startWebhookService()
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
     const request = githubDelivery()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post(service.webhook, request)))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post(`${serving.address}/webhook`, request)),
+    )
     expect(answers).toEqual(Array.from({ length: 20 }, () => OK))
-    await service.journal.flush()
-    expect((await entriesOf(service.journal)).map(({ duplicates }) => duplicates)).toEqual([19])
+    await serving.stop()
+    expect((await linesOf(own)).map(({ duplicates }) => duplicates)).toEqual([19])
   })
 })
 
 describe('a store that fails', () => {
   it('is answered 503, and the delivery is stored when it comes again', async () => {
-    const database = breakable(await openDatabase({ kind: 'memory', folder: '' }))
-    await using service = await startWebhookService({ database })
+    const storage = faulty()
+    await using own = await place({ host: 'none' })
+    const serving = await own.serveWith({ seams: { storage } })
     const request = githubDelivery()
-    database.now('fails')
-    const answers = await Promise.all([post(service.webhook, request), post(service.webhook, request)])
-    expect(answers).toEqual([NOT_STORED, NOT_STORED])
-    expect(await countOf(service.journal)).toBe(0)
-    expect(await (await fetch(`${service.url}/health`)).text()).toBe('{"status":"ok"}')
-    database.now('works')
-    expect(await post(service.webhook, request)).toEqual(OK)
-    expect((await entriesOf(service.journal)).map(({ n, duplicates }) => [n, duplicates])).toEqual([[1, 0]])
+    const send = () => post(`${serving.address}/webhook`, request)
+    storage.now('fails')
+    expect(await Promise.all([send(), send()])).toEqual([NOT_STORED, NOT_STORED])
+    expect(await linesOf(own)).toEqual([])
+    expect(await (await fetch(`${serving.address}/health`)).text()).toBe('{"status":"ok"}')
+    storage.now('works')
+    expect(await send()).toEqual(OK)
+    await serving.stop()
+    expect((await linesOf(own)).map(({ n, duplicates }) => [n, duplicates])).toEqual([[1, 0]])
   })
 })
 
-describe('two thousand deliveries, 32 at a time', () => {
+describe('a sender that ends its side after the delivery', () => {
+  it('reads 200 once the delivery is stored', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
+    const { headers, body } = githubDelivery({ id: 'half' })
+    const text = requestText('POST', '/webhook', Object.fromEntries(headers), body.toString())
+    const [head, json] = (await halfClosed(portOf(serving), text)).split('\r\n\r\n')
+    expect({
+      head: head?.split('\r\n')[0],
+      json,
+      stored: (await linesOf(own)).map(({ delivery }) => delivery),
+    }).toEqual({ head: 'HTTP/1.1 200 OK', json: '{"ok":true}', stored: ['half'] })
+  })
+})
+
+describe('a thousand deliveries, 32 at a time', () => {
   it('are all stored once', async () => {
-    const database = await openDatabase({ kind: 'file', folder: emptyFolder() })
-    await using service = await startWebhookService({ database })
+    await using own = await place({ host: 'none' })
+    const { address } = await own.serve()
     using agent = kept(32)
-    const ids = Array.from({ length: 2000 }, () => randomUUID())
+    const ids = Array.from({ length: 1000 }, () => randomUUID())
     const bodyOf = (id: string): string => `{"id":"${id}"}`
     const answers = await Promise.all(
-      ids.map((id) => post(service.webhook, githubDelivery({ id, body: bodyOf(id) }), agent)),
+      ids.map((id) => post(`${address}/webhook`, githubDelivery({ id, body: bodyOf(id) }), agent)),
     )
     expect(answers.filter(({ status }) => status !== 200)).toEqual([])
-    const stored = await entriesOf(service.journal)
-    expect(stored.map(({ n }) => n)).toEqual(ids.map((_, i) => i + 1))
-    expect(stored.map(({ deliveryId }) => deliveryId).toSorted()).toEqual(ids.toSorted())
-    const altered = stored.filter(
-      ({ deliveryId, body }) => Buffer.from(body).toString() !== bodyOf(deliveryId),
-    )
+    const entries = await entriesOf(own)
+    expect(entries.map(({ n }) => n)).toEqual(ids.map((_, i) => i + 1))
+    expect(entries.map(({ deliveryId }) => deliveryId).toSorted()).toEqual(ids.toSorted())
+    const altered = entries.filter(({ deliveryId, body }) => body.toString() !== bodyOf(deliveryId))
     expect(altered).toEqual([])
   })
 })
+
+/** What `relay show --json` prints of a delivery. */
+interface Shown {
+  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  readonly body: string
+  readonly hook: string
+  readonly duplicates: number
+}
+
+async function hooksAndDuplicates(own: Place): Promise<(readonly [string, number])[]> {
+  const lines = await linesOf(own)
+  const shown = lines.map(async ({ n }) => {
+    const { hook, duplicates }: Shown = JSON.parse((await own.run('show', String(n), '--json')).out)
+    return [hook, duplicates] as const
+  })
+  return Promise.all(shown)
+}
+
+function portOf({ address }: Serving): number {
+  return Number(new URL(address).port)
+}
 
 /** Connections that are used again, so that unread bytes of one request would break the next. */
 function kept(maxSockets = 1): Agent & Disposable {
