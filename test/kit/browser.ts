@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import { Closing } from './closing.js'
 import { part } from './parts.js'
+import type { Place, Serving } from './place.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const FIND_VIOLATIONS = readFileSync('test/kit/find-violations.js', 'utf8')
@@ -39,26 +41,30 @@ export async function newPage(options: BrowserContextOptions = {}): Promise<Tab>
   return { page, faults, [Symbol.asyncDispose]: () => context.close() }
 }
 
-/** Where an inspector is, and how a browser gets in. */
-export interface Opening {
-  readonly url: string
-  /** Gets a one-time code, as `relay inspect` does. */
-  readonly code: () => Promise<string>
-}
-
-/** Opens the inspector with a one-time code, as a person does, and goes to `path`. */
+/** Opens the inspector of a relay with a one-time code, as a person does, and goes to `path`. */
 export async function openInspector(
-  { url, code }: Opening,
+  here: Place,
+  { address }: Serving,
   { path = '/inspect/', ...options }: BrowserContextOptions & { readonly path?: string } = {},
 ): Promise<Tab> {
-  const tab = await newPage(options)
+  await using starting = new Closing()
+  const tab = starting.use(await newPage(options))
   const { page } = tab
-  await page.goto(`${url}/inspect/open`)
-  await page.getByLabel('Code').fill(await code())
+  await page.goto(`${address}/inspect/open`)
+  await page.getByLabel('Code').fill(await oneTimeCode(here))
   await page.getByRole('button', { name: 'Open' }).click()
-  await page.waitForURL(`${url}/inspect/`)
-  if (path !== '/inspect/') await page.goto(url + path)
+  await page.waitForURL(`${address}/inspect/`)
+  if (path !== '/inspect/') await page.goto(address + path)
+  starting.move()
   return tab
+}
+
+/** Gets a one-time code for the inspector of the relay that runs. */
+async function oneTimeCode(here: Place): Promise<string> {
+  const { code, out, err } = await here.run('inspect', '--no-browser', '--json')
+  if (code !== 0) throw new Error(`relay inspect ended with ${code}:\n${err}`)
+  const { code: oneTime }: { readonly code: string } = JSON.parse(out)
+  return oneTime
 }
 
 /** What the inspector shows, where a role and a name do not say it. No test names a class of its page. */
@@ -108,14 +114,15 @@ export const inspector = {
   foreignMarkup: (page: Page): Locator => page.locator('main img, main script'),
 } as const
 
-/** The numbers of the deliveries in the inspector's list, from the top. */
-export function rowNumbers(page: Page): Promise<(string | undefined)[]> {
-  return inspector.rows(page).evaluateAll((rows) => rows.map((row) => row.dataset['n']))
-}
-
 /** Waits until the inspector's script has taken over, and what it shows is up to date. */
 export async function waitUntilLive(page: Page): Promise<void> {
   await page.locator('.connection-live').waitFor()
+}
+
+/** Scrolls the payload to its end, as the key does. */
+export async function toEndOfPayload(page: Page): Promise<void> {
+  await page.getByRole('tree').focus()
+  await page.keyboard.press('End')
 }
 
 /** What axe-core finds: each rule with the elements that break it. */

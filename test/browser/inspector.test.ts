@@ -1,75 +1,50 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Browser, Download, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { launchBrowser } from '../helpers/browser.js'
-import { emptyFolder } from '../helpers/context.js'
-import { type InspectorPage, openInspector, waitUntilLive } from '../helpers/inspector-page.js'
-import { describeWith } from '../helpers/needs.js'
-import { Program, relay } from '../helpers/program.js'
-import { closedPort } from '../helpers/scripted-server.js'
-import { startTarget, type TargetServer } from '../helpers/target.js'
+import type { Download } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { inspector, openInspector, type Tab, tabTo, waitUntilLive } from '../kit/browser.js'
+import { Closing } from '../kit/closing.js'
+import { emptyFolder } from '../kit/folder.js'
+import { describeWith } from '../kit/needs.js'
+import { type Place, place, type Serving } from '../kit/place.js'
+import { closedPort } from '../kit/ports.js'
+import { type Receiver, receiver, valuesOf } from '../kit/receiver.js'
 
 const EDITED = '{"edited":"by hand"}'
+const SANDBOX = ['--sandbox', '--sandbox-port', '0']
 
 /** A sandbox whose deliveries go to a target, and the inspector of it in a tab. */
 interface Desk extends AsyncDisposable {
-  readonly url: string
-  readonly env: Readonly<Record<string, string>>
-  readonly program: Program
-  readonly target: TargetServer
-  readonly tab: InspectorPage
+  readonly here: Place
+  readonly relay: Serving
+  readonly target: Receiver
+  readonly tab: Tab
+}
+
+async function openDesk(): Promise<Desk> {
+  await using starting = new Closing()
+  const here = starting.use(await place({ host: 'none', env: { RELAY_PROFILE: 'sandbox' } }))
+  const target = starting.use(await receiver())
+  const port = String(await closedPort())
+  const relay = await here.serve(...SANDBOX, '--port', port, '--forward', `*=${target.url}/hook`)
+  const tab = starting.use(await openInspector(here, relay))
+  await waitUntilLive(tab.page)
+  const closing = starting.move()
+  return { here, relay, target, tab, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() }
 }
 
 describeWith('chromium', 'the inspector, as a person uses it', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchBrowser()
-  })
-  afterAll(async () => {
-    await browser.close()
-  })
-
-  async function openDesk(): Promise<Desk> {
-    const env = { RELAY_HOME: emptyFolder(), RELAY_PROFILE: 'sandbox' }
-    const target = await startTarget()
-    const flags = [
-      '--port',
-      String(await closedPort()),
-      '--sandbox-port',
-      '0',
-      '--json',
-      '--forward',
-      `*=${target.url}/hook`,
-    ]
-    const program = new Program(['serve', '--sandbox', ...flags], env)
-    const { url } = await program.listening()
-    const code = async (): Promise<string> => {
-      const { out } = await relay(['inspect', '--no-browser', '--json'], env)
-      const printed: { code: string } = JSON.parse(out)
-      return printed.code
-    }
-    const tab = await openInspector(browser, { url, code })
-    await waitUntilLive(tab.page)
-    const close = async (): Promise<void> => {
-      await tab[Symbol.asyncDispose]()
-      await program[Symbol.asyncDispose]()
-      await target[Symbol.asyncDispose]()
-    }
-    return { url, env, program, target, tab, [Symbol.asyncDispose]: close }
-  }
-
   it('with a pointer', async () => {
     await using desk = await openDesk()
     const { page, faults } = desk.tab
     // The sandbox's own ping.
-    await page.locator('.rows .row').waitFor()
+    await inspector.rows(page).waitFor()
     await sendThree(desk)
-    await page.locator('.rows .mark-succeeded').nth(3).waitFor()
+    await inspector.marks(page, 'succeeded').nth(3).waitFor()
 
-    await takeDownAndBack(desk, () => page.locator('.rows .mark-down').waitFor())
+    await takeDownAndBack(desk, () => inspector.marks(page, 'down').waitFor())
 
-    await page.locator('.rows .row[data-n="3"]').click()
+    await inspector.row(page, 3).click()
     await page.getByRole('heading', { level: 1, name: 'push' }).waitFor()
     await page.getByRole('button', { name: 'Forward again' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Forward again' }).click()
@@ -77,7 +52,7 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     expect(idOf(desk.target, 5)).toBe(idOf(desk.target, 2))
 
     await page.getByRole('button', { name: 'Edit and send' }).click()
-    await page.locator('.cm-content:focus').waitFor()
+    await inspector.focusedEditor(page).waitFor()
     await page.keyboard.press('Control+a')
     await page.keyboard.insertText(EDITED)
     await page.getByRole('button', { name: 'Send', exact: true }).click()
@@ -86,15 +61,15 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await desk.target.has(7)
     expect(desk.target.received.at(-1)?.body.toString()).toBe(EDITED)
 
-    await sendWronglySigned(desk.url)
+    await sendWronglySigned(desk)
     await page.getByRole('link', { name: 'Refused 1' }).click()
-    await page.locator('.row-refused').click()
+    await inspector.refused(page).click()
     await page.getByRole('heading', { name: 'Refused: invalid signature' }).waitFor()
-    expect(await page.locator('.detail .sentences li').count()).toBeGreaterThan(0)
+    expect(await inspector.reasons(page).count()).toBeGreaterThan(0)
 
     await page.getByRole('link', { name: 'Deliveries' }).first().click()
-    await page.locator('.rows .row[data-n="2"]').click()
-    await page.locator('.head-n', { hasText: '#2' }).waitFor()
+    await inspector.row(page, 2).click()
+    await inspector.number(page, 2).waitFor()
     const download = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download fixture' }).click()
     await expectVerified(desk, await download)
@@ -106,35 +81,35 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     const { page, faults } = desk.tab
     const { keyboard } = page
     await sendThree(desk)
-    await page.locator('.rows .mark-succeeded').nth(3).waitFor()
+    await inspector.marks(page, 'succeeded').nth(3).waitFor()
 
     await keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keys' }).waitFor()
     await keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
 
-    await takeDownAndBack(desk, () => page.locator('.rows .mark-down').waitFor())
+    await takeDownAndBack(desk, () => inspector.marks(page, 'down').waitFor())
 
     // The second from the top: j goes to the first, then down.
     await keyboard.press('j')
     await keyboard.press('ArrowDown')
-    await page.locator('.row[data-n="4"]:focus').waitFor()
+    await inspector.focusedRow(page, 4).waitFor()
     await keyboard.press('Enter')
     await page.waitForURL('**/deliveries/4')
     await keyboard.press('j')
     await page.waitForURL('**/deliveries/3')
     await page.getByRole('heading', { level: 1, name: 'push' }).waitFor()
-    await page.locator('.head-n', { hasText: '#3' }).waitFor()
+    await inspector.number(page, 3).waitFor()
 
     await keyboard.press('r')
     await page.getByRole('dialog', { name: 'Forward #3 again' }).waitFor()
-    await page.locator('dialog [data-first]:focus').waitFor()
+    await inspector.firstOfDialog(page).waitFor()
     await keyboard.press('Enter')
     await desk.target.has(6)
     await page.getByRole('dialog').waitFor({ state: 'detached' })
 
     await keyboard.press('e')
-    await page.locator('.cm-content:focus').waitFor()
+    await inspector.focusedEditor(page).waitFor()
     await keyboard.press('Control+a')
     await keyboard.insertText(EDITED)
     await tabTo(page, 'Send')
@@ -149,26 +124,26 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await keyboard.press('Escape')
     await keyboard.press('Escape')
     await page.waitForURL('**/inspect/?text=by+hand')
-    await page.locator('.row[data-n="5"]').waitFor({ state: 'detached' })
-    await expect.poll(() => page.locator('.rows .row').count()).toBe(1)
+    await inspector.row(page, 5).waitFor({ state: 'detached' })
+    await expect.poll(() => inspector.rows(page).count()).toBe(1)
 
-    await sendWronglySigned(desk.url)
+    await sendWronglySigned(desk)
     await page.getByRole('link', { name: 'Refused 1' }).waitFor()
     await tabTo(page, 'Refused')
     await keyboard.press('Enter')
-    await page.locator('.row-refused').waitFor()
+    await inspector.refused(page).waitFor()
     await tabTo(page, 'invalid signature')
     await keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Refused: invalid signature' }).waitFor()
 
     await tabTo(page, 'Deliveries')
     await keyboard.press('Enter')
-    await page.locator('.rows .row[data-n="2"]').waitFor()
+    await inspector.row(page, 2).waitFor()
     // From the sixth, which was open last.
     for (const _ of [5, 4, 3, 2]) await keyboard.press('j')
-    await page.locator('.row[data-n="2"]:focus').waitFor()
+    await inspector.focusedRow(page, 2).waitFor()
     await keyboard.press('Enter')
-    await page.locator('.head-n', { hasText: '#2' }).waitFor()
+    await inspector.number(page, 2).waitFor()
     await tabTo(page, 'Download fixture')
     const download = page.waitForEvent('download')
     await keyboard.press('Enter')
@@ -180,7 +155,7 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await using desk = await openDesk()
     await sendThree(desk)
     const second = await desk.tab.page.context().newPage()
-    await second.goto(`${desk.url}/inspect/deliveries/1`)
+    await second.goto(`${desk.relay.address}/inspect/deliveries/1`)
     await expect.poll(() => second.getByRole('button', { name: 'Forward again' }).isEnabled()).toBe(true)
     await desk.tab.page.close()
     await second.evaluate('sessionStorage.clear()')
@@ -193,64 +168,46 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await using desk = await openDesk()
     await sendThree(desk)
     const { page } = desk.tab
-    await page.locator('.rows .row').nth(3).waitFor()
-    const port = new URL(desk.url).port
-    desk.program.child.kill('SIGTERM')
+    await inspector.rows(page).nth(3).waitFor()
+    await desk.relay.stop()
     await page.getByText('relay stopped; waiting for it').waitFor()
-    expect(await page.locator('.rows .row').count()).toBe(4)
-    await using next = new Program(
-      ['serve', '--sandbox', '--port', port, '--sandbox-port', '0', '--json'],
-      desk.env,
-    )
-    await next.listening()
+    expect(await inspector.rows(page).count()).toBe(4)
+    await desk.here.serve(...SANDBOX, '--port', new URL(desk.relay.address).port)
     await page.getByText('This page is no longer open to relay').waitFor()
   })
 })
 
-async function sendThree({ env, target }: Desk): Promise<void> {
+async function sendThree({ here, target }: Desk): Promise<void> {
   for (const event of ['push', 'push', 'pull_request.opened'])
-    expect((await relay(['trigger', event], env)).code).toBe(0)
+    expect((await here.run('trigger', event)).code).toBe(0)
   await target.has(4)
 }
 
 /** One delivery while nothing listens at the target, which then gets it. */
-async function takeDownAndBack({ env, target }: Desk, seenDown: () => Promise<void>): Promise<void> {
+async function takeDownAndBack({ here, target }: Desk, seenDown: () => Promise<void>): Promise<void> {
   await target.down()
-  expect((await relay(['trigger', 'push'], env)).code).toBe(0)
+  expect((await here.run('trigger', 'push')).code).toBe(0)
   await seenDown()
   await target.up()
   await target.has(5)
 }
 
-async function sendWronglySigned(url: string): Promise<void> {
-  const headers = {
-    'X-GitHub-Event': 'push',
-    'X-GitHub-Delivery': 'one',
-    'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}`,
-  }
-  const { status } = await fetch(`${url}/webhook`, { method: 'POST', headers, body: '{}' })
+async function sendWronglySigned({ relay }: Desk): Promise<void> {
+  const signature = `sha256=${'0'.repeat(64)}`
+  const { status } = await relay.deliver({ body: '{}', set: { 'X-Hub-Signature-256': signature } })
   expect(status).toBe(401)
 }
 
-async function expectVerified({ env }: Desk, download: Download): Promise<void> {
+async function expectVerified({ here }: Desk, download: Download): Promise<void> {
   const file = path.join(emptyFolder(), 'one.json')
   await download.saveAs(file)
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ relay: 1, event: 'push' })
-  const { code, err } = await relay(['verify', file], env)
+  const { code, err } = await here.run('verify', file)
   expect([code, err]).toEqual([0, expect.any(String)])
 }
 
 /** The delivery id of what a target received. */
-function idOf({ received }: TargetServer, index: number): string | undefined {
-  return received[index]?.headers.find(([name]) => name.toLowerCase() === 'x-github-delivery')?.[1]
-}
-
-/** Presses Tab until what has the focus contains this text. */
-async function tabTo(page: Page, text: string): Promise<void> {
-  for (let presses = 0; presses < 100; presses++) {
-    await page.keyboard.press('Tab')
-    const focused = await page.locator(':focus:not(body)').allTextContents()
-    if (focused.some((content) => content.includes(text))) return
-  }
-  throw new Error(`no Tab reaches ${text}`)
+function idOf({ received }: Receiver, index: number): string | undefined {
+  const request = received[index]
+  return request && valuesOf(request, 'X-GitHub-Delivery')[0]
 }

@@ -1,7 +1,0 @@
-// Runs in a page that axe-core is in: each rule that is broken, with the elements that break it.
-axe.run().then(({ violations }) =>
-  violations.map(({ id, nodes }) => {
-    const where = nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)
-    return `${id}: ${where.join('; ')}`
-  }),
-)
