@@ -1,52 +1,112 @@
-import type { Benchmark } from './rig/benchmark.js'
-import { inTurn } from './rig/in-turn.js'
-import { post } from './rig/load.js'
-import { PUSH, SECRET } from './rig/push.js'
-import { requireCheck } from './rig/require-check.js'
-import { compare, notMeasured, type Row } from './rig/row.js'
-import { type Server, startEarlierRelay, startProgram, startRelay } from './rig/server.js'
-import { thousands } from './rig/thousands.js'
-import type { Rate } from './rig/wrk.js'
+// How fast deliveries are taken, on SQLite and on PostgreSQL.
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { chownSync, existsSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import { load } from './load.js'
+import {
+  answering,
+  type Benchmark,
+  end,
+  type Env,
+  type Figures,
+  freePort,
+  measure,
+  notMeasured,
+  type Pair,
+  pair,
+  Relay,
+  type Row,
+  run,
+  type Scope,
+  SECRET,
+  until,
+} from './rig.js'
 
-const ROUNDS = 13
+const ROUNDS = 7
 const SECONDS = 2
-/** Round after round is more than a journal may hold by default; what it costs to remove the oldest is not what is measured. */
-const ENV = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_KEEP_MAX: '1TiB' }
+/** Where Debian has each version's programs, which are not in PATH. */
+const DEBIAN = '/usr/lib/postgresql'
+/** Debian's user without rights: PostgreSQL refuses to run as root. */
+const NOBODY = 65_534
 
 export const ingest: Benchmark = {
-  about: `GitHub's example of a push, ${thousands(PUSH.length)} bytes, signed, with an id of its own each time, over 32 connections.
-All verify and parse it, and answer when it is on disk. The file server appends each batch to a file with one flush, which is
-the limit for a durable server; @octokit/webhooks with an insert into SQLite for each delivery (WAL, synchronous=FULL) is
-what one would write by hand. RELAY_EARLIER names the built program of an earlier relay to compare with.
-${ROUNDS} rounds of ${SECONDS} s. Retention removes nothing meanwhile.`,
-  needs: ['wrk'],
-  async run() {
-    await using relay = await startRelay(ENV)
-    await using file = await startProgram('append-file', ENV)
-    await using octokit = await startProgram('octokit-sqlite', ENV)
-    await using earlier = await startEarlierRelay(ENV)
-    for (const server of [relay, file, octokit, earlier]) if (server) await requireCheck(server)
-    const load = (server: Server) => () => post({ url: server.url, body: PUSH, seconds: SECONDS })
-    const rates = await inTurn(ROUNDS, {
-      relay: load(relay),
-      file: load(file),
-      octokit: load(octokit),
-      earlier: earlier && load(earlier),
-    })
-    return [
-      ...rows(rates.relay, rates.file, 'appending to a file'),
-      ...rows(rates.relay, rates.octokit, '@octokit/webhooks and SQLite'),
-      ...(earlier
-        ? rows(rates.relay, rates.earlier, 'the earlier relay')
-        : [notMeasured('deliveries', 'the earlier relay', 'RELAY_EARLIER is not set')]),
-    ]
+  about: `
+GitHub's example of a push, 7,678 bytes, signed, each with an id of its own, over 32 connections and over one.
+It is verified, parsed, and answered once it is on disk. For comparison: a server that appends to a file, with
+one flush for all that came meanwhile, which is what the disk allows. PostgreSQL runs on this machine with its
+default settings. ${ROUNDS} rounds of ${SECONDS} s.`,
+
+  async run({ rounds }, scope) {
+    const sqlite = await pair((build) => new Relay(scope, build).serve())
+    const rows = await takes('SQLite', rounds(ROUNDS), sqlite, await appendFile(scope))
+    const programs = postgresPrograms()
+    if (programs === undefined) return [...rows, notMeasured('PostgreSQL', `${DEBIAN} has no initdb`)]
+    const database = await startPostgres(scope, programs)
+    const postgres = await pair(async (build) => new Relay(scope, build, await database()).serve())
+    return [...rows, ...(await takes('PostgreSQL', rounds(ROUNDS), postgres))]
   },
 }
 
-function rows(relay: readonly Rate[], other: readonly Rate[], baseline: string): Row[] {
-  const values = (of: (rate: Rate) => number) => ({ relay: relay.map(of), other: other.map(of) })
-  return [
-    compare({ what: 'deliveries', baseline, ...values(({ perSecond }) => perSecond), unit: '/s' }),
-    compare({ what: 'latency, p99', baseline, ...values(({ p99 }) => p99), unit: ' ms' }),
-  ]
+async function takes(
+  store: string,
+  rounds: number,
+  relays: Pair<Relay>,
+  file?: string,
+): Promise<readonly Row[]> {
+  const rows: Row[] = []
+  for (const connections of [32, 1]) {
+    const what = `${store}, ${connections === 1 ? 'one by one' : `${connections} at once`}`
+    const figures = async (url: string): Promise<Figures> => {
+      const { perSecond, p50, p99 } = await load(url, { connections, seconds: SECONDS })
+      return { [`${what}, deliveries/s`]: perSecond, [`${what}, p50 ms`]: p50, [`${what}, p99 ms`]: p99 }
+    }
+    const beside = file === undefined ? undefined : { name: 'file', measure: () => figures(file) }
+    rows.push(...(await measure(rounds, relays, ({ url }) => figures(url), beside)))
+  }
+  return rows
+}
+
+async function appendFile(scope: Scope): Promise<string> {
+  const [port, file] = [await freePort(), path.join(scope.folder(), 'deliveries')]
+  const server = spawn(process.execPath, ['--import', 'tsx', 'bench/append-file.ts', `${port}`, file], {
+    env: { RELAY_WEBHOOK_SECRET: SECRET },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  scope.defer(() => end(server))
+  const url = `http://127.0.0.1:${port}`
+  await answering(url, server)
+  return url
+}
+
+/** The folder of the newest version's programs. */
+export function postgresPrograms(): string | undefined {
+  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).map(Number) : []
+  const folders = versions.toSorted((one, other) => other - one).map((version) => `${DEBIAN}/${version}/bin`)
+  return folders.find((folder) => existsSync(path.join(folder, 'initdb')))
+}
+
+/** Starts a server. The result makes a database for one relay: another version may have other tables. */
+async function startPostgres(scope: Scope, programs: string): Promise<() => Promise<Env>> {
+  const [folder, port] = [scope.folder(), await freePort()]
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) chownSync(folder, NOBODY, NOBODY)
+  const as = { cwd: folder, ...(isRoot && { uid: NOBODY, gid: NOBODY }) }
+  const program = (name: string) => path.join(programs, name)
+  const data = ['-D', path.join(folder, 'data')]
+  const how = ['--no-sync', '-U', 'relay', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8']
+  execFileSync(program('initdb'), [...data, ...how], { ...as, stdio: 'ignore' })
+  const options = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=']
+  const args = [...data, ...options.flatMap((option) => ['-c', option])]
+  const server = spawn(program('postgres'), args, { ...as, stdio: 'ignore' })
+  scope.defer(() => end(server, 'SIGQUIT'))
+  const address = ['-h', '127.0.0.1', '-p', `${port}`]
+  await until('PostgreSQL is ready', () => spawnSync(program('pg_isready'), address).status === 0)
+  let count = 0
+  return async () => {
+    const name = `relay${count++}`
+    await run(program('createdb'), [...address, '-U', 'relay', name])
+    const key = Buffer.alloc(32, 7).toString('base64')
+    const store = `postgres://relay@127.0.0.1:${port}/${name}`
+    return { RELAY_STORE: store, RELAY_TOKEN_KEY: key, PGPASSWORD: 'any' }
+  }
 }

@@ -1,19 +1,20 @@
-// npm run bench:inspect-page: frames and memory of the inspector's page while deliveries arrive, by Chromium's own tracing. Needs
-// Debian's chromium. The figures are recorded in docs/decisions/032-the-inspectors-pages.md.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
-import type { CDPSession, Page } from 'playwright-core'
-import { launchBrowser } from '../test/helpers/browser.js'
-import { openInspector, waitUntilLive } from '../test/helpers/inspector-page.js'
-import { ask } from './rig/ask.js'
-import { temporaryFolder } from './rig/folder.js'
-import { SECRET } from './rig/push.js'
-import { RELAY, startProgram, startRelay } from './rig/server.js'
+// Frames and memory of the inspector's page while deliveries arrive, by Chromium's own tracing.
+import { existsSync } from 'node:fs'
+import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
+import { delivery, load, smallPush } from './load.js'
+import { type Benchmark, type Figures, measure, notMeasured, pair, Relay } from './rig.js'
 
-const PER_SECOND = 500
-const SECONDS = 30
-
-/** Something moves in every frame, so that the browser draws as many as it can: tracing then shows those that it could not. */
+const CHROMIUM = '/usr/bin/chromium'
+const ROUNDS = 3
+const BURST = { perSecond: 500, connections: 8, count: 500 * 10 }
+/** Without calls home, and without a sandbox of its own, for which containers lack the rights. */
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+]
+/** Moves something in every frame, so that the browser draws as many as it can. */
 const MOVE = `
   const box = document.body.appendChild(document.createElement('i'))
   box.style.cssText = 'position:fixed;width:1px;height:1px;background:red'
@@ -21,100 +22,93 @@ const MOVE = `
   const move = () => { box.style.transform = 'translateX(' + (n++ % 9) + 'px)'; requestAnimationFrame(move) }
   move()`
 
-interface Measured {
-  readonly framesPerSecond: number
-  /** Frames of the slowest second. */
-  readonly slowest: number
-  readonly longestGapMs: number
-  /** MiB of the page's JavaScript, after collecting garbage. */
-  readonly heapMiB: number
-  readonly elements: number
+export const inspectPage: Benchmark = {
+  about: `
+The inspector's page in Chromium. First, how long the page loads until it shows a delivery, and how long a new
+delivery takes to appear. Then ${BURST.perSecond} pushes of 7,678 bytes arrive per second for
+${BURST.count / BURST.perSecond} s: frames that are drawn, and afterwards the page's JavaScript heap and its
+elements. ${ROUNDS} rounds, each in a new tab.`,
+
+  async run({ rounds }, scope) {
+    if (!existsSync(CHROMIUM)) return [notMeasured('all of it', `${CHROMIUM} does not exist`)]
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS })
+    scope.defer(() => browser.close())
+    const relays = await pair((build) => new Relay(scope, build).serve())
+    return measure(rounds(ROUNDS), relays, (relay) => figuresOf(browser, relay))
+  },
 }
 
-using home = temporaryFolder()
-const env = { RELAY_HOME: home.path, RELAY_WEBHOOK_SECRET: SECRET }
-await using relay = await startRelay(env)
-await using client = await startProgram('client', {})
-const browser = await launchBrowser()
-try {
-  await using tab = await openInspector(browser, { url: relay.url, code: issueCode })
-  const { page } = tab
-  await waitUntilLive(page)
-  await page.evaluate(MOVE)
-  const session = await page.context().newCDPSession(page)
-  const burst = (): Promise<unknown> =>
-    ask(client, 'paced', { to: relay.url, count: PER_SECOND * SECONDS, perSecond: PER_SECOND })
-  for (const round of [1, 2])
-    print(`${PER_SECOND}/s for ${SECONDS} s, round ${round}`, await measure(page, session, burst))
-} finally {
-  await browser.close()
+async function figuresOf(browser: Browser, relay: Relay): Promise<Figures> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
+  try {
+    const page = await context.newPage()
+    await open(page, relay)
+    const loads = await appears(page, relay, () => page.reload())
+    const appearing = await appears(page, relay, async () => {})
+    await page.evaluate(MOVE)
+    const session = await context.newCDPSession(page)
+    const drawn = await framesDuring(session, () => load(relay.url, BURST))
+    await session.send('HeapProfiler.collectGarbage')
+    const { usedSize } = await session.send('Runtime.getHeapUsage')
+    return {
+      'page loads, ms': loads,
+      'a delivery appears, ms': appearing,
+      ...framesOf(drawn),
+      'heap, MiB': usedSize / 1_048_576,
+      elements: await page.locator('*').count(),
+    }
+  } finally {
+    await context.close()
+  }
 }
 
-async function issueCode(): Promise<string> {
-  const args = [RELAY, 'inspect', '--no-browser', '--json']
-  const { stdout } = await promisify(execFile)(process.execPath, args, {
-    env: { PATH: process.env['PATH'], HOME: home.path, ...env },
-  })
-  const { code }: { code: string } = JSON.parse(stdout)
-  return code
+/** Opens the inspector with a one-time code, as a person does. */
+async function open(page: Page, relay: Relay): Promise<void> {
+  const { out } = await relay.run(['inspect', '--no-browser', '--json'])
+  const { code }: { readonly code: string } = JSON.parse(out)
+  await page.goto(`${relay.url}/inspect/open`)
+  await page.getByLabel('Code').fill(code)
+  await page.getByRole('button', { name: 'Open' }).click()
+  await page.waitForURL(`${relay.url}/inspect/`)
 }
 
-async function measure(
-  page: Page,
-  session: CDPSession,
-  meanwhile: () => Promise<unknown>,
-): Promise<Measured> {
+/** Milliseconds until the page shows a delivery that comes before `act`. */
+async function appears(page: Page, relay: Relay, act: () => Promise<unknown>): Promise<number> {
+  const repo = `octo/r${Math.random().toString(36).slice(2)}`
+  await load(relay.url, { deliveries: [delivery('push', smallPush(repo))], count: 1, connections: 1 })
+  const begun = performance.now()
+  await act()
+  await page.getByText(repo).first().waitFor()
+  return performance.now() - begun
+}
+
+/** When frames were drawn, in milliseconds. */
+async function framesDuring(session: CDPSession, act: () => Promise<unknown>): Promise<readonly number[]> {
   const drawn: number[] = []
   const onData = ({ value }: { readonly value: readonly object[] }): void => {
-    for (const event of value) if ('name' in event && event.name === 'DrawFrame') drawn.push(instantOf(event))
+    for (const event of value)
+      if ('name' in event && event.name === 'DrawFrame' && 'ts' in event) drawn.push(Number(event.ts) / 1000)
   }
   session.on('Tracing.dataCollected', onData)
-  await session.send('Tracing.start', {
-    transferMode: 'ReportEvents',
-    traceConfig: {
-      includedCategories: ['disabled-by-default-devtools.timeline.frame', 'devtools.timeline.frame'],
-    },
-  })
-  await meanwhile()
+  const includedCategories = ['disabled-by-default-devtools.timeline.frame', 'devtools.timeline.frame']
+  await session.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories } })
+  await act()
   const complete = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve))
   await session.send('Tracing.end')
   await complete
   session.off('Tracing.dataCollected', onData)
-  await session.send('HeapProfiler.collectGarbage')
-  const { usedSize } = await session.send('Runtime.getHeapUsage')
-  return { ...framesOf(drawn), heapMiB: usedSize / 1_048_576, elements: await page.locator('*').count() }
+  return drawn.toSorted((one, other) => one - other)
 }
 
-/** In milliseconds. */
-function instantOf(event: object): number {
-  return 'ts' in event ? Number(event.ts) / 1000 : Number.NaN
-}
-
-function framesOf(drawn: readonly number[]): Pick<Measured, 'framesPerSecond' | 'slowest' | 'longestGapMs'> {
-  const times = drawn.toSorted((one, other) => one - other)
+function framesOf(times: readonly number[]): Figures {
   const [first = 0, last = 0] = [times[0], times.at(-1)]
   const gaps = times.slice(1).map((time, i) => time - (times[i] ?? time))
-  const seconds = new Map<number, number>()
-  for (const time of times) {
-    const second = Math.floor((time - first) / 1000)
-    seconds.set(second, (seconds.get(second) ?? 0) + 1)
-  }
+  const inSecond = (second: number) => times.filter((time) => Math.floor((time - first) / 1000) === second)
   // The last second is not whole.
-  const whole = [...seconds.values()].slice(0, -1)
+  const seconds = Array.from({ length: Math.floor((last - first) / 1000) }, (_, i) => inSecond(i).length)
   return {
-    framesPerSecond: (1000 * (times.length - 1)) / (last - first),
-    slowest: Math.min(...whole),
-    longestGapMs: Math.max(...gaps),
+    'frames/s': (1000 * (times.length - 1)) / (last - first),
+    'frames in the slowest second': Math.min(...seconds),
+    'longest gap, ms': Math.max(...gaps),
   }
-}
-
-function print(what: string, { framesPerSecond, slowest, longestGapMs, heapMiB, elements }: Measured): void {
-  const figures = [
-    `${framesPerSecond.toFixed(1)} frames/s`,
-    `slowest second ${slowest}`,
-    `longest gap ${longestGapMs.toFixed(0)} ms`,
-    `heap ${heapMiB.toFixed(1)} MiB`,
-    `${elements} elements`,
-  ]
-  process.stdout.write(`${what}: ${figures.join(', ')}\n`)
 }

@@ -1,72 +1,120 @@
-import type { Benchmark } from './rig/benchmark.js'
-import { filled } from './rig/filled.js'
-import type { Folder } from './rig/folder.js'
-import { inTurn } from './rig/in-turn.js'
-import { post } from './rig/load.js'
-import { SECRET, SMALL_PUSH } from './rig/push.js'
-import { compare, type Comparison, type Row } from './rig/row.js'
-import { RELAY, startRelay } from './rig/server.js'
-import { thousands } from './rig/thousands.js'
-import { wallTime } from './rig/wall-time.js'
+// What a long journal costs: memory of the service that fills it, `relay log` with each filter, and intake.
+import { delivery, load, smallPush, Target } from './load.js'
+import {
+  type Benchmark,
+  type Figures,
+  freePort,
+  measure,
+  pair,
+  Relay,
+  row,
+  type Scope,
+  thousands,
+} from './rig.js'
 
-const FEW = 1_000
-const MANY = { usual: 100_000, full: 1_000_000 }
-const ROUNDS = 11
+const ROUNDS = 5
 const SECONDS = 2
+const COUNT = { usual: 100_000, full: 1_000_000 }
+const FEW = 10_000
+/** The first deliveries of the journal: so many of each event in `RARE`. */
+const RARE_COUNT = 10
+const BULK = ['octo/demo', 'octo/site', 'octo/api'].map((repo) => delivery('push', smallPush(repo)))
+const RARE = {
+  issues: {
+    action: 'opened',
+    issue: { number: 7, title: 'a needle' },
+    repository: { full_name: 'octo/rare' },
+  },
+  release: { action: 'published', repository: { full_name: 'octo/demo' } },
+  star: { action: 'created', repository: { full_name: 'octo/demo' } },
+}
+
+/** Stands for an instant shortly after the rare ones. */
+const EARLY = 'early'
+/** How many lines each filter of `relay log` prints: the newest 20, or fewer if only the oldest match. */
+const FILTERS: readonly (readonly [lines: number, ...args: string[]])[] = [
+  [20],
+  [1_000, '--last', '1000'],
+  [RARE_COUNT, '--event', 'release'],
+  [RARE_COUNT, '--event', 'issues.opened'],
+  [RARE_COUNT, '--repo', 'octo/rare'],
+  [RARE_COUNT, '--status', 'succeeded'],
+  [RARE_COUNT, '--status', 'failed'],
+  [RARE_COUNT, '--status', 'waiting'],
+  [20, '--status', 'none'],
+  [RARE_COUNT, '--failed'],
+  [RARE_COUNT, '--text', 'needle'],
+  [20, '--since', '1d'],
+  [20, '--until', EARLY],
+]
 
 export const journal: Benchmark = {
-  about: `The cost of a long journal: one of ${thousands(MANY.full)} entries of 1 KB, ${thousands(MANY.usual)} without --full, compared with one of ${thousands(FEW)},
-which is created again for each round, since it grows. Deliveries of 1 KB over 32 connections, ${ROUNDS} rounds: the service
-starts, warms up for 1 s, and is measured for ${SECONDS} s.`,
-  needs: ['wrk'],
-  async run({ full }) {
-    const count = full ? MANY.full : MANY.usual
-    using few = await filled(FEW)
-    using many = await filled(count)
-    const row = (what: string, times: Sides, unit: Comparison['unit']): Row =>
-      compare({
-        what,
-        relay: times.many,
-        other: times.few,
-        unit,
-        baseline: `${thousands(FEW)} entries`,
-      })
-    const run =
-      (home: Folder, ...args: readonly string[]) =>
-      async () =>
-        wallTime({ command: process.execPath, args: [RELAY, ...args], env: env(home) })
-    const log = ['log', '--last', '20']
-    const show = ['show', 'last']
-    const logged = await inTurn(ROUNDS, { few: run(few, ...log), many: run(many, ...log) })
-    const shown = await inTurn(ROUNDS, { few: run(few, ...show), many: run(many, ...show) })
-    const intake = { few: intakeOfNew, many: () => intakeOf(many) }
-    return [
-      row(`deliveries, ${thousands(count)} entries`, await inTurn(ROUNDS, intake), '/s'),
-      row('relay log --last 20', logged, ' ms'),
-      row('relay show last', shown, ' ms'),
-    ]
+  about: `
+A journal of ${thousands(COUNT.usual)} deliveries of 1 KB (${thousands(COUNT.full)} with --full), filled
+through intake. The oldest are ${RARE_COUNT} each of three events, which were forwarded, refused by their
+target, or still wait for it. The others are pushes that have no target. Memory: RssAnon of the service that
+was filled. Wall time of \`relay log\` with each filter, which prints the newest 20 or the few oldest; for
+these it must read the whole journal, or an index. Intake: 32 connections for ${SECONDS} s. ${ROUNDS} rounds;
+filled once.`,
+
+  async run({ full, rounds }, scope) {
+    const count = full ? COUNT.full : COUNT.usual
+    const target = await Target.start(scope)
+    const journals = await pair((build) => fill(scope, build, target, count))
+    const { relay, earlier } = journals
+    const rows = Object.entries(relay.figures).map(([what, value]) =>
+      row(what, [value], earlier && [earlier.figures[what] ?? Number.NaN]),
+    )
+    for (const [expected, ...args] of FILTERS) {
+      for (const journal of [relay, earlier]) {
+        const found = journal ? await lines(journal, args) : expected
+        if (found !== expected)
+          throw new Error(`relay log ${args.join(' ')} prints ${found} lines, not ${expected}`)
+      }
+      const what = `${['relay', 'log', ...args].join(' ')}, ms`
+      const figures = async (journal: Filled) => ({ [what]: (await log(journal, args)).ms })
+      rows.push(...(await measure(rounds(ROUNDS), journals, figures)))
+    }
+    for (const journal of [relay, earlier]) await journal?.relay.serve()
+    const intake = async ({ relay: { url } }: Filled): Promise<Figures> => ({
+      'intake, deliveries/s': (await load(url, { deliveries: BULK, seconds: SECONDS })).perSecond,
+    })
+    return [...rows, ...(await measure(rounds(ROUNDS), journals, intake))]
   },
 }
 
-async function intakeOfNew(): Promise<number> {
-  using home = await filled(FEW)
-  return await intakeOf(home)
+interface Filled {
+  readonly relay: Relay
+  readonly figures: Figures
+  /** What {@link EARLY} stands for. */
+  readonly early: string
 }
 
-/** Deliveries a second. */
-async function intakeOf(home: Folder): Promise<number> {
-  await using server = await startRelay(env(home))
-  const load = { url: server.url, body: SMALL_PUSH }
-  await post({ ...load, seconds: 1 })
-  return (await post({ ...load, seconds: SECONDS })).perSecond
+async function fill(scope: Scope, build: string, target: Target, count: number): Promise<Filled> {
+  const refusing = await Target.start(scope)
+  refusing.status = 422
+  const down = `http://127.0.0.1:${await freePort()}`
+  const routes = [`issues=${target.url}`, `release=${refusing.url}`, `star=${down}`]
+  const relay = await new Relay(scope, build).serve(...routes.flatMap((route) => ['--forward', route]))
+  for (const [event, payload] of Object.entries(RARE))
+    await load(relay.url, { deliveries: [delivery(event, payload)], count: RARE_COUNT })
+  await load(relay.url, { deliveries: BULK, count: FEW })
+  const early = new Date().toISOString()
+  const before = relay.memory
+  const { perSecond } = await load(relay.url, { deliveries: BULK, count: count - FEW - 3 * RARE_COUNT })
+  const figures = {
+    'filled, deliveries/s': perSecond,
+    [`memory after ${thousands(FEW)}, MiB`]: before,
+    [`memory after ${thousands(count)}, MiB`]: relay.memory,
+  }
+  await relay.stop()
+  return { relay, figures, early }
 }
 
-interface Sides {
-  readonly few: readonly number[]
-  readonly many: readonly number[]
+function log({ relay, early }: Filled, args: readonly string[]) {
+  return relay.run(['log', ...args.map((arg) => (arg === EARLY ? early : arg))])
 }
 
-function env(home: Folder): Record<string, string> {
-  // Retention removes nothing during the measurement.
-  return { RELAY_WEBHOOK_SECRET: SECRET, RELAY_HOME: home.path, RELAY_KEEP_MAX: '1TiB' }
+async function lines(journal: Filled, args: readonly string[]): Promise<number> {
+  return (await log(journal, ['--json', ...args])).out.split('\n').length - 1
 }

@@ -1,40 +1,25 @@
-// npm run bench [-- <name> …] [--full]: each benchmark and its baseline, in one run.
-import { writeFileSync } from 'node:fs'
+// npm run bench [-- <name> …] [--full] [--rounds <n>]: see bench/README.md.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus, release, tmpdir, totalmem, type } from 'node:os'
+import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { action } from './action.js'
-import { bearer } from './bearer.js'
-import { comment } from './comment.js'
+import { replay, startUp } from './commands.js'
 import { forward } from './forward.js'
-import { ingest } from './ingest.js'
-import { ingestLarge } from './ingest-large.js'
-import { inspect } from './inspect.js'
+import { ingest, postgresPrograms } from './ingest.js'
+import { inspectPage } from './inspect-page.js'
 import { journal } from './journal.js'
-import { memory } from './memory.js'
-import { metrics } from './metrics.js'
-import { postgres } from './postgres.js'
-import { replay } from './replay.js'
-import { retention } from './retention.js'
-import type { Benchmark, BenchmarkOptions } from './rig/benchmark.js'
-import { lacking } from './rig/installed.js'
-import { type Result, resultsText, section } from './rig/results.js'
-import { notMeasured, type Row } from './rig/row.js'
-import { startUp } from './start-up.js'
+import { type Benchmark, EARLIER, notMeasured, type Options, type Row, Scope, table } from './rig.js'
+import { tunnel } from './tunnel.js'
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   ingest,
-  'ingest-large': ingestLarge,
-  postgres,
-  journal,
-  retention,
-  inspect,
-  metrics,
-  memory,
   forward,
-  action,
-  bearer,
+  tunnel,
   'start-up': startUp,
-  comment,
   replay,
+  journal,
+  'inspect-page': inspectPage,
 }
 
 await main()
@@ -42,23 +27,73 @@ await main()
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { full: { type: 'boolean', default: false } },
+    options: { full: { type: 'boolean', default: false }, rounds: { type: 'string' } },
   })
   const unknown = positionals.filter((name) => !Object.hasOwn(BENCHMARKS, name))
   if (unknown.length > 0)
     throw new Error(`no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHMARKS).join(', ')}`)
-  const results: Result[] = []
+  const { full, rounds } = values
+  const options: Options = { full, rounds: (usual) => (rounds === undefined ? usual : Number(rounds)) }
+  const begun = performance.now()
+  const sections: string[] = []
   for (const [name, benchmark] of Object.entries(BENCHMARKS)) {
     if (positionals.length > 0 && !positionals.includes(name)) continue
-    const result = { name, benchmark, rows: await measure(benchmark, values) }
-    results.push(result)
-    process.stdout.write(`${section(result)}\n\n`)
+    const rows = await measured(benchmark, options)
+    const section = `## ${name}\n\n${benchmark.about.trim()}\n\n${table(rows)}`
+    sections.push(section)
+    process.stdout.write(`${section}\n\n`)
   }
-  // A partial run would mix results of different days and builds.
-  if (positionals.length === 0) writeFileSync('bench/RESULTS.md', resultsText(results, values))
+  process.stdout.write(`${((performance.now() - begun) / 60_000).toFixed(1)} minutes\n`)
+  // A part of a run, or a short one, would mix figures of different days or worth.
+  if (positionals.length === 0 && rounds === undefined)
+    writeFileSync('bench/RESULTS.md', resultsText(sections, full))
 }
 
-async function measure(benchmark: Benchmark, options: BenchmarkOptions): Promise<readonly Row[]> {
-  const lack = lacking(...benchmark.needs)
-  return lack === undefined ? benchmark.run(options) : [notMeasured('all of it', '', lack)]
+/** One that fails costs no other's figures. */
+async function measured(benchmark: Benchmark, options: Options): Promise<readonly Row[]> {
+  await using scope = new Scope()
+  try {
+    return await benchmark.run(options, scope)
+  } catch (error) {
+    process.exitCode = 1
+    return [notMeasured('all of it', String(error).split('\n', 1).join(''))]
+  }
+}
+
+function resultsText(sections: readonly string[], full: boolean): string {
+  const facts = Object.entries(machine()).map(([name, value]) => `- ${name}: ${value}`)
+  const command = `npm run bench${full ? ' -- --full' : ''}`
+  const head = `Written by \`${command}\`. [README.md](README.md) says what the columns are.`
+  return ['# Measured speed', head, facts.join('\n'), ...sections, ''].join('\n\n')
+}
+
+/** What the figures depend on, by its name. */
+function machine(): Readonly<Record<string, string>> {
+  const [, system = 'unknown'] =
+    /^PRETTY_NAME="?([^"\n]+)/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? []
+  // On one in memory a flush costs nothing.
+  const fileSystem = execFileSync('df', ['--output=fstype', tmpdir()], { encoding: 'utf8' })
+  const postgres = path.join(postgresPrograms() ?? '', 'postgres')
+  return {
+    Date: new Date().toISOString().slice(0, 10),
+    Relay: `commit ${commit('.')}`,
+    Earlier: EARLIER === undefined ? 'RELAY_EARLIER is not set' : `commit ${commit(EARLIER)}`,
+    Processor: `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`,
+    Memory: `${Math.round(totalmem() / 2 ** 30)} GiB`,
+    System: `${system}, ${type()} ${release()}`,
+    'Data on': fileSystem.trim().split('\n').at(-1) ?? 'unknown',
+    'Node.js': process.version,
+    PostgreSQL: version(postgres),
+    Chromium: version('chromium'),
+  }
+}
+
+function commit(folder: string): string {
+  const { stdout } = spawnSync('git', ['-C', folder, 'describe', '--always', '--dirty'], { encoding: 'utf8' })
+  return stdout.trim() || 'unknown'
+}
+
+function version(program: string): string {
+  const { stdout, error } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+  return error ? 'not installed' : (/\d[\d.]+/.exec(stdout)?.[0] ?? 'unknown')
 }

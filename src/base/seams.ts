@@ -20,6 +20,8 @@ export interface Limits {
   readonly request: number
   /** Without a byte in either direction: an action takes up to 25 s, and a client that stops reading is cut off. */
   readonly idle: number
+  /** How long requests in flight may take to finish at the end: an action waits for the code host. */
+  readonly stop: number
   /** How long removing hooks at the end may take, all together. */
   readonly removal: number
   /** How often to look whether the user has signed in. */
@@ -43,6 +45,7 @@ export const LIMITS: Limits = {
   headers: 10_000,
   request: 30_000,
   idle: 60_000,
+  stop: 30_000,
   removal: 5000,
   signInLook: 2000,
   arrival: 30_000,
@@ -57,6 +60,4 @@ export interface Seams {
   readonly limits?: Partial<Limits> | undefined
   /** While it says so, each write fails as if the disk were full. */
   readonly storage?: { readonly fails: boolean } | undefined
-  /** False: the database is opened in this thread. A thread takes 0.14 s to start. */
-  readonly thread?: boolean | undefined
 }

@@ -67,9 +67,6 @@ export interface Serving extends AsyncDisposable {
   retryNow(): void
 }
 
-/** How long requests in flight may take to finish: an action waits up to 25 s for the code host. */
-const GRACE_MS = 30_000
-
 /** What changes while it runs. */
 interface State {
   relay?: Relay
@@ -309,9 +306,9 @@ function attemptSize({ answer, headers = [] }: Attempt): number {
 function startListener(
   { fetch }: ReadinessGate,
   { host, port, maxBody }: Settings,
-  { headers, request, idle }: Limits,
+  { headers, request, idle, stop: grace }: Limits,
   log: Log,
 ): Promise<Listener> {
   const bodyBudget = bodyBudgetFor(maxBody)
-  return listen(fetch, { host, port, log, bodyBudget, limits: { headers, request, idle, grace: GRACE_MS } })
+  return listen(fetch, { host, port, log, bodyBudget, limits: { headers, request, idle, grace } })
 }

@@ -65,8 +65,8 @@ export class Daemon implements AsyncDisposable {
       for (;;) {
         const line = this.#lines.find((each) => pattern.test(each))
         if (line !== undefined) return line
-        const failure = performance.now() < until ? this.#failure : new Error(`it did not say ${pattern}`)
-        if (failure) throw new Error([`${this.#command}: ${failure.message}`, ...this.#lines].join('\n'))
+        this.check()
+        if (performance.now() > until) throw this.#error(`it did not say ${pattern}`)
         await new Promise<void>((resolve) => {
           this.#look.add(resolve)
           timer ??= setTimeout(() => this.#wake(), LIMIT)
@@ -75,6 +75,11 @@ export class Daemon implements AsyncDisposable {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** @throws Error with all that it printed, if it has ended. */
+  check(): void {
+    if (this.#failure) throw this.#error(this.#failure.message)
   }
 
   async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
@@ -87,6 +92,10 @@ export class Daemon implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop()
+  }
+
+  #error(what: string): Error {
+    return new Error([`${this.#command}: ${what}`, ...this.#lines].join('\n'))
   }
 
   #take(line: string): void {

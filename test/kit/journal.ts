@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Attempt, Forward } from '../../src/journal/forward.js'
+import type { Journal } from '../../src/journal/journal.js'
 import { type Header, SECRET } from './delivery.js'
 import type { Env } from './folder.js'
 import { valuesOf, receiver } from './receiver.js'
@@ -117,16 +118,9 @@ export async function fill(
   deliveries: readonly Filled[],
   profile = env['RELAY_PROFILE'] ?? 'default',
 ): Promise<void> {
-  const [{ openDatabase }, { openJournal }] = await Promise.all([
-    import('../../src/store/open.js'),
-    import('../../src/journal/open.js'),
-  ])
-  await using database = await openDatabase({
-    kind: 'file',
-    folder: path.join(env['RELAY_HOME'] ?? '', profile),
-  })
+  await using opened = await openJournalOf(env, profile)
   for (const { id, forwards = {}, duplicates = 0, body = BODY, ...given } of deliveries) {
-    const journal = openJournal(database.sql, { targetsOf: () => Object.keys(forwards) })
+    const journal = opened.journal(Object.keys(forwards))
     const delivery = {
       receivedAt: NOW,
       provider: 'github',
@@ -142,28 +136,62 @@ export async function fill(
       body: typeof body === 'string' ? Buffer.from(body) : body,
     }
     const { n } = await journal.append(delivery)
-    for (const [target, { attempts = [], ...forward }] of Object.entries(forwards)) {
-      const since = delivery.receivedAt
-      const waits: Forward = { status: 'waiting', tries: 0, since }
-      const last: Forward = { ...waits, status: attempts.length > 0 ? 'succeeded' : 'waiting', ...forward }
-      for (const [i, { answer = ANSWER, ...attempt }] of attempts.entries())
-        await journal.record(
-          n,
-          {
-            at: since + 5,
-            target,
-            outcome: 'succeeded',
-            status: 200,
-            ms: 38,
-            error: null,
-            count: 1,
-            ...attempt,
-            answer: typeof answer === 'string' ? Buffer.from(answer) : answer,
-          },
-          i === attempts.length - 1 ? last : waits,
-        )
-    }
+    for (const [target, forward] of Object.entries(forwards))
+      await record(journal, n, target, forward, delivery.receivedAt)
     for (let i = 0; i < duplicates; i++) await journal.append(delivery)
     await journal.flush()
   }
+}
+
+/** Writes further attempts of a delivery at one of its targets, as {@link fill} does. */
+export async function fillAttempts(
+  { env }: Profile,
+  n: number,
+  target: string,
+  forward: FilledForward,
+): Promise<void> {
+  await using opened = await openJournalOf(env, env['RELAY_PROFILE'] ?? 'default')
+  await record(opened.journal([]), n, target, forward, NOW)
+}
+
+async function openJournalOf(env: Env, profile: string) {
+  const [{ openDatabase }, { openJournal }] = await Promise.all([
+    import('../../src/store/open.js'),
+    import('../../src/journal/open.js'),
+  ])
+  const folder = path.join(env['RELAY_HOME'] ?? '', profile)
+  const database = await openDatabase({ kind: 'file', folder })
+  return {
+    journal: (targets: readonly string[]): Journal =>
+      openJournal(database.sql, { targetsOf: () => targets }),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+async function record(
+  journal: Journal,
+  n: number,
+  target: string,
+  { attempts = [], ...forward }: FilledForward,
+  since: number,
+): Promise<void> {
+  const waits: Forward = { status: 'waiting', tries: 0, since }
+  const last: Forward = { ...waits, status: attempts.length > 0 ? 'succeeded' : 'waiting', ...forward }
+  for (const [i, { answer = ANSWER, ...attempt }] of attempts.entries())
+    await journal.record(
+      n,
+      {
+        at: since + 5,
+        target,
+        outcome: 'succeeded',
+        status: 200,
+        ms: 38,
+        error: null,
+        count: 1,
+        ...attempt,
+        answer: typeof answer === 'string' ? Buffer.from(answer) : answer,
+      },
+      i === attempts.length - 1 ? last : waits,
+    )
+  if (attempts.length === 0 && last.status !== 'waiting') await journal.finish(n, target, last)
 }

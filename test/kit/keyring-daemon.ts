@@ -60,9 +60,10 @@ export async function startKeyring(): Promise<KeyringDaemon> {
     DBUS_SESSION_BUS_ADDRESS: address,
   }
   const args = ['--unlock', '--components=secrets', '--foreground']
-  starting.use(new Daemon('gnome-keyring-daemon', args, { env, input: PASSWORD }))
+  const daemon = starting.use(new Daemon('gnome-keyring-daemon', args, { env, input: PASSWORD }))
   const until = performance.now() + LIMIT
   for (let alias = ''; !alias.includes('/collection/'); await sleep(20)) {
+    daemon.check()
     if (performance.now() > until) throw new Error(`no keyring has come up: ${alias}`)
     alias = await send(env, 'ReadAlias', 'string:default')
   }

@@ -77,6 +77,21 @@ export async function device(address: string, code: string, button: Button = 'au
   await pageOf(await post(url, decision))
 }
 
+/** Has the sandbox forget a token of an OAuth application, as its user does in the settings there. */
+export async function endToken(
+  sandboxUrl: string,
+  client: { readonly id: string; readonly secret: string },
+  token: string,
+): Promise<void> {
+  const authorization = `Basic ${Buffer.from(`${client.id}:${client.secret}`).toString('base64')}`
+  const answer = await fetch(`${sandboxUrl}/api/v3/applications/${client.id}/token`, {
+    method: 'DELETE',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({ access_token: token }),
+  })
+  await pageOf(answer)
+}
+
 /** Makes a personal access token of these scopes in the sandbox's settings. */
 export async function personalToken(sandboxUrl: string, ...scopes: string[]): Promise<string> {
   const { url, token } = await formOf(await fetch(`${sandboxUrl}/settings/tokens/new`))

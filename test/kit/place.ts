@@ -51,8 +51,8 @@ export interface Place extends AsyncDisposable {
   /** The folder with the user's own settings. */
   readonly configFolder: string
   readonly env: Env
-  /** The code host. @throws Error where it is another one. */
-  readonly sandbox: TestSandbox
+  /** The code host, which a test may end. @throws Error where it is another one. */
+  readonly sandbox: TestSandbox & AsyncDisposable
   readonly gitea: FakeGitea
   /** Runs a command to its end. */
   run(...argv: string[]): Promise<Ran>

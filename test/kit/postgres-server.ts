@@ -68,6 +68,8 @@ export async function startServer(
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     max_connections: '300',
+    // A checkpoint flushes some hundred files for each database that was made since the one before.
+    checkpoint_timeout: '1h',
     max_wal_size: '1GB',
     ...settings,
   }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import { Changes } from './changes.js'
 import type { Header } from './delivery.js'
 import { closedPort } from './ports.js'
 
@@ -55,13 +56,13 @@ export interface Receiver extends AsyncDisposable {
 export async function receiver(answer: Answering = 200, options: ReceiverOptions = {}): Promise<Receiver> {
   const received: Received[] = []
   const script: Answering[] = []
-  const waiting = new Set<() => void>()
+  const changes = new Changes(() => seen(received))
   const failures: unknown[] = []
   let connections = 0
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const request = await take(incoming)
     received.push(request)
-    for (const look of waiting) look()
+    changes.changed()
     const says = script.shift() ?? answer
     try {
       reply(incoming, outgoing, typeof says === 'function' ? await says(request) : says)
@@ -91,22 +92,7 @@ export async function receiver(answer: Answering = 200, options: ReceiverOptions
       return connections
     },
     answers: (...next) => void script.push(...next),
-    has: (count, within = 20_000) =>
-      new Promise((resolve, reject) => {
-        const late = (): void => {
-          waiting.delete(look)
-          reject(new Error(`${count} requests did not come within ${within} ms; there are ${seen(received)}`))
-        }
-        const timer = setTimeout(late, within)
-        const look = (): void => {
-          if (received.length < count) return
-          clearTimeout(timer)
-          waiting.delete(look)
-          resolve()
-        }
-        waiting.add(look)
-        look()
-      }),
+    has: (count, within) => changes.until(() => received.length >= count, `${count} requests`, within),
     down,
     up,
     async [Symbol.asyncDispose]() {

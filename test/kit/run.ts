@@ -295,7 +295,7 @@ class InProcess extends Output implements Running {
       stdout: output('stdout', (text) => this.takeOut(text)),
       stderr: output('stderr', (text) => this.takeErr(text)),
       signal: interrupted.signal,
-      seams: { thread: false, ...seams },
+      ...(seams && { seams }),
       onHangup: (listener) => {
         this.#hangUp.add(listener)
         return () => void this.#hangUp.delete(listener)

@@ -1,0 +1,195 @@
+import { once } from 'node:events'
+import { expect, it } from 'vitest'
+import { inspector, openInspector, setHidden, waitUntilLive } from '../kit/browser.js'
+import { fill } from '../kit/journal.js'
+import { describeWith } from '../kit/needs.js'
+import { place } from '../kit/place.js'
+
+const MINUTE_MS = 60_000
+
+describeWith('chromium', 'the list of the inspector', () => {
+  it('says how many deliveries came in the last hour', async () => {
+    await using here = await place({ host: 'none' })
+    const minutesAgo = [70, 50, 30, 10]
+    const times = minutesAgo.map((minutes) => Date.now() - minutes * MINUTE_MS)
+    await fill(
+      here,
+      times.map((receivedAt) => ({ id: String(receivedAt), receivedAt })),
+    )
+    await using tab = await openInspector(here, await here.serve())
+    await tab.page.getByText('Last hour: 3 received, 0 failed').waitFor()
+    expect(tab.faults).toEqual([])
+  })
+
+  it('keeps its place while deliveries arrive above it, counts them, and shows them when asked', async () => {
+    await using here = await place({ host: 'none' })
+    await fill(
+      here,
+      Array.from({ length: 90 }, (_, i) => ({ id: `before-${i}`, receivedAt: Date.now() })),
+    )
+    const relay = await here.serve()
+    await using tab = await openInspector(here, relay)
+    const { page } = tab
+    await inspector.row(page, 90).waitFor()
+    await waitUntilLive(page)
+    await inspector.row(page, 85).hover()
+    await page.mouse.wheel(0, 1500)
+    await inspector.row(page, 90).waitFor({ state: 'detached' })
+    await inspector.row(page, 60).waitFor()
+    const at = await inspector.row(page, 60).boundingBox()
+    for (let i = 0; i < 3; i++) await relay.deliver()
+    const pill = page.getByRole('button', { name: '3 new' })
+    await pill.waitFor()
+    expect(await inspector.row(page, 60).boundingBox()).toEqual(at)
+    expect(await inspector.row(page, 93).count()).toBe(0)
+    await pill.click()
+    await inspector.topRow(page, 93).waitFor()
+    await pill.waitFor({ state: 'detached' })
+    expect(tab.faults).toEqual([])
+  })
+
+  it('keeps showing a delivery that retention removes meanwhile, and says so', async () => {
+    await using here = await place({ host: 'none' })
+    let later = 0
+    const seams = { clock: () => Date.now() + later, limits: { sweep: 100 } }
+    const relay = await here.serveWith({ seams }, '--keep', '40s')
+    for (const zen of ['one', 'two']) await relay.deliver({ body: JSON.stringify({ zen }) })
+    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
+    const { page } = tab
+    await inspector.value(page, 'zen: "one"').waitFor()
+    await inspector.row(page, 1).waitFor()
+    await waitUntilLive(page)
+    // The last one stays. A longer jump of the clock would not count at once.
+    later = 45_000
+    await page.getByText('Retention removed #1 from the journal.').waitFor()
+    await inspector.row(page, 1).waitFor({ state: 'detached' })
+    expect(await inspector.value(page, 'zen: "one"').count()).toBe(1)
+    expect(await inspector.row(page, 2).count()).toBe(1)
+    expect(tab.faults.filter((fault) => !fault.includes('404'))).toEqual([])
+  })
+
+  it('leaves the focus in a field in which the user types while a delivery loads', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    await relay.deliver({ body: '{"zen":"one"}' })
+    await using tab = await openInspector(here, relay)
+    const { page } = tab
+    const typed = new AbortController()
+    await page.route('**/api/deliveries/1', async (route) => {
+      if (!typed.signal.aborted) await once(typed.signal, 'abort')
+      await route.continue()
+    })
+    const asked = page.waitForRequest('**/api/deliveries/1')
+    await inspector.row(page, 1).click()
+    await asked
+    await page.keyboard.press('/')
+    await page.keyboard.type('ze')
+    typed.abort()
+    await inspector.value(page, 'zen: "one"').waitFor()
+    await page.keyboard.type('n')
+    await page.waitForURL('**/deliveries/1?text=zen')
+    expect(tab.faults).toEqual([])
+  })
+
+  it('asks before an edit is lost', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    await relay.deliver({ body: '{"zen":"one"}' })
+    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
+    const { page, faults } = tab
+    const edit = page.getByRole('dialog', { name: 'Edit #1 and send' })
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    await page.keyboard.press('Escape')
+    await edit.waitFor({ state: 'detached' })
+    expect(faults).toEqual([])
+
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    await page.keyboard.insertText('changed')
+    for (const close of [() => page.keyboard.press('Escape'), () => page.mouse.click(5, 5)]) {
+      // The answer is no.
+      const asked = page.waitForEvent('dialog')
+      await close()
+      await asked
+      await inspector.editor(page).filter({ hasText: 'changed' }).click()
+    }
+    const question = 'dialog: Close without sending? Your edit is lost.'
+    expect(faults).toEqual([question, question])
+  })
+
+  it('compares two deliveries: one that is offered, or any by its number', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    const bodies = [{ zen: 'one', same: 1 }, { other: true }, { zen: 'two', same: 1, added: [2] }]
+    for (const [i, body] of bodies.entries())
+      await relay.deliver({ id: `id-${i + 1}`, body: JSON.stringify(body) })
+    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/3' })
+    const { page } = tab
+    await page.getByRole('button', { name: 'Compare with…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Compare #3 with' })
+    await dialog.getByRole('button', { name: '#1 push' }).click()
+    await page.waitForURL('**/deliveries/3/compare/1')
+    const values = page.getByRole('list', { name: 'Values that differ' }).getByRole('listitem')
+    await values.first().waitFor()
+    expect(await values.allTextContents()).toEqual(['zen− removed: "one"+ added: "two"', 'added+ added: [2]'])
+    const headers = page.getByRole('list', { name: 'Headers that differ' }).getByRole('listitem')
+    expect((await headers.allTextContents()).map((text) => text.split('−')[0])).toEqual([
+      'x-github-delivery',
+      'x-hub-signature-256',
+      'content-length',
+    ])
+    await page.keyboard.press('Escape')
+    await page.waitForURL('**/deliveries/3')
+
+    await page.getByRole('button', { name: 'Compare with…' }).click()
+    await inspector.firstOfDialog(page).waitFor()
+    await page.keyboard.type('2')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/deliveries/3/compare/2')
+    expect(tab.faults).toEqual([])
+  })
+
+  it('can be open in more tabs than a browser has connections, and is up to date when shown', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    await using tab = await openInspector(here, relay)
+    await waitUntilLive(tab.page)
+    for (let i = 0; i < 6; i++) {
+      const other = await tab.page.context().newPage()
+      await other.goto(`${relay.address}/inspect/`)
+      await waitUntilLive(other)
+      await setHidden(other, true)
+    }
+    await setHidden(tab.page, true)
+    expect((await relay.deliver()).status).toBe(200)
+    expect((await relay.deliver({ secret: 'wrong' })).status).toBe(401)
+    await setHidden(tab.page, false)
+    await inspector.row(tab.page, 1).waitFor()
+    await tab.page.getByRole('link', { name: 'Refused 1' }).waitFor()
+    await waitUntilLive(tab.page)
+    expect(tab.faults).toEqual([])
+  })
+
+  it.each([
+    ['reduce', 0],
+    ['no-preference', 1],
+  ] as const)(
+    'with prefers-reduced-motion: %s, a row that comes in has %i animations',
+    async (reducedMotion, count) => {
+      await using here = await place({ host: 'none' })
+      const relay = await here.serve()
+      await relay.deliver()
+      await using tab = await openInspector(here, relay, { reducedMotion })
+      await waitUntilLive(tab.page)
+      // An animation that has begun is never over, however late the test looks.
+      const session = await tab.page.context().newCDPSession(tab.page)
+      await session.send('Animation.enable')
+      await session.send('Animation.setPlaybackRate', { playbackRate: 0 })
+      await relay.deliver()
+      const fresh = inspector.freshRow(tab.page)
+      await fresh.waitFor()
+      expect(await fresh.evaluate((row) => row.getAnimations().length)).toBe(count)
+    },
+  )
+})

@@ -1,0 +1,119 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { type FullReply, receiver, type Received, type Reply, valuesOf } from './receiver.js'
+
+/** What the token endpoint saw. */
+export interface TokenRequest {
+  readonly method: string
+  readonly path: string
+  readonly contentType: string | undefined
+  readonly accept: string | undefined
+  readonly authorization: string | undefined
+  readonly form: Record<string, string>
+}
+
+/** The OAuth application that it knows. The secret has what a form has to escape. */
+export const OAUTH_CLIENT = {
+  id: '8e2b5c1a-7f3d-4b6e-9a10-2c4d6e8f0a1b',
+  secret: 'the-client-secret_with.marks~ and spaces',
+}
+export const ACCESS_TOKEN = 'gho_the-access-token'
+
+const TOKEN_PATH = '/login/oauth/access_token'
+
+/**
+ * An authorization server with GitHub's paths, whose token endpoint checks client, code, redirect URI and PKCE verifier, or client
+ * and refresh token, and answers something else when told to.
+ */
+export interface AuthorizationServer extends AsyncDisposable {
+  readonly url: string
+  readonly issuer: string
+  /** All requests to the token endpoint, oldest first. */
+  readonly requests: readonly TokenRequest[]
+  /** Members of the answer to a good request, besides access_token and token_type. */
+  grant: Record<string, unknown>
+  /** The refresh tokens that work; each once. */
+  readonly refreshTokens: Set<string>
+  /** How a refusal is answered: GitHub uses status 200, the RFC 400. */
+  refusalStatus: number
+  /** Answers instead of the endpoint, once the request has been read. */
+  misbehave: Reply | undefined
+  /** Its code, if the endpoint refused the last request. */
+  readonly refused: string | undefined
+  /** The user agrees: the query with which the browser comes back. */
+  approve(location: string): URLSearchParams
+}
+
+interface Code {
+  readonly clientId: string | null
+  readonly redirectUri: string | null
+  readonly challenge: string | null
+}
+
+export async function authorizationServer(): Promise<AuthorizationServer> {
+  const codes = new Map<string, Code>()
+  const requests: TokenRequest[] = []
+  let refused: string | undefined
+  const redeem = (form: Record<string, string>): FullReply => {
+    const code = codes.get(form['code'] ?? '')
+    codes.delete(form['code'] ?? '')
+    const renews = here.refreshTokens.delete(form['refresh_token'] ?? '')
+    refused = refusal(form, code, renews)
+    return refused === undefined
+      ? { body: { access_token: ACCESS_TOKEN, token_type: 'bearer', ...here.grant } }
+      : { status: here.refusalStatus, body: { error: refused, error_description: 'no' } }
+  }
+  const server = await receiver((request) => {
+    if (request.path !== TOKEN_PATH) return { status: 404, body: { message: 'Not Found' } }
+    const asked = tokenRequest(request)
+    requests.push(asked)
+    return here.misbehave ?? redeem(asked.form)
+  })
+  const here: AuthorizationServer = {
+    url: server.url,
+    issuer: `${server.url}/login/oauth`,
+    requests,
+    grant: {},
+    refreshTokens: new Set(),
+    refusalStatus: 400,
+    misbehave: undefined,
+    get refused() {
+      return refused
+    },
+    approve(location) {
+      const asked = new URL(location).searchParams
+      const code = randomBytes(10).toString('hex')
+      codes.set(code, {
+        clientId: asked.get('client_id'),
+        redirectUri: asked.get('redirect_uri'),
+        challenge: asked.get('code_challenge'),
+      })
+      return new URLSearchParams({ code, state: asked.get('state') ?? '', iss: here.issuer })
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+  return here
+}
+
+/** RFC 7636 section 4.2. */
+export function s256(verifier: string): string {
+  return createHash('sha256').update(verifier, 'ascii').digest('base64url')
+}
+
+function tokenRequest(request: Received): TokenRequest {
+  const { method, path, body } = request
+  const [contentType] = valuesOf(request, 'content-type')
+  const [accept] = valuesOf(request, 'accept')
+  const [authorization] = valuesOf(request, 'authorization')
+  const form = Object.fromEntries(new URLSearchParams(body.toString()))
+  return { method, path, contentType, accept, authorization, form }
+}
+
+function refusal(form: Record<string, string>, code: Code | undefined, renews: boolean): string | undefined {
+  if (form['client_id'] !== OAUTH_CLIENT.id || form['client_secret'] !== OAUTH_CLIENT.secret)
+    return 'invalid_client'
+  if (form['grant_type'] === 'refresh_token') return renews ? undefined : 'bad_refresh_token'
+  if (form['grant_type'] !== 'authorization_code') return 'unsupported_grant_type'
+  if (!code || code.clientId !== form['client_id']) return 'bad_verification_code'
+  if (code.redirectUri !== form['redirect_uri']) return 'redirect_uri_mismatch'
+  return s256(form['code_verifier'] ?? '') === code.challenge ? undefined : 'invalid_grant'
+}

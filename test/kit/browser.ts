@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
+import { Closing } from './closing.js'
+import { part } from './parts.js'
+import type { Place, Serving } from './place.js'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const FIND_VIOLATIONS = readFileSync('test/kit/find-violations.js', 'utf8')
+const FIND_OVERFLOW = readFileSync('test/kit/find-overflow.js', 'utf8')
+
+let connected: Promise<Browser> | undefined
+
+/** The run's one Chromium, without a window. Not to be closed: other tests use it. */
+export function browser(): Promise<Browser> {
+  connected ??= part('chromium').then((endpoint) => chromium.connect(endpoint))
+  return connected
+}
+
+/** A tab of a browser that knows nothing of other tabs, and what went wrong in it. */
+export interface Tab extends AsyncDisposable {
+  readonly page: Page
+  /** Violations of the Content Security Policy, errors on the console, errors of scripts, dialogs that a script opened. */
+  readonly faults: readonly string[]
+}
+
+/** Opens a tab, in a suite `describeWith('chromium', …)`. */
+export async function newPage(options: BrowserContextOptions = {}): Promise<Tab> {
+  const viewport = { width: 1440, height: 900 }
+  const context = await (await browser()).newContext({ viewport, ...options })
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text())
+  })
+  page.on('pageerror', ({ message }) => faults.push(message))
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  return { page, faults, [Symbol.asyncDispose]: () => context.close() }
+}
+
+/** Opens the inspector of a relay with a one-time code, as a person does, and goes to `path`. */
+export async function openInspector(
+  here: Place,
+  { address }: Serving,
+  { path = '/inspect/', ...options }: BrowserContextOptions & { readonly path?: string } = {},
+): Promise<Tab> {
+  await using starting = new Closing()
+  const tab = starting.use(await newPage(options))
+  const { page } = tab
+  await page.goto(`${address}/inspect/open`)
+  await page.getByLabel('Code').fill(await oneTimeCode(here))
+  await page.getByRole('button', { name: 'Open' }).click()
+  await page.waitForURL(`${address}/inspect/`)
+  if (path !== '/inspect/') await page.goto(address + path)
+  starting.move()
+  return tab
+}
+
+/** Gets a one-time code for the inspector of the relay that runs. */
+async function oneTimeCode(here: Place): Promise<string> {
+  const { code, out, err } = await here.run('inspect', '--no-browser', '--json')
+  if (code !== 0) throw new Error(`relay inspect ended with ${code}:\n${err}`)
+  const { code: oneTime }: { readonly code: string } = JSON.parse(out)
+  return oneTime
+}
+
+/** What the inspector shows, where a role and a name do not say it. No test names a class of its page. */
+export const inspector = {
+  // The list.
+  rows: (page: Page): Locator => page.locator('.rows .row'),
+  row: (page: Page, n: number): Locator => page.locator(`.rows .row[data-n="${n}"]`),
+  focusedRow: (page: Page, n: number): Locator => page.locator(`.rows .row[data-n="${n}"]:focus`),
+  /** The row at the top, if it is this delivery's. */
+  topRow: (page: Page, n: number): Locator => page.locator(`.rows li:first-child .row[data-n="${n}"]`),
+  /** A row that has just come in. */
+  freshRow: (page: Page): Locator => page.locator('.fresh .row'),
+  /** The marks of a state of forwarding. */
+  marks: (page: Page, state: 'succeeded' | 'down'): Locator => page.locator(`.rows .mark-${state}`),
+  /** What the list says when it has no row. */
+  nothing: (page: Page): Locator => page.locator('.empty-title'),
+
+  // A delivery.
+  /** Its number, once it is this delivery that is shown. */
+  number: (page: Page, n: number): Locator => page.locator('.head-n', { hasText: `#${n}` }),
+  /** What is said of a delivery that is not there. */
+  notFound: (page: Page): Locator => page.locator('.pane-detail .empty-title'),
+  /** The lines of its payload. */
+  payload: (page: Page): Locator => page.getByRole('treeitem'),
+  /** The payload's line with a value: `zen: "one"`. */
+  value: (page: Page, text: string): Locator => page.getByRole('treeitem', { name: text }),
+  /** The lines of the payload's bytes. */
+  raw: (page: Page): Locator => page.locator('.raw-row'),
+  /** A character that would not be seen, made visible. */
+  hiddenCharacters: (page: Page): Locator => page.locator('.hidden-char'),
+  editor: (page: Page): Locator => page.locator('.cm-content'),
+  focusedEditor: (page: Page): Locator => page.locator('.cm-content:focus'),
+  /** What has the focus when a dialog opens. */
+  firstOfDialog: (page: Page): Locator => page.locator('dialog [data-first]:focus'),
+  /** The values and headers that differ between two deliveries. */
+  changes: (page: Page): Locator => page.locator('.changes li'),
+
+  // The other views.
+  refused: (page: Page): Locator => page.locator('.row-refused'),
+  /** Why a request was refused, and what to do. */
+  reasons: (page: Page): Locator => page.locator('.detail .sentences li'),
+  /** The parts of the state. */
+  cards: (page: Page): Locator => page.locator('.card'),
+  /** The form that asks for a code. */
+  gate: (page: Page): Locator => page.locator('.gate'),
+  /** Markup that a payload must not become. */
+  foreignMarkup: (page: Page): Locator => page.locator('main img, main script'),
+} as const
+
+/** Waits until the inspector's script has taken over, and what it shows is up to date. */
+export async function waitUntilLive(page: Page): Promise<void> {
+  await page.locator('.connection-live').waitFor()
+}
+
+/** Scrolls the payload to its end, as the key does. */
+export async function toEndOfPayload(page: Page): Promise<void> {
+  await page.getByRole('tree').focus()
+  await page.keyboard.press('End')
+}
+
+/** What axe-core finds: each rule with the elements that break it. */
+export async function violations(page: Page): Promise<readonly string[]> {
+  // Through the debugger, as the page's policy allows no script of a test.
+  await page.evaluate(AXE)
+  return page.evaluate<readonly string[]>(FIND_VIOLATIONS)
+}
+
+/** The elements that are cut off or scroll sideways. */
+export function overflow(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>(FIND_OVERFLOW)
+}
+
+/** Presses Tab until what has the focus contains this text. */
+export async function tabTo(page: Page, text: string): Promise<void> {
+  let focused: readonly string[] = []
+  for (let presses = 0; presses < 100; presses++) {
+    await page.keyboard.press('Tab')
+    focused = await page.locator(':focus:not(body)').allTextContents()
+    if (focused.some((content) => content.includes(text))) return
+  }
+  throw new Error(`no Tab reaches ${text}; the last one reached ${focused.join(', ')}`)
+}
+
+/** Hides a tab, as another one in front of it does. Chromium without a window calls every tab visible. */
+export async function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate(`
+    Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} })
+    document.dispatchEvent(new Event('visibilitychange'))
+  `)
+}

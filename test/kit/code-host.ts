@@ -1,0 +1,101 @@
+import { expect, vi } from 'vitest'
+import type { TestSandbox } from 'webhook-relay/testing'
+import { REPO } from './place.js'
+
+/** A webhook as the code host has it. */
+export interface HostHook {
+  readonly id: number
+  readonly url: string
+  readonly active: boolean
+  readonly events: readonly string[]
+}
+
+/** Settings of a webhook, as a person enters them. */
+export interface HookSettings {
+  readonly url: string
+  readonly secret: string
+  /** Default: every event. */
+  readonly events?: readonly string[]
+}
+
+/** A repository of the sandbox, as its owner uses it without relay. */
+export interface Repository {
+  /** Its webhooks, oldest first. */
+  hooks(): Promise<readonly HostHook[]>
+  addHook(settings: HookSettings): Promise<void>
+  changeHook(id: number, settings: HookSettings): Promise<void>
+  removeHook(id: number): Promise<void>
+  /** How many entries of a webhook's log are of deliveries that were sent again. */
+  redelivered(id: number): Promise<number>
+  /** Writes comments on issue #1, each after the delivery of the one before has been answered. */
+  comment(...texts: readonly string[]): Promise<void>
+}
+
+/** The owner's view of a repository. */
+export async function repository(sandbox: TestSandbox, name = REPO): Promise<Repository> {
+  const authorization = `Bearer ${await sandbox.token('repo')}`
+  const call = async (method: string, path: string, body?: object): Promise<string> => {
+    const init = { method, headers: { authorization }, ...(body && { body: JSON.stringify(body) }) }
+    const answer = await fetch(`${sandbox.url}/api/v3/repos/${name}${path}`, init)
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}: ${text}`)
+    return text
+  }
+  return {
+    async hooks() {
+      const all: (HostHook & { config: { url: string } })[] = JSON.parse(
+        await call('GET', '/hooks?per_page=100'),
+      )
+      return all.map(({ id, config: { url }, active, events }) => ({ id, url, active, events }))
+    },
+    async addHook(settings) {
+      await call('POST', '/hooks', { name: 'web', ...hookOf(settings) })
+    },
+    async changeHook(id, settings) {
+      await call('PATCH', `/hooks/${id}`, hookOf(settings))
+    },
+    async removeHook(id) {
+      await call('DELETE', `/hooks/${id}`)
+    },
+    async redelivered(id) {
+      const log: { redelivery: boolean }[] = JSON.parse(
+        await call('GET', `/hooks/${id}/deliveries?per_page=100`),
+      )
+      return log.filter(({ redelivery }) => redelivery).length
+    },
+    async comment(...texts) {
+      for (const body of texts) {
+        await call('POST', '/issues/1/comments', { body })
+        await sandbox.idle()
+      }
+    },
+  }
+}
+
+function hookOf({ url, secret, events = ['*'] }: HookSettings): object {
+  return { active: true, events, config: { url, secret, content_type: 'json' } }
+}
+
+/** A fault of the sandbox: the request is answered as usual. */
+export const NOW = { kind: 'slow', ms: 0 } as const
+/** The request has no effect during the test. */
+export const SLOW = { kind: 'slow', ms: 60_000 } as const
+/** The request has its effect, and its answer comes when nothing waits for it any more. What it makes the sandbox send comes after. */
+export const LATE = { kind: 'late', ms: 5000 } as const
+/** The request has its effect, and no answer during the test. */
+export const NEVER_ANSWERED = { kind: 'late', ms: 60_000 } as const
+
+/** Waits until the sandbox has had such a request, `GET /api/v3/user`, after the first `since`. */
+export async function asked(
+  sandbox: Pick<TestSandbox, 'requests'>,
+  wanted: RegExp,
+  since = 0,
+): Promise<void> {
+  await vi.waitFor(
+    () => {
+      const requests = sandbox.requests.slice(since).map(({ method, path }) => `${method} ${path}`)
+      expect(requests).toContainEqual(expect.stringMatching(wanted))
+    },
+    { timeout: 20_000, interval: 10 },
+  )
+}

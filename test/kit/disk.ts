@@ -1,0 +1,88 @@
+import { DatabaseSync } from '@photostructure/sqlite'
+import { spawnSync } from 'node:child_process'
+import { statfsSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Daemon } from './daemon.js'
+import { emptyFolder } from './folder.js'
+
+/** The command that starts a program none of whose files may grow beyond so many bytes: writing more fails as on a full disk. */
+export function limited(bytes: number): readonly string[] {
+  // In the blocks of 512 bytes that POSIX counts. The soft limit can be raised again.
+  return ['sh', '-c', `ulimit -S -f ${bytes / 512}; exec "$@"`, 'sh']
+}
+
+/** Ends that limit of a running process. Linux only. */
+export function unlimit(pid: number): void {
+  const { status, stderr } = spawnSync('prlimit', ['--pid', String(pid), '--fsize=unlimited'], {
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`prlimit: ${stderr}`)
+}
+
+/** A small file system that only a program and what it starts can see: it is gone when they have ended, however they end. */
+export interface SmallDisk {
+  /** Where the program finds it. */
+  readonly folder: string
+  /** The command that starts the program. */
+  readonly wrapper: readonly string[]
+  /** The same folder for this process, while the program runs. */
+  seenFrom(pid: number): string
+}
+
+/** A file system in memory of so many MiB. Needs `mount`. */
+export function smallDisk(size: number): SmallDisk {
+  const folder = path.join(emptyFolder(), 'disk')
+  const mount = `set -e; mkdir '${folder}'; mount -t tmpfs -o size=${size}m none '${folder}'`
+  return {
+    folder,
+    wrapper: ['unshare', '--mount', 'sh', '-c', `${mount}; exec "$@"`, 'sh'],
+    seenFrom: (pid) => `/proc/${pid}/root${folder}`,
+  }
+}
+
+/** Fills a file system to the last byte, as another program does. To free it, remove the file whose path is returned. */
+export function fillUp(folder: string): string {
+  const ballast = path.join(folder, 'ballast')
+  const { bavail, bsize } = statfsSync(folder)
+  spawnSync('fallocate', ['-l', String(bavail * bsize), ballast])
+  for (let i = 0; ; i++) {
+    try {
+      writeFileSync(path.join(folder, `rest ${i}`), 'x'.repeat(4096))
+    } catch {
+      return ballast
+    }
+  }
+}
+
+/** Holds the lock on writing of the database in `folder`: until it is released no other connection can commit. Throws while another has it. */
+export function hold(folder: string): { release(): void } & AsyncDisposable {
+  const database = new DatabaseSync(path.join(folder, 'relay.db'))
+  try {
+    database.exec('BEGIN IMMEDIATE')
+  } catch (error) {
+    database.close()
+    throw error
+  }
+  let open = true
+  const release = (): void => {
+    if (open) database.close()
+    open = false
+  }
+  return {
+    release,
+    async [Symbol.asyncDispose]() {
+      release()
+    },
+  }
+}
+
+/** Lets the next flush of each thread of a process take so many seconds, until it is disposed of. Needs strace. */
+export async function slowDown(pid: number, seconds: number): Promise<AsyncDisposable> {
+  const calls = 'fsync,fdatasync'
+  const delay = `inject=${calls}:delay_exit=${seconds * 1_000_000}:when=1`
+  const args = ['-f', '-p', String(pid), '-e', `trace=${calls}`, '-e', delay]
+  // It is ended by SIGKILL: the kernel then lets go of the process at once, also of a thread that strace delays.
+  const strace = new Daemon('strace', args)
+  await strace.says(/attached/)
+  return strace
+}

@@ -1,0 +1,148 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { portOf } from './ports.js'
+
+/** The network between clients and a port of 127.0.0.1, which can swallow what passes. */
+export interface Stalling extends AsyncDisposable {
+  readonly port: number
+  /** From now on nothing gets through, in either direction, also on new connections. No connection is closed. */
+  stall(): void
+  /** What was held back gets through: all of it, in order. */
+  resume(): void
+  /** What is connected now never gets anything through again, and is not closed. New connections work. */
+  forget(): void
+}
+
+/** A TCP proxy to a port of 127.0.0.1. It reads no faster than what it has read is taken from it. */
+export async function stalling(target: number): Promise<Stalling> {
+  const links = new Set<Link>()
+  const forgotten: Link[] = []
+  let stalled = false
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
+    const link = new Link([near, far])
+    links.add(link)
+    if (stalled) link.hold()
+    void link.ended.then(() => links.delete(link))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: portOf(server),
+    stall() {
+      stalled = true
+      for (const link of links) link.hold()
+    },
+    resume() {
+      stalled = false
+      for (const link of links) link.goOn()
+    },
+    forget() {
+      for (const link of links) link.hold()
+      forgotten.push(...links)
+      links.clear()
+    },
+    async [Symbol.asyncDispose]() {
+      server.close()
+      for (const link of [...links, ...forgotten]) link.cut()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** A connection, and the one that it leads to. */
+class Link {
+  readonly ended: Promise<unknown>
+  readonly #sockets: readonly [Socket, Socket]
+  #held: Promise<void> | undefined
+  #release = (): void => {}
+
+  constructor(sockets: readonly [Socket, Socket]) {
+    this.#sockets = sockets
+    for (const socket of sockets) socket.on('error', () => {})
+    const [near, far] = sockets
+    this.ended = Promise.all([this.#pass(near, far), this.#pass(far, near)])
+  }
+
+  hold(): void {
+    this.#held ??= new Promise((resolve) => (this.#release = resolve))
+  }
+
+  goOn(): void {
+    this.#held = undefined
+    this.#release()
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+    this.goOn()
+  }
+
+  /** Passes on all that comes, and the end. While nothing gets through, neither does an end. */
+  async #pass(from: Socket, to: Socket): Promise<void> {
+    try {
+      for await (const chunk of from.iterator({ destroyOnReturn: false })) {
+        await this.#open()
+        if (!to.write(chunk)) await once(to, 'drain')
+      }
+      await this.#open()
+      to.end()
+    } catch {
+      await this.#open()
+      from.destroy()
+      to.destroy()
+    }
+  }
+
+  async #open(): Promise<void> {
+    while (this.#held) await this.#held
+  }
+}
+
+/** An HTTP proxy. */
+export interface ConnectProxy extends AsyncDisposable {
+  readonly url: string
+  /** Where each CONNECT that was let through was meant to go. */
+  readonly asked: readonly string[]
+}
+
+/** A proxy on 127.0.0.1 that takes every CONNECT to one server, wherever it was meant to go; refuses it with 407 unless `isOpen`. */
+export async function connectProxy(
+  target: string | (() => string),
+  isOpen = (): boolean => true,
+): Promise<ConnectProxy> {
+  const asked: string[] = []
+  const connections = new Set<Duplex>()
+  const server = createHttpServer().on('connect', ({ url = '' }, socket) => {
+    socket.on('error', () => {})
+    if (!isOpen()) {
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+      return
+    }
+    asked.push(url)
+    const { hostname, port } = new URL(typeof target === 'string' ? target : target())
+    const onward = connect(Number(port), hostname, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      socket.pipe(onward).pipe(socket)
+    })
+    connections.add(socket)
+    socket.on('close', () => {
+      connections.delete(socket)
+      onward.destroy()
+    })
+    onward.on('error', () => {}).on('close', () => socket.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${portOf(server)}`,
+    asked,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      for (const connection of connections) connection.destroy()
+      await once(server, 'close')
+    },
+  }
+}

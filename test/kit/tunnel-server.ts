@@ -1,0 +1,221 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { Changes } from './changes.js'
+import { closedPort } from './ports.js'
+
+export interface TunnelServerOptions {
+  /** Milliseconds between two pings. Default: 30 s. */
+  readonly pingEvery?: number
+  /** Makes it an https server. */
+  readonly certificate?: { readonly key: string; readonly cert: string }
+}
+
+/** A server on 127.0.0.1 that passes webhook requests to those who listen on their channel. */
+export interface TunnelServer extends AsyncDisposable {
+  readonly url: string
+  /** A channel of its own. */
+  readonly channel: string
+  /** How many connections for events there have been. */
+  readonly connections: number
+  /** The headers of each request for events that was answered with events. */
+  readonly listened: readonly IncomingMessage['headers'][]
+  /** Once this many connections for events are open. @throws Error with those that are, after 20 seconds. */
+  listening(count: number): Promise<void>
+  /** The connection for events with this index, counted from the first, once it is made. */
+  stream(index: number): Promise<EventStream>
+  /** Writes to every open connection, as it is. */
+  write(text: string): void
+  /** Sends a message to every open connection. */
+  message(data: unknown): void
+  /** From now on no ping is sent, and connections stay open. */
+  fallSilent(): void
+  /** Ends every open connection. */
+  hangUp(): void
+  /** Bytes of events that it holds because they are not read. */
+  unsent(): number
+  /** Once it has sent this many pings. */
+  pinged(count: number): Promise<void>
+  /** From now on it answers nobody, or everybody again. */
+  stall(yes: boolean): void
+  /** From now on it answers with this, to all; with undefined, as it should. */
+  refuse(status: number | undefined, headers?: Record<string, string>): void
+  /** From now on it answers with this to deliveries, and sends none on. */
+  refusePosts(status: number, headers?: Record<string, string>): void
+  /** Nothing listens on its port until `up`. */
+  down(): Promise<void>
+  up(): Promise<void>
+}
+
+/** One connection for events. */
+export interface EventStream {
+  readonly closed: Promise<unknown>
+  /** Writes to this connection alone, as it is. */
+  write(text: string): void
+  end(): void
+}
+
+/** An open connection for events. */
+export interface Listening {
+  readonly channel: string
+  readonly response: ServerResponse
+}
+
+/** What a kind of server does in its own way. */
+export interface Protocol {
+  /** Answers a request for a channel, which gets this address. */
+  create(method: string, address: string): Reply
+  /** The channel whose events are requested; undefined for other requests. */
+  channelOf(request: IncomingMessage): string | undefined
+  /** Begins the answer with events, or refuses. */
+  listen(request: IncomingMessage, listening: Listening): Reply | undefined
+  /** Takes a delivery. */
+  take(request: IncomingMessage, body: Buffer): Taken
+  /** Sends a message to the listeners of a channel. */
+  publish(channel: string, message: string, open: Iterable<Listening>): void
+  ping(listening: Listening): void
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+export interface Taken extends Reply {
+  /** What listeners get; undefined if the delivery is refused. */
+  readonly message?: string
+}
+
+/** What the proxies before a server add. */
+export const PROXIES = {
+  'x-forwarded-for': '140.82.115.1',
+  'x-forwarded-proto': 'https',
+  'x-forwarded-port': '443',
+  'x-request-id': '3e1f',
+  via: '1.1 vegur',
+  'cf-ray': '8f00-FRA',
+}
+
+/** What both kinds of servers have in common, and what a test does to them. */
+export async function tunnelServer(
+  protocol: Protocol,
+  { pingEvery = 30_000, certificate }: TunnelServerOptions = {},
+): Promise<TunnelServer> {
+  const open = new Set<Listening>()
+  const streams: ServerResponse[] = []
+  const listened: IncomingMessage['headers'][] = []
+  let pings = 0
+  const changes = new Changes(() => `${open.size} of ${streams.length} connections open, ${pings} pings`)
+  let refusal: Reply | undefined
+  let refusedPosts: Reply | undefined
+  let stalls = false
+  const listen = (request: IncomingMessage, response: ServerResponse, channel: string): void => {
+    const listening = { channel, response }
+    const refused = protocol.listen(request, listening)
+    if (refused) return end(response, refused)
+    listened.push(request.headers)
+    streams.push(response)
+    open.add(listening)
+    response.on('close', () => {
+      open.delete(listening)
+      changes.changed()
+    })
+    changes.changed()
+  }
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await read(request)
+    const { method = '', url = '', headers } = request
+    if (stalls) return
+    if (refusal) return end(response, refusal)
+    if (url === '/new')
+      return end(response, protocol.create(method, `http://${headers.host}/${newChannel()}`))
+    const events = method === 'GET' ? protocol.channelOf(request) : undefined
+    if (events !== undefined) return listen(request, response, events)
+    if (!/^\/[\w-]{1,128}(?:\?|$)/.test(url)) return end(response, { status: 404 })
+    if (method !== 'POST') return end(response, { status: 200, headers: { 'content-type': 'text/html' } })
+    const { message, ...reply }: Taken = refusedPosts ?? protocol.take(request, body)
+    if (message !== undefined) protocol.publish(url.slice(1).split('?')[0] ?? '', message, open)
+    return end(response, reply)
+  }
+  const listener: RequestListener = (request, response) => void serve(request, response)
+  const server = certificate ? createTlsServer(certificate, listener) : createServer(listener)
+  const pinging = setInterval(() => {
+    for (const one of open) protocol.ping(one)
+    pings++
+    changes.changed()
+  }, pingEvery)
+  // One that nobody else gets while it is down.
+  const port = await closedPort()
+  const up = async (): Promise<void> => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  const down = async (): Promise<void> => {
+    if (!server.listening) return
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  await up()
+  const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`
+  return {
+    url,
+    channel: `${url}/${newChannel()}`,
+    listened,
+    get connections() {
+      return streams.length
+    },
+    listening: (count) => changes.until(() => open.size >= count, `${count} open connections`),
+    async stream(index) {
+      await changes.until(() => streams.length > index, `connection ${index}`)
+      const stream = streams[index]
+      if (!stream) throw new Error('unreachable')
+      return {
+        closed: stream.closed ? Promise.resolve() : once(stream, 'close'),
+        write: (text) => void stream.write(text),
+        end: () => void stream.end(),
+      }
+    },
+    pinged: (count) => changes.until(() => pings >= count, `${count} pings`),
+    stall: (yes) => void (stalls = yes),
+    write: (text) => {
+      for (const { response } of open) response.write(text)
+    },
+    message: (data) => {
+      for (const one of open) protocol.publish(one.channel, JSON.stringify(data), [one])
+    },
+    fallSilent: () => clearInterval(pinging),
+    hangUp: () => {
+      for (const { response } of open) response.end()
+    },
+    unsent: () => [...open].reduce((sum, { response }) => sum + response.writableLength, 0),
+    refusePosts: (status, headers = {}) => void (refusedPosts = { status, headers }),
+    refuse: (status, headers = {}) => void (refusal = status === undefined ? undefined : { status, headers }),
+    down,
+    up,
+    async [Symbol.asyncDispose]() {
+      clearInterval(pinging)
+      await down()
+    },
+  }
+}
+
+function newChannel(): string {
+  return randomBytes(12).toString('base64url')
+}
+
+async function read(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of request) chunks.push(chunk)
+  } catch {
+    // Cut off: what has come is what there is.
+  }
+  return Buffer.concat(chunks)
+}
+
+function end(response: ServerResponse, { status, headers = {}, body }: Reply): void {
+  response.writeHead(status, headers).end(body)
+}

@@ -1,0 +1,207 @@
+import { writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { emptyFolder } from '../kit/folder.js'
+import { type Ran, run } from '../kit/run.js'
+import { bare } from './example.js'
+
+interface Given {
+  readonly home?: string
+  readonly env?: Record<string, string>
+  readonly project?: unknown
+}
+
+async function config(args: string[], { home = emptyFolder(), env = {}, project }: Given = {}): Promise<Ran> {
+  const cwd = emptyFolder()
+  if (project) writeFileSync(path.join(cwd, 'relay.json'), JSON.stringify(project))
+  const { code, out, err } = await run(['config', ...args], { cwd, env: { RELAY_HOME: home, ...env } })
+  return { code, out: out.replaceAll(cwd, '<cwd>'), err }
+}
+
+const CANARY = 'canary-secret-9f8e7d'
+
+describe('relay config', () => {
+  it('shows every setting, its value and its origin, and no part of a secret', async () => {
+    const home = emptyFolder()
+    const env = { RELAY_CLIENT_SECRET: CANARY, RELAY_ALLOWED_HOSTS: 'a, b', RELAY_TOKEN_TTL: '48h' }
+    const { code, out, err } = await config([], { home, env, project: { port: 9000 } })
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ['name', 'value', 'origin'],
+      ['profile', 'default', 'default'],
+      ['home', home, 'RELAY_HOME'],
+      ['user', userInfo().username, 'default'],
+      ['provider', 'github', 'default'],
+      ['providerUrl', 'https://github.com', 'default'],
+      ['clientId', '-', 'default'],
+      ['clientSecret', 'set', 'RELAY_CLIENT_SECRET'],
+      ['webhookSecret', 'made at first start', 'default'],
+      ['webhookSecretPrevious', '-', 'default'],
+      ['port', '9000', 'port in <cwd>/relay.json'],
+      ['host', '127.0.0.1', 'default'],
+      ['allowHost', 'a,b', 'RELAY_ALLOWED_HOSTS'],
+      ['inspectHost', '-', 'default'],
+      ['metrics', 'off', 'default'],
+      ['logFormat', 'text', 'default'],
+      ['publicUrl', 'the listen address', 'default'],
+      ['baseUrl', 'the public address', 'default'],
+      ['store', 'file', 'default'],
+      ['storePassword', 'the one in ~/.pgpass', 'default'],
+      ['tokenKey', '-', 'default'],
+      ['tokenKeyPrevious', '-', 'default'],
+      ['maxBody', '1048576', 'default'],
+      ['tokenTtl', '2d', 'RELAY_TOKEN_TTL'],
+      ['forward', '-', 'default'],
+      ['exec', '-', 'default'],
+      ['ignore', '-', 'default'],
+      ['concurrency', '1', 'default'],
+      ['onDuplicate', 'if-failed', 'default'],
+      ['keep', '7d', 'default'],
+      ['keepMax', '1GiB', 'default'],
+      ['tunnel', '-', 'default'],
+      ['sandboxPort', '8788', 'default'],
+      [''],
+    ])
+  })
+
+  it('shows no password of a target', async () => {
+    const env = { RELAY_FORWARD: `http://user:${CANARY}@localhost:1/x?token=${CANARY}` }
+    for (const argv of [[], ['--json']]) {
+      const { out } = await config(argv, { env })
+      expect(out).toContain('http://***@localhost:1/x?…')
+      expect(out).not.toContain(CANARY)
+    }
+    expect((await config(['--reveal', 'forward'], { env })).out).toBe(`${env.RELAY_FORWARD}\n`)
+  })
+
+  it('shows a program the same', async () => {
+    const { out } = await config(['--json'], {
+      env: { RELAY_CLIENT_SECRET: CANARY, RELAY_PROVIDER: 'gitea' },
+    })
+    expect(out).not.toContain(CANARY.slice(0, 6))
+    expect(JSON.parse(out)).toMatchObject({
+      v: 1,
+      settings: {
+        port: { value: 8787, origin: 'default' },
+        provider: { value: 'gitea', origin: 'RELAY_PROVIDER' },
+        providerUrl: { value: null, origin: 'default' },
+        tokenTtl: { value: '30d', origin: 'default' },
+        clientSecret: { set: true, origin: 'RELAY_CLIENT_SECRET' },
+        webhookSecret: { set: false, origin: 'default' },
+      },
+    })
+  })
+
+  it.each(['webhookSecret', 'RELAY_WEBHOOK_SECRET', 'webhook-secret', '--webhook-secret'])(
+    'reveals one secret: %s',
+    async (name) => {
+      const env = { RELAY_WEBHOOK_SECRET: `${CANARY} \t`, RELAY_CLIENT_SECRET: 'other' }
+      expect(await config([`--reveal=${name}`], { env })).toEqual({ code: 0, out: `${CANARY} \t\n`, err: '' })
+    },
+  )
+
+  it('reveals the webhook secret that serve made, and names its file', async () => {
+    await using here = await bare()
+    const { home } = here
+    const relay = await here.serve()
+    await relay.stop()
+    const revealed = await here.run('config', '--reveal', 'webhookSecret')
+    const made = revealed.out.trim()
+    expect(revealed).toEqual({ code: 0, out: expect.stringMatching(/^[0-9a-f]{64}\n$/), err: '' })
+    const { out } = await here.run('config', '--json')
+    expect(JSON.parse(out)).toMatchObject({
+      settings: { webhookSecret: { set: true, origin: path.join(home, 'default', 'webhook-secret') } },
+    })
+    expect(out).not.toContain(made)
+    const again = await here.serve()
+    expect(await again.deliver({ secret: made })).toMatchObject({ status: 200 })
+  })
+
+  it.each([
+    [true, String.raw`a\u{1b}[2J\u{9b}\u{202e}`],
+    [false, 'a\u001b[2J\u009b\u202e'],
+  ])(
+    'reveals to a terminal (%j) nothing that could rewrite it, and to a pipe the value',
+    async (isTTY, shown) => {
+      const ran = await run(['config', '--reveal', 'webhookSecret'], {
+        env: { RELAY_WEBHOOK_SECRET: 'a\u001b[2J\u009b\u202e' },
+        ...(isTTY && { terminal: { streams: ['stdout'] } }),
+      })
+      expect(ran).toEqual({ code: 0, out: `${shown}\n`, err: '' })
+    },
+  )
+
+  it('also reveals values that are not secret, and prints JSON', async () => {
+    expect(
+      (await config(['--reveal', 'RELAY_ALLOWED_HOSTS'], { env: { RELAY_ALLOWED_HOSTS: 'a,b' } })).out,
+    ).toBe('a,b\n')
+    expect((await config(['--reveal', 'port', '--json'])).out).toBe('{"v":1,"name":"port","value":8787}\n')
+  })
+
+  it.each([
+    ['prot', 'error: --reveal: no setting is called prot (did you mean port?)\n'],
+    ['webhookSecre', 'error: --reveal: no setting is called webhookSecre (did you mean webhookSecret?)\n'],
+    ['secret', 'error: --reveal: no setting is called secret (did you mean webhookSecret?)\n'],
+    ['zzz', 'error: --reveal: no setting is called zzz\n'],
+    ['clientId', 'error: clientId is not set\n'],
+    ['webhookSecret', 'error: webhookSecret is not set (default: made at first start)\n'],
+  ])('cannot reveal %s', async (name, err) => {
+    expect(await config(['--reveal', name])).toEqual({ code: 2, out: '', err })
+  })
+
+  it('shows what the running instance has, and where this shell differs', async () => {
+    await using here = await bare()
+    const own = { env: { RELAY_WEBHOOK_SECRET: 'secret' } }
+    const serving = await here.serveWith(own, '--profile', 'default', '--sandbox', '--sandbox-port', '0')
+    const { sandbox } = await serving.listening()
+    const { pid } = serving
+    const { settings } = JSON.parse((await here.run('config', '--json')).out)
+    expect(settings).toMatchObject({
+      profile: { value: 'default', origin: `process ${pid}` },
+      provider: { value: 'sandbox', origin: `process ${pid}` },
+      providerUrl: { value: sandbox, origin: `process ${pid}` },
+      port: { value: Number(new URL(serving.address).port), origin: `process ${pid}` },
+      keep: { value: '7d', origin: 'default' },
+      webhookSecret: { set: false, origin: 'default', note: `process ${pid} has another` },
+    })
+    const env = { RELAY_PORT: '9000', RELAY_WEBHOOK_SECRET: CANARY }
+    expect((await here.runWith({ env }, 'config')).out).toMatch(
+      new RegExp(`^port +\\d+ +process ${pid}; RELAY_PORT here is 9000$`, 'm'),
+    )
+    expect(await here.runWith({ env }, 'config', '--reveal', 'webhookSecret')).toEqual({
+      code: 0,
+      out: `${CANARY}\n`,
+      err: `warning: webhookSecret: process ${pid} has another\n`,
+    })
+    expect(await here.run('config', '--reveal', 'webhookSecret')).toMatchObject({
+      code: 2,
+      err: `error: webhookSecret is not set (process ${pid} has another)\n`,
+    })
+  })
+
+  it('reveals the secret that an instance made which stores nothing', async () => {
+    await using here = await bare({ env: { RELAY_STORE: 'memory' } })
+    const relay = await here.serve()
+    const { code, out, err } = await here.run('config', '--reveal', 'webhookSecret')
+    expect({ code, out, err }).toEqual({ code: 0, out: expect.stringMatching(/^[0-9a-f]{64}\n$/), err: '' })
+    expect(await relay.deliver({ secret: out.trim() })).toMatchObject({ status: 200 })
+  })
+
+  it('shows what the profile remembers of its last use', async () => {
+    await using here = await bare({ env: { RELAY_PORT: '0' } })
+    const env = { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://git.example' }
+    const serving = await here.serveWith({ env })
+    await serving.stop()
+    const { settings } = JSON.parse((await here.run('config', '--json')).out)
+    expect(settings).toMatchObject({
+      provider: { value: 'gitea', origin: 'the last relay serve' },
+      providerUrl: { value: 'https://git.example', origin: 'the last relay serve' },
+      port: { value: 0, origin: 'RELAY_PORT' },
+    })
+  })
+
+  it('reports what is wrong with a file', async () => {
+    expect(await config([], { project: { prot: 1 } })).toMatchObject({ code: 2, out: '' })
+  })
+})

@@ -1,0 +1,282 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fixtureOf, signedRequest } from 'webhook-relay/testing'
+import { fill, type Filled, fillAttempts } from '../kit/journal.js'
+import { type Place, place } from '../kit/place.js'
+import { bare, example, lines, numbersOf, URL_TARGET } from './example.js'
+
+const LINES = [
+  '#1  2023-11-15 03:43:20  pull_request.opened  octo/demo#7   -',
+  '#2  2023-11-15 03:44:20  push                 octo/demo     → http://localhost:3000/hook 200 38ms  2 duplicates',
+  '#3  2023-11-15 03:45:20  issues.closed        octo/demo#12  → http://localhost:3000/hook 404 12.3s failed',
+  '#4  2023-11-15 03:46:20  push                 -             → http://localhost:3000/hook waiting',
+  String.raw`#5  2023-11-15 03:47:20  x\u{1b}[2J           octo/other#7  1 of 3 failed, 2 of 3 waiting`,
+]
+
+const BRANCH = 'refs/heads/main'
+
+describe('relay log', () => {
+  let here: Place
+  beforeAll(async () => {
+    here = await example()
+  })
+  afterAll(() => here[Symbol.asyncDispose]())
+
+  it('lists the journal in columns, oldest first, in local time, and nothing that rewrites the terminal', async () => {
+    expect(await here.run('log')).toEqual({ code: 0, err: '', out: `${LINES.join('\n')}\n` })
+  })
+
+  it('shows the branch or tag where there is one', async () => {
+    await using here = await bare()
+    await fill(here, [
+      { id: 'a', number: null, ref: BRANCH },
+      { id: 'b', number: null, event: 'create', ref: 'v1.0' },
+      { id: 'c', number: null, repo: null, ref: 'refs/tags/\u202e1' },
+      { id: 'd', number: null },
+    ])
+    expect((await here.run('log')).out.trimEnd().split('\n')).toEqual([
+      '#1  2023-11-15 03:43:20  push    octo/demo  main  -',
+      '#2  2023-11-15 03:43:20  create  octo/demo  v1.0  -',
+      String.raw`#3  2023-11-15 03:43:20  push    \u{202e}1        -`,
+      '#4  2023-11-15 03:43:20  push    octo/demo        -',
+    ])
+    const objects = (await here.run('log', '--json')).out.trimEnd().split('\n')
+    expect(objects.map((line) => JSON.parse(line).ref)).toEqual([BRANCH, 'v1.0', 'refs/tags/\u202e1', null])
+  })
+
+  it('distinguishes ignored deliveries from those that no route takes', async () => {
+    await using here = await place({ host: 'none', env: { RELAY_EXEC: 'ping=true' } })
+    const relay = await here.serve('--ignore', 'issues.*')
+    for (const event of ['issues', 'push']) {
+      const request = signedRequest(fixtureOf(event), { url: `${relay.address}/webhook` })
+      expect((await fetch(request)).status).toBe(200)
+    }
+    const lines = (await here.run('log')).out.trimEnd().split('\n')
+    expect(lines.map((line) => line.split('  ').at(-1))).toEqual(['ignored by issues.*', '-'])
+    const objects = (await here.run('log', '--json')).out.trimEnd().split('\n')
+    expect(objects.map((line) => JSON.parse(line).ignoredBy)).toEqual(['issues.*', null])
+    const { out } = await here.runWith({ terminal: {} }, 'log', '--color', 'never')
+    const rows = out.split('\n').map((line) => line.split('  ').at(-1))
+    expect(rows.slice(1, 3)).toEqual(['ignored by issues.*', 'no route'])
+    const shown = async (n: string): Promise<string> => (await here.run('show', n)).out
+    expect(await shown('1')).toContain('\nforwarded to no target: ignored by issues.*\n')
+    expect(await shown('2')).toContain('\nforwarded to no target: no route matched it when it came\n')
+  })
+
+  it('prints everything as JSON, in UTC, without the secrets of a target', async () => {
+    const { code, out, err } = await here.run('log', '--json', '--last', '4')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out.match(/canary/)).toBeNull()
+    const [second, , , fifth] = out.split('\n').map((line): unknown => JSON.parse(line || 'null'))
+    const target = {
+      target: 'http://localhost:3000/hook',
+      state: 'succeeded',
+      reason: null,
+      since: '2023-11-14T22:13:20.000Z',
+      attempts: 1,
+      outcome: 'succeeded',
+      status: 200,
+      ms: 38,
+    }
+    expect(second).toEqual({
+      v: 1,
+      type: 'delivery',
+      n: 2,
+      time: '2023-11-14T22:14:20.000Z',
+      provider: 'github',
+      delivery: 'b',
+      event: 'push',
+      action: null,
+      repo: 'octo/demo',
+      number: null,
+      ref: null,
+      verifiedBy: 'current',
+      restored: null,
+      unproved: false,
+      editedFrom: null,
+      duplicates: 2,
+      ignoredBy: null,
+      size: 7,
+      targets: [target],
+    })
+    const unanswered = { outcome: null, status: null, ms: null, attempts: 0 }
+    const waiting = { ...target, ...unanswered, state: 'waiting', since: '2023-11-14T22:17:20.000Z' }
+    const exit = { state: 'failed', reason: 'exit code 1', outcome: 'refused', status: 1 }
+    expect(fifth).toMatchObject({
+      n: 5,
+      event: 'x\u001b[2J',
+      verifiedBy: 'previous',
+      restored: null,
+      unproved: false,
+      editedFrom: null,
+      targets: [
+        waiting,
+        { ...target, ...exit, target: 'push=exec:./deploy.sh' },
+        { ...waiting, target: 'issues=https://***@example.com/x?…' },
+      ],
+    })
+  })
+
+  it.each<[string, number[]]>([
+    ['--event push', [2, 4]],
+    ['--event pull_request.* --event issues.closed', [1, 3]],
+    ['--repo Octo/Other', [5]],
+    ['--since 2023-11-15T03:46:20', [4, 5]],
+    ['--since 2023-11-14T22:15:20Z', [3, 4, 5]],
+    ['--since 2023-11-15', [1, 2, 3, 4, 5]],
+    ['--failed', [3, 5]],
+    ['--failed --last 1', [5]],
+    ['--last 2 --event push --repo octo/demo', [2]],
+  ])('%s: %j', async (flags, numbers) => {
+    const { code, out } = await here.run('log', '--json', ...flags.split(' '))
+    expect({ code, numbers: numbersOf(out) }).toEqual({ code: 0, numbers })
+  })
+
+  it('--since shows what came last, also after the clock was set back', async () => {
+    await using here = await bare()
+    const minutes = [-120, -5, -90, -80]
+    await fill(
+      here,
+      minutes.map((minute, i) => ({ id: `${i}`, receivedAt: Date.now() + minute * 60_000 })),
+    )
+    const { out } = await here.run('log', '--since', '10m', '--json')
+    expect(numbersOf(out)).toEqual([2, 3, 4])
+  })
+
+  it('shows the last 20, and any number on demand, in columns that fit', async () => {
+    await using here = await bare()
+    await fill(
+      here,
+      Array.from({ length: 1005 }, (_, i) => ({ id: `${i + 1}`, number: i + 1 })),
+    )
+    const last = await here.run('log')
+    expect(last.out.split('\n').slice(0, -1)).toEqual(Array.from({ length: 20 }, (_, i) => line(i + 986, 5)))
+    const all = (await here.run('log', '--last', '100000')).out.split('\n').slice(0, -1)
+    expect(all).toHaveLength(1005)
+    // The columns are as wide as a page of 1,000 lines needs, and from then on as what follows needs.
+    expect(all.at(0)).toBe(line(1, 5))
+  })
+
+  it('ends with 6 when nothing matches, and when there is no journal, which it does not make', async () => {
+    const none = { code: 6, out: '', err: 'error: No delivery in the journal matches\n' }
+    expect(await here.run('log', '--event', 'ping')).toEqual(none)
+    expect(await here.run('log', '--since', '1h')).toEqual(none)
+    expect(await here.run('log', '--since', 'now', '--json')).toEqual({
+      code: 6,
+      out: '',
+      err: '{"v":1,"type":"error","code":"no_match","error":"No delivery in the journal matches"}\n',
+    })
+    expect(await here.run('log', '--profile', 'other')).toEqual({
+      code: 2,
+      out: '',
+      err: 'error: There is no profile other. There are: default. relay serve --profile other creates it\n',
+    })
+    expect(existsSync(path.join(here.home, 'other'))).toBe(false)
+    await using empty = await bare()
+    expect(await empty.run('log')).toEqual({
+      code: 6,
+      out: '',
+      err: 'error: Profile default has no journal yet. relay serve creates it\n',
+    })
+  })
+
+  it('reads the profile that is named', async () => {
+    await using here = await example()
+    await fill(here, [{ id: 'z' }], 'other')
+    expect((await here.run('log', '--profile', 'other')).out).toBe(
+      '#1  2023-11-15 03:43:20  push  octo/demo#7  -\n',
+    )
+  })
+
+  it.each([
+    ['--event pull_*', "Invalid match 'pull_*': write event or event.action, with * for all of a part"],
+    ['--repo demo', '--repo: must be owner/name'],
+    ['--last -1', '--last: must be a whole number'],
+    ['--since yesterday', '--since: must be a duration such as 1h, a time such as 2026-01-31T12:00, or now'],
+    ['--since 2023-13-01', '--since: must be a duration such as 1h, a time such as 2026-01-31T12:00, or now'],
+  ])('refuses %s, exit 2', async (flags, message) => {
+    const { code, out, err } = await here.run('log', ...flags.split(' '))
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toBe(`error: ${message}\n`)
+  })
+
+  it('cannot read a journal that is in the memory of another process', async () => {
+    await using here = await bare({ env: { RELAY_STORE: 'memory' } })
+    expect(await here.run('log')).toEqual({
+      code: 2,
+      out: '',
+      err: 'error: RELAY_STORE is memory: only relay serve itself can read that journal\n',
+    })
+  })
+})
+
+describe('relay log --follow', () => {
+  it('prints what another process appends, each once, and ends with 0 at Ctrl-C', async () => {
+    await using here = await bare()
+    const append = (id: number): Promise<void> =>
+      fill(here, [{ id: `${id}`, event: id % 2 === 1 ? 'push' : 'ping' }])
+    for (let id = 1; id <= 5; id++) await append(id)
+    const log = here.start('log', '-f', '--event', 'push', '-n', '2', '--json')
+    for (let id = 6; id <= 40; id++) await append(id)
+    const odd = Array.from({ length: 20 }, (_, i) => 1 + 2 * i)
+    // Where the list ended and following began is as it happened to be; there is neither a gap nor a repetition.
+    const [first = '{}'] = await lines(log, 1)
+    const numbers = odd.slice(odd.indexOf(JSON.parse(first).n))
+    expect((await lines(log, numbers.length)).map((text): unknown => JSON.parse(text).n)).toEqual(numbers)
+    expect(await log.stop('SIGINT')).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('waits for a journal that is not there yet', async () => {
+    await using here = await bare()
+    const log = here.start('log', '--follow')
+    await fill(here, [{ id: 'a' }])
+    expect(await lines(log, 1)).toEqual(['#1  2023-11-15 03:43:20  push  octo/demo#7  -'])
+    expect(await log.stop('SIGINT')).toMatchObject({ code: 0 })
+  })
+
+  it('prints an entry again when it is forwarded, fails, or arrives again', async () => {
+    await using here = await bare()
+    await fill(here, [waits('a')])
+    const log = here.start('log', '--follow')
+    const start = '#1  2023-11-15 03:43:20  push  octo/demo#7  → http://localhost:3000/hook'
+    const printed = [`${start} waiting`]
+    expect(await lines(log, 1)).toEqual(printed)
+    await fillAttempts(here, 1, URL_TARGET, FAILED)
+    printed.push(`${start} 404 38ms failed`)
+    expect(await lines(log, 2)).toEqual(printed)
+    await fillAttempts(here, 1, URL_TARGET, SUCCEEDED)
+    printed.push(`${start} 200 38ms`)
+    expect(await lines(log, 3)).toEqual(printed)
+    await fill(here, [waits('a')])
+    printed.push(`${start} 200 38ms  1 duplicate`)
+    expect(await lines(log, 4)).toEqual(printed)
+    expect(await log.stop('SIGINT')).toMatchObject({ code: 0 })
+  })
+
+  it('prints with --failed what fails later, and nothing else', async () => {
+    await using here = await bare()
+    await fill(here, [waits('a'), waits('b')])
+    const log = here.start('log', '--follow', '--failed', '--json')
+    await fill(here, [waits('c'), waits('d')])
+    await fillAttempts(here, 4, URL_TARGET, SUCCEEDED)
+    await fillAttempts(here, 3, URL_TARGET, FAILED)
+    expect((await lines(log, 1)).map((text): unknown => JSON.parse(text).n)).toEqual([3])
+    await fillAttempts(here, 2, URL_TARGET, SUCCEEDED)
+    await fillAttempts(here, 1, URL_TARGET, FAILED)
+    expect((await lines(log, 2)).map((text): unknown => JSON.parse(text).n)).toEqual([3, 1])
+    expect(await log.stop('SIGINT')).toMatchObject({ code: 0 })
+  })
+})
+
+const waits = (id: string): Filled => ({ id, forwards: { [URL_TARGET]: {} } })
+const FAILED = {
+  status: 'failed',
+  reason: 'answered 404',
+  attempts: [{ outcome: 'refused', status: 404 }],
+} as const
+const SUCCEEDED = { attempts: [{}] } as const
+
+function line(n: number, width: number): string {
+  return `${`#${n}`.padEnd(width)}  2023-11-15 03:43:20  push  ${`octo/demo#${n}`.padEnd(14)}  -`
+}

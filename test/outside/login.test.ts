@@ -1,0 +1,159 @@
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
+import { fill, waitingOf } from '../kit/journal.js'
+import { leaveOut } from '../kit/needs.js'
+import { addressOf, beginSignIn, signInAt } from '../kit/pages.js'
+import { type Place, place } from '../kit/place.js'
+import { BUILT, type Ended } from '../kit/run.js'
+
+/** Runs `relay login --no-browser …`, does `visit` with the address it prints, and waits for its end. */
+async function login(
+  here: Place,
+  argv: readonly string[],
+  visit: (address: string) => Promise<unknown>,
+  env: Record<string, string> = {},
+): Promise<Omit<Ended, 'signal'>> {
+  const running = here.startWith({ env: { RELAY_PORT: '0', ...env } }, 'login', '--no-browser', ...argv)
+  await visit(await addressOf(running))
+  const { signal: _, ...ran } = await running.ended
+  return ran
+}
+
+const ENDS = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+
+describe('relay login', () => {
+  it('signs in through the running instance and prints account, store and expiry', async () => {
+    await using here = await place()
+    const { address: url } = await here.serve()
+    const { code, out, err } = await login(here, [], signInAt)
+    expect({ code, out }).toEqual({ code: 0, out: '' })
+    expect(err).toMatch(
+      new RegExp(
+        `^Open this address in a browser:\n\n  ${url}/auth/sandbox\\?userId=ada&login=[\\w-]{32}\n\n` +
+          'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.\n' +
+          `signed in as octo at ${here.sandbox.url}, for user ada\nthe token is in \\S+ and expires ${ENDS}\n$`,
+      ),
+    )
+    expect((await here.run('token')).out).toMatch(/^gho_\w+\n$/)
+    // It has named the account, so the first action need not.
+    expect(await here.run('comment', 'octo/demo#1', 'hello')).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('receives the callback itself when no instance runs, and releases the profile', async () => {
+    await using here = await place()
+    const { code, out } = await login(here, ['--json'], signInAt)
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toEqual({
+      v: 1,
+      user: 'ada',
+      login: 'octo',
+      provider: 'sandbox',
+      providerUrl: here.sandbox.url,
+      store: expect.any(String),
+      expiresAt: expect.stringMatching(new RegExp(`^${ENDS}$`)),
+    })
+    expect((await login(here, [], signInAt)).code).toBe(0)
+  })
+
+  it('does nothing else meanwhile: forwards nothing and removes nothing from the journal', async () => {
+    await using here = await place()
+    const forwards = { 'push=exec:exit 9': {} }
+    await fill(here, [
+      { id: 'old', receivedAt: 0, forwards },
+      { id: 'waiting', receivedAt: 0, forwards },
+    ])
+    expect((await login(here, [], signInAt, { RELAY_EXEC: 'push=exit 9' })).code).toBe(0)
+    expect(await waitingOf(here)).toEqual([1, 2])
+    const { targets } = JSON.parse((await here.run('show', '1', '--json')).out)
+    expect(targets).toMatchObject([{ state: 'waiting', attempts: 0 }])
+  })
+
+  it('reports that it was refused, exit 4', async () => {
+    await using here = await place()
+    await here.serve()
+    const { code, out, err } = await login(here, ['--user', 'bob'], (address) => signInAt(address, 'cancel'))
+    expect({ code, out }).toEqual({ code: 4, out: '' })
+    expect(err.split('\n').at(-2)).toBe(
+      `error: bob is not signed in at ${here.sandbox.url}: access was denied at the code host (access_denied)`,
+    )
+    expect((await here.run('token', '--user', 'bob')).code).toBe(4)
+  })
+
+  it('hears of a Cancel that brings nothing but the cookie, as at Gitea 1.15, exit 4', async () => {
+    await using here = await place({ host: 'gitea' })
+    const { code, err } = await login(here, [], async (address) => {
+      const { cookie } = await beginSignIn(address)
+      await fetch(new URL('/auth/gitea/callback', address), { headers: { cookie }, redirect: 'manual' })
+    })
+    expect({ code, err: err.split('\n').at(-2) }).toEqual({
+      code: 4,
+      err: `error: ada is not signed in at ${here.gitea.url}: access was denied at the code host (access_denied)`,
+    })
+  })
+
+  it('names the sign-in that failed, exit 4', async () => {
+    await using here = await place()
+    await here.serve()
+    here.sandbox.faults.next('token', '502')
+    const { code, err } = await login(here, [], signInAt)
+    expect(code).toBe(4)
+    expect(err).toContain('the code host was unreachable or failed (provider_unavailable)')
+  })
+
+  it('is given up by Ctrl-C, exit 130', async () => {
+    await using here = await place()
+    await here.serve()
+    const running = here.start('login', '--no-browser')
+    await running.says('Waiting')
+    expect((await running.stop('SIGINT')).code).toBe(130)
+  })
+
+  it('gives up after five minutes without a sign-in, exit 7', async () => {
+    if (BUILT) leaveOut('it sets the clock of this process')
+    await using here = await place()
+    await here.serve()
+    vi.useFakeTimers({ toFake: ['Date'] })
+    try {
+      const { code, out, err } = await login(here, [], async () => {
+        // The address is there a moment before the wait begins.
+        await setImmediate()
+        vi.setSystemTime(Date.now() + 300_000)
+      })
+      expect({ code, out, err: err.split('\n').at(-2) }).toEqual({
+        code: 7,
+        out: '',
+        err: 'error: No sign-in was completed within 5 minutes',
+      })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('names what to set up when no OAuth client is configured, exit 2', async () => {
+    await using here = await place({ host: 'none' })
+    expect(await here.run('login', '--no-browser')).toEqual({
+      code: 2,
+      out: '',
+      err: 'error: Sign-in at https://github.com is not set up. Run relay setup, or set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app with the callback http://127.0.0.1:8787/auth/github/callback\n',
+    })
+  })
+
+  it('refuses a store that forgets, exit 2', async () => {
+    await using here = await place({ env: { RELAY_STORE: 'memory' } })
+    expect(await here.run('login', '--no-browser')).toEqual({
+      code: 2,
+      out: '',
+      err: 'error: --store memory would lose the token as soon as this command ends\n',
+    })
+  })
+
+  it('prints how to forward the port over SSH', async () => {
+    await using here = await place()
+    const { address } = await here.serve()
+    const { err } = await login(here, [], signInAt, { SSH_CONNECTION: '1 2 3 4' })
+    const { port } = new URL(address)
+    expect(err).toContain(
+      `From another machine, forward the port first: ssh -L ${port}:127.0.0.1:${port} <this machine>`,
+    )
+  })
+})

@@ -1,0 +1,155 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { githubDelivery, post } from '../kit/delivery.js'
+import { type Place, place, type Serving } from '../kit/place.js'
+import { example, objects } from './example.js'
+
+const CANARY = 'Bearer canary'
+const OTHER = 'signed with another secret, or the body was changed on its way'
+const PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
+const JSON_BODY = '{"action":"opened","zen":"<é>"}'
+
+let here: Place
+let relay: Serving
+beforeAll(async () => {
+  here = await place({ host: 'none' })
+  relay = await here.serve()
+  const wrong = githubDelivery({ id: 'd-1', body: JSON_BODY, secret: 'x', set: { Authorization: CANARY } })
+  const sent = [
+    ['/webhook', wrong],
+    ['/webhooks', githubDelivery({ id: 'd-2' })],
+    ['/webhook', githubDelivery({ id: 'd-3', body: 'not JSON' })],
+    ['/webhook', githubDelivery({ id: 'd-4', set: { 'X-Hub-Signature-256': 'sha1=0' } })],
+  ] as const
+  for (const [path, request] of sent) await post(`${relay.address}${path}`, request)
+})
+afterAll(() => here[Symbol.asyncDispose]())
+
+describe('relay log --refused', () => {
+  it('lists what was refused with the reason, and counts each kind', async () => {
+    const { code, out, err } = await here.run('log', '--refused')
+    const lines = out.trimEnd().split('\n')
+    expect(lines.map((line) => line.replace(/ {2}\d{4}-\S+ \S+/, ''))).toEqual([
+      `refused:1  http 401  push  d-1  ${OTHER}`,
+      `refused:2  http 404  push  d-2  ${PATH}`,
+      'refused:3  http 400  push  d-3  the body is not JSON',
+      expect.stringMatching(/^refused:4 {2}http 401 {2}push {2}d-4 {2}.*SHA-1/),
+    ])
+    expect([code, err]).toEqual([
+      0,
+      'refused since the start: 1 without a well-formed signature, 1 whose signature does not match, 1 malformed, or under the wrong event, 1 sent to another path\n',
+    ])
+  })
+
+  it('prints records, the newest N', async () => {
+    const { out } = await here.run('log', '--refused', '--json', '--last', '2')
+    expect(objects(out)).toEqual([
+      {
+        v: 1,
+        type: 'refused',
+        id: 3,
+        time: expect.stringMatching(/Z$/),
+        via: 'http',
+        status: 400,
+        kind: 'invalid_event',
+        reason: 'the body is not JSON',
+        event: 'push',
+        delivery: 'd-3',
+        size: 8,
+      },
+      expect.objectContaining({ id: 4, kind: 'no_signature' }),
+      {
+        v: 1,
+        type: 'refused_counts',
+        invalid_signature: 1,
+        wrong_path: 1,
+        invalid_event: 1,
+        no_signature: 1,
+      },
+    ])
+  })
+
+  it('needs a running instance, and takes no other filter', async () => {
+    await using stopped = await example()
+    expect(await stopped.run('log', '--refused')).toEqual({
+      code: 1,
+      out: '',
+      err: 'error: Profile default is not being served, and only the running instance has refused requests. Start it with relay serve\n',
+    })
+    const { code, err } = await here.run('log', '--refused', '--event', 'push')
+    expect([code, err]).toEqual([2, 'error: --refused cannot be combined with --event\n'])
+  })
+})
+
+describe('relay show refused:1', () => {
+  it('shows the request, marked as unproved, without credentials', async () => {
+    const { code, out } = await here.run('show', 'refused:1')
+    expect(code).toBe(0)
+    expect(out).toContain('refused:1  not proved, and never forwarded\n')
+    expect(out).toContain(`reason      ${OTHER}\n`)
+    expect(out).toContain('claims      event push, delivery d-1\n')
+    expect(out).toContain('  X-GitHub-Delivery: d-1\n')
+    expect(out).toContain(`body (32 bytes)\n  {\n    "action": "opened",\n    "zen": "<é>"\n  }\n`)
+    expect(out).not.toContain(CANARY)
+  })
+
+  it('goes through a pager when it is longer than the screen', async () => {
+    const file = path.join(here.cwd, 'paged')
+    const over = { env: { PAGER: `cat > ${file}` }, terminal: { columns: 80, rows: 8 } }
+    const { out } = await here.runWith(over, 'show', 'refused:1', '--color', 'never')
+    const lines = readFileSync(file, 'utf8').split('\n')
+    expect([out, lines[0], lines.at(-3)]).toEqual([
+      '',
+      'refused:1  not proved, and never forwarded',
+      '    "zen": "<é>"',
+    ])
+  })
+
+  it('gives the exact bytes, and a record', async () => {
+    expect((await here.run('show', 'refused:1', '--body')).out).toBe(JSON_BODY)
+    const [object] = objects((await here.run('show', 'refused:1', '--json')).out)
+    expect(object).toMatchObject({
+      type: 'refused',
+      id: 1,
+      body: JSON_BODY,
+      complete: true,
+      payload: { action: 'opened', zen: '<é>' },
+    })
+  })
+
+  it('says what was not stored, and which there are', async () => {
+    expect((await here.run('show', 'refused:2')).out).toMatch(/body \(\d+ bytes\): not read\n$/)
+    expect(await here.run('show', 'refused:9')).toEqual({
+      code: 6,
+      out: '',
+      err: 'error: The running instance has no refused:9. relay log --refused lists those it has\n',
+    })
+  })
+})
+
+describe('relay verify refused:1', () => {
+  it('explains the signature with the secret of this shell', async () => {
+    const { code, out, err } = await here.run('verify', 'refused:1', 'refused:3')
+    expect([code, out, err]).toEqual([
+      5,
+      `invalid  refused:1  ${OTHER}\nvalid    refused:3\n`,
+      'error: 1 of 2 signatures do not match\n',
+    ])
+  })
+
+  it('gives the reason of the instance where the body was not stored', async () => {
+    const { code, out } = await here.run('verify', 'refused:2', '--json')
+    expect([code, objects(out)]).toEqual([
+      5,
+      [expect.objectContaining({ name: 'refused:2', valid: false, reason: 'unverifiable', hint: PATH })],
+    ])
+  })
+})
+
+it('is given only to programs that prove that they read the profile', async () => {
+  for (const path of ['/instance/refused', '/instance/refused/1']) {
+    const headers = { 'X-Relay-Proof': '0'.repeat(64) }
+    expect((await fetch(`${relay.address}${path}`, { headers })).status).toBe(404)
+  }
+})

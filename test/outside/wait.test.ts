@@ -1,0 +1,185 @@
+import { readdirSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Filled, fill } from '../kit/journal.js'
+import type { Place } from '../kit/place.js'
+import { bare, example } from './example.js'
+
+const FIRST =
+  '#3  2023-11-15 03:45:20  issues.closed  octo/demo#12  → http://localhost:3000/hook 404 12.3s failed\n'
+
+const ALONE = 'No relay is running for profile default; waiting all the same\n'
+
+/** Its journal has five deliveries of 2023. */
+let journal: Place
+beforeAll(async () => {
+  journal = await example()
+})
+afterAll(() => journal[Symbol.asyncDispose]())
+
+describe('relay wait', () => {
+  it('prints the first that came since', async () => {
+    expect(await journal.run('wait', 'issues.*', '--since', '2023-11-14')).toEqual({
+      code: 0,
+      out: FIRST,
+      err: '',
+    })
+    const { out } = await journal.run('wait', 'push', '--since', '2023-11-15T03:45:00', '--json')
+    expect(JSON.parse(out)).toMatchObject({ v: 1, n: 4, delivery: 'd', payload: null })
+    const { out: whole } = await journal.run('wait', 'pull_request', '--since', '2023-11-14', '--json')
+    expect(whole).toBe((await journal.run('show', '1', '--json')).out)
+  })
+
+  /** Each delivery comes so many milliseconds before or after the command is started. */
+  it.each([-100, 0, 160])('finds what comes %i ms after it is started, once and soon', async (offset) => {
+    await using here = await bare()
+    await came(here, { id: 'other', event: 'ping' })
+    const append = (): Promise<void> => came(here, { id: 'wanted', body: `{"sha":"at ${offset}"}` })
+    if (offset < 0) await append().then(() => pause(-offset))
+    const wait = here.run('wait', 'push', '--where', `sha==at ${offset}`, '--timeout', '20s', '--json')
+    if (offset >= 0) await pause(offset).then(append)
+    const there = performance.now()
+    const { code, out, err } = await wait
+    expect(performance.now() - there).toBeLessThan(5000)
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringMatching(/^(No relay is running.*\n)?$/) })
+    expect(JSON.parse(out)).toMatchObject({ n: 2, payload: { sha: `at ${offset}` } })
+  })
+
+  it('misses none of a stream, whenever it is started', async () => {
+    await using here = await bare()
+    const waits = []
+    for (let i = 0; i < 8; i++) {
+      const wait = here.run('wait', `*.number-${i}`, '--json', '--timeout', '20s')
+      await came(here, { id: `${i}`, action: `number-${i}` })
+      waits.push(wait)
+    }
+    const found = (await Promise.all(waits)).map(({ code, out }) => [code, JSON.parse(out).n])
+    expect(found).toEqual(Array.from({ length: 8 }, (_, i) => [0, i + 1]))
+  })
+
+  it('looks back as far as --since and no further', async () => {
+    await using here = await bare()
+    await came(here, { id: 'old', receivedAt: Date.now() - 15_000 })
+    expect(await here.run('wait', 'push', '--timeout', '1s')).toEqual({
+      code: 7,
+      out: '',
+      err: `${ALONE}error: No delivery matched push within 1s\n`,
+    })
+    expect(await here.run('wait', 'push', '--since', '1m', '--timeout', '1s')).toMatchObject({ code: 0 })
+    await came(here, { id: 'new', receivedAt: Date.now() - 3000 })
+    expect(await here.run('wait', 'push', '--timeout', '1s')).toMatchObject({ code: 0 })
+    expect(await here.run('wait', 'push', '--since', 'now', '--timeout', '1s')).toMatchObject({ code: 7 })
+  })
+
+  it('takes nothing old for new after the clock was set back, and misses nothing when that happens meanwhile', async () => {
+    await using here = await bare()
+    const hour = 3_600_000
+    await came(here, { id: 'old', receivedAt: Date.now() + hour })
+    const waits = ['now', '10s'].map((since) => here.run('wait', 'push', '--since', since, '--timeout', '1s'))
+    for (const wait of waits) expect(await wait).toMatchObject({ code: 7 })
+    for (const [i, since] of ['now', '10s'].entries()) {
+      const wait = here.start('wait', 'push', '--since', since, '--timeout', '20s')
+      await wait.says(ALONE)
+      await came(here, { id: since, receivedAt: Date.now() - hour })
+      expect(await wait.ended).toMatchObject({ code: 0, out: expect.stringMatching(`^#${i + 2} `) })
+    }
+  })
+
+  it('has every expression hold', async () => {
+    await using here = await bare()
+    const both = ['--where', 'labels[0].name==bug', '--where', 'labels[0].color~^f']
+    const wait = here.start('wait', 'push', '--timeout', '20s', ...both, '--json')
+    for (const [name, color] of [
+      ['bug', 'eee'],
+      ['task', 'fff'],
+      ['bug', 'fed'],
+      ['bug', 'fff'],
+    ] as const)
+      await came(here, { id: `${name} ${color}`, body: JSON.stringify({ labels: [{ name, color }] }) })
+    expect(JSON.parse((await wait.ended).out)).toMatchObject({ n: 3, delivery: 'bug fed' })
+  })
+
+  it('ends with 7 when the time is over, whatever else comes', async () => {
+    await using here = await bare()
+    const wait = here.run('wait', 'ping', '--where', 'zen~x', '--timeout', '1s', '--json')
+    for (let i = 0; i < 5; i++) await came(here, { id: `${i}` })
+    expect(await wait).toEqual({
+      code: 7,
+      out: '',
+      err: '{"v":1,"type":"error","code":"timed_out","error":"No delivery matched ping and zen~x within 1s"}\n',
+    })
+  })
+
+  it.each([
+    ['pull_request', '2023-11-14', 0, ''],
+    ['push', '2023-11-14', 0, ''],
+    ['issues', '2023-11-14', 3, 'error: #3 failed at a target\n'],
+    ['push', '2023-11-15T03:45:00', 7, 'error: #4 was received, but not forwarded within 1s\n'],
+  ])('with --forwarded, %s since %s: ends with %i', async (match, since, code, err) => {
+    const plain = ['wait', match, '--since', since, '--timeout', '1s']
+    const [{ out }, forwarded] = await Promise.all([
+      journal.run(...plain),
+      journal.run(...plain, '--forwarded'),
+    ])
+    expect(forwarded).toEqual({ code, out: code === 7 ? '' : out, err })
+  })
+
+  it('ends with 130 at Ctrl-C', async () => {
+    await using here = await bare()
+    const wait = here.start('wait', 'ping', '--timeout', '5m')
+    await wait.says(ALONE)
+    expect(await wait.stop('SIGINT')).toMatchObject({
+      code: 130,
+      out: '',
+      err: `${ALONE}error: Interrupted\n`,
+    })
+  })
+
+  it('waits for nothing that cannot come: without an instance and --timeout it ends at once, exit 1', async () => {
+    const err =
+      'error: No relay is running for profile default. Start it with relay serve, or wait for it with --timeout 5m\n'
+    await using here = await bare()
+    expect(await here.run('wait', 'push')).toEqual({ code: 1, out: '', err })
+    expect(readdirSync(here.home)).toEqual([])
+    expect(await journal.run('wait', 'push')).toEqual({ code: 1, out: '', err })
+    expect(await journal.run('wait', 'push', '--since', '2023-11-14')).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('says on a terminal what it waits for', async () => {
+    await using here = await bare()
+    const argv = ['wait', 'push', '--where', 'a==1', '--timeout', '1s', '--color', 'never']
+    const { err } = await here.runWith({ terminal: { streams: ['stderr'] } }, ...argv)
+    expect(err).toBe(
+      `${ALONE}Waiting up to 1s for push and a==1. Ctrl-C cancels\nerror: No delivery matched push and a==1 within 1s\n`,
+    )
+  })
+
+  it.each([
+    [['pull_*'], "Invalid match 'pull_*': write event or event.action, with * for all of a part"],
+    [['push', '--where', 'a=b'], '--where a=b: expected ==, != or ~ at character 2, before =b'],
+    [['push', '--timeout', 'soon'], '--timeout: must be a duration such as 30s or 5m'],
+    [
+      ['push', '--since', '0'],
+      '--since: must be a duration such as 1h, a time such as 2026-01-31T12:00, or now',
+    ],
+  ])('%j is refused, exit 2', async (argv, message) => {
+    await using here = await bare()
+    expect(await here.run('wait', ...argv)).toEqual({ code: 2, out: '', err: `error: ${message}\n` })
+  })
+
+  it('gives up on a pattern that takes too long, exit 2', async () => {
+    await using here = await bare()
+    await came(here, { id: 'a', body: JSON.stringify({ text: `${'a'.repeat(64)}b` }) })
+    expect(await here.run('wait', 'push', '--where', 'text~^(a+)+$')).toEqual({
+      code: 2,
+      out: '',
+      err: 'error: The pattern "^(a+)+$" takes too long. Simplify it\n',
+    })
+  })
+})
+
+/** A delivery with a JSON payload comes now, or at another time. */
+function came(here: Place, delivery: Filled): Promise<void> {
+  const headers = [['Content-Type', 'application/json']] as const
+  return fill(here, [{ receivedAt: Date.now(), headers, body: '{}', ...delivery }])
+}

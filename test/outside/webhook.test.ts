@@ -1,0 +1,320 @@
+import { randomUUID } from 'node:crypto'
+import { Agent } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type DeliveryOptions, giteaDelivery, githubDelivery, post, SECRET } from '../kit/delivery.js'
+import { connect, halfClosed, requestText } from '../kit/http.js'
+import { entriesOf, linesOf } from '../kit/journal.js'
+import { readMetrics } from '../kit/metrics.js'
+import { faulty, type Place, place, type Serving } from '../kit/place.js'
+
+const JSON_TYPE = 'application/json'
+const OK = { status: 200, type: JSON_TYPE, body: '{"ok":true}' }
+const BAD_SIGNATURE = { status: 401, type: JSON_TYPE, body: '{"error":"Invalid signature"}' }
+const BAD_EVENT = { status: 400, type: JSON_TYPE, body: '{"error":"Invalid event"}' }
+const TOO_LARGE = { status: 413, type: JSON_TYPE, body: '{"error":"Request too large"}' }
+const NOT_STORED = { status: 503, type: JSON_TYPE, body: '{"error":"Delivery could not be stored"}' }
+
+const FORM = 'application/x-www-form-urlencoded'
+const form = (payload: string): string => new URLSearchParams({ payload }).toString()
+const GITEA_JSON = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e"\n}'
+
+const PUBLISHED = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+const padded = (length: number): string => `"${'x'.repeat(length - 2)}"`
+const signature = (value: string | string[] | undefined): DeliveryOptions => ({
+  set: { 'X-Hub-Signature-256': value },
+})
+
+let here: Place
+let relay: Serving
+let url: string
+beforeAll(async () => {
+  here = await place({ host: 'none' })
+  relay = await here.serve('--metrics')
+  url = `${relay.address}/webhook`
+})
+afterAll(() => here[Symbol.asyncDispose]())
+
+/** How many deliveries this relay has stored. */
+async function stored(): Promise<number> {
+  const metrics = await readMetrics(relay.address)
+  return metrics['relay_deliveries_total']?.values['result=stored via=http'] ?? 0
+}
+
+describe('POST /webhook', () => {
+  it.each<[string, typeof OK, DeliveryOptions]>([
+    ['a signed delivery', OK, {}],
+    ['a ping', OK, { event: 'ping' }],
+    [
+      'the generic header names',
+      OK,
+      {
+        set: {
+          'X-GitHub-Event': undefined,
+          'X-GitHub-Delivery': undefined,
+          'X-Provider-Event': 'push',
+          'X-Provider-Delivery': 'd-1',
+        },
+      },
+    ],
+    ['a form', OK, { body: form('{"a":"é + & %"}'), type: FORM }],
+    ['a lone scalar', OK, { body: 'null' }],
+    ['nesting of 1,000', OK, { body: nested(1000) }],
+    ['exactly the largest body', OK, { body: padded(1_048_576) }],
+    ['one byte more', TOO_LARGE, { body: padded(1_048_577) }],
+    ['one byte more, badly signed', TOO_LARGE, { body: padded(1_048_577), secret: 'other' }],
+    ['no signature', BAD_SIGNATURE, signature(undefined)],
+    ['two signatures', BAD_SIGNATURE, { body: 'Hello, World!', ...signature([PUBLISHED, PUBLISHED]) }],
+    ['a short signature', BAD_SIGNATURE, signature(PUBLISHED.slice(0, -1))],
+    ['a long signature', BAD_SIGNATURE, signature(`${PUBLISHED}0`)],
+    [
+      'an upper-case signature',
+      BAD_SIGNATURE,
+      {
+        body: 'Hello, World!',
+        ...signature(`sha256=${PUBLISHED.slice(7).toUpperCase()}`),
+      },
+    ],
+    ['a SHA-1 signature', BAD_SIGNATURE, signature('sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59')],
+    ['an empty digest', BAD_SIGNATURE, signature('sha256=')],
+    ['an empty signature', BAD_SIGNATURE, signature('')],
+    ['a signature that is not ASCII', BAD_SIGNATURE, signature(`sha256=${'é'.repeat(64)}`)],
+    ['the wrong secret', BAD_SIGNATURE, { secret: `${SECRET}\n` }],
+    ['an altered byte', BAD_SIGNATURE, { body: '{"a":1}', signed: '{"a":2}' }],
+    ['a genuine signature of what is no JSON', BAD_EVENT, { body: 'Hello, World!', ...signature(PUBLISHED) }],
+    ['no event header', BAD_EVENT, { set: { 'X-GitHub-Event': undefined } }],
+    ['two event headers', BAD_EVENT, { set: { 'X-GitHub-Event': ['push', 'push'] } }],
+    ['no delivery header', BAD_EVENT, { set: { 'X-GitHub-Delivery': undefined } }],
+    ['two delivery headers', BAD_EVENT, { set: { 'X-GitHub-Delivery': ['a', 'b'] } }],
+    [
+      'no headers of its own',
+      BAD_SIGNATURE,
+      {
+        set: {
+          'X-Hub-Signature-256': undefined,
+          'X-GitHub-Event': undefined,
+          'X-GitHub-Delivery': undefined,
+        },
+      },
+    ],
+    ['trailing bytes', BAD_EVENT, { body: '{}\0' }],
+    ['a byte order mark', BAD_EVENT, { body: '\ufeff{}' }],
+    ['invalid UTF-8', BAD_EVENT, { body: Uint8Array.of(0x22, 0xc3, 0x28, 0x22) }],
+    ['nesting of 1,001', BAD_EVENT, { body: nested(1001) }],
+    ['an empty body', BAD_EVENT, { body: '' }],
+    ['a form without payload', BAD_EVENT, { body: 'a=1', type: FORM }],
+    ['a form with two payloads', BAD_EVENT, { body: 'payload={}&payload={}', type: FORM }],
+  ])('answers %s, and keeps working', async (_, answer, options) => {
+    const before = await stored()
+    using agent = kept()
+    expect(await post(url, githubDelivery(options), agent)).toEqual(answer)
+    expect((await stored()) - before).toBe(answer === OK ? 1 : 0)
+    expect(await post(url, githubDelivery(), agent)).toEqual(OK)
+  })
+
+  it('sends the same headers with 200 and 401', async () => {
+    for (const secret of [SECRET, 'other']) {
+      const { headers, body } = githubDelivery({ secret })
+      const init = { method: 'POST', headers: headers.map(([...line]) => line), body: new Uint8Array(body) }
+      const response = await fetch(url, init)
+      const text = await response.text()
+      expect(Object.fromEntries(response.headers)).toEqual({
+        connection: 'keep-alive',
+        'content-length': String(text.length),
+        'content-type': 'application/json',
+        date: expect.any(String),
+        'keep-alive': 'timeout=5',
+        'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      })
+    }
+  })
+
+  it('forgets a client that disconnects mid-body, and keeps working', async () => {
+    const before = await stored()
+    using connection = await connect(portOf(relay))
+    connection.send(requestText('POST', '/webhook', { 'Content-Length': '9' }, '{"a"'))
+    connection.socket.destroy()
+    await connection.closed()
+    expect(await post(url, githubDelivery())).toEqual(OK)
+    expect((await stored()) - before).toBe(1)
+  })
+
+  it('stores the bytes and header lines that were sent', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
+    const request = githubDelivery({
+      body: '{"action":"opened", "n":12345678901234567890}',
+      event: 'issues',
+      id: 'i-1',
+      set: {
+        'x-ODD': ['one', 'tw\u00f6'],
+        Authorization: 'Bearer x',
+        Cookie: 'a=b',
+        'Proxy-Authorization': 'x',
+      },
+    })
+    await post(`${serving.address}/webhook`, request)
+    const shown = await own.run('show', '1', '--json')
+    const { headers, body, ...delivery }: Shown = JSON.parse(shown.out)
+    expect(delivery).toMatchObject({
+      n: 1,
+      time: expect.any(String),
+      provider: 'github',
+      event: 'issues',
+      delivery: 'i-1',
+      hook: '42',
+      verifiedBy: 'current',
+      action: 'opened',
+      repo: null,
+      number: null,
+      duplicates: 0,
+    })
+    expect(headers.map(({ name, value }) => [name, value])).toEqual([
+      ['Host', new URL(serving.address).host],
+      ...request.headers.filter(([name]) => !/^(authorization|cookie|proxy-)/i.test(name)),
+      ['Content-Length', '45'],
+      ['Connection', 'keep-alive'],
+    ])
+    expect(body).toBe(request.body.toString())
+    expect((await own.run('show', '1', '--body')).out).toBe(request.body.toString())
+  })
+
+  it('accepts the previous secret while rotating', async () => {
+    const secrets = { RELAY_WEBHOOK_SECRET: 'new', RELAY_WEBHOOK_SECRET_PREVIOUS: SECRET }
+    await using own = await place({ host: 'none', env: secrets })
+    const { address } = await own.serve()
+    const send = (secret: string) => post(`${address}/webhook`, githubDelivery({ secret }))
+    expect(await send('new')).toEqual(OK)
+    expect(await send(SECRET)).toEqual(OK)
+    expect(await send('older')).toEqual(BAD_SIGNATURE)
+    expect((await linesOf(own)).map(({ verifiedBy }) => verifiedBy)).toEqual(['current', 'previous'])
+  })
+
+  it('accepts JSON and forms from Gitea, signed over the JSON', async () => {
+    const provider = { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://gitea.example' }
+    await using own = await place({ host: 'none', env: provider })
+    const address = `${(await own.serve()).address}/webhook`
+    const requests = [
+      giteaDelivery({ body: GITEA_JSON }),
+      giteaDelivery({ body: form(GITEA_JSON), signed: GITEA_JSON, type: FORM }),
+    ]
+    for (const request of requests) expect(await post(address, request)).toEqual(OK)
+    const wrong = giteaDelivery({ body: form(GITEA_JSON), type: FORM })
+    expect(await post(address, wrong)).toEqual(BAD_SIGNATURE)
+    expect(await post(address, githubDelivery())).toEqual(BAD_EVENT)
+    expect((await entriesOf(own)).map(({ line, body }) => [line['action'], body])).toEqual(
+      requests.map(({ body }) => ['opened', body]),
+    )
+  })
+
+  it('accepts larger bodies with a higher limit', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve('--max-body', '2000000')
+    expect(await serving.deliver({ body: padded(2_000_000) })).toEqual(OK)
+    expect(await serving.deliver({ body: padded(2_000_001) })).toEqual(TOO_LARGE)
+  })
+})
+
+describe('a delivery that comes again', () => {
+  it('is answered as before and stored once; from another hook it is another delivery', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
+    for (const hook of ['1', '1', '2']) expect(await serving.deliver({ id: 'same', hook })).toEqual(OK)
+    await serving.stop()
+    expect(await hooksAndDuplicates(own)).toEqual([
+      ['1', 1],
+      ['2', 0],
+    ])
+  })
+
+  it('at the same time is stored once', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
+    const request = githubDelivery()
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post(`${serving.address}/webhook`, request)),
+    )
+    expect(answers).toEqual(Array.from({ length: 20 }, () => OK))
+    await serving.stop()
+    expect((await linesOf(own)).map(({ duplicates }) => duplicates)).toEqual([19])
+  })
+})
+
+describe('a store that fails', () => {
+  it('is answered 503, and the delivery is stored when it comes again', async () => {
+    const storage = faulty()
+    await using own = await place({ host: 'none' })
+    const serving = await own.serveWith({ seams: { storage } })
+    const request = githubDelivery()
+    const send = () => post(`${serving.address}/webhook`, request)
+    storage.now('fails')
+    expect(await Promise.all([send(), send()])).toEqual([NOT_STORED, NOT_STORED])
+    expect(await linesOf(own)).toEqual([])
+    expect(await (await fetch(`${serving.address}/health`)).text()).toBe('{"status":"ok"}')
+    storage.now('works')
+    expect(await send()).toEqual(OK)
+    await serving.stop()
+    expect((await linesOf(own)).map(({ n, duplicates }) => [n, duplicates])).toEqual([[1, 0]])
+  })
+})
+
+describe('a sender that ends its side after the delivery', () => {
+  it('reads 200 once the delivery is stored', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
+    const { headers, body } = githubDelivery({ id: 'half' })
+    const text = requestText('POST', '/webhook', Object.fromEntries(headers), body.toString())
+    const [head, json] = (await halfClosed(portOf(serving), text)).split('\r\n\r\n')
+    expect({
+      head: head?.split('\r\n')[0],
+      json,
+      stored: (await linesOf(own)).map(({ delivery }) => delivery),
+    }).toEqual({ head: 'HTTP/1.1 200 OK', json: '{"ok":true}', stored: ['half'] })
+  })
+})
+
+describe('a thousand deliveries, 32 at a time', () => {
+  it('are all stored once', async () => {
+    await using own = await place({ host: 'none' })
+    const { address } = await own.serve()
+    using agent = kept(32)
+    const ids = Array.from({ length: 1000 }, () => randomUUID())
+    const bodyOf = (id: string): string => `{"id":"${id}"}`
+    const answers = await Promise.all(
+      ids.map((id) => post(`${address}/webhook`, githubDelivery({ id, body: bodyOf(id) }), agent)),
+    )
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+    const entries = await entriesOf(own)
+    expect(entries.map(({ n }) => n)).toEqual(ids.map((_, i) => i + 1))
+    expect(entries.map(({ deliveryId }) => deliveryId).toSorted()).toEqual(ids.toSorted())
+    const altered = entries.filter(({ deliveryId, body }) => body.toString() !== bodyOf(deliveryId))
+    expect(altered).toEqual([])
+  })
+})
+
+/** What `relay show --json` prints of a delivery. */
+interface Shown {
+  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  readonly body: string
+  readonly hook: string
+  readonly duplicates: number
+}
+
+async function hooksAndDuplicates(own: Place): Promise<(readonly [string, number])[]> {
+  const lines = await linesOf(own)
+  const shown = lines.map(async ({ n }) => {
+    const { hook, duplicates }: Shown = JSON.parse((await own.run('show', String(n), '--json')).out)
+    return [hook, duplicates] as const
+  })
+  return Promise.all(shown)
+}
+
+function portOf({ address }: Serving): number {
+  return Number(new URL(address).port)
+}
+
+/** Connections that are used again, so that unread bytes of one request would break the next. */
+function kept(maxSockets = 1): Agent & Disposable {
+  const agent = new Agent({ keepAlive: true, maxSockets })
+  return Object.assign(agent, { [Symbol.dispose]: () => agent.destroy() })
+}

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { githubDelivery, post } from '../kit/delivery.js'
+import { emptyFolder } from '../kit/folder.js'
+import { describeWith } from '../kit/needs.js'
+import { place } from '../kit/place.js'
+
+const DELIVERIES = 40
+const IN_FLIGHT = 8
+
+/** A body of several pages of the database, the last of which strace shows the beginning of. */
+const bodyOf = (i: number): string => JSON.stringify(`body-${i}.`.repeat(3000))
+
+/** Delays each flush by 50 ms, so that an answer that does not wait for it is noticed. */
+const SLOW = 'inject=fsync,fdatasync:delay_exit=50000'
+const CALLS = 'trace=openat,read,write,writev,pwrite64,pwritev,fsync,fdatasync'
+
+/** A system call, with the lines of the trace where it began and ended. */
+interface Call {
+  readonly name: string
+  readonly file: string
+  readonly text: string
+  readonly from: number
+  readonly to: number
+}
+
+/** Calls of several threads overlap. The trace then has one line for the beginning and one for the end. */
+function callsOf(trace: string): Call[] {
+  const begun = new Map<string, { start: string; from: number }>()
+  return trace.split('\n').flatMap((line, to) => {
+    const [, thread = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? []
+    const [, start] = /^(.*)<unfinished \.\.\.>$/.exec(rest) ?? []
+    if (start !== undefined) {
+      begun.set(thread, { start, from: to })
+      return []
+    }
+    const [, end] = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest) ?? []
+    const before = end === undefined ? undefined : begun.get(thread)
+    const text = before ? before.start + end : rest
+    const [, name = '', file = ''] = /^(\w+)\((\d*)/.exec(text) ?? []
+    return { name, file, text, from: before?.from ?? to, to }
+  })
+}
+
+interface Steps {
+  /** The write of each delivery's body, and its 200, by number. */
+  readonly written: Map<number, Call>
+  readonly answered: Map<number, Call>
+  readonly flushes: readonly Call[]
+  /** The largest number of deliveries that had been read but not answered. */
+  readonly maxInFlight: number
+}
+
+function stepsOf(calls: readonly Call[]): Steps {
+  const written = new Map<number, Call>()
+  const answered = new Map<number, Call>()
+  /** The pending delivery of each connection. */
+  const pending = new Map<string, number>()
+  let maxInFlight = 0
+  for (const call of calls) {
+    const { name, file, text } = call
+    const [, request] = /POST \/webhook\?(\d+) /.exec(text) ?? []
+    if (name === 'read' && request) pending.set(file, Number(request))
+    maxInFlight = Math.max(maxInFlight, pending.size)
+    if (!name.includes('write')) continue
+    for (const [, i] of text.matchAll(/\bbody-(\d+)\./g)) written.set(Number(i), call)
+    const answering = pending.get(file)
+    if (!text.includes('HTTP/1.1 200') || answering === undefined) continue
+    answered.set(answering, call)
+    pending.delete(file)
+  }
+  const flushes = calls.filter(({ name, text }) => /^f(?:data)?sync$/.test(name) && / = 0\b/.test(text))
+  return { written, answered, flushes, maxInFlight }
+}
+
+/** Whether a complete flush of the same file followed the body's last write, and the 200 followed that. */
+function isInOrder({ written, answered, flushes }: Steps, i: number): boolean {
+  const write = written.get(i)
+  const flush = write && flushes.find(({ file, from }) => file === write.file && from > write.to)
+  const answer = answered.get(i)
+  return flush !== undefined && answer !== undefined && flush.to < answer.from
+}
+
+// SIGKILL cannot reveal a missing flush, since the page cache survives the process. Only the system calls can.
+describeWith('strace', 'the deliveries of a relay serve', () => {
+  it('are each flushed to the disk between their write and their 200, several at a time', async () => {
+    const log = path.join(emptyFolder(), 'trace')
+    const strace = ['strace', '-f', '-s', '64', '-e', CALLS, '-e', 'signal=none', '-e', SLOW, '-o', log]
+    await using here = await place({ host: 'none' })
+    const { address } = await here.serveWith({ wrapper: strace })
+    const numbers = Array.from({ length: DELIVERIES }, (_, i) => i)
+    const left = numbers.values()
+    const client = async (): Promise<void> => {
+      for (const i of left) {
+        const answer = await post(`${address}/webhook?${i}`, githubDelivery({ body: bodyOf(i) }))
+        expect(answer).toEqual({ status: 200, type: 'application/json', body: '{"ok":true}' })
+      }
+    }
+    await Promise.all(Array.from({ length: IN_FLIGHT }, client))
+    // strace writes a line before the next call begins.
+    await fetch(`${address}/health`)
+
+    const steps = stepsOf(callsOf(readFileSync(log, 'utf8')))
+    expect([...steps.answered.keys()].toSorted((a, b) => a - b)).toEqual(numbers)
+    expect(numbers.filter((i) => !isInOrder(steps, i))).toEqual([])
+    expect(steps.maxInFlight).toBe(IN_FLIGHT)
+    expect(steps.flushes.length).toBeLessThan(DELIVERIES)
+  }, 60_000)
+})

@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { startSession, startSilentSession } from '../kit/keyring.js'
+import { describeWith } from '../kit/needs.js'
+import { signIn } from '../kit/pages.js'
+import { place, REPO, USER } from '../kit/place.js'
+import { childrenOf, isAlive, processes, readProc } from '../kit/processes.js'
+
+const UNLOCK =
+  'Start a keyring in your D-Bus session and unlock it (Debian: gnome-keyring), or use --store file'
+
+async function react(url: string, token: string): Promise<number> {
+  const [owner, repo] = REPO.split('/')
+  const answer = await fetch(`${url}/api/react`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ owner, repo, issueNumber: 1, content: 'rocket' }),
+  })
+  return answer.status
+}
+
+/** All that lies below a folder, as one text. */
+function everything(folder: string): string {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile())
+  return files.map((file) => readFileSync(path.join(file.parentPath, file.name), 'latin1')).join('\n')
+}
+
+/** The command lines and environments of all processes, as their own user can read them. */
+function everyProcess(): string {
+  return processes()
+    .map((pid) => readProc(pid, 'cmdline') + readProc(pid, 'environ'))
+    .join('\n')
+}
+
+describeWith('keyring', 'relay --store keychain', () => {
+  it('signs in, acts and signs out, and shows the token to no other program', async () => {
+    // Other tests use the keyring too.
+    const RELAY_PROFILE = `keychain-${randomBytes(4).toString('hex')}`
+    await using here = await place({ store: 'keychain', env: { RELAY_PROFILE } })
+    const relay = await here.serveWith({ built: true })
+    await relay.says('tokens in the keychain')
+    expect((await relay.deliver()).status).toBe(200)
+    const { location } = await signIn(relay.address, USER)
+    expect(location).toBe(`${relay.address}/?auth=success&userId=${USER}`)
+
+    const { out, ...rest } = await here.runWith({ built: true }, 'token')
+    expect(rest).toEqual({ code: 0, err: '' })
+    const token = out.trim()
+    expect(token).toMatch(/^gho_/)
+    expect(await react(relay.address, token)).toBe(200)
+
+    const shown = everyProcess()
+    expect(shown).toContain(RELAY_PROFILE)
+    expect(shown).not.toContain(token)
+    expect(everything(here.home)).toContain('Design for failure.')
+    expect(everything(here.home)).not.toContain(token)
+
+    expect(await here.runWith({ built: true }, 'revoke', '--local')).toEqual({
+      code: 0,
+      out: '',
+      err: `the token of ${USER} is deleted here, and not revoked at the code host\n`,
+    })
+    expect(await react(relay.address, token)).toBe(401)
+    expect(await here.runWith({ built: true }, 'token')).toMatchObject({ code: 4, out: '' })
+    const children = childrenOf(relay.pid)
+    expect((await relay.stop()).code).toBe(0)
+    await expect.poll(() => children.filter((pid) => isAlive(pid))).toEqual([])
+  })
+
+  it('continues to serve while D-Bus never answers, and says what to do', async () => {
+    await using session = await startSilentSession()
+    await using here = await place({ env: { ...session.env, RELAY_STORE: 'keychain' } })
+    const relay = await here.serveWith({ built: true })
+    const signingIn = signIn(relay.address, USER)
+    await session.reached
+    const children = childrenOf(relay.pid)
+    const token = here.runWith({ built: true }, 'token')
+    for (let answers = 0; answers < 100; answers++)
+      expect((await fetch(`${relay.address}/health`)).status).toBe(200)
+    expect((await relay.deliver()).status).toBe(200)
+
+    const unusable = /The keychain cannot be used: .*Start a keyring in your D-Bus session/
+    await relay.says(unusable)
+    const { location } = await signingIn
+    expect(location).toBe(`${relay.address}/?auth=error&reason=storage_failed`)
+    expect(await token).toEqual({ code: 1, out: '', err: expect.stringMatching(unusable) })
+    expect((await relay.stop()).code).toBe(0)
+    await expect.poll(() => children.filter((pid) => isAlive(pid))).toEqual([])
+  })
+
+  it('does not fall back to another store: where there is no keyring it says so, exit 1', async () => {
+    await using session = await startSession()
+    await using here = await place({ host: 'none', env: { ...session.env, RELAY_STORE: 'keychain' } })
+    const argv = ['serve', '--port', '0', '--sandbox', '--sandbox-port', '0']
+    expect(await here.runWith({ built: true }, ...argv)).toEqual({
+      code: 1,
+      out: '',
+      err: `error: The keychain cannot be used: The name org.freedesktop.secrets was not provided by any .service files. ${UNLOCK}\n`,
+    })
+  })
+})

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { begin, finish, githubDelivery } from '../kit/delivery.js'
+import { entriesOf } from '../kit/journal.js'
+import { describeWith } from '../kit/needs.js'
+import { Pane } from '../kit/pane.js'
+import { place } from '../kit/place.js'
+
+describe.concurrent('relay serve, asked to stop,', () => {
+  it('answers a delivery that is under way, and keeps it', async ({ expect }) => {
+    await using here = await place({ host: 'none' })
+    const program = await here.serveWith({ built: true })
+    const delivery = githubDelivery({ body: '{"kept":true}' })
+    const request = await begin(`${program.address}/webhook`, delivery)
+    program.kill('SIGTERM')
+    await program.says('Finishing in-flight work')
+    expect(await finish(request, delivery)).toBe(200)
+    expect((await program.ended).code).toBe(0)
+    expect((await entriesOf(here)).map(({ body }) => body.toString())).toEqual(['{"kept":true}'])
+  })
+
+  it('quits at once at the second signal', async ({ expect }) => {
+    await using here = await place({ host: 'none' })
+    const program = await here.serveWith({ built: true })
+    const hanging = await begin(`${program.address}/webhook`, githubDelivery())
+    hanging.on('error', () => {})
+    program.kill('SIGTERM')
+    await program.says('Finishing in-flight work')
+    program.kill('SIGTERM')
+    expect(await program.ended).toMatchObject({ code: null, signal: 'SIGTERM' })
+  })
+})
+
+describeWith('tmux', 'relay in a real terminal', () => {
+  it('ends with the terminal it was started in, and gives its profile back', async () => {
+    await using here = await place({ host: 'none' })
+    let address = ''
+    {
+      const size = { width: 200, height: 24 }
+      await using pane = new Pane('relay serve --port 0 --quiet --json', { ...size, env: here.env })
+      await pane.shows(/"type":"listening"/)
+      address = /"url":"([^"]+)"/.exec(pane.unbroken())?.[1] ?? ''
+      expect((await fetch(`${address}/health`)).status).toBe(200)
+    }
+    await here.serveWith({ built: true })
+    await expect(fetch(`${address}/health`)).rejects.toThrow('fetch failed')
+  })
+})

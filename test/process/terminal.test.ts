@@ -1,0 +1,244 @@
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, type ExpectStatic, it } from 'vitest'
+import { githubDelivery, post } from '../kit/delivery.js'
+import type { Env } from '../kit/folder.js'
+import { type Filled, fill, NOW } from '../kit/journal.js'
+import { describeWith } from '../kit/needs.js'
+import { Pane } from '../kit/pane.js'
+import { type Place, place } from '../kit/place.js'
+import { closedPort } from '../kit/ports.js'
+import { receiver } from '../kit/receiver.js'
+
+const WIDTHS = [80, 160]
+const HEIGHT = 100
+
+/** The text with what differs from run to run replaced by something of the same width, as far as that is known. */
+function stable(text: string): string {
+  return (
+    text
+      .replaceAll(/\b\d\d:\d\d:\d\d\b/g, 'HH:MM:SS')
+      .replaceAll(/\b(?:\d+ms|\d+\.\ds)\b/g, 'TIME')
+      .replaceAll(/\b\d+ days ago/g, 'AGE ago')
+      .replaceAll(/127\.0\.0\.1:\d{4,5}/g, '127.0.0.1:PORT')
+      .replaceAll(/relay-\w{6}\/test-\w{6}/g, 'relay-XXXXXX/test-XXXXXX')
+      .replaceAll(/port( +)\d+ is free/g, 'port$1PORT is free')
+      // What waits when a key is pressed depends on when relay tried last.
+      .replaceAll(/^(?:Trying again now: .*|Nothing is waiting)\n/gm, '')
+      .replaceAll(/[\d,]+ MiB/g, 'N MiB')
+      .replaceAll(/Node \d+\.\d+\.\d+/g, 'Node VERSION')
+      .replaceAll(/relay \d+\.\d+\.\d+/g, 'relay VERSION')
+  )
+}
+
+/** What a terminal shows, after it was seen that it broke no line. */
+function shownBy(pane: Pane): string {
+  const text = pane.text()
+  expect(pane.unbroken()).toBe(text)
+  return stable(text)
+}
+
+/** Compares what terminals of each width show with a golden file. */
+async function compare(expect: ExpectStatic, name: string, shown: readonly string[]): Promise<void> {
+  const all = WIDTHS.map((width, i) => `${width} columns\n\n${shown[i]}`).join('\n')
+  await expect(all).toMatchFileSnapshot(path.resolve('test/process/golden', `${name}.txt`))
+}
+
+/** Runs commands in terminals of each width; what they show at the end. */
+function inTerminals(script: string, env: Env): Promise<string[]> {
+  return Promise.all(
+    WIDTHS.map(async (width) => {
+      await using pane = new Pane(script, { width, height: HEIGHT, env })
+      await pane.ended()
+      return shownBy(pane)
+    }),
+  )
+}
+
+const APP = '*=http://localhost:3000/hooks'
+const API = 'pull_request=http://localhost:4000/api'
+const DEPLOY = 'push=exec:./deploy.sh'
+const FAILED = { status: 'failed', tries: 5 } as const
+
+/** Long names, wide characters, and every state of forwarding. */
+const DELIVERIES: readonly Filled[] = [
+  {
+    id: 'a',
+    number: null,
+    ref: 'refs/heads/main',
+    forwards: {
+      [APP]: { attempts: [{}] },
+      [DEPLOY]: {
+        ...FAILED,
+        reason: 'exit code 1',
+        attempts: [{ status: 1, outcome: 'refused', answer: 'tests failed\n' }],
+      },
+    },
+  },
+  {
+    id: 'b',
+    event: 'pull_request',
+    action: 'synchronize',
+    repo: 'octo-organization/demo-repository',
+    number: 12_345,
+    receivedAt: NOW + 60_000,
+    duplicates: 1,
+    headers: [
+      ['Content-Type', 'application/json'],
+      ['X-GitHub-Event', 'pull_request'],
+    ],
+    body: JSON.stringify({
+      action: 'synchronize',
+      number: 12345,
+      draft: false,
+      repository: {
+        full_name: 'octo-organization/demo-repository',
+        description: `Zeichen ${'日本語 '.repeat(30)}`,
+      },
+      assignee: null,
+    }),
+    forwards: {
+      [APP]: { attempts: [{ at: NOW + 5, ms: 1234 }] },
+      [API]: {
+        ...FAILED,
+        reason: 'answered 500 five times',
+        attempts: Array.from({ length: 5 }, (_, i) => ({
+          outcome: 'retry' as const,
+          status: 500,
+          answer: 'no\n',
+          at: NOW + i,
+        })),
+      },
+    },
+  },
+  {
+    id: 'c',
+    event: 'issues',
+    action: 'opened',
+    repo: '日本語/言語 🎉',
+    receivedAt: NOW + 120_000,
+    forwards: {
+      [APP]: {
+        status: 'waiting',
+        attempts: [{ at: NOW + 5, outcome: 'unreachable', status: null, error: 'connection refused' }],
+      },
+    },
+  },
+  {
+    id: 'd',
+    event: 'release',
+    action: 'published',
+    ref: 'v1.0',
+    number: null,
+    receivedAt: NOW + 180_000,
+  },
+]
+
+/** A port, a code host and a secret that are the same for `doctor` on every machine. */
+async function doctorSettings({ env }: Place): Promise<Env> {
+  return {
+    ...env,
+    RELAY_PORT: String(await closedPort()),
+    RELAY_PROVIDER: 'gitea',
+    RELAY_PROVIDER_URL: `http://127.0.0.1:${await closedPort()}`,
+    RELAY_WEBHOOK_SECRET: '0123456789abcdef'.repeat(4),
+  }
+}
+
+/** Targets that are down, fail and are slow, what a terminal shows of them, and once the first is back. */
+async function serveIn(width: number): Promise<{ readonly down: string; readonly back: string }> {
+  await using api = await receiver(404)
+  // A time of three digits.
+  await using slow = await receiver(async () => {
+    await sleep(330)
+    return { body: 'ok' }
+  })
+  const down = await closedPort()
+  const port = await closedPort()
+  const routes = `--forward app=http://127.0.0.1:${down}/ --forward api=${api.url}/ --forward slow=${slow.url}/`
+  await using here = await place({ host: 'none' })
+  await using pane = new Pane(`relay serve --port ${port} ${routes}`, {
+    width,
+    height: HEIGHT,
+    env: here.env,
+  })
+  await pane.shows(/Press \?/)
+  const url = `http://127.0.0.1:${port}/webhook`
+  const repository = { full_name: 'octo/demo' }
+  const send = async (event: string, payload: object): Promise<void> => {
+    const body = JSON.stringify({ repository, ...payload })
+    expect(await post(url, githubDelivery({ event, body }))).toMatchObject({ status: 200 })
+  }
+  await send('push', { ref: 'refs/heads/main' })
+  await pane.shows(/is down/)
+  await send('pull_request', { action: 'synchronize', pull_request: { number: 12 } })
+  await send('issue_comment', { action: 'created', issue: { number: 7 } })
+  // The last one has been answered by all but the one that is down.
+  await pane.shows(/#3 .*✗.*slow ✓|#3 .*✗.*1 ✓/)
+  const whileDown = shownBy(pane)
+  pane.press('r')
+  await pane.shows(/Trying again now: 3 for app/)
+  await using _app = await receiver(200, { port: down })
+  pane.press('r')
+  await pane.shows(/app is back: forwarded 3 deliveries/)
+  pane.press('?')
+  await pane.shows(/r retry/)
+  const back = shownBy(pane)
+  pane.press('q')
+  await pane.ended()
+  return { down: whileDown, back }
+}
+
+describeWith('tmux', 'relay in a terminal', () => {
+  it.concurrent('serve, with targets that are down, fail and are slow', async ({ expect }) => {
+    const shown = await Promise.all(WIDTHS.map(serveIn))
+    await compare(
+      expect,
+      'serve-down',
+      shown.map(({ down }) => down),
+    )
+    await compare(
+      expect,
+      'serve-back',
+      shown.map(({ back }) => back),
+    )
+  })
+
+  it.concurrent('log, show and doctor', async ({ expect }) => {
+    await using here = await place({ host: 'none' })
+    await fill(here, DELIVERIES)
+    const env = { ...here.env, RELAY_FORWARD: `app=${APP.slice(2)}` }
+    await compare(expect, 'log', await inTerminals('relay log; relay log -n 2', env))
+    const show = await inTerminals('relay show 2', env)
+    expect(show[0]).toContain('#2  pull_request.synchronize')
+    await compare(expect, 'show', show)
+    await compare(expect, 'doctor', await inTerminals('relay doctor', await doctorSettings(here)))
+  })
+
+  it.concurrent('replay', async ({ expect }) => {
+    await using target = await receiver(({ headers }) =>
+      headers.some(([name, value]) => name.toLowerCase() === 'x-github-event' && value === 'issues')
+        ? { status: 422, body: { error: 'This target does not take issues, whatever happens to them' } }
+        : 200,
+    )
+    const files = readdirSync('fixtures/github')
+      .slice(0, 40)
+      .map((file) => `fixtures/github/${file}`)
+    await using here = await place({ host: 'none' })
+    const shown = await inTerminals(`relay replay ${files.join(' ')} --to ${target.url}`, here.env)
+    expect(shown[0]).toContain('6 of 40 answers were not as expected')
+    await compare(expect, 'replay', shown)
+  })
+
+  it('opens a pager for what is longer than the screen, and leaves the terminal as it was', async () => {
+    await using here = await place({ host: 'none' })
+    await fill(here, DELIVERIES)
+    await using pane = new Pane('PAGER="head -n 3" relay show 2', { width: 80, height: 12, env: here.env })
+    await pane.ended()
+    expect(pane.text().split('\n').filter(Boolean)).toEqual([
+      '#2  pull_request.synchronize  octo-organization/demo-repository#12345',
+      expect.stringMatching(/^received /),
+    ])
+  })
+})
