@@ -1,6 +1,6 @@
 import path from 'node:path'
-import type { Attempt, Forward } from '../../src/journal/forward.js'
 import type { Journal } from '../../src/journal/journal.js'
+import type { Attempt, Forward } from '../../src/journal/types.js'
 import { type Header, SECRET } from './delivery.js'
 import type { Env } from './folder.js'
 import { valuesOf, receiver } from './receiver.js'
@@ -120,7 +120,7 @@ export async function fill(
 ): Promise<void> {
   await using opened = await openJournalOf(env, profile)
   for (const { id, forwards = {}, duplicates = 0, body = BODY, ...given } of deliveries) {
-    const journal = opened.journal(Object.keys(forwards))
+    const plan = { targets: Object.keys(forwards), onDuplicate: 'never' as const }
     const delivery = {
       receivedAt: NOW,
       provider: 'github',
@@ -135,11 +135,11 @@ export async function fill(
       ...given,
       body: typeof body === 'string' ? Buffer.from(body) : body,
     }
-    const { n } = await journal.append(delivery)
+    const { n } = await opened.journal.append(delivery, plan)
     for (const [target, forward] of Object.entries(forwards))
-      await record(journal, n, target, forward, delivery.receivedAt)
-    for (let i = 0; i < duplicates; i++) await journal.append(delivery)
-    await journal.flush()
+      await record(opened, n, target, forward, delivery.receivedAt)
+    for (let i = 0; i < duplicates; i++) await opened.journal.append(delivery, plan)
+    await opened.journal.flush()
   }
 }
 
@@ -151,25 +151,32 @@ export async function fillAttempts(
   forward: FilledForward,
 ): Promise<void> {
   await using opened = await openJournalOf(env, env['RELAY_PROFILE'] ?? 'default')
-  await record(opened.journal([]), n, target, forward, NOW)
+  await record(opened, n, target, forward, NOW)
 }
 
-async function openJournalOf(env: Env, profile: string) {
-  const [{ openDatabase }, { openJournal }] = await Promise.all([
+/** A journal, and the way to end a forward without an attempt, as its age does. */
+interface Opened extends AsyncDisposable {
+  readonly journal: Journal
+  finish(n: number, target: string, forward: Forward): Promise<unknown>
+}
+
+async function openJournalOf(env: Env, profile: string): Promise<Opened> {
+  const [{ openDatabase }, { Journal }, { finish }] = await Promise.all([
     import('../../src/store/open.js'),
-    import('../../src/journal/open.js'),
+    import('../../src/journal/journal.js'),
+    import('../../src/journal/write.js'),
   ])
   const folder = path.join(env['RELAY_HOME'] ?? '', profile)
   const database = await openDatabase({ kind: 'file', folder })
   return {
-    journal: (targets: readonly string[]): Journal =>
-      openJournal(database.sql, { targetsOf: () => targets }),
+    journal: new Journal(database.sql),
+    finish: (n, target, forward) => database.sql.write(() => finish(n, target, forward)),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
 
 async function record(
-  journal: Journal,
+  { journal, finish }: Opened,
   n: number,
   target: string,
   { attempts = [], ...forward }: FilledForward,
@@ -193,5 +200,5 @@ async function record(
       },
       i === attempts.length - 1 ? last : waits,
     )
-  if (attempts.length === 0 && last.status !== 'waiting') await journal.finish(n, target, last)
+  if (attempts.length === 0 && last.status !== 'waiting') await finish(n, target, last)
 }
