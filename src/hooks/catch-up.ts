@@ -24,7 +24,7 @@ export interface DeliveryLog {
 
 export interface CatchUpOptions extends PatienceOptions {
   readonly log: DeliveryLog
-  readonly journal: Pick<Journal, 'known'>
+  readonly journal: Pick<Journal, 'known' | 'keptSince'>
   /** Milliseconds since 1970-01-01 UTC: what was first sent before is left out. */
   readonly since: number
   readonly limits?: Pick<Limits, 'arrival' | 'logLook'> | undefined
@@ -57,7 +57,8 @@ export async function findMissed(options: CatchUpOptions): Promise<readonly Hook
       const known = await journal.known(guids)
       return new Set(guids.filter((guid) => !known.has(guid)))
     },
-    since,
+    // What retention has removed was here: it is not missing.
+    since: Math.max(since, await journal.keptSince()),
   })
   return missing.filter(({ event }) => event !== 'ping')
 }
