@@ -176,7 +176,7 @@ export function publishInstance(home: string, running: RunningInstance): Disposa
 
 /**
  * The instances that run on this data folder and have proved it, the newest first; with `profile`, only those of that profile.
- * Writes nothing.
+ * Of several relays of one shared store, the newest. Writes nothing.
  */
 export async function findRunning(
   home: string,
@@ -187,7 +187,14 @@ export async function findRunning(
     .filter((entry) => profile === undefined || entry.profile === profile)
     .toSorted((one, other) => other.startedAt.localeCompare(one.startedAt))
   const proven = await Promise.all(alive.map((entry) => isProven(entry, options)))
-  return alive.filter((_, i) => proven[i])
+  const shared = new Set<string>()
+  return alive.filter((entry, i) => {
+    if (!proven[i]) return false
+    if (entry.store === 'memory') return true
+    const isNewest = !shared.has(entry.profile)
+    shared.add(entry.profile)
+    return isNewest
+  })
 }
 
 /** The process that holds a profile, as far as the data folder says: it need not answer. */

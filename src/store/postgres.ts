@@ -52,8 +52,8 @@ export interface PostgresOptions {
 
 /** A profile's data in a PostgreSQL database, and what a {@link Session} is made of. */
 export interface Postgres extends Sql {
-  /** A new connection for locks: not one of a pool, since it must stay the same. */
-  connect(more: Readonly<Record<string, number>>): Promise<BaseClient>
+  /** A new connection for locks, with these settings: not one of a pool, since it must stay the same. */
+  connect(settings: Readonly<Record<string, number>>): Promise<BaseClient>
   readonly schema: string
   /** How this relay's notices begin. */
   readonly id: string
@@ -145,8 +145,9 @@ class PostgresSql implements Postgres {
     }
   }
 
-  async connect(more: Readonly<Record<string, number>>): Promise<BaseClient> {
-    const client = new Client({ ...this.#config, ...more })
+  async connect(settings: Readonly<Record<string, number>>): Promise<BaseClient> {
+    const more = Object.entries(settings).map(([name, value]) => ` -c ${name}=${value}`)
+    const client = new Client({ ...this.#config, options: this.#config.options + more.join('') })
     client.on('error', () => {})
     await client.connect()
     return client
