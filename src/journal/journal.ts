@@ -69,6 +69,7 @@ export class Journal {
   readonly #sql: Sql
   readonly #clock: Clock
   readonly #onChange: (change: JournalChange) => void
+  readonly #appender: Appender
   readonly #duplicates: Duplicates
   readonly #observer: () => JournalObserver | undefined
 
@@ -78,6 +79,7 @@ export class Journal {
     this.#sql = sql
     this.#clock = clock
     this.#onChange = onChange
+    this.#appender = new Appender(sql)
     this.#duplicates = new Duplicates(async (counts) => {
       await sql.write(() => writing.addDuplicates(counts), { announces: [...counts.keys()] })
       for (const n of counts.keys()) this.#changed(n)
@@ -87,11 +89,7 @@ export class Journal {
   /** Records a delivery and its forwards in one transaction; resolved means durable. What it already has is counted on its entry. */
   async append(delivery: Delivery, plan: Plan): Promise<Receipt> {
     const began = performance.now()
-    const store = (): Promise<Receipt> => {
-      const options = { grows: delivery.body.byteLength + OVERHEAD, announces: [] }
-      return this.#sql.write(() => writing.append(delivery, plan), options)
-    }
-    const receipt = await store().catch((error: unknown) => {
+    const receipt = await this.#appender.append({ delivery, plan }).catch((error: unknown) => {
       this.#observer()?.stored(delivery, 'unavailable', secondsSince(began))
       throw error
     })
@@ -276,6 +274,59 @@ export class Journal {
 
 function secondsSince(began: number): number {
   return (performance.now() - began) / 1000
+}
+
+/** Deliveries in one transaction, and the bytes of their bodies: enough for a burst, and not much memory. */
+const MAX_APPENDED = 64
+const MAX_APPENDED_BYTES = 8_388_608
+
+interface Pending extends writing.Appended {
+  readonly resolve: (receipt: Receipt) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Records in one transaction what arrives while the last one is committed, so that a burst takes few statements. */
+class Appender {
+  readonly #sql: Sql
+  #pending: Pending[] = []
+  #isScheduled = false
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  append(appended: writing.Appended): Promise<Receipt> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ ...appended, resolve, reject })
+      if (!this.#isScheduled) void this.#write()
+    })
+  }
+
+  /** Does not reject. */
+  async #write(): Promise<void> {
+    this.#isScheduled = true
+    let batch: Pending[] | undefined
+    // Taken when the transaction begins, once: it may be run again.
+    const work = () => writing.append((batch ??= this.#take()))
+    const grows = (this.#pending[0]?.delivery.body.byteLength ?? 0) + OVERHEAD
+    try {
+      const receipts = await this.#sql.write(work, { grows, announces: [] })
+      for (const [i, receipt] of receipts.entries()) batch?.[i]?.resolve(receipt)
+    } catch (error) {
+      for (const { reject } of batch ?? this.#take()) reject(error)
+    }
+  }
+
+  #take(): Pending[] {
+    let bytes = 0
+    const isOver = ({ delivery }: Pending): boolean =>
+      (bytes += delivery.body.byteLength) > MAX_APPENDED_BYTES
+    const end = this.#pending.slice(0, MAX_APPENDED).findIndex((each, i) => isOver(each) && i > 0)
+    const batch = this.#pending.splice(0, end === -1 ? MAX_APPENDED : end)
+    this.#isScheduled = false
+    if (this.#pending.length > 0) void this.#write()
+    return batch
+  }
 }
 
 /** One second between two writes: a person who watches the number sees it change soon enough. */

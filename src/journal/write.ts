@@ -1,5 +1,14 @@
 import { MAX_START } from '../base/start-of.js'
-import { ask, askAll, marks, type SqlValue, type Statement, type Tx } from '../store/sql.js'
+import {
+  ask,
+  askAll,
+  marks,
+  tell,
+  type SqlRow,
+  type SqlValue,
+  type Statement,
+  type Tx,
+} from '../store/sql.js'
 import {
   type Attempt,
   type Delivery,
@@ -35,6 +44,8 @@ export function eventOf({ event, action }: Pick<Delivery, 'event' | 'action'>): 
 
 interface Known {
   readonly n: number
+  readonly key: string
+  readonly delivery_id: string
   readonly event: string
   readonly repo: string | null
   readonly number: number | null
@@ -42,43 +53,96 @@ interface Known {
   readonly ignored_by: string | null
 }
 
-const KNOWN = 'SELECT n, event, repo, number, hook_id, ignored_by FROM delivery WHERE'
+const KNOWN = 'SELECT n, key, delivery_id, event, repo, number, hook_id, ignored_by FROM delivery WHERE'
+/** Deliveries under one id that are looked at: one event has an id of its own for every hook that gets it, or the same for all. */
+const MAX_SAME_ID = 8
+
+/** A delivery to record, and what becomes of it. */
+export interface Appended {
+  readonly delivery: Delivery
+  readonly plan: Plan
+}
 
 /**
- * Records a delivery and its forwards. What is there already is a duplicate: it changes nothing unless it is forwarded again, so that it
- * costs no flush. One that another hook (or the App) brought is never forwarded again, whatever the rule: one event runs once.
+ * Records deliveries and their forwards, in their order. What is there already is a duplicate: it changes nothing unless it is forwarded
+ * again, so that it costs no flush. One that another hook (or the App) brought is never forwarded again, whatever the rule: one event
+ * runs once.
  */
-export function* append(delivery: Delivery, plan: Plan): Tx<Receipt> {
-  const { deliveryId, hookId, receivedAt } = delivery
-  const key = keyOf(delivery)
-  const [byKey = [], byId = [], newest = []] = yield* askAll([
-    { sql: `${KNOWN} key = ?`, values: [key] },
-    // Through a tunnel the key is a digest, and two hooks may send different bytes.
-    { sql: `${KNOWN} delivery_id = ? AND hook_id <> '' ORDER BY n LIMIT 8`, values: [deliveryId] },
+export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
+  const answers = yield* askAll([
     { sql: 'SELECT coalesce(max(n), 0) AS n FROM delivery', values: [] },
+    ...all.flatMap(({ delivery }): Statement[] => [
+      { sql: `${KNOWN} key = ?`, values: [keyOf(delivery)] },
+      // Through a tunnel the key is a digest, and two hooks may send different bytes.
+      {
+        sql: `${KNOWN} delivery_id = ? AND hook_id <> '' ORDER BY n LIMIT ${MAX_SAME_ID}`,
+        values: [delivery.deliveryId],
+      },
+    ]),
   ])
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the columns of KNOWN
-  const [same, others] = [byKey as unknown as Known[], byId as unknown as Known[]]
-  const other = [...same, ...others].find((known) => isOfAnotherHook(known, delivery))
-  if (other) return { n: other.n, duplicate: true, targets: [] }
-  const [found] = same
-  if (found) {
-    const isSameEvent = found.event === eventOf(delivery) && plan.ignoredBy === undefined
-    const targets = yield* waitAgain(found.n, isSameEvent ? plan.targets : [], plan.onDuplicate, receivedAt)
-    const { ignored_by: ignoredBy } = found
-    return { n: found.n, duplicate: true, targets, ...(ignoredBy !== null && { ignoredBy }) }
+  const known = answers.slice(1) as unknown as (readonly Known[])[]
+  let n = Number(answers[0]?.[0]?.['n'])
+  const inserted: Known[] = []
+  const writes: Statement[] = []
+  const receipts: Receipt[] = []
+  for (const [i, { delivery, plan }] of all.entries()) {
+    const key = keyOf(delivery)
+    const same = [...(known[2 * i] ?? []), ...inserted.filter((each) => each.key === key)]
+    const alike = inserted.filter((each) => each.delivery_id === delivery.deliveryId && each.hook_id !== '')
+    const other = [...same, ...(known[2 * i + 1] ?? []), ...alike].find((each) =>
+      isOfAnotherHook(each, delivery),
+    )
+    const [found] = same
+    if (other) receipts.push({ n: other.n, duplicate: true, targets: [] })
+    else if (found) {
+      // What is inserted before it must be there.
+      yield* tell(...writes.splice(0))
+      receipts.push(yield* appendAgain(found, delivery, plan))
+    } else {
+      const entry = newEntry(++n, key, delivery, plan)
+      inserted.push(entry.known)
+      writes.push(...entry.statements)
+      receipts.push(entry.receipt)
+    }
   }
-  const n = Number(newest[0]?.['n']) + 1
+  yield* tell(...writes)
+  return receipts
+}
+
+/** Adds targets that are new, or failed, by the rule; never those of another event, which is not signed. */
+function* appendAgain(found: Known, delivery: Delivery, plan: Plan): Tx<Receipt> {
+  const isSameEvent = found.event === eventOf(delivery) && plan.ignoredBy === undefined
+  const wanted = isSameEvent ? plan.targets : []
+  const targets = yield* waitAgain(found.n, wanted, plan.onDuplicate, delivery.receivedAt)
+  const { n, ignored_by: ignoredBy } = found
+  return { n, duplicate: true, targets, ...(ignoredBy !== null && { ignoredBy }) }
+}
+
+function newEntry(n: number, key: string, delivery: Delivery, plan: Plan) {
+  const { deliveryId, hookId, receivedAt, repo, number, body } = delivery
   const row = { ...rowOf(delivery), n, key, hook_id: hookId, ignored_by: plan.ignoredBy ?? null }
   const targets = [...new Set(plan.targets)]
-  yield* askAll([
+  const ignoredBy = plan.ignoredBy === undefined ? {} : { ignoredBy: plan.ignoredBy }
+  const receipt: Receipt = { n, duplicate: false, targets, ...ignoredBy }
+  const known: Known = {
+    n,
+    key,
+    delivery_id: deliveryId,
+    event: eventOf(delivery),
+    repo,
+    number,
+    hook_id: hookId,
+    ignored_by: plan.ignoredBy ?? null,
+  }
+  const statements = [
     insert('delivery', row),
-    { sql: 'INSERT INTO body (n, bytes) VALUES (?, ?)', values: [n, delivery.body] },
+    { sql: 'INSERT INTO body (n, bytes) VALUES (?, ?)', values: [n, body] },
     ...insertForwards(n, targets, receivedAt),
     ...targets.map((target) => count(target, undefined, 'waiting')),
     countMinute(receivedAt, 1, 0),
-  ])
-  return { n, duplicate: false, targets, ...(plan.ignoredBy !== undefined && { ignoredBy: plan.ignoredBy }) }
+  ]
+  return { known, statements, receipt }
 }
 
 /** Without the id of its hook, an equal id may be chance. */
@@ -167,50 +231,74 @@ const ALIKE: readonly string[] = ['unreachable', 'timed out']
  */
 export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void> {
   const { target, at, outcome, status, ms } = attempt
-  const [last = [], newest = []] = yield* askAll([
+  const [entry, forwards, last = [], newest = []] = yield* askAll([
+    ...forwardsOf(n),
     {
       sql: 'SELECT seq, at, outcome, error FROM attempt WHERE n = ? AND target = ? ORDER BY seq DESC LIMIT 1',
       values: [n, target],
     },
     { sql: 'SELECT coalesce(max(seq), 0) AS seq FROM attempt WHERE n = ?', values: [n] },
   ])
-  if (!(yield* finish(n, target, forward))) return
+  const ends = finishing(n, target, forward, entry, forwards)
+  if (!ends) return
+  const [before] = last
   const answer = attempt.answer.subarray(0, MAX_START)
   const error = attempt.error?.slice(0, MAX_ERROR) ?? null
-  const [before] = last
-  if (before && before['at'] === at && before['outcome'] === outcome) return
-  if (before && ALIKE.includes(outcome) && before['outcome'] === outcome && before['error'] === error) {
-    const sql = 'UPDATE attempt SET count = count + ?, at = ?, ms = ?, answer = ? WHERE n = ? AND seq = ?'
-    yield* ask(sql, attempt.count, at, ms, answer, n, before['seq'] ?? null)
-    return
-  }
+  const isKnown = before?.['at'] === at && before['outcome'] === outcome
+  const isAlike = ALIKE.includes(outcome) && before?.['outcome'] === outcome && before['error'] === error
+  // Beyond that, the last one is replaced.
   const seq = Math.min(Number(newest[0]?.['seq']) + 1, MAX_ATTEMPTS)
   const headers = attempt.headers ? JSON.stringify(attempt.headers) : null
-  // Beyond that, the last one is replaced.
-  if (seq === MAX_ATTEMPTS) yield* ask('DELETE FROM attempt WHERE n = ? AND seq = ?', n, seq)
   const row = { n, seq, target, at, outcome, status, ms, answer, headers, error, count: attempt.count }
-  yield* askAll([insert('attempt', row)])
+  const again: Statement = {
+    sql: 'UPDATE attempt SET count = count + ?, at = ?, ms = ?, answer = ? WHERE n = ? AND seq = ?',
+    values: [attempt.count, at, ms, answer, n, before?.['seq'] ?? null],
+  }
+  const first =
+    seq === MAX_ATTEMPTS ? [{ sql: 'DELETE FROM attempt WHERE n = ? AND seq = ?', values: [n, seq] }] : []
+  const attempts = isAlike ? [again] : [...first, insert('attempt', row)]
+  yield* tell(...ends, ...(isKnown ? [] : attempts))
 }
 
 /** Sets the status of a forward; false when it is gone. */
-export function* finish(n: number, target: string, { status, tries, since, reason }: Forward): Tx<boolean> {
-  const rows = yield* ask<{ target: string; status: ForwardStatus }>(
-    'SELECT target, status FROM forward WHERE n = ?',
-    n,
-  )
-  const before = rows.find((row) => row.target === target)
-  if (!before) return false
-  yield* askAll([
+export function* finish(n: number, target: string, forward: Forward): Tx<boolean> {
+  const [entry, forwards] = yield* askAll(forwardsOf(n))
+  const ends = finishing(n, target, forward, entry, forwards)
+  if (!ends) return false
+  yield* tell(...ends)
+  return true
+}
+
+/** When an entry came, and its forwards. */
+function forwardsOf(n: number): Statement[] {
+  return [
+    { sql: 'SELECT received_at FROM delivery WHERE n = ?', values: [n] },
+    { sql: 'SELECT target, status FROM forward WHERE n = ?', values: [n] },
+  ]
+}
+
+/** The statements that set the status of a forward, from what {@link forwardsOf} gave; undefined when it is gone. */
+function finishing(
+  n: number,
+  target: string,
+  { status, tries, since, reason }: Forward,
+  entry: readonly SqlRow[] = [],
+  forwards: readonly SqlRow[] = [],
+): Statement[] | undefined {
+  const found = forwards.find((row) => row['target'] === target)
+  if (!found) return undefined
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this program writes the column
+  const before = found['status'] as ForwardStatus
+  const others = forwards.some((row) => row['target'] !== target && row['status'] === 'failed')
+  const [was, is] = [before === 'failed', status === 'failed']
+  return [
     {
       sql: 'UPDATE forward SET status = ?, tries = ?, since = ?, reason = ? WHERE n = ? AND target = ?',
       values: [status, tries, since, reason ?? null, n, target],
     },
-    ...(before.status === status ? [] : [count(target, before.status, status)]),
-  ])
-  const others = rows.filter((row) => row.target !== target && row.status === 'failed').length
-  const [was, is] = [before.status === 'failed', status === 'failed']
-  if (was !== is && others === 0) yield* countFailed(n, is ? 1 : -1)
-  return true
+    ...(before === status ? [] : [count(target, before, status)]),
+    ...(was === is || others ? [] : [countMinute(Number(entry[0]?.['received_at']), 0, is ? 1 : -1)]),
+  ]
 }
 
 /** Forwards that one step fails. */
@@ -283,8 +371,8 @@ export function* remove(
 }
 
 export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
-  yield* askAll(
-    [...counts].map(([n, more]) => ({
+  yield* tell(
+    ...[...counts].map(([n, more]) => ({
       sql: 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?',
       values: [more, n],
     })),
@@ -293,10 +381,10 @@ export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
 
 /** A row that nothing ever sees. It is written and flushed all the same, so that an ill disk fails, or a server that only reads. */
 export function* check(): Tx<void> {
-  yield* askAll([
+  yield* tell(
     { sql: `INSERT INTO kv (key, value) VALUES ('check', '')`, values: [] },
     { sql: `DELETE FROM kv WHERE key = 'check'`, values: [] },
-  ])
+  )
 }
 
 function insert(table: string, row: Readonly<Record<string, SqlValue>>): Statement {
@@ -342,5 +430,5 @@ function countMinute(at: number, received: number, failed: number): Statement {
 /** Counts an entry in its minute as failed, or no longer. */
 function* countFailed(n: number, change: 1 | -1): Tx<void> {
   const [row] = yield* ask<{ at: number }>('SELECT received_at AS at FROM delivery WHERE n = ?', n)
-  if (row) yield* askAll([countMinute(row.at, 0, change)])
+  if (row) yield* tell(countMinute(row.at, 0, change))
 }

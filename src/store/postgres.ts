@@ -230,12 +230,21 @@ class PostgresSql implements Postgres {
   async #transaction(client: PoolClient, batch: readonly Waiting[]): Promise<unknown[]> {
     const run = (sql: string): Promise<readonly SqlRow[]> => this.#statements.run(client, { sql, values: [] })
     try {
-      await Promise.all([client.query('BEGIN'), run(LOCK)])
+      // The first statements are sent behind them, without waiting.
+      const begun = Promise.all([client.query('BEGIN'), run(LOCK)])
+      begun.catch(() => {})
+      const told: Promise<unknown>[] = [begun]
       const results: unknown[] = []
-      for (const { work } of batch) results.push(await this.#run(client, work()))
+      try {
+        for (const { work } of batch) results.push(await this.#run(client, work(), told))
+      } catch (error) {
+        // What failed first says more than what failed because of it.
+        await Promise.all(told)
+        throw error
+      }
       // Sent before the commit: the connection keeps the order.
       const notified = this.#notify(client, batch)
-      const [commit] = await Promise.all([client.query('COMMIT'), notified])
+      const [commit] = await Promise.all([client.query('COMMIT'), notified, ...told])
       // The driver reports no error for a transaction that had failed.
       if (commit.command !== 'COMMIT') throw new PostgresFailure('slow')
       return results
@@ -251,11 +260,17 @@ class PostgresSql implements Postgres {
     return this.#statements.run(client, { sql: NOTIFY, values: [`${this.id} ${numbers.join(' ')}`] })
   }
 
-  async #run<Result>(client: PoolClient, transaction: Tx<Result>): Promise<Result> {
+  /** Runs a transaction to its end; `told` gets what was sent and not awaited. */
+  async #run<Result>(client: PoolClient, transaction: Tx<Result>, told: Promise<unknown>[]): Promise<Result> {
     let step = transaction.next()
     while (step.done !== true) {
-      const all = step.value.map((statement) => this.#statements.run(client, statement))
-      step = transaction.next(await Promise.all(all))
+      const { statements, isTold } = step.value
+      const sent = Promise.all(statements.map((statement) => this.#statements.run(client, statement)))
+      if (isTold) {
+        sent.catch(() => {})
+        told.push(sent)
+      }
+      step = transaction.next(isTold ? [] : await sent)
     }
     return step.value
   }

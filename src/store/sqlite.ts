@@ -191,7 +191,7 @@ class Sqlite implements Sql {
   #run<Result>(transaction: Tx<Result>): Result {
     let step = transaction.next()
     while (step.done !== true)
-      step = transaction.next(step.value.map(({ sql, values }) => this.#rows(sql, values)))
+      step = transaction.next(step.value.statements.map(({ sql, values }) => this.#rows(sql, values)))
     return step.value
   }
 
