@@ -1,13 +1,19 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Fixture, fixtureText } from '../../../src/fixtures/fixture.js'
-import type { WebhookRequest } from '../../../src/webhook/intake.js'
-import { sign } from '../../../src/webhook/signature.js'
-import { emptyFolder } from '../../helpers/context.js'
-import { type DeliveryOptions, giteaDelivery, githubDelivery, SECRET } from '../../helpers/delivery.js'
-import { fill, opened } from '../journal-rig.js'
-import { piped, shell } from '../rig.js'
+import type { Fixture } from 'webhook-relay/testing'
+import {
+  type DeliveryOptions,
+  giteaDelivery,
+  githubDelivery,
+  SECRET,
+  sign,
+  type WebhookRequest,
+} from '../kit/delivery.js'
+import { emptyFolder, type Env } from '../kit/folder.js'
+import { fill } from '../kit/journal.js'
+import { type Ran, run, type RunContext, start } from '../kit/run.js'
+import { bare, opened } from './example.js'
 
 const env = { RELAY_WEBHOOK_SECRET: SECRET }
 const FORM = 'application/x-www-form-urlencoded'
@@ -33,13 +39,18 @@ const github = (options: DeliveryOptions = {}) =>
   fixture('github', githubDelivery({ body: BODY, id: 'id-1', ...options }))
 const gitea = (options: DeliveryOptions = {}) =>
   fixture('gitea', giteaDelivery({ body: GITEA_BODY, id: 'id-1', ...options }))
+/** Runs the command with the secret. */
+function verify(argv: readonly string[], { env: more, ...over }: Partial<RunContext>): Promise<Ran> {
+  return run(['verify', ...argv], { ...over, env: { ...env, ...more } })
+}
+
 const headers = (set: DeliveryOptions['set']) => ({ set: { 'X-Hub-Signature-256': undefined, ...set } })
 
 /** A folder with these fixtures. */
 function folder(files: Readonly<Record<string, Fixture | string>>): string {
   const cwd = emptyFolder()
   for (const [name, content] of Object.entries(files))
-    writeFileSync(path.join(cwd, name), typeof content === 'string' ? content : fixtureText(content))
+    writeFileSync(path.join(cwd, name), typeof content === 'string' ? content : JSON.stringify(content))
   return cwd
 }
 
@@ -128,16 +139,19 @@ describe('relay verify, of each fault', () => {
     ],
   ])('%s: %s', async (reason, hint, file, over = {}) => {
     const cwd = folder({ 'a.json': file })
-    const here = shell({ ...env, ...over })
     const error = 'The signature does not match'
     const { provider } = file
     const result = { name: 'a.json', provider, event: 'push', delivery: 'id-1', valid: false, reason, hint }
-    expect(await here.run(['verify', 'a.json'], { cwd })).toEqual({
+    const [said, object] = await Promise.all([
+      verify(['a.json'], { cwd, env: over }),
+      verify(['a.json', '--json'], { cwd, env: over }),
+    ])
+    expect(said).toEqual({
       code: 5,
       out: `invalid  a.json  ${hint}\n`,
       err: `error: ${error}\n`,
     })
-    expect(await here.run(['verify', 'a.json', '--json'], { cwd })).toEqual({
+    expect(object).toEqual({
       code: 5,
       out: `${JSON.stringify({ v: 1, type: 'signature', ...result })}\n`,
       err: `${JSON.stringify({ v: 1, type: 'error', code: 'invalid_signature', error })}\n`,
@@ -148,13 +162,13 @@ describe('relay verify, of each fault', () => {
 describe('relay verify', () => {
   it('says with which secret it is signed, exit 0', async () => {
     const cwd = folder({ 'a.json': github(), 'long-name.json': github({ secret: 'old' }) })
-    const here = shell({ ...env, RELAY_WEBHOOK_SECRET_PREVIOUS: 'old' })
-    expect(await here.run(['verify', 'a.json', 'long-name.json'], { cwd })).toEqual({
+    const over = { cwd, env: { RELAY_WEBHOOK_SECRET_PREVIOUS: 'old' } }
+    expect(await verify(['a.json', 'long-name.json'], over)).toEqual({
       code: 0,
       out: 'valid    a.json\nvalid    long-name.json  signed with the previous secret\n',
       err: '',
     })
-    const { out } = await here.run(['verify', 'long-name.json', '--json'], { cwd })
+    const { out } = await verify(['long-name.json', '--json'], over)
     expect(JSON.parse(out)).toEqual({
       v: 1,
       type: 'signature',
@@ -169,8 +183,8 @@ describe('relay verify', () => {
 
   it('takes folders and standard input, and counts what does not fit', async () => {
     const cwd = folder({ 'a.json': github(), 'b\u001b[2J.json': github({ secret: 'other' }) })
-    const stdin = piped(fixtureText(gitea()))
-    expect(await shell(env).run(['verify', '.', '-'], { cwd, stdin })).toEqual({
+    const stdin = JSON.stringify(gitea())
+    expect(await verify(['.', '-'], { cwd, stdin })).toEqual({
       code: 5,
       out: [
         'valid    a.json\n',
@@ -183,9 +197,8 @@ describe('relay verify', () => {
 
   it('keeps within the lines of a terminal', async () => {
     const cwd = folder({ 'a.json': github({ secret: `${SECRET}\n` }), 'name.json': github(headers({})) })
-    let out = ''
-    const stdout = { isTTY: true, columns: 66, write: (text: unknown) => (out += String(text)) }
-    await shell({ ...env, NO_COLOR: '1' }).run(['verify', '.'], { cwd, stdout })
+    const terminal = { columns: 66, streams: ['stdout'] } as const
+    const { out } = await verify(['.'], { cwd, terminal, env: { NO_COLOR: '1' } })
     expect(out.split('\n')).toEqual([
       'invalid  a.json',
       "         the sender's secret ends in a newline, relay's does not",
@@ -197,33 +210,27 @@ describe('relay verify', () => {
   })
 
   it('ends between two fixtures when it is interrupted', async () => {
-    const cwd = folder({ 'a.json': github(), 'b.json': github() })
-    const abort = new AbortController()
-    let out = ''
-    const stdout = {
-      write(text: unknown) {
-        out += String(text)
-        abort.abort()
-      },
-    }
-    const { code } = await shell(env).run(['verify', '.'], { cwd, stdout, signal: abort.signal })
-    expect({ code, out }).toEqual({ code: 130, out: 'valid    a.json\n' })
+    // Explaining a large body takes a while.
+    const large = JSON.stringify({ text: 'x'.repeat(2_000_000) })
+    const slow = github({ secret: 'other', body: large })
+    const cwd = folder({ 'a.json': github(), 'b.json': slow, 'c.json': github() })
+    await using running = start(['verify', '.'], { cwd, env })
+    await running.prints('valid    a.json\n')
+    const { code, out } = await running.stop('SIGINT')
+    expect({ code, last: out.includes('c.json') }).toEqual({ code: 130, last: false })
   })
 
   it('takes entries of the journal', async () => {
-    const here = shell(env)
+    await using here = await bare({ env })
     const { headers, body } = githubDelivery({ body: BODY })
-    await fill(here, async (journal) => {
-      await journal.append(opened('a', { headers, body }))
-      await journal.append(opened('b', { headers, body: Buffer.from('{}') }))
-    })
-    expect(await here.run(['verify', '1'])).toEqual({
+    await fill(here, [opened('a', { headers, body }), opened('b', { headers, body: '{}' })])
+    expect(await here.run('verify', '1')).toEqual({
       code: 0,
       out: 'valid    #1\n',
       err: '',
     })
-    expect((await here.run(['verify', 'last'])).code).toBe(5)
-    expect(await here.run(['verify', '9'])).toEqual({
+    expect((await here.run('verify', 'last')).code).toBe(5)
+    expect(await here.run('verify', '9')).toEqual({
       code: 6,
       out: '',
       err: 'error: The journal has no entry #9. Its entries are #1 to #2\n',
@@ -232,15 +239,19 @@ describe('relay verify', () => {
 
   it('takes the secret of a variable, of a file, or of the profile', async () => {
     const cwd = folder({ 'a.json': github(), secret: `${SECRET}\n` })
-    const run = async (variables: Record<string, string>, ...flags: string[]) =>
-      (await shell(variables).run(['verify', 'a.json', ...flags], { cwd })).code
-    expect(await run({ MINE: SECRET, RELAY_WEBHOOK_SECRET: 'other' }, '--secret-env', 'MINE')).toBe(0)
-    expect(await run({ MINE: 'x', RELAY_WEBHOOK_SECRET_PREVIOUS: SECRET }, '--secret-env', 'MINE')).toBe(5)
-    expect(await run({ RELAY_WEBHOOK_SECRET_FILE: 'secret' })).toBe(0)
-    const here = shell()
-    mkdirSync(path.join(here.home, 'default'))
-    writeFileSync(path.join(here.home, 'default', 'webhook-secret'), `${SECRET}\n`)
-    expect((await here.run(['verify', 'a.json'], { cwd })).code).toBe(0)
+    const code = async (variables: Env, ...flags: string[]) =>
+      (await run(['verify', 'a.json', ...flags], { cwd, env: variables })).code
+    expect(await code({ MINE: SECRET, RELAY_WEBHOOK_SECRET: 'other' }, '--secret-env', 'MINE')).toBe(0)
+    expect(await code({ MINE: 'x', RELAY_WEBHOOK_SECRET_PREVIOUS: SECRET }, '--secret-env', 'MINE')).toBe(5)
+    expect(await code({ RELAY_WEBHOOK_SECRET_FILE: 'secret' })).toBe(0)
+    await using here = await bare()
+    const relay = await here.serve()
+    const { out } = await here.run('config', '--reveal', 'webhookSecret')
+    writeFileSync(path.join(cwd, 'made.json'), JSON.stringify(github({ secret: out.trim() })))
+    expect((await here.runWith({ cwd }, 'verify', 'made.json')).code).toBe(0)
+    await relay.stop()
+    expect((await here.runWith({ cwd }, 'verify', 'made.json')).code).toBe(0)
+    expect((await here.runWith({ cwd }, 'verify', 'a.json')).code).toBe(5)
   })
 
   it.each([
@@ -257,7 +268,7 @@ describe('relay verify', () => {
     ],
   ])('says what is missing, exit 2: %j %s', async (variables, word, message) => {
     const cwd = folder({ 'a.json': github(), 'payload.json': BODY })
-    const { code, out, err } = await shell(variables).run(['verify', word], { cwd })
+    const { code, out, err } = await run(['verify', word], { cwd, env: variables })
     expect({ code, out, err: err.replace(`${cwd}/`, '') }).toEqual({
       code: 2,
       out: '',
@@ -272,7 +283,7 @@ describe('relay verify', () => {
       'c.json': github({ signed: BODY, body: JSON.stringify(JSON.parse(BODY)) }),
     })
     for (const flags of [[], ['--json'], ['--verbose']]) {
-      const { out, err } = await shell({ ...env, RELAY_DEBUG: '1' }).run(['verify', '.', ...flags], { cwd })
+      const { out, err } = await verify(['.', ...flags], { cwd, env: { RELAY_DEBUG: '1' } })
       expect(out).toContain('c.json')
       expect(out + err).not.toMatch(/[0-9a-f]{40}|Secret to Everybody/)
     }
