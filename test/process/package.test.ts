@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { packedManifest } from '../../scripts/manifest/packed.js'
 import { codeBlocks } from '../kit/code-blocks.js'
-import { emptyFolder } from '../kit/folder.js'
+import { type PackedProject, packedProject } from '../kit/packed-project.js'
 
 /** What somebody who installs the package writes first. It ends by itself. */
 const PROGRAM = `
@@ -54,50 +51,6 @@ const OPTIONS = [
   'es2023,esnext.disposable',
   '--strict',
 ]
-
-const run = promisify(execFile)
-
-/** A project in which somebody has installed the packed tarball, and has tools of this one's: vitest, and Node's types. */
-interface PackedProject {
-  readonly folder: string
-  /** What npm said on standard error when it was installed. */
-  readonly warnings: string
-  /** Runs a program there; rejects, with its output, unless it ends with 0. Its standard output. */
-  run(program: string, ...args: readonly string[]): Promise<string>
-  /** The tool's script, to be run by node. */
-  tool(file: string): string
-}
-
-async function packedProject(): Promise<PackedProject> {
-  const folder = emptyFolder()
-  // In a copy, and not through "prepack", which would build again under the other tests and change their package.json.
-  const source = path.join(folder, 'source')
-  mkdirSync(source)
-  for (const name of ['dist', 'fixtures', 'README.md', 'LICENSE'])
-    cpSync(name, path.join(source, name), { recursive: true })
-  writeFileSync(path.join(source, 'package.json'), packedManifest(readFileSync('package.json', 'utf8')))
-  const pack = ['pack', './source', '--silent', '--pack-destination', folder]
-  const { stdout: tarball } = await run('npm', pack, { cwd: folder })
-  writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
-  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball.trim()}`]
-  const { stderr: warnings } = await run('npm', install, { cwd: folder })
-  for (const name of ['vitest', '@types']) {
-    symlinkSync(path.resolve('node_modules', name), path.join(folder, 'node_modules', name))
-  }
-  return {
-    folder,
-    warnings,
-    async run(program, ...args) {
-      try {
-        return (await run(program, args, { cwd: folder })).stdout
-      } catch (error) {
-        const { message, stdout }: Record<string, unknown> = Object(error)
-        throw new Error(`${String(message)}\n${String(stdout)}`, { cause: error })
-      }
-    },
-    tool: (file) => path.resolve('node_modules', file),
-  }
-}
 
 describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
   let project: PackedProject
