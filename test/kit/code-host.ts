@@ -27,6 +27,8 @@ export interface Repository {
   removeHook(id: number): Promise<void>
   /** How many entries of a webhook's log are of deliveries that were sent again. */
   redelivered(id: number): Promise<number>
+  /** Has its first webhook send so many pings, and waits until all have been answered. */
+  ping(count: number): Promise<void>
   /** Writes comments on issue #1, each after the delivery of the one before has been answered. */
   comment(...texts: readonly string[]): Promise<void>
 }
@@ -41,13 +43,14 @@ export async function repository(sandbox: TestSandbox, name = REPO): Promise<Rep
     if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}: ${text}`)
     return text
   }
+  const hooks = async (): Promise<readonly HostHook[]> => {
+    const all: (HostHook & { config: { url: string } })[] = JSON.parse(
+      await call('GET', '/hooks?per_page=100'),
+    )
+    return all.map(({ id, config: { url }, active, events }) => ({ id, url, active, events }))
+  }
   return {
-    async hooks() {
-      const all: (HostHook & { config: { url: string } })[] = JSON.parse(
-        await call('GET', '/hooks?per_page=100'),
-      )
-      return all.map(({ id, config: { url }, active, events }) => ({ id, url, active, events }))
-    },
+    hooks,
     async addHook(settings) {
       await call('POST', '/hooks', { name: 'web', ...hookOf(settings) })
     },
@@ -62,6 +65,11 @@ export async function repository(sandbox: TestSandbox, name = REPO): Promise<Rep
         await call('GET', `/hooks/${id}/deliveries?per_page=100`),
       )
       return log.filter(({ redelivery }) => redelivery).length
+    },
+    async ping(count) {
+      const [hook] = await hooks()
+      await Promise.all(Array.from({ length: count }, () => call('POST', `/hooks/${hook?.id}/pings`)))
+      await sandbox.idle()
     },
     async comment(...texts) {
       for (const body of texts) {

@@ -1,12 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { testHook } from '../../../src/cli/commands/hook/test.js'
-import { readHookPlan } from '../../../src/cli/commands/serve/hook-plan.js'
-import { prepare } from '../../../src/cli/settings/prepare.js'
-import type { HookEvent } from '../../../src/serve/hook-event.js'
-import type { Serving } from '../../../src/serve/serve.js'
-import { testContext } from '../../helpers/context.js'
-import { fakeGitea, type FakeGitea } from '../../helpers/gitea.js'
-import { keepToken, serveFor, shell, type Shell } from '../rig.js'
+import { type Place, place, type Serving } from '../kit/place.js'
 
 const EVERY_EVENT = [
   'create',
@@ -34,15 +27,12 @@ const EVERY_EVENT = [
   'workflow_job',
 ]
 
-let gitea: FakeGitea
-let here: Shell
+let here: Place
 let serving: Serving
 let url: string
-const hooks = () => gitea.state.hooks
-const run = (...argv: string[]) => here.run(argv)
+const hooks = () => here.gitea.state.hooks
 const objects = ({ out }: { out: string }): unknown[] =>
   out.split('\n').flatMap((line): unknown => (line === '' ? [] : JSON.parse(line)))
-const start = (): Promise<Serving> => serveFor(testContext({ env: { ...here.env, RELAY_PORT: '0' } }).context)
 const alphabetically = (one: string, other: string): number => one.localeCompare(other)
 const sortEvents = (hook: unknown): unknown => {
   const { events, ...rest } = Object(hook)
@@ -50,20 +40,15 @@ const sortEvents = (hook: unknown): unknown => {
 }
 
 beforeEach(async () => {
-  gitea = await fakeGitea()
-  here = shell({ RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: gitea.url })
-  await keepToken(here, { accessToken: gitea.state.token, origin: new URL(gitea.url).origin })
-  serving = await start()
-  url = `${serving.url}/webhook`
+  here = await place({ host: 'gitea', signedIn: true })
+  serving = await here.serve()
+  url = `${serving.address}/webhook`
 })
-afterEach(async () => {
-  await serving[Symbol.asyncDispose]()
-  await gitea[Symbol.asyncDispose]()
-})
+afterEach(() => here[Symbol.asyncDispose]())
 
 describe('relay hook add on Gitea', () => {
   it('creates a hook with every event, and the same again with the secret of the profile', async () => {
-    const added = objects(await run('hook', 'add', 'octo/demo', '--json')).map(sortEvents)
+    const added = objects(await here.run('hook', 'add', 'octo/demo', '--json')).map(sortEvents)
     const object = {
       v: 1,
       type: 'hook',
@@ -78,13 +63,13 @@ describe('relay hook add on Gitea', () => {
     }
     expect(added).toEqual([{ ...object, created: true, repaired: [], found: false }])
     hooks().all.splice(0, 1, ...hooks().all.map((hook) => ({ ...hook, secret: 'other', active: false })))
-    expect(await run('hook', 'add', 'octo/demo')).toEqual({
+    expect(await here.run('hook', 'add', 'octo/demo')).toEqual({
       code: 0,
       out: `hook of octo/demo repaired (it was inactive): ${url}\n`,
       err: '',
     })
     expect(hooks().all.map(({ id, active }) => [id, active])).toEqual([[2, true]])
-    expect(await run('hook', 'test', 'octo/demo')).toEqual({
+    expect(await here.run('hook', 'test', 'octo/demo')).toEqual({
       code: 0,
       out: 'push of octo/demo arrived: #1\n',
       err: '',
@@ -93,17 +78,17 @@ describe('relay hook add on Gitea', () => {
   })
 
   it('finds its own among more than a page, at the new address of the relay', async () => {
-    await run('hook', 'add', 'octo/demo', '--events', 'push')
+    await here.run('hook', 'add', 'octo/demo', '--events', 'push')
     const [own] = hooks().all
     const others = Array.from({ length: 60 }, (_, i) => ({ id: 100 + i, url: `http://127.0.0.1:9/${i}` }))
     if (own) hooks().all.unshift(...others.map((other) => ({ ...own, ...other })))
-    await serving[Symbol.asyncDispose]()
-    serving = await start()
-    const moved = `${serving.url}/webhook`
-    const again = await run('hook', 'add', 'octo/demo', '--events', 'push')
+    await serving.stop()
+    serving = await here.serve()
+    const moved = `${serving.address}/webhook`
+    const again = await here.run('hook', 'add', 'octo/demo', '--events', 'push')
     expect(again.out).toBe(`hook of octo/demo repaired (it led to ${url}): ${moved}\n`)
     expect(hooks().all.filter((hook) => hook.url === moved || hook.url === url)).toHaveLength(1)
-    const listed = objects(await run('hook', 'list', 'octo/demo', '--json'))
+    const listed = objects(await here.run('hook', 'list', 'octo/demo', '--json'))
     expect([listed.length, listed.filter((hook) => Object(hook).ours)]).toEqual([
       61,
       [expect.objectContaining({ url: moved, events: ['push'] })],
@@ -111,8 +96,8 @@ describe('relay hook add on Gitea', () => {
   })
 
   it('finds a repository under its former name', async () => {
-    expect((await run('hook', 'list', 'octo/old')).code).toBe(0)
-    expect(await run('hook', 'add', 'octo/old')).toMatchObject({ code: 0 })
+    expect((await here.run('hook', 'list', 'octo/old')).code).toBe(0)
+    expect(await here.run('hook', 'add', 'octo/old')).toMatchObject({ code: 0 })
     expect(hooks().all).toHaveLength(1)
   })
 
@@ -145,84 +130,79 @@ describe('relay hook add on Gitea', () => {
     ],
   ])('is refused to %s', async (_, spoil, text) => {
     spoil()
-    const ran = await run('hook', 'add', 'octo/demo')
+    const ran = await here.run('hook', 'add', 'octo/demo')
     expect([ran.code, ran.out, ran.err.replaceAll(/\s+/g, ' ').trim()]).toEqual([8, '', `error: ${text}`])
-    expect([hooks().all, (await run('hook', 'list')).out]).toEqual([[], ''])
+    expect([hooks().all, (await here.run('hook', 'list')).out]).toEqual([[], ''])
   })
 })
 
 describe('relay hook test on Gitea', () => {
   it('needs a hook with a push', async () => {
-    await run('hook', 'add', 'octo/demo', '--events', 'issues')
-    expect(await run('hook', 'test', 'octo/demo')).toMatchObject({
+    await here.run('hook', 'add', 'octo/demo', '--events', 'issues')
+    expect(await here.run('hook', 'test', 'octo/demo')).toMatchObject({
       code: 8,
       err: expect.stringContaining('Add that event: relay hook add octo/demo --events push,'),
     })
   })
 
   it('says where to look when nothing comes, as for a repository without a commit', async () => {
-    await run('hook', 'add', 'octo/demo')
+    await here.run('hook', 'add', 'octo/demo')
     hooks().hasCommit = false
-    const { context } = testContext({ env: here.env })
-    await expect(testHook(context, {}, 'octo/demo', 500)).rejects.toMatchObject({
-      kind: 'timed_out',
-      message: `The delivery did not arrive within 0.5 s. Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out; ${gitea.url}/octo/demo/settings/hooks/1 shows what it sent. relay log --refused shows what was refused; relay hook add octo/demo repairs the hook; relay doctor checks the rest`,
+    const seams = { limits: { arrival: 500 } }
+    const { code, out, err } = await here.runWith({ seams }, 'hook', 'test', 'octo/demo')
+    expect({ code, out, err: err.replaceAll(/\s+/g, ' ').trim() }).toEqual({
+      code: 7,
+      out: '',
+      err: `error: The delivery did not arrive within 0.5 s. Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out; ${here.gitea.url}/octo/demo/settings/hooks/1 shows what it sent. relay log --refused shows what was refused; relay hook add octo/demo repairs the hook; relay doctor checks the rest`,
     })
   })
 })
 
 describe('relay hook list and remove on Gitea', () => {
   it('list without the last answers, and remove what leads here', async () => {
-    await run('hook', 'add', 'octo/demo', '--events', 'push')
+    await here.run('hook', 'add', 'octo/demo', '--events', 'push')
     expect(
-      (await run('hook', 'list', 'octo/demo')).out.split('\n').map((line) => line.split(/ {2,}/)),
+      (await here.run('hook', 'list', 'octo/demo')).out.split('\n').map((line) => line.split(/ {2,}/)),
     ).toEqual([
       ['leads', 'id', 'last answer', 'settings', 'address'],
       ['here', '1', 'unknown', 'json, push', url],
       [''],
     ])
-    expect(objects(await run('hook', 'list', '--json'))).toEqual([
+    expect(objects(await here.run('hook', 'list', '--json'))).toEqual([
       { v: 1, type: 'hook', repo: 'octo/demo', id: 1, url, permanent: true },
     ])
-    expect(await run('hook', 'remove', 'octo/demo')).toEqual({
+    expect(await here.run('hook', 'remove', 'octo/demo')).toEqual({
       code: 0,
       out: `hook of octo/demo removed: ${url}\n`,
       err: '',
     })
     expect(hooks().all).toEqual([])
-    expect(await run('hook', 'remove', 'octo/demo')).toMatchObject({ code: 6 })
+    expect(await here.run('hook', 'remove', 'octo/demo')).toMatchObject({ code: 6 })
   })
 })
 
 describe('relay serve --hook on Gitea', () => {
   it('has the hook while it runs', async () => {
-    await serving[Symbol.asyncDispose]()
-    const events: HookEvent[] = []
-    const { context } = testContext({ env: { ...here.env, RELAY_PORT: '0' } })
-    const plan = readHookPlan({ hook: ['octo/demo'] }, prepare(context, {}).options)
-    let resume = (): void => {}
-    const ready = new Promise<void>((resolve) => (resume = resolve))
-    const onHook = (event: HookEvent): void => {
-      events.push(event)
-      resume()
-    }
-    serving = await serveFor(context, { ...(plan && { hooks: plan }), onHook })
-    await ready
+    await serving.stop()
+    serving = await here.serve('--hook', 'octo/demo')
+    await serving.object({ type: 'hook', state: 'ready' })
     expect(hooks().all.map(({ active, contentType }) => [active, contentType])).toEqual([[true, 'json']])
-    await serving[Symbol.asyncDispose]()
-    expect([events.map(({ state }) => state), hooks().all]).toEqual([['ready', 'removed'], []])
+    await serving.stop()
+    await serving.object({ type: 'hook', state: 'removed' })
+    expect(hooks().all).toEqual([])
   })
 
   it('cannot catch up, and says so at once', async () => {
-    expect(await run('serve', '--hook', 'octo/demo', '--catch-up')).toEqual({
+    const asked = here.gitea.received.length
+    expect(await here.run('serve', '--hook', 'octo/demo', '--catch-up')).toEqual({
       code: 2,
       out: '',
       err: expect.stringMatching(/^error: --catch-up cannot be used with gitea, which shows programs no log/),
     })
-    expect(await run('catch-up', 'octo/demo')).toMatchObject({
+    expect(await here.run('catch-up', 'octo/demo')).toMatchObject({
       code: 8,
       err: expect.stringContaining('gitea shows programs no log of what it sent'),
     })
-    expect(gitea.received).toEqual([])
+    expect(here.gitea.received).toHaveLength(asked)
   })
 })

@@ -1,55 +1,61 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Secret } from '../../../src/base/secret.js'
-import { testHook } from '../../../src/cli/commands/hook/test.js'
-import { createProvider } from '../../../src/providers/open.js'
-import type { Provider } from '../../../src/providers/provider.js'
-import type { Fault, FaultName } from '../../../src/sandbox/faults.js'
-import type { Serving } from '../../../src/serve/serve.js'
-import { testContext } from '../../helpers/context.js'
-import { startSandbox } from '../../../src/testing/index.js'
-import { type Alone, keepToken, serveFor, shell, startAlone } from '../rig.js'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { TestSandbox } from 'webhook-relay/testing'
+import { NOW, repository, type Repository } from '../kit/code-host.js'
+import { SECRET } from '../kit/delivery.js'
+import { entriesOf, linesOf } from '../kit/journal.js'
+import { type Place, place, type Serving } from '../kit/place.js'
+import { closedPort } from '../kit/ports.js'
+import type { Ran } from '../kit/run.js'
 
-const REPO = { owner: 'octo', repo: 'demo' }
+type Fault = Parameters<TestSandbox['faults']['next']>[1]
+
 const RIGHTS =
   'Managing hooks needs admin rights on the repository, and a token with the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks)'
 
-let alone: Alone
+let here: Place
 let serving: Serving
-let provider: Provider
-let token: string
-beforeEach(async () => {
-  alone = await startAlone()
-  serving = await serveFor(testContext({ env: { ...alone.shell.env, RELAY_PORT: '0' } }).context)
-  provider = createProvider({ name: 'sandbox', url: alone.sandbox.url })
-  token = alone.grant.access_token
-})
-afterEach(async () => {
-  await serving[Symbol.asyncDispose]()
-  await alone[Symbol.asyncDispose]()
-})
-
-/** What a command ended with, its text as one line. */
-async function run(...argv: string[]) {
-  const { code, out, err } = await alone.shell.run(argv)
-  return { code, out, err: err.replaceAll(/\s+/g, ' ').trim() }
+let demo: Repository
+const begin = async (): Promise<void> => {
+  here = await place({ signedIn: true })
+  serving = await here.serve('--port', String(await closedPort()))
+  demo = await repository(here.sandbox)
 }
+const end = (): PromiseLike<void> => here[Symbol.asyncDispose]()
+/** Ends the relay, has comments sent, and starts it again at the same address. */
+const miss = async (texts: readonly string[], env = {}): Promise<void> => {
+  const { port } = new URL(serving.address)
+  await serving.stop()
+  await demo.comment(...texts)
+  serving = await here.serveWith({ env }, '--port', port)
+}
+
+/** A command's error as one line. */
+const unwrapped = ({ code, out, err }: Ran) => ({ code, out, err: err.replaceAll(/\s+/g, ' ').trim() })
+const run = async (...argv: string[]) => unwrapped(await here.run(...argv))
 const refused = (text: string) => ({ code: 8, out: '', err: `error: ${text}` })
-const hooks = () => provider.hooks.list(token, REPO)
 const saved = async (): Promise<string> => (await run('hook', 'list')).out
-const answer = (status: 301 | 307 | 403, message: string, headers: Record<string, string> = {}): Fault => ({
-  kind: 'answer',
-  status,
-  headers,
-  body: JSON.stringify({ message }),
-})
-const comment = async (body: string): Promise<void> => {
-  await provider.comment(token, { ...REPO, issueNumber: 1, body })
-  await alone.sandbox.idle()
-}
+const answer = (
+  status: 301 | 307 | 403 | 404 | 422,
+  message: string,
+  headers: Record<string, string> = {},
+  more: object = {},
+): Fault => ({ kind: 'answer', status, headers, body: JSON.stringify({ message, ...more }) })
+/** The comments of the journal, in order. */
+const journalTexts = async (): Promise<string[]> =>
+  (await entriesOf(here))
+    .filter(({ event }) => event === 'issue_comment')
+    .map(({ body }) => JSON.parse(body.toString()).comment.body)
 
-describe('a code host that refuses', () => {
+describe('a code host that refuses each request about hooks', () => {
+  beforeAll(async () => {
+    await begin()
+    await run('hook', 'add', 'octo/demo')
+    await here.sandbox.idle()
+  })
+  afterAll(end)
+
   const SOON = String(Math.floor(Date.now() / 1000) + 1800)
-  it.each<[string, Fault | FaultName, string]>([
+  it.each<[string, Fault, string]>([
     [
       'the app of an organization',
       answer(
@@ -92,42 +98,47 @@ describe('a code host that refuses', () => {
       'The sandbox answered with a redirect that is not followed (301): Moved Permanently. The repository was renamed or moved. Give its new name',
     ],
   ])('%s: each command says so, and what to do', async (_, fault, text) => {
-    await run('hook', 'add', 'octo/demo')
-    await alone.sandbox.idle()
     for (const argv of [['add'], ['list'], ['test'], ['remove']]) {
-      alone.sandbox.faults.next('hook', fault)
+      here.sandbox.faults.next('hook', fault)
       const { code, out, err } = await run('hook', ...argv, 'octo/demo')
       // The seconds of a limit go by.
       const said = err.replace(/in 1[78]\d\d s$/, 'in 1800 s')
       expect({ code, out, err: said }).toEqual(refused(text))
     }
-    expect(await hooks()).toHaveLength(1)
+    expect(await demo.hooks()).toHaveLength(1)
     expect(await saved()).toContain('octo/demo')
   })
+})
+
+describe('a code host that refuses', () => {
+  beforeEach(begin)
+  afterEach(end)
 
   it('an archived repository, and one that a write does not find any more', async () => {
-    const nothing: Fault = { kind: 'slow', ms: 0 }
-    alone.sandbox.faults.next('hook', nothing)
-    alone.sandbox.faults.next('hook', answer(403, 'Repository was archived so is read-only.'))
+    here.sandbox.faults.next('hook', NOW)
+    here.sandbox.faults.next('hook', answer(403, 'Repository was archived so is read-only.'))
     expect(await run('hook', 'add', 'octo/demo')).toEqual(
       refused(
         'The sandbox refused: Repository was archived so is read-only. Unarchive the repository first, or do without its hook',
       ),
     )
-    alone.sandbox.faults.next('hook', nothing)
-    alone.sandbox.faults.next('hook', answer(301, 'Moved Permanently'))
+    here.sandbox.faults.next('hook', NOW)
+    here.sandbox.faults.next('hook', answer(301, 'Moved Permanently'))
     expect(await run('hook', 'add', 'octo/demo')).toEqual(
       refused(
         'The sandbox answered with a redirect that is not followed (301): Moved Permanently. The repository was renamed or moved. Give its new name',
       ),
     )
-    expect([await hooks(), await saved()]).toEqual([[], ''])
+    expect([await demo.hooks(), await saved()]).toEqual([[], ''])
   })
 
   it('a token without the scope, which it names', async () => {
     await run('hook', 'add', 'octo/demo')
-    const weak = await alone.sandbox.token('public_repo')
-    await keepToken(alone.shell, { accessToken: weak, origin: alone.sandbox.url })
+    const scopes = {
+      'X-OAuth-Scopes': 'public_repo',
+      'X-Accepted-OAuth-Scopes': 'admin:repo_hook, repo, write:repo_hook, read:repo_hook',
+    }
+    here.sandbox.faults.next('hook', answer(404, 'Not Found', scopes))
     const hidden = 'The sandbox refused: Not Found (no such repository or number, or no access to it)'
     const sign = RIGHTS.replace(/.* a token with/, 'Sign in with')
     expect(await run('hook', 'remove', 'octo/demo')).toEqual(
@@ -138,9 +149,13 @@ describe('a code host that refuses', () => {
   })
 
   it('to remove a hook with a token that may only write: the hook stays, and so does what the profile knows', async () => {
-    const weak = await alone.sandbox.token('write:repo_hook')
-    await keepToken(alone.shell, { accessToken: weak, origin: alone.sandbox.url })
     expect(await run('hook', 'add', 'octo/demo')).toMatchObject({ code: 0 })
+    const scopes = {
+      'X-OAuth-Scopes': 'write:repo_hook',
+      'X-Accepted-OAuth-Scopes': 'admin:repo_hook, repo',
+    }
+    here.sandbox.faults.next('hook', NOW)
+    here.sandbox.faults.next('hook', answer(404, 'Not Found', scopes))
     expect(await run('hook', 'remove', 'octo/demo')).toMatchObject({
       code: 8,
       out: '',
@@ -148,15 +163,15 @@ describe('a code host that refuses', () => {
         'The token needs one of the scopes admin:repo_hook, repo; it has write:repo_hook',
       ),
     })
-    expect(await hooks()).toHaveLength(1)
+    expect(await demo.hooks()).toHaveLength(1)
     expect(await saved()).toContain('octo/demo')
   })
 
   it('more than 20 hooks', async () => {
-    for (let n = 0; n < 20; n++) {
-      const url = `http://127.0.0.1:9/${n}`
-      await provider.hooks.create(token, REPO, { url, secret: new Secret('x'), events: undefined })
-    }
+    const message = 'The "*" event cannot have more than 20 hooks'
+    const errors = [{ resource: 'Hook', code: 'custom', message }]
+    here.sandbox.faults.next('hook', NOW)
+    here.sandbox.faults.next('hook', answer(422, 'Validation Failed', {}, { errors }))
     expect(await run('hook', 'add', 'octo/demo')).toEqual(
       refused(
         'The sandbox refused: Validation Failed (Hook: The "*" event cannot have more than 20 hooks). Remove one that is not needed: relay hook list octo/demo',
@@ -167,10 +182,13 @@ describe('a code host that refuses', () => {
 })
 
 describe('relay hook remove', () => {
+  beforeEach(begin)
+  afterEach(end)
+
   it('of a hook that somebody removed says so, and forgets it', async () => {
     await run('hook', 'add', 'octo/demo')
-    const [hook] = await hooks()
-    await provider.hooks.remove(token, REPO, hook?.id ?? 0)
+    const [hook] = await demo.hooks()
+    await demo.removeHook(hook?.id ?? 0)
     expect(await run('hook', 'remove', 'octo/demo')).toEqual({
       code: 6,
       out: '',
@@ -181,11 +199,13 @@ describe('relay hook remove', () => {
 })
 
 describe('relay hook test', () => {
+  beforeEach(begin)
+  afterEach(end)
+
   it('says at once what the code host got when its ping fails', async () => {
     await run('hook', 'add', 'octo/demo')
-    const [hook] = await hooks()
-    const settings = { url: hook?.url ?? '', secret: new Secret('other'), events: undefined }
-    await provider.hooks.change(token, REPO, hook?.id ?? 0, settings)
+    const [hook] = await demo.hooks()
+    await demo.changeHook(hook?.id ?? 0, { url: hook?.url ?? '', secret: 'other' })
     expect(await run('hook', 'test', 'octo/demo')).toEqual({
       code: 7,
       out: '',
@@ -195,52 +215,52 @@ describe('relay hook test', () => {
 
   it('gives up after a while when nothing is sent, also when the code host then fails', async () => {
     await run('hook', 'add', 'octo/demo')
-    await alone.sandbox.idle()
+    await here.sandbox.idle()
     const lost: Fault = { kind: 'answer', status: 202, body: '' }
     for (const end of ['nothing', '502'] as const) {
-      for (const fault of [{ kind: 'slow', ms: 0 }, lost] as const) alone.sandbox.faults.next('hook', fault)
-      if (end === '502') alone.sandbox.faults.next('hook', end)
-      const { context } = testContext({ env: alone.shell.env })
-      await expect(testHook(context, {}, 'octo/demo', 300)).rejects.toMatchObject({
-        kind: 'timed_out',
-        message: `The delivery did not arrive within 0.3 s.${end === '502' ? '' : ' The code host got: 200 OK.'} relay log --refused shows what was refused; relay hook add octo/demo repairs the hook; relay doctor checks the rest`,
+      for (const fault of [NOW, lost] as const) here.sandbox.faults.next('hook', fault)
+      if (end === '502') here.sandbox.faults.next('hook', end)
+      const seams = { limits: { arrival: 300 } }
+      expect(unwrapped(await here.runWith({ seams }, 'hook', 'test', 'octo/demo'))).toEqual({
+        code: 7,
+        out: '',
+        err: `error: The delivery did not arrive within 0.3 s.${end === '502' ? '' : ' The code host got: 200 OK.'} relay log --refused shows what was refused; relay hook add octo/demo repairs the hook; relay doctor checks the rest`,
       })
     }
   })
 
   it('finds the ping of a repository that has another name now', async () => {
     await run('hook', 'add', 'octo/demo')
-    await alone.sandbox.idle()
-    const before = await serving.relay.journal.newest()
-    const [hook] = await hooks()
+    await here.sandbox.idle()
+    const [before] = await linesOf(here)
+    const [hook] = await demo.hooks()
     const moved = (status: 301 | 307, path: string): Fault =>
       answer(status, 'Moved', { Location: `/api/v3/repos/octo/demo/hooks${path}` })
-    const { faults } = alone.sandbox
+    const { faults } = here.sandbox
     faults.next('hook', moved(301, '?per_page=100&page=1'))
-    faults.next('hook', { kind: 'slow', ms: 0 })
+    faults.next('hook', NOW)
     faults.next('hook', moved(307, `/${hook?.id}/pings`))
     faults.next('deliveries', moved(301, `/${hook?.id}/deliveries`))
     expect(await run('hook', 'test', 'octo/old')).toEqual({
       code: 0,
-      out: `ping of octo/old arrived: #${before + 1}\n`,
+      out: `ping of octo/old arrived: #${Number(before?.['n']) + 1}\n`,
       err: '',
     })
   })
 })
 
 describe('relay catch-up', () => {
+  beforeEach(begin)
+  afterEach(end)
+
   it('waits where the code host limits or fails, and gets everything', async () => {
     await run('hook', 'add', 'octo/demo')
-    await alone.sandbox.idle()
-    const { url } = serving
-    await serving[Symbol.asyncDispose]()
-    for (const text of ['one', 'two']) await comment(text)
-    const env = { ...alone.shell.env, RELAY_PORT: new URL(url).port }
-    serving = await serveFor(testContext({ env }).context)
-    const limit = answer(403, 'You have exceeded a secondary rate limit.', { 'Retry-After': '1' })
+    await here.sandbox.idle()
+    await miss(['one', 'two'])
+    const limit = answer(403, 'You have exceeded a secondary rate limit.', { 'Retry-After': '0' })
     for (const operation of ['hook', 'deliveries', 'redeliver'] as const) {
-      alone.sandbox.faults.next(operation, limit)
-      alone.sandbox.faults.next(operation, '502')
+      here.sandbox.faults.next(operation, limit)
+      here.sandbox.faults.next(operation, '502')
     }
     const { code, out, err } = await run('catch-up')
     expect([code, out]).toEqual([0, 'caught up with octo/demo: 2 missing, 2 arrived\n'])
@@ -251,8 +271,8 @@ describe('relay catch-up', () => {
 
   it('does not wait for a limit of a day, and says when', async () => {
     await run('hook', 'add', 'octo/demo')
-    await alone.sandbox.idle()
-    alone.sandbox.faults.always('deliveries', answer(403, 'secondary rate limit', { 'Retry-After': '86400' }))
+    await here.sandbox.idle()
+    here.sandbox.faults.always('deliveries', answer(403, 'secondary rate limit', { 'Retry-After': '86400' }))
     expect(await run('catch-up')).toEqual(
       refused('The sandbox refused: secondary rate limit. Try again in 86400 s'),
     )
@@ -260,9 +280,9 @@ describe('relay catch-up', () => {
 
   it('reads the other logs when one cannot be read, and then says why', async () => {
     for (const repo of ['octo/demo', 'octo/no-issues']) await run('hook', 'add', repo)
-    await alone.sandbox.idle()
-    const [hook] = await hooks()
-    await provider.hooks.remove(token, REPO, hook?.id ?? 0)
+    await here.sandbox.idle()
+    const [hook] = await demo.hooks()
+    await demo.removeHook(hook?.id ?? 0)
     const why =
       'Could not catch up with octo/demo: octo/demo has no hook that leads here. Create it with relay hook add octo/demo'
     expect(await run('catch-up')).toEqual({
@@ -270,7 +290,7 @@ describe('relay catch-up', () => {
       out: 'caught up with octo/no-issues: nothing was missing\n',
       err: `error: ${why}`,
     })
-    const json = await alone.shell.run(['catch-up', '--dry-run', '--json'])
+    const json = await here.run('catch-up', '--dry-run', '--json')
     expect([json.code, json.out, json.err]).toEqual([
       6,
       '',
@@ -280,14 +300,10 @@ describe('relay catch-up', () => {
 
   it('names what fails again, with the reason, and gets the rest', async () => {
     await run('hook', 'add', 'octo/demo')
-    await alone.sandbox.idle()
-    const { url } = serving
-    await serving[Symbol.asyncDispose]()
-    for (const text of ['one', 'two']) await comment(text)
-    const env = { ...alone.shell.env, RELAY_PORT: new URL(url).port }
-    const broken = { ...env, RELAY_WEBHOOK_SECRET: 'another-secret' }
-    serving = await serveFor(testContext({ env: broken }).context)
-    const failed = await alone.shell.run(['catch-up', '--json'], { env: broken })
+    await here.sandbox.idle()
+    const env = { RELAY_WEBHOOK_SECRET: 'another-secret' }
+    await miss(['one', 'two'], env)
+    const failed = await here.runWith({ env }, 'catch-up', '--json')
     const [entry] = failed.out
       .split('\n')
       .flatMap((line): object[] => (line === '' ? [] : [JSON.parse(line)]))
@@ -304,9 +320,8 @@ describe('relay catch-up', () => {
       { v: 1, type: 'caught-up', repo: 'octo/demo', missing: 2, arrived: 0, failed: [one, one] },
       'octo/demo: 2 missing\n{"v":1,"type":"error","code":"provider_failed","error":"2 could not be had. relay doctor checks the hook; relay catch-up asks again"}\n',
     ])
-    await serving[Symbol.asyncDispose]()
-    serving = await serveFor(testContext({ env }).context)
-    alone.sandbox.faults.next('redeliver', answer(403, 'Must have admin rights to Repository.'))
+    await miss([])
+    here.sandbox.faults.next('redeliver', answer(403, 'Must have admin rights to Repository.'))
     const rest = await run('catch-up')
     expect([rest.code, rest.out]).toEqual([
       8,
@@ -321,37 +336,20 @@ describe('relay catch-up', () => {
 describe('a log entry that is older than three days', () => {
   it('is left out, unless --since asks for it', async () => {
     const FOUR_DAYS_MS = 4 * 86_400_000
-    const client = { id: 'relay-test', secret: 'client-secret-canary' }
-    await using sandbox = await startSandbox({ client, clock: () => Date.now() - FOUR_DAYS_MS })
-    const old = createProvider({ name: 'sandbox', url: sandbox.url })
-    const granted = await sandbox.token('repo')
-    const here = shell({ RELAY_PROVIDER: 'sandbox', RELAY_PROVIDER_URL: sandbox.url })
-    await keepToken(here, { accessToken: granted, origin: sandbox.url })
-    await using relay = await serveFor(testContext({ env: { ...here.env, RELAY_PORT: '0' } }).context)
-    await here.run(['hook', 'add', 'octo/demo'])
-    await sandbox.idle()
-    const [hook] = await old.hooks.list(granted, REPO)
-    const url = `${relay.url}/webhook`
-    const id = hook?.id ?? 0
-    await old.hooks.change(granted, REPO, id, { url, secret: new Secret('other'), events: undefined })
-    await old.comment(granted, { ...REPO, issueNumber: 1, body: 'old' })
-    await sandbox.idle()
+    await using past = await place({ signedIn: true, sandbox: { clock: () => Date.now() - FOUR_DAYS_MS } })
+    const relay = await past.serve()
+    const there = await repository(past.sandbox)
+    await past.run('hook', 'add', 'octo/demo')
+    await past.sandbox.idle()
+    const [hook] = await there.hooks()
+    const url = `${relay.address}/webhook`
+    await there.changeHook(hook?.id ?? 0, { url, secret: 'other' })
+    await there.comment('old')
     const nothing = 'caught up with octo/demo: nothing was missing\n'
-    expect(await here.run(['catch-up'])).toEqual({ code: 0, out: nothing, err: '' })
-    await here.run(['hook', 'add', 'octo/demo'])
-    expect((await here.run(['catch-up', '--since', '5d'])).out).toBe(
+    expect(await past.run('catch-up')).toEqual({ code: 0, out: nothing, err: '' })
+    await there.changeHook(hook?.id ?? 0, { url, secret: SECRET })
+    expect((await past.run('catch-up', '--since', '5d')).out).toBe(
       'caught up with octo/demo: 1 missing, 1 arrived\n',
     )
   })
 })
-
-async function journalTexts(): Promise<string[]> {
-  const { journal } = serving.relay
-  const texts: string[] = []
-  for (const { n, event } of await journal.after(0, 100)) {
-    if (event !== 'issue_comment') continue
-    const entry = await journal.read(n)
-    texts.push(JSON.parse(Buffer.from(entry?.body ?? '').toString()).comment.body)
-  }
-  return texts
-}
