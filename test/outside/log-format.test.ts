@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { emptyFolder } from '../helpers/context.js'
-import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
-import { Program, relay } from '../helpers/program.js'
-import { startTarget } from '../helpers/target.js'
+import { githubDelivery, post, SECRET } from '../kit/delivery.js'
+import { emptyFolder } from '../kit/folder.js'
+import { receiver } from '../kit/receiver.js'
+import { run, start } from '../kit/run.js'
 
 const SERVE = ['serve', '--port', '0', '--log-format', 'json']
 const LINE = { v: 1, time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) }
@@ -22,11 +22,10 @@ describe.concurrent('relay serve --log-format json', () => {
   it('prints every message as JSON, without styles or secrets, and nothing on standard output', async ({
     expect,
   }) => {
-    await using target = await startTarget()
-    target.answers(410)
+    await using target = await receiver(410)
     const forward = `app=${target.url.replace('//', '//alice:password-canary@')}?key=query-canary`
     const env = { RELAY_WEBHOOK_SECRET: SECRET, FORCE_COLOR: '1', RELAY_DEBUG: '1', BASE_URL: '/' }
-    await using program = new Program([...SERVE, '--verbose', '--color', 'always', '--forward', forward], env)
+    await using program = start([...SERVE, '--verbose', '--color', 'always', '--forward', forward], { env })
     await program.says('"type":"started"')
     const started = objects(program.err.slice(0, program.err.lastIndexOf('\n') + 1)).find(
       ({ type }) => type === 'started',
@@ -78,7 +77,7 @@ describe.concurrent('relay serve --log-format json', () => {
 
   it('leaves standard output to --json', async ({ expect }) => {
     const env = { RELAY_WEBHOOK_SECRET: SECRET, RELAY_LOG_FORMAT: 'json' }
-    await using program = new Program(['serve', '--port', '0', '--json'], env)
+    await using program = start(['serve', '--port', '0', '--json'], { env })
     const url = await program.url()
     expect((await post(`${url}/webhook`, githubDelivery({ id: 'first' }))).status).toBe(200)
     await program.object({ type: 'delivery', delivery: 'first' })
@@ -88,13 +87,13 @@ describe.concurrent('relay serve --log-format json', () => {
   })
 
   it('reports a failure in the same form, also that the command line is wrong', async ({ expect }) => {
-    await using program = new Program([...SERVE, '--json'])
+    await using program = start([...SERVE, '--json'])
     const { port } = new URL(await program.url())
     const failures = await Promise.all([
-      relay(['serve', '--port', port, '--log-format=json']),
-      relay(['serve', '--port', port], { RELAY_LOG_FORMAT: 'json' }),
-      relay([...SERVE, '--nonsense']),
-      relay([...SERVE, '--forward', 'nonsense']),
+      run(['serve', '--port', port, '--log-format=json']),
+      run(['serve', '--port', port], { env: { RELAY_LOG_FORMAT: 'json' } }),
+      run([...SERVE, '--nonsense']),
+      run([...SERVE, '--forward', 'nonsense']),
     ])
     const failed = (code: string, text: string) => ({
       ...LINE,
@@ -113,17 +112,17 @@ describe.concurrent('relay serve --log-format json', () => {
   })
 
   it('is a setting of serve alone, which a file can make too', async ({ expect }) => {
-    expect(await relay(['whoami'], { RELAY_LOG_FORMAT: 'json' })).toMatchObject({
+    expect(await run(['whoami'], { env: { RELAY_LOG_FORMAT: 'json' } })).toMatchObject({
       err: expect.stringMatching(/^error: /),
     })
-    expect(await relay(['serve'], { RELAY_LOG_FORMAT: 'xml' })).toMatchObject({
+    expect(await run(['serve'], { env: { RELAY_LOG_FORMAT: 'xml' } })).toMatchObject({
       code: 2,
       err: expect.stringContaining('RELAY_LOG_FORMAT: must be'),
     })
-    const XDG_CONFIG_HOME = emptyFolder()
-    mkdirSync(path.join(XDG_CONFIG_HOME, 'relay'))
-    writeFileSync(path.join(XDG_CONFIG_HOME, 'relay', 'config.json'), '{"logFormat":"json"}')
-    await using program = new Program(['serve', '--port', '0', '--json'], { XDG_CONFIG_HOME })
+    const configFolder = path.join(emptyFolder(), 'relay')
+    mkdirSync(configFolder)
+    writeFileSync(path.join(configFolder, 'config.json'), '{"logFormat":"json"}')
+    await using program = start(['serve', '--port', '0', '--json'], { configFolder })
     await program.url()
     expect(objects((await program.stop()).err)[0]).toMatchObject({ type: 'started' })
   })
