@@ -1,6 +1,7 @@
 import { expect, vi } from 'vitest'
 import type { TestSandbox } from 'webhook-relay/testing'
-import { REPO } from './place.js'
+import { CLIENT, REPO } from './place.js'
+import { BUILT } from './run.js'
 
 /** A webhook as the code host has it. */
 export interface HostHook {
@@ -89,7 +90,7 @@ export const NOW = { kind: 'slow', ms: 0 } as const
 /** The request has no effect during the test. */
 export const SLOW = { kind: 'slow', ms: 60_000 } as const
 /** The request has its effect, and its answer comes when nothing waits for it any more. What it makes the sandbox send comes after. */
-export const LATE = { kind: 'late', ms: 5000 } as const
+export const LATE = { kind: 'late', ms: BUILT ? 2000 : 1000 } as const
 /** The request has its effect, and no answer during the test. */
 export const NEVER_ANSWERED = { kind: 'late', ms: 60_000 } as const
 
@@ -106,4 +107,16 @@ export async function asked(
     },
     { timeout: 20_000, interval: 10 },
   )
+}
+
+/** Has the sandbox of a place ask the next sign-in by device to look each second. By itself it asks for 5 s, as GitHub. */
+export async function hurryDevice({ url, faults }: TestSandbox): Promise<void> {
+  const answer = await fetch(`${url}/login/device/code`, {
+    method: 'POST',
+    headers: { accept: 'application/json' },
+    body: new URLSearchParams({ client_id: CLIENT.id, scope: 'repo' }),
+  })
+  const body = JSON.stringify({ ...Object(await answer.json()), interval: 1 })
+  const headers = { 'Content-Type': 'application/json' }
+  faults.next('device', { kind: 'answer', status: 200, headers, body })
 }

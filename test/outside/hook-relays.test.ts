@@ -141,7 +141,7 @@ async function startBehind(...flags: string[]) {
     serve: await here.serve('--port', port, '--hook', 'octo/demo', ...flags),
     unlimit: () => here.sandbox.faults.clear(),
     /** How many times a delivery was sent again. */
-    async redelivered(): Promise<number> {
+    redelivered: async (): Promise<number> => {
       const [hook] = await demo.hooks()
       return demo.redelivered(hook?.id ?? 0)
     },
