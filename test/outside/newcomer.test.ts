@@ -1,16 +1,17 @@
 import { once } from 'node:events'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Ran, shell, type Shell } from '../cli/rig.js'
-import { testContext, emptyFolder } from '../helpers/context.js'
-import { type DeliveryOptions, githubDelivery, post } from '../helpers/delivery.js'
-import { Program } from '../helpers/program.js'
-import { portOf } from '../helpers/scripted-server.js'
-import { signInAt } from '../helpers/sign-in.js'
-import { startTarget } from '../helpers/target.js'
+import { type DeliveryOptions, githubDelivery, post } from '../kit/delivery.js'
+import { addressOf, signInAt } from '../kit/pages.js'
+import type { Place, Serving } from '../kit/place.js'
+import { portOf } from '../kit/ports.js'
+import { receiver } from '../kit/receiver.js'
+import type { Ran, Running, StartOptions } from '../kit/run.js'
+import { bare } from './example.js'
 
+const SANDBOX = ['--sandbox', '--sandbox-port', '0']
 const FORM = 'application/x-www-form-urlencoded'
 
 /** What a message advises: the words that a pattern captures. */
@@ -22,11 +23,12 @@ function advice(said: string, pattern: RegExp): string {
 
 const words = (line: string): string[] => line.replace(/^relay /, '').split(' ')
 
-let program: Program
-let here: Shell
-let cwd: string
+let here: Place
+let serving: Serving
 let url: string
-const relay = (...argv: string[]): Promise<Ran> => here.run(argv, { cwd })
+/** The webhook secret that the sandbox's relay made. */
+let secret: string
+const relay = (...argv: string[]): Promise<Ran> => here.run(...argv)
 
 /** Makes a mistake, follows the advice in the message, and gives what came of it. */
 async function follow(mistake: string, pattern: RegExp, next: (advised: string) => string): Promise<Ran> {
@@ -36,20 +38,14 @@ async function follow(mistake: string, pattern: RegExp, next: (advised: string) 
 }
 
 beforeAll(async () => {
-  const home = emptyFolder()
-  cwd = emptyFolder()
-  program = new Program(['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'], {
-    RELAY_HOME: home,
-  })
-  here = shell({ RELAY_PROFILE: 'sandbox' }, home)
-  url = await program.url()
+  here = await bare({ env: { RELAY_PROFILE: 'sandbox' } })
+  serving = await here.serve(...SANDBOX)
+  url = serving.address
+  secret = (await here.run('config', '--reveal', 'webhookSecret')).out.trim()
   // The sandbox's ping.
-  await program.object({ type: 'delivery', event: 'ping' })
+  await serving.object({ type: 'delivery', event: 'ping' })
 })
-
-afterAll(async () => {
-  await program[Symbol.asyncDispose]()
-})
+afterAll(() => here[Symbol.asyncDispose]())
 
 describe('a newcomer', () => {
   const same = (advised: string): string => advised
@@ -82,7 +78,7 @@ describe('a newcomer', () => {
   })
 
   it('replays a payload without its headers', async () => {
-    writeFileSync(path.join(cwd, 'push.json'), '{"ref":"refs/heads/main"}')
+    writeFileSync(path.join(here.cwd, 'push.json'), '{"ref":"refs/heads/main"}')
     const ran = await follow(
       'replay push.json',
       /as with (--event push)/,
@@ -92,7 +88,7 @@ describe('a newcomer', () => {
   })
 
   it('exports to a file that exists', async () => {
-    writeFileSync(path.join(cwd, 'old.json'), '')
+    writeFileSync(path.join(here.cwd, 'old.json'), '')
     const ran = await follow(
       'export last --out old.json',
       /with (--force)/,
@@ -102,7 +98,7 @@ describe('a newcomer', () => {
   })
 
   it('misspells a setting in relay.json', async () => {
-    const file = path.join(cwd, 'relay.json')
+    const file = path.join(here.cwd, 'relay.json')
     writeFileSync(file, '{"forwrad":["3000"]}')
     const { err } = await relay('routes')
     writeFileSync(file, `{"${advice(err, /did you mean (\w+)\?/)}":["3000"]}`)
@@ -121,19 +117,17 @@ describe('a newcomer', () => {
   })
 
   it('comments with a token that has expired', async () => {
-    const home = emptyFolder()
-    const env = { RELAY_HOME: home, RELAY_TOKEN_TTL: '6s' }
-    await using serving = new Program(
-      ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'],
-      env,
-    )
-    await serving.url()
-    const mine = shell({}, home)
-    const comment = (): Promise<Ran> => mine.run(['comment', 'octo/demo#1', 'hello'])
-    await signInWith(['login'], mine)
+    await using mine = await bare()
+    let now = Date.now()
+    const seams = { clock: () => now }
+    await mine.serveWith({ seams, env: { RELAY_TOKEN_TTL: '1d' } }, ...SANDBOX)
+    const comment = (): Promise<Ran> => mine.runWith({ seams }, 'comment', 'octo/demo#1', 'hello')
+    await signInWith(['login'], mine, { seams })
     expect(await comment()).toMatchObject({ code: 0 })
-    await expect.poll(async () => (await comment()).code, { timeout: 10_000 }).toBe(4)
-    await signInWith(words(advice((await comment()).err, /Run (relay login)/)), mine)
+    now += 86_400_000
+    const { code, err } = await comment()
+    expect(code).toBe(4)
+    await signInWith(words(advice(err, /[Rr]un (relay login)/)), mine, { seams })
     expect(await comment()).toMatchObject({ code: 0 })
   })
 
@@ -141,25 +135,25 @@ describe('a newcomer', () => {
     const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'a' }
     const sent = await fetch(`${url}/webhooks`, { method: 'POST', headers, body: '{}' })
     expect(sent.status).toBe(404)
-    await program.says('must end in /webhook')
+    await serving.says('must end in /webhook')
     const ran = await relay(
       'trigger',
       'push',
       '--to',
-      `${url}${advice(program.err, /must end in (\/webhook)/)}`,
+      `${url}${advice(serving.err, /must end in (\/webhook)/)}`,
     )
     expect(ran).toMatchObject({ code: 0 })
   })
 
   it('signs with another secret than the relay has', async () => {
     const run = (secret: string): Promise<Ran> =>
-      here.run(['trigger', 'push'], { cwd, env: { RELAY_WEBHOOK_SECRET: secret } })
+      here.runWith({ env: { RELAY_WEBHOOK_SECRET: secret } }, 'trigger', 'push')
     const { code, err } = await run('another secret')
     expect(code).toBe(3)
     expect(advice(err, /Set (\w+) to the secret that relay serve was started with/)).toBe(
       'RELAY_WEBHOOK_SECRET',
     )
-    expect(await run(secretOf(here))).toMatchObject({ code: 0 })
+    expect(await run(secret)).toMatchObject({ code: 0 })
   })
 
   it.each<[string, DeliveryOptions, RegExp, DeliveryOptions]>([
@@ -182,7 +176,7 @@ describe('a newcomer', () => {
   ])('has a webhook with %s: log --refused says why', async (id, mistake, pattern, mended) => {
     const send = async (options: DeliveryOptions): Promise<number> => {
       const named = { id: `${id} `.replaceAll(' ', '-'), ...options }
-      return (await post(`${url}/webhook`, githubDelivery({ secret: secretOf(here), ...named }))).status
+      return (await post(`${url}/webhook`, githubDelivery({ secret, ...named }))).status
     }
     expect(await send(mistake)).not.toBe(200)
     const { out } = await relay('log', '--refused', '--last', '1')
@@ -193,30 +187,27 @@ describe('a newcomer', () => {
   it('starts a second relay on the port and the profile of the first', async () => {
     const busy = createServer().listen(0, '127.0.0.1')
     await once(busy, 'listening')
-    const { RELAY_HOME: home = '' } = here.env
-    const start = (...flags: string[]): Program =>
-      new Program(['serve', '--json', ...flags], { RELAY_HOME: home })
-    await using second = start('--sandbox', '--port', '0', '--sandbox-port', '0')
+    const start = (...flags: string[]): Running => here.start('serve', '--json', ...flags)
+    const second = start('--port', '0', ...SANDBOX)
     const flag = advice((await second.ended).err, /with (--profile)/)
-    await using third = start(flag, 'other', '--port', String(portOf(busy)))
+    const third = start(flag, 'other', '--port', String(portOf(busy)))
     const any = advice((await third.ended).err, /with --port, or (0) for any free port/)
     busy.close()
-    await using fourth = start(flag, 'other', '--port', any)
+    const fourth = start(flag, 'other', '--port', any)
     expect(await fourth.url()).toMatch(/^http:/)
   })
 })
 
 describe('a newcomer’s routes', () => {
   it('name no event, no command and each other, to a program that sleeps; the messages say so', async () => {
-    await using target = await startTarget()
+    await using target = await receiver()
     await target.down()
     const { port } = new URL(target.url)
-    const home = emptyFolder()
-    await using serving = new Program(['serve', '--port', '0', '--json'], { RELAY_HOME: home })
-    const file = path.join(serving.cwd, 'relay.json')
-    const mine = shell({ RELAY_PROFILE: 'default' }, home)
-    writeFileSync(path.join(serving.cwd, 'deploy.sh'), '#!/bin/sh\n')
-    chmodSync(path.join(serving.cwd, 'deploy.sh'), 0o755)
+    await using here = await bare()
+    const serving = await here.serve()
+    const file = path.join(here.cwd, 'relay.json')
+    writeFileSync(path.join(here.cwd, 'deploy.sh'), '#!/bin/sh\n')
+    chmodSync(path.join(here.cwd, 'deploy.sh'), 0o755)
     // The end of the banner, after which relay watches the file.
     await serving.says('run relay setup')
     const routes = { forward: [`pul_request=127.0.0.1:${port}`, port, port], exec: ['push=./deply.sh'] }
@@ -236,7 +227,7 @@ describe('a newcomer’s routes', () => {
     await serving.says('Reloaded the settings: 2 routes')
     expect(serving.err.split('Reloaded').length).toBeGreaterThan(reloads)
 
-    expect(await mine.run(['trigger', 'pull_request.opened'])).toMatchObject({ code: 0 })
+    expect(await here.run('trigger', 'pull_request.opened')).toMatchObject({ code: 0 })
     await serving.object({ type: 'target', state: 'down' })
     await target.up()
     await target.has(1)
@@ -244,24 +235,9 @@ describe('a newcomer’s routes', () => {
   })
 })
 
-/** The webhook secret that the sandbox's relay made. */
-function secretOf({ home }: Shell): string {
-  return readFileSync(path.join(home, 'sandbox', 'webhook-secret'), 'utf8').trim()
-}
-
 /** Runs `login`, and presses Authorize in the browser. */
-async function signInWith(argv: readonly string[], shell = here): Promise<void> {
-  let seen: (address: string) => void = () => {}
-  const opened = new Promise<string>((resolve) => (seen = resolve))
-  let said = ''
-  const stderr = {
-    write(text: string | Uint8Array) {
-      said += String(text)
-      const [address] = /http:\/\/\S+&login=\S+/.exec(said) ?? []
-      if (address !== undefined) seen(address)
-    },
-  }
-  const done = shell.run([...argv, '--no-browser'], { ...testContext().context, cwd, stderr, env: shell.env })
-  await signInAt(await opened)
-  expect(await done).toMatchObject({ code: 0 })
+async function signInWith(argv: readonly string[], at = here, options: StartOptions = {}): Promise<void> {
+  const login = at.startWith(options, ...argv, '--no-browser')
+  await signInAt(await addressOf(login))
+  expect(await login.ended).toMatchObject({ code: 0 })
 }
