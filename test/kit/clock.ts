@@ -1,6 +1,6 @@
 /** A clock that a test sets, in milliseconds since 1970-01-01 UTC. */
 export interface TestClock {
-  now(): number
+  readonly now: () => number
   advance(ms: number): void
   set(ms: number): void
 }

@@ -1,6 +1,7 @@
 import { expect, vi } from 'vitest'
 import type { TestSandbox } from 'webhook-relay/testing'
-import { REPO } from './place.js'
+import { CLIENT, REPO } from './place.js'
+import { BUILT } from './run.js'
 
 /** A webhook as the code host has it. */
 export interface HostHook {
@@ -27,6 +28,8 @@ export interface Repository {
   removeHook(id: number): Promise<void>
   /** How many entries of a webhook's log are of deliveries that were sent again. */
   redelivered(id: number): Promise<number>
+  /** Has its first webhook send so many pings, and waits until all have been answered. */
+  ping(count: number): Promise<void>
   /** Writes comments on issue #1, each after the delivery of the one before has been answered. */
   comment(...texts: readonly string[]): Promise<void>
 }
@@ -41,13 +44,14 @@ export async function repository(sandbox: TestSandbox, name = REPO): Promise<Rep
     if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}: ${text}`)
     return text
   }
+  const hooks = async (): Promise<readonly HostHook[]> => {
+    const all: (HostHook & { config: { url: string } })[] = JSON.parse(
+      await call('GET', '/hooks?per_page=100'),
+    )
+    return all.map(({ id, config: { url }, active, events }) => ({ id, url, active, events }))
+  }
   return {
-    async hooks() {
-      const all: (HostHook & { config: { url: string } })[] = JSON.parse(
-        await call('GET', '/hooks?per_page=100'),
-      )
-      return all.map(({ id, config: { url }, active, events }) => ({ id, url, active, events }))
-    },
+    hooks,
     async addHook(settings) {
       await call('POST', '/hooks', { name: 'web', ...hookOf(settings) })
     },
@@ -62,6 +66,11 @@ export async function repository(sandbox: TestSandbox, name = REPO): Promise<Rep
         await call('GET', `/hooks/${id}/deliveries?per_page=100`),
       )
       return log.filter(({ redelivery }) => redelivery).length
+    },
+    async ping(count) {
+      const [hook] = await hooks()
+      await Promise.all(Array.from({ length: count }, () => call('POST', `/hooks/${hook?.id}/pings`)))
+      await sandbox.idle()
     },
     async comment(...texts) {
       for (const body of texts) {
@@ -81,7 +90,7 @@ export const NOW = { kind: 'slow', ms: 0 } as const
 /** The request has no effect during the test. */
 export const SLOW = { kind: 'slow', ms: 60_000 } as const
 /** The request has its effect, and its answer comes when nothing waits for it any more. What it makes the sandbox send comes after. */
-export const LATE = { kind: 'late', ms: 5000 } as const
+export const LATE = { kind: 'late', ms: BUILT ? 2000 : 1000 } as const
 /** The request has its effect, and no answer during the test. */
 export const NEVER_ANSWERED = { kind: 'late', ms: 60_000 } as const
 
@@ -98,4 +107,16 @@ export async function asked(
     },
     { timeout: 20_000, interval: 10 },
   )
+}
+
+/** Has the sandbox of a place ask the next sign-in by device to look each second. By itself it asks for 5 s, as GitHub. */
+export async function hurryDevice({ url, faults }: TestSandbox): Promise<void> {
+  const answer = await fetch(`${url}/login/device/code`, {
+    method: 'POST',
+    headers: { accept: 'application/json' },
+    body: new URLSearchParams({ client_id: CLIENT.id, scope: 'repo' }),
+  })
+  const body = JSON.stringify({ ...Object(await answer.json()), interval: 1 })
+  const headers = { 'Content-Type': 'application/json' }
+  faults.next('device', { kind: 'answer', status: 200, headers, body })
 }

@@ -29,7 +29,7 @@ export async function packedProject(): Promise<PackedProject> {
   const pack = ['pack', './source', '--silent', '--pack-destination', folder]
   const { stdout: tarball } = await run('npm', pack, { cwd: folder })
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
-  const install = ['install', '--no-audit', '--no-fund', `./${tarball.trim()}`]
+  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball.trim()}`]
   const { stderr: warnings } = await run('npm', install, { cwd: folder })
   for (const name of ['vitest', '@types']) {
     symlinkSync(path.resolve('node_modules', name), path.join(folder, 'node_modules', name))

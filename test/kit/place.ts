@@ -68,7 +68,7 @@ export interface Place extends AsyncDisposable {
     options: Omit<StartOptions, 'built'> & { readonly built?: boolean },
     ...flags: string[]
   ): Promise<Serving>
-  /** Writes the user's own relay.json, which replaces the one before. */
+  /** Writes the user's own settings, config.json, which replaces the one before. */
   configure(settings: object): void
   /** Signs a user in with `relay login`, as a person does in the browser, and returns the access token. */
   signIn(user?: string): Promise<string>
@@ -148,7 +148,7 @@ export async function place(options: PlaceOptions = {}): Promise<Place> {
     startWith,
     serve: (...flags) => serveWith({}, ...flags),
     serveWith,
-    configure: (settings) => writeFileSync(path.join(configFolder, 'relay.json'), JSON.stringify(settings)),
+    configure: (settings) => writeFileSync(path.join(configFolder, 'config.json'), JSON.stringify(settings)),
     async signIn(user = USER) {
       await using login = start(
         ['login', '--no-browser', '--user', user],

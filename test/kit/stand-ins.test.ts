@@ -130,12 +130,16 @@ describe('a canary', () => {
     expect(() => one.secret('code', 'short')).toThrow('no secret to look for: code has 5 characters')
   })
 
-  it('knows the secrets that a code host was sent', async () => {
-    await using sandbox = await startSandbox()
+  it('knows the secrets that a code host was sent or gave', async () => {
+    await using sandbox = await startSandbox({ lifetimes: { access: 60, refresh: 60 } })
     using tap = tapRequests(portIn(sandbox.url))
     const authorization = `Bearer ${await sandbox.token()}`
     await fetch(`${sandbox.url}/api/v3/user`, { headers: { authorization } })
-    expect([...sentSecrets(tap.requests).values()]).toEqual(['client secret', 'access token'])
+    expect([...sentSecrets(tap.requests).values()]).toEqual([
+      'client secret',
+      'access token',
+      'refresh token',
+    ])
   })
 })
 

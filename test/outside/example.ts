@@ -105,3 +105,25 @@ export function objects(out: string): Record<string, unknown>[] {
 export function numbersOf(out: string): unknown[] {
   return objects(out).map(({ n }) => n)
 }
+
+/** The events of GitHub that `relay trigger` sends, as it lists them. */
+export const GITHUB_TRIGGERS: readonly string[] = (
+  'ping push check_run.completed check_suite.completed create delete fork issues.opened issues.closed ' +
+  'issues.edited issues.labeled issues.reopened issue_comment.created issue_comment.deleted ' +
+  'issue_comment.edited pull_request.opened pull_request.closed pull_request.labeled ' +
+  'pull_request.ready_for_review pull_request.reopened pull_request.synchronize ' +
+  'pull_request_review.submitted release.published star.created star.deleted watch.started ' +
+  'workflow_run.completed check_run.created check_suite.requested commit_comment.created ' +
+  'deployment.created deployment_status.created discussion.created discussion_comment.created ' +
+  'installation.created issues.assigned member.added pull_request.review_requested ' +
+  'pull_request_review.dismissed pull_request_review_comment.created repository.created status ' +
+  'workflow_job.completed workflow_job.queued workflow_run.requested'
+).split(' ')
+
+/** Those of Gitea. */
+export const GITEA_TRIGGERS: readonly string[] = (
+  'push create delete repository.created repository.deleted wiki.created wiki.edited wiki.deleted ' +
+  'issues.opened issues.closed issues.reopened issue_comment.created issue_comment.deleted ' +
+  'issue_comment.edited pull_request.opened pull_request.closed pull_request.reopened ' +
+  'pull_request.synchronized'
+).split(' ')

@@ -74,7 +74,25 @@ async function slowTarget() {
 
 const SERVE = ['serve', '--port', '0', '--json']
 
-describe.concurrent('two processes over one journal', () => {
+describe('relay serve', () => {
+  it('leaves a served profile alone, exit 1, and takes over what a killed one left', async () => {
+    await using here = await place({ host: 'none' })
+    const first = await here.serveWith({ built: true })
+    const url = first.address
+    const second = await here.runWith({ built: true }, ...SERVE)
+    expect({ code: second.code, out: second.out }).toEqual({ code: 1, out: '' })
+    expect(second.err).toContain(url)
+    expect(second.err).toContain(String(first.pid))
+    expect(await (await fetch(`${url}/health`)).text()).toBe('{"status":"ok"}')
+
+    await first.stop('SIGKILL')
+    const third = await here.serveWith({ built: true })
+    expect(third.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect((await third.stop()).code).toBe(0)
+  })
+})
+
+describe.concurrent('two processes over one journal', { timeout: 60_000 }, () => {
   it('keep, when one finishes after its successor has begun, what each acknowledged', async () => {
     await using here = await place({ host: 'none' })
     const older = await here.serveWith({ built: true })

@@ -1,149 +1,38 @@
 import { hc } from 'hono/client'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { silentLog } from '../../src/base/log.js'
+import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
-import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
-import { type Listener, listen } from '../../src/http/listen.js'
+import { DEFAULTS, NO_ROUTES } from '../../src/base/settings.js'
 import { createRelay, type Relay } from '../../src/relay.js'
-import { exchange, requestText } from '../helpers/http.js'
-
-const settings: Settings = {
-  profile: 'test',
-  folder: '',
-  provider: 'github',
-  providerUrl: 'https://github.com',
-  webhookSecrets: { current: new Secret('It’s a Secret to Everybody') },
-  host: '127.0.0.1',
-  port: 0,
-  allowedHosts: ['relay.example'],
-  store: 'memory',
-  maxBody: DEFAULTS.maxBody,
-  tokenTtl: DEFAULTS.tokenTtl,
-  routes: NO_ROUTES,
-  concurrency: 1,
-  onDuplicate: 'if-failed',
-  keep: DEFAULTS.keep,
-  keepMax: DEFAULTS.keepMax,
-}
-
-let relay: Relay
-let listener: Listener
-
-beforeAll(async () => {
-  relay = await createRelay(settings)
-  listener = await listen(relay.app.fetch, { ...settings, log: silentLog })
-})
-
-afterAll(async () => {
-  await listener.close()
-  await relay[Symbol.asyncDispose]()
-})
-
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
-
-const PATHS: Record<string, string> = {
-  '/': 'GET, HEAD',
-  '/health': 'GET, HEAD',
-  '/ready': 'GET, HEAD',
-  '/webhook': 'POST',
-  '/auth/github': 'GET, HEAD',
-  '/auth/provider': 'GET, HEAD',
-  '/auth/github/callback': 'GET, HEAD',
-  '/auth/provider/callback': 'GET, HEAD',
-  '/auth/token/someone': 'DELETE',
-  '/api/comment': 'POST',
-  '/api/merge': 'POST',
-  '/api/react': 'POST',
-}
-
-async function call(request: string) {
-  const { status, headers, body } = await exchange(listener.port, request)
-  return { status, type: headers['content-type'], allow: headers['allow'], body }
-}
-
-describe('a wrong method', () => {
-  const wrong = Object.entries(PATHS).flatMap(([path, allow]) =>
-    METHODS.filter((method) => !allow.includes(method)).map((method) => ({ method, path, allow })),
-  )
-
-  it.each(wrong)('$method $path', async ({ method, path, allow }) => {
-    expect(await call(requestText(method, path))).toEqual({
-      status: 405,
-      type: 'application/json',
-      allow,
-      body: '{"error":"Method not allowed"}',
-    })
-  })
-
-  it('is refused without a body to HEAD, too', async () => {
-    expect(await call(requestText('HEAD', '/webhook'))).toEqual({
-      status: 405,
-      type: 'application/json',
-      allow: 'POST',
-      body: '',
-    })
-  })
-})
-
-describe('an unknown path', () => {
-  const unknown = [
-    '/nowhere',
-    '/health/',
-    '/Health',
-    '/webhook/x',
-    '/auth',
-    '/auth/gitea',
-    '/auth/gitea/callback',
-  ]
-  const odd = [
-    '/api',
-    '/api/delete',
-    '/auth/token/a/b',
-    '//health',
-    '/health%2f',
-    '/constructor',
-    '/__proto__',
-  ]
-
-  it.each([...unknown, ...odd])('%s', async (path) => {
-    for (const method of ['GET', 'POST', 'OPTIONS']) {
-      expect(await call(requestText(method, path))).toEqual({
-        status: 404,
-        type: 'application/json',
-        allow: undefined,
-        body: '{"error":"Not found"}',
-      })
-    }
-  })
-})
-
-describe('the Host check', () => {
-  it.each(Object.entries(PATHS))('comes before everything: %s', async (path, allow) => {
-    for (const method of [allow.split(',')[0] ?? '', 'PUT']) {
-      expect(await call(requestText(method, path, { Host: 'evil.example' }))).toEqual({
-        status: 403,
-        type: 'application/json',
-        allow: undefined,
-        body: '{"error":"Forbidden host"}',
-      })
-    }
-  })
-
-  it('accepts the names that the settings allow', async () => {
-    expect(await call(requestText('GET', '/health', { Host: 'relay.example' }))).toEqual({
-      status: 200,
-      type: 'application/json',
-      allow: undefined,
-      body: '{"status":"ok"}',
-    })
-  })
-})
+import { startSandbox } from '../../src/testing/index.js'
 
 describe('in-process', () => {
   it('answers a typed client without a port', async () => {
+    await using sandbox = await startSandbox()
+    await using relay = await createRelay({
+      ...DEFAULTS,
+      profile: 'test',
+      folder: '',
+      provider: 'sandbox',
+      providerUrl: sandbox.url,
+      webhookSecrets: { current: new Secret('secret') },
+      port: 0,
+      allowedHosts: [],
+      store: 'memory',
+      routes: NO_ROUTES,
+    })
     const client = hc<Relay['app']>('http://localhost', { fetch: relay.app.request })
     const response = await client.health.$get()
     const { status }: { status: string } = await response.json()
     expect(status).toBe('ok')
+
+    const accessToken = await sandbox.token()
+    const grant = { accessToken, expiresAt: Date.now() + 60_000, origin: sandbox.url }
+    await relay.tokens.save('mona', grant)
+    const answer = await client.api.comment.$post(
+      { json: { owner: 'octo', repo: 'demo', issueNumber: 1, body: 'hello' } },
+      { headers: { authorization: `Bearer ${accessToken}` } },
+    )
+    const { ok, id, url }: { ok: true; id: number; url: string } = await answer.json()
+    expect({ ok, id, url }).toEqual({ ok: true, id: sandbox.comments.at(-1)?.id, url: expect.any(String) })
   })
 })

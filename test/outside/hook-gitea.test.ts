@@ -1,0 +1,208 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Place, place, type Serving } from '../kit/place.js'
+
+const EVERY_EVENT = [
+  'create',
+  'delete',
+  'fork',
+  'issue_assign',
+  'issue_comment',
+  'issue_label',
+  'issue_milestone',
+  'issues',
+  'package',
+  'pull_request',
+  'pull_request_assign',
+  'pull_request_comment',
+  'pull_request_label',
+  'pull_request_milestone',
+  'pull_request_review',
+  'pull_request_review_request',
+  'pull_request_sync',
+  'push',
+  'release',
+  'repository',
+  'status',
+  'wiki',
+  'workflow_job',
+]
+
+let here: Place
+let serving: Serving
+let url: string
+const hooks = () => here.gitea.state.hooks
+const objects = ({ out }: { out: string }): unknown[] =>
+  out.split('\n').flatMap((line): unknown => (line === '' ? [] : JSON.parse(line)))
+const alphabetically = (one: string, other: string): number => one.localeCompare(other)
+const sortEvents = (hook: unknown): unknown => {
+  const { events, ...rest } = Object(hook)
+  return { ...rest, events: [...events].toSorted(alphabetically) }
+}
+
+beforeEach(async () => {
+  here = await place({ host: 'gitea', signedIn: true })
+  serving = await here.serve()
+  url = `${serving.address}/webhook`
+})
+afterEach(() => here[Symbol.asyncDispose]())
+
+describe('relay hook add on Gitea', () => {
+  it('creates a hook with every event, and the same again with the secret of the profile', async () => {
+    const added = objects(await here.run('hook', 'add', 'octo/demo', '--json')).map(sortEvents)
+    const object = {
+      v: 1,
+      type: 'hook',
+      id: 1,
+      url,
+      ours: true,
+      active: true,
+      contentType: 'json',
+      events: EVERY_EVENT,
+      hasSecret: null,
+      lastResponse: null,
+    }
+    expect(added).toEqual([{ ...object, created: true, repaired: [], found: false }])
+    hooks().all.splice(0, 1, ...hooks().all.map((hook) => ({ ...hook, secret: 'other', active: false })))
+    expect(await here.run('hook', 'add', 'octo/demo')).toEqual({
+      code: 0,
+      out: `hook of octo/demo repaired (it was inactive): ${url}\n`,
+      err: '',
+    })
+    expect(hooks().all.map(({ id, active }) => [id, active])).toEqual([[2, true]])
+    expect(await here.run('hook', 'test', 'octo/demo')).toEqual({
+      code: 0,
+      out: 'push of octo/demo arrived: #1\n',
+      err: '',
+    })
+    expect(await Promise.all(hooks().sent)).toEqual([200])
+  })
+
+  it('finds its own among more than a page, at the new address of the relay', async () => {
+    await here.run('hook', 'add', 'octo/demo', '--events', 'push')
+    const [own] = hooks().all
+    const others = Array.from({ length: 60 }, (_, i) => ({ id: 100 + i, url: `http://127.0.0.1:9/${i}` }))
+    if (own) hooks().all.unshift(...others.map((other) => ({ ...own, ...other })))
+    await serving.stop()
+    serving = await here.serve()
+    const moved = `${serving.address}/webhook`
+    const again = await here.run('hook', 'add', 'octo/demo', '--events', 'push')
+    expect(again.out).toBe(`hook of octo/demo repaired (it led to ${url}): ${moved}\n`)
+    expect(hooks().all.filter((hook) => hook.url === moved || hook.url === url)).toHaveLength(1)
+    const listed = objects(await here.run('hook', 'list', 'octo/demo', '--json'))
+    expect([listed.length, listed.filter((hook) => Object(hook).ours)]).toEqual([
+      61,
+      [expect.objectContaining({ url: moved, events: ['push'] })],
+    ])
+  })
+
+  it('finds a repository under its former name', async () => {
+    expect((await here.run('hook', 'list', 'octo/old')).code).toBe(0)
+    expect(await here.run('hook', 'add', 'octo/old')).toMatchObject({ code: 0 })
+    expect(hooks().all).toHaveLength(1)
+  })
+
+  it.each<[string, () => void, string]>([
+    [
+      'a user without admin rights',
+      () => void (hooks().role = 'reader'),
+      'Gitea refused: user should be an owner or a collaborator with admin write of a repository. Managing hooks needs admin rights on the repository, and a token with the scope write:repository',
+    ],
+    [
+      'a repository that the user may not see',
+      () => void (hooks().role = 'stranger'),
+      "Gitea refused: The target couldn't be found. (no such repository or number, or no access to it). Managing hooks needs admin rights on the repository, and a token with the scope write:repository. Check the name, or sign in as another user",
+    ],
+    [
+      'a token without the scope',
+      () => void (hooks().scoped = false),
+      'Gitea refused: token does not have at least one of required scope(s): [write:repository]. Managing hooks needs admin rights on the repository, and a token with the scope write:repository',
+    ],
+    [
+      'a server without webhooks',
+      () =>
+        void hooks().faults.push({ status: 403, body: { message: 'webhooks disabled by administrator' } }),
+      'Gitea refused: webhooks disabled by administrator. Ask the administrator of the code host for webhooks',
+    ],
+    [
+      'a failure',
+      () => void hooks().faults.push({ status: 502, body: 'Bad Gateway' }),
+      'Gitea failed (502). Try again later',
+    ],
+  ])('is refused to %s', async (_, spoil, text) => {
+    spoil()
+    const ran = await here.run('hook', 'add', 'octo/demo')
+    expect([ran.code, ran.out, ran.err.replaceAll(/\s+/g, ' ').trim()]).toEqual([8, '', `error: ${text}`])
+    expect([hooks().all, (await here.run('hook', 'list')).out]).toEqual([[], ''])
+  })
+})
+
+describe('relay hook test on Gitea', () => {
+  it('needs a hook with a push', async () => {
+    await here.run('hook', 'add', 'octo/demo', '--events', 'issues')
+    expect(await here.run('hook', 'test', 'octo/demo')).toMatchObject({
+      code: 8,
+      err: expect.stringContaining('Add that event: relay hook add octo/demo --events push,'),
+    })
+  })
+
+  it('says where to look when nothing comes, as for a repository without a commit', async () => {
+    await here.run('hook', 'add', 'octo/demo')
+    hooks().hasCommit = false
+    const seams = { limits: { arrival: 500 } }
+    const { code, out, err } = await here.runWith({ seams }, 'hook', 'test', 'octo/demo')
+    expect({ code, out, err: err.replaceAll(/\s+/g, ' ').trim() }).toEqual({
+      code: 7,
+      out: '',
+      err: `error: The delivery did not arrive within 0.5 s. Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out; ${here.gitea.url}/octo/demo/settings/hooks/1 shows what it sent. relay log --refused shows what was refused; relay hook add octo/demo repairs the hook; relay doctor checks the rest`,
+    })
+  })
+})
+
+describe('relay hook list and remove on Gitea', () => {
+  it('list without the last answers, and remove what leads here', async () => {
+    await here.run('hook', 'add', 'octo/demo', '--events', 'push')
+    expect(
+      (await here.run('hook', 'list', 'octo/demo')).out.split('\n').map((line) => line.split(/ {2,}/)),
+    ).toEqual([
+      ['leads', 'id', 'last answer', 'settings', 'address'],
+      ['here', '1', 'unknown', 'json, push', url],
+      [''],
+    ])
+    expect(objects(await here.run('hook', 'list', '--json'))).toEqual([
+      { v: 1, type: 'hook', repo: 'octo/demo', id: 1, url, permanent: true },
+    ])
+    expect(await here.run('hook', 'remove', 'octo/demo')).toEqual({
+      code: 0,
+      out: `hook of octo/demo removed: ${url}\n`,
+      err: '',
+    })
+    expect(hooks().all).toEqual([])
+    expect(await here.run('hook', 'remove', 'octo/demo')).toMatchObject({ code: 6 })
+  })
+})
+
+describe('relay serve --hook on Gitea', () => {
+  it('has the hook while it runs', async () => {
+    await serving.stop()
+    serving = await here.serve('--hook', 'octo/demo')
+    await serving.object({ type: 'hook', state: 'ready' })
+    expect(hooks().all.map(({ active, contentType }) => [active, contentType])).toEqual([[true, 'json']])
+    await serving.stop()
+    await serving.object({ type: 'hook', state: 'removed' })
+    expect(hooks().all).toEqual([])
+  })
+
+  it('cannot catch up, and says so at once', async () => {
+    const asked = here.gitea.received.length
+    expect(await here.run('serve', '--hook', 'octo/demo', '--catch-up')).toEqual({
+      code: 2,
+      out: '',
+      err: expect.stringMatching(/^error: --catch-up cannot be used with gitea, which shows programs no log/),
+    })
+    expect(await here.run('catch-up', 'octo/demo')).toMatchObject({
+      code: 8,
+      err: expect.stringContaining('gitea shows programs no log of what it sent'),
+    })
+    expect(here.gitea.received).toHaveLength(asked)
+  })
+})

@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { giteaDelivery, githubDelivery, post, SECRET, sign } from '../kit/delivery.js'
+import { type Inspector, openInspector } from '../kit/inspector.js'
+import { linesOf } from '../kit/journal.js'
+import { type Place, place, type Serving } from '../kit/place.js'
+import { type Received, type Receiver, receiver, valuesOf } from '../kit/receiver.js'
+
+/** A part of what the inspector's API says of a delivery. */
+interface Detail {
+  readonly headers: readonly (readonly [string, string])[]
+  readonly routes: readonly { readonly id: string; readonly label: string }[]
+  readonly attempts: readonly unknown[]
+  readonly targets: readonly unknown[]
+  readonly editedFrom?: number
+}
+
+let target: Receiver
+let other: Receiver
+let here: Place
+let relay: Serving
+let inspector: Inspector
+beforeEach(async () => {
+  ;[target, other] = await Promise.all([receiver(), receiver()])
+  here = await place({ host: 'none' })
+  here.configure({ forward: [`${target.url}/all`, `push=${other.url}/push?token=hidden`] })
+  relay = await here.serve()
+  inspector = await openInspector(here, relay)
+  await relay.deliver({ id: 'first', body: '{"zen":"one"}' })
+  await Promise.all([target.has(1), other.has(1)])
+})
+afterEach(async () => {
+  await here[Symbol.asyncDispose]()
+  await target[Symbol.asyncDispose]()
+  await other[Symbol.asyncDispose]()
+})
+
+const answerOf = async (response: Response) => [response.status, await response.json()]
+const detail = async (n: number): Promise<Detail> =>
+  JSON.parse(await (await inspector.get(`deliveries/${n}`)).text())
+const payloadOf = (form: Buffer): string => new URLSearchParams(form.toString()).get('payload') ?? ''
+
+/** The value of a header of what a target has received. */
+function header(received: Received | undefined, name: string): string | undefined {
+  return received && valuesOf(received, name)[0]
+}
+
+/** Replaces the routes, and waits until the running relay has them. */
+async function replaceRoutes(routes: object): Promise<void> {
+  here.configure(routes)
+  await relay.says('Reloaded the settings')
+}
+
+describe('forward again', () => {
+  it('sends the same bytes to every target, although it succeeded there', async () => {
+    expect(await answerOf(await inspector.send('deliveries/1/forward', {}))).toEqual([200, { n: 1 }])
+    await Promise.all([target.has(2), other.has(2)])
+    expect(target.received.map(({ body }) => body.toString())).toEqual(['{"zen":"one"}', '{"zen":"one"}'])
+    expect(target.received.map((each) => header(each, 'x-relay-attempt'))).toEqual(['1', '2'])
+  })
+
+  it('sends to the one target that is named', async () => {
+    const { routes } = await detail(1)
+    expect(routes.map(({ label }) => label)).toEqual([`${target.url}/all`, `push=${other.url}/push?…`])
+    expect(JSON.stringify(routes)).not.toContain('hidden')
+    const targets = [routes[1]?.id]
+    expect(await answerOf(await inspector.send('deliveries/1/forward', { targets }))).toEqual([200, { n: 1 }])
+    await other.has(2)
+    expect(target.received).toHaveLength(1)
+  })
+
+  it('refuses what is not there', async () => {
+    const forward = async (path: string, body: unknown) => answerOf(await inspector.send(path, body))
+    expect(await forward('deliveries/9/forward', {})).toEqual([404, { error: 'There is no #9' }])
+    expect(await forward('deliveries/1/forward', { targets: ['x'] })).toEqual([
+      400,
+      { error: 'There is no such target any more. Reload the page' },
+    ])
+    expect(await forward('deliveries/1/forward', { what: 1 })).toEqual([400, { error: 'Invalid request' }])
+    await replaceRoutes({})
+    expect(await forward('deliveries/1/forward', {})).toEqual([
+      409,
+      { error: '#1 matches no route: add one with --forward or --exec' },
+    ])
+  })
+})
+
+describe('edit and send', () => {
+  it('signs the edit, gives it an id of its own, marks it, and takes the routes', async () => {
+    const edit = { from: 1, event: 'issues', body: '{"zen":"two","action":"opened"}' }
+    expect(await answerOf(await inspector.send('send', edit))).toEqual([200, { n: 2 }])
+    await target.has(2)
+    const sent = target.received[1]
+    expect(sent?.body.toString()).toBe('{"zen":"two","action":"opened"}')
+    expect(header(sent, 'x-github-event')).toBe('issues')
+    expect(header(sent, 'x-relay-edited')).toBe('1')
+    expect(header(sent, 'x-github-delivery')).not.toBe('first')
+    expect(header(sent, 'x-hub-signature-256')).toBe(sign(SECRET, edit.body))
+    expect(other.received).toHaveLength(1)
+    expect(await detail(2)).toMatchObject({ n: 2, event: 'issues', action: 'opened', editedFrom: 1 })
+  })
+
+  it('goes to the target chosen only, and is in the journal all the same', async () => {
+    const { routes } = await detail(1)
+    const request = { from: 1, event: 'push', body: '{"zen":"three"}', target: routes[1]?.id }
+    expect(await answerOf(await inspector.send('send', request))).toEqual([200, { n: 2 }])
+    await other.has(2)
+    expect(target.received).toHaveLength(1)
+    expect((await linesOf(here))[1]).toMatchObject({
+      n: 2,
+      targets: [{ target: `push=${other.url}/push?…` }],
+    })
+  })
+
+  it.each([
+    ['github', githubDelivery, (body: Buffer) => body.toString()],
+    ['gitea', giteaDelivery, payloadOf],
+  ] as const)('keeps a form of %s a form, signed as its code host does', async (name, make, signed) => {
+    const env = { RELAY_PROVIDER: name, RELAY_PROVIDER_URL: `https://${name}.example` }
+    await using own = await place({ host: 'none', env })
+    const serving = await own.serve('--forward', `${target.url}/all`)
+    const opened = await openInspector(own, serving)
+    const type = 'application/x-www-form-urlencoded'
+    const body = `payload=${encodeURIComponent('{"zen":"one"}')}&other=1`
+    const form = make({ type, body, signed: signed(Buffer.from(body)) })
+    expect((await post(`${serving.address}/webhook`, form)).status).toBe(200)
+    await target.has(2)
+    const edited = '{"zen":"two & =+%\u00e9"}'
+    expect((await opened.send('send', { from: 1, event: 'push', body: edited })).status).toBe(200)
+    await target.has(3)
+    const last = target.received[2]
+    expect(header(last, 'content-type')).toBe(type)
+    const sent = last?.body ?? Buffer.of()
+    expect([...new URLSearchParams(sent.toString())]).toEqual([
+      ['payload', edited],
+      ['other', '1'],
+    ])
+    expect(header(last, 'x-hub-signature-256')).toBe(sign(SECRET, signed(sent)))
+  })
+
+  it('says why an edit cannot be sent', async () => {
+    expect(await answerOf(await inspector.send('send', { from: 1, event: 'push', body: '{"zen":' }))).toEqual(
+      [400, { error: 'Not sent: the body is not JSON' }],
+    )
+    expect(await answerOf(await inspector.send('send', { from: 1, event: 'a\nb', body: '{}' }))).toEqual([
+      400,
+      { error: 'Not sent: the header x-github-event is missing, repeated or malformed' },
+    ])
+    const huge = JSON.stringify('x'.repeat(1_048_576))
+    expect(await answerOf(await inspector.send('send', { from: 1, event: 'push', body: huge }))).toEqual([
+      413,
+      { error: 'The body has 1048578 bytes, the limit is 1048576 (--max-body)' },
+    ])
+  })
+
+  it('cannot be claimed by a delivery from outside', async () => {
+    await relay.deliver({ id: 'liar', set: { 'X-Relay-Edited': '1' } })
+    const { headers, editedFrom } = await detail(2)
+    const claims = headers.filter(([each]) => each.toLowerCase() === 'x-relay-edited')
+    expect([claims, editedFrom]).toEqual([[], undefined])
+  })
+})
+
+describe('a target', () => {
+  it('is never shown with the password or query in its address', async () => {
+    const { routes } = await detail(1)
+    const curl = `deliveries/1/curl?target=${routes[1]?.id}`
+    for (const path of ['deliveries', 'deliveries/1', 'deliveries/1/fixture', curl, 'state', 'timeline']) {
+      const answer = await inspector.get(path)
+      expect([path, answer.status]).toEqual([path, 200])
+      expect(await answer.text()).not.toContain('hidden')
+    }
+  })
+
+  it('that is a command answers with its exit code', async () => {
+    await replaceRoutes({ exec: ['star=echo no; exit 3'] })
+    await relay.deliver({ id: 'starred', event: 'star' })
+    await expect
+      .poll(async () => (await detail(2)).attempts)
+      .toMatchObject([{ outcome: 'refused', status: 'exit 3', error: 'exit code 3', answer: 'no\n' }])
+    expect((await detail(2)).targets).toMatchObject([{ status: 'failed', answer: 'exit 3' }])
+  })
+})
+
+describe('an attempt', () => {
+  it('shows the answer: status, headers without credentials, and first bytes', async () => {
+    target.answers({
+      status: 202,
+      headers: { 'X-Reply': 'yes', 'Set-Cookie': 'session=secret' },
+      body: 'done',
+    })
+    await relay.deliver({ id: 'second', event: 'ping' })
+    await target.has(2)
+    await expect
+      .poll(async () => (await detail(2)).attempts)
+      .toEqual([
+        {
+          at: expect.any(Number),
+          target: new URL(target.url).host,
+          outcome: 'succeeded',
+          status: '202',
+          ms: expect.any(Number),
+          count: 1,
+          error: null,
+          headers: expect.arrayContaining([
+            ['x-reply', 'yes'],
+            ['set-cookie', '(not stored)'],
+          ]),
+          answer: 'done',
+          answerIsText: true,
+        },
+      ])
+  })
+})

@@ -1,0 +1,261 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { githubDelivery, post } from '../kit/delivery.js'
+import { emptyFolder } from '../kit/folder.js'
+import { exchange, requestText } from '../kit/http.js'
+import { fill } from '../kit/journal.js'
+import { readMetrics } from '../kit/metrics.js'
+import { faulty, type Place, place, type Serving } from '../kit/place.js'
+import { closedPort } from '../kit/ports.js'
+import { receiver } from '../kit/receiver.js'
+import { smee } from '../kit/smee.js'
+
+const LIST_LOADED = path.resolve('test/kit/loaded.mjs')
+
+describe('GET /metrics', () => {
+  it('counts deliveries by result, forwards by target and status, and shows what waits', async () => {
+    const storage = faulty()
+    await using target = await receiver()
+    target.answers(200, 410)
+    const down = await closedPort()
+    await using here = await place({ host: 'none' })
+    const app = ['--forward', `app=${target.url}`]
+    const unreachable = ['--forward', `push=http://localhost:${down}/secret?key=secret`]
+    const flags = ['--metrics', '--max-body', '100', ...app, ...unreachable]
+    const relay = await here.serveWith({ seams: { storage } }, ...flags)
+    const send = async (options = {}) => (await relay.deliver(options)).status
+    expect(await send({ id: 'first', event: 'ping' })).toBe(200)
+    expect(await send({ id: 'first', event: 'ping' })).toBe(200)
+    await target.has(1)
+    expect(await send({ id: 'second' })).toBe(200)
+    await target.has(2)
+    expect(await send({ secret: 'another' })).toBe(401)
+    expect(await send({ set: { 'X-Hub-Signature-256': undefined } })).toBe(401)
+    expect(await send({ body: '{' })).toBe(400)
+    expect(await send({ body: 'x'.repeat(101) })).toBe(413)
+    expect((await post(`${relay.address}/hooks`, githubDelivery())).status).toBe(404)
+    storage.now('fails')
+    expect(await send()).toBe(503)
+    storage.now('works')
+
+    const ended = async () => (await readMetrics(relay.address))['relay_forwards_total']?.values
+    const unnamed = `localhost:${down}`
+    await expect.poll(ended).toEqual({
+      'target=app status=succeeded': 1,
+      'target=app status=failed': 1,
+      [`target=${unnamed} status=succeeded`]: 0,
+      [`target=${unnamed} status=failed`]: 0,
+    })
+    const metrics = await readMetrics(relay.address)
+    expect(metrics['relay_deliveries_total']).toEqual({
+      type: 'COUNTER',
+      values: {
+        'result=stored via=http': 2,
+        'result=duplicate via=http': 1,
+        'result=unavailable via=http': 1,
+      },
+    })
+    expect(metrics['relay_deliveries_refused_total']).toEqual({
+      type: 'COUNTER',
+      values: {
+        'reason=no_signature': 1,
+        'reason=invalid_signature': 1,
+        'reason=invalid_event': 1,
+        'reason=too_large': 1,
+        'reason=wrong_path': 1,
+      },
+    })
+    expect(metrics['relay_queue_deliveries']).toEqual({
+      type: 'GAUGE',
+      values: { 'target=app': 0, [`target=${unnamed}`]: 1 },
+    })
+    expect(metrics['relay_queue_oldest_seconds']?.values).toEqual({
+      'target=app': 0,
+      [`target=${unnamed}`]: expect.toSatisfy((age: number) => age > 0 && age < 600),
+    })
+    expect(metrics['relay_attempt_duration_seconds_count']?.values).toEqual({
+      'target=app': 2,
+      [`target=${unnamed}`]: expect.toSatisfy((count: number) => count > 0),
+    })
+    expect(metrics['relay_attempt_duration_seconds_bucket']?.values).toMatchObject({
+      'le=600 target=app': 2,
+      'le=+Inf target=app': 2,
+    })
+    expect(metrics['relay_storage_duration_seconds_count']?.values).toEqual({
+      // With the one that could not be stored.
+      'operation=store': 4,
+      'operation=record': expect.toSatisfy((count: number) => count >= 3),
+    })
+    expect(metrics['relay_ready']).toEqual({ type: 'GAUGE', values: { '': 1 } })
+    expect(metrics['relay_tunnel_connected']).toEqual({ type: 'GAUGE', values: {} })
+    expect(metrics['nodejs_eventloop_lag_p99_seconds']?.type).toBe('GAUGE')
+    expect(metrics['process_resident_memory_bytes']?.values['']).toBeGreaterThan(1_000_000)
+    expect(await (await fetch(`${relay.address}/metrics`)).text()).not.toContain('secret')
+  })
+
+  it('shows whether the tunnel is connected, and counts what comes through it', async () => {
+    await using channel = await smee()
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve('--metrics', '--tunnel', channel.channel)
+    const tunnel = async () => (await readMetrics(relay.address))['relay_tunnel_connected']?.values['']
+    await expect.poll(tunnel).toBe(1)
+    await post(channel.channel, githubDelivery({ body: '{"ref":"refs/heads/main","commits":[]}' }))
+    const deliveries = async () => (await readMetrics(relay.address))['relay_deliveries_total']?.values
+    await expect
+      .poll(deliveries)
+      .toMatchObject({ 'result=stored via=tunnel': 1, 'result=stored via=http': 0 })
+    await channel[Symbol.asyncDispose]()
+    await expect.poll(tunnel).toBe(0)
+  })
+
+  it('says that deliveries cannot be taken while storage fails', async () => {
+    const storage = faulty()
+    await using here = await place({ host: 'none' })
+    const relay = await here.serveWith({ seams: { storage } }, '--metrics')
+    storage.now('fails')
+    const ready = async () => (await readMetrics(relay.address))['relay_ready']?.values
+    await expect.poll(ready).toEqual({ '': 0 })
+  })
+
+  it('is there where it is set, by flag or variable; prom-client is loaded then, and only then', async () => {
+    const run = async (flags: readonly string[], env: Readonly<Record<string, string>>) => {
+      const LOADED = path.join(emptyFolder(), 'loaded')
+      await using target = await receiver()
+      await using here = await place({ host: 'none', env: { LOADED, ...env } })
+      const options = { built: true, env: { NODE_OPTIONS: `--import ${LIST_LOADED}` } }
+      const relay = await here.serveWith(options, '--forward', `app=${target.url}`, ...flags)
+      expect((await relay.deliver()).status).toBe(200)
+      await relay.object({ type: 'attempt' })
+      const { status } = await fetch(`${relay.address}/metrics`)
+      const metrics = status === 200 ? await readMetrics(relay.address) : {}
+      expect(await relay.stop()).toMatchObject({ code: 0 })
+      const isLoaded = /node_modules\/prom-client\//.test(readFileSync(LOADED, 'utf8'))
+      return { status, isLoaded, stored: metrics['relay_deliveries_total']?.values['result=stored via=http'] }
+    }
+    const on = { status: 200, isLoaded: true, stored: 1 }
+    const off = { status: 404, isLoaded: false, stored: undefined }
+    expect(
+      await Promise.all([
+        run(['--metrics'], {}),
+        run([], { RELAY_METRICS: 'on' }),
+        run([], {}),
+        run([], { RELAY_METRICS: 'off' }),
+      ]),
+    ).toEqual([on, on, off, off])
+  })
+})
+
+describe('the label of a target', () => {
+  /** The labels of the queues, in their order, with how much waits in each. */
+  async function queues({ address }: Serving): Promise<Record<string, number>> {
+    const values = (await readMetrics(address))['relay_queue_deliveries']?.values ?? {}
+    return Object.fromEntries(
+      Object.entries(values).map(([label, count]) => [label.replace(/^target=/, ''), count]),
+    )
+  }
+
+  it('is a short name, its own, and shows nothing of paths, queries, passwords and arguments', async () => {
+    const port = await closedPort()
+    const host = `127.0.0.1:${port}`
+    const forwards = [
+      `app=http://${host}/hooks`,
+      `http://alice:secret@${host}/T000/secret?key=secret`,
+      `push=http://${host}/other`,
+      'https://[::1]:8443/',
+      'app=http://127.0.0.1:4000/',
+    ]
+    const commands = [
+      '*=TOKEN=secret ./bin/deploy.sh --key secret',
+      '*=KEY=secret',
+      '$(cat secret) run',
+      './bin/deploy.sh other',
+    ]
+    await using here = await place({ host: 'none' })
+    const flags = [
+      ...forwards.flatMap((forward) => ['--forward', forward]),
+      ...commands.flatMap((command) => ['--exec', command]),
+    ]
+    const labels = [
+      'app',
+      host,
+      `${host}-2`,
+      '[::1]:8443',
+      'app-2',
+      'deploy.sh',
+      'command',
+      'command-2',
+      'deploy.sh-2',
+    ]
+    expect(Object.keys(await queues(await here.serve('--metrics', ...flags)))).toEqual(labels)
+  })
+
+  it('stays when its target is no longer configured', async () => {
+    const port = await closedPort()
+    await using here = await place({ host: 'none' })
+    const targets = [
+      `*=http://127.0.0.1:${port}/`,
+      'push=exec:./old.sh secret',
+      '*=https://example.com/secret',
+    ]
+    const forwards = Object.fromEntries(targets.map((target) => [target, {}]))
+    await fill(here, [{ id: 'waits', receivedAt: Date.now(), forwards }])
+    here.configure({ forward: [`app=http://127.0.0.1:${port}/`] })
+    const relay = await here.serve('--metrics')
+    const waits = { app: 1, 'old.sh': 1, 'example.com': 1 }
+    expect(await queues(relay)).toEqual(waits)
+    here.configure({})
+    await relay.says('Reloaded the settings')
+    expect(await queues(relay)).toEqual(waits)
+  })
+
+  it('is one of at most 100, and one for all others', async () => {
+    await using here = await place({ host: 'none' })
+    const targets = Array.from({ length: 150 }, (_, i) => [`*=http://127.0.0.1:${i + 1}/`, {}])
+    await fill(here, [{ id: 'waits', receivedAt: Date.now(), forwards: Object.fromEntries(targets) }])
+    const counts = await queues(await here.serve('--metrics'))
+    expect(Object.keys(counts)).toHaveLength(101)
+    expect(counts).toMatchObject({ others: 50 })
+  })
+})
+
+describe('who may read /metrics', () => {
+  let here: Place
+  let relay: Serving
+  beforeAll(async () => {
+    here = await place({ host: 'none' })
+    const hosts = ['--allow-host', 'relay.example', '--inspect-host', 'metrics.example']
+    relay = await here.serve('--metrics', ...hosts, '--public-url', 'https://public.example')
+  })
+  afterAll(() => here[Symbol.asyncDispose]())
+
+  const ask = ({ address }: Serving, method: string, headers: Record<string, string> = {}) =>
+    exchange(Number(new URL(address).port), requestText(method, '/metrics', headers))
+  const FORBIDDEN = { status: 403, body: '{"error":"Forbidden host"}' }
+
+  it('is who names this machine, or a name that is set for it, whatever else the service answers to', async () => {
+    for (const Host of ['127.0.0.1', 'localhost', '[::1]:8787', 'metrics.example:8787'])
+      expect(await ask(relay, 'GET', { Host })).toMatchObject({ status: 200 })
+    for (const Host of ['relay.example', 'public.example', 'evil.example', '10.0.0.1'])
+      expect(await ask(relay, 'GET', { Host })).toMatchObject(FORBIDDEN)
+    expect(await ask(relay, 'GET', { 'X-Forwarded-Host': 'public.example' })).toMatchObject(FORBIDDEN)
+    expect(await ask(relay, 'GET', { 'X-Forwarded-Host': 'metrics.example' })).toMatchObject({ status: 200 })
+  })
+
+  it('only reads', async () => {
+    expect(await ask(relay, 'HEAD')).toMatchObject({ status: 200, body: '' })
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
+      expect(await ask(relay, method)).toMatchObject({
+        status: 405,
+        headers: { allow: 'GET, HEAD' },
+        body: '{"error":"Method not allowed"}',
+      })
+  })
+
+  it('is nobody while they are off', async () => {
+    await using own = await place({ host: 'none' })
+    const off = await own.serve()
+    expect(await ask(off, 'GET')).toMatchObject({ status: 404, body: '{"error":"Not found"}' })
+    expect(await ask(off, 'POST')).toMatchObject({ status: 404 })
+  })
+})

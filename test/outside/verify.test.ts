@@ -1,0 +1,291 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Fixture } from 'webhook-relay/testing'
+import {
+  type DeliveryOptions,
+  giteaDelivery,
+  githubDelivery,
+  SECRET,
+  sign,
+  type WebhookRequest,
+} from '../kit/delivery.js'
+import { emptyFolder, type Env } from '../kit/folder.js'
+import { fill } from '../kit/journal.js'
+import { type Ran, run, type RunContext, start } from '../kit/run.js'
+import { bare, opened } from './example.js'
+
+const env = { RELAY_WEBHOOK_SECRET: SECRET }
+const FORM = 'application/x-www-form-urlencoded'
+const form = (payload: string): string => new URLSearchParams({ payload }).toString()
+const BODY = '{"action":"opened","zen":"<é> \\u001B"}'
+const GITEA_BODY = '{\n  "zen": "\\u003cé\\u003e"\n}'
+
+/** The file of a request, every header line in it. */
+function fixture(provider: string, { headers, body }: WebhookRequest): Fixture {
+  const names = [...new Set(headers.map(([name]) => name))]
+  const lines = names.map((name) => headers.filter(([each]) => each === name).map(([, value]) => value))
+  return {
+    relay: 1,
+    provider,
+    event: 'push',
+    delivery: 'id-1',
+    headers: Object.fromEntries(names.map((name, i) => [name, lines[i] ?? []])),
+    body: Buffer.from(body).toString(),
+  }
+}
+
+const github = (options: DeliveryOptions = {}) =>
+  fixture('github', githubDelivery({ body: BODY, id: 'id-1', ...options }))
+const gitea = (options: DeliveryOptions = {}) =>
+  fixture('gitea', giteaDelivery({ body: GITEA_BODY, id: 'id-1', ...options }))
+/** Runs the command with the secret. */
+function verify(argv: readonly string[], { env: more, ...over }: Partial<RunContext>): Promise<Ran> {
+  return run(['verify', ...argv], { ...over, env: { ...env, ...more } })
+}
+
+const headers = (set: DeliveryOptions['set']) => ({ set: { 'X-Hub-Signature-256': undefined, ...set } })
+
+/** A folder with these fixtures. */
+function folder(files: Readonly<Record<string, Fixture | string>>): string {
+  const cwd = emptyFolder()
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(path.join(cwd, name), typeof content === 'string' ? content : JSON.stringify(content))
+  return cwd
+}
+
+const digest = sign(SECRET, Buffer.from(BODY)).slice('sha256='.length)
+const WANTED = 'expected X-Hub-Signature-256: sha256=<64 lower-case hex digits>'
+
+describe('relay verify, of each fault', () => {
+  it.each<[string, string, Fixture, Record<string, string>?]>([
+    [
+      'wrong_secret',
+      'signed with another secret, or the body was changed on its way',
+      github({ secret: 'other' }),
+    ],
+    [
+      'secret_white_space',
+      "the sender's secret ends in a newline, relay's does not",
+      github({ secret: `${SECRET}\n` }),
+    ],
+    [
+      'secret_white_space',
+      "relay's secret has white space at its end, the sender's does not",
+      github(),
+      { RELAY_WEBHOOK_SECRET: `${SECRET} ` },
+    ],
+    [
+      're_encoded',
+      'the body was re-encoded on its way: it was signed as compact JSON with upper-case escapes, as GitHub writes it',
+      github({ signed: BODY, body: JSON.stringify(JSON.parse(BODY), null, 4) }),
+    ],
+    [
+      're_encoded',
+      "the body was re-encoded on its way: it was signed as two-space indented JSON with Go's escapes, as Gitea writes it",
+      gitea({ signed: GITEA_BODY, body: JSON.stringify(JSON.parse(GITEA_BODY)) }),
+    ],
+    [
+      'form',
+      'the signature covers the JSON inside the form, as Gitea signs: is the provider right?',
+      github({ signed: BODY, body: form(BODY), type: FORM }),
+    ],
+    [
+      'form',
+      'the signature covers the form as sent, as GitHub signs: is the provider right?',
+      gitea({ body: form(GITEA_BODY), type: FORM }),
+    ],
+    ['form', 'the body was re-encoded on its way: it was signed as a form', github({ signed: form(BODY) })],
+    ['form', 'Content-Type says form, but the body is not a form', gitea({ type: FORM })],
+    [
+      'only_sha1',
+      `there is only a SHA-1 signature (X-Hub-Signature), ${WANTED}`,
+      github(headers({ 'X-Hub-Signature': `sha1=${'a'.repeat(40)}` })),
+    ],
+    [
+      'wrong_header',
+      `the signature is in X-Gitea-Signature, ${WANTED}; otherwise it is right`,
+      github(headers({ 'X-Gitea-Signature': digest })),
+    ],
+    [
+      'truncated',
+      'the body seems cut off: its JSON is incomplete after 20 bytes',
+      github({ signed: BODY, body: BODY.slice(0, 20) }),
+    ],
+    [
+      'truncated',
+      `the body is cut off: only ${Buffer.byteLength(BODY)} of 1000 bytes arrived`,
+      github({ signed: `${BODY}x`, set: { 'Content-Length': '1000' } }),
+    ],
+    [
+      'empty_signature',
+      'the signature is empty: the webhook has no secret at the code host',
+      gitea(headers({ 'X-Hub-Signature-256': 'sha256=', 'X-Gitea-Signature': '' })),
+    ],
+    [
+      'malformed_signature',
+      `X-Hub-Signature-256 lacks the prefix sha256=, ${WANTED}; otherwise it is right`,
+      github(headers({ 'X-Hub-Signature-256': digest })),
+    ],
+    [
+      'repeated_signature',
+      'X-Hub-Signature-256 is given more than once',
+      github(headers({ 'X-Hub-Signature-256': [`sha256=${digest}`, `sha256=${digest}`] })),
+    ],
+    [
+      'no_signature',
+      'there is no X-Hub-Signature-256: does the webhook have a secret at the code host?',
+      github(headers({})),
+    ],
+  ])('%s: %s', async (reason, hint, file, over = {}) => {
+    const cwd = folder({ 'a.json': file })
+    const error = 'The signature does not match'
+    const { provider } = file
+    const result = { name: 'a.json', provider, event: 'push', delivery: 'id-1', valid: false, reason, hint }
+    const [said, object] = await Promise.all([
+      verify(['a.json'], { cwd, env: over }),
+      verify(['a.json', '--json'], { cwd, env: over }),
+    ])
+    expect(said).toEqual({
+      code: 5,
+      out: `invalid  a.json  ${hint}\n`,
+      err: `error: ${error}\n`,
+    })
+    expect(object).toEqual({
+      code: 5,
+      out: `${JSON.stringify({ v: 1, type: 'signature', ...result })}\n`,
+      err: `${JSON.stringify({ v: 1, type: 'error', code: 'invalid_signature', error })}\n`,
+    })
+  })
+})
+
+describe('relay verify', () => {
+  it('says with which secret it is signed, exit 0', async () => {
+    const cwd = folder({ 'a.json': github(), 'long-name.json': github({ secret: 'old' }) })
+    const over = { cwd, env: { RELAY_WEBHOOK_SECRET_PREVIOUS: 'old' } }
+    expect(await verify(['a.json', 'long-name.json'], over)).toEqual({
+      code: 0,
+      out: 'valid    a.json\nvalid    long-name.json  signed with the previous secret\n',
+      err: '',
+    })
+    const { out } = await verify(['long-name.json', '--json'], over)
+    expect(JSON.parse(out)).toEqual({
+      v: 1,
+      type: 'signature',
+      name: 'long-name.json',
+      provider: 'github',
+      event: 'push',
+      delivery: 'id-1',
+      valid: true,
+      by: 'previous',
+    })
+  })
+
+  it('takes folders and standard input, and counts what does not fit', async () => {
+    const cwd = folder({ 'a.json': github(), 'b\u001b[2J.json': github({ secret: 'other' }) })
+    const stdin = JSON.stringify(gitea())
+    expect(await verify(['.', '-'], { cwd, stdin })).toEqual({
+      code: 5,
+      out: [
+        'valid    a.json\n',
+        'invalid  b\\u{1b}[2J.json  signed with another secret, or the body was changed on its way\n',
+        'valid    standard input\n',
+      ].join(''),
+      err: 'error: 1 of 3 signatures do not match\n',
+    })
+  })
+
+  it('keeps within the lines of a terminal', async () => {
+    const cwd = folder({ 'a.json': github({ secret: `${SECRET}\n` }), 'name.json': github(headers({})) })
+    const terminal = { columns: 66, streams: ['stdout'] } as const
+    const { out } = await verify(['.'], { cwd, terminal, env: { NO_COLOR: '1' } })
+    expect(out.split('\n')).toEqual([
+      'invalid  a.json',
+      "         the sender's secret ends in a newline, relay's does not",
+      'invalid  name.json',
+      '         there is no X-Hub-Signature-256: does the webhook have a',
+      '             secret at the code host?',
+      '',
+    ])
+  })
+
+  it('ends between two fixtures when it is interrupted', async () => {
+    // Explaining a large body takes a while.
+    const large = JSON.stringify({ text: 'x'.repeat(2_000_000) })
+    const slow = github({ secret: 'other', body: large })
+    const cwd = folder({ 'a.json': github(), 'b.json': slow, 'c.json': github() })
+    await using running = start(['verify', '.'], { cwd, env })
+    await running.prints('valid    a.json\n')
+    const { code, out } = await running.stop('SIGINT')
+    expect({ code, last: out.includes('c.json') }).toEqual({ code: 130, last: false })
+  })
+
+  it('takes entries of the journal', async () => {
+    await using here = await bare({ env })
+    const { headers, body } = githubDelivery({ body: BODY })
+    await fill(here, [opened('a', { headers, body }), opened('b', { headers, body: '{}' })])
+    expect(await here.run('verify', '1')).toEqual({
+      code: 0,
+      out: 'valid    #1\n',
+      err: '',
+    })
+    expect((await here.run('verify', 'last')).code).toBe(5)
+    expect(await here.run('verify', '9')).toEqual({
+      code: 6,
+      out: '',
+      err: 'error: The journal has no entry #9. Its entries are #1 to #2\n',
+    })
+  })
+
+  it('takes the secret of a variable, of a file, or of the profile', async () => {
+    const cwd = folder({ 'a.json': github(), secret: `${SECRET}\n` })
+    const code = async (variables: Env, ...flags: string[]) =>
+      (await run(['verify', 'a.json', ...flags], { cwd, env: variables })).code
+    expect(await code({ MINE: SECRET, RELAY_WEBHOOK_SECRET: 'other' }, '--secret-env', 'MINE')).toBe(0)
+    expect(await code({ MINE: 'x', RELAY_WEBHOOK_SECRET_PREVIOUS: SECRET }, '--secret-env', 'MINE')).toBe(5)
+    expect(await code({ RELAY_WEBHOOK_SECRET_FILE: 'secret' })).toBe(0)
+    await using here = await bare()
+    const relay = await here.serve()
+    const { out } = await here.run('config', '--reveal', 'webhookSecret')
+    writeFileSync(path.join(cwd, 'made.json'), JSON.stringify(github({ secret: out.trim() })))
+    expect((await here.runWith({ cwd }, 'verify', 'made.json')).code).toBe(0)
+    await relay.stop()
+    expect((await here.runWith({ cwd }, 'verify', 'made.json')).code).toBe(0)
+    expect((await here.runWith({ cwd }, 'verify', 'a.json')).code).toBe(5)
+  })
+
+  it.each([
+    [
+      env,
+      'payload.json',
+      'payload.json: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push',
+    ],
+    [env, 'none.json', 'none.json: no such file or folder'],
+    [
+      {},
+      'a.json',
+      'There is no webhook secret to verify with: set RELAY_WEBHOOK_SECRET, or name a variable with --secret-env',
+    ],
+  ])('says what is missing, exit 2: %j %s', async (variables, word, message) => {
+    const cwd = folder({ 'a.json': github(), 'payload.json': BODY })
+    const { code, out, err } = await run(['verify', word], { cwd, env: variables })
+    expect({ code, out, err: err.replace(`${cwd}/`, '') }).toEqual({
+      code: 2,
+      out: '',
+      err: `error: ${message}\n`,
+    })
+  })
+
+  it('shows no secret, and no signature that would be right', async () => {
+    const cwd = folder({
+      'a.json': github({ secret: 'other' }),
+      'b.json': github(headers({ 'X-Signature': 'f'.repeat(64) })),
+      'c.json': github({ signed: BODY, body: JSON.stringify(JSON.parse(BODY)) }),
+    })
+    for (const flags of [[], ['--json'], ['--verbose']]) {
+      const { out, err } = await verify(['.', ...flags], { cwd, env: { RELAY_DEBUG: '1' } })
+      expect(out).toContain('c.json')
+      expect(out + err).not.toMatch(/[0-9a-f]{40}|Secret to Everybody/)
+    }
+  })
+})

@@ -1,0 +1,146 @@
+import { readdirSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { asked, NEVER_ANSWERED, NOW, repository, type Repository, SLOW } from '../kit/code-host.js'
+import { entriesOf } from '../kit/journal.js'
+import { addressOf, deviceOf } from '../kit/pages.js'
+import { type Place, place, type Serving } from '../kit/place.js'
+import { closedPort } from '../kit/ports.js'
+import type { Running } from '../kit/run.js'
+
+/** How a one-shot command ends after Ctrl-C. */
+const INTERRUPTED = { code: 130, signal: null, out: '' }
+const BUILT = { built: true } as const
+
+let here: Place
+let demo: Repository
+beforeEach(async () => {
+  here = await place({ signedIn: true })
+  demo = await repository(here.sandbox)
+})
+afterEach(() => here[Symbol.asyncDispose]())
+
+/** The hooks that there are, and those that `relay hook list` shows. */
+async function hooks(): Promise<[unknown[], unknown[]]> {
+  const { out } = await here.run('hook', 'list', '--json')
+  const listed = out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).id]))
+  return [(await demo.hooks()).map(({ id }) => id), listed]
+}
+
+describe('Ctrl-C', () => {
+  const start = (...argv: string[]): Running => here.startWith(BUILT, ...argv)
+
+  it('during relay hook add, after the code host made the hook: the next one finds it', async () => {
+    const add = ['hook', 'add', 'octo/demo', '--url', 'http://127.0.0.1:9/webhook']
+    for (const fault of [NOW, NEVER_ANSWERED]) here.sandbox.faults.next('hook', fault)
+    const command = start(...add)
+    await asked(here.sandbox, /^POST .*\/hooks$/)
+    expect(await command.stop('SIGINT')).toMatchObject(INTERRUPTED)
+    expect(await hooks()).toEqual([[601], [null]])
+    expect(await here.run(...add)).toMatchObject({ code: 0 })
+    expect(await hooks()).toEqual([[601], [601]])
+  })
+
+  it('during relay setup, which waits for the browser: nothing is stored, and its address is gone', async () => {
+    const env = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
+    await using user = await place({ env })
+    const setup = user.startWith(BUILT, 'setup', '--no-browser')
+    const address = await addressOf(setup)
+    expect(await setup.stop('SIGINT')).toMatchObject(INTERRUPTED)
+    expect(readdirSync(user.home)).toEqual([])
+    await expect(fetch(address)).rejects.toThrow('fetch failed')
+  })
+
+  it('during relay login --device: the user is not signed in', async () => {
+    const login = start('login', '--device', '--user', 'grace')
+    await deviceOf(login)
+    expect(await login.stop('SIGINT')).toMatchObject(INTERRUPTED)
+    expect(await here.run('whoami', '--user', 'grace')).toMatchObject({ code: 4 })
+  })
+
+  it('again during the end of relay serve --hook quits at once, and the hook is used again', async () => {
+    const { serving, id } = await serveHook()
+    here.sandbox.faults.always('hook', 'slow')
+    serving.kill('SIGINT')
+    await serving.says('Press Ctrl-C again to quit now')
+    expect(await serving.stop('SIGINT')).toMatchObject({ code: null, signal: 'SIGINT' })
+    here.sandbox.faults.clear()
+    await expectUsedAgain(id)
+  })
+})
+
+describe('SIGKILL of relay serve --hook: the next one uses the hook again', () => {
+  it('while it runs', async () => {
+    const { serving, id } = await serveHook()
+    expect(await serving.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
+    await expectUsedAgain(id)
+  })
+
+  it.each([
+    ['before the code host made it', SLOW, 0],
+    ['after the code host made it', NEVER_ANSWERED, 1],
+  ] as const)('during its creation, %s', async (_name, fault, made) => {
+    for (const each of [NOW, fault]) here.sandbox.faults.next('hook', each)
+    const serving = await here.serveWith(BUILT, '--hook', 'octo/demo')
+    await asked(here.sandbox, /^POST .*\/hooks$/)
+    await serving.stop('SIGKILL')
+    const [ids, listed] = await hooks()
+    expect([ids.length, listed]).toEqual([made, [null]])
+    const again = await serveHook()
+    expect(again.created).toBe(made === 0)
+    expect(await hooks()).toEqual([[again.id], [again.id]])
+    await again.serving.stop()
+    expect(await hooks()).toEqual([[], []])
+  })
+})
+
+describe('SIGKILL of relay serve --hook --catch-up', () => {
+  it('while it catches up: the next ones get the rest, each delivery once', async () => {
+    const texts = ['one', 'two', 'three', 'four', 'five']
+    const port = String(await closedPort())
+    const flags = ['--port', port, '--hook', 'octo/demo']
+    await here.run('hook', 'add', 'octo/demo', '--url', `http://127.0.0.1:${port}/webhook`)
+    await demo.comment(...texts)
+    for (const fault of [NOW, NOW, 'secondary-limit'] as const) here.sandbox.faults.next('redeliver', fault)
+    const first = await here.serveWith(BUILT, ...flags, '--catch-up')
+    await first.says('catching up with octo/demo continues in 60 s')
+    await first.stop('SIGKILL')
+    expect(await comments()).toEqual(texts.slice(0, 2))
+    const second = await here.serveWith(BUILT, ...flags)
+    await second.object({ type: 'hook', state: 'ready' })
+    // They wait 15 s for the one that is gone.
+    const others = [
+      ['catch-up', '--json'],
+      ['catch-up', 'octo/demo'],
+    ].map((argv) => here.start(...argv))
+    await Promise.all(others.map((each) => each.says(`Process ${first.pid} is catching up`)))
+    const ended = await Promise.all(others.map((each) => each.ended))
+    expect(ended.map(({ code }) => code)).toEqual([0, 0])
+    await second.stop()
+    expect(await comments()).toEqual(texts)
+    const [hook] = await demo.hooks()
+    expect(await demo.redelivered(hook?.id ?? 0)).toBe(texts.length)
+  }, 60_000)
+})
+
+/** `relay serve --hook octo/demo` once it has the hook. */
+async function serveHook() {
+  const serving: Serving = await here.serveWith(BUILT, '--hook', 'octo/demo')
+  const { id, created } = await serving.object({ type: 'hook', state: 'ready' })
+  return { serving, id, created }
+}
+
+/** Starts again after the first start left its hook, which is used again and then removed. */
+async function expectUsedAgain(id: unknown): Promise<void> {
+  expect(await hooks()).toEqual([[id], [id]])
+  const again = await serveHook()
+  expect([again.id, again.created]).toEqual([id, false])
+  expect((await again.serving.stop()).err).toContain('hook of octo/demo removed')
+  expect(await hooks()).toEqual([[], []])
+}
+
+/** The comments of the journal, in order. */
+async function comments(): Promise<string[]> {
+  return (await entriesOf(here))
+    .filter(({ event }) => event === 'issue_comment')
+    .map(({ body }) => JSON.parse(body.toString()).comment.body)
+}

@@ -1,0 +1,125 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { codeBlocks } from '../kit/code-blocks.js'
+import { type PackedProject, packedProject } from '../kit/packed-project.js'
+
+/** What somebody who installs the package writes first. It ends by itself. */
+const PROGRAM = `
+import { RelayError, type Settings } from 'webhook-relay'
+import { type Fixture, loadFixture, startRelay, startSandbox, type TestRelay } from 'webhook-relay/testing'
+
+const relay: TestRelay = await startRelay()
+const settings: Settings = relay.settings
+const answer = await fetch(\`\${relay.url}/health\`)
+console.log(settings.store, await answer.text(), new RelayError('usage', 'x').exitCode)
+const push: Fixture = await loadFixture('webhook-relay/fixtures/github/push.json')
+const { event, attempts } = await relay.deliver(push)
+const sandbox = await startSandbox()
+console.log(event, attempts.length, (await relay.signIn()).slice(0, 4), (await sandbox.token()).slice(0, 4))
+await sandbox[Symbol.asyncDispose]()
+await relay[Symbol.asyncDispose]()
+`
+
+/** Prints the globals that are not what they were, but for those that zod keeps its own state in. */
+const GLOBALS = `
+const globals = () => new Map(Reflect.ownKeys(globalThis).map((key) => [key, globalThis[key]]))
+globals() // Some are made when they are first looked at.
+const before = globals()
+const { startRelay } = await import('webhook-relay/testing')
+const relay = await startRelay()
+await relay.signIn()
+await relay[Symbol.asyncDispose]()
+const changed = [...globals()].filter(([key, value]) => !before.has(key) || !Object.is(before.get(key), value))
+console.log(changed.map(([key]) => String(key)).filter((key) => !key.startsWith('__zod_')))
+`
+
+/** Prints whether the package undici now serves Node's own fetch. */
+const DISPATCHER = `
+import 'webhook-relay/testing'
+import { Agent, getGlobalDispatcher } from 'undici'
+console.log(getGlobalDispatcher() instanceof Agent)
+`
+
+const OPTIONS = [
+  '--module',
+  'nodenext',
+  '--target',
+  'es2023',
+  '--lib',
+  'es2023,esnext.disposable',
+  '--strict',
+]
+
+describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
+  let project: PackedProject
+  const compile = (...args: string[]): Promise<string> =>
+    project.run(process.execPath, project.tool('typescript/bin/tsc'), ...OPTIONS, '--skipLibCheck', ...args)
+  const write = (files: ReadonlyMap<string, string>): void => {
+    for (const [name, text] of files) writeFileSync(path.join(project.folder, name), text)
+  }
+
+  beforeAll(async () => {
+    project = await packedProject()
+  }, 180_000)
+
+  it('installs into an empty folder, runs, and brings its types', async () => {
+    expect(await project.run('npx', 'relay', '--version')).toBe(`${packageJson.version}\n`)
+    write(new Map([['program.ts', PROGRAM]]))
+    await compile('--lib', 'es2023,dom,esnext.disposable', '--types', '', 'program.ts')
+    const out = await project.run(process.execPath, 'program.js')
+    expect(out).toBe('memory {"status":"ok"} 2\npush 0 gho_ gho_\n')
+  })
+
+  it('has no script that npm runs or warns of', async () => {
+    const file = path.join(project.folder, 'node_modules/webhook-relay/package.json')
+    expect(JSON.parse(readFileSync(file, 'utf8'))).not.toHaveProperty('scripts')
+    expect(project.warnings.split('\n').filter((line) => line.includes('webhook-relay'))).toEqual([])
+  })
+
+  it('leaves globals alone', async () => {
+    write(
+      new Map([
+        ['globals.mjs', GLOBALS],
+        ['dispatcher.mjs', DISPATCHER],
+      ]),
+    )
+    expect(await project.run(process.execPath, 'globals.mjs')).toBe('[]\n')
+    expect(await project.run(process.execPath, 'dispatcher.mjs')).toBe('false\n')
+  })
+
+  it('does what the documentation shows', async () => {
+    const files = new Map([...codeBlocks('README.md'), ...codeBlocks('docs/testing.md')])
+    const names = [...files.keys()]
+    expect(names).toEqual([
+      'bot.ts',
+      'bot.test.ts',
+      'verify.ts',
+      'app.ts',
+      'app.test.ts',
+      'merge-bot.ts',
+      'merge-bot.test.ts',
+      'sandbox.test.ts',
+      'deploy.sh',
+      'webhooks.sh',
+    ])
+    write(files)
+    await compile('--noEmit', '--types', 'node', ...names.filter((name) => name.endsWith('.ts')))
+    const out = await project.run(
+      process.execPath,
+      project.tool('vitest/vitest.mjs'),
+      'run',
+      '--reporter=json',
+      // It shares the machine with all other tests.
+      '--testTimeout=20000',
+    )
+    const tests = names.filter((name) => name.endsWith('.test.ts'))
+    expect(JSON.parse(out)).toMatchObject({
+      success: true,
+      numTotalTestSuites: tests.length,
+      numPendingTests: 0,
+    })
+    await project.run('sh', 'webhooks.sh')
+  })
+})
