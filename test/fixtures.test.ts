@@ -7,7 +7,7 @@ import { fixtureBody, fixtureLines, type Fixture } from '../src/fixtures/fixture
 import { passedOn } from '../src/http/headers.js'
 import { loadFixtures } from '../src/fixtures/load.js'
 import { parseFixture } from './helpers/fixture.js'
-import { openJournal } from '../src/journal/open.js'
+import { Journal } from '../src/journal/journal.js'
 import { openDatabase } from '../src/store/open.js'
 import { createIntake } from '../src/webhook/intake.js'
 import { GITEA, GITHUB, SECRETS } from './helpers/delivery.js'
@@ -108,7 +108,7 @@ function loads(fixture: object): boolean {
 
 async function takeIn(fixture: Fixture) {
   await using database = await openDatabase({ kind: 'memory', folder: '' })
-  const journal = openJournal(database.sql)
+  const journal = new Journal(database.sql)
   const provider = fixture.provider === 'gitea' ? GITEA : GITHUB
   const intake = createIntake({ provider, secrets: SECRETS, journal })
   await intake.receive({ headers: passedOn(fixtureLines(fixture)), body: fixtureBody(fixture) })

@@ -4,7 +4,7 @@ import { silentLog } from '../../src/base/log.js'
 import { createProvider } from '../../src/providers/open.js'
 import { startSandbox, type TestSandbox } from '../../src/testing/index.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/open.js'
 import { failure } from '../helpers/failure.js'
 
 const issue = { owner: 'octo', repo: 'demo', issueNumber: 1 }

@@ -1,9 +1,9 @@
 import path from 'node:path'
 import { RelayError } from '../../src/base/errors.js'
-import type { Delivery } from '../../src/journal/delivery.js'
-import type { Attempt, Forward } from '../../src/journal/forward.js'
+import type { Delivery } from '../../src/journal/types.js'
+import type { Attempt, Forward } from '../../src/journal/types.js'
 import type { Journal } from '../../src/journal/journal.js'
-import { openJournal } from '../../src/journal/open.js'
+import { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { attempt, delivery, NOW } from '../journal/rig.js'
 import { start } from '../store/programs/start.js'
@@ -24,7 +24,7 @@ export async function fill(
   profile = 'default',
 ): Promise<void> {
   await using database = await openDatabase({ kind: 'file', folder: path.join(home, profile) })
-  await write(openJournal(database.sql, { targetsOf: () => targets }))
+  await write(new Journal(database.sql, { targetsOf: () => targets }))
 }
 
 /** A pull request's delivery, as its sender wrote it: with a number that no program keeps. */

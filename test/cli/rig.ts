@@ -7,13 +7,13 @@ import type { Context } from '../../src/cli/context.js'
 import { declare } from '../../src/cli/declare.js'
 import { main } from '../../src/cli/main.js'
 import { type Line, render } from '../../src/cli/output/line.js'
-import { INSTANCE_KEY, parseInstanceRecord } from '../../src/instance/record.js'
-import { publishInstance, type RunningInstance, secretPrint } from '../../src/instance/registry.js'
+import { INSTANCE_KEY, parseInstanceRecord } from '../../src/instance/running.js'
+import { publishInstance, type RunningInstance, secretPrint } from '../../src/instance/running.js'
 import { publish } from '../../src/cli/session/publish.js'
 import { completeSettings } from '../../src/cli/settings/complete.js'
 import { prepare } from '../../src/cli/settings/prepare.js'
 import { serve, type ServeOptions, type Serving } from '../../src/serve/serve.js'
-import type { Store } from '../../src/store/contract.js'
+import type { Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { type Grant, grantAt } from '../../src/testing/grant.js'
 import {
@@ -23,7 +23,7 @@ import {
   type TestSandbox,
   type TestSandboxOptions,
 } from '../../src/testing/index.js'
-import { createTokens, type TokenGrant } from '../../src/tokens/tokens.js'
+import { Tokens, type TokenGrant } from '../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../helpers/context.js'
 
 export const DAY = 86_400_000
@@ -130,7 +130,7 @@ export async function keepToken(
   signIn: Partial<TokenGrant> & Pick<TokenGrant, 'accessToken' | 'origin'>,
 ): Promise<void> {
   await using store = await profileStore(shell)
-  await createTokens(store).save(USER, { expiresAt: Date.now() + DAY, ...signIn })
+  await new Tokens(store).save(USER, { expiresAt: Date.now() + DAY, ...signIn })
 }
 
 /** The store of the shell's profile, as another process has it open. */

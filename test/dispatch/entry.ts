@@ -1,4 +1,4 @@
-import type { Entry } from '../../src/journal/delivery.js'
+import type { Entry } from '../../src/journal/types.js'
 
 /** An entry of the journal, as targets get it. */
 export function entryOf(over: Partial<Entry> = {}): Entry {

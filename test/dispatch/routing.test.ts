@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseExec, parseForward } from '../../src/dispatch/route.js'
 import { explain, routesFor } from '../../src/dispatch/routing.js'
-import { parseMatch } from '../../src/journal/match.js'
+import { parseMatch } from '../../src/journal/filter.js'
 
 const all = parseForward('http://a.example/')
 const push = parseExec('push=./deploy.sh')

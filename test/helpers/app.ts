@@ -1,7 +1,7 @@
 import { createProvider } from '../../src/providers/open.js'
 import type { AppCalls, AppRequest, RegisteredApp } from '../../src/providers/registration.js'
 import { saveSetup } from '../../src/setup/record.js'
-import type { Store } from '../../src/store/contract.js'
+import type { Store } from '../../src/store/kv.js'
 
 /** Registers an App at a sandbox, as a person does in the browser. */
 export async function makeApp(

@@ -1,5 +1,5 @@
 import { RelayError } from '../../src/base/errors.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/open.js'
 import type { Sql } from '../../src/store/sql.js'
 
 /** The database with another way to write transactions. Its store still writes as before. */

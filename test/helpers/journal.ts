@@ -1,4 +1,4 @@
-import type { Entry, Summary } from '../../src/journal/delivery.js'
+import type { Entry, Summary } from '../../src/journal/types.js'
 import type { Journal, WaitingForward } from '../../src/journal/journal.js'
 
 /** Every entry, oldest first, without its body. */

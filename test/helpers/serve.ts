@@ -1,6 +1,6 @@
 import path from 'node:path'
-import type { Entry } from '../../src/journal/delivery.js'
-import { openJournal } from '../../src/journal/open.js'
+import type { Entry } from '../../src/journal/types.js'
+import { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { SECRET } from './delivery.js'
 import { Program } from './program.js'
@@ -18,13 +18,13 @@ export function serve(home: string, wrapper?: readonly string[], flags: readonly
 /** All that the journal below that data folder holds, oldest first. */
 export async function journalOf(home: string): Promise<Entry[]> {
   await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
-  return await entriesOf(openJournal(database.sql))
+  return await entriesOf(new Journal(database.sql))
 }
 
 /** The numbers of what that journal has waiting for a target. */
 export async function unfinished(home: string): Promise<number[]> {
   await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
-  return (await waitingOf(openJournal(database.sql))).map(({ n }) => n)
+  return (await waitingOf(new Journal(database.sql))).map(({ n }) => n)
 }
 
 export function textOf({ body }: Entry): string {

@@ -4,11 +4,11 @@ import { DEFAULTS } from '../../src/base/settings.js'
 import { hostCheck } from '../../src/http/host.js'
 import { listen } from '../../src/http/listen.js'
 import { createRouter } from '../../src/http/router.js'
-import { openJournal } from '../../src/journal/open.js'
+import { Journal } from '../../src/journal/journal.js'
 import type { Provider } from '../../src/providers/provider.js'
 import { healthRoutes } from '../../src/server/routes/health.js'
 import { webhookRoutes } from '../../src/server/routes/webhook.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { createRefusals } from '../../src/webhook/refusals.js'
@@ -26,7 +26,7 @@ export interface WebhookServiceOptions {
 export async function startWebhookService(options: WebhookServiceOptions = {}) {
   const { provider = GITHUB, secrets = SECRETS, maxBody = DEFAULTS.maxBody } = options
   const database = options.database ?? (await openDatabase({ kind: 'memory', folder: '' }))
-  const journal = openJournal(database.sql)
+  const journal = new Journal(database.sql)
   const intake = createIntake({ provider, secrets, journal })
   const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, log: silentLog })
   const hostAllowed = hostCheck({ host: '127.0.0.1', allowed: [] })

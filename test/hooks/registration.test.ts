@@ -3,11 +3,11 @@ import { Secret } from '../../src/base/secret.js'
 import { findOwnHooks, registerHook, unregisterHook } from '../../src/hooks/registration.js'
 import { listSavedHooks, readHook } from '../../src/hooks/saved.js'
 import { type Journal } from '../../src/journal/journal.js'
-import { openJournal } from '../../src/journal/open.js'
+import { Journal } from '../../src/journal/journal.js'
 import { createProvider } from '../../src/providers/open.js'
 import type { Provider } from '../../src/providers/provider.js'
 import type { Fault, FaultName } from '../../src/sandbox/faults.js'
-import type { Database } from '../../src/store/database.js'
+import type { Database } from '../../src/store/open.js'
 import { startSandbox, type TestSandbox } from '../../src/testing/start-sandbox.js'
 import { delivery, open } from '../journal/rig.js'
 
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 async function startRelay(): Promise<Relay> {
   const database = await open('memory')
-  const relay = { database, journal: openJournal(database.sql) }
+  const relay = { database, journal: new Journal(database.sql) }
   relays.push(relay)
   return relay
 }

@@ -1,6 +1,6 @@
 import { Secret } from '../../src/base/secret.js'
 import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
-import { type InstanceRecord, INSPECT_TEXT, prove, PROOF_HEADER } from '../../src/instance/record.js'
+import { type InstanceRecord, INSPECT_TEXT, prove, PROOF_HEADER } from '../../src/instance/running.js'
 import { serve, type ServeOptions, type Serving } from '../../src/serve/serve.js'
 import { type DeliveryOptions, githubDelivery, post, SECRET } from '../helpers/delivery.js'
 

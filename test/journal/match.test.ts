@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { matches, parseMatch } from '../../src/journal/match.js'
+import { matches, parseMatch } from '../../src/journal/filter.js'
 
 const name = fc.stringMatching(/^[a-z_]{1,8}$/)
 const action = fc.option(name)

@@ -1,5 +1,5 @@
-import type { Delivery } from '../../src/journal/delivery.js'
-import type { Attempt, Forward } from '../../src/journal/forward.js'
+import type { Delivery } from '../../src/journal/types.js'
+import type { Attempt, Forward } from '../../src/journal/types.js'
 import type { Journal } from '../../src/journal/journal.js'
 import { KINDS, openKind } from '../store/kinds.js'
 

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { renew } from '../../src/oauth/refresh.js'
 import { createProvider } from '../../src/providers/open.js'
-import type { Store } from '../../src/store/contract.js'
+import type { Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
-import { createTokens } from '../../src/tokens/tokens.js'
+import { Tokens } from '../../src/tokens/tokens.js'
 import { answerJson, AuthorizationServer } from '../helpers/authorization-server.js'
 import { emptyFolder } from '../helpers/context.js'
 import { start } from '../store/programs/start.js'
@@ -159,7 +159,7 @@ describe('processes that renew one token of a shared store', () => {
     const { origin } = createProvider({ name: 'github', url: server.url })
     await using database = await openDatabase({ kind: 'file', folder })
     const before = { accessToken: OLD.accessToken, expiresAt: Date.now() + 50_000 }
-    await createTokens(database.store).save('alice', { ...OLD, ...before, origin })
+    await new Tokens(database.store).save('alice', { ...OLD, ...before, origin })
     server.refreshTokens.add(OLD.refreshToken)
     server.grant = github(NEW)
     return { server, folder, before, args: [folder, server.url] }

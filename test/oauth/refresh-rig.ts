@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import { renew, type RenewOptions } from '../../src/oauth/refresh.js'
-import type { Json } from '../../src/store/contract.js'
+import type { Json } from '../../src/store/kv.js'
 import type { TokenGrant } from '../../src/tokens/tokens.js'
 import { createRig, MINUTE, NOW, type Rig } from './rig.js'
 

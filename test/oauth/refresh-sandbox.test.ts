@@ -5,7 +5,7 @@ import { renew } from '../../src/oauth/refresh.js'
 import { revokeEverywhere } from '../../src/oauth/revoke.js'
 import { createProvider } from '../../src/providers/open.js'
 import { openDatabase } from '../../src/store/open.js'
-import { createTokens } from '../../src/tokens/tokens.js'
+import { Tokens } from '../../src/tokens/tokens.js'
 import { CLIENT, getCode, json, NOW, redeem, start } from '../sandbox/rig.js'
 import { contents } from './rig.js'
 
@@ -18,7 +18,7 @@ async function signedIn() {
   const sandbox = await start({ clock, lifetimes: { access: 3600, refresh: 3 * 3600 } })
   const database = await openDatabase({ kind: 'memory', folder: '', clock })
   const provider = createProvider({ name: 'sandbox', url: sandbox.url })
-  const tokens = createTokens(database.store, clock)
+  const tokens = new Tokens(database.store, clock)
   const client = { id: CLIENT.id, secret: new Secret(CLIENT.secret) }
   const parts = { provider, client, store: database.store, tokens, tokenTtl: HOUR, clock, log: silentLog }
   const granted = await json<{ access_token: string; refresh_token: string }>(

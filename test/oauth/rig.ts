@@ -5,9 +5,9 @@ import { RelayError } from '../../src/base/errors.js'
 import type { Log } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
 import { createOAuth, type OAuthOptions } from '../../src/oauth/oauth.js'
-import type { Json, Store } from '../../src/store/contract.js'
+import type { Json, Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
-import { createTokens } from '../../src/tokens/tokens.js'
+import { Tokens } from '../../src/tokens/tokens.js'
 import {
   ACCESS_TOKEN,
   AuthorizationServer,
@@ -33,7 +33,7 @@ export async function createRig(options: Partial<OAuthOptions> = {}) {
   const database = await openDatabase({ kind: 'memory', folder: '', clock })
   const broken = new Set<keyof Store>()
   const store = breakable(database.store, broken)
-  const tokens = createTokens(store, clock)
+  const tokens = new Tokens(store, clock)
   const log = new RecordingLog()
   const parts: OAuthOptions = {
     provider: { name: 'github', origin: server.url, oauth: server.endpoints },

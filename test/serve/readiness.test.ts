@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { openJournal } from '../../src/journal/open.js'
+import { Journal } from '../../src/journal/journal.js'
 import { createReadiness } from '../../src/serve/readiness.js'
 import { breakable } from '../helpers/breakable.js'
 import { RecordingLog } from '../oauth/rig.js'
@@ -14,7 +14,7 @@ describe('readiness', () => {
     await using database = await open('memory')
     const readiness = createReadiness(new RecordingLog())
     await expect(readiness.check()).rejects.toMatchObject({ ...UNAVAILABLE, message: 'relay is starting' })
-    readiness.start(openJournal(database.sql))
+    readiness.start(new Journal(database.sql))
     await readiness.check()
     await readiness.stop(NEVER)
     await expect(readiness.check()).rejects.toMatchObject({ ...UNAVAILABLE, message: 'relay is stopping' })
@@ -35,7 +35,7 @@ describe('readiness', () => {
     const database = breakable(inner)
     const log = new RecordingLog()
     const readiness = createReadiness(log)
-    readiness.start(openJournal(database.sql))
+    readiness.start(new Journal(database.sql))
     database.now('fails')
     const failure = { kind: 'storage', message: 'Deliveries cannot be stored', cause: { message: 'no room' } }
     for (let i = 0; i < 3; i++) await expect(readiness.check()).rejects.toMatchObject(failure)

@@ -2,7 +2,7 @@ import { Secret } from '../../src/base/secret.js'
 import type { ProviderName } from '../../src/base/settings.js'
 import { hostCheck } from '../../src/http/host.js'
 import { listen, type ListenOptions } from '../../src/http/listen.js'
-import { openJournal } from '../../src/journal/open.js'
+import { Journal } from '../../src/journal/journal.js'
 import { createOAuth, type OAuthOptions } from '../../src/oauth/oauth.js'
 import { createProvider } from '../../src/providers/open.js'
 import { createApp } from '../../src/server/app.js'
@@ -36,7 +36,7 @@ export async function startRelay(given: RelayOptions = {}) {
   const redirectUri = options.redirectUri ?? (() => `${url}/auth/${name}/callback`)
   const oauth = createOAuth({ ...rig.parts, provider, ...options, redirectUri })
   const log = new RecordingLog()
-  const journal = openJournal(rig.database.sql)
+  const journal = new Journal(rig.database.sql)
   const secrets = { current: new Secret(SECRET) }
   const app = createApp({
     provider,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { createRouter } from '../../src/http/router.js'
-import { prove, renewalText, type InstanceRecord } from '../../src/instance/record.js'
+import { prove, renewalText, type InstanceRecord } from '../../src/instance/running.js'
 import { healthRoutes } from '../../src/server/routes/health.js'
 import { renewRoutes } from '../../src/server/routes/renew.js'
 

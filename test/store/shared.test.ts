@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { openJournal } from '../../src/journal/open.js'
-import type { Database } from '../../src/store/database.js'
+import { Journal } from '../../src/journal/journal.js'
+import type { Database } from '../../src/store/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
 import { delivery } from '../journal/rig.js'
@@ -88,7 +88,7 @@ describe('a file store that several processes have open', () => {
   it('finishes the writes under way before it closes', async () => {
     const folder = emptyFolder()
     const closing = await open(folder)
-    const writes = [closing.store.put('key', 1), openJournal(closing.sql).append(delivery('1'))]
+    const writes = [closing.store.put('key', 1), new Journal(closing.sql).append(delivery('1'))]
     await closing[Symbol.asyncDispose]()
     expect((await Promise.allSettled(writes)).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
     await using database = await open(folder)

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Log } from '../../src/base/log.js'
-import { openJournal } from '../../src/journal/open.js'
+import { Journal } from '../../src/journal/journal.js'
 import { sendThrough } from '../../src/net/agent.js'
 import type { OutboundResponse, SendOnce } from '../../src/net/send-once.js'
 import type { Provider } from '../../src/providers/provider.js'
@@ -21,7 +21,7 @@ export interface RigOptions extends Partial<Omit<TunnelOptions, 'address' | 'pro
 /** A tunnel to a journal in memory, with short limits. Records log lines and statuses. */
 export async function startTunnel(address: string, { provider = GITHUB, ...options }: RigOptions = {}) {
   const database = await openDatabase({ kind: 'memory', folder: '' })
-  const journal = openJournal(database.sql)
+  const journal = new Journal(database.sql)
   const logged: string[] = []
   const statuses: TunnelStatus[] = []
   const listeners = new Set<() => void>()

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { describe, expect, it } from 'vitest'
-import { openJournal } from '../../src/journal/open.js'
+import { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
@@ -16,7 +16,7 @@ describe("GitHub's example payloads", () => {
       name: string
       examples: { action?: string }[]
     }[] = require('@octokit/webhooks-examples')
-    const journal = openJournal((await openDatabase({ kind: 'memory', folder: '' })).sql)
+    const journal = new Journal((await openDatabase({ kind: 'memory', folder: '' })).sql)
     const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal })
     const sent = examples.flatMap(({ name, examples }) => examples.map((example) => ({ name, example })))
     const requests = sent.map(({ name, example }, i) =>

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
-import type { Delivery, Receipt } from '../../src/journal/delivery.js'
-import { openJournal } from '../../src/journal/open.js'
+import type { Delivery, Receipt } from '../../src/journal/types.js'
+import { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake, type IntakeParts, type WebhookRequest } from '../../src/webhook/intake.js'
 import { GITEA, GITHUB, giteaDelivery, githubDelivery, SECRET, SECRETS } from '../helpers/delivery.js'
@@ -17,7 +17,7 @@ const badSignature = new RelayError('invalid_signature', 'Invalid signature')
 const badEvent = new RelayError('invalid_event', 'Invalid event')
 
 async function setUp(parts: Partial<IntakeParts> = {}) {
-  const journal = openJournal((await openDatabase({ kind: 'memory', folder: '' })).sql)
+  const journal = new Journal((await openDatabase({ kind: 'memory', folder: '' })).sql)
   const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal, clock: () => 1000, ...parts })
   return { journal, intake }
 }

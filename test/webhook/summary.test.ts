@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Delivery } from '../../src/journal/delivery.js'
+import type { Delivery } from '../../src/journal/types.js'
 import { GITEA, GITHUB } from '../helpers/delivery.js'
 import { summarize } from '../../src/webhook/summary.js'
 

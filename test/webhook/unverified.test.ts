@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openJournal } from '../../src/journal/open.js'
+import { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { GITEA, GITHUB, giteaDelivery, githubDelivery, SECRETS } from '../helpers/delivery.js'
@@ -17,7 +17,7 @@ describeWith('Linux', 'an unsigned body of 25 MiB', () => {
   ] as const)('blocks the event loop for less than 50 ms: %s', async (_, provider, deliver, type, body) => {
     await using database = await openDatabase({ kind: 'memory', folder: '' })
     const secrets = { ...SECRETS, previous: SECRETS.current }
-    const intake = createIntake({ provider, secrets, journal: openJournal(database.sql) })
+    const intake = createIntake({ provider, secrets, journal: new Journal(database.sql) })
     const request = deliver({ body, type, secret: 'another' })
     using turns = watchTurns()
     await expect(intake.receive(request)).rejects.toThrow('Invalid signature')

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createFollower } from '../../../src/cli/commands/log/follow.js'
-import type { Summary } from '../../../src/journal/delivery.js'
-import { openJournal } from '../../../src/journal/open.js'
+import type { Summary } from '../../../src/journal/types.js'
+import { Journal } from '../../../src/journal/journal.js'
 import { attempt, delivery, failed, open, succeeded } from '../../journal/rig.js'
 
 const TARGET = '*=http://localhost:1'
@@ -9,7 +9,7 @@ const TARGET = '*=http://localhost:1'
 /** A journal with one delivery that waits for a target, and a follower of it. */
 async function following(failedOnly: boolean) {
   const database = await open('memory')
-  const journal = openJournal(database.sql, { targetsOf: () => [TARGET] })
+  const journal = new Journal(database.sql, { targetsOf: () => [TARGET] })
   await journal.append(delivery('a'))
   const follower = await createFollower(journal, failedOnly ? { status: 'failed' as const } : {}, 1)
   const abort = new AbortController()

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { awaitForwarded } from '../../../src/cli/journal/forwarded.js'
-import type { Summary } from '../../../src/journal/delivery.js'
+import type { Summary } from '../../../src/journal/types.js'
 import type { Journal } from '../../../src/journal/journal.js'
-import { openJournal } from '../../../src/journal/open.js'
+import { Journal } from '../../../src/journal/journal.js'
 import { attempt, delivery, failed, open, succeeded, waiting } from '../../journal/rig.js'
 
 const TARGETS = ['*=http://localhost:1', '*=http://localhost:2'] as const
@@ -15,7 +15,7 @@ async function summaryOf(journal: Journal, n: number): Promise<Summary> {
 
 it('waits for every target, and returns the summary then', async () => {
   await using database = await open('memory')
-  const journal = openJournal(database.sql, { targetsOf: () => TARGETS })
+  const journal = new Journal(database.sql, { targetsOf: () => TARGETS })
   await journal.append(delivery('a'))
   const [one, two] = TARGETS
   const wait = awaitForwarded(journal, await summaryOf(journal, 1), 20_000, {})
@@ -27,7 +27,7 @@ it('waits for every target, and returns the summary then', async () => {
 
 it('ends at the time limit, or when its signal aborts', async () => {
   await using database = await open('memory')
-  const journal = openJournal(database.sql, { targetsOf: () => TARGETS })
+  const journal = new Journal(database.sql, { targetsOf: () => TARGETS })
   await journal.append(delivery('a'))
   const summary = await summaryOf(journal, 1)
   expect(await awaitForwarded(journal, summary, 0, {})).toBeUndefined()

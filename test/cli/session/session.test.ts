@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { takeInstance, type Instance } from '../../../src/instance/instance.js'
-import { publishInstance } from '../../../src/instance/registry.js'
-import { createTokens } from '../../../src/tokens/tokens.js'
+import { takeInstance, type Instance } from '../../../src/instance/running.js'
+import { publishInstance } from '../../../src/instance/running.js'
+import { Tokens } from '../../../src/tokens/tokens.js'
 import { scriptedServer, type Answer } from '../../helpers/scripted-server.js'
 import { profileStore, type Shell, startAlone, startServed, USER } from '../rig.js'
 
@@ -89,5 +89,5 @@ function proof(instance: Instance, headers: Readonly<Record<string, unknown>>): 
 
 async function tokenOf(shell: Shell): Promise<string | undefined> {
   await using store = await profileStore(shell)
-  return (await createTokens(store).get(USER))?.accessToken
+  return (await new Tokens(store).get(USER))?.accessToken
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createTokens } from '../../../src/tokens/tokens.js'
+import { Tokens } from '../../../src/tokens/tokens.js'
 import { signIn, signInAt } from '../../helpers/sign-in.js'
 import { type Alone, keepToken, profileStore, startAlone, startServed, USER } from '../rig.js'
 
@@ -93,6 +93,6 @@ describe('a sign-in counts as known', () => {
     await signInUnconfirmed(alone, 'stale')
     expect((await alone.shell.run(COMMENT)).code).toBe(4)
     await using store = await profileStore(alone.shell)
-    expect(await createTokens(store).unconfirmed(USER)).toMatchObject({ since: expect.any(String) })
+    expect(await new Tokens(store).unconfirmed(USER)).toMatchObject({ since: expect.any(String) })
   })
 })

@@ -5,7 +5,7 @@ import { Secret } from '../../../src/base/secret.js'
 import { renew } from '../../../src/oauth/refresh.js'
 import { createProvider } from '../../../src/providers/open.js'
 import { openDatabase } from '../../../src/store/open.js'
-import { createTokens } from '../../../src/tokens/tokens.js'
+import { Tokens } from '../../../src/tokens/tokens.js'
 import { CLIENT_ID, CLIENT_SECRET } from '../../helpers/authorization-server.js'
 import { heard, say } from '../../store/programs/talk.js'
 
@@ -16,7 +16,7 @@ const parts = {
   provider: createProvider({ name: 'github', url }),
   client: { id: CLIENT_ID, secret: new Secret(CLIENT_SECRET) },
   store,
-  tokens: createTokens(store, clock),
+  tokens: new Tokens(store, clock),
   tokenTtl: 1000,
   clock,
   log: silentLog,

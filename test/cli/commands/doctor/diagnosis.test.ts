@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
 import { main } from '../../../../src/cli/main.js'
 import { VERSION } from '../../../../src/store/schema.js'
-import { createTokens } from '../../../../src/tokens/tokens.js'
+import { Tokens } from '../../../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../../../helpers/context.js'
 import { closeAfter, codeHost, findings, profile, SECRETS, TOKEN, used } from './rig.js'
 import { serveFor } from '../../rig.js'
@@ -123,7 +123,7 @@ describe('a diagnosis', () => {
 
   it('gives the fix below', async () => {
     const { context, out, err } = await profile({}, async (store) => {
-      await createTokens(store).revoke('ada')
+      await new Tokens(store).revoke('ada')
     })
     expect(await main(['doctor', '-q'], context)).toBe(1)
     expect(out()).toContain(

@@ -11,7 +11,7 @@ import { Secret } from '../../../../src/base/secret.js'
 import { createProvider } from '../../../../src/providers/open.js'
 import { serve } from '../../../../src/serve/serve.js'
 import { silentLog } from '../../../../src/base/log.js'
-import { openJournal } from '../../../../src/journal/open.js'
+import { Journal } from '../../../../src/journal/journal.js'
 import { sendOnce } from '../../../../src/net/send-once.js'
 import { openDatabase } from '../../../../src/store/open.js'
 import { testContext } from '../../../helpers/context.js'
@@ -41,7 +41,7 @@ async function receiveOne(): Promise<void> {
   const { context } = testContext({ env: alone.shell.env })
   const { options } = await attach(context, {}, { tolerant: true })
   await using database = await openDatabase({ kind: 'file', folder: profileFolder(options) })
-  const journal = openJournal(database.sql, { log: silentLog })
+  const journal = new Journal(database.sql, { log: silentLog })
   await journal.append(delivery('one', { repo: 'octo/demo' }))
   await journal.flush()
 }

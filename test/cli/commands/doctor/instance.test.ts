@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { saveProfile } from '../../../../src/instance/saved-profile.js'
+import { saveProfile } from '../../../../src/instance/profile.js'
 import { testContext } from '../../../helpers/context.js'
 import { serveFor } from '../../rig.js'
 import { closeAfter, finding, profile, SECRETS } from './rig.js'

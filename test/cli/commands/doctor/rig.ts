@@ -7,9 +7,9 @@ import type { Context } from '../../../../src/cli/context.js'
 import { diagnose } from '../../../../src/cli/commands/doctor/diagnose.js'
 import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
 import type { Flags } from '../../../../src/cli/settings/read.js'
-import type { Store } from '../../../../src/store/contract.js'
+import type { Store } from '../../../../src/store/kv.js'
 import { openDatabase } from '../../../../src/store/open.js'
-import { createTokens, type TokenGrant } from '../../../../src/tokens/tokens.js'
+import { Tokens, type TokenGrant } from '../../../../src/tokens/tokens.js'
 import { emptyFolder, testContext } from '../../../helpers/context.js'
 import { scriptedServer, type Answer, type Received } from '../../../helpers/scripted-server.js'
 
@@ -76,7 +76,7 @@ export async function profile(
 
 export async function signIn(store: Store, over: Partial<TokenGrant>): Promise<void> {
   const expiresAt = Date.now() + 10 * HOUR + 60_000
-  await createTokens(store).save('ada', {
+  await new Tokens(store).save('ada', {
     accessToken: TOKEN,
     expiresAt,
     origin: 'http://127.0.0.1:1',

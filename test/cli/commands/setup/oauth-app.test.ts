@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { listProfiles } from '../../../../src/instance/saved-profile.js'
+import { listProfiles } from '../../../../src/instance/profile.js'
 import { readStoredClient } from '../../../../src/setup/record.js'
 import { type Answer, type Received, scriptedServer } from '../../../helpers/scripted-server.js'
 import { piped, profileStore, type Shell, shell } from '../../rig.js'
