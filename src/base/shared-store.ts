@@ -6,10 +6,10 @@ import type { Secret } from './secret.js'
 const SCHEMES = ['postgres:', 'postgresql:']
 const DEFAULT_PORT = 5432
 /**
- * As libpq means them (PostgreSQL 16, 34.19.1). `prefer`: encrypted if the server can. `require`: encrypted, but any server is accepted
+ * As libpq means them (PostgreSQL 16, 34.19.1).  `require`: encrypted, but any server is accepted
  * unless `sslrootcert` is given. `verify-ca`: with a certificate of that authority. `verify-full`: which is for that host, too.
  */
-const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 export type SslMode = (typeof SSL_MODES)[number]
 
 /** A shared store as written in the settings. */
