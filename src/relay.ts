@@ -113,7 +113,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const measure = running && (await loadMetrics(settings))
   const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
-  const signIn = createSignIn(common, publicUrl)
+  const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
   const { routing, journal, intake, refusals } = receiving
   const stop = new AbortController()
   const inspector = lazyInspector(settings, running, {
@@ -206,11 +206,15 @@ function createReceiving(
 }
 
 /** How users sign in, and what may be done with their tokens. */
-function createSignIn({ settings, provider, database, log, clock }: Common, publicUrl: () => string) {
+function createSignIn(
+  { settings, provider, database, log, clock }: Common,
+  publicUrl: () => string,
+  exchangeTimeout: number,
+) {
   const { oauthClient: client, tokenTtl } = settings
   const { store } = database
   const tokens = createTokens(store, clock)
-  const parts = { provider, client, store, tokens, tokenTtl, clock, log }
+  const parts = { provider, client, store, tokens, tokenTtl, clock, log, exchangeTimeout }
   const redirectUri = (): string => `${publicUrl()}/auth/${provider.name}/callback`
   return {
     tokens,
