@@ -18,12 +18,21 @@ export async function helpPages(): Promise<ReadonlyMap<string, string>> {
     pages.set(name, out)
     return out
   }
-  const groups = [...sectionsOf(await read(''))].filter(([heading]) => !NO_COMMANDS.has(heading))
-  for (const name of commandsOf(groups.flatMap(([, entries]) => entries))) {
+  for (const name of namesOn(await read(''))) {
     const subcommands = commandsOf(sectionsOf(await read(name)).get('Commands') ?? [])
     for (const subcommand of subcommands) await read(`${name} ${subcommand}`)
   }
   return pages
+}
+
+/** The commands that `relay --help` names. */
+export async function commandNames(): Promise<string[]> {
+  return namesOn((await run(['--help'])).out)
+}
+
+function namesOn(page: string): string[] {
+  const groups = [...sectionsOf(page)].filter(([heading]) => !NO_COMMANDS.has(heading))
+  return commandsOf(groups.flatMap(([, entries]) => entries))
 }
 
 /** The lists of a help page, by their headings. */
