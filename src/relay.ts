@@ -107,7 +107,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const measure = running && (await loadMetrics(settings))
   const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
-  const signIn = createSignIn(common, publicUrl)
+  const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
   const { routing, journal, intake, refusals } = receiving
   const stop = new AbortController()
   const inspector = lazyInspector(settings, running, {
@@ -200,11 +200,15 @@ function createReceiving(
 }
 
 /** How users sign in, and what may be done with their tokens. */
-function createSignIn({ settings, provider, database, log, clock }: Common, publicUrl: () => string) {
+function createSignIn(
+  { settings, provider, database, log, clock }: Common,
+  publicUrl: () => string,
+  exchangeTimeout: number,
+) {
   const { oauthClient: client, tokenTtl } = settings
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)
-  const parts = { provider, client, store, tokens, tokenTtl, clock, log }
+  const parts = { provider, client, store, tokens, tokenTtl, clock, log, exchangeTimeout }
   const redirectUri = (): string => `${publicUrl()}/auth/${provider.name}/callback`
   return {
     tokens,

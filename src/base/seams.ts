@@ -4,6 +4,8 @@ import type { Clock } from './time.js'
 export interface Limits {
   /** One call to the code host: long enough for a merge of a large repository, and an HTTP client still waits for our answer. */
   readonly codeHost: number
+  /** A whole call to the token endpoint: a person waits in front of a blank page, or other processes for a lock. */
+  readonly tokenEndpoint: number
   /** One attempt at an address. */
   readonly http: number
   /** One run of a command. */
@@ -36,6 +38,7 @@ export interface Limits {
 
 export const LIMITS: Limits = {
   codeHost: 25_000,
+  tokenEndpoint: 10_000,
   http: 30_000,
   command: 600_000,
   grace: 5000,

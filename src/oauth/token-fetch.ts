@@ -1,14 +1,12 @@
 import { deadline, type Cancellable } from '../base/abort.js'
 import { readBounded, TooManyBytes } from '../base/read-bounded.js'
+import { LIMITS } from '../base/seams.js'
 import { describeWithoutQuote } from '../net/connection-error.js'
 import { sendOnce as sendOverNetwork, type SendOnce } from '../net/send-once.js'
 import { TokenError } from './token-error.js'
 
 /** Response limit, 64 KiB. Responses are below 4 KiB (GitHub), or a little larger when the tokens are JWTs (Gitea). */
 const MAX_RESPONSE = 65_536
-
-/** Time limit for a whole call, in milliseconds: a person waits in front of a blank page, or other processes for a lock. */
-const EXCHANGE_TIMEOUT_MS = 10_000
 
 export interface TokenFetchOptions extends Cancellable {
   /** Default: over the network. */
@@ -30,7 +28,7 @@ interface TokenRequest {
  */
 export function tokenFetch({
   sendOnce = sendOverNetwork,
-  exchangeTimeout = EXCHANGE_TIMEOUT_MS,
+  exchangeTimeout = LIMITS.tokenEndpoint,
   signal,
 }: TokenFetchOptions) {
   return async (url: string, { headers, body }: TokenRequest): Promise<Response> => {

@@ -1,10 +1,7 @@
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { Chalk } from 'chalk'
-import { Command } from 'commander'
-import type { CommandSpec, Run } from '../../src/cli/command.js'
 import type { Context } from '../../src/cli/context.js'
-import { declare } from '../../src/cli/declare.js'
 import { main } from '../../src/cli/main.js'
 import { type Line, render } from '../../src/cli/output/line.js'
 import { INSTANCE_KEY, parseInstanceRecord } from '../../src/instance/running.js'
@@ -137,28 +134,6 @@ export async function keepToken(
 export async function profileStore({ home }: Shell): Promise<Store> {
   const { store } = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
   return store
-}
-
-/** The arguments and flags that a command runs with. */
-export async function parsed(spec: CommandSpec, argv: readonly string[]): Promise<unknown[] | undefined> {
-  let given: unknown[] | undefined
-  const program = new Command('relay')
-    .option('--json')
-    .exitOverride()
-    .configureOutput({ writeErr() {} })
-  // Behind the arguments come the options and the command.
-  const run: Run = async (_, flags, ...args) => void (given = [...args.slice(0, -2), flags])
-  declare(program, { ...spec, load: async () => run }, testContext().context)
-  await program.parseAsync([spec.name, ...argv], { from: 'user' })
-  return given
-}
-
-/** What a command prints as its result on a terminal without colors. */
-export async function onTerminal(shell: Shell, argv: readonly string[]): Promise<string> {
-  let out = ''
-  const stdout = { isTTY: true, columns: 120, write: (text: string | Uint8Array) => (out += String(text)) }
-  await shell.run([...argv, '--color', 'never'], { stdout })
-  return out
 }
 
 /** A line as a terminal without colors shows it. */

@@ -1,2 +1,2 @@
-/** How many times more rounds of crashes, injuries and broken connections a run makes. RELAY_TEST_REPEAT sets it. */
+/** Multiplies the rounds of crashes, injuries and broken connections. RELAY_TEST_REPEAT sets it. */
 export const REPEAT = Number(process.env['RELAY_TEST_REPEAT'] ?? 1)

@@ -1,4 +1,5 @@
-# What zsh offers when Tab is pressed after a line, a word a line: zsh -f zsh-complete.zsh SCRIPT LINE HITS
+# What zsh offers when Tab is pressed after each line of the file LINES, a word a line, and a line of dots after those of each line:
+# zsh -f zsh-complete.zsh SCRIPT LINES HITS
 # A second zsh, with a terminal of its own, loads the script and has the key pressed. Whatever it would offer goes
 # through compadd, which writes it into the file HITS.
 zmodload zsh/zpty
@@ -13,7 +14,9 @@ zpty -w shell "compadd() {
 # The quotes tell what is printed from the echo of what is typed. Keys may be pressed once the line editor has printed
 # its prompt: before, the terminal itself would take some of them.
 zpty -w shell "bindkey '^I' complete-word; PROMPT='EDIT''ING '"
-zpty -r shell out '*EDITING *'
-zpty -w -n shell "$2"$'\t'
-zpty -w -n shell $'\C-u'"print DO''NE; exit"$'\n'
-zpty -r shell out '*DONE*'
+while IFS= read -r line; do
+  zpty -r shell out '*EDITING *'
+  zpty -w -n shell "$line"$'\t'
+  zpty -w -n shell $'\C-u'"print ... >>${(q)3}; print DO''NE"$'\n'
+  zpty -r shell out '*DONE*'
+done <$2

@@ -59,14 +59,15 @@ describe('one-time codes', () => {
 
   it('open however many wrong ones came before, so that no page of another site locks the user out', async () => {
     const code = await inspector.code()
-    const wrong = await Promise.all(
-      Array.from({ length: 300 }, async (_, i) => {
-        const answer = await enter(url, `wrong-${i}`)
-        await answer.body?.cancel()
-        return answer.status
-      }),
-    )
-    expect(new Set(wrong)).toEqual(new Set([401]))
+    const tryWrong = async (name: string): Promise<number> => {
+      const answer = await enter(url, name)
+      await answer.body?.cancel()
+      return answer.status
+    }
+    for (let round = 0; round < 10; round++) {
+      const wrong = await Promise.all(Array.from({ length: 30 }, (_, i) => tryWrong(`wrong-${round}-${i}`)))
+      expect(wrong).toEqual(wrong.map(() => 401))
+    }
     expect((await enter(url, code)).status).toBe(200)
   })
 })

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../kit/folder.js'
@@ -12,34 +12,6 @@ const COMMENT = ['comment', 'octo/demo#1', 'hello']
 const NO_HOST = { RELAY_PROVIDER: undefined, RELAY_PROVIDER_URL: undefined }
 /** Nor of the OAuth application there. */
 const NOTHING = { ...NO_HOST, RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
-
-describe('no command that reads', () => {
-  it.each([
-    'whoami',
-    'token',
-    'revoke',
-    'comment octo/demo#1 hello',
-    'merge octo/demo#1',
-    'react octo/demo#1 rocket',
-    'login --no-browser',
-    'log',
-    'wait push',
-    'show last',
-    'trigger push',
-    'replay last',
-    'profiles',
-    'reset',
-    'config',
-    'doctor --port 0 --provider sandbox',
-  ])('makes a profile: %s', async (line) => {
-    await using here = await place({ host: 'none' })
-    await here.run(...line.split(' '))
-    const { err } = await here.run(...line.split(' '), '--profile', 'typo')
-    const names = err.includes('error: There is no profile typo. There are none yet. ')
-    expect(names).toBe(!['profiles', 'config'].includes(line))
-    expect(readdirSync(here.home)).toEqual([])
-  })
-})
 
 describe('a profile', () => {
   it('remembers its code host when nothing runs', async () => {

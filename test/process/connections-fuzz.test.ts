@@ -8,8 +8,8 @@ const CONNECTIONS = 2000 * REPEAT
 /** How many of them at a time. */
 const AT_ONCE = 50
 /**
- * After so many a client waits for the answer to a proper request. Otherwise connections that are reset before they are
- * accepted would fill the listener's queue, which holds 511.
+ * After so many a client waits for the answer to a proper request. Otherwise connections that are reset before
+ * they are accepted would fill the listener's queue, which holds 511.
  */
 const IN_A_ROW = 8
 const HEALTHY = requestText('GET', '/')
@@ -79,7 +79,7 @@ function request(random: Random): Buffer {
   return Buffer.from(head + random.one(BODIES), 'latin1')
 }
 
-/** One client: one or two requests, of which it sends all or a part, in pieces. Resolves when its connection is closed. */
+/** Sends one or two requests, or a part of them, in pieces. Resolves when the connection is closed. */
 function attack(port: number, random: Random): Promise<void> {
   const all = Buffer.concat(Array.from({ length: 1 + random.below(2) }, () => request(random)))
   const bytes = random.chance(0.5) ? all : all.subarray(0, random.below(all.length))
@@ -94,7 +94,7 @@ function attack(port: number, random: Random): Promise<void> {
       socket.write(bytes.subarray(0, cut))
       setImmediate(() => socket.writable && socket.write(bytes.subarray(cut)))
       setTimeout(() => end(socket), delay)
-      // A client that has ended its side goes away too. (Node never closes a socket that is reset after its end.)
+      // A client that has ended its side goes away too. (Node never closes a socket reset after its end.)
       setTimeout(() => socket.destroy(), 4 * delay + 10)
     })
     if (readsFirst) socket.once('data', () => end(socket))

@@ -73,7 +73,7 @@ describeWith('Linux', 'at 128 file descriptors', () => {
     await using here = await place({ host: 'none' })
     const program = await here.serveWith({ wrapper: LIMITED }, ...flags)
     const { url, sandbox } = await program.listening()
-    // The sandbox's ping is on its way since the start: among the idle connections it could be closed at once.
+    // The sandbox's ping is on its way since the start, and could be closed among the idle connections.
     await program.object({ type: 'delivery', event: 'ping' })
     const own = await connect(portOf(url))
     const idle = [url, sandbox].flatMap((each) =>

@@ -82,7 +82,7 @@ function isInOrder({ written, answered, flushes }: Steps, i: number): boolean {
   return flush !== undefined && answer !== undefined && flush.to < answer.from
 }
 
-// SIGKILL cannot reveal a missing flush, since the page cache survives the process. Only the system calls can.
+// SIGKILL cannot reveal a missing flush: the page cache survives the process. Only the system calls can.
 describeWith('strace', 'the deliveries of a relay serve', () => {
   it('are each flushed to the disk between their write and their 200, several at a time', async () => {
     const log = path.join(emptyFolder(), 'trace')

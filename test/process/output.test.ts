@@ -7,7 +7,7 @@ import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
 import { start } from '../kit/run.js'
 
-/** Runs a shell's command line, in which `relay` is the built program. How it ended, and what was on standard error. */
+/** Runs a shell's command line, in which `relay` is the built program. How it ended, and its standard error. */
 async function run(line: string): Promise<{ code: number | null; err: string }> {
   const script = `program=("$@"); relay() { "\${program[@]}" "$@"; }\n${line}`
   await using shell = start([], { wrapper: ['bash', '-o', 'pipefail', '-c', script, 'bash'] })

@@ -7,7 +7,7 @@ import { entriesOf, waitingOf } from '../kit/journal.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { receiver, valuesOf } from '../kit/receiver.js'
 
-/** Stops a process by SIGSTOP while it does not write: within a write it would hold the database for as long as it is stopped. */
+/** Stops a process by SIGSTOP, but not within a write, where it would hold the database until it continues. */
 async function stopBetweenWrites(program: Serving, { home }: Place): Promise<void> {
   for (;;) {
     program.kill('SIGSTOP')
@@ -54,7 +54,7 @@ const ids = (who: string): string[] => Array.from({ length: 20 }, (_, i) => `${w
 /** Answers so late that a backlog grows behind it. Milliseconds. */
 const SLOW = 15
 
-/** A target that takes its time from when it is opened, and the number of each delivery that it got, in order. */
+/** A target that answers slowly, and only from when it is opened, with the numbers of what it got, in order. */
 async function slowTarget() {
   let open = (): void => {}
   const opened = new Promise<void>((resolve) => (open = resolve))

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { describeWith } from '../kit/needs.js'
 import { type Ended, run, start } from '../kit/run.js'
 
-/** A wrapper that runs a script in the program's folder first, then the program, with what the script exports. */
+/** A wrapper that first runs a script in the program's folder, then the program with what it exports. */
 function after(script: string): readonly string[] {
   return ['bash', '-c', `${script}\nexec "$@"`, 'bash']
 }

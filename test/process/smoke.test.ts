@@ -12,7 +12,7 @@ import { smee, type TunnelServer } from '../kit/smee.js'
 // A bundle fails in its own ways, such as a file that is missing when a command first needs it.
 const BUILT = { built: true }
 
-/** Each command as it does what it is for, and what it then prints; `serve` and `setup` have tests of their own. */
+/** A use of each command, and what it then prints. `serve` and `setup` have tests of their own. */
 const USES: Readonly<Record<string, readonly [argv: readonly string[], out: RegExp]>> = {
   'catch-up': [['octo/demo', '--json'], /^\{"v":1,"type":"caught-up","repo":"octo\/demo","missing":0,/],
   comment: [['octo/demo#1', 'hello'], /#issuecomment-\d+\n$/],

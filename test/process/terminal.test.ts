@@ -14,7 +14,7 @@ import { receiver } from '../kit/receiver.js'
 const WIDTHS = [80, 160]
 const HEIGHT = 100
 
-/** The text with what differs from run to run replaced by something of the same width, as far as that is known. */
+/** Replaces what differs from run to run by something of the same width, as far as that is known. */
 function stable(text: string): string {
   return (
     text
@@ -154,9 +154,9 @@ async function serveIn(width: number): Promise<{ readonly down: string; readonly
     await sleep(330)
     return { body: 'ok' }
   })
-  const down = await closedPort()
-  const port = await closedPort()
-  const routes = `--forward app=http://127.0.0.1:${down}/ --forward api=${api.url}/ --forward slow=${slow.url}/`
+  const [down, port] = [await closedPort(), await closedPort()]
+  const app = `http://127.0.0.1:${down}`
+  const routes = `--forward app=${app}/ --forward api=${api.url}/ --forward slow=${slow.url}/`
   await using here = await place({ host: 'none' })
   await using pane = new Pane(`relay serve --port ${port} ${routes}`, {
     width,

@@ -10,7 +10,7 @@ const SURVIVED = 'error: a connection failed and was closed: read ECONNRESET\n'
 const start = (...argv: string[]): Running =>
   startCommand(argv, { built: true, env: { NODE_OPTIONS: IMPORT, RELAY_WEBHOOK_SECRET: SECRET } })
 
-/** So many senders, each of which sends its next delivery once the last is answered, until nothing answers. */
+/** Each sends its next delivery once the last is answered, until nothing answers. */
 const SENDERS = 8
 
 async function send(url: string): Promise<void> {

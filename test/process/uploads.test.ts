@@ -17,7 +17,7 @@ const sizeOf = (i: number): number => Math.round(2 + 23 * (i / (CLIENTS - 1)) **
 
 type Framing = 'Content-Length' | 'chunked'
 
-/** Writes a body of `bytes`, to whole MiB, no faster than the server reads it, until it is sent or the server closes. */
+/** Writes a body of `bytes`, whole MiB, as fast as the server reads, until it is sent or the server closes. */
 async function upload(connection: Connection, bytes: number, framing: Framing, headers = {}) {
   const { socket } = connection
   const chunked = framing === 'chunked'

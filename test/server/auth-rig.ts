@@ -9,12 +9,10 @@ import { createApp } from '../../src/server/app.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { createRefusals } from '../../src/webhook/refusals.js'
 import { SECRET } from '../helpers/delivery.js'
-import { exchange, requestText, type Answer } from '../helpers/http.js'
+import { exchange, requestText } from '../helpers/http.js'
 import { createRig, RecordingLog } from '../oauth/rig.js'
 
 export const JSON_TYPE = 'application/json'
-/** On every answer about signing in. */
-export const PRIVATE = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
 
 interface RelayOptions extends Partial<OAuthOptions> {
   readonly name?: ProviderName
@@ -24,8 +22,6 @@ interface RelayOptions extends Partial<OAuthOptions> {
   /** Of the listener, in milliseconds. */
   readonly limits?: ListenOptions['limits']
 }
-
-export type Relay = Awaited<ReturnType<typeof startRelay>>
 
 /** The application on a real port, with real parts behind it. */
 export async function startRelay(given: RelayOptions = {}) {
@@ -65,27 +61,9 @@ export async function startRelay(given: RelayOptions = {}) {
     log,
     journal,
     ask,
-    /** Starts signing in and lets the user agree: the address to come back to, and the browser's cookie. */
-    async agreed(userId = 'alice') {
-      const { headers } = await ask('GET', `/auth/${name}?userId=${encodeURIComponent(userId)}`)
-      const query = rig.server.approve(headers['location'] ?? '')
-      const [cookie = ''] = headers['set-cookie']?.split(';') ?? []
-      return { query, cookie, back: `/auth/${name}/callback?${query.toString()}` }
-    },
     async [Symbol.asyncDispose]() {
       await listener.close()
       await rig[Symbol.asyncDispose]()
     },
   }
-}
-
-/** What matters of an answer. */
-export function brief({ status, headers, body }: Answer) {
-  const { 'cache-control': cache = '', 'referrer-policy': referrer = '' } = headers
-  return { status, type: headers['content-type'], body, 'cache-control': cache, 'referrer-policy': referrer }
-}
-
-/** An error's answer, so abridged. */
-export function refused(status: number, error: string) {
-  return { status, type: JSON_TYPE, body: JSON.stringify({ error }), ...PRIVATE }
 }

@@ -1,14 +1,38 @@
 import { expect, it } from 'vitest'
-import { startSandbox } from '../../src/testing/index.js'
-import { CLIENT, codeHost } from '../helpers/code-host.js'
-import { emptyFolder } from '../helpers/context.js'
-import { describeWith } from '../helpers/needs.js'
-import { Program } from '../helpers/program.js'
-import { scriptShell, type ScriptResult } from '../helpers/script-shell.js'
-import { signIn } from '../helpers/sign-in.js'
+import type { Env } from '../kit/folder.js'
+import { describeWith } from '../kit/needs.js'
+import { signInAt } from '../kit/pages.js'
+import { place, type Place } from '../kit/place.js'
+import type { Ran } from '../kit/run.js'
+import { browserProgram, programFolder, shell } from '../kit/shell.js'
+
+type Script = (script: string) => Promise<Pick<Ran, 'code' | 'out'>>
+
+/** A shell of the user ada, whose browser presses Authorize. */
+async function shellWithBrowser(env: Env): Promise<{ readonly run: Script } & AsyncDisposable> {
+  const programs = programFolder({ leashed: true })
+  const browser = await browserProgram(programs, async ({ body }) => {
+    await signInAt(body.toString())
+    return 200
+  })
+  const bash = shell({ RELAY_USER: 'ada', BROWSER: browser.command, ...env }, programs)
+  return {
+    async run(script) {
+      const { code, out } = await bash(script)
+      return { code, out }
+    },
+    [Symbol.asyncDispose]: () => browser[Symbol.asyncDispose](),
+  }
+}
+
+/** Starts a relay with its sandbox, whose profile is `sandbox`. */
+async function serveSandbox(here: Place) {
+  const serving = await here.serveWith({ built: true }, '--sandbox', '--sandbox-port', '0')
+  return { serving, ...(await serving.listening()) }
+}
 
 /** What a person's shell script does from signing in to signing out; `host` is the sandbox's address. */
-async function act(run: (script: string) => Promise<ScriptResult>, host: string): Promise<void> {
+async function act(run: Script, host: string): Promise<void> {
   const commentAddress = expect.stringMatching(
     new RegExp(String.raw`^${host}/octo/demo/issues/1#issuecomment-\d+\n$`),
   )
@@ -41,19 +65,14 @@ async function act(run: (script: string) => Promise<ScriptResult>, host: string)
   expect(await run('relay token')).toEqual({ code: 4, out: '' })
 }
 
-describeWith(['chromium', 'jq', 'curl'], 'a shell script', () => {
+describeWith(['jq', 'curl'], 'a shell script', () => {
   it('signs in, acts and signs out through a running instance', async () => {
-    const home = emptyFolder()
-    await using program = new Program(
-      ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'],
-      {
-        RELAY_HOME: home,
-      },
-    )
-    const { url, sandbox } = await program.listening()
-    const run = scriptShell({ RELAY_HOME: home, RELAY_PROFILE: 'sandbox' })
+    await using here = await place({ host: 'none' })
+    const { serving, url, sandbox } = await serveSandbox(here)
+    await using bash = await shellWithBrowser({ RELAY_HOME: here.home, RELAY_PROFILE: 'sandbox' })
+    const { run } = bash
     await act(run, sandbox)
-    expect(await program.object({ event: 'pull_request' })).toMatchObject({ action: 'closed', number: 2 })
+    expect(await serving.object({ event: 'pull_request' })).toMatchObject({ action: 'closed', number: 2 })
     // The bearer of a second sign-in works at the service's own API too, until it is revoked.
     expect(await run('relay login')).toEqual({ code: 0, out: '' })
     const body = JSON.stringify({ owner: 'octo', repo: 'demo', issueNumber: 1, body: 'by curl' })
@@ -68,9 +87,10 @@ describeWith(['chromium', 'jq', 'curl'], 'a shell script', () => {
   }, 120_000)
 
   it('does the same with no instance running', async () => {
-    await using sandbox = await startSandbox({ client: CLIENT })
-    const run = scriptShell({ RELAY_HOME: emptyFolder(), RELAY_PORT: '0', ...codeHost(sandbox) })
-    await act(run, sandbox.url)
+    await using here = await place({ env: { RELAY_PORT: '0' } })
+    const { sandbox } = here
+    await using bash = await shellWithBrowser(here.env)
+    await act(bash.run, sandbox.url)
     expect(sandbox.comments.map(({ body }) => body)).toEqual(expect.arrayContaining(['two\nlines', 'hello']))
   }, 120_000)
 })
@@ -107,20 +127,14 @@ const MERGE = 'relay merge --from - --if-green'
 
 describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
   it('merges what is green, and keeps one comment up to date', async () => {
-    const home = emptyFolder()
-    await using program = new Program(
-      ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'],
-      { RELAY_HOME: home },
-    )
-    const { url, sandbox } = await program.listening()
-    await signIn(url, 'ada')
-    const run = scriptShell({
-      RELAY_HOME: home,
-      RELAY_PROFILE: 'sandbox',
-      API: `${sandbox}/api/v3/repos/octo/demo`,
-    })
+    await using here = await place({ host: 'none' })
+    const { sandbox } = await serveSandbox(here)
+    const API = `${sandbox}/api/v3/repos/octo/demo`
+    await using bash = await shellWithBrowser({ RELAY_HOME: here.home, RELAY_PROFILE: 'sandbox', API })
+    const { run } = bash
+    expect(await run('relay login')).toEqual({ code: 0, out: '' })
     expect(await run(CLONE)).toEqual({ code: 0, out: '' })
-    const read = (path: string, filter: string): Promise<ScriptResult> =>
+    const read = (path: string, filter: string): ReturnType<Script> =>
       run(`relay token --header | curl -fsS -H @- $API/${path} | jq -r '${filter}'`)
 
     // What is merged is the head whose check has succeeded; --dry-run only says so.
@@ -130,7 +144,7 @@ describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
     expect([dry.code, target, head]).toEqual([0, 'octo/demo#2', pushed])
     expect(await read('pulls/2', '.merged')).toEqual({ code: 0, out: 'false\n' })
 
-    const report = (body: string): Promise<ScriptResult> =>
+    const report = (body: string): ReturnType<Script> =>
       run(`{ ${WAIT_FOR_PUSHED}; echo '${body}'; } | relay comment --from - --sticky ci -`)
     const first = await report('one')
     expect(first).toEqual({ code: 0, out: expect.stringContaining('/octo/demo/pull/2#issuecomment-') })

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureBody } from '../../src/fixtures/fixture.js'
 import {
+  fixtureOf,
   loadFixture,
   loadFixtures,
   signedRequest,
   startRelay,
   type TestRelay,
-} from '../../src/testing/index.js'
-import { startTarget, valuesOf } from '../helpers/target.js'
+} from 'webhook-relay/testing'
+import { receiver, valuesOf } from '../kit/receiver.js'
 
 const opened = await loadFixture('fixtures/github/issues.opened.json')
 const push = await loadFixture('fixtures/github/push.json')
@@ -23,8 +23,8 @@ function act({ url }: TestRelay, token: string, path: string, body: object): Pro
 
 describe('deliver', () => {
   it('returns the accepted delivery and the response of each target', async () => {
-    await using app = await startTarget(() => ({ status: 202, body: 'thanks' }))
-    await using other = await startTarget()
+    await using app = await receiver({ status: 202, body: 'thanks' })
+    await using other = await receiver()
     await using relay = await startRelay({ forward: [app.url, `push=${other.url}`] })
     const delivery = await relay.deliver(opened)
     expect(delivery).toMatchObject({ n: 1, event: 'issues', action: 'opened', duplicates: 0 })
@@ -39,19 +39,19 @@ describe('deliver', () => {
     await using relay = await startRelay({ secret: 'another' })
     for (const { fixture } of await loadFixtures('fixtures/github')) {
       const { body } = await relay.deliver(fixture)
-      expect(Buffer.from(body).equals(Buffer.from(fixtureBody(fixture)))).toBe(true)
+      expect(Buffer.from(body).equals(Buffer.from(fixture.body ?? ''))).toBe(true)
     }
   })
 
   it.each([500, 404])('does not wait for retries after a response of %i', async (status) => {
-    await using app = await startTarget(() => status)
+    await using app = await receiver(status)
     await using relay = await startRelay({ forward: [app.url] })
     const { attempts } = await relay.deliver(opened)
     expect(attempts.map((attempt) => attempt.status)).toEqual([status])
   })
 
   it('reports a target where nothing listens', async () => {
-    const app = await startTarget()
+    const app = await receiver()
     await app.down()
     await using relay = await startRelay({ forward: [app.url] })
     const { attempts } = await relay.deliver(opened)
@@ -59,7 +59,7 @@ describe('deliver', () => {
   })
 
   it('waits again for a repeated delivery', async () => {
-    await using app = await startTarget()
+    await using app = await receiver()
     app.answers(404, 200)
     await using relay = await startRelay({ forward: [app.url] })
     await relay.deliver(opened, { keepId: true })
@@ -104,7 +104,7 @@ describe('deliveries', () => {
   })
 
   it('that do not arrive in time are an error that lists what did', async () => {
-    await using app = await startTarget(() => 'hang')
+    await using app = await receiver('hang')
     await using relay = await startRelay({ forward: [`issues.opened=${app.url}`] })
     const late = (message: string) => ({ kind: 'timed_out', message })
     const wait = { timeout: 20 }
@@ -179,7 +179,7 @@ describe('startRelay', () => {
   })
 
   it('replaces its routes while it runs', async () => {
-    await using app = await startTarget()
+    await using app = await receiver()
     await using relay = await startRelay({ ignore: ['*'] })
     relay.replaceRoutes({ forward: [app.url] })
     await relay.deliver(push)
@@ -189,7 +189,7 @@ describe('startRelay', () => {
 
   it("calls the caller's callbacks too", async () => {
     const events: string[] = []
-    await using app = await startTarget()
+    await using app = await receiver()
     await using relay = await startRelay({
       forward: [app.url],
       onDelivery: ({ event }) => void events.push(event),
@@ -205,5 +205,27 @@ describe('startRelay', () => {
     await one.deliver(push)
     expect([one.secret, other.secret]).toEqual(['one', "It's a Secret to Everybody"])
     expect(await other.deliveries({}, { count: 0 })).toEqual([])
+  })
+})
+
+describe('fixtureOf', () => {
+  it('creates a delivery about the contents of the sandbox', async () => {
+    await using relay = await startRelay()
+    const opened = await relay.deliver(fixtureOf('pull_request.opened'))
+    const { repo, number } = opened
+    expect([repo, number]).toEqual(['octo/demo', 2])
+    const head = relay.sandbox.issue('octo/demo', 2)?.pull?.head.sha
+    expect(opened.payload).toMatchObject({ pull_request: { head: { sha: head } } })
+  })
+
+  it("creates Gitea's too, which a relay accepts", async () => {
+    await using relay = await startRelay()
+    const push = fixtureOf('push', { provider: 'gitea' })
+    expect(push.headers).toMatchObject({ 'X-Gitea-Event': 'push' })
+    expect(await relay.deliver(push)).toMatchObject({ event: 'push', attempts: [] })
+  })
+
+  it('names the command that lists its events', () => {
+    expect(() => fixtureOf('nonsense')).toThrow('no template for "nonsense": relay trigger --list has them')
   })
 })

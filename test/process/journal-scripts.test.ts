@@ -1,42 +1,14 @@
-import { execFile } from 'node:child_process'
-import { chmodSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { expect, it } from 'vitest'
-import { emptyFolder } from '../helpers/context.js'
-import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
-import { describeWith } from '../helpers/needs.js'
-import { Program } from '../helpers/program.js'
-import { scriptedServer } from '../helpers/scripted-server.js'
-
-interface Result {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
-/** A shell in which `relay` is the built program. */
-function shell(home: string): (script: string) => Promise<Result> {
-  const bin = emptyFolder()
-  const program = path.join(bin, 'relay')
-  writeFileSync(
-    program,
-    `#!/bin/sh\nexec "${process.execPath}" "${path.resolve('dist/bin/relay.js')}" "$@"\n`,
-  )
-  chmodSync(program, 0o755)
-  const env = { PATH: `${bin}:${process.env['PATH']}`, HOME: bin, RELAY_HOME: home, TZ: 'Asia/Kolkata' }
-  return (script) =>
-    new Promise((resolve) => {
-      const child = execFile('bash', ['-o', 'pipefail', '-c', script], { cwd: bin, env }, (_, out, err) => {
-        resolve({ code: child.exitCode ?? -1, out, err })
-      })
-    })
-}
+import { describeWith } from '../kit/needs.js'
+import { place } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
+import { shell, type Shell } from '../kit/shell.js'
 
 const comment = (i: number): string =>
   `{"action":"created","number":${i},"comment":{"body":"/ship ${i}"},"repository":{"full_name":"octo/demo"}}\r\n`
 
 /** What a person's scripts do with a journal that holds {@link comment} 1 to 3; nothing in it changes meanwhile. */
-async function read(run: (script: string) => Promise<Result>): Promise<void> {
+async function read(run: Shell): Promise<void> {
   const prints = async (script: string, out: string): Promise<void> =>
     expect({ script, ...(await run(script)) }).toEqual({ script, code: 0, out, err: '' })
   await prints('relay log --json | jq -r \'"\\(.v) \\(.n) \\(.event) \\(.targets[0].state)"\'', ROWS)
@@ -77,19 +49,15 @@ const ROWS = '1 1 issue_comment succeeded\n1 2 issue_comment failed\n1 3 issue_c
 
 describeWith('jq', 'scripts that read the journal', () => {
   it('find the same while relay serve runs and when it does not', async () => {
-    await using target = await scriptedServer(({ body }) =>
-      body.includes('/ship 2') ? { status: 410 } : { body: 'thanks' },
+    await using target = await receiver(({ body }) =>
+      body.includes('/ship 2') ? 410 : { status: 200, body: 'thanks' },
     )
-    const home = emptyFolder()
-    const run = shell(home)
-    await using serve = new Program(['serve', '--port', '0', '--json', '--forward', target.url], {
-      RELAY_HOME: home,
-      RELAY_WEBHOOK_SECRET: SECRET,
-    })
-    const url = `${await serve.url()}/webhook`
+    await using here = await place({ host: 'none' })
+    const run = shell({ RELAY_HOME: here.home })
+    const serve = await here.serveWith({ built: true }, '--forward', target.url)
     for (let i = 1; i <= 3; i++) {
       const body = comment(i)
-      expect(await post(url, githubDelivery({ event: 'issue_comment', body }))).toMatchObject({ status: 200 })
+      expect(await serve.deliver({ event: 'issue_comment', body })).toMatchObject({ status: 200 })
       await serve.object({ type: 'attempt', n: i })
     }
     await read(run)
@@ -98,20 +66,14 @@ describeWith('jq', 'scripts that read the journal', () => {
   }, 120_000)
 
   it('wait for what serve receives, follow it, and end as they should', async () => {
-    const home = emptyFolder()
-    const run = shell(home)
-    const env = { RELAY_HOME: home }
-    await using waiting = new Program(
-      ['wait', 'issue_comment', '--where', 'number==2', '--timeout', '1m', '--json'],
-      env,
-    )
-    await using following = new Program(['log', '--follow', '--json'], env)
-    await using serve = new Program(['serve', '--port', '0', '--json'], {
-      ...env,
-      RELAY_WEBHOOK_SECRET: SECRET,
-    })
-    const url = `${await serve.url()}/webhook`
-    for (let i = 1; i <= 3; i++) await post(url, githubDelivery({ event: 'issue_comment', body: comment(i) }))
+    await using here = await place({ host: 'none' })
+    const run = shell({ RELAY_HOME: here.home })
+    const built = { built: true }
+    const wait = ['wait', 'issue_comment', '--where', 'number==2', '--timeout', '1m', '--json']
+    const waiting = here.startWith(built, ...wait)
+    const following = here.startWith(built, 'log', '--follow', '--json')
+    const serve = await here.serveWith(built)
+    for (let i = 1; i <= 3; i++) await serve.deliver({ event: 'issue_comment', body: comment(i) })
     expect(await waiting.ended).toMatchObject({ code: 0, err: '' })
     expect(await waiting.object({})).toMatchObject({ v: 1, n: 2, payload: { number: 2 } })
     for (let n = 1; n <= 3; n++) expect(await following.object({ n })).toMatchObject({ v: 1, number: n })
@@ -121,7 +83,7 @@ describeWith('jq', 'scripts that read the journal', () => {
     const read = new AbortController()
     void head.finally(() => read.abort())
     for (let i = 4; !read.signal.aborted; i++)
-      await post(url, githubDelivery({ event: 'issue_comment', body: comment(i) }))
+      await serve.deliver({ event: 'issue_comment', body: comment(i) })
     expect(await head).toEqual({ code: 0, out: expect.stringMatching(/^#\d/), err: '' })
   }, 120_000)
 })

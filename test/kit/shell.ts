@@ -1,0 +1,67 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { emptyFolder, type Env } from './folder.js'
+import { type Answering, type Receiver, receiver } from './receiver.js'
+import { LEASH, PROGRAM, type Ran, start } from './run.js'
+
+/** A folder for PATH with programs that a test makes. */
+export interface ProgramFolder {
+  /** PATH with the folder. */
+  readonly path: string
+  /** Makes a program of a command and what is given after it. Its file. */
+  add(name: string, command: string): string
+}
+
+export interface ProgramFolderOptions {
+  /** Whether `relay` ends with the test process. Only where it inherits file descriptor 3, as in {@link shell}. Default: false. */
+  readonly leashed?: boolean
+}
+
+/** A folder for PATH in which `relay` is the built program. */
+export function programFolder({ leashed = false }: ProgramFolderOptions = {}): ProgramFolder {
+  const folder = emptyFolder()
+  const add = (name: string, command: string): string => {
+    const file = path.join(folder, name)
+    writeFileSync(file, `#!/bin/sh\nexec ${command} "$@"\n`)
+    chmodSync(file, 0o755)
+    return file
+  }
+  add('relay', `"${process.execPath}" ${leashed ? `--import "${LEASH}"` : ''} "${PROGRAM}"`)
+  return { path: `${folder}:${process.env['PATH']}`, add }
+}
+
+/** Runs a script with bash, whose home folder is the parent of its working folder. */
+export type Shell = (script: string) => Promise<Ran>
+
+/** A shell in which `relay` is the built program, also to the programs that it starts. */
+export function shell(env: Env, programs = programFolder({ leashed: true })): Shell {
+  const home = emptyFolder()
+  const cwd = path.join(home, 'work')
+  mkdirSync(cwd)
+  const all = { HOME: home, RELAY_HOME: undefined, ...env, PATH: programs.path }
+  return async (script) => {
+    const wrapper = ['bash', '-o', 'pipefail', '-c', script]
+    await using running = start([], { wrapper, cwd, env: all, stdin: '' })
+    const { code, signal, out, err } = await running.ended
+    if (code === null) throw new Error(`the script was ended by ${signal}: ${script}\n${err}`)
+    return { code, out, err }
+  }
+}
+
+/** A program for BROWSER, which hands over each address that it is to open. */
+export interface BrowserProgram extends AsyncDisposable {
+  readonly command: string
+  /** Gets each address as the body of a request. */
+  readonly opened: Receiver
+}
+
+/** Makes a program for BROWSER. `person` does what a person does with an address before the program ends. */
+export async function browserProgram(programs: ProgramFolder, person?: Answering): Promise<BrowserProgram> {
+  const opened = await receiver(person)
+  const post = `fetch('${opened.url}', { method: 'POST', body: process.argv[1] })`
+  return {
+    command: programs.add('browser', `"${process.execPath}" -e "${post}"`),
+    opened,
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  }
+}

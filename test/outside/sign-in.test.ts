@@ -1,0 +1,438 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  ACCESS_TOKEN,
+  type AuthorizationServer,
+  authorizationServer,
+  OAUTH_CLIENT,
+} from '../kit/authorization-server.js'
+import { Closing } from '../kit/closing.js'
+import type { Env } from '../kit/folder.js'
+import { exchange, type RawAnswer, requestText } from '../kit/http.js'
+import { addressOf, beginSignIn, consent, finishSignIn, signIn } from '../kit/pages.js'
+import { faulty, hostVariables, type Place, place, type Seams, type Serving } from '../kit/place.js'
+
+const JSON_TYPE = 'application/json'
+const LOGIN = 'a-login_0123456789'
+/** On every answer about signing in. */
+const PRIVATE = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
+
+/** A relay with an authorization server as its code host. */
+interface Rig extends AsyncDisposable {
+  readonly server: AuthorizationServer
+  readonly here: Place
+  readonly relay: Serving
+  ask(method: string, path: string, headers?: Record<string, string>): Promise<RawAnswer>
+  /** Starts signing in and lets the user agree: the address to come back to, and the browser's cookie. */
+  agreed(userId?: string): Promise<{ query: URLSearchParams; cookie: string; back: string }>
+  /** The exit code of `relay token` for that user: 4 if there is no token. */
+  tokenOf(userId: string): Promise<number>
+}
+
+interface RigOptions {
+  readonly name?: 'github' | 'gitea'
+  readonly env?: Env
+  readonly seams?: Seams
+}
+
+async function startRig({ name = 'github', env = {}, seams }: RigOptions = {}): Promise<Rig> {
+  await using stack = new Closing()
+  const server = stack.use(await authorizationServer())
+  const all = { ...hostVariables(name, server.url, OAUTH_CLIENT), ...env }
+  const here = stack.use(await place({ host: 'none', env: all }))
+  const relay = await here.serveWith(seams ? { seams } : {})
+  const { port } = new URL(relay.address)
+  const owned = stack.move()
+  return {
+    server,
+    here,
+    relay,
+    ask: (method, path, headers) => exchange(Number(port), requestText(method, path, headers)),
+    async agreed(userId = 'alice') {
+      const address = `${relay.address}/auth/${name}?userId=${encodeURIComponent(userId)}`
+      const { authorize, cookie } = await beginSignIn(address)
+      const query = server.approve(authorize)
+      return { query, cookie, back: `/auth/${name}/callback?${query.toString()}` }
+    },
+    tokenOf: async (userId) => (await here.run('token', '--user', userId)).code,
+    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
+  }
+}
+
+/** What matters of an answer. */
+function brief({ status, headers, body }: RawAnswer) {
+  const { 'cache-control': cache = '', 'referrer-policy': referrer = '' } = headers
+  return { status, type: headers['content-type'], body, 'cache-control': cache, 'referrer-policy': referrer }
+}
+
+/** An error's answer, so abridged. */
+function refused(status: number, error: string) {
+  return { status, type: JSON_TYPE, body: JSON.stringify({ error }), ...PRIVATE }
+}
+
+/** For the tests that do not disturb each other. */
+let rig: Rig
+beforeAll(async () => {
+  rig = await startRig()
+})
+afterAll(() => rig[Symbol.asyncDispose]())
+
+describe('GET /auth/{provider}', () => {
+  it.each(['/auth/github', '/auth/provider'])('redirects from %s and sets the cookie', async (path) => {
+    const { status, headers, body } = await rig.ask('GET', `${path}?userId=alice`)
+
+    const location = new URL(headers['location'] ?? '')
+    const query = Object.fromEntries(location.searchParams)
+    expect([status, body]).toEqual([302, ''])
+    expect(headers).toMatchObject(PRIVATE)
+    expect(location.origin + location.pathname).toBe(`${rig.server.url}/login/oauth/authorize`)
+    expect(query).toMatchObject({
+      client_id: OAUTH_CLIENT.id,
+      redirect_uri: `${rig.relay.address}/auth/github/callback`,
+    })
+    const name = `relay_oauth_${sha256(query['state'] ?? '').slice(0, 8)}`
+    expect(headers['set-cookie']).toMatch(
+      new RegExp(`^${name}=[\\w-]{43}; Max-Age=600; Path=/auth/github/callback; HttpOnly; SameSite=Lax$`),
+    )
+  })
+
+  it('sets a Secure cookie when the public address is https', async () => {
+    await using own = await startRig({ env: { RELAY_PUBLIC_URL: 'https://relay.test/a' } })
+    const { headers } = await own.ask('GET', '/auth/github?userId=alice')
+    expect(headers['set-cookie']).toMatch(
+      /; Path=\/a\/auth\/github\/callback; HttpOnly; Secure; SameSite=Lax$/,
+    )
+  })
+
+  it.each([
+    ['no userId', '', 'Missing userId'],
+    ['another parameter', '?user=alice', 'Missing userId'],
+    ['a name that only begins so', '?userIds=alice&xuserId=alice', 'Missing userId'],
+    ['nothing after the name', '?userId', 'Missing userId'],
+    ['an empty one', '?userId=', 'Missing userId'],
+    ['two', '?userId=alice&userId=bob', 'Invalid userId'],
+    ['two the same', '?userId=alice&userId=alice', 'Invalid userId'],
+    ['two empty ones', '?userId=&userId', 'Invalid userId'],
+    ['257 bytes', `?userId=${'a'.repeat(257)}`, 'Invalid userId'],
+    ['65 times four bytes', `?userId=${'%F0%9F%98%80'.repeat(65)}`, 'Invalid userId'],
+    ['a space', '?userId=a%20b', 'Invalid userId'],
+    ['a plus, which is a space', '?userId=a+b', 'Invalid userId'],
+    ['a slash', '?userId=a%2Fb', 'Invalid userId'],
+    ['a bare slash', '?userId=a/b', 'Invalid userId'],
+    ['a control character', '?userId=a%00b', 'Invalid userId'],
+    ['one dot', '?userId=.', 'Invalid userId'],
+    ['two dots', '?userId=%2e%2e', 'Invalid userId'],
+    ['broken percent-encoding', '?userId=%zz', 'Invalid userId'],
+    ['half a percent-encoding', '?userId=a%2', 'Invalid userId'],
+    ['bytes that are not UTF-8', '?userId=%FF', 'Invalid userId'],
+    ['half a character', '?userId=%ED%A0%BD', 'Invalid userId'],
+  ])('refuses %s', async (_, query, error) => {
+    expect(brief(await rig.ask('GET', `/auth/github${query}`))).toEqual(refused(400, error))
+  })
+
+  it.each(['__proto__', 'constructor', 'a%25b', '%25zz', 'a:b', '%F0%9F%98%80'.repeat(64), 'a'.repeat(256)])(
+    'accepts the userId %s unchanged',
+    async (userId) => {
+      const { status, headers } = await rig.ask('GET', `/auth/github?x=1&userId=${userId}&y=%`)
+      expect(status).toBe(302)
+      const query = rig.server.approve(headers['location'] ?? '')
+      const [Cookie = ''] = headers['set-cookie']?.split(';') ?? []
+      const back = await rig.ask('GET', `/auth/github/callback?${query.toString()}`, { Cookie })
+      const { searchParams } = new URL(back.headers['location'] ?? '')
+      expect(Object.fromEntries(searchParams)).toEqual({
+        auth: 'success',
+        userId: decodeURIComponent(userId),
+      })
+      expect(await rig.tokenOf(decodeURIComponent(userId))).toBe(0)
+    },
+  )
+
+  it('names what to set when no client is configured', async () => {
+    await using own = await startRig({
+      env: { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined },
+    })
+    expect(brief(await own.ask('GET', '/auth/github?userId=alice'))).toEqual(
+      refused(503, 'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET'),
+    )
+  })
+
+  it('answers 503 when the sign-in cannot be stored', async () => {
+    const storage = faulty()
+    await using own = await startRig({ seams: { storage } })
+    storage.now('fails')
+    expect(brief(await own.ask('GET', '/auth/github?userId=alice'))).toEqual(refused(503, 'no room'))
+  })
+
+  it.each([
+    ['GET', '/auth/gitea?userId=alice', 404, undefined],
+    ['GET', '/auth/gitea/callback', 404, undefined],
+    ['GET', '/auth', 404, undefined],
+    ['GET', '/auth/token', 404, undefined],
+    ['DELETE', '/auth/token', 404, undefined],
+    ['DELETE', '/auth/token/a/b', 404, undefined],
+    ['POST', '/auth/github', 405, 'GET, HEAD'],
+    ['DELETE', '/auth/provider', 405, 'GET, HEAD'],
+    ['POST', '/auth/github/callback', 405, 'GET, HEAD'],
+    ['GET', '/auth/token/alice', 405, 'DELETE'],
+    ['POST', '/auth/token/alice', 405, 'DELETE'],
+  ])('is not confused with similar paths: %s %s', async (method, path, status, allow) => {
+    const answer = await rig.ask(method, path)
+    expect([answer.status, answer.headers['allow']]).toEqual([status, allow])
+    expect(answer.body).toBe(JSON.stringify({ error: status === 404 ? 'Not found' : 'Method not allowed' }))
+  })
+})
+
+describe('GET /auth/{provider}?login=', () => {
+  it('publishes the outcome for the waiting program', async () => {
+    await using here = await place()
+    const relay = await here.serve()
+    const login = here.start('login', '--no-browser')
+    const address = await addressOf(login)
+    const begun = await beginSignIn(address)
+    const { location } = await finishSignIn(begun)
+    expect(location).toBe(`${relay.address}/?auth=success&userId=ada`)
+    expect((await login.ended).code).toBe(0)
+    // The provider does not get it.
+    expect(begun.authorize).not.toContain(new URL(address).searchParams.get('login'))
+  })
+
+  it('publishes a Cancel without state and error at once, and deletes the cookie', async () => {
+    await using own = await startRig({ name: 'gitea' })
+    const login = own.here.start('login', '--no-browser')
+    const { authorize, cookie } = await beginSignIn(await addressOf(login))
+    const back = await own.ask('GET', '/auth/gitea/callback', { Cookie: `a=b; ${cookie}` })
+    expect(back.headers['location']).toBe(`${own.relay.address}/?auth=error&reason=access_denied`)
+    const [name = ''] = cookie.split('=')
+    expect(back.headers['set-cookie']).toBe(`${name}=; Max-Age=0; Path=/auth/gitea/callback`)
+    expect(await login.ended).toMatchObject({ code: 4, err: expect.stringContaining('(access_denied)\n') })
+    const late = `/auth/gitea/callback?${own.server.approve(authorize).toString()}`
+    expect((await own.ask('GET', late, { Cookie: cookie })).headers['location']).toMatch(/=invalid_state$/)
+  })
+
+  it.each([
+    ['an empty one', 'login='],
+    ['nothing after the name', 'login'],
+    ['a short one', 'login=0123456789abcde'],
+    ['a long one', `login=${'a'.repeat(65)}`],
+    ['two', `login=${LOGIN}&login=${LOGIN}`],
+    ['two, one of them empty', `login=${LOGIN}&login=`],
+    ['one with a comma', `login=${LOGIN},`],
+    ['percent-encoding', `login=${LOGIN}%41`],
+    ['another alphabet', `login=${LOGIN}=`],
+    ['a plus', `login=${LOGIN}+`],
+  ])('refuses %s', async (_, query) => {
+    expect(brief(await rig.ask('GET', `/auth/github?userId=alice&${query}`))).toEqual(
+      refused(400, 'Invalid login'),
+    )
+  })
+
+  it('is checked after the userId', async () => {
+    expect(brief(await rig.ask('GET', '/auth/github?login=x'))).toEqual(refused(400, 'Missing userId'))
+  })
+})
+
+describe('GET /auth/{provider}/callback', () => {
+  it('returns to the application, signed in, and deletes the cookie', async () => {
+    const { back, cookie } = await rig.agreed('anna')
+    const { status, headers, body } = await rig.ask('GET', back, { Cookie: `other=1; ${cookie}` })
+    expect([status, body]).toEqual([302, ''])
+    expect(headers).toMatchObject({
+      ...PRIVATE,
+      location: `${rig.relay.address}/?auth=success&userId=anna`,
+      'set-cookie': `${cookie.split('=')[0]}=; Max-Age=0; Path=/auth/github/callback`,
+    })
+    expect(await rig.here.run('token', '--user', 'anna')).toEqual({
+      code: 0,
+      out: `${ACCESS_TOKEN}\n`,
+      err: '',
+    })
+    const again = await rig.ask('GET', back, { Cookie: cookie })
+    expect(again.headers['location']).toBe(`${rig.relay.address}/?auth=error&reason=invalid_state`)
+  })
+
+  it('works under its alias too', async () => {
+    const { query, cookie } = await rig.agreed()
+    const { headers } = await rig.ask('GET', `/auth/provider/callback?${query.toString()}`, {
+      Cookie: cookie,
+    })
+    expect(headers['location']).toBe(`${rig.relay.address}/?auth=success&userId=alice`)
+  })
+
+  it('signs in at Gitea, which names no scope and whose tokens are JWTs', async () => {
+    await using own = await startRig({ name: 'gitea' })
+    const accessToken = `${'eyJhbGciOiJSUzI1NiJ9'.repeat(40)}.e30.c2ln`
+    own.server.grant = { access_token: accessToken, expires_in: 3600, refresh_token: 'e30.e30.e30' }
+    const { query, cookie } = await own.agreed()
+    query.delete('iss')
+    const back = `/auth/gitea/callback?${query.toString()}`
+    const { headers } = await own.ask('GET', back, { Cookie: cookie })
+    expect(headers['location']).toBe(`${own.relay.address}/?auth=success&userId=alice`)
+    expect((await own.here.run('token', '--user', 'alice')).out).toBe(`${accessToken}\n`)
+    expect(await commentWith(own, accessToken)).toBe(404)
+  })
+
+  it.each([
+    ['https://app.test', 'https://app.test/?auth=success&userId=%F0%9F%98%80%26%23'],
+    ['https://app.test/a?', 'https://app.test/a?auth=success&userId=%F0%9F%98%80%26%23'],
+    [
+      'https://app.test/a?x=%20+&flag&auth=old#/home?y=1',
+      'https://app.test/a?x=%20+&flag&auth=old&auth=success&userId=%F0%9F%98%80%26%23#/home?y=1',
+    ],
+  ])('adds the outcome to the query of %s', async (baseUrl, expected) => {
+    await using own = await startRig({ env: { RELAY_BASE_URL: baseUrl } })
+    const { back, cookie } = await own.agreed('😀&#')
+    expect((await own.ask('GET', back, { Cookie: cookie })).headers['location']).toBe(expected)
+  })
+
+  it('refuses another browser, and then the first one too', async () => {
+    const { back, cookie } = await rig.agreed('carol')
+    const invalid = `${rig.relay.address}/?auth=error&reason=invalid_state`
+    const stranger = await rig.ask('GET', back)
+    expect(stranger.headers['location']).toBe(invalid)
+    expect(stranger.headers['set-cookie']).toBeUndefined()
+    expect((await rig.ask('GET', back, { Cookie: cookie })).headers['location']).toBe(invalid)
+    expect(await rig.tokenOf('carol')).toBe(4)
+  })
+
+  it('lets one of many visits with one state succeed', async () => {
+    const { back, cookie } = await rig.agreed()
+    const before = rig.server.requests.length
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => rig.ask('GET', back, { Cookie: cookie })),
+    )
+    const outcomes = answers.map(({ headers }) => new URL(headers['location'] ?? '').search).toSorted()
+    expect(outcomes).toEqual([
+      ...Array<string>(9).fill('?auth=error&reason=invalid_state'),
+      '?auth=success&userId=alice',
+    ])
+    expect(rig.server.requests).toHaveLength(before + 1)
+  })
+
+  it('completes two sign-ins of one browser in either order', async () => {
+    const alice = await rig.agreed('alice')
+    const bob = await rig.agreed('bob')
+    const Cookie = `${alice.cookie}; ${bob.cookie}`
+    expect((await rig.ask('GET', bob.back, { Cookie })).headers['location']).toMatch(/success&userId=bob$/)
+    expect((await rig.ask('GET', alice.back, { Cookie })).headers['location']).toMatch(
+      /success&userId=alice$/,
+    )
+  })
+})
+
+describe('signing in at the sandbox', () => {
+  it('goes through its consent page', async () => {
+    await using here = await place({ sandbox: { lifetimes: { access: 3600, refresh: 7200 } } })
+    const relay = await here.serve()
+    const before = Date.now()
+    const { location } = await signIn(relay.address, 'alice')
+    expect(location).toBe(`${relay.address}/?auth=success&userId=alice`)
+    const after = Date.now()
+
+    const { out } = await here.run('whoami', '--user', 'alice', '--json')
+    const account = JSON.parse(out)
+    expect(account).toMatchObject({ user: 'alice', login: 'octo', providerUrl: here.sandbox.url })
+    expect(Date.parse(account.expiresAt)).toBeGreaterThanOrEqual(before + 3_600_000)
+    expect(Date.parse(account.expiresAt)).toBeLessThanOrEqual(after + 3_600_000)
+    const bearer = (await here.run('token', '--user', 'alice')).out.trim()
+    expect(await commentWith({ relay }, bearer)).toBe(200)
+  })
+
+  it('comes back without a token when the user cancels', async () => {
+    await using here = await place()
+    const relay = await here.serve()
+    const { authorize, cookie } = await beginSignIn(`${relay.address}/auth/sandbox?userId=alice`)
+    const callback = await consent(authorize, 'cancel')
+    const { origin, pathname } = new URL(callback)
+    expect(origin + pathname).toBe(`${relay.address}/auth/sandbox/callback`)
+    const { headers } = await fetch(callback, { headers: { cookie }, redirect: 'manual' })
+    expect(headers.get('location')).toBe(`${relay.address}/?auth=error&reason=access_denied`)
+    expect((await here.run('token', '--user', 'alice')).code).toBe(4)
+  })
+})
+
+describe('DELETE /auth/token/:userId', () => {
+  it('revokes a token at once, and succeeds when there is none', async () => {
+    await using own = await startRig()
+    own.server.grant = { refresh_token: 'ghr_1' }
+    const { back, cookie } = await own.agreed()
+    await own.ask('GET', back, { Cookie: cookie })
+    expect(await own.tokenOf('alice')).toBe(0)
+    expect(await commentWith(own, ACCESS_TOKEN)).toBe(404)
+
+    for (let i = 0; i < 2; i++) {
+      const answer = await own.ask('DELETE', '/auth/token/alice')
+      expect(brief(answer)).toEqual({ status: 200, type: JSON_TYPE, body: '{"ok":true}', ...PRIVATE })
+      expect(await own.tokenOf('alice')).toBe(4)
+      expect(await commentWith(own, ACCESS_TOKEN)).toBe(401)
+    }
+  })
+
+  it.each([
+    '__proto__',
+    'a%25b',
+    '%25zz',
+    '%F0%9F%98%80',
+    '%F0%9F%98%80'.repeat(64),
+    'a'.repeat(256),
+    'a%3Fb%23c',
+  ])('accepts the userId %s unchanged', async (text) => {
+    const userId = decodeURIComponent(text)
+    for (const each of [userId, 'bystander']) {
+      const { back, cookie } = await rig.agreed(each)
+      const { headers } = await rig.ask('GET', back, { Cookie: cookie })
+      expect(headers['location']).toContain('auth=success')
+    }
+    expect((await rig.ask('DELETE', `/auth/token/${text}?x=/y`)).status).toBe(200)
+    expect([await rig.tokenOf(userId), await rig.tokenOf('bystander')]).toEqual([4, 0])
+  })
+
+  it.each([
+    ['0 bytes', ''],
+    ['257 bytes', 'a'.repeat(257)],
+    ['a slash', 'a%2Fb'],
+    ['a slash in lower case', 'a%2fb'],
+    ['a space', 'a%20b'],
+    ['a control character', 'a%0Ab'],
+    ['broken percent-encoding', '%zz'],
+    ['bytes that are not UTF-8', '%FF'],
+    ['half a character', '%ED%A0%BD'],
+  ])('refuses a userId of %s', async (_, userId) => {
+    expect(brief(await rig.ask('DELETE', `/auth/token/${userId}`))).toEqual(refused(400, 'Invalid userId'))
+  })
+
+  it.each([
+    ['.', 400],
+    ['%2e', 400],
+    ['..', 404],
+    ['%2E%2e', 404],
+  ])('never accepts %s as a userId: URLs resolve it', async (userId, status) => {
+    expect((await rig.ask('DELETE', `/auth/token/${userId}`)).status).toBe(status)
+  })
+
+  it('answers 503 when the store fails, and nothing is lost', async () => {
+    const storage = faulty()
+    await using own = await startRig({ seams: { storage } })
+    const { back, cookie } = await own.agreed()
+    await own.ask('GET', back, { Cookie: cookie })
+    storage.now('fails')
+    expect(brief(await own.ask('DELETE', '/auth/token/alice'))).toEqual(refused(503, 'no room'))
+    storage.now('works')
+    expect(await own.tokenOf('alice')).toBe(0)
+    expect(await commentWith(own, ACCESS_TOKEN)).toBe(404)
+  })
+})
+
+/** The status of a comment with this bearer: 401 if it does not work, what the code host answers if it does. */
+async function commentWith({ relay }: Pick<Rig, 'relay'>, bearer: string): Promise<number> {
+  const answer = await fetch(`${relay.address}/api/comment`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': JSON_TYPE },
+    body: JSON.stringify({ owner: 'octo', repo: 'demo', issueNumber: 1, body: 'hello' }),
+  })
+  await answer.arrayBuffer()
+  return answer.status
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
