@@ -9,6 +9,7 @@ import { loadFixtures } from '../src/fixtures/load.js'
 import { parseFixture } from './helpers/fixture.js'
 import { Journal } from '../src/journal/journal.js'
 import { openDatabase } from '../src/store/open.js'
+import { nowhere } from './helpers/journal.js'
 import { createIntake } from '../src/webhook/intake.js'
 import { GITEA, GITHUB, SECRETS } from './helpers/delivery.js'
 
@@ -110,7 +111,7 @@ async function takeIn(fixture: Fixture) {
   await using database = await openDatabase({ kind: 'memory', folder: '' })
   const journal = new Journal(database.sql)
   const provider = fixture.provider === 'gitea' ? GITEA : GITHUB
-  const intake = createIntake({ provider, secrets: SECRETS, journal })
+  const intake = createIntake({ provider, secrets: SECRETS, journal, plan: nowhere })
   await intake.receive({ headers: passedOn(fixtureLines(fixture)), body: fixtureBody(fixture) })
   return await journal.read(1)
 }

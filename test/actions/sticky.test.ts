@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseStickyKey, type StickyParts, writeSticky } from '../../src/actions/sticky.js'
-import { silentLog } from '../../src/base/log.js'
 import { createProvider } from '../../src/providers/open.js'
 import { startSandbox, type TestSandbox } from '../../src/testing/index.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -22,7 +21,6 @@ beforeEach(async () => {
     provider,
     token,
     store: database.store,
-    log: silentLog,
     create: (input) => provider.comment(token, input),
   }
 })

@@ -4,7 +4,6 @@ import { Chalk } from 'chalk'
 import type { Context } from '../../src/cli/context.js'
 import { main } from '../../src/cli/main.js'
 import { type Line, render } from '../../src/cli/output/line.js'
-import { INSTANCE_KEY, parseInstanceRecord } from '../../src/instance/running.js'
 import { publishInstance, type RunningInstance, secretPrint } from '../../src/instance/running.js'
 import { publish } from '../../src/cli/session/publish.js'
 import { completeSettings } from '../../src/cli/settings/complete.js'
@@ -62,16 +61,9 @@ export interface Served extends AsyncDisposable {
 
 export async function startServed(): Promise<Served> {
   const home = emptyFolder()
-  const serving = await startRelay({
-    secret: 'secret',
-    settings: { profile: 'default', folder: path.join(home, 'default'), store: 'file' },
-  })
-  await register(serving, home)
+  const settings = { profile: 'default', folder: path.join(home, 'default'), store: 'file' } as const
+  const serving = await startRelay({ secret: 'secret', settings, ...registered(home) })
   await serving.signIn(USER)
-  // As after relay login.
-  const { tokens } = serving.relay
-  const signedIn = await tokens.unconfirmed(USER)
-  if (signedIn) await tokens.confirm(USER, signedIn)
   return {
     serving,
     sandbox: serving.sandbox,
@@ -80,19 +72,16 @@ export async function startServed(): Promise<Served> {
   }
 }
 
-/** Makes an instance that this process runs known to commands, as `relay serve` does. */
-export async function register(
-  { relay, settings }: Pick<TestRelay, 'relay' | 'settings'>,
-  home: string,
-  over: Partial<RunningInstance> = {},
-): Promise<Disposable> {
-  const record = parseInstanceRecord(await relay.database.store.get(INSTANCE_KEY))
-  if (!record) throw new Error('the instance has not taken its profile')
-  const { profile, webhookSecrets } = settings
-  const store = typeof settings.store === 'string' ? settings.store : settings.store.toString()
-  const print = secretPrint(record, webhookSecrets.current)
-  const given = { profile, store, sandbox: true, secretPrint: print, madeSecret: null }
-  return publishInstance(home, { ...record, ...given, ...over })
+/** Has an instance that this process runs known to commands, as that of `relay serve` is. */
+export function registered(home: string, over: Partial<RunningInstance> = {}): Pick<ServeOptions, 'onTaken'> {
+  return {
+    onTaken(record, { profile, store: place, webhookSecrets }) {
+      const store = typeof place === 'string' ? place : place.toString()
+      const print = secretPrint(record, webhookSecrets.current)
+      const given = { profile, store, sandbox: true, secretPrint: print, madeSecret: null }
+      return publishInstance(home, { ...record, ...given, ...over })
+    },
+  }
 }
 
 /** The service of a context's settings in this process, which other commands find as they find `relay serve`. */
@@ -131,9 +120,9 @@ export async function keepToken(
 }
 
 /** The store of the shell's profile, as another process has it open. */
-export async function profileStore({ home }: Shell): Promise<Store> {
-  const { store } = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
-  return store
+export async function profileStore({ home }: Shell): Promise<Store & AsyncDisposable> {
+  const database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
+  return { ...database.store, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
 }
 
 /** A line as a terminal without colors shows it. */

@@ -22,7 +22,7 @@ export async function makeApp(
 
 /** Stores an App as `relay setup --app-hook` does; without `hookUrl`, as `relay setup` does. */
 export async function storeApp(
-  store: Pick<Store, 'write'>,
+  store: Pick<Store, 'update'>,
   providerUrl: string,
   { client, app }: Pick<RegisteredApp, 'client' | 'app'>,
   hookUrl: string | undefined,

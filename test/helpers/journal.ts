@@ -1,5 +1,10 @@
-import type { Entry, Summary } from '../../src/journal/types.js'
-import type { Journal, WaitingForward } from '../../src/journal/journal.js'
+import type { Entry, Plan, Summary } from '../../src/journal/types.js'
+import type { Journal } from '../../src/journal/journal.js'
+
+/** Stores a delivery, and forwards it to no target. */
+export const NOWHERE: Plan = { targets: [], onDuplicate: 'if-failed' }
+
+export const nowhere = (): Plan => NOWHERE
 
 /** Every entry, oldest first, without its body. */
 export function summariesOf(journal: Pick<Journal, 'after'>): Promise<readonly Summary[]> {
@@ -26,11 +31,4 @@ export async function entryOf(journal: Pick<Journal, 'read'>, n: number): Promis
 /** The number of entries. */
 export async function countOf(journal: Pick<Journal, 'after'>): Promise<number> {
   return (await summariesOf(journal)).length
-}
-
-/** Every forward that waits, in order of the entries. */
-export async function waitingOf(journal: Pick<Journal, 'waiting'>): Promise<WaitingForward[]> {
-  const waiting: WaitingForward[] = []
-  for await (const each of journal.waiting()) waiting.push(each)
-  return waiting
 }

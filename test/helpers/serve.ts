@@ -4,7 +4,7 @@ import { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { SECRET } from './delivery.js'
 import { Program } from './program.js'
-import { entriesOf, waitingOf } from './journal.js'
+import { entriesOf } from './journal.js'
 
 /**
  * The built `relay serve` on a free port, for GitHub's deliveries signed with {@link SECRET}. `home` is its data folder;
@@ -19,12 +19,6 @@ export function serve(home: string, wrapper?: readonly string[], flags: readonly
 export async function journalOf(home: string): Promise<Entry[]> {
   await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
   return await entriesOf(new Journal(database.sql))
-}
-
-/** The numbers of what that journal has waiting for a target. */
-export async function unfinished(home: string): Promise<number[]> {
-  await using database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
-  return (await waitingOf(new Journal(database.sql))).map(({ n }) => n)
 }
 
 export function textOf({ body }: Entry): string {

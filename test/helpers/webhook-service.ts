@@ -13,6 +13,7 @@ import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { createRefusals } from '../../src/webhook/refusals.js'
 import { GITHUB, SECRETS } from './delivery.js'
+import { nowhere } from './journal.js'
 
 export interface WebhookServiceOptions {
   /** Default: in memory. Closed with the service. */
@@ -27,7 +28,7 @@ export async function startWebhookService(options: WebhookServiceOptions = {}) {
   const { provider = GITHUB, secrets = SECRETS, maxBody = DEFAULTS.maxBody } = options
   const database = options.database ?? (await openDatabase({ kind: 'memory', folder: '' }))
   const journal = new Journal(database.sql)
-  const intake = createIntake({ provider, secrets, journal })
+  const intake = createIntake({ provider, secrets, journal, plan: nowhere })
   const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, log: silentLog })
   const hostAllowed = hostCheck({ host: '127.0.0.1', allowed: [] })
   const app = createRouter({ hostAllowed, log: silentLog })

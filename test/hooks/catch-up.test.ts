@@ -50,7 +50,10 @@ function rig(
   }
   const run = (more: { since?: number; signal?: AbortSignal; log?: Partial<DeliveryLog> } = {}) =>
     catchUp({
-      journal: { known: (ids) => Promise.resolve(new Set(ids.filter((id) => journal.has(id)))) },
+      journal: {
+        known: (ids) => Promise.resolve(new Set(ids.filter((id) => journal.has(id)))),
+        keptSince: () => Promise.resolve(-Infinity),
+      },
       since: 0,
       onWait: (why, ms) => waits.push(`${why}: ${Math.round(ms / 1000)}`),
       ...more,

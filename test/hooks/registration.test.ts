@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { findOwnHooks, registerHook, unregisterHook } from '../../src/hooks/registration.js'
 import { listSavedHooks, readHook } from '../../src/hooks/saved.js'
-import { type Journal } from '../../src/journal/journal.js'
 import { Journal } from '../../src/journal/journal.js'
 import { createProvider } from '../../src/providers/open.js'
 import type { Provider } from '../../src/providers/provider.js'
 import type { Fault, FaultName } from '../../src/sandbox/faults.js'
 import type { Database } from '../../src/store/open.js'
 import { startSandbox, type TestSandbox } from '../../src/testing/start-sandbox.js'
+import { NOWHERE } from '../helpers/journal.js'
 import { delivery, open } from '../journal/rig.js'
 
 const REPO = { owner: 'octo', repo: 'demo' }
@@ -37,7 +37,7 @@ afterEach(async () => {
 })
 
 async function startRelay(): Promise<Relay> {
-  const database = await open('memory')
+  const database = await open()
   const relay = { database, journal: new Journal(database.sql) }
   relays.push(relay)
   return relay
@@ -157,15 +157,18 @@ describe('a hook is refused', () => {
   ])('where deliveries already come through %s, until a day without', async (_, from) => {
     const relay = await startRelay()
     const common = { provider: 'sandbox', repo: 'Octo/Demo', ...from }
-    await relay.journal.append(delivery('1', { ...common, receivedAt: Date.now() }))
+    await relay.journal.append(delivery('1', { ...common, receivedAt: Date.now() }), NOWHERE)
     await expect(register(relay)).rejects.toMatchObject({
       kind: 'conflict',
       message: expect.stringMatching(/^The deliveries of octo\/demo already come through .* \(#1\)/),
     })
     expect(await urls()).toEqual([])
     const later = await startRelay()
-    await later.journal.append(delivery('1', { ...common, receivedAt: Date.now() - 90_000_000 }))
-    await later.journal.append(delivery('2', { ...common, repo: 'octo/other', receivedAt: Date.now() }))
+    await later.journal.append(delivery('1', { ...common, receivedAt: Date.now() - 90_000_000 }), NOWHERE)
+    await later.journal.append(
+      delivery('2', { ...common, repo: 'octo/other', receivedAt: Date.now() }),
+      NOWHERE,
+    )
     expect(await register(later)).toMatchObject({ created: true })
   })
 

@@ -1,13 +1,11 @@
 import type { Delivery } from '../../src/journal/types.js'
 import type { Attempt, Forward } from '../../src/journal/types.js'
 import type { Journal } from '../../src/journal/journal.js'
-import { KINDS, openKind } from '../store/kinds.js'
+import { type Database, openDatabase } from '../../src/store/open.js'
 
 export const NOW = 1_700_000_000_000
 
-export { KINDS }
-
-export { openKind as open }
+export const open = (): Promise<Database> => openDatabase({ kind: 'memory', folder: '' })
 
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = []

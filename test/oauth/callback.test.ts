@@ -127,7 +127,7 @@ describe('a store that fails', () => {
   it('while saving the token ends as storage_failed and uses up the state', async () => {
     await using rig = await createRig()
     const { approved } = await rig.begin()
-    rig.broken.add('write')
+    rig.broken.add('update')
     rig.broken.add('put')
     expect(await rig.come(approved)).toEqual(failure('storage_failed'))
     expect(await rig.contents()).toEqual({})

@@ -57,7 +57,7 @@ describe('awaitLogin', () => {
     ['access_denied', (_, query) => (query.delete('code'), query.set('error', 'access_denied'))],
     ['exchange_failed', (_, query) => query.set('iss', 'https://elsewhere.test')],
     ['provider_unavailable', (rig) => (rig.server.misbehave = answerJson(503, {}))],
-    ['storage_failed', (rig) => rig.broken.add('write')],
+    ['storage_failed', (rig) => rig.broken.add('update')],
     ['invalid_state', (rig) => rig.jar.clear()],
     ['invalid_state', (_, query) => query.append('state', 'another')],
   ])('learns that it failed: %s', async (reason, change) => {

@@ -123,7 +123,7 @@ describe('a provider with an invalid response: nothing changes', () => {
 describe('a store that fails', () => {
   it('before the request to the provider: nothing is lost', async () => {
     await using rig = await createRenewRig()
-    rig.broken.add('putIfAbsent')
+    rig.broken.add('update')
     expect(await failed(rig)).toEqual({ kind: 'storage', message: 'The store failed', leaked: [] })
     expect(rig.server.requests).toEqual([])
     rig.broken.clear()
@@ -132,11 +132,11 @@ describe('a store that fails', () => {
 
   it('after the response: reports it', async () => {
     await using rig = await createRenewRig()
-    rig.broken.add('write')
+    rig.server.misbehave = (response) => {
+      rig.broken.add('update')
+      answerJson(200, github(NEW))(response)
+    }
     expect(await failed(rig)).toEqual({ kind: 'storage', message: 'The store failed', leaked: [] })
-    expect(rig.log.lines).toEqual([
-      'error The lock on renewing a token could not be released; it expires within 30 s',
-    ])
   })
 })
 

@@ -62,8 +62,8 @@ export function records(
   return {
     'token:alice': { accessToken, expiresAt: new Date(expiresAt).toISOString() },
     'origin:alice': { origin, token, ...(previous && { previous }) },
-    [`bearer:${token}:alice`]: { origin },
-    ...(previous && { [`bearer:${previous.token}:alice`]: { origin } }),
+    [`bearer:${token}:alice`]: true,
+    ...(previous && { [`bearer:${previous.token}:alice`]: true }),
     ...(refreshToken !== undefined && { 'refresh:alice': { refreshToken, origin } }),
   }
 }

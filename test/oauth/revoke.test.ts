@@ -112,7 +112,7 @@ describe('revoking', () => {
     await using server = await scriptedServer(() => ({ status: 204 }))
     const provider = createProvider({ name: 'github', url: server.url })
     await rig.tokens.save('alice', { accessToken: 't', expiresAt: NOW + 1, origin: provider.origin })
-    rig.broken.add('write')
+    rig.broken.add('update')
     await expect(
       revokeEverywhere({ provider, client: CLIENT, tokens: rig.tokens }, 'alice'),
     ).rejects.toMatchObject({ kind: 'storage' })

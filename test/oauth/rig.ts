@@ -105,14 +105,13 @@ export const failure = (reason: string) => ({ auth: 'error', reason })
 export const SIGNED_IN = { auth: 'success', userId: 'alice' }
 
 /** The whole store after Alice's sign-in at `since` and nothing else. */
-export function signedIn(rig: Rig, expiresAt: number, since = NOW): Record<string, Json> {
+export function signedIn(rig: Rig, expiresAt: number): Record<string, Json> {
   const token = createHash('sha256').update(ACCESS_TOKEN).digest('hex')
   const { origin } = rig.parts.provider
   return {
     'token:alice': { accessToken: ACCESS_TOKEN, expiresAt: new Date(expiresAt).toISOString() },
     'origin:alice': { origin, token },
-    [`bearer:${token}:alice`]: { origin },
-    'unconfirmed:alice': { since: new Date(since).toISOString(), token },
+    [`bearer:${token}:alice`]: true,
   }
 }
 

@@ -177,16 +177,6 @@ describe('the hooks of a running relay', () => {
     expect((await second.event('caught up')).result).toMatchObject({ missing: 1, arrived: 1 })
     expect(second.states()).toEqual(['ready', 'missing', 'caught up'])
   })
-
-  it('are left to a relay that has taken the profile', async () => {
-    const first = await start()
-    await first.event('ready')
-    const { database } = first.serving.relay
-    await database.store.put('instance', { taken: 'by another' })
-    await expect.poll(() => first.serving.lost.aborted, { timeout: 5000 }).toBe(true)
-    await Promise.resolve(first.serving[Symbol.asyncDispose]()).catch(() => {})
-    expect(await urls()).toHaveLength(1)
-  })
 })
 
 describe('the address of the hooks', () => {

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import type { Retention } from '../../src/journal/retention.js'
+import type { Retention } from '../../src/journal/journal.js'
 import { type MaintenanceParts, startMaintenance } from '../../src/serve/maintenance.js'
 
 const MIB = 1_048_576
@@ -27,6 +27,7 @@ function rig({
   const parts = {
     database: {
       store: { sweep: async () => call('expire') },
+      rotate: async () => call('rotate'),
       sql: {
         async shrink() {
           call('shrink')
@@ -42,9 +43,6 @@ function rig({
       },
     },
     retention: { keep: 1000, keepMax: KEEP_MAX },
-    clock: () => 2000,
-    ages: { now: () => 1000, save: async () => call('save') },
-    lost: new AbortController().signal,
     log: { debug() {}, info() {}, warn() {}, error: (message: string) => call(message) },
     interval,
   }
@@ -54,13 +52,13 @@ function rig({
 }
 
 describe('maintenance', () => {
-  it('saves the clock, removes expired records and sweeps the journal at the start, and saves at the end', async () => {
+  it('removes expired records and sweeps the journal at the start, until it ends', async () => {
     const { maintenance, calls, retentions, next } = rig({})
     await next('sweep')
-    expect(calls).toEqual(['save', 'expire', 'sweep'])
-    expect(retentions).toMatchObject([{ keep: 1000, keepMax: KEEP_MAX, now: 1000, wall: 2000 }])
+    expect(calls).toEqual(['expire', 'rotate', 'sweep'])
+    expect(retentions).toMatchObject([{ keep: 1000, keepMax: KEEP_MAX }])
     await maintenance[Symbol.asyncDispose]()
-    expect(calls).toEqual(['save', 'expire', 'sweep', 'save'])
+    expect(calls).toEqual(['expire', 'rotate', 'sweep'])
     expect(retentions[0]?.signal?.aborted).toBe(true)
   })
 
@@ -73,18 +71,18 @@ describe('maintenance', () => {
     await new Promise(setImmediate)
     maintenance.added(MIB)
     await new Promise(setImmediate)
-    expect(calls).toEqual(['save', 'expire', 'sweep'])
+    expect(calls).toEqual(['expire', 'rotate', 'sweep'])
     const swept = next('sweep')
     maintenance.added(MIB)
     await swept
     maintenance.added(5 * MIB)
     maintenance.added(5 * MIB)
     await new Promise(setImmediate)
-    expect(calls).toEqual(['save', 'expire', 'sweep', 'sweep'])
+    expect(calls).toEqual(['expire', 'rotate', 'sweep', 'sweep'])
     const again = next('sweep')
     end()
     await again
-    expect(calls).toEqual(['save', 'expire', 'sweep', 'sweep', 'sweep'])
+    expect(calls).toEqual(['expire', 'rotate', 'sweep', 'sweep', 'sweep'])
     end()
     await maintenance[Symbol.asyncDispose]()
   })
@@ -97,11 +95,12 @@ describe('maintenance', () => {
     expect(calls).not.toContain('shrink')
     for (let i = 0; i < 3; i++) await next('shrink')
     await next('expire')
-    expect(calls.slice(0, 9)).toEqual([
-      'save',
+    expect(calls.slice(0, 10)).toEqual([
       'expire',
+      'rotate',
       'sweep',
       'expire',
+      'rotate',
       'sweep',
       'shrink',
       'shrink',
@@ -117,6 +116,6 @@ describe('maintenance', () => {
     await next('sweep')
     await next('sweep')
     await maintenance[Symbol.asyncDispose]()
-    expect(calls.slice(0, 4)).toEqual(['save', 'expire', 'sweep', 'the disk is full'])
+    expect(calls.slice(0, 4)).toEqual(['expire', 'rotate', 'sweep', 'the disk is full'])
   })
 })

@@ -10,6 +10,7 @@ import { createIntake } from '../../src/webhook/intake.js'
 import { createRefusals } from '../../src/webhook/refusals.js'
 import { SECRET } from '../helpers/delivery.js'
 import { exchange, requestText } from '../helpers/http.js'
+import { nowhere } from '../helpers/journal.js'
 import { createRig, RecordingLog } from '../oauth/rig.js'
 
 export const JSON_TYPE = 'application/json'
@@ -36,7 +37,7 @@ export async function startRelay(given: RelayOptions = {}) {
   const secrets = { current: new Secret(SECRET) }
   const app = createApp({
     provider,
-    intake: createIntake({ provider, secrets, journal }),
+    intake: createIntake({ provider, secrets, journal, plan: nowhere }),
     refusals: createRefusals({ scheme: provider.webhook, secrets, maxBody: 1024, log }),
     oauth,
     tokens: rig.tokens,

@@ -30,7 +30,7 @@ async function profile(
   { url }: Pick<TestSandbox, 'url'>,
   { hook = true, hookUrl = BEFORE }: { hook?: boolean; hookUrl?: string | undefined } = {},
 ) {
-  const { store } = closing.use(await open('memory'))
+  const { store } = closing.use(await open())
   const made = await makeApp(url, hook ? { url: BEFORE, active: true } : undefined)
   await storeApp(store, url, made, hookUrl)
   return { ...made, store, own: await found(store, url) }
@@ -52,7 +52,7 @@ describe('the App whose webhook sends here', () => {
       createProvider({ name: 'gitea', url: 'https://git.example.com' }),
     ]
     for (const other of others) expect(await findOwnApp(store, other)).toBeUndefined()
-    const other = closing.use(await open('memory')).store
+    const other = closing.use(await open()).store
     const elsewhere = await startHost()
     await storeApp(other, elsewhere.url, await makeApp(elsewhere.url), undefined)
     expect(await findOwnApp(other, providerAt(elsewhere.url))).toBeUndefined()
@@ -97,7 +97,7 @@ describe('the App whose webhook sends here', () => {
   it('keeps its address when the code host cannot reach the new one', async () => {
     const host = await startHost()
     const { app, client } = await profile(host)
-    const { store } = closing.use(await open('memory'))
+    const { store } = closing.use(await open())
     const url = 'https://github.example.com'
     await storeApp(store, url, { app, client }, BEFORE)
     const { registration } = providerAt(host.url)
@@ -123,7 +123,7 @@ describe('an App that cannot be asked', () => {
   /** The App of a profile, as it is stored with changes. */
   async function changed(host: TestSandbox, over: Partial<AppIdentity>): Promise<OwnApp> {
     const made = await makeApp(host.url)
-    const { store } = closing.use(await open('memory'))
+    const { store } = closing.use(await open())
     await storeApp(store, host.url, { ...made, app: { ...made.app, ...over } }, BEFORE)
     return found(store, host.url)
   }

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
 import { SharedStore } from '../../src/base/shared-store.js'
-import { openPostgres } from '../../src/store/postgres/open.js'
+import { openPostgres } from '../../src/store/postgres.js'
 import { type Certificate, selfSigned, signedBy } from '../helpers/certificate.js'
 import { emptyFolder } from '../helpers/context.js'
 import { describeWith } from '../helpers/needs.js'
@@ -54,7 +54,6 @@ describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
     const ca = `sslrootcert=${authority.file}`
     const cases: readonly (readonly [PostgresServer, string, unknown])[] = [
       [right, 'sslmode=disable', 'plain'],
-      [right, 'sslmode=prefer', 'encrypted'],
       [right, 'sslmode=require', 'encrypted'],
       [right, `sslmode=require&${ca}`, 'encrypted'],
       [right, `sslmode=require&sslrootcert=${other.file}`, UNTRUSTED],
@@ -70,7 +69,6 @@ describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
         expect.stringContaining('its certificate is for another name'),
       ],
       [plain, 'sslmode=disable', 'plain'],
-      [plain, 'sslmode=prefer', 'plain'],
       [plain, 'sslmode=require', NO_TLS],
       [plain, `sslmode=verify-ca&${ca}`, NO_TLS],
       [plain, `sslmode=verify-full&${ca}`, NO_TLS],

@@ -1,12 +1,6 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { messageText, wholeEvents } from '../../src/tunnel/events.js'
-import { describeWith } from '../helpers/needs.js'
-import { portOf } from '../helpers/scripted-server.js'
-import { watchTurns } from '../helpers/turns.js'
-import { start } from '../store/programs/start.js'
 
 /** The events from a stream that arrives in these pieces, and the number of dropped events. */
 async function readAll(pieces: readonly string[], limit: number): Promise<{ text: string; dropped: number }> {
@@ -55,36 +49,6 @@ describe('wholeEvents', () => {
       dropped: 0,
     })
   })
-})
-
-describe('an event that never ends', () => {
-  it('needs only as much memory as it has bytes, even if they arrive one by one', async () => {
-    const server = createServer((_, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write(`data: ${'x'.repeat(100_000)}`)
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${portOf(server)}/channel`
-    await using program = start('tunnel/programs/collect', [url, '20000', '90000'])
-    const [early, late] = [Number(await program.line()), Number(await program.line())]
-    expect(late - early).toBeLessThan(2_000_000)
-    server.closeAllConnections()
-    server.close()
-  })
-})
-
-describeWith('Linux', 'a stream of events that are slow on purpose', () => {
-  it.each(['\n', ':\n\n', 'data:\n\n', 'data:\n'])(
-    'blocks the event loop for less than 50 ms: %j',
-    async (unit) => {
-      const chunks = Array.from({ length: 20 }, () => Buffer.from(unit.repeat(65_536 / unit.length)))
-      await readAll(unit.repeat(10_000).split(/(?<=\n\n)/), 100)
-      using turns = watchTurns()
-      for await (const event of wholeEvents(ReadableStream.from(chunks), 10_000_000, () => {}))
-        messageText(event)
-      expect(turns.longest()).toBeLessThan(50)
-    },
-  )
 })
 
 describe('messageText', () => {

@@ -12,7 +12,7 @@ import { openTunnel } from '../../src/tunnel/tunnel.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { createRefusals } from '../../src/webhook/refusals.js'
 import { GITHUB, SECRETS } from '../helpers/delivery.js'
-import { countOf } from '../helpers/journal.js'
+import { countOf, nowhere } from '../helpers/journal.js'
 
 export interface RigOptions extends Partial<Omit<TunnelOptions, 'address' | 'provider'>> {
   readonly provider?: Provider
@@ -33,7 +33,14 @@ export async function startTunnel(address: string, { provider = GITHUB, ...optio
     changed()
   }
   const log: Log = { debug: write, info: write, warn: write, error: write }
-  const intake = createIntake({ provider, secrets: SECRETS, journal, clock: () => 1000, onDelivery: changed })
+  const intake = createIntake({
+    provider,
+    secrets: SECRETS,
+    journal,
+    plan: nowhere,
+    clock: () => 1000,
+    onDelivery: changed,
+  })
   const { maxBody = 1_048_576 } = options
   const parts = { secrets: SECRETS, scheme: provider.webhook, maxBody, clock: () => 1000 }
   const refusals = createRefusals({ ...parts, log })

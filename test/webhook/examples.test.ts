@@ -4,7 +4,7 @@ import { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
-import { entriesOf } from '../helpers/journal.js'
+import { entriesOf, nowhere } from '../helpers/journal.js'
 
 /** Bytes as text, which compares faster. Latin1 loses nothing. */
 const toText = (bytes: Uint8Array = new Uint8Array()): string => Buffer.from(bytes).toString('latin1')
@@ -17,7 +17,7 @@ describe("GitHub's example payloads", () => {
       examples: { action?: string }[]
     }[] = require('@octokit/webhooks-examples')
     const journal = new Journal((await openDatabase({ kind: 'memory', folder: '' })).sql)
-    const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal })
+    const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal, plan: nowhere })
     const sent = examples.flatMap(({ name, examples }) => examples.map((example) => ({ name, example })))
     const requests = sent.map(({ name, example }, i) =>
       githubDelivery({ event: name, id: `${i}`, body: JSON.stringify(example, null, i % 3) }),

@@ -6,7 +6,7 @@ import { Journal } from '../../src/journal/journal.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake, type IntakeParts, type WebhookRequest } from '../../src/webhook/intake.js'
 import { GITEA, GITHUB, giteaDelivery, githubDelivery, SECRET, SECRETS } from '../helpers/delivery.js'
-import { countOf, entriesOf } from '../helpers/journal.js'
+import { countOf, entriesOf, nowhere } from '../helpers/journal.js'
 
 const FORM = 'application/x-www-form-urlencoded'
 const form = (payload: string): string => new URLSearchParams({ payload }).toString()
@@ -18,7 +18,8 @@ const badEvent = new RelayError('invalid_event', 'Invalid event')
 
 async function setUp(parts: Partial<IntakeParts> = {}) {
   const journal = new Journal((await openDatabase({ kind: 'memory', folder: '' })).sql)
-  const intake = createIntake({ provider: GITHUB, secrets: SECRETS, journal, clock: () => 1000, ...parts })
+  const common = { provider: GITHUB, secrets: SECRETS, journal, plan: nowhere, clock: () => 1000 }
+  const intake = createIntake({ ...common, ...parts })
   return { journal, intake }
 }
 
@@ -291,6 +292,7 @@ describe('a journal that fails', () => {
       provider: GITHUB,
       secrets: SECRETS,
       journal,
+      plan: nowhere,
       onDelivery: (delivery) => void reported.push(delivery),
     })
     await expect(intake.receive(githubDelivery())).rejects.toEqual(

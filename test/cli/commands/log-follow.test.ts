@@ -1,16 +1,17 @@
 import { expect, it } from 'vitest'
 import { createFollower } from '../../../src/cli/commands/log/follow.js'
-import type { Summary } from '../../../src/journal/types.js'
+import type { Plan, Summary } from '../../../src/journal/types.js'
 import { Journal } from '../../../src/journal/journal.js'
 import { attempt, delivery, failed, open, succeeded } from '../../journal/rig.js'
 
 const TARGET = '*=http://localhost:1'
+const PLAN: Plan = { targets: [TARGET], onDuplicate: 'if-failed' }
 
 /** A journal with one delivery that waits for a target, and a follower of it. */
 async function following(failedOnly: boolean) {
-  const database = await open('memory')
-  const journal = new Journal(database.sql, { targetsOf: () => [TARGET] })
-  await journal.append(delivery('a'))
+  const database = await open()
+  const journal = new Journal(database.sql)
+  await journal.append(delivery('a'), PLAN)
   const follower = await createFollower(journal, failedOnly ? { status: 'failed' as const } : {}, 1)
   const abort = new AbortController()
   const next = async (): Promise<Summary | undefined> => {
@@ -39,7 +40,7 @@ it('does not print an entry again in the state in which it was printed', async (
   await here.journal.record(1, attempt(TARGET), failed)
   for (const summary of await here.journal.summaries([1])) here.follower.printed(summary)
   const next = here.next()
-  await here.journal.append(delivery('b'))
+  await here.journal.append(delivery('b'), PLAN)
   expect(await next).toMatchObject({ n: 2 })
   await here.journal.record(1, attempt(TARGET, { at: 1 }), succeeded)
   expect(await here.next()).toMatchObject({ n: 1, forwards: { [TARGET]: { status: 'succeeded' } } })

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { awaitForwarded } from '../../../src/cli/journal/forwarded.js'
 import type { Summary } from '../../../src/journal/types.js'
-import type { Journal } from '../../../src/journal/journal.js'
 import { Journal } from '../../../src/journal/journal.js'
 import { attempt, delivery, failed, open, succeeded, waiting } from '../../journal/rig.js'
 
@@ -14,9 +13,9 @@ async function summaryOf(journal: Journal, n: number): Promise<Summary> {
 }
 
 it('waits for every target, and returns the summary then', async () => {
-  await using database = await open('memory')
-  const journal = new Journal(database.sql, { targetsOf: () => TARGETS })
-  await journal.append(delivery('a'))
+  await using database = await open()
+  const journal = new Journal(database.sql)
+  await journal.append(delivery('a'), { targets: TARGETS, onDuplicate: 'if-failed' })
   const [one, two] = TARGETS
   const wait = awaitForwarded(journal, await summaryOf(journal, 1), 20_000, {})
   await journal.record(1, attempt(one), succeeded)
@@ -26,9 +25,9 @@ it('waits for every target, and returns the summary then', async () => {
 })
 
 it('ends at the time limit, or when its signal aborts', async () => {
-  await using database = await open('memory')
-  const journal = new Journal(database.sql, { targetsOf: () => TARGETS })
-  await journal.append(delivery('a'))
+  await using database = await open()
+  const journal = new Journal(database.sql)
+  await journal.append(delivery('a'), { targets: TARGETS, onDuplicate: 'if-failed' })
   const summary = await summaryOf(journal, 1)
   expect(await awaitForwarded(journal, summary, 0, {})).toBeUndefined()
   const signal = AbortSignal.abort()

@@ -4,7 +4,7 @@ import { attach } from '../../../src/cli/session/attach.js'
 import { namedTargets } from '../../../src/cli/session/current-routes.js'
 import { startRelay } from '../../../src/testing/index.js'
 import { emptyFolder, testContext } from '../../helpers/context.js'
-import { register } from '../rig.js'
+import { registered } from '../rig.js'
 
 const APP = 'http://127.0.0.1:1/hooks'
 const API = 'http://ada:canary@127.0.0.1:2/'
@@ -15,10 +15,10 @@ it('names targets as the running instance does, else as the settings do', async 
   const settings = { profile: 'default', folder: path.join(home, 'default'), store: 'file' } as const
   const { context } = testContext({ env: { RELAY_HOME: home, RELAY_FORWARD: `mine=${APP}` } })
   {
-    await using relay = await startRelay({
+    await using _relay = await startRelay({
       settings: { ...settings, routes: { forward, exec: ['deploy=push=true'], ignore: [] } },
+      ...registered(home),
     })
-    using _registered = await register(relay, home)
     expect(await namedTargets(await attach(context, {}), context)).toEqual([
       { id: `*=${APP}`, name: 'app' },
       // Without their queries, which may be secrets.

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { takeInstance, type Instance } from '../../../src/instance/running.js'
-import { publishInstance } from '../../../src/instance/running.js'
+import {
+  createInstanceRecord,
+  prove,
+  publishInstance,
+  type InstanceRecord,
+} from '../../../src/instance/running.js'
 import { Tokens } from '../../../src/tokens/tokens.js'
 import { scriptedServer, type Answer } from '../../helpers/scripted-server.js'
 import { profileStore, type Shell, startAlone, startServed, USER } from '../rig.js'
@@ -8,10 +12,9 @@ import { profileStore, type Shell, startAlone, startServed, USER } from '../rig.
 const COMMENT = ['comment', 'octo/demo#1', 'hello']
 
 /** Has the profile say that this process serves it at `url`. */
-async function claim(shell: Shell, url: string, providerUrl: string): Promise<Instance> {
-  await using store = await profileStore(shell)
+function claim(shell: Shell, url: string, providerUrl: string): InstanceRecord {
   const place = { url, publicUrl: url, provider: 'sandbox', providerUrl }
-  const instance = await takeInstance(store, { pid: process.pid, ...place })
+  const record = createInstanceRecord({ pid: process.pid, ...place }, Date.now())
   const more = {
     profile: 'default',
     store: 'file',
@@ -19,8 +22,8 @@ async function claim(shell: Shell, url: string, providerUrl: string): Promise<In
     secretPrint: '',
     madeSecret: null,
   } as const
-  publishInstance(shell.home, { ...instance.record, ...more })
-  return instance
+  publishInstance(shell.home, { ...record, ...more })
+  return record
 }
 
 describe('the running instance', () => {
@@ -31,7 +34,7 @@ describe('the running instance', () => {
       return { body: { ok: true, id: 7, url: 'https://git.example/octo/demo/issues/1#issuecomment-7' } }
     })
     await served.serving[Symbol.asyncDispose]()
-    const instance = await claim(served.shell, watched.url, served.sandbox.url)
+    const instance = claim(served.shell, watched.url, served.sandbox.url)
     const token = (await tokenOf(served.shell)) ?? ''
     expect(await served.shell.run(COMMENT)).toEqual({
       code: 0,
@@ -52,7 +55,7 @@ describe('the running instance', () => {
     await using broken = await scriptedServer(({ path, headers }): Answer =>
       path === '/health' ? proof(instance, headers) : 'reset',
     )
-    const instance = await claim(alone.shell, broken.url, alone.sandbox.url)
+    const instance = claim(alone.shell, broken.url, alone.sandbox.url)
     expect(await alone.shell.run(COMMENT)).toEqual({
       code: 1,
       out: '',
@@ -70,7 +73,7 @@ describe('the bearer', () => {
       headers: { 'X-Relay-Instance': '0'.repeat(64) },
       body: { ok: true, id: 1, url: 'https://evil.example' },
     }))
-    await claim(alone.shell, squatter.url, alone.sandbox.url)
+    claim(alone.shell, squatter.url, alone.sandbox.url)
     const ran = await alone.shell.run(COMMENT)
     const id = alone.sandbox.comments.at(-1)?.id
     expect(ran).toEqual({
@@ -83,8 +86,8 @@ describe('the bearer', () => {
   })
 })
 
-function proof(instance: Instance, headers: Readonly<Record<string, unknown>>): Answer {
-  return { headers: { 'X-Relay-Instance': instance.prove(String(headers['x-relay-challenge'])) } }
+function proof(instance: InstanceRecord, headers: Readonly<Record<string, unknown>>): Answer {
+  return { headers: { 'X-Relay-Instance': prove(instance, String(headers['x-relay-challenge'])) } }
 }
 
 async function tokenOf(shell: Shell): Promise<string | undefined> {

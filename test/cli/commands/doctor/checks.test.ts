@@ -3,11 +3,9 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { diagnose } from '../../../../src/cli/commands/doctor/diagnose.js'
 import type { Flags } from '../../../../src/cli/settings/read.js'
-import { INSTANCE_KEY } from '../../../../src/instance/running.js'
-import type { Store } from '../../../../src/store/kv.js'
+import { publishInstance } from '../../../../src/instance/running.js'
 import { emptyFolder, testContext } from '../../../helpers/context.js'
 import { scriptedServer } from '../../../helpers/scripted-server.js'
-import { start } from '../../../store/programs/start.js'
 import { codeHost, finding, findings, gitea, profile, signIn, used } from './rig.js'
 
 describe('the check of', () => {
@@ -20,22 +18,6 @@ describe('the check of', () => {
       text: 'Node 20.17.9 is older than 20.18',
       fix: 'install Node 20.18 or later: https://nodejs.org',
     })
-  })
-
-  it('folder: one that cannot be read is not one that is missing', async () => {
-    const parent = emptyFolder()
-    const folder = path.join(parent, 'default')
-    const check = async (): Promise<unknown> => {
-      const program = start('cli/programs/check-folder', [folder])
-      return JSON.parse(await program.line())
-    }
-    chmodSync(parent, 0o755)
-    const missing = { state: 'skip', text: `${folder} does not exist yet; relay serve creates it` }
-    expect(await check()).toEqual(missing)
-    chmodSync(parent, 0o000)
-    const unreadable = { state: 'fail', text: `${folder} cannot be read (EACCES)`, fix: `ls -ld ${parent}` }
-    expect(await check()).toEqual(unreadable)
-    chmodSync(parent, 0o700)
   })
 
   it('settings: what cannot be read, and what is not read', async () => {
@@ -90,10 +72,24 @@ describe('the check of', () => {
 
   it('instance: another program at its address', async () => {
     const squatter = await codeHost(() => ({ body: { status: 'ok' } }))
-    const row = { v: 1, pid: process.pid, url: squatter.url, provider: 'gitea', providerUrl: squatter.url }
+    const row = {
+      v: 1 as const,
+      pid: process.pid,
+      url: squatter.url,
+      provider: 'gitea',
+      providerUrl: squatter.url,
+    }
     const rest = { publicUrl: squatter.url, key: 'k', startedAt: new Date().toISOString() }
-    const put = (store: Store) => store.put(INSTANCE_KEY, { ...row, ...rest })
-    expect(await finding('instance', profile({}, put))).toEqual([
+    const entry = {
+      profile: 'default',
+      store: 'file',
+      sandbox: false,
+      secretPrint: '',
+      madeSecret: null,
+    } as const
+    const given = await profile()
+    publishInstance(path.dirname(given.folder), { ...row, ...rest, ...entry })
+    expect(await finding('instance', Promise.resolve(given))).toEqual([
       'fail',
       `process ${process.pid} does not prove itself at ${squatter.url}`,
       'relay serve',

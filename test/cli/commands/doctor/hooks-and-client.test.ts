@@ -10,11 +10,11 @@ import { prepare } from '../../../../src/cli/settings/prepare.js'
 import { Secret } from '../../../../src/base/secret.js'
 import { createProvider } from '../../../../src/providers/open.js'
 import { serve } from '../../../../src/serve/serve.js'
-import { silentLog } from '../../../../src/base/log.js'
 import { Journal } from '../../../../src/journal/journal.js'
 import { sendOnce } from '../../../../src/net/send-once.js'
 import { openDatabase } from '../../../../src/store/open.js'
 import { testContext } from '../../../helpers/context.js'
+import { NOWHERE } from '../../../helpers/journal.js'
 import { delivery } from '../../../journal/rig.js'
 import { type Alone, serveFor, startAlone } from '../../rig.js'
 
@@ -32,7 +32,7 @@ async function check(name: 'hooks' | 'client', env: Record<string, string> = {},
   const attached = await attach(context, flags, { tolerant: true })
   const folder = profileFolder(attached.options)
   await using database = await openDatabase({ kind: 'file', folder })
-  const checked = createCheckContext(attached, database.store)
+  const checked = createCheckContext(attached, database)
   const options = { sendOnce, timeLimit: 5000, signal: context.signal }
   return name === 'hooks' ? await checkHooks(checked, database, options) : await checkClient(checked, options)
 }
@@ -41,8 +41,8 @@ async function receiveOne(): Promise<void> {
   const { context } = testContext({ env: alone.shell.env })
   const { options } = await attach(context, {}, { tolerant: true })
   await using database = await openDatabase({ kind: 'file', folder: profileFolder(options) })
-  const journal = new Journal(database.sql, { log: silentLog })
-  await journal.append(delivery('one', { repo: 'octo/demo' }))
+  const journal = new Journal(database.sql)
+  await journal.append(delivery('one', { repo: 'octo/demo' }), NOWHERE)
   await journal.flush()
 }
 

@@ -136,12 +136,10 @@ describe('the line of a delivery', () => {
     })
     receive(2, [], { event: 'fork' })
     live.onDelivery(delivery('3'), { n: 1, duplicate: true, targets: [] })
-    live.onDelivery(delivery('4'), { n: 4, duplicate: false, targets: [], late: true })
     expect(lines().map((line) => line.slice(51))).toEqual([
       'ignored by ping',
       'no route',
       'duplicate, delivery 3',
-      'stored late: the sender was answered 503',
     ])
   })
 
