@@ -26,7 +26,7 @@ import type { ReadyCheck } from './server/routes/ready.js'
 import type { Database } from './store/open.js'
 import { openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
-import { createIntake, type Intake } from './webhook/intake.js'
+import { createIntake, type Intake, type Senders } from './webhook/intake.js'
 import { createRefusals, type Refusals } from './webhook/refusals.js'
 
 export interface RelayOptions {
@@ -195,7 +195,9 @@ function createReceiving(
     ignoredBy: routing.ignoredBy(delivery),
     onDuplicate,
   })
-  const intake = createIntake({ provider, secrets, journal, plan, clock, ...(onDelivery && { onDelivery }) })
+  const senders: Senders = (source) =>
+    source === provider.name ? { scheme: provider.webhook, secrets } : undefined
+  const intake = createIntake({ senders, journal, plan, clock, ...(onDelivery && { onDelivery }) })
   return { routing, journal, intake, refusals, metrics }
 }
 

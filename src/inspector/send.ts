@@ -58,7 +58,7 @@ export async function sendEdited(
   const recorded = { ...entry, provider: provider.name, event, headers, body: bytes }
   const request = withFreshId(prepare(recorded, { secret: secrets.current }))
   try {
-    const { n } = await intake.receive(request, { edited: { from, targets } })
+    const { n } = await intake.receive(request, { source: provider.name, edited: { from, targets } })
     return { n }
   } catch (error) {
     throw explained(error)

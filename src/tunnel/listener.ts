@@ -104,6 +104,7 @@ async function openPipeline({ url, options, limits, signal }: ListenerParts) {
   const progress = closing.use(await openProgress({ store, url, log, lost }))
   const { receive, refuseUnsigned } = createReceiver({
     ...unpackParts,
+    source: provider.name,
     intake,
     refusals,
     log,

@@ -20,7 +20,7 @@ export interface TunnelOptions {
   readonly address: string
   readonly intake: Intake
   readonly refusals: Refusals
-  readonly provider: Pick<Provider, 'webhook'>
+  readonly provider: Pick<Provider, 'name' | 'webhook'>
   readonly secrets: WebhookSecrets
   /** Holds the saved channel and the progress. */
   readonly store: Store

@@ -10,6 +10,8 @@ import type { Handling } from './queue.js'
 import { arrived, rejectionReason, unpack, type Unpacked, type UnpackParts } from './unpack.js'
 
 export interface ReceiveParts extends UnpackParts {
+  /** The name of the sender. */
+  readonly source: string
   readonly intake: Intake
   readonly refusals: Refusals
   readonly log: Log
@@ -51,7 +53,7 @@ export function createReceiver(parts: ReceiveParts): Receiver {
     return true
   }
   const store = ({ request, how }: Verified): Promise<boolean> =>
-    intake.receive(request, { restored: how }).then(
+    intake.receive(request, { source: parts.source, restored: how }).then(
       () => true,
       (error: unknown) => fail(request, error),
     )

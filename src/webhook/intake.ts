@@ -8,7 +8,7 @@ import { inTurns, type Steps } from '../base/turns.js'
 import type { Header } from '../http/headers.js'
 import type { Delivery, Plan, Receipt, Restored } from '../journal/types.js'
 import type { Journal } from '../journal/journal.js'
-import type { Provider } from '../providers/provider.js'
+import type { WebhookScheme } from '../providers/provider.js'
 import { isForm, signedBytesSteps } from './form.js'
 import { proveEvent } from './event-proof.js'
 import { indexHeaders, only, storedHeaders } from './headers.js'
@@ -23,8 +23,7 @@ export interface WebhookRequest {
 }
 
 export interface IntakeParts {
-  readonly provider: Pick<Provider, 'name' | 'webhook'>
-  readonly secrets: WebhookSecrets
+  readonly senders: Senders
   readonly journal: Pick<Journal, 'append'>
   /** What becomes of a delivery. Must not throw. */
   readonly plan: (delivery: Delivery) => Plan
@@ -35,8 +34,19 @@ export interface IntakeParts {
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
 }
 
-/** Where a request came from, if not over HTTP. */
-export interface Source {
+/** How the deliveries of one source are signed. */
+export interface Sender {
+  readonly scheme: WebhookScheme
+  readonly secrets: WebhookSecrets
+}
+
+/** The sender with this name; undefined if relay does not know it. Today there is one: the code host. */
+export type Senders = (source: string) => Sender | undefined
+
+/** Where a request came from. */
+export interface From {
+  /** The name of its sender, for {@link Senders}. */
+  readonly source: string
   /**
    * How the bytes of a tunnel's message were restored. Such deliveries are stored in the order of the calls, and their payload must
    * fit their event, since anybody who knows the channel may have written the headers.
@@ -61,7 +71,7 @@ export interface Intake {
    * @throws RelayError `invalid_event` if the event header, the delivery header or the body is invalid.
    * @throws RelayError `storage` if it could not be stored; the sender may try again.
    */
-  receive(request: WebhookRequest, source?: Source): Promise<Receipt>
+  receive(request: WebhookRequest, from: From): Promise<Receipt>
 }
 
 /** The single entry point for deliveries, over HTTP and through a tunnel. */
@@ -69,7 +79,7 @@ export function createIntake(parts: IntakeParts): Intake {
   const { journal, clock = systemClock, onDelivery } = parts
   const inOrder = createOrder()
   return {
-    async receive(request, source = {}) {
+    async receive(request, source) {
       const authenticated = inTurns(authenticate(request, parts, clock(), source))
       const delivery = await (source.restored === undefined ? authenticated : inOrder(authenticated))
       const plan = parts.plan(delivery)
@@ -98,12 +108,14 @@ function* authenticate(
   { headers, body }: WebhookRequest,
   parts: IntakeParts,
   receivedAt: number,
-  { restored: how, edited }: Source,
+  { source, restored: how, edited }: From,
 ): Steps<Delivery> {
-  const { name, webhook } = parts.provider
+  const sender = parts.senders(source)
+  if (!sender) throw new RelayError('not_found', `Unknown sender ${source}`)
+  const { scheme: webhook, secrets } = sender
   const lines = indexHeaders(headers)
   const signed = yield* signedBytesSteps(lines, body, webhook)
-  const verifiedBy = signed && (yield* verifySteps(only(lines, SIGNATURE_HEADER), signed, parts.secrets))
+  const verifiedBy = signed && (yield* verifySteps(only(lines, SIGNATURE_HEADER), signed, secrets))
   if (!verifiedBy) throw new RelayError('invalid_signature', 'Invalid signature')
   const identity = readIdentity(lines, webhook)
   const json = isForm(lines) && webhook.formSignature === 'body' ? signedPayload(body) : signed
@@ -119,7 +131,7 @@ function* authenticate(
         }
   return {
     receivedAt,
-    provider: name,
+    provider: source,
     ...identity,
     ...summarize(payload, webhook),
     headers: storedHeaders(headers, edited?.from),

@@ -11,6 +11,8 @@ import type { Refusals } from '../../webhook/refusals.js'
 import { SIGNATURE_HEADER } from '../../webhook/signature.js'
 
 export interface WebhookParts {
+  /** The name of the sender. */
+  readonly source: string
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
@@ -25,13 +27,13 @@ const NONE = new Uint8Array()
  * POST /webhook: 200 `{"ok":true}` once the delivery is on disk; 413 `Request too large`, 401 `Invalid signature`,
  * 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
-export function webhookRoutes({ intake, maxBody, refusals }: WebhookParts) {
+export function webhookRoutes({ source, intake, maxBody, refusals }: WebhookParts) {
   return new Hono<HttpEnv>().post(PATH, async (c) => {
     const headers = headersOf(c)
     let body: Uint8Array = NONE
     try {
       body = await readBody(c, maxBody)
-      await intake.receive({ headers, body })
+      await intake.receive({ headers, body }, { source })
     } catch (error) {
       throw refusals.http(error, { headers, body })
     }
