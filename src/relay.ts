@@ -26,8 +26,9 @@ import type { ReadyCheck } from './server/routes/ready.js'
 import type { Database } from './store/open.js'
 import { openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
-import { createIntake, type Intake, type Senders } from './webhook/intake.js'
+import { createIntake, type Intake } from './webhook/intake.js'
 import { createRefusals, type Refusals } from './webhook/refusals.js'
+import type { Senders } from './webhook/signature.js'
 
 export interface RelayOptions {
   readonly log?: Log

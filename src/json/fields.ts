@@ -1,4 +1,4 @@
-import { endOfString, MAX_DEPTH } from './tokens.js'
+import { endOfString, MAX_DEPTH } from './text.js'
 
 /**
  * The top-level fields of a JSON object by name. Each value is the text as written, without surrounding white space, and is not

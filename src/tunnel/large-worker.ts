@@ -2,10 +2,10 @@
 import { parentPort } from 'node:worker_threads'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import { indexHeaders } from '../webhook/headers.js'
+import { indexHeaders } from '../http/headers.js'
+import { codeHostOf } from '../providers/code-hosts.js'
 import type { WebhookRequest } from '../webhook/intake.js'
-import { invalidReason } from '../webhook/refusal-detail.js'
-import { REFUSED_LIMITS } from '../webhook/refused-list.js'
+import { REFUSED_LIMITS } from '../webhook/refused.js'
 import type { RestoreMethod } from '../webhook/restore/restore.js'
 import { messageText, type RawEvent } from './events.js'
 import { readMessage } from './message.js'
@@ -53,7 +53,7 @@ async function read({ event, secrets, formSignature, maxBody }: Task): Promise<O
       current: new Secret(secrets.current),
       previous: secrets.previous === undefined ? undefined : new Secret(secrets.previous),
     },
-    scheme: { formSignature },
+    scheme: codeHostOf(formSignature === 'payload' ? 'gitea' : 'github').webhook,
     maxBody,
   })
   if (!('refused' in unpacked)) return unpacked
@@ -67,7 +67,7 @@ async function read({ event, secrets, formSignature, maxBody }: Task): Promise<O
 function toOutcome(error: unknown): Exclude<Outcome, undefined | { how: unknown }> {
   if (!(error instanceof RelayError)) throw error
   return {
-    refused: invalidReason(error),
+    refused: error.cause instanceof Error ? error.cause.message : error.message,
     kind: error.kind === 'too_large' ? 'too_large' : 'invalid_event',
   }
 }

@@ -1,6 +1,6 @@
 import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { type HeaderLines, indexHeaders } from '../webhook/headers.js'
+import { type HeaderLines, indexHeaders } from '../http/headers.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
 import type { Refusals, TunnelRefusal } from '../webhook/refusals.js'
 import { MAX_INLINE, messageText, type RawEvent } from './events.js'

@@ -1,5 +1,5 @@
 import { createTurns } from '../base/turns.js'
-import { SIGNATURE_HEADER } from '../webhook/signature.js'
+import { SIGNATURE_HEADER } from '../webhook/old-signature.js'
 import type { RawEvent } from './events.js'
 
 const NAME = Buffer.from(`"${SIGNATURE_HEADER}"`)

@@ -1,7 +1,8 @@
 import { RelayError } from '../base/errors.js'
-import { type HeaderLines, only } from '../webhook/headers.js'
+import { type HeaderLines, only } from '../http/headers.js'
+import type { WebhookScheme } from '../providers/provider.js'
 import type { WebhookRequest } from '../webhook/intake.js'
-import { likelySecrets } from '../webhook/explain-secret.js'
+import { likelySecrets } from '../webhook/explain.js'
 import { MAX_EXPLAINED, refusalHint, type TunnelRefusal } from '../webhook/refusals.js'
 import {
   restore,
@@ -9,11 +10,12 @@ import {
   type RestoreParts,
   type TunnelBody,
 } from '../webhook/restore/restore.js'
-import { isSignature, SIGNATURE_HEADER } from '../webhook/signature.js'
+import { isSignature, SIGNATURE_HEADER } from '../webhook/old-signature.js'
 import type { Message } from './message.js'
 import { claimsRoundTrip } from './round-trip.js'
 
 export interface UnpackParts extends RestoreParts {
+  readonly scheme: WebhookScheme
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
 }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { describe, expect, it } from 'vitest'
 import { Disposal } from '../../src/base/disposal.js'
-import { verify } from '../../src/webhook/signature.js'
+import { verify } from '../helpers/sign.js'
 import { SECRETS } from '../helpers/delivery.js'
 import { startTarget, valuesOf } from '../helpers/target.js'
 import { createRig } from './rig.js'

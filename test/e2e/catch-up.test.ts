@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Entry } from '../../src/journal/delivery.js'
-import { sign } from '../../src/webhook/signature.js'
+import { sign } from '../helpers/sign.js'
 import { HOOK_SECRET, type HookHost, startHookHost } from '../helpers/hook-host.js'
 import { journalOf, textOf } from '../helpers/serve.js'
 import { startSmee } from '../helpers/smee-server.js'

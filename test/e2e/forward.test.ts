@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../helpers/context.js'
 import { Program, relay } from '../helpers/program.js'
 import { closedPort, scriptedServer } from '../helpers/scripted-server.js'
-import { sign } from '../../src/webhook/signature.js'
+import { sign } from '../helpers/sign.js'
 
 const SECRET = 'e2e secret'
 const SERVE = ['serve', '--port', '0', '--json']

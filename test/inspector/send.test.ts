@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { DeliveryDetail } from '../../src/inspector/api.js'
-import { verify } from '../../src/webhook/signature.js'
+import { verify } from '../helpers/sign.js'
 import { GITEA, GITHUB, giteaDelivery, githubDelivery, post, SECRETS } from '../helpers/delivery.js'
 import { startTarget, type TargetServer } from '../helpers/target.js'
 import { openRig, type Rig } from './rig.js'

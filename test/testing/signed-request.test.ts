@@ -11,7 +11,7 @@ import {
   signedRequest,
   TEST_SECRET,
 } from '../../src/testing/index.js'
-import { sign, verify } from '../../src/webhook/signature.js'
+import { sign, verify } from '../helpers/sign.js'
 
 const opened = await loadFixture('fixtures/github/issues.opened.json')
 const all = await loadFixtures('fixtures')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { startSandbox, TEST_SECRET } from '../../src/testing/index.js'
 import { startTarget, valuesOf } from '../helpers/target.js'
-import { verify } from '../../src/webhook/signature.js'
+import { verify } from '../helpers/sign.js'
 import { Secret } from '../../src/base/secret.js'
 
 function comment(url: string, token: string): Promise<Response> {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { expect, it } from 'vitest'
-import { sign } from '../../src/webhook/signature.js'
+import { sign } from '../helpers/sign.js'
 import { SECRET } from '../helpers/delivery.js'
 import { describeWith } from '../helpers/needs.js'
 import { portOf } from '../helpers/scripted-server.js'

@@ -3,12 +3,10 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { readBody } from '../../http/body.js'
 import type { HttpEnv } from '../../http/env.js'
-import type { Header } from '../../http/headers.js'
+import { type Header, indexHeaders } from '../../http/headers.js'
 import type { WebhookScheme } from '../../providers/provider.js'
-import { indexHeaders } from '../../webhook/headers.js'
 import type { Intake } from '../../webhook/intake.js'
 import type { Refusals } from '../../webhook/refusals.js'
-import { SIGNATURE_HEADER } from '../../webhook/signature.js'
 
 export interface WebhookParts {
   /** The name of the sender. */
@@ -54,7 +52,7 @@ function accepted(c: Context<HttpEnv>): Response {
 export function isMisdirected(method: string, headers: readonly Header[], scheme: WebhookScheme): boolean {
   if (method !== 'POST') return false
   const lines = indexHeaders(headers)
-  return lines.has(SIGNATURE_HEADER) || lines.has(scheme.eventHeader)
+  return [scheme.eventHeader, ...Object.keys(scheme.proof)].some((name) => lines.has(name))
 }
 
 type HttpRequest = Pick<Context<HttpEnv>, 'env' | 'req'>

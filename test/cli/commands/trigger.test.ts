@@ -4,7 +4,7 @@ import { Secret } from '../../../src/base/secret.js'
 import { type Fixture, fixtureBody } from '../../../src/fixtures/fixture.js'
 import { parseFixture } from '../../helpers/fixture.js'
 import { triggers } from '../../../src/sandbox/synthesize.js'
-import { verify } from '../../../src/webhook/signature.js'
+import { verify } from '../../helpers/sign.js'
 import { startTarget, valuesOf } from '../../helpers/target.js'
 import { onTerminal, shell, startServed } from '../rig.js'
 
