@@ -7,7 +7,7 @@ import { inTime } from '../base/time-limit.js'
 import type { Clock } from '../base/time.js'
 import type { Route } from '../dispatch/route.js'
 import type { Journal } from '../journal/journal.js'
-import type { TunnelStatus } from '../tunnel/state.js'
+import type { TunnelStatus } from '../tunnel/tunnel.js'
 import type { RefusedKind, RefusedList } from '../webhook/refused.js'
 import type { TargetLabels } from './target-labels.js'
 

@@ -7,8 +7,7 @@ import { parseRetryAfter } from '../net/retry-after.js'
 import type { SendOnce } from '../net/send-once.js'
 import { HUB_SIGNATURE, hubSignature } from '../providers/hub-signature.js'
 import type { WebhookScheme } from '../providers/provider.js'
-import { restore } from '../webhook/restore.js'
-import type { Message } from './messages.js'
+import { type MessageBody, restore } from '../webhook/restore.js'
 
 export interface RoundTripParts {
   /** The channel's address. */
@@ -56,12 +55,12 @@ export class RoundTrips {
   }
 
   /** Whether relay sent the message to itself. A message that somebody else sent never is, whatever its id. */
-  async isOwn(message: Message): Promise<boolean> {
+  async isOwn(message: MessageBody, lines: HeaderLines): Promise<boolean> {
     const { scheme } = this.#parts
-    const own = this.#sent.get(only(message.lines, scheme.deliveryHeader) ?? '')
+    const own = this.#sent.get(only(lines, scheme.deliveryHeader) ?? '')
     if (!own) return false
     const options = { scheme, secrets: { current: own.key }, maxBody: own.body.length }
-    const restored = await restore(message, message.lines, options).catch(() => undefined)
+    const restored = await restore(message, lines, options).catch(() => undefined)
     own.isChanged = !restored
     if (restored && this.#sent.delete(own.id)) own.returned.abort()
     return restored !== undefined
@@ -77,7 +76,8 @@ export class RoundTrips {
       isChanged: false,
     }
     this.#sent.set(own.id, own)
-    if (this.#sent.size > MAX_SENT) for (const oldest of this.#sent.keys()) if (this.#sent.delete(oldest)) break
+    if (this.#sent.size > MAX_SENT)
+      for (const oldest of this.#sent.keys()) if (this.#sent.delete(oldest)) break
     const { limit } = this.#parts
     const until = deadline(limit, signal)
     const refusal = await this.#post(own, until)
