@@ -147,8 +147,8 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
   let hasUsers: boolean | undefined
   for (const [id, layout, escapes, end, newline] of ALL) {
     const chars = escapes.chars?.filter((each) => occurs(`[${each}]`)) ?? []
-    const long = escapes.long && occurs(String.raw`\\[bf]`)
-    const upper = escapes.upper && (chars.includes(HTML) || occurs(String.raw`\\u0`))
+    const long = escapes.long === true && occurs(String.raw`\\[bf]`)
+    const upper = escapes.upper === true && (chars.includes(HTML) || occurs(String.raw`\\u0`))
     const key = JSON.stringify([layout.name, chars, long, upper])
     if (seen.has(key)) continue
     seen.add(key)
@@ -202,11 +202,13 @@ function measure(compact: string): (layout: Layout) => number {
       breaks++
       levels += depth
     } else if (char === '{' || char === '[') {
+      if (++depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
       const next = compact.charAt(at + 1)
-      // Without anything in it, it stays on its line.
-      if (next === '}' || next === ']') at++
-      else {
-        if (++depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
+      if (next === '}' || next === ']') {
+        // Without anything in it, it stays on its line.
+        depth--
+        at++
+      } else {
         breaks++
         levels += depth
       }

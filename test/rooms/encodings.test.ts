@@ -2,19 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Fixture, fixtureBody } from '../../../src/fixtures/fixture.js'
-import {
-  ENCODINGS,
-  type Encoding,
-  type EncodingId,
-  candidateEncodings,
-} from '../../../src/webhook/restore/encodings.js'
-import { FORMS } from '../../../src/webhook/restore/forms.js'
-import { minify } from '../../../src/json/minify.js'
-import { formPayload } from '../../../src/base/form.js'
+import { formPayload } from '../../src/base/form.js'
+import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
+import { ENCODING_IDS, type EncodingId, FORMS, writeJson, writings } from '../../src/webhook/encodings.js'
 
-const write = (id: EncodingId, json: string) => ENCODINGS.find((encoding) => encoding.id === id)?.write(json)
-const named = ENCODINGS.map((encoding) => [encoding.id, encoding] as const)
+const write = (id: EncodingId, json: string): string => writeJson(id, JSON.parse(json))
+const anyId = fc.constantFrom(...ENCODING_IDS)
 
 /** Characters that programs escape differently, lone surrogates, and text that only looks like an escape. */
 const unit = fc.oneof(
@@ -22,35 +15,14 @@ const unit = fc.oneof(
   fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
 )
 const value = fc.jsonValue({ stringUnit: unit })
-/** JSON in any of the encodings. */
-const json = fc
-  .tuple(value, fc.constantFrom('', '\t', '   '), fc.constantFrom(...ENCODINGS))
-  .map(([one, indent, { write }]) => write(JSON.stringify(one, null, indent)) ?? '')
 
-/** The value as text, which distinguishes -0 from 0 and ignores repeated keys. */
-const valueOf = (text: string | undefined): string => JSON.stringify(JSON.parse(text ?? ''))
-
-describe.each(named)('%s', (_, { write }: Encoding) => {
+describe.each(ENCODING_IDS)('%s', (id) => {
   it('keeps the value', () => {
     fc.assert(
-      fc.property(json, (text) => {
-        expect(valueOf(write(text))).toBe(valueOf(text))
+      fc.property(value, (one) => {
+        expect(JSON.stringify(JSON.parse(writeJson(id, one)))).toBe(JSON.stringify(one))
       }),
     )
-  })
-
-  it('gives the same text for JSON in any encoding, including itself', () => {
-    fc.assert(
-      fc.property(json, fc.constantFrom(...ENCODINGS), (text, before) => {
-        expect(write(before.write(text) ?? '')).toBe(write(text))
-      }),
-    )
-  })
-
-  it('keeps numbers, order and repeated keys, but no white space between them', () => {
-    const text = ' {"2" : [1.0 ,-0,1E3] , "1":12345678901234567890,\r\n"1":\t{ } , "a":[ ]} '
-    const compact = '{"2":[1.0,-0,1E3],"1":12345678901234567890,"1":{},"a":[]}'
-    expect(write(text)?.replaceAll(/\s/g, '')).toBe(compact)
   })
 })
 
@@ -148,26 +120,40 @@ describe('a long text', () => {
   })
 })
 
-it('gives up if indenting would fill the memory', () => {
+it('writes nothing that is larger than the limit: indenting could fill the memory', () => {
   const deep = `${'['.repeat(900)}${'1,'.repeat(100_000)}1${']'.repeat(900)}`
-  const given = ENCODINGS.filter(({ write }) => write(deep) !== undefined).map(({ id }) => id)
-  expect(given.filter((id) => !/^(?:compact|spaced)/.test(id))).toEqual([])
-  expect(given).toContain('compact')
-  const candidates = [...candidateEncodings(minify(deep, { normalize: true }))]
-  expect(candidates.map(({ encoding }) => encoding.id)).toEqual([
+  const all = [...writings(JSON.parse(deep), 1_000_000)]
+  const given = all.filter(({ text }) => text !== undefined).map(({ id }) => id)
+  expect(given).toEqual(['compact', 'spaced-ascii'])
+  expect(all.map(({ id }) => id)).toEqual([
     'compact',
     'indented-go',
+    'gitea-users',
     'one-space-go',
+    'one-space-users',
     'spaced-ascii',
     'four-spaces',
     'tab',
   ])
 })
 
+it('knows how long a text becomes', () => {
+  fc.assert(
+    fc.property(value, (one) => {
+      for (const { text = '', id } of writings(one, Infinity)) {
+        const [same] = [...writings(one, text.length)].filter((each) => each.id === id)
+        const [shorter] = [...writings(one, writeJson('compact', one).length - 1)]
+        expect([same?.text, shorter?.text]).toEqual([text, undefined])
+      }
+    }),
+  )
+})
+
 it.each(FORMS.map((write, i) => [i, write] as const))('form %i holds the JSON', (_, write) => {
   fc.assert(
-    fc.property(json, (text) => {
-      const payload = formPayload(write(Buffer.from(text)))
+    fc.property(value, anyId, (one, id) => {
+      const text = writeJson(id, one)
+      const payload = formPayload(Buffer.from(write(text)))
       expect(payload && Buffer.from(payload).toString()).toBe(text)
     }),
   )

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { goJson } from '../../../scripts/fixture-set/go-json.js'
-import { indexHeaders } from '../../../src/webhook/headers.js'
-import { restore } from '../../../src/webhook/restore/restore.js'
-import { sign } from '../../../src/webhook/signature.js'
-import { GITEA, GITHUB, SECRET, SECRETS } from '../../helpers/delivery.js'
-import { throughSmee } from '../../helpers/through-smee.js'
+import { goJson } from '../../scripts/fixture-set/go-json.js'
+import { indexHeaders } from '../../src/http/headers.js'
+import { restore } from '../../src/webhook/restore.js'
+import { sign } from '../helpers/sign.js'
+import { GITEA, GITHUB, SECRET, SECRETS } from '../helpers/delivery.js'
+import { throughSmee } from '../helpers/through-smee.js'
 
 /** How each generation of each provider writes a payload, without the code under test. */
 const WRITERS = {
@@ -96,7 +96,7 @@ function enlarged(payload: object, size: number, write: Write): object {
 /** The signed body, restored from what smee leaves of it; undefined if it is not. */
 async function throughTunnel(body: string, scheme: typeof GITEA.webhook): Promise<string | undefined> {
   const lines = indexHeaders([['x-hub-signature-256', sign(SECRET, Buffer.from(body))]])
-  const restored = await restore({ json: throughSmee(body) }, lines, {
+  const restored = await restore(throughSmee(body), lines, {
     secrets: SECRETS,
     scheme,
     maxBody: MIB,

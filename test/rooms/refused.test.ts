@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRefusedList, REFUSED_LIMITS, type RefusedKind } from '../../src/webhook/refused-list.js'
+import { REFUSED_LIMITS, type RefusedKind, RefusedList } from '../../src/webhook/refused.js'
 
 const KINDS = ['no_signature', 'invalid_signature', 'too_large'] as const
 const refused = (kind: RefusedKind, length = 0) => ({
@@ -18,7 +18,7 @@ const refused = (kind: RefusedKind, length = 0) => ({
 
 describe('the list of refused requests', () => {
   it('gives each a number and keeps the start of its body', () => {
-    const list = createRefusedList({ ...REFUSED_LIMITS, body: 20 })
+    const list = new RefusedList({ ...REFUSED_LIMITS, body: 20 })
     const [short, long] = [refused('no_signature', 20), refused('too_large', 21)]
     const kept = { ...long, id: 2, body: new Uint8Array(20) }
     expect([short, long].map((one) => list.add(one))).toEqual([{ ...short, id: 1 }, kept])
@@ -26,7 +26,7 @@ describe('the list of refused requests', () => {
   })
 
   it('holds a hundred, 256 KiB of each body, and 8 MiB in all', () => {
-    const [many, large] = [createRefusedList(), createRefusedList()]
+    const [many, large] = [new RefusedList(), new RefusedList()]
     for (let i = 0; i < 101; i++) many.add(refused('no_signature'))
     for (let i = 0; i < 33; i++) large.add(refused('too_large', 262_145))
     const kept = large.list()
@@ -36,7 +36,7 @@ describe('the list of refused requests', () => {
   })
 
   it('keeps the rare ones through a flood of others, and counts all', () => {
-    const list = createRefusedList({ ...REFUSED_LIMITS, entries: 3 })
+    const list = new RefusedList({ ...REFUSED_LIMITS, entries: 3 })
     list.add(refused('invalid_signature'))
     for (let i = 0; i < 1000; i++) list.add(refused('no_signature'))
     expect(list.list().map(({ id }) => id)).toEqual([1, 1000, 1001])
@@ -47,7 +47,7 @@ describe('the list of refused requests', () => {
     const some = fc.array(fc.tuple(fc.constantFrom(...KINDS), fc.nat({ max: 30 })))
     fc.assert(
       fc.property(some, (given) => {
-        const list = createRefusedList({ entries: 5, body: 20, total: 60 })
+        const list = new RefusedList({ entries: 5, body: 20, total: 60 })
         for (const [kind, length] of given) list.add(refused(kind, length))
         const kept = list.list()
         const total = kept.reduce((sum, { body }) => sum + body.length, 0)
