@@ -1,6 +1,5 @@
 // Bundles the command line into few files: at every start, each file costs about a millisecond. tsc builds the library.
 // See docs/decisions/011.
-import path from 'node:path'
 import { build } from 'rolldown'
 import { bundleBrowser } from './bundle/browser.js'
 import { licences } from './bundle/licences.js'
@@ -53,14 +52,5 @@ await build({
     },
   },
 })
-
-// The thread shares no file with the program: this starts it when it is loaded.
-for (const input of ['src/tunnel/large-worker.ts'])
-  await build({
-    ...OPTIONS,
-    input,
-    external: ['@photostructure/sqlite'],
-    output: { file: `dist/bin/${path.basename(input, '.ts')}.js`, format: 'esm', sourcemap: true },
-  })
 
 await bundleBrowser()

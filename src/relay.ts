@@ -28,6 +28,7 @@ import { openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
 import { createRefusals, type Refusals } from './webhook/refusals.js'
+import type { Senders } from './webhook/signature.js'
 
 export interface RelayOptions {
   readonly log?: Log
@@ -195,7 +196,9 @@ function createReceiving(
     ignoredBy: routing.ignoredBy(delivery),
     onDuplicate,
   })
-  const intake = createIntake({ provider, secrets, journal, plan, clock, ...(onDelivery && { onDelivery }) })
+  const senders: Senders = (source) =>
+    source === provider.name ? { scheme: provider.webhook, secrets } : undefined
+  const intake = createIntake({ senders, journal, plan, clock, ...(onDelivery && { onDelivery }) })
   return { routing, journal, intake, refusals, metrics }
 }
 

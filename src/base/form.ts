@@ -1,12 +1,7 @@
-import { atOnce, type Steps } from './turns.js'
-
 /** Providers send one field. The limit bounds the work for a body that consists of `&`. */
 const MAX_FIELDS = 100
 /** The length of `payload` with every letter percent-encoded. */
 const MAX_NAME_LENGTH = 21
-
-/** Bytes decoded in one step, which takes some 6 ms. */
-const STEP = 1_048_576
 
 const AMPERSAND = 0x26
 const EQUALS = 0x3d
@@ -20,11 +15,6 @@ const SPACE = 0x20
  * @see https://url.spec.whatwg.org/#urlencoded-parsing
  */
 export function formPayload(body: Uint8Array): Uint8Array | undefined {
-  return atOnce(formPayloadSteps(body))
-}
-
-/** {@link formPayload} in steps of a few milliseconds, for a body of any length. */
-export function* formPayloadSteps(body: Uint8Array): Steps<Uint8Array | undefined> {
   let payload: Uint8Array | undefined
   let start = 0
   for (let fields = 1; start <= body.length; fields++) {
@@ -32,7 +22,7 @@ export function* formPayloadSteps(body: Uint8Array): Steps<Uint8Array | undefine
     const name = indexOf(body, EQUALS, start, end)
     if (isPayload(body.subarray(start, name))) {
       if (payload) return undefined
-      payload = yield* percentDecode(body.subarray(name + 1, end))
+      payload = percentDecode(body.subarray(name + 1, end))
       if (!payload) return undefined
     }
     if (fields > MAX_FIELDS) return undefined
@@ -54,19 +44,15 @@ function indexOf(bytes: Uint8Array, byte: number, from: number, to: number): num
 
 function isPayload(name: Uint8Array): boolean {
   if (name.length > MAX_NAME_LENGTH) return false
-  const decoded = atOnce(percentDecode(name))
+  const decoded = percentDecode(name)
   return decoded !== undefined && Buffer.from(decoded).toString('latin1') === 'payload'
 }
 
 /** Undefined where a `%` is not followed by two hex digits. */
-function* percentDecode(text: Uint8Array): Steps<Uint8Array | undefined> {
+function percentDecode(text: Uint8Array): Uint8Array | undefined {
   const decoded = new Uint8Array(text.length)
   let length = 0
-  for (let i = 0, stop = STEP; i < text.length; i++) {
-    if (i >= stop) {
-      yield
-      stop = i + STEP
-    }
+  for (let i = 0; i < text.length; i++) {
     let byte = text[i] ?? 0
     if (byte === PLUS) byte = SPACE
     else if (byte === PERCENT) {

@@ -1,6 +1,27 @@
 /** One header as received: the name's own spelling, the value decoded as latin1. */
 export type Header = readonly [name: string, value: string]
 
+/** All values of each header, by lower-case name. */
+export type HeaderLines = ReadonlyMap<string, readonly string[]>
+
+/** Indexes the headers once, so that several look-ups stay cheap. */
+export function indexHeaders(headers: readonly Header[]): HeaderLines {
+  const lines = new Map<string, string[]>()
+  for (const [name, value] of headers) {
+    const key = name.toLowerCase()
+    const values = lines.get(key)
+    if (values) values.push(value)
+    else lines.set(key, [value])
+  }
+  return lines
+}
+
+/** The header's value if it occurs exactly once. Of two values it is unclear which one counts. */
+export function only(lines: HeaderLines, name: string): string | undefined {
+  const values = lines.get(name)
+  return values?.length === 1 ? values[0] : undefined
+}
+
 /** Headers of one connection (RFC 9110 section 7.6.1), or set again for each, like Host and Content-Length. */
 const OF_ONE_HOP = new Set([
   'host',

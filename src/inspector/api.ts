@@ -26,7 +26,7 @@
  */
 import type { ForwardStatus, Outcome } from '../journal/types.js'
 import type { DeliveryStatus } from '../journal/filter.js'
-import type { RefusedKind } from '../webhook/refused-list.js'
+import type { RefusedKind } from '../webhook/refused.js'
 
 /** The filters, as they stand in the address of the list and of `api/deliveries`. Every value is a string; empty is none. */
 export interface ListQuery {

@@ -5,7 +5,7 @@ import { routesFor } from '../dispatch/routing.js'
 import type { Entry, Restored, Summary, VerifiedBy } from '../journal/types.js'
 import type { Attempt } from '../journal/types.js'
 import { readPayload } from '../journal/types.js'
-import { SIGNATURE_HEADER } from '../webhook/signature.js'
+import { HUB_SIGNATURE } from '../providers/hub-signature.js'
 import type { AttemptLine, DeliveryDetail } from './api.js'
 import { linesOf, targetNames } from './lines.js'
 import type { InspectorParts } from './parts.js'
@@ -101,7 +101,7 @@ function proofOf(
       ? 'the payload inside the form'
       : 'the exact bytes of the body'
   // As it was sent. Gitea sends another one too, which relay does not use.
-  const [signature] = headers.find(([name]) => name.toLowerCase() === SIGNATURE_HEADER) ?? [SIGNATURE_HEADER]
+  const [signature] = headers.find(([name]) => name.toLowerCase() === HUB_SIGNATURE) ?? [HUB_SIGNATURE]
   return [
     `${signature} is the HMAC-SHA256 of ${covers} with ${SECRETS[verifiedBy]}.`,
     'It covers the body only: headers, and so the event and the delivery id, are not signed.',

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
-import { inTurns } from '../base/turns.js'
-import { explainSteps } from '../webhook/explain.js'
-import type { Refused } from '../webhook/refused-list.js'
+import { explain } from '../webhook/explain.js'
+import type { Refused } from '../webhook/refused.js'
 import { MAX_EXPLAINED } from '../webhook/refusals.js'
 import type { RefusedDetail, RefusedLine, RefusedPage } from './api.js'
 import type { InspectorParts } from './parts.js'
@@ -55,7 +54,7 @@ async function verdictOf(refused: Refused, { secrets, provider }: RefusedParts):
     ]
   if (body.length > MAX_EXPLAINED)
     return [reason, 'Its body is too large to analyse here: relay verify does that.', answered]
-  const explanation = await inTurns(explainSteps({ headers, body }, { secrets, scheme: provider.webhook }))
+  const explanation = await explain({ headers, body }, { secrets, scheme: provider.webhook })
   if (!explanation.valid) return [sentence(`The signature does not match: ${explanation.hint}`), answered]
   const text = isUtf8(Buffer.from(body)) ? '' : ' Its body is not UTF-8.'
   return [`The signature matches.${text}`, reason, answered]

@@ -1,10 +1,9 @@
 import { RelayError } from '../base/errors.js'
 import type { Route } from '../dispatch/route.js'
 import { routesFor } from '../dispatch/routing.js'
-import type { Header } from '../http/headers.js'
+import { type Header, indexHeaders } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
-import { isForm } from '../webhook/form.js'
-import { indexHeaders } from '../webhook/headers.js'
+import { isForm } from '../webhook/signature.js'
 import { prepare, withFreshId } from '../replay/prepare.js'
 import type { ForwardRequest, Sent, SendRequest } from './api.js'
 import { findEntry } from './detail.js'
@@ -58,7 +57,7 @@ export async function sendEdited(
   const recorded = { ...entry, provider: provider.name, event, headers, body: bytes }
   const request = withFreshId(prepare(recorded, { secret: secrets.current }))
   try {
-    const { n } = await intake.receive(request, { edited: { from, targets } })
+    const { n } = await intake.receive(request, { source: provider.name, edited: { from, targets } })
     return { n }
   } catch (error) {
     throw explained(error)

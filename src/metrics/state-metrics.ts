@@ -7,8 +7,8 @@ import { inTime } from '../base/time-limit.js'
 import type { Clock } from '../base/time.js'
 import type { Route } from '../dispatch/route.js'
 import type { Journal } from '../journal/journal.js'
-import type { TunnelStatus } from '../tunnel/state.js'
-import type { RefusedKind, RefusedList } from '../webhook/refused-list.js'
+import type { TunnelStatus } from '../tunnel/tunnel.js'
+import type { RefusedKind, RefusedList } from '../webhook/refused.js'
 import type { TargetLabels } from './target-labels.js'
 
 /** A reason that has not occurred yet counts 0: an increase from nothing is not seen. */

@@ -1,4 +1,4 @@
-import { tokens } from '../json/tokens.js'
+import { tokens } from '../json/text.js'
 
 export interface ParseOptions {
   /** Gives integers of more than 15 digits as strings: numbers would round them. */

@@ -1,6 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
+import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
-import type { Style } from '../json/format.js'
 import type { SendOnce } from '../net/send-once.js'
 import type { EventActions } from './event-actions.js'
 import type { EventTable } from './event-table.js'
@@ -12,11 +12,22 @@ import type { Templates } from './template.js'
 
 export type { IssueTarget, PullTarget, RepoTarget }
 
-/**
- * How a code host names, writes and signs a delivery. Header names are lower-case. Every code host signs with
- * `X-Hub-Signature-256`.
- */
+/** The ways in which code hosts write JSON, by the names that `webhook/encodings.ts` gives them. */
+export type JsonStyle = 'compact' | 'indented-go' | 'one-space-go'
+
+/** How a sender names, writes and signs a delivery. Header names are lower-case. */
 export interface WebhookScheme {
+  /** The headers that hold the signature, and the form of their values. */
+  readonly proof: Readonly<Record<string, RegExp>>
+  /**
+   * Whether this secret made the signature of these bytes. Takes constant time; an empty secret matches nothing. `header` gives the
+   * value of a header that occurs exactly once.
+   */
+  readonly verify: (
+    header: (name: string) => string | undefined,
+    signed: Uint8Array,
+    secret: Secret,
+  ) => boolean
   readonly eventHeader: string
   readonly deliveryHeader: string
   /** Header with the hook's id, which with the delivery id identifies a delivery. Absent if the delivery id is unique. */
@@ -27,10 +38,10 @@ export interface WebhookScheme {
   readonly digestHeaders: readonly string[]
   /** Proves by its payload which event a delivery is of. */
   readonly events: EventTable
-  /** The field of a `fork` payload with the repository that was forked; the other of the two is the fork. */
-  readonly forked: 'repository' | 'forkee'
+  /** Where a payload has what listings show of it; the first place with a usable value counts. */
+  readonly summary: Readonly<Record<'action' | 'repo' | 'number', readonly string[]>>
   /** How the JSON of an event is written. */
-  readonly jsonStyle: (event: string) => Style
+  readonly style: (event: string) => JsonStyle
   /** The headers of a made-up delivery, unsigned, in the code host's spelling. */
   readonly headers: (event: string, deliveryId: string) => Record<string, string>
 }

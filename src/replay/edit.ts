@@ -1,8 +1,9 @@
 import { RelayError } from '../base/errors.js'
 import { adapt, type Change } from './adapt.js'
 import { formPayload } from '../base/form.js'
-import { COMPACT, format } from '../json/format.js'
 import { parseJson } from '../json/parse.js'
+import type { JsonStyle } from '../providers/provider.js'
+import { writeJson } from '../webhook/encodings.js'
 
 export interface Edit extends Change {
   /** Change nothing else, though the payload then contradicts itself. */
@@ -33,8 +34,8 @@ export function readPath(text: string): Edit['path'] | undefined {
 export interface BodyKind {
   /** Whether the JSON is in the `payload` of a form. */
   readonly form: boolean
-  /** Which `ESCAPES` its strings have. */
-  readonly escapes: number | undefined
+  /** Whose escapes its strings have. */
+  readonly style: JsonStyle
 }
 
 /**
@@ -42,11 +43,7 @@ export interface BodyKind {
  * missing objects on the way to a place.
  * @throws RelayError `usage` if the body is not JSON, or a place cannot exist in it.
  */
-export function editBody(
-  body: Uint8Array,
-  edits: readonly Edit[],
-  { form, escapes = 0 }: BodyKind,
-): Uint8Array {
+export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style }: BodyKind): Uint8Array {
   const bytes = form ? formPayload(body) : body
   const text = Buffer.from(bytes ?? []).toString()
   const holder = { payload: readBody(bytes) }
@@ -54,8 +51,7 @@ export function editBody(
   for (const edit of edits) put(holder, ['payload', ...edit.path], edit.value)
   const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(text)?.[1] ?? ''
   const end = /\s*$/.exec(text)?.[0] ?? ''
-  const layout = indent === '' ? COMPACT : { indent, space: true }
-  const json = format(JSON.stringify(holder.payload), { layout, escapes }) + end
+  const json = writeJson(style, holder.payload, indent) + end
   if (!form) return Buffer.from(json)
   const fields = new URLSearchParams(Buffer.from(body).toString())
   fields.set('payload', json)

@@ -1,14 +1,12 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { formPayload } from '../base/form.js'
 import type { Secret } from '../base/secret.js'
-import { type Header, passedOn, spelledHeader } from '../http/headers.js'
+import { type Header, indexHeaders, passedOn, spelledHeader } from '../http/headers.js'
 import type { Recorded } from '../fixtures/fixture.js'
 import { codeHostOf } from '../providers/code-hosts.js'
+import { hubSignature } from '../providers/hub-signature.js'
 import type { WebhookScheme } from '../providers/provider.js'
-import { isForm } from '../webhook/form.js'
-import { indexHeaders, only } from '../webhook/headers.js'
 import type { WebhookRequest } from '../webhook/intake.js'
-import { sign, verify } from '../webhook/signature.js'
+import { isForm, provenBy, signedBytes } from '../webhook/signature.js'
 import { type Edit, editBody } from './edit.js'
 
 /** The part to corrupt after signing. */
@@ -36,12 +34,12 @@ export function prepare(recorded: Recorded, { secret, edits = [], tamper }: Prep
   const headers = complete(recorded, scheme)
   const index = indexHeaders(headers)
   const form = isForm(index)
-  const { escapes } = scheme.jsonStyle(recorded.event)
-  const body = edits.length > 0 ? editBody(recorded.body, edits, { escapes, form }) : recorded.body
-  const signed = form && scheme.formSignature === 'payload' ? (formPayload(body) ?? body) : body
-  const given = only(index, 'x-hub-signature-256')
-  const isSigned = !secret || verify(given, signed, { current: secret })
-  const lines = isSigned ? headers : signAgain(headers, scheme, secret, signed)
+  const style = scheme.style(recorded.event)
+  const body = edits.length > 0 ? editBody(recorded.body, edits, { style, form }) : recorded.body
+  const isSigned = !secret || provenBy(index, body, { scheme, secrets: { current: secret } })
+  const lines = isSigned
+    ? headers
+    : signAgain(headers, scheme, secret, signedBytes(index, body, scheme) ?? body)
   if (tamper === 'signature') return { headers: lines.map(corrupted), body }
   return { headers: lines, body: tamper === 'body' ? corruptedBody(body) : body }
 }
@@ -75,7 +73,7 @@ function signAgain(
   secret: Secret,
   bytes: Uint8Array,
 ): Header[] {
-  const signature = sign(secret, bytes)
+  const signature = hubSignature(secret, bytes)
   const digest = signature.slice('sha256='.length)
   const sha1 = `sha1=${createHmac('sha1', secret.reveal()).update(bytes).digest('hex')}`
   let lines = withHeader(headers, 'X-Hub-Signature-256', signature)

@@ -4,8 +4,8 @@ import { type Fixture, fixtureBody } from '../fixtures/fixture.js'
 import { packagedEvents, packagedFixture } from '../fixtures/packaged.js'
 import { codeHostOf } from '../providers/code-hosts.js'
 import { nearestMatch, whyNeverSent } from '../providers/never-sent.js'
-import { format } from '../json/format.js'
 import { editBody } from '../replay/edit.js'
+import { writeJson } from '../webhook/encodings.js'
 import { createScene } from './scene.js'
 import { DEMO } from './seed.js'
 
@@ -53,12 +53,12 @@ function byEvent(names: readonly string[]): ReadonlyMap<string, string[]> {
 function payloadOf(provider: string, name: string, now: number): string {
   const { templates, webhook } = codeHostOf(provider)
   const template = templates[name]
-  const style = webhook.jsonStyle(name.split('.')[0] ?? '')
-  if (template) return format(JSON.stringify(template(createScene(now))), style)
+  const style = webhook.style(name.split('.')[0] ?? '')
+  if (template) return writeJson(style, template(createScene(now)))
   const body = fixtureBody(packagedFixture(folderOf(provider), name))
   const { repository }: { repository?: object } = JSON.parse(Buffer.from(body).toString())
   const edits = repository ? [{ path: ['repository', 'full_name'], value: DEMO }] : []
-  return Buffer.from(editBody(body, edits, { form: false, escapes: style.escapes })).toString()
+  return Buffer.from(editBody(body, edits, { form: false, style })).toString()
 }
 
 function folderOf(provider: string): string {

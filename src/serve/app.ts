@@ -5,7 +5,7 @@ import type { Relay } from '../relay.js'
 import type { OwnApp } from '../setup/own-app.js'
 import { keepCatchingUp } from './catching-up.js'
 import type { AppEvent } from './hook-event.js'
-import type { PayloadAddress } from './payload-address.js'
+import type { PayloadAddress } from './tunnel.js'
 import { keepTrying } from './trying.js'
 
 interface AppOptions {

@@ -1,12 +1,12 @@
 import { aborted } from '../base/abort.js'
 import { type RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
+import { onSleep } from '../base/time.js'
 import { type CaughtUp, catchUp, type DeliveryLog, LOG_PERIOD_MS } from '../hooks/catch-up.js'
 import { oneCatchUp } from '../hooks/one-catch-up.js'
 import type { Relay } from '../relay.js'
-import type { PayloadAddress } from './payload-address.js'
+import type { PayloadAddress } from './tunnel.js'
 import { keepTrying } from './trying.js'
-import { onWake } from './wake.js'
 
 /** How far it is. */
 export type CatchingUp =
@@ -27,6 +27,11 @@ interface CatchingUpOptions {
   readonly explain: (error: RelayError) => unknown
 }
 
+/** Between two looks at the clock, in milliseconds. */
+const LOOK_MS = 10_000
+/** What may have been missed while the machine slept for a minute is worth a look into the log. Milliseconds. */
+const GAP_MS = 60_000
+
 /**
  * Catches up now, and whenever deliveries may have been missed, until `stop` aborts. What fails for a while is tried again. Does
  * not reject.
@@ -35,7 +40,7 @@ export async function keepCatchingUp(options: CatchingUpOptions): Promise<void> 
   const { address, relay, stop, onChange, explain } = options
   let again = new AbortController()
   const missed = (): void => again.abort()
-  const ends = [address.onBack(missed), onWake(missed)]
+  const ends = [address.onBack(missed), onSleep(missed, { every: LOOK_MS, gap: GAP_MS })]
   while (!stop.aborted) {
     await keepTrying(() => catchUpOnce(options), { stop, onFailure, signInLook: relay.limits.signInLook })
     await Promise.race([aborted(again.signal), aborted(stop)])

@@ -16,7 +16,7 @@ import type { Relay } from '../relay.js'
 import type { OwnApp } from '../setup/own-app.js'
 import { keepCatchingUp } from './catching-up.js'
 import type { OnHook } from './hook-event.js'
-import type { PayloadAddress } from './payload-address.js'
+import type { PayloadAddress } from './tunnel.js'
 import { keepTrying } from './trying.js'
 
 /** Which hooks to have while relay runs. */

@@ -7,8 +7,7 @@ import type { OwnApp } from '../setup/own-app.js'
 import { readAppHook } from '../setup/record.js'
 import type { OnHook } from './hook-event.js'
 import type { HookPlan } from './hooks.js'
-import { watchAddress } from './payload-address.js'
-import { type OnTunnel, startTunnel } from './tunnel.js'
+import { type OnTunnel, PayloadAddress, startTunnel } from './tunnel.js'
 
 interface SourcesOptions {
   readonly onTunnel: OnTunnel
@@ -32,8 +31,11 @@ export async function startSources(
   await using closing = new Disposal()
   const app = await ownAppOf(relay, options.log)
   closing.defer(async () => options.onSourcesEnd())
-  const address = watchAddress(settings, relay.address)
-  const onTunnel = address.onTunnel(options.onTunnel)
+  const address = new PayloadAddress(settings, relay.address)
+  const onTunnel: OnTunnel = (status) => {
+    options.onTunnel(status)
+    address.noticed(status)
+  }
   if (settings.tunnel !== undefined)
     closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
   if (app) {

@@ -1,59 +1,97 @@
+import { z } from 'zod'
 import { toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import type { Relay } from '../relay.js'
-import { forgetStatus, keepStatus, type TunnelStatus } from '../tunnel/state.js'
+import type { Store } from '../store/kv.js'
+import type { TunnelStatus } from '../tunnel/tunnel.js'
 
 export type OnTunnel = (status: TunnelStatus) => void
 
-interface StartOptions {
+interface TunnelOptions {
   /** Once it aborts, the store belongs to another process: nothing is written there. */
   readonly lost: AbortSignal
-  readonly clock?: Clock
-  readonly log?: Log
-  readonly onTunnel?: OnTunnel
+  readonly clock?: Clock | undefined
+  readonly log?: Log | undefined
+  readonly onTunnel: OnTunnel
 }
 
 /**
- * Receives deliveries through a tunnel's channel too. The tunnel's status is stored for `relay doctor`. The tunnel client is
- * loaded only here.
+ * Receives deliveries through a tunnel's channel too. The tunnel's status is stored for other commands. The tunnel is loaded only
+ * here.
  */
 export async function startTunnel(
-  { database, intake, refusals, provider }: Relay,
+  { database: { store }, intake, refusals, provider }: Relay,
   { webhookSecrets: secrets, maxBody }: Settings,
   address: string,
-  { lost, log = silentLog, clock, onTunnel }: StartOptions,
+  { lost, log = silentLog, clock, onTunnel }: TunnelOptions,
 ): Promise<AsyncDisposable> {
-  const { store } = database
   const { openTunnel } = await import('../tunnel/tunnel.js')
-  let kept = Promise.resolve()
-  const keep = async (write: () => Promise<void>): Promise<void> => {
-    await kept
-    if (lost.aborted) return
-    await write().catch((error: unknown) => log.error(toRelayError(error).message, error))
+  let written = Promise.resolve()
+  const writeAfter = async (before: Promise<void>, change: () => Promise<unknown>): Promise<void> => {
+    await before
+    if (!lost.aborted) await change().catch((error: unknown) => log.error(toRelayError(error).message, error))
   }
-  const onStatus = (status: TunnelStatus): void => {
-    onTunnel?.(status)
-    kept = keep(() => keepStatus(store, process.pid, status))
-  }
+  /** One after the other. */
+  const write = (change: () => Promise<unknown>): void => void (written = writeAfter(written, change))
+  const { name: source, webhook: scheme } = provider
+  const parts = { address, source, scheme, secrets, intake, refusals, store, lost, maxBody, log, clock }
   const tunnel = openTunnel({
-    address,
-    clock,
-    intake,
-    refusals,
-    provider,
-    secrets,
-    maxBody,
-    store,
-    lost,
-    log,
-    onStatus,
+    ...parts,
+    onStatus(status) {
+      onTunnel(status)
+      write(() => store.put(KEY, { v: 1, pid: process.pid, status: { ...status } }))
+    },
   })
   return {
     async [Symbol.asyncDispose]() {
       await tunnel[Symbol.asyncDispose]()
-      await keep(() => forgetStatus(store))
+      write(() => store.delete(KEY))
+      await written
     },
+  }
+}
+
+const KEY = 'tunnel'
+const record = z.object({
+  v: z.literal(1),
+  pid: z.int(),
+  status: z.custom<TunnelStatus>((value) => typeof value === 'object' && value !== null),
+})
+
+/** Status of that process's tunnel, as it was stored; undefined if it has none. @throws RelayError `storage` */
+export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
+  const saved = record.safeParse(await store.get(KEY)).data
+  return saved?.pid === pid ? saved.status : undefined
+}
+
+/** The address that the code host sends deliveries to: the public one, unless a tunnel is set. */
+export class PayloadAddress {
+  /** Resolves once it is known: the tunnel's when it was connected for the first time. */
+  readonly known: Promise<string>
+  readonly #listeners = new Set<() => void>()
+  #resolve: (address: string) => void = () => {}
+  #wasConnected = false
+  #isDown = false
+
+  constructor({ tunnel, publicUrl }: Pick<Settings, 'tunnel' | 'publicUrl'>, url: string) {
+    this.known = new Promise((resolve) => (this.#resolve = resolve))
+    if (tunnel === undefined) this.#resolve(`${publicUrl ?? url}/webhook`)
+  }
+
+  /** To be called with each change of the tunnel. */
+  noticed({ state, url }: TunnelStatus): void {
+    const isConnected = state === 'connected'
+    if (isConnected && url !== null) this.#resolve(url)
+    if (isConnected && this.#isDown) for (const listener of this.#listeners) listener()
+    this.#wasConnected ||= isConnected
+    this.#isDown = this.#wasConnected && !isConnected
+  }
+
+  /** Calls `listener` whenever deliveries can come again after they could not. Returns a function that ends it. */
+  onBack(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 }

@@ -42,7 +42,7 @@ export function createApp(parts: AppParts) {
     .route('/', homeRoutes({ hasInspector: parts.inspector !== undefined }))
     .route('/', healthRoutes(parts))
     .route('/', readyRoutes(parts))
-    .route('/', webhookRoutes(parts))
+    .route('/', webhookRoutes({ ...parts, source: parts.provider.name }))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))
     .route('/', renewRoutes(parts))

@@ -1,177 +1,188 @@
 import { onAbort } from '../base/abort.js'
-import type { Clock } from '../base/time.js'
+import { type Clock, onSleep } from '../base/time.js'
 import { describeConnectionError } from '../net/connection-error.js'
 import { parseRetryAfter } from '../net/retry-after.js'
 import type { OutboundResponse, SendOnce } from '../net/send-once.js'
-import { type RawEvent, wholeEvents } from './events.js'
-import { createWatchdog } from './watchdog.js'
+
+/** Milliseconds, except for `message`. */
+export interface ConnectionLimits {
+  /** Until the server answers. */
+  readonly opening: number
+  /** Without traffic, until the connection counts as lost. The server pings every 30 s, and one ping may be lost. */
+  readonly silence: number
+  /** Without traffic, until nothing more is expected from a connection that was replaced. */
+  readonly linger: number
+  /** Until a connection that was replaced is closed although it still delivers: the new one delivers the same. */
+  readonly replaced: number
+  /** Between two looks at the clock. */
+  readonly tick: number
+  /** Bytes of one message. */
+  readonly message: number
+}
 
 export interface ConnectionOptions {
   /** The channel's address. */
   readonly url: string
-  /** The id of the last event that relay read, so that a server that keeps events sends those after it. */
+  /** The id of the last message that relay read, so that a server that keeps messages sends those after it. */
   readonly lastEventId: string | undefined
   readonly sendOnce: SendOnce
   readonly clock: Clock
   readonly limits: ConnectionLimits
-  /** Called with each event. Nothing is read until the returned promise resolves. Must not throw. */
-  readonly onEvent: (event: RawEvent, connection: Connection) => Promise<void> | undefined
-  /** Called for each event that is dropped because of its size. */
+  /** Called before each read. Nothing is read until its promise resolves. */
+  readonly ready: () => Promise<void> | undefined
+  /** Called with each message's text and id, which is empty if it has none. Must not throw. */
+  readonly onMessage: (text: string, id: string) => void
+  /** Called for each message that is dropped because of its size. */
   readonly onTooLarge: () => void
+  /** Called if the server says that it no longer has all messages after `lastEventId`. */
+  readonly onGap: () => void
   readonly signal: AbortSignal
 }
 
-/** Limits of a connection: milliseconds, except for `event`. */
-export interface ConnectionLimits {
-  /** Time until the server answers. */
-  readonly opening: number
-  /** Time without traffic. The server pings every 30 s, and one ping may be lost. */
-  readonly silence: number
-  /** Time without traffic after which nothing more is expected from a connection that was replaced. */
-  readonly linger: number
-  /** Time between two checks of the clock. */
-  readonly tick: number
-  /** Bytes of one event. */
-  readonly event: number
-}
-
-/** Why a connection was not opened. */
-export interface Rejection {
-  readonly reason: string
-  /** Milliseconds that the server asked relay to wait. */
-  readonly retryAfter?: number | undefined
-  /** Whether the server does not accept `lastEventId`. */
-  readonly refusesId?: boolean | undefined
-}
-
-/** A connection that receives a channel's events. */
+/** A connection that receives a channel's messages. */
 export interface Connection {
-  /** Resolves once the server sends events, or with the reason why it does not. */
-  readonly opened: Promise<Rejection | undefined>
-  /** Resolves with the reason once relay needs another connection. Events that are still on their way arrive nevertheless. */
-  readonly lost: Promise<string>
-  /** Resolves once nothing more arrives. */
-  readonly closed: Promise<void>
-  /** Another connection has replaced this one: reads until it ends, or until nothing arrives for `linger`. */
-  readonly drain: () => void
-  /** Reads no further event. */
-  readonly close: () => void
+  /** Aborts with the reason, a string, once relay needs another connection. What is still on its way arrives nevertheless. */
+  readonly lost: AbortSignal
+  /** Aborts once nothing more arrives. */
+  readonly ended: AbortSignal
+  /** Another connection has replaced this one, which reads on until it ends or nothing arrives for `linger`. */
+  replace(): void
+}
+
+/** Why there is no connection. */
+export class NotConnected extends Error {
+  /** Milliseconds that the server asked relay to wait. */
+  readonly retryAfter: number | undefined
+
+  constructor(reason: string, retryAfter?: number) {
+    super(reason)
+    this.retryAfter = retryAfter
+  }
 }
 
 const EVENTS = 'text/event-stream'
+/** What gosmee's server sends if its stream has lost messages after `Last-Event-ID`. */
+const GAP = 'gosmee-gap'
+
+/**
+ * Opens a connection to a channel, which ends when `signal` aborts. smee-client parses the events. To request, pause and end the
+ * stream is left to this: the client's EventSource would reconnect by itself after some ends, and after a 502 never again.
+ * @throws NotConnected
+ */
+export async function openConnection(options: ConnectionOptions): Promise<Connection> {
+  const { url, limits, clock, signal, ready, onMessage, onTooLarge, onGap } = options
+  const closing = new AbortController()
+  const ignore = onAbort(signal, () => closing.abort())
+  const { body } = await request(options, closing).catch((error: unknown) => {
+    ignore()
+    throw error
+  })
+  const chunks = body[Symbol.asyncIterator]()
+  const [lost, ended] = [new AbortController(), new AbortController()]
+  const cut = createCutter(limits.message, onTooLarge)
+  let isReading = false
+  /** Milliseconds of reading since something arrived, and since it was replaced. */
+  let [idle, age] = [0, -Infinity]
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        await subscribed
+        await ready()
+        idle = 0
+        isReading = true
+        const next = await chunks.next().catch(() => undefined)
+        isReading = false
+        if (next && next.done !== true) return controller.enqueue(cut(next.value))
+        ignore()
+        clearInterval(timer)
+        stopWatching()
+        lost.abort(next ? 'the server closed the connection' : 'the connection was interrupted')
+        ended.abort()
+        // Only now: the client takes the end of the stream for a reason to reconnect.
+        await client.stop()
+        controller.close()
+      },
+    },
+    // Nothing is read ahead.
+    { highWaterMark: 0 },
+  )
+  const timer = setInterval(() => {
+    // While relay reads nothing, silence means nothing.
+    if (!isReading) return
+    idle += limits.tick
+    age += limits.tick
+    if (idle >= limits.silence) lost.abort(`no traffic for ${limits.silence / 1000} s`)
+    if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) closing.abort()
+  }, limits.tick)
+  const stopWatching = onSleep(() => lost.abort('this machine slept'), { clock, every: limits.tick })
+  const { SmeeClient } = await import('smee-client')
+  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body: stream }
+  const client = new SmeeClient({
+    source: url,
+    target: url,
+    fetch: () => Promise.resolve(answer),
+    forward: false,
+    logger: { info: () => {}, error: () => {} },
+  })
+  /** Until it has been called, nothing is read. */
+  const subscribe = async (): Promise<void> => {
+    const events = await client.start()
+    events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
+    events.addEventListener(GAP, onGap)
+  }
+  const subscribed = subscribe()
+  return {
+    lost: lost.signal,
+    ended: ended.signal,
+    replace() {
+      idle = 0
+      age = 0
+    },
+  }
+}
+
 /** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */
 const HEADERS = { accept: EVENTS, 'user-agent': 'webhook-relay (as gosmee)' }
 
-/** Opens a connection to a channel. It is closed when `signal` aborts. */
-export function openConnection(options: ConnectionOptions): Connection {
-  const { clock, limits, signal } = options
-  const closing = new AbortController()
-  let isClosed = false
-  const close = (): void => {
-    isClosed = true
+/** The server's answer with the channel's events. @throws NotConnected */
+async function request(options: ConnectionOptions, closing: AbortController): Promise<OutboundResponse> {
+  const { url, lastEventId, clock, limits } = options
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
     closing.abort()
-  }
-  const opened = settleOnce<Rejection | undefined>()
-  const lost = settleOnce<string>()
-  const watchdog = createWatchdog({
-    clock,
-    tick: limits.tick,
-    onDead(reason) {
-      // Before the server has answered, there is nothing that could still arrive.
-      if (opened.settle({ reason })) close()
-      lost.settle(reason)
-    },
-  })
-  const linger = createLinger(limits.linger, close)
-  const onTraffic = (): void => {
-    watchdog.expect(limits.silence, `no traffic for ${limits.silence / 1000} s`)
-    linger.restart()
-  }
-  /** While relay reads nothing, silence means nothing. */
-  const onPause = (): void => {
-    watchdog.expect(Infinity, '')
-    linger.pause()
-  }
-  watchdog.expect(limits.opening, `no answer within ${limits.opening / 1000} s`)
-  // Events that have arrived by then are still read.
-  const unsubscribe = onAbort(signal, () => closing.abort())
-  const read = async (): Promise<void> => {
-    const rejection = await readEvents({ ...options, signal: closing.signal }, connection, {
-      onOpen: () => opened.settle(undefined),
-      onTraffic,
-      onPause,
-      isClosed: () => isClosed,
-    })
-    unsubscribe()
-    watchdog[Symbol.dispose]()
-    linger.pause()
-    opened.settle(rejection)
-    lost.settle(rejection.reason)
-  }
-  const connection: Connection = {
-    opened: opened.promise,
-    lost: lost.promise,
-    // Not before the connection exists, which the events are given.
-    closed: Promise.resolve().then(read),
-    drain: () => linger.begin(),
-    close,
-  }
-  return connection
-}
-
-interface Observer {
-  readonly onOpen: () => void
-  readonly onTraffic: () => void
-  readonly onPause: () => void
-  readonly isClosed: () => boolean
-}
-
-/** Reads the channel's events until they end. Returns the reason; does not throw. */
-async function readEvents(
-  options: ConnectionOptions,
-  connection: Connection,
-  { onOpen, onTraffic, onPause, isClosed }: Observer,
-): Promise<Rejection> {
-  const { clock, limits, onEvent, onTooLarge } = options
-  let response: OutboundResponse
+  }, limits.opening)
+  const { signal } = closing
   try {
-    response = await request(options)
-  } catch (error) {
-    return { reason: describeConnectionError(error) }
-  }
-  const reason = rejectionReason(response)
-  if (reason !== undefined) {
+    const first = await get(url, lastEventId, { ...options, signal })
+    const hasRefusedId = first.status === 400 && lastEventId !== undefined
+    if (hasRefusedId) first.discard()
+    const response = hasRefusedId ? await get(url, undefined, { ...options, signal }) : first
+    const reason = rejectionReason(response)
+    if (reason === undefined) return response
     response.discard()
-    const refusesId = response.status === 400 && options.lastEventId !== undefined
-    return { reason, retryAfter: parseRetryAfter(response.header, clock()), refusesId }
-  }
-  onTraffic()
-  onOpen()
-  try {
-    for await (const event of wholeEvents(watched(response.body, onTraffic), limits.event, onTooLarge)) {
-      if (isClosed()) break
-      const busy = onEvent(event, connection)
-      if (!busy) continue
-      onPause()
-      await busy
-      onTraffic()
-    }
-    return { reason: 'the server closed the connection' }
-  } catch {
-    return { reason: 'the connection was interrupted' }
+    throw new NotConnected(reason, parseRetryAfter(response.header, clock()))
+  } catch (error) {
+    if (error instanceof NotConnected) throw error
+    const reason = isLate ? `no answer within ${limits.opening / 1000} s` : describeConnectionError(error)
+    throw new NotConnected(reason)
+  } finally {
+    clearTimeout(timer)
   }
 }
 
-/** Requests the channel's events. gosmee's server has a page at `/channel` and the events at `/events/channel`. */
-async function request({ url, lastEventId, sendOnce, signal }: ConnectionOptions): Promise<OutboundResponse> {
-  const headers = lastEventId === undefined ? HEADERS : { ...HEADERS, 'last-event-id': lastEventId }
-  const get = (address: string): Promise<OutboundResponse> =>
-    sendOnce(address, { method: 'GET', headers, signal })
-  const first = await get(url)
-  if (first.status !== 200 || isEvents(first)) return first
-  const second = await get(url.replace(/[^/]*$/, 'events/$&'))
-  const isRejected = second.status === 400 && lastEventId !== undefined
-  const [used, other] = isEvents(second) || isRejected ? [second, first] : [first, second]
+/** gosmee's server has a page at `/channel`, and the events at `/events/channel`. */
+async function get(
+  url: string,
+  id: string | undefined,
+  { sendOnce, signal }: Pick<ConnectionOptions, 'sendOnce' | 'signal'>,
+): Promise<OutboundResponse> {
+  const headers = id === undefined ? HEADERS : { ...HEADERS, 'last-event-id': id }
+  const page = await sendOnce(url, { method: 'GET', headers, signal })
+  if (page.status !== 200 || isEvents(page)) return page
+  const events = await sendOnce(url.replace(/[^/]*$/, 'events/$&'), { method: 'GET', headers, signal })
+  const isUsed = isEvents(events) || (events.status === 400 && id !== undefined)
+  const [used, other] = isUsed ? [events, page] : [page, events]
   other.discard()
   return used
 }
@@ -190,52 +201,37 @@ function isEvents({ status, header }: OutboundResponse): boolean {
   return status === 200 && /^text\/event-stream\b/.test(header('content-type') ?? '')
 }
 
-async function* watched(body: AsyncIterable<Uint8Array>, onTraffic: () => void): AsyncGenerator<Uint8Array> {
-  for await (const chunk of body) {
-    onTraffic()
-    yield chunk
-  }
-}
+/** Ends an event, wherever it is cut, as one of a type that nothing listens to. */
+const ABANDON = Buffer.from(':\nevent: abandoned\n\n')
+const END = /\n\r?\n/
 
-/** Calls `onSilent` when `restart` was not called for `ms` milliseconds. Counts from `begin` on, and not during a pause. */
-function createLinger(ms: number, onSilent: () => void) {
-  let timer: NodeJS.Timeout | undefined
-  let begun = false
-  let paused = false
-  const stop = (): void => clearTimeout(timer)
-  const start = (): void => {
-    stop()
-    if (begun && !paused) timer = setTimeout(onSilent, ms)
-  }
-  return {
-    begin(): void {
-      begun = true
-      start()
-    },
-    restart(): void {
-      paused = false
-      start()
-    },
-    pause(): void {
-      paused = true
-      stop()
-    },
-  }
-}
-
-/** A promise that is resolved from outside, once. */
-function settleOnce<Value>() {
-  let isSettled = false
-  let resolve = (_value: Value): void => {}
-  const promise = new Promise<Value>((given) => (resolve = given))
-  return {
-    promise,
-    /** Returns whether this call has settled it. */
-    settle(value: Value): boolean {
-      const isFirst = !isSettled
-      isSettled = true
-      resolve(value)
-      return isFirst
-    },
+/**
+ * Cuts events over `limit` bytes out of a stream, since the parser holds each until it is complete. Called with one chunk after
+ * the other. What a single chunk adds may pass.
+ */
+function createCutter(limit: number, onCut: () => void): (chunk: Uint8Array) => Uint8Array {
+  /** The empty line after an event can lie across two chunks. */
+  let before = ''
+  let size = 0
+  let isCutting = false
+  return (chunk) => {
+    const text = before + Buffer.from(chunk).toString('latin1')
+    const start = text.length - chunk.length
+    before = text.slice(-2)
+    let from = start
+    if (isCutting) {
+      const end = END.exec(text)
+      if (!end) return new Uint8Array()
+      from = end.index + end[0].length
+      isCutting = false
+      size = 0
+    }
+    const last = Math.max(text.lastIndexOf('\n\n') + 2, text.lastIndexOf('\n\r\n') + 3)
+    size = last > from ? text.length - last : size + text.length - from
+    const rest = chunk.subarray(from - start)
+    if (size <= limit) return rest
+    isCutting = true
+    onCut()
+    return Buffer.concat([rest, ABANDON])
   }
 }

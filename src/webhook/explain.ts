@@ -1,40 +1,322 @@
+import { isUtf8 } from 'node:buffer'
+import { setImmediate } from 'node:timers/promises'
+import { formPayload } from '../base/form.js'
+import { Secret } from '../base/secret.js'
 import type { WebhookSecrets } from '../base/settings.js'
-import type { WebhookScheme } from '../providers/provider.js'
-import { atOnce, type Steps } from '../base/turns.js'
-import { explainChange } from './explain-change.js'
-import { explainHeader } from './explain-header.js'
-import type { Explanation } from './explanation.js'
-import { signedBytes } from './form.js'
-import { indexHeaders, only } from './headers.js'
+import { type HeaderLines, indexHeaders, only, spelledHeader } from '../http/headers.js'
+import type { VerifiedBy } from '../journal/types.js'
+import { parseJson } from '../json/parse.js'
+import { endOfString } from '../json/text.js'
+import { HUB_SIGNATURE } from '../providers/hub-signature.js'
+import { FORMS, writeJson, writings } from './encodings.js'
 import type { WebhookRequest } from './intake.js'
-import { SIGNATURE_HEADER, verify } from './signature.js'
+import { isForm, provenBy, type Sender, signedBytes } from './signature.js'
 
-export interface ExplainParts {
-  readonly secrets: WebhookSecrets
-  readonly scheme: Pick<WebhookScheme, 'formSignature'>
+/** Why a signature does not match. */
+export type Reason =
+  | 'no_signature'
+  | 'empty_signature'
+  | 'repeated_signature'
+  | 'malformed_signature'
+  | 'only_sha1'
+  | 'wrong_header'
+  | 'secret_white_space'
+  | 're_encoded'
+  | 'form'
+  | 'truncated'
+  | 'wrong_secret'
+  | 'unverifiable'
+
+export interface Invalid {
+  readonly valid: false
+  readonly reason: Reason
+  /** A sentence for the user. Contains no secret, no digest and nothing of the body. */
+  readonly hint: string
+}
+
+export type Explanation = { readonly valid: true; readonly by: VerifiedBy } | Invalid
+
+export function invalid(reason: Reason, hint: string): Invalid {
+  return { valid: false, reason, hint }
 }
 
 /**
  * Whether a request is signed with one of the secrets, as intake decides it, and why not. The reason is proved with the
- * configured secrets if possible, otherwise it is the most likely one. Hashes a body that does not match a few dozen
- * times.
+ * configured secrets if possible, otherwise it is the most likely one. Hashes a body that does not match a few dozen times, and lets
+ * the event loop run in between.
  */
-export function explain(request: WebhookRequest, parts: ExplainParts): Explanation {
-  return atOnce(explainSteps(request, parts))
+export async function explain({ headers, body }: WebhookRequest, sender: Sender): Promise<Explanation> {
+  const lines = indexHeaders(headers)
+  const by = provenBy(lines, body, sender)
+  if (by) return { valid: true, by }
+  const request = { lines, body, sender }
+  return (
+    explainHeader(request) ??
+    explainSecret(request) ??
+    explainForm(request) ??
+    (await explainEncoding(request)) ??
+    likeliestReason(request)
+  )
 }
 
-/** {@link explain} in steps. Each tries one way in which the body may have been written. */
-export function* explainSteps(
-  { headers, body }: WebhookRequest,
-  { secrets, scheme }: ExplainParts,
-): Steps<Explanation> {
-  const lines = indexHeaders(headers)
-  const signed = signedBytes(lines, body, scheme)
-  const signature = only(lines, SIGNATURE_HEADER)
-  const by = signed && verify(signature, signed, secrets)
-  if (by) return { valid: true, by }
-  return (
-    explainHeader(lines, (candidate) => verify(candidate, signed ?? body, secrets) !== undefined) ??
-    (yield* explainChange({ lines, body, signed, signature, secrets }))
-  )
+/** A request whose signature does not match. */
+interface Mismatch {
+  readonly lines: HeaderLines
+  readonly body: Uint8Array
+  readonly sender: Sender
+}
+
+/** Whether one of the secrets made this signature, by default the one in the header, of these bytes. */
+function isSigned(
+  { lines, sender: { scheme, secrets } }: Mismatch,
+  bytes: Uint8Array,
+  signature = only(lines, HUB_SIGNATURE),
+): boolean {
+  const header = (name: string): string | undefined =>
+    name === HUB_SIGNATURE ? signature : only(lines, name)
+  const { current, previous = current } = secrets
+  return [...new Set([current, previous])].some((secret) => scheme.verify(header, bytes, secret))
+}
+
+/** The bytes that should have been signed; all of them if Content-Type says form but the body is not one. */
+function expected({ lines, body, sender }: Mismatch): Uint8Array {
+  return signedBytes(lines, body, sender.scheme) ?? body
+}
+
+const HEADER = 'X-Hub-Signature-256'
+const EXPECTED = `${HEADER}: sha256=<64 lower-case hex digits>`
+const EMPTY = invalid('empty_signature', 'the signature is empty: the webhook has no secret at the code host')
+/** A SHA-256 digest, with or without prefix: in hexadecimal, or in base64. */
+const HEX = /^(?:sha-?256=)?([0-9a-f]{64})$/i
+const BASE64 = /^(?:sha-?256=)?([\w+/-]{43})=?$/i
+
+/** What is wrong with the signature header: missing, misplaced or malformed. Undefined if it is well-formed. */
+function explainHeader(request: Mismatch): Invalid | undefined {
+  // A proxy may have joined two lines into one.
+  const [signature, second] = (request.lines.get(HUB_SIGNATURE) ?? []).flatMap((value) => value.split(','))
+  if (signature === undefined) return explainAbsence(request)
+  if (second !== undefined) return invalid('repeated_signature', `${HEADER} is given more than once`)
+  if (/^(?:sha256=)?\s*$/i.test(signature)) return EMPTY
+  if (/^sha1=/i.test(signature))
+    return invalid('only_sha1', `${HEADER} holds a SHA-1 signature, expected ${EXPECTED}`)
+  const defect = formatDefect(signature)
+  if (defect === undefined) return undefined
+  const note = matchNote(request, normalize(signature))
+  return invalid('malformed_signature', `${HEADER} ${defect}, expected ${EXPECTED}${note}`)
+}
+
+function formatDefect(signature: string): string | undefined {
+  if (/^sha256=[0-9a-f]{64}$/.test(signature)) return undefined
+  if (/^[0-9a-f]{64}$/i.test(signature)) return 'lacks the prefix sha256='
+  if (/^sha256=[0-9a-f]{64}$/i.test(signature)) return 'is in upper case'
+  return BASE64.test(signature) ? 'is in base64' : 'is malformed'
+}
+
+/** Headers with a bare digest, like `X-Gitea-Signature`. They are empty if the webhook has no secret. */
+const DIGEST = /^x-(?!hub-)[a-z]+-signature$/
+
+/** Looks for the signature in other headers. */
+function explainAbsence(request: Mismatch): Invalid {
+  const { lines } = request
+  const others = otherSignatures(lines)
+  const found =
+    others.find(([, signature]) => isSigned(request, expected(request), signature)) ??
+    others.find(([name]) => name.includes('signature'))
+  if (found) {
+    const [name, signature] = found
+    const note = matchNote(request, signature)
+    return invalid('wrong_header', `the signature is in ${spelledHeader(name)}, expected ${EXPECTED}${note}`)
+  }
+  const legacy = lines.get('x-hub-signature')?.[0] ?? ''
+  if (/^sha1=[0-9a-f]{40}$/i.test(legacy))
+    return invalid('only_sha1', `there is only a SHA-1 signature (X-Hub-Signature), expected ${EXPECTED}`)
+  if ([...lines].some(([name, [value]]) => value === '' && DIGEST.test(name))) return EMPTY
+  return invalid('no_signature', `there is no ${HEADER}: does the webhook have a secret at the code host?`)
+}
+
+/** Code hosts send three at most, and each may cost a hash of the body. */
+const MAX_OTHERS = 4
+const MAX_NAME_LENGTH = 64
+
+/** Other headers that hold a SHA-256 signature, which is returned in the form `sha256=…`. */
+function otherSignatures(lines: HeaderLines): (readonly [name: string, signature: string])[] {
+  return [...lines]
+    .filter(([name]) => name.length <= MAX_NAME_LENGTH && /signature|hmac|digest|sha-?256/.test(name))
+    .flatMap(([name, [value = '']]) => {
+      const signature = normalize(value)
+      return signature === undefined ? [] : [[name, signature] as const]
+    })
+    .slice(0, MAX_OTHERS)
+}
+
+/** The signature in the form `sha256=…`. */
+function normalize(value: string): string | undefined {
+  const [, hex] = HEX.exec(value) ?? []
+  if (hex !== undefined) return `sha256=${hex.toLowerCase()}`
+  const [, base64] = BASE64.exec(value) ?? []
+  return base64 === undefined ? undefined : `sha256=${Buffer.from(base64, 'base64').toString('hex')}`
+}
+
+function matchNote(request: Mismatch, signature: string | undefined): string {
+  if (signature === undefined) return ''
+  return isSigned(request, expected(request), signature)
+    ? '; otherwise it is right'
+    : '; it does not match the secret and the body either'
+}
+
+/** White space at either end of the secret that only one side has. Hashes the body at most 30 times for each secret. */
+function explainSecret(request: Mismatch): Invalid | undefined {
+  const { lines, sender } = request
+  const bytes = expected(request)
+  const header = (name: string): string | undefined => only(lines, name)
+  for (const [secret, reason] of likelySecrets(sender.secrets))
+    if (sender.scheme.verify(header, bytes, secret)) return reason
+  return undefined
+}
+
+/** White space that copying adds before and after a secret, and its names in messages. */
+const STARTS = ['', ' ', '\t', '\n'] as const
+const ENDS = ['', '\n', '\r\n', ' ', '\t'] as const
+const NAMES: Readonly<Record<string, string>> = {
+  ' ': 'a space',
+  '\t': 'a tab',
+  '\n': 'a newline',
+  '\r\n': 'a carriage return and newline',
+}
+
+/** The white space around a secret. */
+type Edges = readonly [start: string, end: string]
+
+/**
+ * The secrets with other white space at their ends, the smallest changes first, and the reason if the sender has that one. None for
+ * a secret of nothing but white space.
+ */
+export function* likelySecrets({
+  current,
+  previous = current,
+}: WebhookSecrets): Generator<readonly [Secret, Invalid]> {
+  for (const secret of new Set([current, previous])) {
+    const text = secret.reveal()
+    const bare = text.trim()
+    if (bare === '') continue
+    const own: Edges = [text.slice(0, text.indexOf(bare)), text.slice(text.trimEnd().length)]
+    for (const start of new Set([own[0], ...STARTS]))
+      for (const end of new Set([own[1], ...ENDS]))
+        if (start !== own[0] || end !== own[1])
+          yield [new Secret(start + bare + end), invalid('secret_white_space', secretHint(own, [start, end]))]
+  }
+}
+
+function secretHint(own: Edges, [start, end]: Edges): string {
+  const added = [
+    ...(start !== own[0] && start !== '' ? [`begins with ${NAMES[start]}`] : []),
+    ...(end !== own[1] && end !== '' ? [`ends in ${NAMES[end]}`] : []),
+  ]
+  if (added.length > 0) return `the sender's secret ${added.join(' and ')}, relay's does not`
+  const sides = [...(start === own[0] ? [] : ['start']), ...(end === own[1] ? [] : ['end'])]
+  return `relay's secret has white space at its ${sides.join(' and ')}, the sender's does not`
+}
+
+/** Sender and relay disagree on whether the body is a form, or on which part of the form is signed. */
+function explainForm(request: Mismatch): Invalid | undefined {
+  const { lines, body } = request
+  const payload = formPayload(body)
+  if (isSigned(request, body))
+    return payload
+      ? invalid('form', 'the signature covers the form as sent, as GitHub signs: is the provider right?')
+      : invalid('form', 'Content-Type says form, but the body is not a form')
+  if (!payload || !isSigned(request, payload)) return undefined
+  return isForm(lines)
+    ? invalid('form', 'the signature covers the JSON inside the form, as Gitea signs: is the provider right?')
+    : invalid('form', 'the body is a form, but Content-Type does not say so')
+}
+
+const RE_ENCODED = 'the body was re-encoded on its way: it was signed'
+
+/** A proxy or library parsed the body and wrote it again, which changed the bytes that were signed. */
+async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> {
+  const payload = payloadOf(request)
+  const json = payload ?? request.body
+  if (!isUtf8(json)) return undefined
+  const text = Buffer.from(json).toString()
+  for (const [original, as] of possibleOriginals(text)) {
+    if (isSigned(request, Buffer.from(original))) return invalid('re_encoded', `${RE_ENCODED} ${as}`)
+    await setImmediate()
+  }
+  for (const form of possibleForms(text)) {
+    if (isSigned(request, Buffer.from(form)))
+      return payload
+        ? invalid('re_encoded', `${RE_ENCODED} as a form in another encoding`)
+        : invalid('form', `${RE_ENCODED} as a form`)
+    await setImmediate()
+  }
+  return undefined
+}
+
+/** The form's payload, if Content-Type says form. JSON text may contain something that looks like a form field. */
+function payloadOf({ lines, body }: Mismatch): Uint8Array | undefined {
+  return isForm(lines) ? formPayload(body) : undefined
+}
+
+/** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */
+const MAX_GROWTH = 8
+const MIN_LIMIT = 65_536
+
+/** What the text may have been before it was changed. The smallest changes come first. */
+function* possibleOriginals(text: string): Generator<readonly [text: string, as: string]> {
+  yield [`${text}\n`, 'with a newline at its end']
+  yield [text.trimEnd(), 'without white space at its end']
+  yield [text.replaceAll('\r\n', '\n'), 'with LF line ends']
+  yield [text.replaceAll(/\r?\n/g, '\r\n'), 'with CRLF line ends']
+  yield [text.replace(/^\uFEFF/, ''), 'without a byte order mark']
+  yield [`\uFEFF${text}`, 'with a byte order mark']
+  yield [Buffer.from(text, 'latin1').toString(), 'as UTF-8 but was read as Latin-1']
+  const value = valueOf(text)
+  if (value === undefined) return
+  for (const written of writings(value, Math.max(MAX_GROWTH * text.length, MIN_LIMIT))) {
+    if (written.text === undefined) continue
+    yield [written.text, `as ${written.name}`]
+    yield [`${written.text}\n`, `as ${written.name}, with a newline at its end`]
+  }
+}
+
+/** The text as a form. JSON is also tried compact, since programs that send forms write it so. */
+function* possibleForms(text: string): Generator<string> {
+  const value = valueOf(text)
+  const compact =
+    value === undefined ? [] : (['compact', 'compact-upper'] as const).map((id) => writeJson(id, value))
+  for (const json of new Set([text, ...compact])) for (const write of FORMS) yield write(json)
+}
+
+/** Undefined if the text is not JSON. */
+function valueOf(text: string): unknown {
+  try {
+    return parseJson(Buffer.from(text))
+  } catch {
+    return undefined
+  }
+}
+
+/** The most likely reason if nothing matches. */
+function likeliestReason(request: Mismatch): Invalid {
+  const { length } = request.body
+  const announced = Number(only(request.lines, 'content-length'))
+  if (announced > length)
+    return invalid('truncated', `the body is cut off: only ${length} of ${announced} bytes arrived`)
+  if (isCutOff(Buffer.from(payloadOf(request) ?? request.body).toString()))
+    return invalid('truncated', `the body seems cut off: its JSON is incomplete after ${length} bytes`)
+  return invalid('wrong_secret', 'signed with another secret, or the body was changed on its way')
+}
+
+/** Whether the text ends inside an array or an object. */
+function isCutOff(text: string): boolean {
+  if (!/^\s*[{[]/.test(text)) return false
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '"') at = endOfString(text, at) - 1
+    else if (char === '{' || char === '[') depth++
+    else if (char === '}' || char === ']') depth--
+  }
+  return depth > 0
 }

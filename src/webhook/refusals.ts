@@ -3,19 +3,14 @@ import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { createLogThrottle } from '../base/log-throttle.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { inTurns } from '../base/turns.js'
-import type { WebhookScheme } from '../providers/provider.js'
-import { explainSteps, type ExplainParts } from './explain.js'
-import { type HeaderLines, indexHeaders, only, withoutCredentials } from './headers.js'
-import { claimedIdentity, claimText } from './identity.js'
-import type { WebhookRequest } from './intake.js'
-import { invalidReason, sizeReason } from './refusal-detail.js'
-import { createRefusedList, type Refused, type RefusedKind, type RefusedList } from './refused-list.js'
-import { isSignature, SIGNATURE_HEADER } from './signature.js'
+import { CREDENTIALS, indexHeaders, only } from '../http/headers.js'
+import { explain } from './explain.js'
+import { claimOf, type WebhookRequest } from './intake.js'
+import { type Refused, type RefusedKind, RefusedList } from './refused.js'
+import { hasProof, type Sender } from './signature.js'
 
-export interface RefusalParts extends ExplainParts {
+export interface RefusalParts extends Sender {
   readonly log: Log
-  readonly scheme: WebhookScheme
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   /** Called with each request that is added to the list. Must not throw. */
@@ -37,146 +32,117 @@ export interface Refusals {
   tunnel(request: WebhookRequest | undefined, refusal: TunnelRefusal): Promise<void>
 }
 
-/** How a log line counts further requests of a kind. */
-const SUMMARIES: Readonly<Record<RefusedKind, string>> = {
-  no_signature: 'no well-formed signature',
-  invalid_signature: 'Invalid signature',
-  invalid_event: 'Invalid event',
-  too_large: 'Request too large',
-  wrong_path: 'Not found',
-}
-const TUNNEL = 'a tunnel message was refused'
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
+const WRONG_PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
+const TUNNEL = 'a tunnel message was refused'
 
 export function createRefusals(parts: RefusalParts): Refusals {
   const { log, scheme, maxBody, onRefused, clock = systemClock } = parts
-  const list = createRefusedList()
+  const list = new RefusedList()
   const throttle = createLogThrottle(log)
-  const keep = (request: WebhookRequest, about: About): Refused => {
-    const refused = list.add({ at: clock(), ...describe(request, about, scheme) })
+  /** Adds a request to the list. `find` is called for the reason when it is first asked for, with what the list holds. */
+  const keep = (
+    { headers, body }: WebhookRequest,
+    about: Pick<Refused, 'via' | 'status' | 'kind'>,
+    find: (held: WebhookRequest) => string | Promise<string>,
+  ): Kept => {
+    const lines = indexHeaders(headers)
+    const { event, deliveryId, text } = claimOf(lines, scheme)
+    let found: Promise<string> | undefined
+    const refused: Refused = list.add({
+      at: clock(),
+      ...about,
+      reason: () => (found ??= (async () => find(refused))()),
+      event,
+      deliveryId,
+      headers: headers.filter(([name]) => !CREDENTIALS.test(name)),
+      body,
+      size: Math.max(body.length, Number(only(lines, 'content-length')) || 0),
+    })
     onRefused?.()
-    return refused
+    return { reason: refused.reason, claim: `${text}; relay show refused:${refused.id}` }
   }
-  const logged = async (refused: Refused, start: string): Promise<void> => {
-    const reason = await refused.reason()
-    log.warn(`${start}: ${reason} (${claimOf(refused, scheme)})`)
+  const kindOf = ({ kind }: RelayError, { headers }: WebhookRequest): RefusedKind | undefined => {
+    if (kind === 'invalid_signature') return hasProof(indexHeaders(headers), scheme) ? kind : 'no_signature'
+    return kind === 'invalid_event' || kind === 'too_large' ? kind : undefined
+  }
+  const reasonOf = (error: RelayError, { headers }: WebhookRequest): string => {
+    if (error.kind === 'too_large') return sizeReason(only(indexHeaders(headers), 'content-length'), maxBody)
+    return error.cause instanceof Error ? error.cause.message : error.message
+  }
+  const write = async (start: string, { reason, claim }: Kept): Promise<void> => {
+    log.warn(`${start}: ${await reason()} (${claim})`)
+  }
+  const writeLater = async (kept: Kept): Promise<void> => {
+    // After the answer has been sent.
+    await setImmediate()
+    await write('POST /webhook was answered 401', kept)
   }
   return {
     list,
     http(error, request) {
-      const kind = error instanceof RelayError ? kindOf(error, indexHeaders(request.headers)) : undefined
+      const kind = error instanceof RelayError ? kindOf(error, request) : undefined
       if (!(error instanceof RelayError) || !kind) return error
-      const { status, message, cause } = error
-      const about = { via: 'http', status, kind } as const
-      if (error.kind === 'invalid_signature') {
-        const explained = explainable(request)
-        const refused = keep(request, { ...about, reason: () => refusalHint(explained, parts) })
-        const write = async (): Promise<void> => {
-          // After the answer has been sent.
-          await setImmediate()
-          await logged(refused, 'POST /webhook was answered 401')
-        }
-        throttle(`answered 401: ${SUMMARIES[kind]}`, () => void write())
-        return error
+      const about = { via: 'http', status: error.status, kind } as const
+      if (error.kind !== 'invalid_signature') {
+        const reason = reasonOf(error, request)
+        const { claim } = keep(request, about, () => reason)
+        return new RelayError(error.kind, error.message, {
+          cause: error.cause,
+          detail: `${reason} (${claim})`,
+        })
       }
-      const reason = reasonOf(error, request, maxBody)
-      const refused = keep(request, { ...about, reason: () => reason })
-      return new RelayError(error.kind, message, { cause, detail: `${reason} (${claimOf(refused, scheme)})` })
+      const kept = keep(request, about, (held) => refusalHint(held, parts))
+      throttle(`answered 401: ${summaryOf(kind, error)}`, () => void writeLater(kept))
+      return error
     },
     misdirected(headers, status) {
-      const reason = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
-      const about = { via: 'http', status, kind: 'wrong_path', reason: () => reason } as const
-      return `${reason} (${claimOf(keep({ headers, body: new Uint8Array() }, about), scheme)})`
+      const about = { via: 'http', status, kind: 'wrong_path' } as const
+      const { claim } = keep({ ...NOTHING, headers }, about, () => WRONG_PATH)
+      return `${WRONG_PATH} (${claim})`
     },
     async tunnel(request, refusal) {
-      const { headers, body } = request ?? NOTHING
-      const { error, reason } =
-        refusal instanceof RelayError ? known(refusal, { headers, body }, maxBody) : unsigned(refusal)
-      const kind = kindOf(error, indexHeaders(headers)) ?? 'invalid_event'
-      const about = { via: 'tunnel', status: error.status, kind, reason } as const
-      const refused = request && keep(request, about)
+      const isError = refusal instanceof RelayError
+      const error = isError ? refusal : new RelayError('invalid_signature', 'Invalid signature')
+      const kind = kindOf(error, request ?? NOTHING) ?? 'invalid_event'
+      // That of an error is found at once, so that a large request is not held for it.
+      const known = reasonOf(error, request ?? NOTHING)
+      const reason = isError ? () => known : refusal.reason
+      const kept = request && keep(request, { via: 'tunnel', status: error.status, kind }, reason)
       let isFirst = false
-      throttle(`${TUNNEL}: ${SUMMARIES[kind]}`, () => (isFirst = true))
+      throttle(`${TUNNEL}: ${summaryOf(kind, error)}`, () => (isFirst = true))
       if (!isFirst) return
-      if (refused) await logged(refused, TUNNEL)
+      if (kept) await write(TUNNEL, kept)
       else log.warn(`${TUNNEL}: ${await reason()}`)
     },
   }
 }
 
-interface TunnelReason extends Pick<About, 'reason'> {
-  readonly error: RelayError
+interface Kept {
+  readonly reason: () => Promise<string>
+  /** `unproved: event push, delivery 72d3162e-cc78; relay show refused:1` */
+  readonly claim: string
 }
 
-/** The reason is found at once, so that a large request is not held for it. */
-function known(error: RelayError, request: WebhookRequest, maxBody: number): TunnelReason {
-  const reason = reasonOf(error, request, maxBody)
-  return { error, reason: () => reason }
+/** How a log line counts further requests of a kind. */
+function summaryOf(kind: RefusedKind, { message }: RelayError): string {
+  return kind === 'no_signature' ? 'no well-formed signature' : message
 }
 
-function unsigned({ reason }: Pick<About, 'reason'>): TunnelReason {
-  return { error: new RelayError('invalid_signature', 'Invalid signature'), reason }
+/** Why a delivery is too large, and what to do: code hosts send it only once. `declared` is its Content-Length. */
+function sizeReason(declared: string | undefined, maxBody: number): string {
+  const bytes = (count: number): string => `${count.toLocaleString('en-US')} byte${count === 1 ? '' : 's'}`
+  const size = declared === undefined ? `over ${bytes(maxBody)}` : bytes(Number(declared))
+  return `${size}, the limit is ${bytes(maxBody)}. Raise --max-body, then redeliver it at the code host`
 }
 
-interface About extends Pick<Refused, 'via' | 'status' | 'kind'> {
-  readonly reason: () => string | Promise<string>
-}
-
-/** The part of a request that the list holds. */
-function describe(
-  { headers, body }: WebhookRequest,
-  about: About,
-  scheme: WebhookScheme,
-): Omit<Refused, 'id' | 'at'> {
-  const lines = indexHeaders(headers)
-  return {
-    ...about,
-    reason: once(about.reason),
-    ...claimedIdentity(lines, scheme),
-    headers: withoutCredentials(headers),
-    body,
-    size: Math.max(body.length, Number(only(lines, 'content-length')) || 0),
-  }
-}
-
-/** `unproved: event push, delivery 72d3162e-cc78; relay show refused:3`. Anybody can write these headers. */
-function claimOf({ id, headers }: Refused, scheme: WebhookScheme): string {
-  return `${claimText(indexHeaders(headers), scheme)}; relay show refused:${id}`
-}
-
-/** Undefined for an error that does not mean that the request was refused, such as a full disk. */
-function kindOf({ kind }: RelayError, lines: HeaderLines): RefusedKind | undefined {
-  if (kind === 'invalid_signature')
-    return isSignature(only(lines, SIGNATURE_HEADER)) ? 'invalid_signature' : 'no_signature'
-  return kind === 'invalid_event' || kind === 'too_large' ? kind : undefined
-}
-
-function reasonOf(error: RelayError, { headers }: WebhookRequest, maxBody: number): string {
-  return error.kind === 'too_large'
-    ? sizeReason(only(indexHeaders(headers), 'content-length'), maxBody)
-    : invalidReason(error)
-}
-
-function once(find: About['reason']): () => Promise<string> {
-  let found: Promise<string> | undefined
-  return () => (found ??= (async () => find())())
-}
-
-/**
- * Bytes: 64 KiB, which nearly every delivery fits. Anybody may send a body that is slow on purpose. Its longest step
- * writes and hashes one encoding, which takes 20 ms for 64 KiB and 60 ms for 256 KiB.
- */
+/** Bytes: 64 KiB, which nearly every delivery fits. Anybody may send a body that takes a few dozen hashes. */
 export const MAX_EXPLAINED = 65_536
 
-/** What of a request is held for {@link refusalHint}. */
-function explainable({ headers, body }: WebhookRequest): WebhookRequest {
-  return { headers, body: body.length > MAX_EXPLAINED ? body.slice(0, MAX_EXPLAINED + 1) : body }
-}
-
-/** Why a request is refused, in one line for the user. Yields to the event loop; does not analyse a large body. */
-export async function refusalHint(request: WebhookRequest, parts: ExplainParts): Promise<string> {
+/** Why a request is refused, in one line for the user. Does not analyse a large body. */
+export async function refusalHint(request: WebhookRequest, sender: Sender): Promise<string> {
   if (request.body.byteLength > MAX_EXPLAINED)
     return 'its signature does not match, and its body is too large to analyse'
-  const explanation = await inTurns(explainSteps(request, parts))
+  const explanation = await explain(request, sender)
   return explanation.valid ? 'its signature matches' : explanation.hint
 }

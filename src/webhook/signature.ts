@@ -1,66 +1,49 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
-
-import type { Secret } from '../base/secret.js'
+import { formPayload, isFormType } from '../base/form.js'
 import type { WebhookSecrets } from '../base/settings.js'
-import { atOnce, type Steps } from '../base/turns.js'
+import { type HeaderLines, only } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
+import type { WebhookScheme } from '../providers/provider.js'
 
-/** The header that holds the signature. Every provider sends it. */
-export const SIGNATURE_HEADER = 'x-hub-signature-256'
-
-/** Bytes hashed in one step, which takes a few milliseconds. */
-const STEP = 1_048_576
-
-/** An empty digest, another algorithm or upper-case digits are refused without comparing. */
-const SIGNATURE = /^sha256=([0-9a-f]{64})$/
-
-/**
- * The value of `X-Hub-Signature-256` for these bytes: `sha256=` and 64 lower-case hex digits.
- * @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
- */
-export function sign(secret: Secret | string, bytes: Uint8Array): string {
-  return `sha256=${atOnce(digest(secret, bytes)).toString('hex')}`
+/** How the deliveries of one source are signed. */
+export interface Sender {
+  readonly scheme: WebhookScheme
+  readonly secrets: WebhookSecrets
 }
 
-/** Whether the text has the form that {@link sign} returns. */
-export function isSignature(text: string | undefined): text is string {
-  return text !== undefined && SIGNATURE.test(text)
-}
+/** The sender with this name; undefined if relay does not know it. Today there is one, the code host. */
+export type Senders = (source: string) => Sender | undefined
 
 /**
- * Which of the secrets made this signature of these bytes. Undefined if none did, or if `signature` is absent or
- * malformed. The comparison takes constant time. An empty secret, with which anybody could sign, never matches.
+ * Which of the secrets made the signature of a request; undefined if none did. Nothing else of a request is read before, and nothing
+ * else decides. A header that is given twice is as good as none: it is unclear which line counts.
  */
-export function verify(
-  signature: string | undefined,
-  bytes: Uint8Array,
-  secrets: WebhookSecrets,
+export function provenBy(
+  lines: HeaderLines,
+  body: Uint8Array,
+  { scheme, secrets: { current, previous } }: Sender,
 ): VerifiedBy | undefined {
-  return atOnce(verifySteps(signature, bytes, secrets))
+  const signed = hasProof(lines, scheme) ? signedBytes(lines, body, scheme) : undefined
+  if (!signed) return undefined
+  const header = (name: string): string | undefined => only(lines, name)
+  if (scheme.verify(header, signed, current)) return 'current'
+  return previous && scheme.verify(header, signed, previous) ? 'previous' : undefined
 }
 
-/** {@link verify} in steps of a few milliseconds, for bytes of any length. */
-export function* verifySteps(
-  signature: string | undefined,
-  bytes: Uint8Array,
-  { current, previous }: WebhookSecrets,
-): Steps<VerifiedBy | undefined> {
-  const [, hex] = SIGNATURE.exec(signature ?? '') ?? []
-  if (hex === undefined) return undefined
-  const claimed = Buffer.from(hex, 'hex')
-  if (yield* matches(claimed, bytes, current)) return 'current'
-  return previous && (yield* matches(claimed, bytes, previous)) ? 'previous' : undefined
+/** Whether a request has a signature header in the right form. Without one it is refused before any byte is hashed. */
+export function hasProof(lines: HeaderLines, { proof }: Pick<WebhookScheme, 'proof'>): boolean {
+  return Object.entries(proof).some(([name, form]) => form.test(only(lines, name) ?? ''))
 }
 
-function* matches(claimed: Buffer, bytes: Uint8Array, secret: Secret): Steps<boolean> {
-  return secret.reveal() !== '' && timingSafeEqual(claimed, yield* digest(secret, bytes))
+/** The bytes that the signature covers: the body, or the payload in a form of a sender that signs that. Undefined if it has none. */
+export function signedBytes(
+  lines: HeaderLines,
+  body: Uint8Array,
+  { formSignature }: Pick<WebhookScheme, 'formSignature'>,
+): Uint8Array | undefined {
+  return isForm(lines) && formSignature === 'payload' ? formPayload(body) : body
 }
 
-function* digest(secret: Secret | string, bytes: Uint8Array): Steps<Buffer> {
-  const hmac = createHmac('sha256', typeof secret === 'string' ? secret : secret.reveal())
-  for (let at = 0; at < bytes.length; at += STEP) {
-    hmac.update(bytes.subarray(at, at + STEP))
-    yield
-  }
-  return hmac.digest()
+/** Whether a delivery's body is a form, according to its Content-Type, which is not signed. Any other body is read as JSON. */
+export function isForm(lines: HeaderLines): boolean {
+  return isFormType(lines.get('content-type')?.[0])
 }

@@ -6,7 +6,7 @@ import type { Header } from '../../src/http/headers.js'
 import { createProvider } from '../../src/providers/open.js'
 import { TEST_SECRET as SECRET } from '../../src/testing/signed-request.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
-import { sign } from '../../src/webhook/signature.js'
+import { sign } from './sign.js'
 
 export { SECRET }
 export const SECRETS = { current: new Secret(SECRET) }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
-import { parsePayload } from '../../src/webhook/summary.js'
+import { parseJson } from '../../src/json/parse.js'
 import { jsonOf } from '../../src/journal/types.js'
 import { CODE_HOSTS } from '../../src/providers/code-hosts.js'
 import { eventsOf } from '../../src/providers/event-table.js'
@@ -28,7 +28,7 @@ function fixtures(provider: string): { event: string; payload: unknown }[] {
     const fixture: Fixture = JSON.parse(readFileSync(path.join(folder, file), 'utf8'))
     const headers = Object.entries(fixture.headers).map(([name, value]) => [name, String(value)] as const)
     const json = jsonOf({ headers, body: fixtureBody(fixture) })
-    return { event: fixture.event, payload: parsePayload(json ?? new Uint8Array()) }
+    return { event: fixture.event, payload: parseJson(json ?? new Uint8Array()) }
   })
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { sign } from '../../src/webhook/signature.js'
+import { sign } from '../helpers/sign.js'
 import { QUEUE_LIMITS } from '../../src/tunnel/queue.js'
 import { SECRET } from '../helpers/delivery.js'
 import { entriesOf } from '../helpers/journal.js'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { sign } from '../../src/webhook/signature.js'
+import { sign } from '../helpers/sign.js'
 import { githubDelivery, post, SECRET } from '../helpers/delivery.js'
 import { entriesOf, summariesOf } from '../helpers/journal.js'
 import { createServer, type ServerResponse } from 'node:http'

@@ -11,7 +11,7 @@ import { startGosmee } from '../helpers/gosmee-server.js'
 import { startSmee } from '../helpers/smee-server.js'
 import { formThroughSmee } from '../helpers/through-smee.js'
 import { startWebhookService } from '../helpers/webhook-service.js'
-import { sign } from '../../src/webhook/signature.js'
+import { sign } from '../helpers/sign.js'
 import { startTunnel } from './rig.js'
 import { countOf, entriesOf, entryOf, summariesOf } from '../helpers/journal.js'
 

@@ -3,7 +3,7 @@ import { createRefusedClient, type RefusedClient } from '../../client/refused.js
 import type { Recorded } from '../../fixtures/fixture.js'
 import { createLoopbackClient } from '../../net/loopback-client.js'
 import type { RefusedEntry, RefusedSummary } from '../../server/routes/refused.js'
-import type { RefusedKind } from '../../webhook/refused-list.js'
+import type { RefusedKind } from '../../webhook/refused.js'
 import type { Context } from '../context.js'
 import { localTime, spokenTime } from '../output/time.js'
 import { bold, dim, type Line, yellow } from '../output/line.js'

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { RelayError } from '../../base/errors.js'
-import { lineOfError } from '../../json/lines.js'
 import { isObject } from '../../json/parse.js'
+import { lineOf } from '../../json/text.js'
 import { readSmallFile } from './small-file.js'
 
 /**
@@ -25,6 +25,6 @@ function parse(text: string, file: string): unknown {
     return JSON.parse(text)
   } catch (cause) {
     // The parser's own message quotes the text, and names the position only in some cases.
-    throw new RelayError('settings', `${file}, line ${lineOfError(text)}: not JSON`, { cause })
+    throw new RelayError('settings', `${file}, line ${lineOf(text)}: not JSON`, { cause })
   }
 }

@@ -1,6 +1,6 @@
 import { addressOf } from '../address.js'
 import type { RefusedDetail, RefusedLine, RefusedPage } from '../api.js'
-import type { RefusedKind } from '../../webhook/refused-list.js'
+import type { RefusedKind } from '../../webhook/refused.js'
 import { Headers } from './delivery.js'
 import { Empty } from './empty.js'
 import { counted, exactTime, formatSize, saidTime } from './format.js'

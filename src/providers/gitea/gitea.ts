@@ -1,8 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
-import { GO_ESCAPES } from '../../json/escapes.js'
-import { PRETTY } from '../../json/format.js'
 import type { HookCalls } from '../hooks.js'
 import type { Api, UserApi } from '../http.js'
+import { HUB_PROOF } from '../hub-signature.js'
 import type { CodeHost, HostOptions, ProbeAnswer, Provider, WebhookScheme } from '../provider.js'
 import { ACTIONS } from './actions.js'
 import { EVENTS } from './events.js'
@@ -13,17 +12,19 @@ const ONE_SPACE_EVENTS: ReadonlySet<string> = new Set(['repository', 'wiki'])
 
 /** Gitea sends GitHub's and Gogs' header names besides its own. */
 const WEBHOOK: WebhookScheme = {
+  ...HUB_PROOF,
   eventHeader: 'x-gitea-event',
   deliveryHeader: 'x-gitea-delivery',
   formSignature: 'payload',
   digestHeaders: ['x-gitea-signature'],
   events: EVENTS,
-  // The opposite of GitHub: services/webhook/notifier.go, ForkRepository.
-  forked: 'forkee',
-  jsonStyle: (event) => ({
-    layout: ONE_SPACE_EVENTS.has(event) ? { ...PRETTY, indent: ' ' } : PRETTY,
-    escapes: GO_ESCAPES,
-  }),
+  summary: {
+    action: ['action'],
+    // `repository` is the fork, and at GitHub what was forked: services/webhook/notifier.go, ForkRepository.
+    repo: ['forkee.full_name', 'repository.full_name'],
+    number: ['number', 'issue.number', 'pull_request.number'],
+  },
+  style: (event) => (ONE_SPACE_EVENTS.has(event) ? 'one-space-go' : 'indented-go'),
   headers: (event, deliveryId) => ({
     'Content-Type': 'application/json',
     'User-Agent': 'Go-http-client/1.1',

@@ -1,4 +1,4 @@
-import { COMPACT } from '../../json/format.js'
+import { HUB_PROOF } from '../hub-signature.js'
 import type { WebhookScheme } from '../provider.js'
 import { EVENTS } from './events.js'
 
@@ -7,14 +7,19 @@ export const HOOK_ID = 1
 
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers */
 export const WEBHOOK: WebhookScheme = {
+  ...HUB_PROOF,
   eventHeader: 'x-github-event',
   deliveryHeader: 'x-github-delivery',
   hookHeader: 'x-github-hook-id',
   formSignature: 'body',
   digestHeaders: [],
   events: EVENTS,
-  forked: 'repository',
-  jsonStyle: () => ({ layout: COMPACT }),
+  summary: {
+    action: ['action'],
+    repo: ['repository.full_name'],
+    number: ['number', 'issue.number', 'pull_request.number'],
+  },
+  style: () => 'compact',
   headers: (event, deliveryId) => ({
     Accept: '*/*',
     'Content-Type': 'application/json',

@@ -4,7 +4,7 @@ import { describeConnectionError } from '../../net/connection-error.js'
 import { DeliverySender } from '../../net/delivery-sender.js'
 import type { DeliveryResponse } from '../../net/exchange.js'
 import { WEBHOOK } from '../../providers/github/webhook.js'
-import { sign } from '../../webhook/signature.js'
+import { hubSignature } from '../../providers/hub-signature.js'
 import type { ContentType, Hook } from './hook.js'
 
 /** GitHub gives up on an answer after 10 s (https://docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhooks). */
@@ -71,7 +71,7 @@ function headersOf(hook: Hook, message: Message, host: string, body: Uint8Array)
     'X-GitHub-Hook-Installation-Target-Type': hook.app ? 'integration' : 'repository',
     ...(secret && {
       'X-Hub-Signature': `sha1=${createHmac('sha1', secret.reveal()).update(body).digest('hex')}`,
-      'X-Hub-Signature-256': sign(secret, body),
+      'X-Hub-Signature-256': hubSignature(secret, body),
     }),
   }
 }

@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { RelayError } from '../../base/errors.js'
 import type { HttpEnv } from '../../http/env.js'
 import { REFUSED_TEXT } from '../../instance/running.js'
-import type { Refused, RefusedCounts } from '../../webhook/refused-list.js'
+import type { Refused, RefusedCounts } from '../../webhook/refused.js'
 import type { Refusals } from '../../webhook/refusals.js'
 import { requireProof } from '../proof.js'
 

@@ -3,14 +3,14 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { readBody } from '../../http/body.js'
 import type { HttpEnv } from '../../http/env.js'
-import type { Header } from '../../http/headers.js'
+import { type Header, indexHeaders } from '../../http/headers.js'
 import type { WebhookScheme } from '../../providers/provider.js'
-import { indexHeaders } from '../../webhook/headers.js'
 import type { Intake } from '../../webhook/intake.js'
 import type { Refusals } from '../../webhook/refusals.js'
-import { SIGNATURE_HEADER } from '../../webhook/signature.js'
 
 export interface WebhookParts {
+  /** The name of the sender. */
+  readonly source: string
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
@@ -25,13 +25,13 @@ const NONE = new Uint8Array()
  * POST /webhook: 200 `{"ok":true}` once the delivery is on disk; 413 `Request too large`, 401 `Invalid signature`,
  * 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
-export function webhookRoutes({ intake, maxBody, refusals }: WebhookParts) {
+export function webhookRoutes({ source, intake, maxBody, refusals }: WebhookParts) {
   return new Hono<HttpEnv>().post(PATH, async (c) => {
     const headers = headersOf(c)
     let body: Uint8Array = NONE
     try {
       body = await readBody(c, maxBody)
-      await intake.receive({ headers, body })
+      await intake.receive({ headers, body }, { source })
     } catch (error) {
       throw refusals.http(error, { headers, body })
     }
@@ -52,7 +52,7 @@ function accepted(c: Context<HttpEnv>): Response {
 export function isMisdirected(method: string, headers: readonly Header[], scheme: WebhookScheme): boolean {
   if (method !== 'POST') return false
   const lines = indexHeaders(headers)
-  return lines.has(SIGNATURE_HEADER) || lines.has(scheme.eventHeader)
+  return [scheme.eventHeader, ...Object.keys(scheme.proof)].some((name) => lines.has(name))
 }
 
 type HttpRequest = Pick<Context<HttpEnv>, 'env' | 'req'>

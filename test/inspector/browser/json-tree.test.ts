@@ -7,7 +7,7 @@ import {
   pathOf,
   visibleNodes,
 } from '../../../src/inspector/browser/model/json-tree.js'
-import { layOutJson } from '../../../src/inspector/browser/model/lay-out-json.js'
+import { layOut } from '../../../src/json/text.js'
 import { moveInTree } from '../../../src/inspector/browser/model/tree-keys.js'
 
 const TEXT = '{"a": [1, {"b c": null}], "d": {}, "e": "x\\"y", "n": 12345678901234567890}'
@@ -84,7 +84,7 @@ describe('the tree of JSON text', () => {
 
 describe('laying out JSON', () => {
   it('adds white space and changes nothing else', () => {
-    expect(layOutJson('{"a":[1,{"b":1.0}],"c":{},"d":[],"e":"\\u0041, {"}')).toBe(
+    expect(layOut('{"a":[1,{"b":1.0}],"c":{},"d":[],"e":"\\u0041, {"}')).toBe(
       [
         '{',
         '  "a": [',
@@ -104,7 +104,7 @@ describe('laying out JSON', () => {
   it('agrees with JSON.stringify for any value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        expect(layOutJson(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2))
+        expect(layOut(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2))
       }),
     )
   })

@@ -4,7 +4,7 @@ import type { DeliveryLogCalls, HookDelivery } from '../../../src/providers/hook
 import { createProvider } from '../../../src/providers/open.js'
 import type { Provider } from '../../../src/providers/provider.js'
 import { startSandbox, type TestSandbox } from '../../../src/testing/start-sandbox.js'
-import { verify } from '../../../src/webhook/signature.js'
+import { verify } from '../../helpers/sign.js'
 import { type ScriptedServer, scriptedServer } from '../../helpers/scripted-server.js'
 
 const REPO = { owner: 'octo', repo: 'demo' }

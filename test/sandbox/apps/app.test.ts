@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.js'
 import type { Sandbox } from '../../../src/sandbox/start.js'
-import { verify } from '../../../src/webhook/signature.js'
+import { verify } from '../../helpers/sign.js'
 import { type ScriptedServer, scriptedServer } from '../../helpers/scripted-server.js'
 import { answerOf, call, json, NOW, refusal, signIn, start } from '../rig.js'
 import { type Converted, install, jwt, makeApp } from './rig.js'

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.js'
 import type { Sandbox } from '../../../src/sandbox/start.js'
 import { type ScriptedServer, scriptedServer } from '../../helpers/scripted-server.js'
-import { verify } from '../../../src/webhook/signature.js'
+import { verify } from '../../helpers/sign.js'
 import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
 interface HookAnswer {

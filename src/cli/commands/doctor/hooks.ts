@@ -9,7 +9,7 @@ import { createProvider } from '../../../providers/open.js'
 import type { Provider } from '../../../providers/provider.js'
 import type { Database } from '../../../store/open.js'
 import { Tokens, type TokenOwner } from '../../../tokens/tokens.js'
-import { readStatus } from '../../../tunnel/state.js'
+import { readTunnel } from '../../../serve/tunnel.js'
 import { formatRepo } from '../../session/repo.js'
 import { readUser } from '../../session/user.js'
 import { type CheckContext, commandFor } from './context.js'
@@ -89,7 +89,7 @@ async function recentRepos(sql: Database['sql']): Promise<readonly string[]> {
 
 /** The addresses at which deliveries reach this relay. */
 export async function ownAddresses({ publicUrl, instance, store }: CheckContext): Promise<readonly string[]> {
-  const tunnel = instance && store && (await readStatus(store, instance.pid))
+  const tunnel = instance && store && (await readTunnel(store, instance.pid))
   return [`${publicUrl}/webhook`, ...(tunnel?.url ? [tunnel.url] : [])].filter(
     (url) => parseUrl(url) !== undefined,
   )

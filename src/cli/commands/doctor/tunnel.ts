@@ -1,4 +1,4 @@
-import { readStatus } from '../../../tunnel/state.js'
+import { readTunnel } from '../../../serve/tunnel.js'
 import { localTime } from '../../output/time.js'
 import { type CheckContext, commandFor } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
@@ -6,7 +6,7 @@ import { type CheckResult, fail, ok, skip } from './result.js'
 /** Whether the instance's tunnel is connected and works, as the instance reports. */
 export async function checkTunnel({ instance, store, options }: CheckContext): Promise<CheckResult> {
   if (!instance || !store) return skip('no instance is running')
-  const status = await readStatus(store, instance.pid)
+  const status = await readTunnel(store, instance.pid)
   const restart = commandFor(options, 'serve --tunnel')
   if (!status) return skip(`none; ${restart} opens one`)
   const { state, url, since, why, attempt, roundTrip } = status

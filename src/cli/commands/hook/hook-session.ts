@@ -6,7 +6,7 @@ import { Journal } from '../../../journal/journal.js'
 import type { RepoHook } from '../../../providers/hooks.js'
 import type { RepoTarget } from '../../../providers/provider.js'
 import { findOwnApp } from '../../../setup/own-app.js'
-import { readStatus } from '../../../tunnel/state.js'
+import { readTunnel } from '../../../serve/tunnel.js'
 import type { Context } from '../../context.js'
 import { formatRepo, parseRepo } from '../../session/repo.js'
 import { openSession, type Session } from '../../session/session.js'
@@ -56,7 +56,7 @@ export async function payloadAddress(
   { url }: AddressFlags,
 ): Promise<string | undefined> {
   if (url !== undefined) return parseUrl(url)
-  const tunnel = instance && (await readStatus(store, instance.pid))?.url
+  const tunnel = instance && (await readTunnel(store, instance.pid))?.url
   const base = instance?.publicUrl ?? settings.publicUrl
   return tunnel ?? (base === undefined ? undefined : `${base}/webhook`)
 }

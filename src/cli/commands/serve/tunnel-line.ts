@@ -1,4 +1,4 @@
-import type { TunnelStatus } from '../../../tunnel/state.js'
+import type { TunnelStatus } from '../../../tunnel/tunnel.js'
 import { dim, green, type Line, red, yellow } from '../../output/line.js'
 import { timeOfDay } from '../../output/time.js'
 

@@ -4,7 +4,7 @@ import { isSharedAddress } from '../../../base/shared-store.js'
 import { listSavedHooks } from '../../../hooks/saved.js'
 import type { Provider } from '../../../providers/provider.js'
 import { mayHaveData, openDatabase } from '../../../store/open.js'
-import { readStatus } from '../../../tunnel/state.js'
+import { readTunnel } from '../../../serve/tunnel.js'
 import type { Attached } from '../../session/attach.js'
 import { publicAddress } from '../../session/public-address.js'
 import { formatRepo } from '../../session/repo.js'
@@ -66,7 +66,7 @@ async function readProfile(
   await using database = await openDatabase({ kind, folder })
   const { store } = database
   return {
-    tunnel: (instance && (await readStatus(store, instance.pid))?.url) ?? undefined,
+    tunnel: (instance && (await readTunnel(store, instance.pid))?.url) ?? undefined,
     hooks: (await listSavedHooks(store, provider)).map(formatRepo),
   }
 }

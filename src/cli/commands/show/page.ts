@@ -3,7 +3,7 @@ import { type NamedTarget, shortNames } from '../../../dispatch/short-names.js'
 import type { Entry } from '../../../journal/types.js'
 import { editedFrom } from '../../../journal/types.js'
 import type { Attempt } from '../../../journal/types.js'
-import { format, PRETTY } from '../../../json/format.js'
+import { layOut } from '../../../json/text.js'
 import { readPayload } from '../../../journal/types.js'
 import type { TargetProgress } from '../../journal/progress.js'
 import { describeAttempt } from '../../output/attempt-line.js'
@@ -67,7 +67,7 @@ function bodyLines(entry: Entry): Line[] {
     const kind = payload.form ? 'JSON in a form' : 'JSON'
     return [
       dim(`body (${size}): ${kind}`),
-      ...jsonLines(format(payload.text, { layout: PRETTY })).map((line): Line => ['  ', line]),
+      ...jsonLines(layOut(payload.text)).map((line): Line => ['  ', line]),
     ]
   }
   const bytes = Buffer.from(body)

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../../../base/errors.js'
 import type { RefusedEntry } from '../../../server/routes/refused.js'
-import { format, PRETTY } from '../../../json/format.js'
+import { layOut } from '../../../json/text.js'
 import type { Context } from '../../context.js'
 import { jsonLines } from '../../output/json-lines.js'
 import { shownTime } from '../../output/time.js'
@@ -65,6 +65,6 @@ function bodyLines({ headers, size }: RefusedEntry, body: Buffer): Line[] {
   const cut = body.length < size ? `; the first ${body.length} were stored` : ''
   const title = dim(`body (${size} bytes${cut})`)
   const payload = cut === '' ? readPayload({ headers, body }) : undefined
-  const lines = payload ? jsonLines(format(payload.text, { layout: PRETTY })) : body.toString().split('\n')
+  const lines = payload ? jsonLines(layOut(payload.text)) : body.toString().split('\n')
   return [title, ...lines.map((line): Line => ['  ', line])]
 }

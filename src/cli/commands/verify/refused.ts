@@ -1,4 +1,4 @@
-import { type Explanation, invalid } from '../../../webhook/explanation.js'
+import { type Explanation, invalid } from '../../../webhook/explain.js'
 import type { RefusedReader } from '../../journal/refused.js'
 import type { Item } from '../replay/select-items.js'
 

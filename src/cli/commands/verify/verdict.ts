@@ -1,6 +1,6 @@
 import { printable } from '../../../base/printable.js'
 import type { Recorded } from '../../../fixtures/fixture.js'
-import type { Explanation } from '../../../webhook/explanation.js'
+import type { Explanation } from '../../../webhook/explain.js'
 import { green, type Line, red } from '../../output/line.js'
 import { fit } from '../../output/wrap.js'
 

@@ -46,7 +46,7 @@ export async function runVerify(
     const recorded = await item.load()
     if (!recorded) continue
     // The headers count as recorded.
-    const known = explain(recorded, { secrets, scheme: codeHostOf(recorded.provider).webhook })
+    const known = await explain(recorded, { secrets, scheme: codeHostOf(recorded.provider).webhook })
     const explanation = item.instead?.(known) ?? known
     const verdict = { name: item.name, recorded, explanation }
     if (!explanation.valid) invalid += 1

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'hono/jsx/dom'
 import type { DeliveryDetail, SendRequest, Sent } from '../../api.js'
 import { messageFrom, postJson } from '../data/request.js'
 import type { Editor } from '../editor/editor.js'
-import { layOutJson } from '../model/lay-out-json.js'
+import { layOut } from '../../../json/text.js'
 import { go, viewStore } from '../model/navigation.js'
 import { Dialog } from '../ui/dialog.js'
 import { notify } from '../ui/toast.js'
@@ -128,5 +128,5 @@ function requestOf(from: number, body: string, form: FormData): SendRequest {
 
 /** Compact JSON is laid out to be read; text that has lines already stays as its sender wrote it. */
 function readable(json: string): string {
-  return json.trim().includes('\n') ? json : layOutJson(json)
+  return json.trim().includes('\n') ? json : layOut(json)
 }

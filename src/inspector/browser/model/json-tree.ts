@@ -1,4 +1,4 @@
-import { tokens } from '../../../json/tokens.js'
+import { tokens } from '../../../json/text.js'
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'literal'
 

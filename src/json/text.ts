@@ -1,0 +1,172 @@
+/** Deeper than any payload, and shallow enough for programs that read JSON recursively. */
+export const MAX_DEPTH = 1000
+
+/** A token of JSON text: punctuation (`{ } [ ] : ,`), a string with its quotes, or a number or literal. */
+export interface Token {
+  readonly start: number
+  /** Past its last character. */
+  readonly end: number
+  /** Number of arrays and objects around it. Their own brackets are outside. */
+  readonly depth: number
+}
+
+const WHITE_SPACE = /[ \t\r\n]*/y
+const SCALAR = /[^ \t\r\n{}[\]:,"]+/y
+
+/**
+ * The tokens of JSON text, in order, without white space. Text keeps what values lose: large numbers, escapes, repeated names and the
+ * order of numeric names. Checks neither the order of the tokens nor how numbers, literals and strings are written.
+ * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects.
+ * @see RFC 8259 section 2
+ */
+export function* tokens(text: string): Generator<Token, undefined> {
+  let depth = 0
+  for (let start = skip(WHITE_SPACE, text, 0); start < text.length;) {
+    const first = text.charAt(start)
+    const end = endOfToken(text, start, first)
+    if (first === '}' || first === ']') depth--
+    yield { start, end, depth }
+    if (first === '{' || first === '[') depth++
+    if (depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
+    start = skip(WHITE_SPACE, text, end)
+  }
+}
+
+function endOfToken(text: string, start: number, first: string): number {
+  if (first === '"') return endOfString(text, start)
+  return '{}[]:,'.includes(first) ? start + 1 : skip(SCALAR, text, start)
+}
+
+/** The index after the closing quote of the string that begins at `start`; the length of the text if it has none. */
+export function endOfString(text: string, start: number): number {
+  let quote = text.indexOf('"', start + 1)
+  while (quote !== -1 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
+  return quote === -1 ? text.length : quote + 1
+}
+
+/** Whether the character follows an odd number of backslashes. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at
+  while (text.charAt(first - 1) === '\\') first--
+  return (at - first) % 2 === 1
+}
+
+function skip(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from
+  return pattern.test(text) ? pattern.lastIndex : from
+}
+
+/** Well-formed JSON with one value a line, indented by two spaces. Changes only white space. */
+export function layOut(json: string): string {
+  const parts: string[] = []
+  let previous = ''
+  for (const { start, end, depth } of tokens(json)) {
+    const token = json.slice(start, end)
+    const isEnd = token === '}' || token === ']'
+    const isFirst = previous === '{' || previous === '['
+    if (previous === ',' || (isFirst && !isEnd) || (isEnd && !isFirst)) parts.push('\n', '  '.repeat(depth))
+    parts.push(token === ':' ? ': ' : token)
+    previous = token
+  }
+  return parts.join('')
+}
+
+/**
+ * The line, counted from 1, of the member or item at `path` in JSON text. If it does not exist, that of its closest existing
+ * parent; if a name is repeated, the last one counts, as in JSON.parse. In malformed text that of the first wrong token; the last
+ * line if something is missing at the end.
+ */
+export function lineOf(text: string, path: readonly PropertyKey[] = []): number {
+  const reader = new Reader(text, path)
+  const at = reader.isWellFormed() ? reader.found : reader.at
+  return text.slice(0, at).split('\n').length
+}
+
+const SCALAR_VALUE = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
+
+/** Reads text by JSON's grammar, up to the first token that is wrong. */
+class Reader {
+  /** The index of the member or item at the path. */
+  found = 0
+  readonly #text: string
+  readonly #path: readonly PropertyKey[]
+  readonly #rest: Iterator<Token, undefined>
+  #token: Token | undefined
+  #foundDepth = 0
+
+  constructor(text: string, path: readonly PropertyKey[]) {
+    this.#text = text
+    this.#path = path
+    this.#rest = tokens(text)
+  }
+
+  /** The index of the token that is read next; the length of the text at its end. */
+  get at(): number {
+    return this.#token?.start ?? this.#text.length
+  }
+
+  /** Reads the whole text, unless it is nested too deep. */
+  isWellFormed(): boolean {
+    try {
+      this.#next()
+      this.found = this.at
+      return this.#value(0, true) && this.#token === undefined
+    } catch {
+      return false
+    }
+  }
+
+  #next(): true {
+    this.#token = this.#rest.next().value
+    return true
+  }
+
+  #passes(mark: string): boolean {
+    return this.#text.charAt(this.at) === mark && this.#next()
+  }
+
+  /** `isOn`: whether the path leads into this value. */
+  #value(depth: number, isOn: boolean): boolean {
+    if (this.#passes('{')) return this.#passes('}') || this.#members(depth, isOn)
+    if (this.#passes('[')) return this.#passes(']') || this.#items(depth, isOn)
+    return this.#string() !== undefined || (SCALAR_VALUE.test(this.#raw) && this.#next())
+  }
+
+  #members(depth: number, isOn: boolean): boolean {
+    do {
+      const { at } = this
+      const name = this.#string()
+      if (name === undefined || !this.#passes(':')) return false
+      if (!this.#value(depth + 1, isOn && this.#leads(name, depth, at))) return false
+    } while (this.#passes(','))
+    return this.#passes('}')
+  }
+
+  #items(depth: number, isOn: boolean): boolean {
+    let place = 0
+    do if (!this.#value(depth + 1, isOn && this.#leads(place++, depth, this.at))) return false
+    while (this.#passes(','))
+    return this.#passes(']')
+  }
+
+  #leads(key: PropertyKey, depth: number, at: number): boolean {
+    if (this.#path[depth] !== key) return false
+    if (depth >= this.#foundDepth) [this.found, this.#foundDepth] = [at, depth]
+    return true
+  }
+
+  #string(): string | undefined {
+    if (this.#text.charAt(this.at) !== '"') return undefined
+    try {
+      const value = String(JSON.parse(this.#raw))
+      this.#next()
+      return value
+    } catch {
+      return undefined
+    }
+  }
+
+  get #raw(): string {
+    return this.#text.slice(this.at, this.#token?.end)
+  }
+}

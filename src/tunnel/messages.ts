@@ -1,0 +1,303 @@
+import { setImmediate } from 'node:timers/promises'
+import { sleep } from '../base/abort.js'
+import { RelayError, toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import {
+  type Header,
+  type HeaderLines,
+  indexHeaders,
+  isSendable,
+  passedOn,
+  spelledHeader,
+} from '../http/headers.js'
+import { endOfString, MAX_DEPTH } from '../json/text.js'
+import type { WebhookScheme } from '../providers/provider.js'
+import { likelySecrets } from '../webhook/explain.js'
+import type { Intake, WebhookRequest } from '../webhook/intake.js'
+import { MAX_EXPLAINED, refusalHint, type Refusals, type TunnelRefusal } from '../webhook/refusals.js'
+import { type MessageBody, restore, type RestoreOptions } from '../webhook/restore.js'
+import { hasProof } from '../webhook/signature.js'
+import { claimsRoundTrip } from './round-trip.js'
+
+export interface MessagesParts extends RestoreOptions {
+  /** The name of the sender. */
+  readonly source: string
+  readonly intake: Intake
+  readonly refusals: Refusals
+  readonly log: Log
+  /** Whether relay sent the message to itself. */
+  readonly isOwn: (message: MessageBody, lines: HeaderLines) => Promise<boolean>
+  /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
+  readonly onHandled: (id: string) => Promise<void>
+  /** Ends the wait for storage that refuses. */
+  readonly signal: AbortSignal
+}
+
+/** Characters of the messages that wait; a single one may be longer. gosmee's server drops what relay leaves unread beyond 100. */
+const MAX_WAITING = 33_554_432
+/** Messages that are stored together: what a transaction of the journal takes. */
+const BATCH = 64
+/** Milliseconds until a delivery that storage refused is tried again. */
+const STORAGE_RETRY_MS = 1000
+/** Milliseconds of work in a row. */
+const TURN_MS = 10
+/** Unsigned messages that are read in a second, to say what they are, and their length. Anybody may send any number. */
+const EXPLAINED = { count: 10, length: 32_768 }
+const UNSIGNED: TunnelRefusal = {
+  reason: () => 'invalid signature (there is no X-Hub-Signature-256, or it is malformed)',
+}
+
+/** A channel's messages on their way to the intake, in order: those of all its connections. */
+export class Messages {
+  readonly #parts: MessagesParts
+  readonly #signed: RegExp
+  readonly #waiting: { readonly text: string; readonly id: string }[] = []
+  readonly #onRoom: (() => void)[] = []
+  /** Characters that wait. */
+  #size = 0
+  #working: Promise<void> | undefined
+  #isClosing = false
+  #explained = { left: 0, since: -Infinity }
+  #isStorageAway = false
+  #retry: Promise<void> | undefined
+
+  constructor(parts: MessagesParts) {
+    this.#parts = parts
+    this.#signed = signatureIn(parts.scheme)
+  }
+
+  /** Takes a message. One without a well-formed signature takes no place among those that wait. */
+  take(text: string, id: string): void {
+    if (!this.#signed.test(text)) return void this.#refuseUnsigned(text)
+    this.#waiting.push({ text, id })
+    this.#size += text.length
+    this.#working ??= this.#work()
+  }
+
+  /** Resolves once there is room for another message. */
+  room(): Promise<void> | undefined {
+    return this.#size < MAX_WAITING ? undefined : new Promise((resolve) => this.#onRoom.push(resolve))
+  }
+
+  /** Handles what has arrived. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    await this.#working
+  }
+
+  async #work(): Promise<void> {
+    let turn = performance.now()
+    /** Milliseconds that refused messages took. A flood uses at most half of the processor. */
+    let owed = 0
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, BATCH)
+      const storing: Promise<void>[] = []
+      for (const { text } of batch) {
+        const began = performance.now()
+        const delivery = await this.#read(text)
+        if (delivery) storing.push(this.#store(delivery))
+        else owed += performance.now() - began
+        if (performance.now() - turn < TURN_MS) continue
+        await (this.#isClosing || owed < 1 ? setImmediate() : sleep(owed))
+        owed = 0
+        turn = performance.now()
+      }
+      await Promise.all(storing)
+      const [last] = batch.slice(-1)
+      if (last) await this.#parts.onHandled(last.id)
+      for (const { text } of batch) this.#size -= text.length
+      for (const resolve of this.#onRoom.splice(0)) resolve()
+    }
+    this.#working = undefined
+  }
+
+  /** The delivery in a message; undefined if there is none, or it was refused. Does not reject. */
+  async #read(text: string): Promise<Verified | undefined> {
+    let message: Message | undefined
+    try {
+      message = readMessage(text)
+      if (!message || (await this.#parts.isOwn(message, message.lines))) return undefined
+      const { headers, lines } = message
+      const restored = await restore(message, lines, this.#parts)
+      if (restored) return { request: { headers, body: restored.body }, restored: restored.how }
+      await this.#refuseUnproved(message)
+    } catch (error) {
+      await this.#fail(message ? arrived(message) : unread(text), error)
+    }
+    return undefined
+  }
+
+  /** Stores the delivery, or refuses it. While storage refuses, waits, and so does the stream. Does not reject. */
+  async #store({ request, restored }: Verified): Promise<void> {
+    const { intake, source, log, signal } = this.#parts
+    for (;;) {
+      try {
+        await intake.receive(request, { source, restored })
+        this.#isStorageAway = false
+        return
+      } catch (thrown) {
+        const error = toRelayError(thrown)
+        if (error.kind !== 'storage' || signal.aborted) return this.#fail(request, error)
+        if (!this.#isStorageAway) log.warn(`the tunnel waits until storage works again: ${error.message}`)
+        this.#isStorageAway = true
+        // All that failed wait for the same moment, and keep their order.
+        this.#retry ??= sleep(STORAGE_RETRY_MS, { signal }).catch(() => {})
+        await this.#retry
+        this.#retry = undefined
+      }
+    }
+  }
+
+  async #fail(request: WebhookRequest, thrown: unknown): Promise<void> {
+    const error = toRelayError(thrown)
+    const { refusals, log } = this.#parts
+    if (error.kind === 'invalid_event' || error.kind === 'too_large') await refusals.tunnel(request, error)
+    else log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
+  }
+
+  async #refuseUnsigned(text: string): Promise<void> {
+    const { refusals } = this.#parts
+    if (!this.#mayRead(text)) return refusals.tunnel(undefined, UNSIGNED)
+    try {
+      const message = readMessage(text)
+      if (message) await this.#refuseUnproved(message)
+    } catch (error) {
+      await this.#fail(unread(text), error)
+    }
+  }
+
+  /** Whether to read an unsigned message: a short one, and few in a second. */
+  #mayRead({ length }: string): boolean {
+    const now = performance.now()
+    if (now - this.#explained.since >= 1000) this.#explained = { since: now, left: EXPLAINED.count }
+    return length <= EXPLAINED.length && this.#explained.left-- > 0
+  }
+
+  async #refuseUnproved(message: Message): Promise<void> {
+    const find = (): Promise<string> => whyUnproved(message, this.#parts)
+    // A long one is not held until somebody asks.
+    const reason = message.length > MAX_EXPLAINED ? always(await find()) : find
+    await this.#parts.refusals.tunnel(arrived(message), { reason })
+  }
+}
+
+function always(text: string): () => string {
+  return () => text
+}
+
+interface Verified {
+  readonly request: WebhookRequest
+  /** How the bytes were restored. */
+  readonly restored: string
+}
+
+/** A request as a tunnel's message describes it. Method, path and query are not read. */
+interface Message extends MessageBody {
+  readonly headers: readonly Header[]
+  readonly lines: HeaderLines
+  /** Characters of the whole message. */
+  readonly length: number
+}
+
+/** Members of a message that are no headers: the request's body, and what the server adds. */
+const NOT_HEADERS = new Set(['body', 'bodyB', 'query', 'timestamp'])
+/** Characters of header names and values: Node's limit over HTTP. */
+const MAX_HEADERS = 16_384
+/** Characters that a message may hold besides the body: its headers. JSON may write each character as six. */
+export const MAX_AROUND_BODY = 131_072
+/**
+ * Headers that proxies in front of a tunnel's server add: standard ones, and those of hosting providers (Cloudflare,
+ * Azure, AWS, Heroku, Render, Fly).
+ */
+const PROXY_HEADERS =
+  /^(?:forwarded|via|x-forwarded-.*|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|client-ip|true-client-ip|x-scheme|x-request-(?:id|start)|cf-.*|cdn-loop|x-arr-.*|x-azure-.*|x-appservice-.*|x-waws-.*|x-site-deployment-id|was-default-hostname|disguised-host|max-forwards|x-amz(?:n|-cf)-.*|x-envoy-.*|connect-time|total-route-time|rndr-id|render-proxy-ttl|fly-.*|traceparent|tracestate)$/i
+
+/**
+ * Reads the text of a message: an object with a member for each header and the parsed `body`. gosmee sends the exact bytes
+ * instead, as base64 in `bodyB`. Undefined for a message that is not a request, like a greeting.
+ * @throws RelayError `invalid_event` if it is not JSON, is nested too deep, or has more headers than HTTP accepts.
+ */
+function readMessage(text: string): Message | undefined {
+  if (!text.startsWith('{')) return undefined
+  // V8 takes some 50 bytes for each bracket.
+  if (isTooDeep(text)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
+  const members = new Map(Object.entries(parse(text)))
+  const value = members.get('body')
+  const encoded = members.get('bodyB')
+  const raw = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : undefined
+  if (value === undefined && !raw) return undefined
+  const given = [...members].flatMap(([name, values]) =>
+    NOT_HEADERS.has(name)
+      ? []
+      : [values].flat().flatMap((one): Header[] => (typeof one === 'string' ? [[name, one]] : [])),
+  )
+  const sent = given.filter((header) => isSendable(header) && !PROXY_HEADERS.test(header[0]))
+  if (sent.reduce((sum, [name, one]) => sum + name.length + one.length, 0) > MAX_HEADERS)
+    throw invalidMessage('more headers than HTTP accepts')
+  // The server wrote the names in lower case.
+  const headers = passedOn(sent).map(([name, one]): Header => [spelledHeader(name), one])
+  return { headers, lines: indexHeaders(headers), value, raw, length: text.length }
+}
+
+function parse(text: string): object {
+  try {
+    const value: object = JSON.parse(text)
+    return value
+  } catch {
+    // The error's own message may quote the text.
+    throw invalidMessage('the message is not JSON')
+  }
+}
+
+function isTooDeep(text: string): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length && depth <= MAX_DEPTH; at++) {
+    const char = text.charAt(at)
+    if (char === '"') at = endOfString(text, at) - 1
+    else if (char === '{' || char === '[') depth++
+    else if (char === '}' || char === ']') depth--
+  }
+  return depth > MAX_DEPTH
+}
+
+function invalidMessage(reason: string): RelayError {
+  return new RelayError('invalid_event', 'Invalid event', { cause: new Error(reason) })
+}
+
+/** The request with the body that the server wrote. */
+function arrived({ headers, raw, value }: Message): WebhookRequest {
+  return { headers, body: raw ?? Buffer.from(JSON.stringify(value)) }
+}
+
+function unread(text: string): WebhookRequest {
+  return { headers: [], body: Buffer.from(text) }
+}
+
+/**
+ * A well-formed signature in the text of a message: some microseconds for 7 KB, so that messages without one cost next to nothing.
+ * Servers write the names of headers in lower case, and some a list of values.
+ */
+function signatureIn({ proof }: WebhookScheme): RegExp {
+  const members = Object.entries(proof).map(
+    ([name, { source }]) => `"${name}"${COLON}"${source.slice(1, -1)}"`,
+  )
+  return new RegExp(members.join('|'))
+}
+
+/** With little white space, since more of it would be matched again and again. */
+const COLON = String.raw`\s{0,9}:\s{0,9}\[?\s{0,9}`
+
+/**
+ * A signature that does not match the exact bytes is invalid. Without the exact bytes, relay cannot distinguish a wrong secret
+ * from bytes that the server changed.
+ */
+async function whyUnproved(message: Message, options: RestoreOptions): Promise<string> {
+  const { headers, lines, raw } = message
+  if (claimsRoundTrip(lines)) return 'another relay on this channel sent it to itself'
+  if (raw || !hasProof(lines, options.scheme))
+    return `invalid signature (${await refusalHint({ headers, body: raw ?? new Uint8Array() }, options)})`
+  if (message.length <= MAX_EXPLAINED)
+    for (const [current, { hint }] of likelySecrets(options.secrets))
+      if (await restore(message, lines, { ...options, secrets: { current } })) return hint
+  return 'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
+}

@@ -1,0 +1,266 @@
+import { endOfString, MAX_DEPTH } from '../json/text.js'
+
+interface Layout {
+  readonly name: string
+  /** Of one level; none for one line. */
+  readonly indent: string
+  /** A space after each colon and comma of the one line. */
+  readonly spaced?: true
+  /** Users of Gitea in one line. */
+  readonly compactUsers?: true
+}
+
+const COMPACT: Layout = { name: 'compact JSON', indent: '' }
+const SPACED: Layout = { name: 'JSON with spaces', indent: '', spaced: true }
+const ONE: Layout = { name: 'one-space indented JSON', indent: ' ' }
+const ONE_USERS: Layout = { name: `${ONE.name} with compact users`, indent: ' ', compactUsers: true }
+const TWO: Layout = { name: 'two-space indented JSON', indent: '  ' }
+const TWO_USERS: Layout = { name: `${TWO.name} with compact users`, indent: '  ', compactUsers: true }
+const FOUR: Layout = { name: 'four-space indented JSON', indent: '    ' }
+const TAB: Layout = { name: 'tab-indented JSON', indent: '\t' }
+
+/** What a program escapes otherwise than JSON.stringify does. */
+interface Escapes {
+  /** Characters that it writes as `\u003c`, and the slash as `\/`, as classes of a regular expression. */
+  readonly chars?: readonly string[]
+  /** `\b` and `\f` as `\u0008` and `\u000c`. */
+  readonly long?: boolean | undefined
+  /** Digits in upper case: `\u001B`. */
+  readonly upper?: boolean | undefined
+}
+
+const HTML = '<>&'
+const SLASH = '/'
+const DELETE = '\u007f'
+const NON_ASCII = '\u0080-\uffff'
+/** The line ends that JavaScript strings once could not hold. */
+const LINES = '\u2028\u2029'
+/** What stands for bytes that are not UTF-8. */
+const REPLACEMENT = '\ufffd'
+
+const NONE: Escapes = {}
+const UPPER: Escapes = { upper: true }
+/** Go's `encoding/json`, and Rails. */
+const GO: Escapes = { chars: [HTML, LINES] }
+const GO_UPPER: Escapes = { ...GO, upper: true }
+/** Go before 1.22, and json-iterator. */
+const GO_LONG: Escapes = { ...GO, long: true }
+const GO_REPLACED: Escapes = { chars: [HTML, LINES, REPLACEMENT], long: true }
+const ASCII: Escapes = { chars: [DELETE, NON_ASCII] }
+const PHP: Escapes = { chars: [SLASH, NON_ASCII] }
+/** With JSON_UNESCAPED_UNICODE. */
+const PHP_UNICODE: Escapes = { chars: [SLASH, LINES] }
+
+/** The end of its name; whether programs that write so are known to end it with a newline. */
+type Style<Id = string> = readonly [id: Id, Layout, Escapes, name: string, newline?: 'newline']
+
+/**
+ * The ways in which code hosts, and people who test webhooks, write the JSON that they sign. The likeliest come first.
+ *
+ * Gitea indents every payload by two spaces, except `repository` and `wiki` events, which it indents by one (RepositoryPayload
+ * and WikiPayload in modules/structs/hook.go, from v1.15 to main, and Forgejo). 1.15 writes users in one line, since
+ * json-iterator copies what User.MarshalJSON returns (modules/structs/user.go); later versions indent the finished text, users
+ * too. Both use json-iterator, and Gitea since 1.26 Go's own package, or `encoding/json/v2`, which escapes no HTML
+ * (modules/json/jsonv2.go).
+ */
+const STYLES = [
+  ['compact', COMPACT, NONE, '', 'newline'],
+  ['compact-upper', COMPACT, UPPER, ' with upper-case escapes, as GitHub writes it'],
+  ['indented-go', TWO, GO, " with Go's escapes, as Gitea writes it", 'newline'],
+  ['indented-go-long', TWO, GO_LONG, " with Go's older escapes, as Gitea writes it"],
+  [
+    'indented-go-replaced',
+    TWO,
+    GO_REPLACED,
+    " with Go's escapes for bytes that are not UTF-8, as Gitea writes it",
+  ],
+  ['indented', TWO, NONE, '', 'newline'],
+  ['gitea-users', TWO_USERS, GO_LONG, ', as Gitea 1.15 writes it'],
+  ['gitea-users-replaced', TWO_USERS, GO_REPLACED, ', as Gitea 1.15 writes it for bytes that are not UTF-8'],
+  ['one-space-go', ONE, GO, " with Go's escapes, as Gitea writes it"],
+  ['one-space-go-long', ONE, GO_LONG, " with Go's older escapes, as Gitea writes it"],
+  [
+    'one-space-go-replaced',
+    ONE,
+    GO_REPLACED,
+    " with Go's escapes for bytes that are not UTF-8, as Gitea writes it",
+  ],
+  ['one-space', ONE, NONE, ', as newer Gitea writes it'],
+  ['one-space-users', ONE_USERS, GO_LONG, ', as Gitea 1.15 writes it'],
+  [
+    'one-space-users-replaced',
+    ONE_USERS,
+    GO_REPLACED,
+    ', as Gitea 1.15 writes it for bytes that are not UTF-8',
+  ],
+  ['compact-go', COMPACT, GO, " with Go's escapes", 'newline'],
+  ['compact-html-upper', COMPACT, GO_UPPER, ' with upper-case escapes of HTML'],
+  ['compact-ascii', COMPACT, ASCII, ' in ASCII', 'newline'],
+  ['compact-php', COMPACT, PHP, ' in ASCII with escaped slashes, as PHP writes it'],
+  ['compact-php-unicode', COMPACT, PHP_UNICODE, ' with escaped slashes, as PHP writes it'],
+  ['spaced-ascii', SPACED, ASCII, ' and in ASCII, as Python writes it', 'newline'],
+  ['spaced', SPACED, NONE, ', as Python writes it without ensure_ascii', 'newline'],
+  ['four-spaces', FOUR, NONE, '', 'newline'],
+  ['four-spaces-ascii', FOUR, ASCII, ' in ASCII, as Python writes it', 'newline'],
+  ['four-spaces-php', FOUR, PHP, ' in ASCII with escaped slashes, as PHP writes it'],
+  ['tab', TAB, NONE, '', 'newline'],
+  ['tab-go', TAB, GO, " with Go's escapes"],
+] as const satisfies readonly Style[]
+
+/** One of the 26 ways to write JSON. */
+export type EncodingId = (typeof STYLES)[number][0]
+
+const ALL: readonly Style<EncodingId>[] = STYLES
+export const ENCODING_IDS: readonly EncodingId[] = ALL.map(([id]) => id)
+
+/** Writes a JSON value in one of the ways. `indent`, at most 10 characters, replaces its own layout; '' is compact. */
+export function writeJson(id: EncodingId, value: unknown, indent?: string): string {
+  const [, layout = COMPACT, escapes = NONE] = ALL.find(([each]) => each === id) ?? []
+  return escape(layOut(value, indent === undefined ? layout : { ...COMPACT, indent }), escapes)
+}
+
+/** A value in one of the ways. */
+export interface Written {
+  readonly id: EncodingId
+  /** For a sentence: `compact JSON with Go's escapes`. */
+  readonly name: string
+  readonly newline: boolean
+  /** Undefined if it is longer than the limit. */
+  readonly text: string | undefined
+}
+
+/**
+ * A JSON value in all ways in which it differs, the likeliest first. Each is written when it is asked for. `limit` is in
+ * characters: deeply nested text becomes hundreds of times as long when it is indented.
+ * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects.
+ */
+export function* writings(value: unknown, limit: number): Generator<Written> {
+  const compact = JSON.stringify(value)
+  const length = measure(compact)
+  const found = new Map<string, boolean>()
+  const occurs = (pattern: string): boolean => {
+    const known = found.get(pattern) ?? new RegExp(pattern).test(compact)
+    found.set(pattern, known)
+    return known
+  }
+  const seen = new Set<string>()
+  let hasUsers: boolean | undefined
+  for (const [id, layout, escapes, end, newline] of ALL) {
+    const chars = escapes.chars?.filter((each) => occurs(`[${each}]`)) ?? []
+    const long = escapes.long === true && occurs(String.raw`\\[bf]`)
+    const upper = escapes.upper === true && (chars.includes(HTML) || occurs(String.raw`\\u0`))
+    const key = JSON.stringify([layout.name, chars, long, upper])
+    if (seen.has(key)) continue
+    seen.add(key)
+    const about = { id, name: layout.name + end, newline: newline !== undefined }
+    if (length(layout) > limit) yield { ...about, text: undefined }
+    else if (!layout.compactUsers || (hasUsers ??= layOut(value, ONE) !== layOut(value, ONE_USERS)))
+      yield { ...about, text: escape(layOut(value, layout), { chars, long, upper }) }
+  }
+}
+
+/**
+ * A user of Gitea, indented: the only object that begins with an id (that of a deleted user is -1) and a login, has nothing nested
+ * in it, and ends with the login once more. It has some 25 members.
+ */
+const USER =
+  /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]*[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
+
+function layOut(value: unknown, { indent, spaced, compactUsers }: Layout): string {
+  const text = JSON.stringify(value, null, indent)
+  if (spaced) return spaceOut(text)
+  return compactUsers ? text.replaceAll(USER, (user) => JSON.stringify(JSON.parse(user))) : text
+}
+
+function spaceOut(compact: string): string {
+  let text = ''
+  let from = 0
+  for (let at = 0; at < compact.length; at++) {
+    const char = compact.charAt(at)
+    if (char === '"') at = endOfString(compact, at) - 1
+    else if (char === ',' || char === ':') {
+      text += `${compact.slice(from, at + 1)} `
+      from = at + 1
+    }
+  }
+  return text + compact.slice(from)
+}
+
+/**
+ * How many characters JSON.stringify's compact text takes in each layout, before more is escaped, from one pass over it.
+ * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects.
+ */
+function measure(compact: string): (layout: Layout) => number {
+  let [depth, colons, commas, breaks, levels] = [0, 0, 0, 0, 0]
+  for (let at = 0; at < compact.length; at++) {
+    const char = compact.charAt(at)
+    if (char === '"') at = endOfString(compact, at) - 1
+    else if (char === ':') colons++
+    else if (char === ',' || char === '}' || char === ']') {
+      if (char === ',') commas++
+      else depth--
+      breaks++
+      levels += depth
+    } else if (char === '{' || char === '[') {
+      if (++depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
+      const next = compact.charAt(at + 1)
+      if (next === '}' || next === ']') {
+        // Without anything in it, it stays on its line.
+        depth--
+        at++
+      } else {
+        breaks++
+        levels += depth
+      }
+    }
+  }
+  const { length } = compact
+  return ({ indent, spaced }) => {
+    if (spaced) return length + colons + commas
+    return indent === '' ? length : length + colons + breaks + levels * indent.length
+  }
+}
+
+function escape(text: string, { chars = [], long = false, upper = false }: Escapes): string {
+  if (chars.length === 0 && !long && !upper) return text
+  // An escape is matched as a whole: `\\b` is an escaped backslash, and no `\b`.
+  const wholes = long || upper ? [String.raw`\\(?:u.{4}|.)`] : []
+  const pattern = new RegExp([...wholes, ...chars.map((each) => `[${each}]`)].join('|'), 'g')
+  return text.replaceAll(pattern, (found) => {
+    if (found === SLASH) return String.raw`\/`
+    if (!found.startsWith('\\')) return unicodeEscape(found.charCodeAt(0), upper)
+    const isShort = long && (found === String.raw`\b` || found === String.raw`\f`)
+    if (isShort) return unicodeEscape(found === String.raw`\b` ? 8 : 12, upper)
+    // Half surrogates, `\ud83d`, keep their digits.
+    return upper && found.startsWith(String.raw`\u0`)
+      ? unicodeEscape(Number(`0x${found.slice(2)}`), upper)
+      : found
+  })
+}
+
+function unicodeEscape(code: number, upper: boolean): string {
+  const digits = code.toString(16).padStart(4, '0')
+  return `\\u${upper ? digits.toUpperCase() : digits}`
+}
+
+/** Writes a form with the one field `payload`. Half surrogates become U+FFFD, as in UTF-8. */
+export type WriteForm = (payload: string) => string
+
+/** The ways in which programs write a form. The likeliest come first. */
+export const FORMS: readonly WriteForm[] = [
+  // Go, Python and Faraday.
+  (payload) =>
+    encode(payload)
+      .replaceAll(/[!'()*]/g, percent)
+      .replaceAll('%20', '+'),
+  (payload) => new URLSearchParams({ payload }).toString(),
+  encode,
+]
+
+function encode(payload: string): string {
+  return `payload=${encodeURIComponent(Buffer.from(payload).toString())}`
+}
+
+function percent(char: string): string {
+  return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
+}

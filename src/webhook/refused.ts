@@ -1,0 +1,111 @@
+import type { Header } from '../http/headers.js'
+
+/** Why a request was refused, in kinds that are counted. */
+export type RefusedKind = 'no_signature' | 'invalid_signature' | 'invalid_event' | 'too_large' | 'wrong_path'
+
+/** A request that was refused. Nothing in it is proved, and it is never forwarded. */
+export interface Refused {
+  /** 1, 2, 3 … since the start of the instance. */
+  readonly id: number
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly at: number
+  readonly via: 'http' | 'tunnel'
+  /** The HTTP status of the answer; for the tunnel, the one it would have been. */
+  readonly status: number
+  readonly kind: RefusedKind
+  /** One sentence for the user. Found on the first call only, since it can take many hashes. */
+  readonly reason: () => Promise<string>
+  /** As the headers claim, at most 200 characters; null without the header. */
+  readonly event: string | null
+  readonly deliveryId: string | null
+  /** Without those that carry credentials. */
+  readonly headers: readonly Header[]
+  /** The first {@link RefusedLimits.body} bytes. Empty where the body was not read. */
+  readonly body: Uint8Array
+  /** Bytes of the whole body, as far as it is known. */
+  readonly size: number
+}
+
+/** How many requests of a kind were refused since the start, whether they are still in the list or not. */
+export type RefusedCounts = Partial<Readonly<Record<RefusedKind, number>>>
+
+export interface RefusedLimits {
+  readonly entries: number
+  /** Bytes of one body. */
+  readonly body: number
+  /** Bytes of all bodies and headers together. */
+  readonly total: number
+}
+
+/** 100 are more than a person looks through; 256 KiB hold nearly every delivery whole. */
+export const REFUSED_LIMITS: RefusedLimits = { entries: 100, body: 262_144, total: 8_388_608 }
+
+/** An hour, and the minute that is under way. */
+const MINUTES = 61
+
+/**
+ * The last refused requests, over HTTP and through the tunnel, in memory only. Where there are too many, the oldest of the most
+ * frequent kind makes room, so that a flood of one kind does not push out the others.
+ */
+export class RefusedList {
+  readonly #limits: RefusedLimits
+  readonly #kept = new Map<number, Refused>()
+  readonly #counts: Partial<Record<RefusedKind, number>> = {}
+  readonly #minutes = new Map<number, number>()
+  #total = 0
+  #last = 0
+
+  constructor(limits: RefusedLimits = REFUSED_LIMITS) {
+    this.#limits = limits
+  }
+
+  add(given: Omit<Refused, 'id'>): Refused {
+    // A copy, so that the rest of a long body, or the buffer around a short one, is not held.
+    const body = new Uint8Array(given.body.subarray(0, this.#limits.body))
+    const refused = { ...given, body, id: ++this.#last }
+    const { id, kind, at } = refused
+    this.#kept.set(id, refused)
+    this.#total += sizeOf(refused)
+    this.#counts[kind] = (this.#counts[kind] ?? 0) + 1
+    const minute = Math.floor(at / 60_000)
+    this.#minutes.set(minute, (this.#minutes.get(minute) ?? 0) + 1)
+    const [oldest = minute] = this.#minutes.keys()
+    if (this.#minutes.size > MINUTES) this.#minutes.delete(oldest)
+    while (this.#kept.size > this.#limits.entries || this.#total > this.#limits.total) this.#makeRoom()
+    return refused
+  }
+
+  /** The newest last. */
+  list(): readonly Refused[] {
+    return [...this.#kept.values()]
+  }
+
+  get(id: number): Refused | undefined {
+    return this.#kept.get(id)
+  }
+
+  counts(): RefusedCounts {
+    return { ...this.#counts }
+  }
+
+  /** How many were refused in each of the last 61 minutes in which any was, by the minute's number since 1970. */
+  minutes(): ReadonlyMap<number, number> {
+    return this.#minutes
+  }
+
+  #makeRoom(): void {
+    const counts = new Map<RefusedKind, number>()
+    for (const { kind } of this.#kept.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+    const most = Math.max(...counts.values())
+    for (const refused of this.#kept.values()) {
+      if (counts.get(refused.kind) !== most) continue
+      this.#kept.delete(refused.id)
+      this.#total -= sizeOf(refused)
+      return
+    }
+  }
+}
+
+function sizeOf({ body, headers }: Refused): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.length)
+}

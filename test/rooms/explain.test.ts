@@ -1,0 +1,292 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import type { WebhookSecrets } from '../../src/base/settings.js'
+import type { Provider } from '../../src/providers/provider.js'
+import { ENCODING_IDS, writeJson } from '../../src/webhook/encodings.js'
+import { explain, type Explanation, type Reason } from '../../src/webhook/explain.js'
+import type { WebhookRequest } from '../../src/webhook/intake.js'
+import {
+  type DeliveryOptions,
+  GITEA,
+  giteaDelivery,
+  GITHUB,
+  githubDelivery,
+  SECRET,
+  SECRETS,
+} from '../helpers/delivery.js'
+import { sign } from '../helpers/sign.js'
+
+const FORM = 'application/x-www-form-urlencoded'
+const form = (payload: string): string => new URLSearchParams({ payload }).toString()
+const BODY = '{"action":"opened","zen":"<é> \\u001B & so"}'
+const GITEA_BODY = '{\n  "action": "opened",\n  "zen": "\\u003cé\\u003e"\n}'
+const digest = (body: string): string => sign(SECRET, Buffer.from(body)).slice('sha256='.length)
+
+const explained = (request: WebhookRequest, secrets: WebhookSecrets = SECRETS, provider: Provider = GITHUB) =>
+  explain(request, { secrets, scheme: provider.webhook })
+const of = (options: DeliveryOptions, secrets?: WebhookSecrets) =>
+  explained(githubDelivery({ body: BODY, ...options }), secrets)
+const ofGitea = (options: DeliveryOptions) =>
+  explained(giteaDelivery({ body: GITEA_BODY, ...options }), SECRETS, GITEA)
+const because = (reason: Reason, hint: string): Explanation => ({ valid: false, reason, hint })
+
+describe('a signature that matches', () => {
+  it('is valid, and reported as made with the current or the previous secret', async () => {
+    const rotated = { current: new Secret('new'), previous: new Secret(SECRET) }
+    const all = [
+      of({}),
+      of({}, rotated),
+      ofGitea({}),
+      ofGitea({ body: form('{}'), signed: '{}', type: FORM }),
+    ]
+    expect(await Promise.all(all)).toEqual([
+      { valid: true, by: 'current' },
+      { valid: true, by: 'previous' },
+      { valid: true, by: 'current' },
+      { valid: true, by: 'current' },
+    ])
+  })
+})
+
+describe('the signature header', () => {
+  const EXPECTED = 'expected X-Hub-Signature-256: sha256=<64 lower-case hex digits>'
+  const RIGHT = `${EXPECTED}; otherwise it is right`
+  const WRONG = `${EXPECTED}; it does not match the secret and the body either`
+  const good = digest(BODY)
+  const base64 = Buffer.from(good, 'hex').toString('base64')
+  const withHeaders = (set: DeliveryOptions['set']) =>
+    of({ set: { 'X-Hub-Signature-256': undefined, ...set } })
+  const EMPTY = because(
+    'empty_signature',
+    'the signature is empty: the webhook has no secret at the code host',
+  )
+
+  it('is missing', async () => {
+    const none = 'there is no X-Hub-Signature-256: does the webhook have a secret at the code host?'
+    expect(await withHeaders({})).toEqual(because('no_signature', none))
+    expect(await withHeaders({ 'X-Hub-Signature': 'x', Digest: good.replace('a', 'b') })).toEqual(
+      because('no_signature', none),
+    )
+  })
+
+  it.each(['', 'sha256=', 'SHA256= '])(
+    'is empty, as Gitea sends it if the webhook has no secret: %j',
+    async (value) => {
+      const headers = { 'X-Hub-Signature-256': value, 'X-Hub-Signature': 'sha1=', 'X-Gitea-Signature': '' }
+      expect(await withHeaders(headers)).toEqual(EMPTY)
+    },
+  )
+
+  it("is missing, and Gitea's own is empty", async () => {
+    expect(await withHeaders({ 'X-Gitea-Signature': '' })).toEqual(EMPTY)
+  })
+
+  it.each([[[`sha256=${good}`, `sha256=${good}`]], [`sha256=${good}, sha256=${good}`]])(
+    'is repeated: %j',
+    async (value) => {
+      expect(await withHeaders({ 'X-Hub-Signature-256': value })).toEqual(
+        because('repeated_signature', 'X-Hub-Signature-256 is given more than once'),
+      )
+    },
+  )
+
+  it.each([
+    [good, 'lacks the prefix sha256=', RIGHT],
+    [`sha256=${good.toUpperCase()}`, 'is in upper case', RIGHT],
+    [`sha256=${base64}`, 'is in base64', RIGHT],
+    [base64.replace('=', ''), 'is in base64', RIGHT],
+    ['f'.repeat(64), 'lacks the prefix sha256=', WRONG],
+    [`sha256=${good.slice(1)}`, 'is malformed', EXPECTED],
+    ['whsec\u001b[2J', 'is malformed', EXPECTED],
+  ])('is malformed: %j', async (value, what, expected) => {
+    expect(await withHeaders({ 'X-Hub-Signature-256': value })).toEqual(
+      because('malformed_signature', `X-Hub-Signature-256 ${what}, ${expected}`),
+    )
+  })
+
+  it.each([
+    [
+      { 'X-Hub-Signature': 'sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59' },
+      'there is only a SHA-1 signature (X-Hub-Signature)',
+    ],
+    [
+      { 'X-Hub-Signature-256': 'sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59' },
+      'X-Hub-Signature-256 holds a SHA-1 signature',
+    ],
+  ])('holds only a SHA-1 signature: %j', async (headers, what) => {
+    expect(await withHeaders(headers)).toEqual(because('only_sha1', `${what}, ${EXPECTED}`))
+  })
+
+  it.each([
+    [{ 'X-Gitea-Signature': good }, 'X-Gitea-Signature', RIGHT],
+    [{ 'x-hub-signature': `sha256=${good}` }, 'X-Hub-Signature', RIGHT],
+    [{ 'X-Payload-Digest': `SHA-256=${base64}` }, 'X-Payload-Digest', RIGHT],
+    [{ 'X-Signature': 'f'.repeat(64) }, 'X-Signature', WRONG],
+    [{ 'X-Signature': 'f'.repeat(64), 'X-Hmac': good }, 'X-Hmac', RIGHT],
+  ])('has another name: %j', async (headers, name, expected) => {
+    expect(await withHeaders(headers)).toEqual(
+      because('wrong_header', `the signature is in ${name}, ${expected}`),
+    )
+  })
+
+  it('is searched for in only a few other headers', async () => {
+    const many = Object.fromEntries(Array.from({ length: 99 }, (_, i) => [`X-Digest-${i}`, 'f'.repeat(64)]))
+    expect(await withHeaders({ ...many, 'X-Signature': good })).toMatchObject({ reason: 'no_signature' })
+    expect(await withHeaders({ [`X-Signature-${'x'.repeat(60)}`]: good })).toMatchObject({
+      reason: 'no_signature',
+    })
+  })
+})
+
+describe('the body', () => {
+  const CHANGED = 'the body was re-encoded on its way: it was signed'
+  const pretty = JSON.stringify(JSON.parse(BODY), null, 4)
+
+  it.each([
+    ['as compact JSON', JSON.stringify(JSON.parse(BODY)), pretty],
+    ['as compact JSON, with a newline at its end', `${JSON.stringify({ a: 1 })}\n`, '{ "a": 1 }'],
+    ['as compact JSON with upper-case escapes, as GitHub writes it', BODY, JSON.stringify(JSON.parse(BODY))],
+    [
+      "as two-space indented JSON with Go's escapes, as Gitea writes it",
+      GITEA_BODY,
+      JSON.stringify(JSON.parse(GITEA_BODY)),
+    ],
+    ["as compact JSON with Go's escapes", '{"a":"\\u003c"}', '{"a":"<"}'],
+    ['as two-space indented JSON', '{\n  "a": "<"\n}', '{"a":"<"}'],
+    ['as compact JSON in ASCII', '{"a":"\\u00e9"}', '{"a":"é"}'],
+    ['as compact JSON in ASCII with escaped slashes, as PHP writes it', '{"a":"\\/\\u00e9"}', '{"a":"/é"}'],
+    ['as JSON with spaces and in ASCII, as Python writes it', '{"a": "\\u00e9"}', '{"a":"é"}'],
+    ['with a newline at its end', `${BODY}\n`, BODY],
+    ['without white space at its end', BODY, `${BODY} \n`],
+    ['with LF line ends', GITEA_BODY, GITEA_BODY.replaceAll('\n', '\r\n')],
+    ['with CRLF line ends', GITEA_BODY.replaceAll('\n', '\r\n'), GITEA_BODY],
+    ['without a byte order mark', BODY, `\uFEFF${BODY}`],
+    ['with a byte order mark', `\uFEFF${BODY}`, BODY],
+    ['as UTF-8 but was read as Latin-1', BODY, Buffer.from(BODY).toString('latin1')],
+  ])('was signed %s', async (as, signed, body) => {
+    const expected = because('re_encoded', `${CHANGED} ${as}`)
+    expect(await of({ signed, body })).toEqual(expected)
+    expect(await ofGitea({ signed, body })).toEqual(expected)
+    const rotated = { current: new Secret('new'), previous: new Secret(SECRET) }
+    expect(await of({ signed, body }, rotated)).toEqual(expected)
+  })
+
+  it('was signed in one encoding and arrived in another', async () => {
+    const encoding = fc.constantFrom(...ENCODING_IDS)
+    const text = fc.string({
+      unit: fc.constantFrom('<', '\u001b', '\b', 'é', '/', '\u007f', '&payload=', '"'),
+    })
+    const value = fc.jsonValue({ stringUnit: 'binary' })
+    await fc.assert(
+      fc.asyncProperty(fc.tuple(text, value), encoding, encoding, async (both, before, after) => {
+        const [signed, body] = [writeJson(before, both), writeJson(after, both)]
+        const explanation = await of({ signed, body })
+        const outcome = explanation.valid ? 'valid' : explanation.reason
+        expect(outcome).toBe(signed === body ? 'valid' : 're_encoded')
+      }),
+    )
+  })
+
+  const PERCENT = form(BODY).replaceAll('+', '%20')
+  it.each<[string, Promise<Explanation>, Explanation]>([
+    [
+      'a form whose signature covers the JSON in it',
+      of({ body: form(BODY), signed: BODY, type: FORM }),
+      because(
+        'form',
+        'the signature covers the JSON inside the form, as Gitea signs: is the provider right?',
+      ),
+    ],
+    [
+      'a form whose signature covers the whole',
+      ofGitea({ body: form(GITEA_BODY), signed: form(GITEA_BODY), type: FORM }),
+      because('form', 'the signature covers the form as sent, as GitHub signs: is the provider right?'),
+    ],
+    [
+      'a form only according to Content-Type',
+      ofGitea({ body: GITEA_BODY, type: FORM }),
+      because('form', 'Content-Type says form, but the body is not a form'),
+    ],
+    [
+      'a form, but not according to Content-Type',
+      ofGitea({ body: form(GITEA_BODY), signed: GITEA_BODY }),
+      because('form', 'the body is a form, but Content-Type does not say so'),
+    ],
+    [
+      'the JSON from a signed form',
+      of({ body: BODY, signed: form(BODY) }),
+      because('form', 'the body was re-encoded on its way: it was signed as a form'),
+    ],
+    [
+      'the JSON from a signed form, in another layout',
+      of({ body: pretty, signed: form(BODY) }),
+      because('form', 'the body was re-encoded on its way: it was signed as a form'),
+    ],
+    [
+      'a form that was re-encoded',
+      of({ body: PERCENT, signed: form(BODY), type: FORM }),
+      because(
+        're_encoded',
+        'the body was re-encoded on its way: it was signed as a form in another encoding',
+      ),
+    ],
+  ])('is %s', async (_, explanation, expected) => {
+    expect(await explanation).toEqual(expected)
+  })
+
+  it('is cut off', async () => {
+    const cut = await of({
+      signed: BODY,
+      body: BODY.slice(0, 20),
+      set: { 'Content-Length': String(BODY.length) },
+    })
+    expect(cut).toEqual(because('truncated', `the body is cut off: only 20 of ${BODY.length} bytes arrived`))
+    const seems = because('truncated', 'the body seems cut off: its JSON is incomplete after 20 bytes')
+    for (const body of [BODY.slice(0, 20), ' {"a":{"b":[1,2],"c":', '["]}","[{\\"]}"        '])
+      expect(await of({ signed: BODY, body: body.slice(0, 20) })).toEqual(seems)
+    expect(await of({ signed: form(BODY), body: form(BODY).slice(0, 20), type: FORM })).toEqual(seems)
+    expect(await ofGitea({ signed: GITEA_BODY, body: GITEA_BODY.slice(0, 20) })).toEqual(seems)
+  })
+})
+
+/** An explanation is made after the answer was sent, when nothing catches an exception. */
+it('explains any request without throwing', async () => {
+  const json = fc.json().map((text) => Buffer.from(text))
+  const asForm = fc.json().map((text) => Buffer.from(form(text)))
+  const pieces = '{ [ " \\ \\u d800 , : } ] % payload= & 1e \r\n \uFEFF \u2028'.split(' ')
+  const pieced = fc.array(fc.constantFrom(...pieces)).map((some) => Buffer.from(some.join('')))
+  const value = fc.oneof(fc.string(), fc.constantFrom(`sha256=${'a'.repeat(64)}`, 'sha1=', ','))
+  const names = ['X-Hub-Signature-256', 'X-Hub-Signature', 'X-Gitea-Signature', 'Content-Length']
+  const request = fc.record({
+    headers: fc.array(
+      fc.tuple(fc.constantFrom('Content-Type', ...names), fc.oneof(value, fc.constant(FORM))),
+    ),
+    body: fc.oneof(json, asForm, pieced, fc.uint8Array()),
+  })
+  await fc.assert(
+    fc.asyncProperty(request, fc.constantFrom(GITHUB, GITEA), async (any, provider) => {
+      expect(await explained(any, SECRETS, provider)).toMatchObject({
+        valid: false,
+        hint: expect.any(String),
+      })
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+it('never contains a secret, a digest or parts of the body', async () => {
+  const all = await Promise.all([
+    of({ secret: 'other' }),
+    of({}, { current: new Secret(`${SECRET}\n`) }),
+    of({ body: JSON.stringify(JSON.parse(BODY)), signed: BODY }),
+    of({ set: { 'X-Hub-Signature-256': digest(BODY) } }),
+    of({ set: { 'X-Hub-Signature-256': undefined, 'X-Signature': digest(BODY) } }),
+    of({ body: BODY.slice(0, 20), signed: BODY }),
+  ])
+  const text = JSON.stringify(all)
+  expect(new Set(all.map((explanation) => explanation.valid || explanation.reason)).size).toBe(all.length)
+  for (const hidden of [SECRET, 'opened', digest(BODY), digest(JSON.stringify(JSON.parse(BODY)))])
+    expect(text).not.toContain(hidden)
+  expect(text).not.toMatch(/[0-9a-f]{16}/)
+})

@@ -1,0 +1,286 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Delivery } from '../../src/journal/types.js'
+import { createIntake, type From, summarize, type WebhookRequest } from '../../src/webhook/intake.js'
+import { GITEA, GITHUB, giteaDelivery, githubDelivery, SECRETS } from '../helpers/delivery.js'
+
+const FORM = 'application/x-www-form-urlencoded'
+const form = (payload: string): string => new URLSearchParams({ payload }).toString()
+
+/** What is stored of a request, or why it is refused. */
+async function taken(request: WebhookRequest, from: Partial<From> = {}): Promise<Delivery | string> {
+  const stored: Delivery[] = []
+  const intake = createIntake({
+    senders: (source) =>
+      ({
+        github: { scheme: GITHUB.webhook, secrets: SECRETS },
+        gitea: { scheme: GITEA.webhook, secrets: SECRETS },
+      })[source],
+    journal: {
+      append: async (delivery) => {
+        stored.push(delivery)
+        return { n: stored.length, duplicate: false, targets: [] }
+      },
+    },
+    plan: () => ({ targets: [], onDuplicate: 'if-failed' }),
+    clock: () => 1000,
+  })
+  try {
+    await intake.receive(request, { source: 'github', ...from })
+  } catch (error) {
+    const { message = '', cause } = error instanceof Error ? error : new Error()
+    return cause instanceof Error ? cause.message : message
+  }
+  return stored[0] ?? 'nothing'
+}
+
+const FORGED = 'Invalid signature'
+const badHeader = (name: string): string => `the header ${name} is missing, repeated or malformed`
+
+it('stores a delivery whole, but for credentials and what only relay may say', async () => {
+  const payload = { action: 'opened', number: 12, repository: { full_name: 'octo/demo' } }
+  const secret = { Authorization: 'Bearer x', cookie: ['a=1', 'b=2'], 'Proxy-Authorization': 'Basic x' }
+  const set = { ...secret, 'proxy-connection': 'close', 'x-relay-edited': '7', 'X-Proxy': 'kept' }
+  const request = githubDelivery({
+    body: JSON.stringify(payload),
+    event: 'pull_request',
+    id: 'a-1',
+    hook: '7',
+    set,
+  })
+  const delivery = {
+    receivedAt: 1000,
+    provider: 'github',
+    event: 'pull_request',
+    deliveryId: 'a-1',
+    hookId: '7',
+    headers: [...request.headers.slice(0, 5), ['X-Proxy', 'kept']],
+    body: request.body,
+    verifiedBy: 'current',
+    action: 'opened',
+    repo: 'octo/demo',
+    number: 12,
+  }
+  expect(await taken(request)).toEqual(delivery)
+  expect(await taken(request, { edited: { from: 3 } })).toEqual({
+    ...delivery,
+    headers: [...delivery.headers, ['X-Relay-Edited', '3']],
+  })
+  expect(await taken(request, { source: 'nobody' })).toBe(FORGED)
+})
+
+describe('the event and delivery headers', () => {
+  it.each([
+    ['X-GitHub-Event', undefined],
+    ['X-GitHub-Event', ''],
+    ['X-GitHub-Event', ['push', 'push']],
+    ['X-GitHub-Event', 'a'.repeat(101)],
+    ['X-GitHub-Event', 'push/x'],
+    ['X-GitHub-Event', 'push, push'],
+    ['X-GitHub-Event', 'pu\tsh'],
+    ['X-GitHub-Event', 'é'],
+    ['X-GitHub-Delivery', undefined],
+    ['X-GitHub-Delivery', ['a', 'a']],
+    ['X-GitHub-Delivery', 'a'.repeat(201)],
+    ['X-GitHub-Delivery', 'a b'],
+    ['X-GitHub-Hook-ID', ['1', '1']],
+    ['X-GitHub-Hook-ID', 'a b'],
+  ])('are refused, before the body is read: %s %j', async (name, value) => {
+    expect(await taken(githubDelivery({ body: 'no JSON', set: { [name]: value } }))).toBe(
+      badHeader(name.toLowerCase()),
+    )
+  })
+
+  it.each([
+    ['a'.repeat(100), 'a'.repeat(200)],
+    ['Merge Request Hook', '!~,;"'],
+    ['repo:push_1.2-3', '1'],
+  ])('may be %s and %s', async (event, deliveryId) => {
+    expect(await taken(githubDelivery({ event, id: deliveryId }))).toMatchObject({ event, deliveryId })
+  })
+
+  it("may have the generic names, unless the provider's own are present, even if those are invalid", async () => {
+    const set = {
+      'X-GitHub-Event': undefined,
+      'X-GitHub-Delivery': undefined,
+      'X-GitHub-Hook-ID': undefined,
+      'x-provider-EVENT': 'issues',
+      'X-Provider-Delivery': 'd-1',
+    }
+    const identity = { event: 'issues', deliveryId: 'd-1', hookId: '' }
+    expect(await taken(githubDelivery({ set }))).toMatchObject(identity)
+    const both = { 'X-Provider-Event': 'other', 'X-Provider-Delivery': ['other', 'other'] }
+    const mine = { event: 'push', deliveryId: 'mine' }
+    expect(await taken(githubDelivery({ id: 'mine', set: both }))).toMatchObject(mine)
+    expect(await taken(githubDelivery({ event: '', set: both }))).toBe(badHeader('x-github-event'))
+  })
+
+  it("are Gitea's if Gitea is the provider, though it sends GitHub's as well", async () => {
+    const set = { 'X-GitHub-Delivery': 'other', 'X-GitHub-Event': 'other', 'X-GitHub-Hook-ID': '9' }
+    const request = giteaDelivery({ event: 'pull_request_approved', id: 'g-1', set })
+    const identity = { event: 'pull_request_approved', deliveryId: 'g-1', hookId: '' }
+    expect(await taken(request, { source: 'gitea' })).toMatchObject(identity)
+    expect(await taken(githubDelivery(), { source: 'gitea' })).toBe(badHeader('x-gitea-event'))
+  })
+})
+
+describe('the body', () => {
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+
+  it.each(['null', '0', '"text"', '[]', ' {}\r\n', nested(1000), '{"__proto__":{"action":"x"}}'])(
+    'may be any JSON value: %.40s',
+    async (body) => {
+      const summary = { action: null, repo: null, number: null, body: Buffer.from(body) }
+      expect(await taken(githubDelivery({ body }))).toMatchObject(summary)
+    },
+  )
+
+  it.each([
+    ['', undefined, 'the body is not JSON'],
+    ['{}{}', undefined, 'the body is not JSON'],
+    ['\ufeff{}', undefined, 'the body is not JSON'],
+    [Uint8Array.of(0x22, 0xff, 0x22), undefined, 'the body is not UTF-8'],
+    [nested(1001), undefined, 'the body is nested too deep'],
+    [form('{}'), undefined, 'the body is not JSON'],
+    ['payload=', FORM, 'the body is not JSON'],
+    ['payload=%7', FORM, 'the body is not a form with a payload'],
+    ['payload={}&payload={}', FORM, 'the body is not a form with a payload'],
+    ['x=1&payload={}', FORM, 'the body is not a form with a payload'],
+    ['{}', FORM, 'the body is not a form with a payload'],
+  ])('is refused: %.40j %s', async (body, type, why) => {
+    expect(await taken(githubDelivery({ body, ...(type !== undefined && { type }) }))).toBe(why)
+  })
+
+  it('is read as a form only if Content-Type says so, and stored as sent', async () => {
+    const body = form('{"action":"opened"}')
+    const found = { action: 'opened', body: Buffer.from(body) }
+    for (const type of [FORM, 'Application/X-WWW-Form-Urlencoded; charset=utf-8', `${FORM};`])
+      expect(await taken(githubDelivery({ body, type }))).toMatchObject(found)
+    for (const type of [undefined, 'text/plain', `${FORM}x`, ''])
+      expect(await taken(githubDelivery({ body: '{}', set: { 'Content-Type': type } }))).toBeTypeOf('object')
+    const json = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é"\n}'
+    const wrapped = `x=1&${form(json)}`
+    const gitea = { source: 'gitea' }
+    expect(await taken(giteaDelivery({ body: wrapped, signed: json, type: FORM }), gitea)).toMatchObject({
+      action: 'opened',
+      body: Buffer.from(wrapped),
+    })
+    expect(await taken(giteaDelivery({ body: wrapped, type: FORM }), gitea)).toBe(FORGED)
+  })
+})
+
+describe('a delivery from a tunnel', () => {
+  const comment = JSON.stringify({ action: 'created', issue: {}, comment: { body: '&payload=%7B%7D&' } })
+  const restoredAs = async (event: string, body: string, more: Partial<From> = {}): Promise<unknown> => {
+    const request = more.source === 'gitea' ? giteaDelivery({ body, event }) : githubDelivery({ body, event })
+    const delivery = await taken(request, { restored: 'compact', ...more })
+    return typeof delivery === 'string' ? delivery : delivery.restored
+  }
+
+  it('is known by the digest of the signed bytes, in any form', async () => {
+    const json = '{"action":"opened"}'
+    const wrapped = giteaDelivery({ body: `x=1&${form(json)}`, signed: json, type: FORM })
+    const digests = [
+      taken(giteaDelivery({ body: json }), { source: 'gitea', restored: 'raw' }),
+      taken(wrapped, { source: 'gitea', restored: 'form' }),
+    ].map(async (delivery) => (await delivery) as Delivery)
+    const [one, other] = await Promise.all(digests)
+    expect(one?.restored?.sha256).toMatch(/^[\w-]{43}$/)
+    expect(other?.restored).toMatchObject({ how: 'form', sha256: one?.restored?.sha256 })
+  })
+
+  it('is refused under an event that its payload is not of; over HTTP the header is its own', async () => {
+    const why = 'the payload is of issue_comment, not of the event that the header names'
+    for (const event of ['push', 'issues', 'made_up']) expect(await restoredAs(event, comment)).toBe(why)
+    const proved = { how: 'compact', sha256: expect.any(String) }
+    expect(await restoredAs('issue_comment', comment)).toEqual(proved)
+    expect(await taken(githubDelivery({ body: comment, event: 'push' }))).not.toHaveProperty('restored')
+  })
+
+  it('is marked if nothing proves its event, and if the code host may send the same bytes again', async () => {
+    const unknown = JSON.stringify({ action: 'created', novelty: {} })
+    expect(await restoredAs('a', unknown)).toMatchObject({ unproved: true })
+    const push = (before: string): string =>
+      JSON.stringify({ ref: 'refs/heads/main', before, after: 'a1', commits: [{ id: 'a1' }] })
+    expect(await restoredAs('push', push('a1'), { source: 'gitea' })).toMatchObject({ repeatable: true })
+    expect(await restoredAs('push', push('b2'), { source: 'gitea' })).not.toHaveProperty('repeatable')
+  })
+
+  it('has no payload in the text of a comment, whatever its Content-Type says', async () => {
+    const request = githubDelivery({ body: comment, type: FORM, event: 'push' })
+    for (const from of [{}, { restored: 'raw' }])
+      expect(await taken(request, from)).toBe('the body is not a form with a payload')
+  })
+})
+
+const summaryOf = (
+  payload: unknown,
+  { webhook } = GITHUB,
+): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> => summarize(payload, webhook)
+const nothing = { action: null, repo: null, number: null }
+
+describe('summarize', () => {
+  it('finds action, repository and number', () => {
+    const repository = { full_name: 'octo/demo' }
+    expect(summaryOf({ action: 'opened', repository, number: 7, pull_request: { number: 7 } })).toEqual({
+      action: 'opened',
+      repo: 'octo/demo',
+      number: 7,
+    })
+    expect(summaryOf({ issue: { number: 8 } })).toEqual({ ...nothing, number: 8 })
+    expect(summaryOf({ pull_request: { number: 9 } })).toEqual({ ...nothing, number: 9 })
+  })
+
+  it.each([
+    ['null', null],
+    ['text', 'action'],
+    ['a number', 5],
+    ['an array', [{ action: 'opened' }]],
+    [
+      'values of other types',
+      { action: 1, repository: 'octo/demo', number: '7', issue: [], pull_request: null },
+    ],
+    [
+      'numbers that are not positive integers',
+      { number: 0, issue: { number: -1 }, pull_request: { number: 1.5 } },
+    ],
+    ['a number too large', { number: 2 ** 53 }],
+    ['empty text', { action: '', repository: { full_name: '' } }],
+    ['text too long', { action: 'a'.repeat(257), repository: { full_name: 'a'.repeat(257) } }],
+    ['control characters', { action: 'a\u001b[31m', repository: { full_name: 'a\nb' } }],
+    ['a lone surrogate', { action: '\ud800' }],
+  ])('finds nothing in %s', (_, payload) => {
+    expect(summaryOf(payload)).toEqual(nothing)
+  })
+
+  it.each([
+    ['a branch that was pushed', { ref: 'refs/heads/main' }, 'refs/heads/main'],
+    ['a tag that was created', { ref: 'v1.0', ref_type: 'tag' }, 'v1.0'],
+    ['the tag of a release', { action: 'published', release: { tag_name: 'v1.0' } }, 'v1.0'],
+    ['the longest branch', { ref: `refs/heads/${'b'.repeat(255)}` }, `refs/heads/${'b'.repeat(255)}`],
+    ['no longer branch', { ref: `refs/heads/${'b'.repeat(256)}` }, undefined],
+    ['nothing in a value of another type', { ref: 7, release: 'v1.0' }, undefined],
+    ['nothing in a name with control characters', { ref: 'refs/heads/a\n' }, undefined],
+  ])('finds %s', (_, payload, ref) => {
+    expect(summaryOf(payload).ref).toBe(ref)
+  })
+
+  it('finds the repository that was forked, which each code host sends in another field', () => {
+    const [forked, fork] = [{ full_name: 'octo/demo' }, { full_name: 'ada/demo' }]
+    expect(summaryOf({ repository: forked, forkee: fork }).repo).toBe('octo/demo')
+    expect(summaryOf({ repository: fork, forkee: forked }, GITEA).repo).toBe('octo/demo')
+    expect(summaryOf({ repository: fork }, GITEA).repo).toBe('ada/demo')
+  })
+
+  it('keeps text of 256 characters', () => {
+    expect(summaryOf({ action: 'a'.repeat(256) })).toEqual({ ...nothing, action: 'a'.repeat(256) })
+  })
+
+  it('accepts any JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (payload) => {
+        expect(Object.keys({ ref: null, ...summaryOf(payload) })).toEqual(['ref', 'action', 'repo', 'number'])
+      }),
+    )
+  })
+})

@@ -1,0 +1,148 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { layOut, lineOf, MAX_DEPTH, tokens } from '../../src/json/text.js'
+
+const texts = (text: string): string[] => [...tokens(text)].map(({ start, end }) => text.slice(start, end))
+
+describe('tokens', () => {
+  it('are all of the text but its white space', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(texts(JSON.stringify(value, null, ' \t')).join('')).toBe(JSON.stringify(value))
+      }),
+    )
+  })
+
+  it('stand outside the array or object that they open and close', () => {
+    expect([...tokens('[{}, 1]')].map(({ start, depth }) => [start, depth])).toEqual([
+      [0, 0],
+      [1, 1],
+      [2, 1],
+      [3, 1],
+      [5, 1],
+      [6, 0],
+    ])
+  })
+
+  it.each([
+    ['', []],
+    [' \n', []],
+    [String.raw`"\"" "\\"`, [String.raw`"\""`, String.raw`"\\"`]],
+    ['"no end', ['"no end']],
+    ['tru\u00a0e@{', ['tru\u00a0e@', '{']],
+    ["'a'", ["'a'"]],
+  ])('of %j, JSON or not', (text, expected) => {
+    expect(texts(text)).toEqual(expected)
+  })
+
+  it('end with an error when more than a thousand arrays and objects are open', () => {
+    const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+    expect(texts(nested(MAX_DEPTH))).toHaveLength(2 * MAX_DEPTH)
+    expect(() => texts(nested(MAX_DEPTH + 1))).toThrow(RangeError)
+  })
+})
+
+describe('layOut', () => {
+  it('writes as JSON.stringify does, whatever the layout was', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t', '\r\n '), (value, space) => {
+        expect(layOut(JSON.stringify(value, null, space))).toBe(JSON.stringify(value, null, 2))
+      }),
+    )
+  })
+
+  it('keeps numbers, strings, names and their order as written', () => {
+    const written = String.raw`{"n":12345678901234567890,"2":1E+2,"1":-0.0,"s":"\u00e9\/\\","s":"\"{,:}[]"}`
+    expect(layOut(written).split('\n')).toEqual([
+      '{',
+      '  "n": 12345678901234567890,',
+      '  "2": 1E+2,',
+      '  "1": -0.0,',
+      String.raw`  "s": "\u00e9\/\\",`,
+      String.raw`  "s": "\"{,:}[]"`,
+      '}',
+    ])
+  })
+
+  it('accepts a string as large as a body may be', () => {
+    const text = JSON.stringify(String.raw`\"`.repeat(4_000_000))
+    expect(layOut(text) === text).toBe(true)
+  })
+})
+
+describe('lineOf malformed text', () => {
+  it('finds the line into which something foreign was put', () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue(),
+        fc.nat(),
+        fc.constantFrom('@', '}{', "'a'", '01', 'tru'),
+        (value, at, foreign) => {
+          const text = JSON.stringify({ value, last: [1] }, null, 1).split('\n')
+          const line = 1 + (at % (text.length - 1))
+          text.splice(line, 0, foreign)
+          expect(lineOf(text.join('\n'))).toBe(line + 1)
+        },
+      ),
+    )
+  })
+
+  it.each([
+    ['', 1],
+    ['{\n"a": 1,\n}', 3],
+    ['{\n"a" 1\n}', 2],
+    ['{\n"a": "b\n}', 2],
+    ['{\n"a": 1\n', 3],
+    ['{}\n{}', 2],
+    ['{\n// no\n}', 2],
+    ['[1,\n2}', 2],
+  ])('%j: line %i', (text, line) => {
+    expect(lineOf(text)).toBe(line)
+  })
+})
+
+describe('lineOf a path', () => {
+  const text = `
+{ "a": 1,
+  "b": [
+    {},
+    { "c": "[{,\\"\\\\", "a":
+      2, "d e": [1,
+        2] }
+  ],
+  "a": 3 }`
+
+  it.each([
+    [[], 2],
+    [['a'], 9],
+    [['b'], 3],
+    [['b', 0], 4],
+    [['b', 1], 5],
+    [['b', 1, 'c'], 5],
+    [['b', 1, 'd e', 1], 7],
+    [['b', 1, 'missing', 'x'], 5],
+    [['b', 7], 3],
+    [['missing'], 2],
+  ])('%j: line %i', (path, line) => {
+    expect(lineOf(text, path)).toBe(line)
+  })
+
+  it('finds each member of any object', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), fc.nat(), (object, n) => {
+        const keys = Object.keys(object)
+        const key = keys[n % keys.length] ?? ''
+        const given = Object.entries(object).map(
+          ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`,
+        )
+        expect(lineOf(`{\n${given.join(',\n')}\n}`, [key])).toBe(2 + keys.indexOf(key))
+      }),
+    )
+  })
+
+  it('reads megabytes in one string', () => {
+    const long = `{"a":\n${JSON.stringify('\u0000"'.repeat(2_000_000))},\n"b":0\n`
+    expect(lineOf(`${long}}`, ['b'])).toBe(3)
+    expect(lineOf(long)).toBe(4)
+  })
+})

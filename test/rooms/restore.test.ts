@@ -1,0 +1,315 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import { type HeaderLines, indexHeaders } from '../../src/http/headers.js'
+import { FORMS, writings } from '../../src/webhook/encodings.js'
+import { type MessageBody, restore } from '../../src/webhook/restore.js'
+import { GITEA, GITHUB, SECRET, SECRETS } from '../helpers/delivery.js'
+import { sign } from '../helpers/sign.js'
+import { formThroughSmee, throughSmee } from '../helpers/through-smee.js'
+
+const MAX = 1_048_576
+const FORM = 'application/x-www-form-urlencoded'
+
+function signed(text: string, type = 'application/json', secret = SECRET): HeaderLines {
+  return indexHeaders([
+    ['content-type', type],
+    ['x-hub-signature-256', sign(secret, Buffer.from(text))],
+  ])
+}
+
+/** The result of restore, with the body as text. */
+async function restored(
+  message: MessageBody,
+  lines: HeaderLines,
+  { webhook: scheme } = GITHUB,
+): Promise<{ readonly body: string; readonly how: string } | undefined> {
+  const { body, how } = (await restore(message, lines, { secrets: SECRETS, scheme, maxBody: MAX })) ?? {}
+  return body && how && { body: Buffer.from(body).toString(), how }
+}
+
+/** An object as Gitea and Go's json.MarshalIndent write it. */
+const indented = (...lines: string[]): string => `{\n  ${lines.join(',\n  ')}\n}`
+
+describe('restore, after smee parsed the body', () => {
+  it.each([
+    ['compact JSON', '{"a":[1,-2.5,true,null,{}],"b":"x"}', 'compact'],
+    ['an emoji', '{"a":"😀é"}', 'compact'],
+    ['HTML', '{"a":"<b> & co"}', 'compact'],
+    ['U+2028', '{"a":"\u2028"}', 'compact'],
+    ['half an emoji', String.raw`{"a":"\ud83d"}`, 'compact'],
+    ['short escapes', String.raw`{"a":"\b\f\n\r\t\"\\"}`, 'compact'],
+    ['control characters, as JavaScript writes them', String.raw`{"a":"\u001b[1m"}`, 'compact'],
+    ['control characters, as GitHub writes them', String.raw`{"a":"\u001B[1m"}`, 'compact-upper'],
+    [
+      'control characters, and text that only looks like an escape',
+      String.raw`{"a":"\u001B \\u001b"}`,
+      'compact-upper',
+    ],
+    ['a newline at the end', '{"a":1}\n', 'compact-newline'],
+    ['an emoji, as Gitea', indented('"a": "😀é"', '"b": {}', '"c": []'), 'indented-go'],
+    ['HTML, as Gitea', indented(String.raw`"a": "\u003cb\u003e \u0026 co"`), 'indented-go'],
+    ['U+2028, as Gitea', indented(String.raw`"a": "\u2028\u2029"`), 'indented-go'],
+    ['control characters, as Gitea', indented(String.raw`"a": "\u001b\u0008\u000c\n"`), 'indented-go-long'],
+    ['control characters, as newer Go', indented(String.raw`"a": "\u001b\b\f\n\u003c"`), 'indented-go'],
+    [
+      'bytes that are not UTF-8, as Gitea writes them',
+      indented(String.raw`"a": "\ufffd\u0008"`),
+      'indented-go-replaced',
+    ],
+    ['U+FFFD, as Gitea', indented('"a": "\ufffd"'), 'indented-go'],
+    ['a newline at the end, as Gitea', `${indented('"a": 1')}\n`, 'indented-go-newline'],
+    ['two-space indentation', indented('"a": "<"'), 'indented'],
+    ['two-space indentation and a newline', `${indented('"a": "<"')}\n`, 'indented-newline'],
+    ["Go's escapes", String.raw`{"a":"\u003c"}`, 'compact-go'],
+    ['escaped slashes', String.raw`{"a":"http:\/\/x\/"}`, 'compact-php'],
+    ['escaped slashes and an emoji', String.raw`{"a":"\/\ud83d\ude00"}`, 'compact-php'],
+    ['ASCII', String.raw`{"a":"\u00e9\ud83d\ude00"}`, 'compact-ascii'],
+    ['ASCII, as Python', String.raw`{"a": "\u00e9\u007f", "b": [1, 2]}`, 'spaced-ascii'],
+    ['an integer of 53 bits', '{"a":9007199254740991}', 'compact'],
+    ['integer-like keys in ascending order', '{"1":1,"2":2,"x":3}', 'compact'],
+    ['a string', '"x"', 'compact'],
+    ['nesting of 1,000, as over HTTP', `${'['.repeat(1000)}${']'.repeat(1000)}`, 'compact'],
+    ['four spaces', '{\n    "a": "/é"\n}', 'four-spaces'],
+    ['tabs', '{\n\t"a": "/é"\n}\n', 'tab-newline'],
+    ['upper-case escapes of HTML', String.raw`{"a":"\u003Cb\u003E"}`, 'compact-html-upper'],
+    ['PHP with raw Unicode', String.raw`{"a":"\/é"}`, 'compact-php-unicode'],
+    ['Python without ensure_ascii', '{"a": "é", "b": [1, 2]}', 'spaced'],
+  ])('restores %s', async (_, body, how) => {
+    expect(await restored(throughSmee(body), signed(body))).toEqual({ body, how })
+  })
+
+  it.each([
+    ['an integer above 2^53', '{"a":12345678901234567890}'],
+    ['an integer above 2^53, as Gitea', indented('"a": 9007199254740993')],
+    ['1.0', '{"a":1.0}'],
+    ['1e3', '{"a":1e3}'],
+    ['-0', '{"a":-0}'],
+    ['integer-like keys in another order', '{"x":1,"2":2,"1":3}'],
+    ['a repeated key', '{"a":1,"a":2}'],
+    ['slashes, only some of them escaped', String.raw`{"a":"/\/"}`],
+    ['upper-case escapes for characters outside ASCII', String.raw`{"a":"\u00E9"}`],
+    ['another indentation', '{\n   "a": 1\n}'],
+    ['other line ends', '{\r\n  "a": 1\r\n}'],
+    ['leading white space', ' {"a":1}'],
+    ['two newlines at the end', '{"a":1}\n\n'],
+  ])('does not restore %s', async (_, body) => {
+    expect(await restored(throughSmee(body), signed(body))).toBeUndefined()
+  })
+})
+
+describe('restore, after another server parsed the body', () => {
+  it('restores a body that came as a string', async () => {
+    const body = '{ "a": 1.0 }'
+    expect(await restored({ value: body }, signed(body))).toEqual({ body, how: 'text' })
+    expect(await restored({ value: body }, signed('{"a":1}'))).toBeUndefined()
+  })
+
+  it('uses the exact bytes that the server sends, and then nothing else', async () => {
+    const body = '{ "a": 1.0 }'
+    expect(await restored({ value: { a: 1 }, raw: Buffer.from(body) }, signed(body))).toEqual({
+      body,
+      how: 'raw',
+    })
+    expect(await restored({ value: { a: 1 }, raw: Buffer.from(body) }, signed('{"a":1}'))).toBeUndefined()
+  })
+
+  it('returns undefined without a body', async () => {
+    expect(await restored({ value: undefined }, signed(''))).toBeUndefined()
+  })
+})
+
+describe('a form', () => {
+  const json = '{"a":"x y*~\'()! é&=%+"}'
+
+  it.each(FORMS.map((write) => write(json)))(
+    'is restored from its payload if the provider is GitHub, which signs the form: %s',
+    async (body) => {
+      expect(await restored(formThroughSmee(body), signed(body, FORM))).toEqual({
+        body,
+        how: 'form',
+      })
+      expect(await restored({ value: body }, signed(body, FORM))).toEqual({
+        body,
+        how: 'text',
+      })
+      expect(await restored({ value: JSON.parse(json) }, signed(body, FORM))).toEqual({ body, how: 'form' })
+    },
+  )
+
+  it('is restored as Go writes it if the provider is Gitea, which signs the payload', async () => {
+    const payload = indented(String.raw`"a": "x y*~'()! é\u0026=%+"`)
+    const body = new URLSearchParams({ payload }).toString().replaceAll('%7E', '~').replaceAll('*', '%2A')
+    const lines = signed(payload, FORM)
+    for (const left of [formThroughSmee(body), throughSmee(payload), { value: body }])
+      expect(await restored(left, lines, GITEA)).toMatchObject({ body })
+    const raw = Buffer.from(`x=1&pay%6coad=${encodeURIComponent(payload)}&y=2`)
+    expect(await restored({ value: undefined, raw }, lines, GITEA)).toEqual({ body, how: 'form' })
+  })
+
+  it('is only restored if Content-Type says form', async () => {
+    const body = String(FORMS[0]?.(json))
+    expect(await restored(formThroughSmee(body), signed(body))).toBeUndefined()
+    expect(await restored({ value: JSON.parse(json) }, signed(json, FORM))).toBeUndefined()
+  })
+
+  it('is not restored from a payload that a form cannot hold', async () => {
+    const lines = signed('payload=%EF%BF%BD', FORM)
+    expect(await restored({ value: { payload: '\ud800' } }, lines)).toEqual({
+      body: 'payload=%EF%BF%BD',
+      how: 'form',
+    })
+    expect(
+      await restored({ value: undefined, raw: Buffer.from('payload=%ff') }, signed('\xff', FORM), GITEA),
+    ).toBeUndefined()
+  })
+})
+
+describe('the cost of restore', () => {
+  const untouched: MessageBody = {
+    get value(): never {
+      throw new Error('read')
+    },
+    get raw(): never {
+      throw new Error('read')
+    },
+  }
+  const right = sign(SECRET, Buffer.from('{}'))
+
+  it.each([
+    ['absent', []],
+    ['empty', ['sha256=']],
+    ['short', [right.slice(0, -1)]],
+    ['in upper case', [right.toUpperCase()]],
+    ['repeated', [right, right]],
+  ])('is zero if the signature is %s', async (_, values) => {
+    expect(await restored(untouched, new Map([['x-hub-signature-256', values]]))).toBeUndefined()
+  })
+
+  const odd = { a: '<\b\u001b\ufffd/\u007fé *~', '"': [], u: { id: 1, login: 'a', username: 'a' } }
+  const bodies = (value: unknown): string[] =>
+    [...writings(value, MAX)].flatMap(({ text = '', newline }) => (newline ? [text, `${text}\n`] : [text]))
+
+  it('is bounded, and nothing is tried twice', () => {
+    const all = bodies(odd)
+    expect(new Set(all).size).toBe(all.length)
+    expect(all.length).toBeLessThanOrEqual(41)
+    expect(bodies(JSON.stringify(odd)).length).toBeLessThanOrEqual(41)
+  })
+
+  it('is lower if encodings do not differ', () => {
+    const items = indented('"a": [\n    1,\n    "x"\n  ]')
+    const texts = ['{"a":[1,"x"]}', items, items.replaceAll('  ', ' '), '{"a": [1, "x"]}']
+    texts.push(items.replaceAll('  ', '    '), items.replaceAll('  ', '\t'))
+    const [, , oneSpace] = texts
+    const expected = texts.flatMap((text) => (text === oneSpace ? [text] : [text, `${text}\n`]))
+    expect(bodies({ a: [1, 'x'] })).toEqual(expected)
+  })
+
+  it('is refused for a body over the limit, however it is written, and for nesting over 1,000', async () => {
+    const parts = { secrets: SECRETS, scheme: GITHUB.webhook, maxBody: 6 }
+    const wrong = signed('other')
+    expect(await restore({ value: 'abcd' }, wrong, parts)).toBeUndefined()
+    await expect(restore({ value: 'abcdefg' }, wrong, parts)).rejects.toMatchObject({ kind: 'too_large' })
+    await expect(restore({ value: 1, raw: Buffer.alloc(7) }, wrong, parts)).rejects.toMatchObject({
+      kind: 'too_large',
+    })
+    for (const depth of [1001, 100_000]) {
+      const value: unknown = JSON.parse('['.repeat(depth) + ']'.repeat(depth))
+      await expect(restored({ value }, wrong)).rejects.toMatchObject({
+        kind: 'invalid_event',
+        cause: { message: 'JSON is nested more than 1000 deep' },
+      })
+    }
+  })
+})
+
+const ODD = ['"', '\\', '/', '<', '>', '&', '\b', '\f', '\n', '\u0000', '\u001b', '\u007f', '\u0080', 'é']
+ODD.push('\u2028', '\u2029', '\ufffd', '😀', '\ud800', 'u001b')
+/** Strings with characters that encodings write differently. */
+const strings = fc.string({
+  unit: fc.oneof(fc.constantFrom(...ODD), fc.string({ minLength: 1, maxLength: 1 })),
+})
+const values = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    strings,
+    fc.constantFrom(null, true, false),
+    fc.maxSafeInteger(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(strings, tie('value'), { maxKeys: 4 }),
+  ),
+})).value
+/** A value in any of the ways that restore knows. */
+const written = fc.tuple(values, fc.nat(), fc.boolean()).map(([value, n, isEnded]) => {
+  const all = [...writings(value, MAX)]
+  const { text = '', newline = false } = all[n % all.length] ?? {}
+  return newline && isEnded ? `${text}\n` : text
+})
+
+describe('restore', () => {
+  it('returns exactly the body that was signed, in any encoding', async () => {
+    await fc.assert(
+      fc.asyncProperty(written, async (body) => {
+        expect(await restored(throughSmee(body), signed(body))).toMatchObject({ body })
+      }),
+    )
+  })
+
+  it('returns exactly the form that was signed, in any encoding', async () => {
+    await fc.assert(
+      fc.asyncProperty(written, fc.constantFrom(...FORMS), async (json, write) => {
+        const body = write(json)
+        expect(await restored(formThroughSmee(body), signed(body, FORM))).toMatchObject({ body })
+      }),
+    )
+  })
+
+  it('returns the signed body or undefined for any JSON', async () => {
+    const space = fc.constantFrom('', '', ' ', '\n', '\n  ')
+    const number = fc.constantFrom('1', '1.0', '-0', '1e2', '9007199254740993', '0.1')
+    const string = fc.constantFrom('"x"', String.raw`"\/"`, '"/"', String.raw`"\u00E9"`, '"é"', '"2"', '"1"')
+    const member = fc
+      .tuple(string, space, fc.oneof(number, string))
+      .map(([key, gap, value]) => `${key}:${gap}${value}`)
+    const object = fc
+      .tuple(space, fc.array(member, { maxLength: 3 }), fc.constantFrom(',', ', ', ',\n  '), space, space)
+      .map(([before, all, comma, inside, after]) => `{${before}${all.join(comma)}${inside}}${after}`)
+    await fc.assert(
+      fc.asyncProperty(object, async (body) => {
+        const { body: outcome } = (await restored(throughSmee(body), signed(body))) ?? {}
+        expect([undefined, body]).toContain(outcome)
+      }),
+    )
+  })
+
+  it('returns undefined for another secret', async () => {
+    await fc.assert(
+      fc.asyncProperty(written, fc.boolean(), async (body, gitea) => {
+        const bodies = [throughSmee(body), { value: body }, { value: undefined, raw: Buffer.from(body) }]
+        for (const received of bodies)
+          for (const type of ['application/json', FORM])
+            expect(
+              await restored(received, signed(body, type, 'other'), gitea ? GITEA : GITHUB),
+            ).toBeUndefined()
+      }),
+    )
+  })
+
+  it('tries the previous secret too, but no empty secret', async () => {
+    const how = async (secret: string, current: string, previous: string): Promise<string | undefined> => {
+      const found = await restore({ value: {} }, signed('{}', 'application/json', secret), {
+        secrets: { current: new Secret(current), previous: new Secret(previous) },
+        scheme: GITHUB.webhook,
+        maxBody: MAX,
+      })
+      return found?.how
+    }
+    expect([await how('b', 'a', 'b'), await how('', '', 'b'), await how('', 'a', '')]).toEqual([
+      'compact',
+      undefined,
+      undefined,
+    ])
+  })
+})
