@@ -130,11 +130,9 @@ export class Tokens {
     return this.#store.update(function* (records): Tx<boolean> {
       if (!(yield* isStored(records, userId, used))) return false
       const before = parseToken(yield* records.get(tokenKey(userId)))
-      const refresh = yield* records.get(refreshKey(userId))
-      yield* removeAll(records, userId)
+      // A refresh token that is not replaced stays as it is, and so does its own expiry.
+      yield* removeToken(records, userId)
       yield* put(records, userId, grant, before)
-      if (grant.refreshToken === undefined && refresh !== undefined)
-        yield* records.put(refreshKey(userId), refresh, grant.refreshExpiresAt)
       return true
     })
   }
@@ -195,15 +193,20 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
     yield* records.put(refreshKey(userId), { refreshToken, origin }, grant.refreshExpiresAt)
 }
 
-/** With the index entries of the current and the previous token; whether there was a token. */
+/** Whether there was a token. */
 function* removeAll(records: Records, userId: string): Tx<boolean> {
+  yield* records.delete(refreshKey(userId))
+  return yield* removeToken(records, userId)
+}
+
+/** With the index entries of the current and the previous token; whether there was one. */
+function* removeToken(records: Records, userId: string): Tx<boolean> {
   const token = parseToken(yield* records.get(tokenKey(userId)))
   const origin = parseOrigin(yield* records.get(originKey(userId)))
   if (token) yield* records.delete(bearerPrefix(sha256(token.accessToken)) + userId)
   if (origin?.previous) yield* records.delete(bearerPrefix(origin.previous.token) + userId)
   const had = yield* records.delete(tokenKey(userId))
   yield* records.delete(originKey(userId))
-  yield* records.delete(refreshKey(userId))
   return had
 }
 
