@@ -129,10 +129,10 @@ async function eventsOf(sql: Sql, { events = [] }: Filter): Promise<readonly str
 
 /** The event and the action that are stored as one. */
 function split(stored: string): Pick<Delivery, 'event' | 'action'> {
-  const dot = stored.indexOf('.')
-  return dot === -1
+  const end = stored.indexOf('\n')
+  return end === -1
     ? { event: stored, action: null }
-    : { event: stored.slice(0, dot), action: stored.slice(dot + 1) }
+    : { event: stored.slice(0, end), action: stored.slice(end + 1) }
 }
 
 /**
@@ -319,7 +319,6 @@ export async function queues(sql: Sql): Promise<ReadonlyMap<string, WaitingQueue
 
 /** The number of entries. */
 export async function count(sql: Sql): Promise<number> {
-  // The numbers have no gaps: only the oldest entries are removed, but for those that wait.
   const [row] = await sql.query<{ count: number }>('SELECT coalesce(sum(received), 0) AS count FROM minute')
   return row?.count ?? 0
 }

@@ -15,6 +15,7 @@ import {
   type Forward,
   type ForwardStatus,
   MAX_ERROR,
+  type Minute,
   type OnDuplicate,
   type Plan,
   type Receipt,
@@ -37,9 +38,9 @@ function keyOf(delivery: Delivery): string {
   return repeatable ? `body:${sha256} ${deliveryId}` : `body:${sha256}`
 }
 
-/** The event as it is stored: with its action, which only a code host has. */
+/** The event as it is stored: with its action, which only a code host has. An event may have dots, and never a line feed. */
 export function eventOf({ event, action }: Pick<Delivery, 'event' | 'action'>): string {
-  return action === null ? event : `${event}.${action}`
+  return action === null ? event : `${event}\n${action}`
 }
 
 interface Known {
@@ -140,7 +141,7 @@ function newEntry(n: number, key: string, delivery: Delivery, plan: Plan) {
     { sql: 'INSERT INTO body (n, bytes) VALUES (?, ?)', values: [n, body] },
     ...insertForwards(n, targets, receivedAt),
     ...targets.map((target) => count(target, undefined, 'waiting')),
-    countMinute(receivedAt, 1, 0),
+    countMinute(minuteOf(receivedAt), 1, 0),
   ]
   return { known, statements, receipt }
 }
@@ -297,7 +298,9 @@ function finishing(
       values: [status, tries, since, reason ?? null, n, target],
     },
     ...(before === status ? [] : [count(target, before, status)]),
-    ...(was === is || others ? [] : [countMinute(Number(entry[0]?.['received_at']), 0, is ? 1 : -1)]),
+    ...(was === is || others
+      ? []
+      : [countMinute(minuteOf(Number(entry[0]?.['received_at'])), 0, is ? 1 : -1)]),
   ]
 }
 
@@ -364,8 +367,17 @@ export function* remove(
       each.count,
       each.target,
     )
+  const minutes = yield* ask<Minute>(
+    `SELECT received_at / 60000 AS minute, count(*) AS received,
+      sum(CASE WHEN n IN (SELECT n FROM forward WHERE status = 'failed') THEN 1 ELSE 0 END) AS failed
+      FROM delivery WHERE ${which} GROUP BY received_at / 60000`,
+    after,
+    last,
+  )
+  yield* tell(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
   const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
-  yield* ask('DELETE FROM minute WHERE minute < (SELECT min(received_at) FROM delivery) / 60000')
+  const latest = Math.max(...minutes.map(({ minute }) => minute))
+  if (minutes.length > 0) yield* ask('DELETE FROM minute WHERE minute <= ? AND received = 0', latest)
   yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
 }
@@ -419,16 +431,21 @@ function count(target: string, from: ForwardStatus | undefined, to: ForwardStatu
   }
 }
 
-function countMinute(at: number, received: number, failed: number): Statement {
+function minuteOf(at: number): number {
+  return Math.floor(at / 60_000)
+}
+
+/** `minute`: its number since 1970. */
+function countMinute(minute: number, received: number, failed: number): Statement {
   return {
     sql: `INSERT INTO minute (minute, received, failed) VALUES (?, ?, ?)
       ON CONFLICT (minute) DO UPDATE SET received = minute.received + excluded.received, failed = minute.failed + excluded.failed`,
-    values: [Math.floor(at / 60_000), received, failed],
+    values: [minute, received, failed],
   }
 }
 
 /** Counts an entry in its minute as failed, or no longer. */
 function* countFailed(n: number, change: 1 | -1): Tx<void> {
   const [row] = yield* ask<{ at: number }>('SELECT received_at AS at FROM delivery WHERE n = ?', n)
-  if (row) yield* tell(countMinute(row.at, 0, change))
+  if (row) yield* tell(countMinute(minuteOf(row.at), 0, change))
 }

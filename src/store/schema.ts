@@ -6,7 +6,7 @@ export const VERSION = 10
  * with it.
  *
  * - `delivery.key`: what makes a delivery the same as one before; see journal/write.ts.
- * - `delivery.event`: with the action after a dot where the source is a code host.
+ * - `delivery.event`: with the action after a line feed where the source is a code host.
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
  * - `minute`, `target`: how many were received, and how many forwards have each status, kept as they are written: counting a million
