@@ -1,0 +1,196 @@
+import { DISORDER_MS, type Filter, passes } from '../../src/journal/filter.js'
+import type {
+  Attempt,
+  Delivery,
+  Forward,
+  ForwardStatus,
+  OnDuplicate,
+  Plan,
+  Summary,
+} from '../../src/journal/types.js'
+import type { Expiring } from '../../src/journal/write.js'
+
+export interface ModelEntry {
+  readonly n: number
+  readonly delivery: Delivery
+  readonly ignoredBy: string | undefined
+  readonly forwards: Map<string, Forward>
+  readonly attempts: Attempt[]
+  duplicates: number
+}
+
+/** The rules by which a delivery that came again is forwarded, in words of their own. */
+const AGAIN: Readonly<Record<OnDuplicate, (status: ForwardStatus | undefined) => boolean>> = {
+  never: () => false,
+  'if-failed': (status) => status === undefined || status === 'failed',
+  always: (status) => status !== 'waiting',
+}
+
+/** What the journal is to be, in memory and without any index. */
+export class Model {
+  readonly entries = new Map<number, ModelEntry>()
+  #newest = 0
+
+  append(delivery: Delivery, plan: Plan) {
+    const all = [...this.entries.values()]
+    const same = all.find((entry) => keyOf(entry.delivery) === keyOf(delivery))
+    const alike = all.filter((entry) => entry.delivery.deliveryId === delivery.deliveryId)
+    const candidates = [...(same ? [same] : []), ...alike.filter((entry) => entry.delivery.hookId !== '')]
+    const other = candidates.find((entry) => isOfAnotherHook(entry.delivery, delivery))
+    const known = other ?? same
+    if (!known) {
+      const n = ++this.#newest
+      const forward: Forward = { status: 'waiting', tries: 0, since: delivery.receivedAt }
+      const forwards = new Map(plan.targets.map((target) => [target, forward]))
+      const { ignoredBy } = plan
+      this.entries.set(n, { n, delivery, ignoredBy, forwards, attempts: [], duplicates: 0 })
+      return { n, duplicate: false, targets: [...forwards.keys()] }
+    }
+    known.duplicates++
+    if (other) return { n: known.n, duplicate: true, targets: [] }
+    const isSame = eventOf(known.delivery) === eventOf(delivery) && plan.ignoredBy === undefined
+    if (isSame) wait(known, plan.targets, AGAIN[plan.onDuplicate], delivery.receivedAt)
+    return { n: known.n, duplicate: true, targets: waitingOf(known) }
+  }
+
+  again(n: number, targets: readonly string[], now: number): boolean {
+    const entry = this.entries.get(n)
+    if (entry) wait(entry, targets, AGAIN.always, now)
+    return entry !== undefined
+  }
+
+  record(n: number, attempt: Attempt, forward: Forward): void {
+    const entry = this.entries.get(n)
+    if (!entry?.forwards.has(attempt.target)) return
+    entry.forwards.set(attempt.target, forward)
+    const at = entry.attempts.findLastIndex(({ target }) => target === attempt.target)
+    const last = entry.attempts[at]
+    if (last?.at === attempt.at && last.outcome === attempt.outcome) return
+    const isAlike = last?.outcome === attempt.outcome && last.error === attempt.error
+    if (last && isAlike && ['unreachable', 'timed out'].includes(attempt.outcome))
+      entry.attempts[at] = { ...attempt, count: last.count + attempt.count }
+    else entry.attempts.push(attempt)
+  }
+
+  expire(before: number, which: Expiring): number {
+    let count = 0
+    for (const { forwards } of this.entries.values())
+      for (const [target, forward] of forwards) {
+        const isMeant = 'target' in which ? target === which.target : !which.except.includes(target)
+        if (!isMeant || forward.status !== 'waiting' || forward.since >= before) continue
+        forwards.set(target, { ...forward, status: 'failed', reason: 'older than 24 h' })
+        count++
+      }
+    return count
+  }
+
+  sweep(keep: number, now: number): number {
+    const isYoung = ({ delivery: { receivedAt } }: ModelEntry): boolean =>
+      receivedAt >= now - keep && receivedAt <= now + DISORDER_MS
+    const end = [...this.entries.values()].find(isYoung)?.n ?? this.#newest
+    const old = [...this.entries.values()].filter(
+      (entry) => entry.n < end && waitingOf(entry).length === 0 && entry.n < this.#newest,
+    )
+    for (const { n } of old) this.entries.delete(n)
+    return old.length
+  }
+
+  /** As `select` gives them: newest first. */
+  select({
+    since = -Infinity,
+    until = Infinity,
+    text,
+    last,
+    before = Infinity,
+    ...filter
+  }: Filter): number[] {
+    const found = [...this.entries.values()].filter(
+      ({ n, delivery, forwards }) =>
+        n < before &&
+        delivery.receivedAt >= since &&
+        delivery.receivedAt < until &&
+        passes({ ...delivery, forwards: Object.fromEntries(forwards) }, filter) &&
+        (text === undefined ||
+          Buffer.from(delivery.body).toString().toLowerCase().includes(text.toLowerCase())),
+    )
+    return found
+      .map(({ n }) => n)
+      .toReversed()
+      .slice(0, last)
+  }
+
+  /** All that is known of the entries and their forwards, as a full count gives it. */
+  view() {
+    const all = [...this.entries.values()]
+    const counts = new Map<string, Record<ForwardStatus, number>>()
+    const minutes = new Map<number, { received: number; failed: number }>()
+    for (const { delivery, forwards } of all) {
+      const minute = Math.floor(delivery.receivedAt / 60_000)
+      const counted = minutes.get(minute) ?? { received: 0, failed: 0 }
+      minutes.set(minute, counted)
+      counted.received++
+      if ([...forwards.values()].some(({ status }) => status === 'failed')) counted.failed++
+      for (const [target, { status }] of forwards) {
+        const count = counts.get(target) ?? { waiting: 0, succeeded: 0, failed: 0 }
+        counts.set(target, { ...count, [status]: count[status] + 1 })
+      }
+    }
+    return {
+      entries: all.map(({ n, delivery, ignoredBy, forwards, duplicates }): Summary => {
+        const { body, ...rest } = delivery
+        const ignored = ignoredBy === undefined ? {} : { ignoredBy }
+        return {
+          ...rest,
+          n,
+          duplicates,
+          size: body.length,
+          forwards: Object.fromEntries(forwards),
+          ...ignored,
+        }
+      }),
+      attempts: all.map(({ attempts }) => attempts),
+      count: all.length,
+      counts: [...counts].toSorted(byKey),
+      minutes: [...minutes].toSorted(byKey).map(([minute, counted]) => ({ minute, ...counted })),
+    }
+  }
+
+  waiting(target: string): ModelEntry[] {
+    return [...this.entries.values()].filter(({ forwards }) => forwards.get(target)?.status === 'waiting')
+  }
+}
+
+export function byKey(one: readonly [string | number, unknown], other: readonly [string | number, unknown]) {
+  return one[0] < other[0] ? -1 : 1
+}
+
+function waitingOf({ forwards }: ModelEntry): string[] {
+  return [...forwards].filter(([, { status }]) => status === 'waiting').map(([target]) => target)
+}
+
+function wait(
+  { forwards }: ModelEntry,
+  targets: readonly string[],
+  isDue: (status: ForwardStatus | undefined) => boolean,
+  since: number,
+): void {
+  for (const target of targets)
+    if (isDue(forwards.get(target)?.status)) forwards.set(target, { status: 'waiting', tries: 0, since })
+}
+
+function eventOf({ event, action }: Delivery): string {
+  return JSON.stringify([event, action])
+}
+
+/** Two deliveries with one key are the same. */
+function keyOf(delivery: Delivery): string {
+  const { deliveryId, restored } = delivery
+  if (!restored) return JSON.stringify(['sent', deliveryId])
+  if (restored.unproved) return JSON.stringify(['event', restored.sha256, eventOf(delivery)])
+  return JSON.stringify(['bytes', restored.sha256, restored.repeatable ? deliveryId : ''])
+}
+
+function isOfAnotherHook(one: Delivery, other: Delivery): boolean {
+  const isSame = eventOf(one) === eventOf(other) && one.repo === other.repo && one.number === other.number
+  return isSame && one.hookId !== '' && other.hookId !== '' && one.hookId !== other.hookId
+}

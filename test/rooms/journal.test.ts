@@ -1,0 +1,288 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { SharedStore } from '../../src/base/shared-store.js'
+import { Secret } from '../../src/base/secret.js'
+import { type Filter, parseMatch } from '../../src/journal/filter.js'
+import { Journal } from '../../src/journal/journal.js'
+import type { Attempt, Delivery, Forward, Plan } from '../../src/journal/types.js'
+import { type Database, openDatabase } from '../../src/store/open.js'
+import { openPostgres } from '../../src/store/postgres.js'
+import type { Sql } from '../../src/store/sql.js'
+import { describeWith } from '../kit/needs.js'
+import { database, PASSWORD } from '../kit/postgres.js'
+import { byKey, Model } from './journal-model.js'
+
+const START = 1_800_000_000_000
+const MINUTE = 60_000
+const TARGETS = ['*=http://127.0.0.1:1', 'push=exec:true', '__proto__'] as const
+const BODIES = ['{"zen":"Keep it Café"}', '{"zen":"anything added \\u0000 dilutes"}', '100% of_it']
+
+const target = fc.constantFrom(...TARGETS)
+const plan: fc.Arbitrary<Plan> = fc
+  .record({
+    targets: fc.uniqueArray(target, { maxLength: 3 }),
+    ignoredBy: fc.option(fc.constant('push'), { freq: 6, nil: undefined }),
+    onDuplicate: fc.constantFrom('if-failed', 'always', 'never'),
+  })
+  .map((each) => (each.ignoredBy === undefined ? each : { ...each, targets: [] }))
+
+const restored = fc
+  .record({ body: fc.nat({ max: 2 }), kind: fc.constantFrom('proved', 'unproved', 'repeatable') })
+  .map(({ body, kind }) => ({
+    how: 'raw',
+    sha256: `digest-${body}`,
+    ...(kind === 'unproved' && { unproved: true as const }),
+    ...(kind === 'repeatable' && { repeatable: true as const }),
+  }))
+const delivery = fc
+  .record({
+    deliveryId: fc.constantFrom(...'abcdefgh'),
+    hookId: fc.constantFrom('', '1', '2'),
+    kind: fc.constantFrom<[string, string | null]>(
+      ['push', null],
+      ['issues', 'opened'],
+      ['issues', 'closed'],
+      ['x', 'a.b'],
+      ['x.a', null],
+    ),
+    repo: fc.constantFrom('octo/demo', 'Octo/Other', null),
+    number: fc.constantFrom(7, null),
+    body: fc.constantFrom(...BODIES),
+    restored: fc.option(restored, { nil: undefined, freq: 2 }),
+    jitter: fc.nat({ max: 50_000 }),
+  })
+  .map(({ kind: [event, action], body, jitter, restored: how, ...rest }) => ({
+    jitter,
+    delivery: {
+      provider: 'github',
+      event,
+      action,
+      headers: [['X-Twice', 'é']] as const,
+      body: new Uint8Array(Buffer.from(body)),
+      verifiedBy: 'current' as const,
+      ...rest,
+      ...(how && { restored: how }),
+    },
+  }))
+
+const entry = fc.nat({ max: 12 })
+const command = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ append: fc.array(fc.record({ delivery, plan }), { maxLength: 3 }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      record: entry,
+      target,
+      outcome: fc.constantFrom('succeeded', 'refused', 'retry', 'unreachable', 'timed out', 'killed'),
+      error: fc.constantFrom('reset', 'refused', null),
+      status: fc.constantFrom('waiting', 'succeeded', 'failed'),
+      twice: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ again: entry, targets: fc.uniqueArray(target) }) },
+  { weight: 2, arbitrary: fc.record({ wait: fc.nat({ max: 5 * MINUTE }) }) },
+  { weight: 1, arbitrary: fc.record({ expire: fc.nat({ max: 5 * MINUTE }), target: fc.option(target) }) },
+  { weight: 1, arbitrary: fc.record({ sweep: fc.nat({ max: 10 * MINUTE }) }) },
+)
+const back = fc.record({ wait: fc.integer({ min: -60 * MINUTE, max: -2 * MINUTE }) })
+
+type Command = typeof command extends fc.Arbitrary<infer Each> ? Each : never
+
+const filter: fc.Arbitrary<Filter> = fc.record(
+  {
+    events: fc.uniqueArray(
+      fc
+        .constantFrom('push', 'issues', 'issues.*', 'issues.opened', '*.closed', '*', '*.a.b', 'x.a')
+        .map(parseMatch),
+    ),
+    repo: fc.constantFrom('octo/demo', 'OCTO/OTHER', 'octo/none'),
+    status: fc.constantFrom('failed', 'waiting', 'succeeded', 'none'),
+    text: fc.constantFrom('KEEP', 'café', 'é', '%', '_', '\\u0000', 'zen"', 'absent'),
+    last: fc.integer({ min: 1, max: 4 }),
+    before: fc.nat({ max: 14 }),
+    since: fc.nat({ max: 20 * MINUTE }).map((ms) => START + ms),
+    until: fc.nat({ max: 20 * MINUTE }).map((ms) => START + ms),
+  },
+  { requiredKeys: [] },
+)
+
+async function run(sql: Sql, commands: readonly Command[], filters: readonly Filter[]): Promise<void> {
+  let now = START
+  const model = new Model()
+  const journal = new Journal(sql, { clock: () => now })
+  for (const each of commands) {
+    now += 1000
+    if ('wait' in each) now += each.wait
+    else if ('append' in each) {
+      const all = each.append.map(({ delivery: { jitter, delivery }, plan }): [Delivery, Plan] => [
+        { ...delivery, receivedAt: now - jitter },
+        plan,
+      ])
+      const receipts = await Promise.all(all.map((args) => journal.append(...args)))
+      for (const [i, args] of all.entries()) {
+        const { n, duplicate, targets = [] } = receipts[i] ?? {}
+        expect({ n, duplicate, targets: targets.toSorted() }).toEqual(sorted(model.append(...args)))
+      }
+    } else if ('record' in each) {
+      const { outcome, status, error } = each
+      const common = { at: now, target: each.target, outcome, error, status: null, ms: 1.5, count: 1 }
+      const attempt: Attempt = { ...common, answer: Uint8Array.of(0, 255), headers: [['a', 'b']] }
+      const forward: Forward = { status, tries: 1, since: now, ...(status === 'failed' && { reason: 'why' }) }
+      for (let times = each.twice ? 2 : 1; times > 0; times--) {
+        await journal.record(each.record, attempt, forward)
+        model.record(each.record, attempt, forward)
+      }
+    } else if ('again' in each)
+      expect(await journal.again(each.again, each.targets)).toBe(model.again(each.again, each.targets, now))
+    else if ('expire' in each) {
+      const which = each.target === null ? { except: [TARGETS[0]] } : { target: each.target }
+      expect(await journal.expire(now - each.expire, which)).toBe(model.expire(now - each.expire, which))
+    } else
+      expect(await journal.sweep({ keep: each.sweep, keepMax: Infinity })).toBe(model.sweep(each.sweep, now))
+  }
+  await journal.flush()
+  expect(await viewOf(journal)).toEqual(model.view())
+  for (const [i, id] of TARGETS.entries()) {
+    const waiting = model.waiting(id)
+    const [first] = waiting
+    const busy = first && i > 0 ? [first.n] : []
+    const due = waiting.map(({ n }) => n).filter((n) => !busy.includes(n))
+    expect((await journal.next(id, 3, busy)).map(({ n }) => n)).toEqual(due.slice(0, 3))
+    const oldest = first?.forwards.get(id)?.since
+    const queue = first ? { waiting: waiting.length, oldest } : undefined
+    expect((await journal.queues()).get(id)).toEqual(queue)
+  }
+  for (const each of filters)
+    expect([each, await numbersOf(journal, each)]).toEqual([each, model.select(each)])
+}
+
+function sorted<Given extends { targets: string[] }>(given: Given): Given {
+  return { ...given, targets: given.targets.toSorted() }
+}
+
+async function numbersOf(journal: Journal, filter: Filter): Promise<number[]> {
+  const found: number[] = []
+  for await (const { n } of journal.select(filter)) found.push(n)
+  return found
+}
+
+/** The same of a journal as of the model. */
+async function viewOf(journal: Journal) {
+  const entries = await journal.after(0, 1000)
+  const counts = [...(await journal.counts())].filter(([, each]) => Object.values(each).some((n) => n > 0))
+  return {
+    entries,
+    attempts: await Promise.all(entries.map(({ n }) => journal.attempts(n))),
+    count: await journal.count(),
+    counts: counts.toSorted(byKey),
+    minutes: await journal.minutes(0, 4_000_000_000_000),
+  }
+}
+
+const memory = (): Promise<Database> => openDatabase({ kind: 'memory', folder: '' })
+
+describe('whatever happens to it, the journal is what the model is', () => {
+  const commands = fc.array(command, { maxLength: 30, size: 'max' })
+
+  it('on SQLite', { timeout: 120_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(commands, fc.array(filter, { maxLength: 8 }), async (some, filters) => {
+        await using opened = await memory()
+        await run(opened.sql, some, filters)
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('with a clock that is set back', { timeout: 120_000 }, async () => {
+    const some = fc.array(fc.oneof({ weight: 8, arbitrary: command }, { weight: 1, arbitrary: back }), {
+      maxLength: 30,
+      size: 'max',
+    })
+    await fc.assert(
+      fc.asyncProperty(some, async (all) => {
+        await using opened = await memory()
+        await run(opened.sql, all, [{}, { status: 'failed' }, { repo: 'octo/demo' }])
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describeWith('postgres', 'whatever happens to it, the journal is what the model is', () => {
+  it('on PostgreSQL', { timeout: 120_000 }, async () => {
+    await using server = await database()
+    const store = new SharedStore(server.store, { password: new Secret(PASSWORD) })
+    let profile = 0
+    const commands = fc.array(command, { minLength: 20, maxLength: 40, size: 'max' })
+    await fc.assert(
+      fc.asyncProperty(commands, fc.array(filter, { minLength: 6, maxLength: 12 }), async (some, filters) => {
+        await using sql = await openPostgres({ store, profile: `law-${profile++}` })
+        await run(sql, some, filters)
+      }),
+      { numRuns: 6, endOnFailure: true },
+    )
+  })
+})
+
+describe('a clock that was wrong', () => {
+  const at = (deliveryId: string, receivedAt: number): Delivery => ({
+    provider: 'github',
+    event: 'push',
+    action: null,
+    deliveryId,
+    hookId: '1',
+    headers: [],
+    body: new Uint8Array(),
+    verifiedBy: 'current',
+    repo: null,
+    number: null,
+    receivedAt,
+  })
+  const nowhere: Plan = { targets: [], onDuplicate: 'never' }
+
+  it('hides nothing of what came since, and does not keep what is old', async () => {
+    await using opened = await memory()
+    const journal = new Journal(opened.sql, { clock: () => START })
+    const hour = 60 * MINUTE
+    // 2 and 3 came while the clock was a day ahead, 5 while it was an hour behind.
+    const times = [-3 * hour, 24 * hour, 24 * hour, -2 * hour, -3 * hour, 0]
+    for (const [i, ms] of times.entries()) await journal.append(at(`${i}`, START + ms), nowhere)
+    expect(await numbersOf(journal, { since: START - 2.5 * hour })).toEqual([6, 5, 4])
+    expect(await numbersOf(journal, { since: Infinity })).toEqual([])
+    expect(await journal.sweep({ keep: hour, keepMax: Infinity })).toBe(5)
+    expect(await numbersOf(journal, {})).toEqual([6])
+    expect(await journal.keptSince()).toBe(START)
+    // The number of what was removed is not given again.
+    expect(await journal.append(at('new', START), nowhere)).toMatchObject({ n: 7 })
+  })
+
+  it('and what takes too much room goes, the oldest first, but not what waits', async () => {
+    await using opened = await memory()
+    const journal = new Journal(opened.sql, { clock: () => START })
+    const body = new Uint8Array(100_000)
+    for (let i = 0; i < 20; i++)
+      await journal.append({ ...at(`${i}`, START), body }, { ...nowhere, targets: i === 3 ? ['a'] : [] })
+    await journal.sweep({ keep: Infinity, keepMax: 1_000_000 })
+    const left = await numbersOf(journal, {})
+    expect([left.at(0), left.at(-1)]).toEqual([20, 4])
+    expect(left.length).toBeLessThan(12)
+    expect(await opened.sql.usedBytes()).toBeLessThan(1_100_000)
+    expect(await journal.count()).toBe(left.length)
+  })
+
+  it('never lets attempts at one target fill the journal', async () => {
+    await using opened = await memory()
+    const journal = new Journal(opened.sql)
+    await journal.append(at('1', START), { ...nowhere, targets: ['a'] })
+    const forward: Forward = { status: 'waiting', tries: 0, since: START }
+    const common = { target: 'a', status: 500, ms: 1, answer: new Uint8Array(9000), error: 'e'.repeat(3000) }
+    const attempt = (at: number): Attempt => ({ ...common, at, outcome: 'retry', count: 1 })
+    await Promise.all(Array.from({ length: 4100 }, (_, i) => journal.record(1, attempt(i), forward)))
+    const made = await journal.attempts(1)
+    expect([made.length, made.at(-1)?.at, made[0]?.answer.length, made[0]?.error?.length]).toEqual([
+      4096, 4099, 4096, 1024,
+    ])
+    expect(await journal.next('a', 1, [])).toEqual([{ n: 1, forward, earlier: 4096 }])
+  })
+})
