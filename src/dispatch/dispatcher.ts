@@ -380,8 +380,8 @@ class Lane {
     const entry = await this.#stored(`#${n} → ${route.label}: cannot be read yet`, () => journal.read(n))
     if (!entry || this.#target !== target || signal.aborted || !mayRun()) {
       this.#busy.delete(n)
-      if (entry) return
-      this.#queued = Math.max(0, this.#queued - 1)
+      if (!entry) this.#queued = Math.max(0, this.#queued - 1)
+      // Also where the target was opened anew meanwhile: what this took counted as being sent.
       return this.wake()
     }
     const at = clock()
