@@ -1,4 +1,4 @@
-import { aborted } from '../base/abort.js'
+import { onAbort } from '../base/abort.js'
 import { jittered, nearbyProbeDelay, probeDelay, type Random } from '../base/backoff.js'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
@@ -496,7 +496,13 @@ const systemTimer: Timer = (ms, run) => {
 /** Resolves after `ms` milliseconds of the parts' timer, or when they stop. */
 async function pause(ms: number, { timer, signal }: Pick<Parts, 'timer' | 'signal'>): Promise<void> {
   if (signal.aborted) return
-  let cancel = (): void => {}
-  await Promise.race([new Promise<void>((resolve) => (cancel = timer(ms, resolve))), aborted(signal)])
-  cancel()
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      cancel()
+      forget()
+      resolve()
+    }
+    const cancel = timer(ms, end)
+    const forget = onAbort(signal, end)
+  })
 }
