@@ -6,7 +6,7 @@ import type { ConnectionOptions } from 'node:tls'
 import { Client as BaseClient, type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
 import pgpass from 'pgpass'
 import { errorCode } from '../base/errno.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { SCHEMA, VERSION } from './schema.js'
 import {
@@ -262,7 +262,7 @@ class PostgresSql implements Postgres {
 
   /** Runs a transaction to its end; `told` gets what was sent and not awaited. */
   async #run<Result>(client: PoolClient, transaction: Tx<Result>, told: Promise<unknown>[]): Promise<Result> {
-    let step = transaction.next()
+    let step = goOn(transaction, [])
     while (step.done !== true) {
       const { statements, isTold } = step.value
       const sent = Promise.all(statements.map((statement) => this.#statements.run(client, statement)))
@@ -270,7 +270,7 @@ class PostgresSql implements Postgres {
         sent.catch(() => {})
         told.push(sent)
       }
-      step = transaction.next(isTold ? [] : await sent)
+      step = goOn(transaction, isTold ? [] : await sent)
     }
     return step.value
   }
@@ -286,6 +286,18 @@ class PostgresSql implements Postgres {
     } catch (error) {
       throw postgresError(error, this.name)
     }
+  }
+}
+
+/** What the transaction itself throws is no failure of the connection, and of no other transaction. @throws RelayError */
+function goOn<Result>(
+  transaction: Tx<Result>,
+  rows: readonly (readonly SqlRow[])[],
+): ReturnType<Tx<Result>['next']> {
+  try {
+    return transaction.next(rows)
+  } catch (error) {
+    throw toRelayError(error)
   }
 }
 
