@@ -159,6 +159,8 @@ class Sqlite implements Sql {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // What was asked for just before may arrive some steps later.
+    await setImmediate()
     await this.#committing
     this.#statements.clear()
     if (this.#database.isOpen) this.#database.close()
