@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { RelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import type { TokenKeys } from '../base/shared-store.js'
-import type { Json, Store } from './kv.js'
+import { changedRecord, type Json, type Store } from './kv.js'
 import { ask, type Sql, type Tx } from './sql.js'
 
 /** Encrypts the values of records in a database that others can read and write. */
@@ -38,13 +38,13 @@ export function createCipher(keys: TokenKeys, place: string): RecordCipher {
     },
     decrypt(recordKey, stored) {
       const [, id, base64] = /^\{"v":2,"key":"([0-9a-f]+)","data":"([A-Za-z0-9+/=]+)"\}$/.exec(stored) ?? []
-      if (id === undefined || base64 === undefined) throw changed(recordKey)
+      if (id === undefined || base64 === undefined) throw changedRecord(recordKey)
       const key = [current, previous].find((each) => each?.id === id)
       if (!key) throw wrongKey()
       try {
         return open(key.encryption, context(place, recordKey), Buffer.from(base64, 'base64'))
       } catch {
-        throw changed(recordKey)
+        throw changedRecord(recordKey)
       }
     },
     currentPrefix: prefixOf(current),
@@ -77,15 +77,6 @@ function open(key: Buffer, aad: Buffer, data: Buffer): Json {
   const text = Buffer.concat([decipher.update(data.subarray(NONCE, data.length - TAG)), decipher.final()])
   const value: Json = JSON.parse(text.toString())
   return value
-}
-
-/** Names the kind of the record only: the rest of its key may name a user. */
-function changed(recordKey: string): RelayError {
-  const [kind = ''] = recordKey.split(':')
-  return new RelayError(
-    'storage',
-    `A record of the database (${kind}) was changed or moved by another program, and is not used. Sign in again, or restore a backup`,
-  )
 }
 
 function wrongKey(): RelayError {

@@ -132,8 +132,22 @@ function recordsOf(clock: Clock, cipher: RecordCipher | undefined): Records {
 
 function decode(cipher: RecordCipher | undefined, key: string, text: string): Json {
   if (cipher) return cipher.decrypt(key, text)
-  const value: Json = JSON.parse(text)
-  return value
+  try {
+    const value: Json = JSON.parse(text)
+    return value
+  } catch {
+    // The parser's message quotes the text, which may be a token.
+    throw changedRecord(key)
+  }
+}
+
+/** The error for a record that another program has changed. Names the record's kind only: the rest of its key may name a user. */
+export function changedRecord(key: string): RelayError {
+  const [kind = ''] = key.split(':')
+  return new RelayError(
+    'storage',
+    `A record of the database (${kind}) was changed or moved by another program, and is not used. Sign in again, or restore a backup`,
+  )
 }
 
 function checkKey(key: string): string {
