@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { aborted } from '../../src/base/abort.js'
+import { onAbort } from '../../src/base/abort.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { Dispatcher, type Queue, type Timer } from '../../src/dispatch/dispatcher.js'
@@ -76,7 +76,10 @@ async function createRig(concurrency: number, random = () => 0.5) {
       sent.push({ target: id, n, at: time.now })
       count(id, 1)
       const result = RESULTS[state.answers.get(id) ?? 'ok']
-      await Promise.race([time.wait(state.ms), aborted(signal)])
+      await new Promise<void>((resolve) => {
+        time.timer(state.ms, resolve)
+        onAbort(signal, resolve)
+      })
       count(id, -1)
       return signal.aborted ? unanswered('killed', 'relay stopped') : result
     },

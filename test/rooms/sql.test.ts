@@ -1,0 +1,242 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { Secret } from '../../src/base/secret.js'
+import { SharedStore } from '../../src/base/shared-store.js'
+import { lockProfile } from '../../src/instance/profile.js'
+import { databaseFile, databaseFiles, openDatabase } from '../../src/store/open.js'
+import { openPostgres, type Postgres } from '../../src/store/postgres.js'
+import { Session } from '../../src/store/session.js'
+import { ask, type Sql, tell, type Tx } from '../../src/store/sql.js'
+import { lockFile, openSqlite } from '../../src/store/sqlite.js'
+import { emptyFolder } from '../kit/folder.js'
+import { describeWith } from '../kit/needs.js'
+import { database, PASSWORD } from '../kit/postgres.js'
+
+function put(key: string, value: string) {
+  return function* (): Tx<string> {
+    yield* tell({ sql: 'INSERT INTO kv (key, value) VALUES (?, ?)', values: [key, value] })
+    const [row] = yield* ask<{ value: string }>('SELECT value FROM kv WHERE key = ?', key)
+    return row?.value ?? 'nothing'
+  }
+}
+
+const keys = async (sql: Sql): Promise<string[]> =>
+  (await sql.query<{ key: string }>('SELECT key FROM kv ORDER BY key')).map(({ key }) => key)
+
+/** One law for both: {@link Sql} says the same of them. */
+async function fails(sql: Sql): Promise<void> {
+  const defect = new Error('a bug')
+  const throwing = function* (): Tx<never> {
+    yield* tell({ sql: `INSERT INTO kv (key, value) VALUES ('lost', '')`, values: [] })
+    throw defect
+  }
+  const refused = function* (): Tx<never> {
+    yield* ask('INSERT INTO kv (key, value) VALUES (?, ?)', 'lost-too', '')
+    throw new RelayError('bad_request', 'No')
+  }
+  const all = [put('a', '1'), throwing, put('b', '2'), refused, put('c', '\0')]
+  const ends = await Promise.allSettled(all.map((work) => sql.write<string>(work)))
+  expect(ends.map((end) => (end.status === 'fulfilled' ? end.value : Object(end.reason).message))).toEqual([
+    '1',
+    expect.any(String),
+    '2',
+    'No',
+    '\u{fffd}',
+  ])
+  expect(ends[1]).toMatchObject({ reason: expect.any(RelayError) })
+  expect(ends[3]).toMatchObject({ reason: { kind: 'bad_request' } })
+  expect(await keys(sql)).toEqual(['a', 'b', 'c'])
+}
+
+describe('a file', () => {
+  it('has transactions that arrive together share a commit, and one that throws fails alone', async () => {
+    const folder = emptyFolder()
+    await using opened = await openDatabase({ kind: 'file', folder })
+    const { sql } = opened
+    const pages = (): number => statSync(`${databaseFile(folder)}-wal`).size
+    const cost = async (work: () => Promise<unknown>): Promise<number> => {
+      const before = pages()
+      await work()
+      return pages() - before
+    }
+    await sql.write(put('first', ''))
+    const alone = await cost(() => sql.write(put('alone', '')))
+    const together = await cost(() =>
+      Promise.all(Array.from({ length: 40 }, (_, i) => sql.write(put(`${i}`, '')))),
+    )
+    // Each commit writes every page that it changed into the log.
+    expect(together).toBeLessThanOrEqual(2 * alone)
+    await sql.write(() => tell({ sql: 'DELETE FROM kv', values: [] }))
+    await fails(sql)
+  })
+
+  it('and its folder are for their owner alone', async () => {
+    const folder = path.join(emptyFolder(), 'default')
+    await using opened = await openDatabase({ kind: 'file', folder })
+    await opened.store.put('key', 1)
+    const modes = [folder, ...databaseFiles(folder)].map((file) => (statSync(file).mode & 0o777).toString(8))
+    expect(modes).toEqual(['700', '600', '600', '600'])
+  })
+
+  it('that another process writes to is waited for while timers go on, and no longer than patience', async () => {
+    const folder = emptyFolder()
+    await using opened = await openDatabase({ kind: 'file', folder, patience: 600 })
+    const other = new DatabaseSync(databaseFile(folder))
+    other.exec('BEGIN IMMEDIATE')
+    let ticks = 0
+    const timer = setInterval(() => ticks++, 5)
+    const began = performance.now()
+    const message = `The database ${databaseFile(folder)} cannot be used: another process writes to it`
+    await expect(opened.store.put('key', 1)).rejects.toMatchObject({
+      kind: 'storage',
+      message: expect.stringContaining(message),
+    })
+    expect(performance.now() - began).toBeGreaterThan(550)
+    expect(ticks).toBeGreaterThan(20)
+    // Reading waits for nothing.
+    expect(await opened.store.get('key')).toBeUndefined()
+    const later = opened.store.put('key', 2)
+    await sleep(100)
+    other.exec('COMMIT')
+    await later
+    clearInterval(timer)
+    other.close()
+    expect(await opened.store.get('key')).toBe(2)
+  })
+
+  it('finishes the writes under way before it closes, and can be open twice', async () => {
+    const folder = emptyFolder()
+    const closing = await openDatabase({ kind: 'file', folder })
+    const writes = [closing.store.put('a', 1), closing.store.put('b', 2)]
+    await closing[Symbol.asyncDispose]()
+    await Promise.all(writes)
+    await using one = await openDatabase({ kind: 'file', folder })
+    await using two = await openDatabase({ kind: 'file', folder })
+    const count = (store: typeof one.store) =>
+      store.update(function* (records): Tx<void> {
+        yield* records.put('a', Number(yield* records.get('a')) + 1)
+      })
+    await Promise.all(Array.from({ length: 60 }, (_, i) => count(i % 2 ? one.store : two.store)))
+    expect(await two.store.get('a')).toBe(61)
+  })
+
+  it.each([
+    ['another program', 'CREATE TABLE notes (text)', 'storage', 'it belongs to another program'],
+    [
+      'an earlier relay',
+      `PRAGMA application_id = ${0x72656c79}; CREATE TABLE relay_schema (version INTEGER); INSERT INTO relay_schema VALUES (5)`,
+      'settings',
+      'was written by an earlier version of relay, which this one cannot read. It is unchanged',
+    ],
+    [
+      'a later relay',
+      `PRAGMA application_id = ${0x72656c79}; CREATE TABLE relay_schema (version INTEGER); INSERT INTO relay_schema VALUES (99)`,
+      'settings',
+      'was written by a newer version of relay',
+    ],
+  ])('of %s is refused, and not a byte of it changes', async (_, statements, kind, why) => {
+    const folder = emptyFolder()
+    const other = new DatabaseSync(databaseFile(folder))
+    other.exec(statements)
+    other.close()
+    const before = readFileSync(databaseFile(folder))
+    const opening = openDatabase({ kind: 'file', folder })
+    await expect(opening).rejects.toMatchObject({ kind, message: expect.stringContaining(why) })
+    expect(readFileSync(databaseFile(folder)).equals(before)).toBe(true)
+    expect(databaseFiles(folder).map((file) => existsSync(file))).toEqual([true, false, false])
+  })
+
+  it('that is empty is taken; one that is damaged, or no file, is said to be so', async () => {
+    const folder = emptyFolder()
+    writeFileSync(databaseFile(folder), '', { mode: 0o600 })
+    await (await openDatabase({ kind: 'file', folder }))[Symbol.asyncDispose]()
+    const damaged = path.join(emptyFolder(), 'relay.db')
+    writeFileSync(damaged, 'no database'.repeat(1000))
+    await expect(openSqlite(damaged)).rejects.toThrow(
+      `it is damaged. Save what can be read with SQLite's own tool`,
+    )
+    mkdirSync(path.join(folder, 'sub'))
+    await expect(openSqlite(path.join(folder, 'sub'))).rejects.toMatchObject({ kind: 'storage' })
+  })
+
+  it('that is locked is one process’s, until it gives it back', async () => {
+    const folder = emptyFolder()
+    const file = path.join(folder, 'lock')
+    const lock = lockFile(file)
+    expect(lock).toBeDefined()
+    expect(lockFile(file)).toBeUndefined()
+    lock?.[Symbol.dispose]()
+    using again = lockFile(file)
+    expect(again).toBeDefined()
+    using _profile = await lockProfile(folder, () => 'us')
+    await expect(lockProfile(folder, () => 'process 7 at http://a')).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('already served by process 7 at http://a'),
+    })
+  })
+})
+
+describeWith('postgres', 'a database on PostgreSQL', () => {
+  const open = async (address: string): Promise<Postgres> => {
+    const store = new SharedStore(address, { password: new Secret(PASSWORD) })
+    return openPostgres({ store, profile: 'default' })
+  }
+
+  it('fails one transaction alone, and notifies others once what they are told is there', async () => {
+    await using server = await database()
+    await using sql = await open(server.store)
+    await fails(sql)
+    await using other = await open(server.store)
+    const count = (each: Sql) =>
+      each.write(function* (): Tx<void> {
+        const [row] = yield* ask<{ value: string }>(`SELECT value FROM kv WHERE key = 'a'`)
+        yield* tell({ sql: `UPDATE kv SET value = ? WHERE key = 'a'`, values: [`${Number(row?.value) + 1}`] })
+      })
+    await Promise.all(Array.from({ length: 40 }, (_, i) => count(i % 2 ? sql : other)))
+    expect(await sql.query(`SELECT value FROM kv WHERE key = 'a'`)).toEqual([{ value: '41' }])
+  })
+
+  it('lets one of two relays run, and the other when that one is gone', async () => {
+    await using server = await database()
+    await using sql = await open(server.store)
+    await using otherSql = await open(server.store)
+    const heard: string[] = []
+    const listener = (name: string) => ({
+      onNotice: (numbers: readonly number[] | undefined) => heard.push(`${name} ${numbers?.join()}`),
+      onRun: (holds: boolean) => heard.push(`${name} ${holds ? 'runs' : 'waits'}`),
+      onAway: (error: RelayError | undefined) => heard.push(`${name} ${error ? 'away' : 'back'}`),
+    })
+    const one = new Session(sql, 'routes', listener('one'))
+    await using two = new Session(otherSql, 'routes', listener('two'))
+    await one.start()
+    one.want()
+    await expect.poll(() => one.holds).toBe(true)
+    await two.start()
+    two.want()
+    expect([await one.others(), await two.others()]).toEqual(Array(2).fill({ count: 1, isDifferent: false }))
+    expect(await two.others('other routes')).toMatchObject({ isDifferent: true })
+    await sql.write(put('key', ''), { announces: [7, 8] })
+    await sql.write(() => ask('SELECT 1 AS nothing'), { announces: [9] })
+    await expect.poll(() => heard).toContain('two 7,8')
+    await sleep(1500)
+    expect([one.holds, two.holds]).toEqual([true, false])
+    await one[Symbol.asyncDispose]()
+    await expect.poll(() => two.holds).toBe(true)
+    expect(await two.others()).toEqual({ count: 0, isDifferent: false })
+    await two.changeRoutes('other routes')
+    expect(await two.others()).toEqual({ count: 0, isDifferent: false })
+    expect(heard).toEqual(['one runs', 'two 7,8', 'two runs'])
+    // The server ends the session: it has to be taken again.
+    await server.run(
+      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    )
+    await expect.poll(() => heard.slice(3)).toEqual(['two away', 'two undefined', 'two back'])
+    expect(two.holds).toBe(true)
+    await two.release()
+    expect(two.holds).toBe(false)
+  })
+})
