@@ -2,7 +2,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { RelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import type { TokenKeys } from '../base/shared-store.js'
-import { changedRecord, type Json, type Store } from './kv.js'
+import type { Json, Store } from './kv.js'
+import { changedRecord } from './shape.js'
 import { ask, type Sql, type Tx } from './sql.js'
 
 /** Encrypts the values of records in a database that others can read and write. */

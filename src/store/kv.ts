@@ -1,6 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { RecordCipher } from './cipher.js'
+import { changedRecord } from './shape.js'
 import { ask, type Sql, type Tx } from './sql.js'
 
 /** What a store keeps: anything JSON can hold. */
@@ -139,15 +140,6 @@ function decode(cipher: RecordCipher | undefined, key: string, text: string): Js
     // The parser's message quotes the text, which may be a token.
     throw changedRecord(key)
   }
-}
-
-/** The error for a record that another program has changed. Names the record's kind only: the rest of its key may name a user. */
-export function changedRecord(key: string): RelayError {
-  const [kind = ''] = key.split(':')
-  return new RelayError(
-    'storage',
-    `A record of the database (${kind}) was changed or moved by another program, and is not used. Sign in again, or restore a backup`,
-  )
 }
 
 function checkKey(key: string): string {
