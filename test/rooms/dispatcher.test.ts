@@ -203,13 +203,13 @@ describe('whatever happens, a dispatcher', () => {
           expect(rig.most()).toBeLessThanOrEqual(n)
           for (const id of IDS) {
             const numbers = rig.sent.filter(({ target }) => target === id).map((each) => each.n)
-            if (n === 1) expect(numbers).toEqual(numbers.toSorted((one, other) => one - other))
+            expect(numbers).toEqual(n === 1 ? numbers.toSorted((one, other) => one - other) : numbers)
           }
           await dispatcher[Symbol.asyncDispose]()
           expect(time.timers.size).toBe(0)
         },
       ),
-      { numRuns: 80 },
+      { numRuns: 40 },
     )
   }, 120_000)
 })

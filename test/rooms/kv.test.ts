@@ -18,7 +18,7 @@ const memory = () => openDatabase({ kind: 'memory', folder: '' })
 const key = fc.constantFrom('a', 'a:', 'a:b', 'a:b2', 'b', 'é', 'A:b', 'a:\u{10ffff}', 'a:😀', '%', 'a_')
 const prefix = fc.oneof(key, fc.constantFrom('', 'a:b', 'c', '_'))
 // PostgreSQL's text and JSON both have all of Unicode but NUL, which JSON escapes.
-const value = fc.jsonValue({ noUnicodeString: false }) as fc.Arbitrary<Json>
+const value = fc.json({ noUnicodeString: false }).map((text): Json => JSON.parse(text))
 const command = fc.oneof(
   {
     weight: 4,
@@ -31,6 +31,11 @@ const command = fc.oneof(
 )
 
 type Command = typeof command extends fc.Arbitrary<infer Each> ? Each : never
+
+/** Within a law, where an expectation is part of one of many steps. */
+function same(actual: unknown, wanted: unknown): void {
+  expect(actual).toEqual(wanted)
+}
 
 async function run(
   open: (clock: () => number) => Store,
@@ -50,37 +55,38 @@ async function run(
       await store.put(each.put, each.value, each.end === undefined ? undefined : end)
       model.set(each.put, { value: each.value, end: Number.isNaN(end) ? -Infinity : end })
     } else if ('take' in each) {
-      expect(await store.take(each.take)).toEqual(get(each.take))
+      same(await store.take(each.take), get(each.take))
       model.delete(each.take)
     } else if ('delete' in each) {
-      expect(await store.delete(each.delete)).toBe(get(each.delete) !== undefined)
+      same(await store.delete(each.delete), get(each.delete) !== undefined)
       model.delete(each.delete)
     } else if ('wait' in each) now += each.wait
     else await store.sweep()
     const touched = 'put' in each ? each.put : 'a'
-    expect(await store.get(touched)).toEqual(get(touched))
+    same(await store.get(touched), get(touched))
   }
   for (const each of prefixes) {
     const keys = [...model.keys()].filter((key) => key.startsWith(each) && get(key) !== undefined)
     const inOrder = keys.toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)))
-    expect([each, await store.list(each)]).toEqual([each, inOrder])
+    same([each, await store.list(each)], [each, inOrder])
   }
 }
 
 describe('whatever happens to it, the key-value store is a map whose records expire', () => {
-  const law = (open: (clock: () => number) => Promise<Store & Partial<AsyncDisposable>>, numRuns: number) =>
+  const expectMap = (open: (clock: () => number) => Promise<Store & AsyncDisposable>, numRuns: number) =>
     fc.assert(
       fc.asyncProperty(fc.array(command, { maxLength: 30 }), fc.array(prefix), async (commands, prefixes) => {
         let now = (): number => 0
         const store = await open(() => now())
         await run((clock) => ((now = clock), store), commands, prefixes)
-        await store[Symbol.asyncDispose]?.()
+        await store[Symbol.asyncDispose]()
       }),
       { numRuns },
     )
 
   it.each([false, true])('on SQLite; encrypted: %s', async (isEncrypted) => {
-    await law(async (clock) => {
+    expect.hasAssertions()
+    await expectMap(async (clock) => {
       const { sql } = await memory()
       const cipher = createCipher({ current: newKey() }, 'default')
       const store = createStore(sql, { clock, ...(isEncrypted && { cipher: async () => cipher }) })
@@ -111,6 +117,7 @@ describe('whatever happens to it, the key-value store is a map whose records exp
 
 describeWith('postgres', 'the key-value store on PostgreSQL', () => {
   it('is the same map', { timeout: 60_000 }, async () => {
+    expect.hasAssertions()
     await using server = await database()
     const store = new SharedStore(server.store, { password: new Secret(PASSWORD) })
     let profile = 0
@@ -202,7 +209,7 @@ describe('work that runs exclusively', () => {
     }
     const options = { what: 'counting', onBusy: () => void busy++ }
     const all = Array.from({ length: 5 }, () => exclusively(store, 'lock', options, work))
-    expect((await Promise.all(all)).toSorted()).toEqual([1, 2, 3, 4, 5])
+    expect(new Set(await Promise.all(all))).toEqual(new Set([1, 2, 3, 4, 5]))
     expect([most, busy]).toEqual([1, 4])
     expect(await store.list('')).toEqual([])
     await store.put('lock', { id: 'another', pid: 7 })

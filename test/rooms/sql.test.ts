@@ -128,13 +128,13 @@ describe('a file', () => {
     ['another program', 'CREATE TABLE notes (text)', 'storage', 'it belongs to another program'],
     [
       'an earlier relay',
-      `PRAGMA application_id = ${0x72656c79}; CREATE TABLE relay_schema (version INTEGER); INSERT INTO relay_schema VALUES (5)`,
+      `PRAGMA application_id = 0x72656c79; CREATE TABLE relay_schema (version INTEGER); INSERT INTO relay_schema VALUES (5)`,
       'settings',
       'was written by an earlier version of relay, which this one cannot read. It is unchanged',
     ],
     [
       'a later relay',
-      `PRAGMA application_id = ${0x72656c79}; CREATE TABLE relay_schema (version INTEGER); INSERT INTO relay_schema VALUES (99)`,
+      `PRAGMA application_id = 0x72656c79; CREATE TABLE relay_schema (version INTEGER); INSERT INTO relay_schema VALUES (99)`,
       'settings',
       'was written by a newer version of relay',
     ],
@@ -217,7 +217,8 @@ describeWith('postgres', 'a database on PostgreSQL', () => {
     await expect.poll(() => one.holds).toBe(true)
     await two.start()
     two.want()
-    expect([await one.others(), await two.others()]).toEqual(Array(2).fill({ count: 1, isDifferent: false }))
+    const alike = { count: 1, isDifferent: false }
+    expect([await one.others(), await two.others()]).toEqual([alike, alike])
     expect(await two.others('other routes')).toMatchObject({ isDifferent: true })
     await sql.write(put('key', ''), { announces: [7, 8] })
     await sql.write(() => ask('SELECT 1 AS nothing'), { announces: [9] })
