@@ -46,7 +46,8 @@ const UNTRUSTED = expect.stringContaining(
 const NO_TLS = expect.stringContaining('it does not offer TLS')
 
 describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
-  it('is what sslmode says, as libpq means it', async () => {
+  // It makes two servers.
+  it('is what sslmode says, as libpq means it', { timeout: 90_000 }, async () => {
     const [authority, other] = [selfSigned('authority.example'), selfSigned('other.example')]
     await using right = await startWith(signedBy(authority, '127.0.0.1'))
     await using elsewhere = await startWith(signedBy(authority, 'db.example'))
