@@ -28,12 +28,12 @@ export async function startWebhookService(options: WebhookServiceOptions = {}) {
   const { provider = GITHUB, secrets = SECRETS, maxBody = DEFAULTS.maxBody } = options
   const database = options.database ?? (await openDatabase({ kind: 'memory', folder: '' }))
   const journal = new Journal(database.sql)
-  const intake = createIntake({ provider, secrets, journal, plan: nowhere })
+  const intake = createIntake({ senders: () => ({ scheme: provider.webhook, secrets }), journal, plan: nowhere })
   const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, log: silentLog })
   const hostAllowed = hostCheck({ host: '127.0.0.1', allowed: [] })
   const app = createRouter({ hostAllowed, log: silentLog })
     .route('/', healthRoutes({ prove: () => undefined }))
-    .route('/', webhookRoutes({ intake, maxBody, refusals }))
+    .route('/', webhookRoutes({ source: provider.name, intake, maxBody, refusals }))
   const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
   return {
     app,

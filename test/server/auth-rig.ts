@@ -37,7 +37,7 @@ export async function startRelay(given: RelayOptions = {}) {
   const secrets = { current: new Secret(SECRET) }
   const app = createApp({
     provider,
-    intake: createIntake({ provider, secrets, journal, plan: nowhere }),
+    intake: createIntake({ senders: () => ({ scheme: provider.webhook, secrets }), journal, plan: nowhere }),
     refusals: createRefusals({ scheme: provider.webhook, secrets, maxBody: 1024, log }),
     oauth,
     tokens: rig.tokens,

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import type { TunnelStatus } from '../../../../src/tunnel/state.js'
+import type { TunnelStatus } from '../../../../src/tunnel/tunnel.js'
 import { startSmee } from '../../../helpers/smee-server.js'
 import { closeAfter, findings, profile } from './rig.js'
 import { serveFor } from '../../rig.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { tunnelLine, tunnelObject } from '../../../../src/cli/commands/serve/tunnel-line.js'
-import type { TunnelStatus } from '../../../../src/tunnel/state.js'
+import type { TunnelStatus } from '../../../../src/tunnel/tunnel.js'
 import { NOW } from '../../../journal/rig.js'
 import { plain } from '../../rig.js'
 
