@@ -27,7 +27,7 @@ import type { Database } from './store/open.js'
 import { openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
-import { createRefusals, type Refusals } from './webhook/refusals.js'
+import { Refusals } from './webhook/refusals.js'
 import type { Senders } from './webhook/signature.js'
 
 export interface RelayOptions {
@@ -190,7 +190,7 @@ function createReceiving(
     log,
   })
   const onRefused = (): void => activity.publish({ type: 'refused' })
-  const refusals = createRefusals({ scheme: provider.webhook, secrets, maxBody, onRefused, log, clock })
+  const refusals = new Refusals({ scheme: provider.webhook, secrets, maxBody, onRefused, log, clock })
   const plan = (delivery: Delivery): Plan => ({
     targets: routing.targetsOf(delivery),
     ignoredBy: routing.ignoredBy(delivery),

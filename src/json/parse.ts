@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { endOfString, MAX_DEPTH } from './text.js'
+import { MAX_DEPTH } from './text.js'
 
 /**
  * Parses bytes as JSON, strictly: UTF-8 without a byte order mark, one value of any type with nothing after it, and at most
@@ -17,18 +17,24 @@ export function parseJson(bytes: Uint8Array): unknown {
     // The parser's own message quotes the text.
     throw new SyntaxError('not JSON')
   }
-  if (depthOf(text) > MAX_DEPTH) throw new SyntaxError('nested too deep')
+  if (depthOf(bytes) > MAX_DEPTH) throw new SyntaxError('nested too deep')
   return value
 }
 
+const [QUOTE, BRACKET, BACKSLASH, BRACE] = [0x22, 0x5b, 0x5c, 0x7b]
+
 /** How deep arrays and objects are nested in well-formed JSON; V8's parser accepts any depth. */
-export function depthOf(text: string): number {
+function depthOf(json: Uint8Array): number {
   let [depth, deepest] = [0, 0]
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charAt(at)
-    if (char === '"') at = endOfString(text, at) - 1
-    else if (char === '{' || char === '[') deepest = Math.max(deepest, ++depth)
-    else if (char === '}' || char === ']') depth--
+  let isInString = false
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (byte === QUOTE) isInString = !isInString
+    else if (byte === BACKSLASH) at++
+    else if (isInString) continue
+    else if (byte === BRACE || byte === BRACKET) deepest = Math.max(deepest, ++depth)
+    // The code of the closing one is two higher.
+    else if (byte === BRACE + 2 || byte === BRACKET + 2) depth--
   }
   return deepest
 }

@@ -10,6 +10,8 @@ export interface Token {
   readonly depth: number
 }
 
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
 const WHITE_SPACE = /[ \t\r\n]*/y
 const SCALAR = /[^ \t\r\n{}[\]:,"]+/y
 
@@ -39,16 +41,12 @@ function endOfToken(text: string, start: number, first: string): number {
 
 /** The index after the closing quote of the string that begins at `start`; the length of the text if it has none. */
 export function endOfString(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1)
-  while (quote !== -1 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
-  return quote === -1 ? text.length : quote + 1
-}
-
-/** Whether the character follows an odd number of backslashes. */
-function isEscaped(text: string, at: number): boolean {
-  let first = at
-  while (text.charAt(first - 1) === '\\') first--
-  return (at - first) % 2 === 1
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at + 1
+    if (code === BACKSLASH) at++
+  }
+  return text.length
 }
 
 function skip(pattern: RegExp, text: string, from: number): number {

@@ -22,6 +22,8 @@ import { claimsRoundTrip } from './round-trip.js'
 export interface MessagesParts extends RestoreOptions {
   /** The name of the sender. */
   readonly source: string
+  /** Characters of the messages that may wait. A single one may be longer. */
+  readonly maxWaiting: number
   readonly intake: Intake
   readonly refusals: Refusals
   readonly log: Log
@@ -33,8 +35,6 @@ export interface MessagesParts extends RestoreOptions {
   readonly signal: AbortSignal
 }
 
-/** Characters of the messages that wait; a single one may be longer. gosmee's server drops what relay leaves unread beyond 100. */
-const MAX_WAITING = 33_554_432
 /** Messages that are stored together: what a transaction of the journal takes. */
 const BATCH = 64
 /** Milliseconds until a delivery that storage refused is tried again. */
@@ -57,9 +57,8 @@ export class Messages {
   #size = 0
   #working: Promise<void> | undefined
   #isClosing = false
+  #hasLost = false
   #explained = { left: 0, since: -Infinity }
-  #isStorageAway = false
-  #retry: Promise<void> | undefined
 
   constructor(parts: MessagesParts) {
     this.#parts = parts
@@ -76,7 +75,9 @@ export class Messages {
 
   /** Resolves once there is room for another message. */
   room(): Promise<void> | undefined {
-    return this.#size < MAX_WAITING ? undefined : new Promise((resolve) => this.#onRoom.push(resolve))
+    return this.#size < this.#parts.maxWaiting
+      ? undefined
+      : new Promise((resolve) => this.#onRoom.push(resolve))
   }
 
   /** Handles what has arrived. */
@@ -91,20 +92,20 @@ export class Messages {
     let owed = 0
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH)
-      const storing: Promise<void>[] = []
+      const deliveries: Verified[] = []
       for (const { text } of batch) {
         const began = performance.now()
         const delivery = await this.#read(text)
-        if (delivery) storing.push(this.#store(delivery))
+        if (delivery) deliveries.push(delivery)
         else owed += performance.now() - began
         if (performance.now() - turn < TURN_MS) continue
         await (this.#isClosing || owed < 1 ? setImmediate() : sleep(owed))
         owed = 0
         turn = performance.now()
       }
-      await Promise.all(storing)
+      await this.#store(deliveries)
       const [last] = batch.slice(-1)
-      if (last) await this.#parts.onHandled(last.id)
+      if (last && !this.#hasLost) await this.#parts.onHandled(last.id)
       for (const { text } of batch) this.#size -= text.length
       for (const resolve of this.#onRoom.splice(0)) resolve()
     }
@@ -127,32 +128,41 @@ export class Messages {
     return undefined
   }
 
-  /** Stores the delivery, or refuses it. While storage refuses, waits, and so does the stream. Does not reject. */
-  async #store({ request, restored }: Verified): Promise<void> {
-    const { intake, source, log, signal } = this.#parts
-    for (;;) {
-      try {
-        await intake.receive(request, { source, restored })
-        this.#isStorageAway = false
-        return
-      } catch (thrown) {
-        const error = toRelayError(thrown)
-        if (error.kind !== 'storage' || signal.aborted) return this.#fail(request, error)
-        if (!this.#isStorageAway) log.warn(`the tunnel waits until storage works again: ${error.message}`)
-        this.#isStorageAway = true
-        // All that failed wait for the same moment, and keep their order.
-        this.#retry ??= sleep(STORAGE_RETRY_MS, { signal }).catch(() => {})
-        await this.#retry
-        this.#retry = undefined
-      }
+  /** Stores the deliveries, in order. While storage refuses, waits, and so does the stream. Does not reject. */
+  async #store(deliveries: readonly Verified[]): Promise<void> {
+    const { log, signal } = this.#parts
+    let left = deliveries
+    for (let tries = 1; left.length > 0; tries++) {
+      const refusals = await Promise.all(left.map((delivery) => this.#tryStoring(delivery)))
+      left = left.filter((_, i) => refusals[i])
+      const refusal = refusals.find((error) => error !== undefined)
+      if (!refusal) return
+      if (tries === 1) log.warn(`the tunnel waits until storage works again: ${refusal.message}`)
+      await sleep(STORAGE_RETRY_MS, { signal }).catch(() => {})
     }
+  }
+
+  /** Why storage refused, unless there is no time to try again. */
+  async #tryStoring({ request, restored }: Verified): Promise<RelayError | undefined> {
+    const { intake, source, signal } = this.#parts
+    try {
+      await intake.receive(request, { source, restored })
+    } catch (thrown) {
+      const error = toRelayError(thrown)
+      if (error.kind === 'storage' && !signal.aborted) return error
+      await this.#fail(request, error)
+    }
+    return undefined
   }
 
   async #fail(request: WebhookRequest, thrown: unknown): Promise<void> {
     const error = toRelayError(thrown)
     const { refusals, log } = this.#parts
     if (error.kind === 'invalid_event' || error.kind === 'too_large') await refusals.tunnel(request, error)
-    else log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
+    else {
+      this.#hasLost = true
+      log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
+    }
   }
 
   async #refuseUnsigned(text: string): Promise<void> {

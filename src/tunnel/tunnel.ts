@@ -1,25 +1,17 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { aborted, deadline, sleep } from '../base/abort.js'
+import { aborted, sleep } from '../base/abort.js'
 import { probeDelay } from '../base/backoff.js'
-import { RelayError, toRelayError } from '../base/errors.js'
+import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { createLogThrottle } from '../base/log-throttle.js'
-import { parseUrl } from '../base/parse-url.js'
-import { DEFAULT_TUNNEL, NEW_TUNNEL } from '../base/settings.js'
 import { type Clock, onSleep, systemClock } from '../base/time.js'
-import { describeConnectionError } from '../net/connection-error.js'
-import { parseRetryAfter } from '../net/retry-after.js'
-import {
-  type OutboundResponse,
-  readText,
-  type SendOnce,
-  sendOnce as sendOverNetwork,
-} from '../net/send-once.js'
+import { type SendOnce, sendOnce as sendOverNetwork } from '../net/send-once.js'
 import type { Store } from '../store/kv.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
 import type { Sender } from '../webhook/signature.js'
+import { findChannel } from './channel.js'
 import { type Connection, type ConnectionLimits, NotConnected, openConnection } from './connection.js'
 import { MAX_AROUND_BODY, Messages } from './messages.js'
 import { RoundTrips } from './round-trip.js'
@@ -73,6 +65,8 @@ export interface TunnelLimits extends ConnectionLimits {
   readonly steady: number
   /** Milliseconds in which the message to itself must come back. */
   readonly roundTrip: number
+  /** Characters of the messages that may wait. */
+  readonly waiting: number
 }
 
 const LIMITS: Omit<TunnelLimits, 'message'> = {
@@ -83,6 +77,8 @@ const LIMITS: Omit<TunnelLimits, 'message'> = {
   tick: 1000,
   steady: 10_000,
   roundTrip: 10_000,
+  // 4,000 pushes of GitHub, since gosmee's server drops what relay leaves unread beyond 100.
+  waiting: 33_554_432,
 }
 /** 15 minutes: a server that asks for a longer wait may have been repaired by then. */
 const MAX_RETRY_AFTER_MS = 900_000
@@ -216,6 +212,7 @@ class Tunnel {
     })
     const messages = new Messages({
       ...this.#options,
+      maxWaiting: this.#limits.waiting,
       isOwn: (message, lines) => roundTrips.isOwn(message, lines),
       onHandled: (id) => position.handled(id),
       signal,
@@ -367,63 +364,4 @@ class Position {
     this.#saved = id
     await this.#store.put(POSITION_KEY, { v: 1, url: this.#url, id }).catch(() => (this.#saved = undefined))
   }
-}
-
-const CHANNEL_KEY = 'tunnel-channel'
-const channelRecord = z.object({ v: z.literal(1), server: z.string(), url: z.string() })
-/** Milliseconds that the server has to create a channel. */
-const CREATE_MS = 15_000
-
-/**
- * The URL of the channel. An `address` with a path is the channel itself. For a server's address, creates a channel once
- * and saves it for the profile, so that the code host's webhook settings stay valid. For `new`, creates another one in its
- * place on the same server.
- * @throws RelayError `provider_failed` if the server does not create a channel; `storage`.
- */
-async function findChannel(
-  address: string,
-  { store, sendOnce, signal }: { store: Store; sendOnce: SendOnce; signal: AbortSignal },
-): Promise<string> {
-  const isNew = address === NEW_TUNNEL
-  if (!isNew && new URL(address).pathname !== '/') return address
-  const saved = channelRecord.safeParse(await store.get(CHANNEL_KEY)).data
-  const server = isNew ? (saved?.server ?? DEFAULT_TUNNEL) : new URL(address).origin
-  if (!isNew && saved?.server === server) return saved.url
-  const url = await createChannel(server, sendOnce, deadline(CREATE_MS, signal))
-  await store.put(CHANNEL_KEY, { v: 1, server, url })
-  return url
-}
-
-/** smee's server redirects to the new channel, also for HEAD. gosmee's creates channels only for GET. */
-async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSignal): Promise<string> {
-  const failure = (reason: string, options = {}): RelayError =>
-    new RelayError('provider_failed', `${server} did not create a channel: ${reason}`, options)
-  try {
-    const request = { headers: {}, signal }
-    let response = await sendOnce(`${server}/new`, { method: 'HEAD', ...request })
-    if (response.status === 405) response = await sendOnce(`${server}/new`, { method: 'GET', ...request })
-    const { status, header, discard } = response
-    const location = header('location') ?? (await addressIn(response))
-    discard()
-    if (location === undefined) {
-      const wait = parseRetryAfter(header, Date.now())
-      throw failure(`it answers ${status}`, wait === undefined ? {} : { retryAfter: Math.ceil(wait / 1000) })
-    }
-    const url = parseUrl(location, server)
-    // A server behind a proxy may not know its own scheme. Another host is an error.
-    if (!url || url.host !== new URL(server).host || url.pathname === '/')
-      throw failure('it is not a smee server')
-    return `${server}${url.pathname}`
-  } catch (cause) {
-    throw cause instanceof RelayError ? cause : failure(describeConnectionError(cause), { cause })
-  }
-}
-
-/** gosmee's server answers 200 with the channel's address as text, since version 0.25. Earlier ones redirect. */
-async function addressIn(response: OutboundResponse): Promise<string | undefined> {
-  const isText = /^text\/plain\b/.test(response.header('content-type') ?? '')
-  if (response.status !== 200 || !isText) return undefined
-  const path = parseUrl((await readText(response)).trim())?.pathname
-  // The address that a server gives itself may be wrong from outside, such as http://localhost:3333.
-  return path !== undefined && /^(?:\/[\w-]+)+$/.test(path) ? path : undefined
 }

@@ -1,5 +1,7 @@
 import { endOfString, MAX_DEPTH } from '../json/text.js'
 
+const [SPACE, QUOTE, COMMA, COLON, BRACKET, BACKSLASH, BRACE] = [0x20, 0x22, 0x2c, 0x3a, 0x5b, 0x5c, 0x7b]
+
 interface Layout {
   readonly name: string
   /** Of one level; none for one line. */
@@ -144,7 +146,6 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
     return known
   }
   const seen = new Set<string>()
-  let hasUsers: boolean | undefined
   for (const [id, layout, escapes, end, newline] of ALL) {
     const chars = escapes.chars?.filter((each) => occurs(`[${each}]`)) ?? []
     const long = escapes.long === true && occurs(String.raw`\\[bf]`)
@@ -152,10 +153,9 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
     const key = JSON.stringify([layout.name, chars, long, upper])
     if (seen.has(key)) continue
     seen.add(key)
-    const about = { id, name: layout.name + end, newline: newline !== undefined }
-    if (length(layout) > limit) yield { ...about, text: undefined }
-    else if (!layout.compactUsers || (hasUsers ??= layOut(value, ONE) !== layOut(value, ONE_USERS)))
-      yield { ...about, text: escape(layOut(value, layout), { chars, long, upper }) }
+    if (layout.compactUsers && !occurs(USER_START)) continue
+    const text = length(layout) > limit ? undefined : escape(layOut(value, layout), { chars, long, upper })
+    yield { id, name: layout.name + end, newline: newline !== undefined, text }
   }
 }
 
@@ -163,6 +163,7 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
  * A user of Gitea, indented: the only object that begins with an id (that of a deleted user is -1) and a login, has nothing nested
  * in it, and ends with the login once more. It has some 25 members.
  */
+const USER_START = String.raw`\{"id":-?\d+,"login":"`
 const USER =
   /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]*[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
 
@@ -172,18 +173,20 @@ function layOut(value: unknown, { indent, spaced, compactUsers }: Layout): strin
   return compactUsers ? text.replaceAll(USER, (user) => JSON.stringify(JSON.parse(user))) : text
 }
 
+/** By bytes: millions of pieces of text take seconds. */
 function spaceOut(compact: string): string {
-  let text = ''
-  let from = 0
-  for (let at = 0; at < compact.length; at++) {
-    const char = compact.charAt(at)
-    if (char === '"') at = endOfString(compact, at) - 1
-    else if (char === ',' || char === ':') {
-      text += `${compact.slice(from, at + 1)} `
-      from = at + 1
-    }
+  const from = Buffer.from(compact)
+  const to = Buffer.allocUnsafe(2 * from.length)
+  let length = 0
+  let isInString = false
+  for (let at = 0; at < from.length; at++) {
+    const byte = from[at] ?? 0
+    to[length++] = byte
+    if (byte === QUOTE) isInString = !isInString
+    else if (byte === BACKSLASH) to[length++] = from[++at] ?? 0
+    else if (!isInString && (byte === COMMA || byte === COLON)) to[length++] = SPACE
   }
-  return text + compact.slice(from)
+  return to.toString('utf8', 0, length)
 }
 
 /**
@@ -192,26 +195,24 @@ function spaceOut(compact: string): string {
  */
 function measure(compact: string): (layout: Layout) => number {
   let [depth, colons, commas, breaks, levels] = [0, 0, 0, 0, 0]
+  const breakLine = (): void => {
+    breaks++
+    levels += depth
+  }
   for (let at = 0; at < compact.length; at++) {
-    const char = compact.charAt(at)
-    if (char === '"') at = endOfString(compact, at) - 1
-    else if (char === ':') colons++
-    else if (char === ',' || char === '}' || char === ']') {
-      if (char === ',') commas++
-      else depth--
-      breaks++
-      levels += depth
-    } else if (char === '{' || char === '[') {
+    const code = compact.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(compact, at) - 1
+    else if (code === COLON) colons++
+    else if (code === COMMA) {
+      commas++
+      breakLine()
+    } else if (code === BRACE || code === BRACKET) {
       if (++depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
-      const next = compact.charAt(at + 1)
-      if (next === '}' || next === ']') {
-        // Without anything in it, it stays on its line.
-        depth--
-        at++
-      } else {
-        breaks++
-        levels += depth
-      }
+      // The code of the closing one is two higher. With nothing in between, both stay on one line.
+      if (compact.charCodeAt(at + 1) !== code + 2) breakLine()
+    } else if (code === BRACE + 2 || code === BRACKET + 2) {
+      depth--
+      if (compact.charCodeAt(at - 1) !== code - 2) breakLine()
     }
   }
   const { length } = compact
@@ -226,20 +227,20 @@ function escape(text: string, { chars = [], long = false, upper = false }: Escap
   // An escape is matched as a whole: `\\b` is an escaped backslash, and no `\b`.
   const wholes = long || upper ? [String.raw`\\(?:u.{4}|.)`] : []
   const pattern = new RegExp([...wholes, ...chars.map((each) => `[${each}]`)].join('|'), 'g')
+  const known = new Map([[SLASH, String.raw`\/`]])
+  if (long) known.set(String.raw`\b`, String.raw`\u0008`).set(String.raw`\f`, String.raw`\u000c`)
   return text.replaceAll(pattern, (found) => {
-    if (found === SLASH) return String.raw`\/`
-    if (!found.startsWith('\\')) return unicodeEscape(found.charCodeAt(0), upper)
-    const isShort = long && (found === String.raw`\b` || found === String.raw`\f`)
-    if (isShort) return unicodeEscape(found === String.raw`\b` ? 8 : 12, upper)
-    // Half surrogates, `\ud83d`, keep their digits.
-    return upper && found.startsWith(String.raw`\u0`)
-      ? unicodeEscape(Number(`0x${found.slice(2)}`), upper)
-      : found
+    const written = known.get(found) ?? writtenFor(found, upper)
+    known.set(found, written)
+    return written
   })
 }
 
-function unicodeEscape(code: number, upper: boolean): string {
-  const digits = code.toString(16).padStart(4, '0')
+/** A character as an escape; an escape of a control character in upper case, others as they are. */
+function writtenFor(found: string, upper: boolean): string {
+  const isEscape = found.startsWith('\\')
+  if (isEscape && !(upper && found.startsWith(String.raw`\u0`))) return found
+  const digits = isEscape ? found.slice(2) : found.charCodeAt(0).toString(16).padStart(4, '0')
   return `\\u${upper ? digits.toUpperCase() : digits}`
 }
 

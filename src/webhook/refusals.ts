@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { createLogThrottle } from '../base/log-throttle.js'
+import { createLogThrottle, type LogThrottle } from '../base/log-throttle.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { CREDENTIALS, indexHeaders, only } from '../http/headers.js'
 import { explain } from './explain.js'
@@ -21,35 +21,70 @@ export interface RefusalParts extends Sender {
 /** Why a message of the tunnel was refused: an error of the intake, or a reason that is found on demand. */
 export type TunnelRefusal = RelayError | { readonly reason: () => string | Promise<string> }
 
-/** Keeps refused requests, and logs why they were refused: the first of each kind at once, then how many in a second. */
-export interface Refusals {
-  readonly list: RefusedList
-  /** A request to /webhook that is answered with this error. Returns the error to answer with, whose detail says why. */
-  http(error: unknown, request: WebhookRequest): unknown
-  /** A delivery that was sent to a path that takes none, whose body is not read. Returns a detail for the log. */
-  misdirected(headers: WebhookRequest['headers'], status: number): string
-  /** A message of the tunnel; undefined if it was not read, so that it is only logged. Resolves once it is logged, or counted. */
-  tunnel(request: WebhookRequest | undefined, refusal: TunnelRefusal): Promise<void>
-}
-
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
 const WRONG_PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
 const TUNNEL = 'a tunnel message was refused'
 
-export function createRefusals(parts: RefusalParts): Refusals {
-  const { log, scheme, maxBody, onRefused, clock = systemClock } = parts
-  const list = new RefusedList()
-  const throttle = createLogThrottle(log)
+/** Keeps refused requests, and logs why they were refused: the first of each kind at once, then how many in a second. */
+export class Refusals {
+  readonly list = new RefusedList()
+  readonly #parts: RefusalParts
+  readonly #throttle: LogThrottle
+
+  constructor(parts: RefusalParts) {
+    this.#parts = parts
+    this.#throttle = createLogThrottle(parts.log)
+  }
+
+  /** A request to /webhook that is answered with this error. Returns the error to answer with, whose detail says why. */
+  http(error: unknown, request: WebhookRequest): unknown {
+    const kind = error instanceof RelayError ? this.#kindOf(error, request) : undefined
+    if (!(error instanceof RelayError) || !kind) return error
+    const about = { via: 'http', status: error.status, kind } as const
+    if (error.kind === 'invalid_signature') {
+      const kept = this.#keep(request, about, (held) => refusalHint(held, this.#parts))
+      this.#throttle(`answered 401: ${summaryOf(kind, error)}`, () => void this.#writeLater(kept))
+      return error
+    }
+    const reason = this.#reasonOf(error, request)
+    const { claim } = this.#keep(request, about, () => reason)
+    return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
+  }
+
+  /** A delivery that was sent to a path that takes none, whose body is not read. Returns a detail for the log. */
+  misdirected(headers: WebhookRequest['headers'], status: number): string {
+    const about = { via: 'http', status, kind: 'wrong_path' } as const
+    const { claim } = this.#keep({ ...NOTHING, headers }, about, () => WRONG_PATH)
+    return `${WRONG_PATH} (${claim})`
+  }
+
+  /** A message of the tunnel; undefined if it was not read, so that it is only logged. Resolves once it is logged, or counted. */
+  async tunnel(request: WebhookRequest | undefined, refusal: TunnelRefusal): Promise<void> {
+    const isError = refusal instanceof RelayError
+    const error = isError ? refusal : new RelayError('invalid_signature', 'Invalid signature')
+    const kind = this.#kindOf(error, request ?? NOTHING) ?? 'invalid_event'
+    // That of an error is found at once, so that a large request is not held for it.
+    const known = this.#reasonOf(error, request ?? NOTHING)
+    const reason = isError ? () => known : refusal.reason
+    const kept = request && this.#keep(request, { via: 'tunnel', status: error.status, kind }, reason)
+    let isFirst = false
+    this.#throttle(`${TUNNEL}: ${summaryOf(kind, error)}`, () => (isFirst = true))
+    if (!isFirst) return
+    if (kept) await this.#write(TUNNEL, kept)
+    else this.#parts.log.warn(`${TUNNEL}: ${await reason()}`)
+  }
+
   /** Adds a request to the list. `find` is called for the reason when it is first asked for, with what the list holds. */
-  const keep = (
+  #keep(
     { headers, body }: WebhookRequest,
     about: Pick<Refused, 'via' | 'status' | 'kind'>,
     find: (held: WebhookRequest) => string | Promise<string>,
-  ): Kept => {
+  ): Kept {
+    const { scheme, onRefused, clock = systemClock } = this.#parts
     const lines = indexHeaders(headers)
     const { event, deliveryId, text } = claimOf(lines, scheme)
     let found: Promise<string> | undefined
-    const refused: Refused = list.add({
+    const refused: Refused = this.list.add({
       at: clock(),
       ...about,
       reason: () => (found ??= (async () => find(refused))()),
@@ -62,59 +97,27 @@ export function createRefusals(parts: RefusalParts): Refusals {
     onRefused?.()
     return { reason: refused.reason, claim: `${text}; relay show refused:${refused.id}` }
   }
-  const kindOf = ({ kind }: RelayError, { headers }: WebhookRequest): RefusedKind | undefined => {
-    if (kind === 'invalid_signature') return hasProof(indexHeaders(headers), scheme) ? kind : 'no_signature'
+
+  #kindOf({ kind }: RelayError, { headers }: WebhookRequest): RefusedKind | undefined {
+    if (kind === 'invalid_signature')
+      return hasProof(indexHeaders(headers), this.#parts.scheme) ? kind : 'no_signature'
     return kind === 'invalid_event' || kind === 'too_large' ? kind : undefined
   }
-  const reasonOf = (error: RelayError, { headers }: WebhookRequest): string => {
-    if (error.kind === 'too_large') return sizeReason(only(indexHeaders(headers), 'content-length'), maxBody)
-    return error.cause instanceof Error ? error.cause.message : error.message
+
+  #reasonOf({ kind, cause, message }: RelayError, { headers }: WebhookRequest): string {
+    if (kind === 'too_large')
+      return sizeReason(only(indexHeaders(headers), 'content-length'), this.#parts.maxBody)
+    return cause instanceof Error ? cause.message : message
   }
-  const write = async (start: string, { reason, claim }: Kept): Promise<void> => {
-    log.warn(`${start}: ${await reason()} (${claim})`)
+
+  async #write(start: string, { reason, claim }: Kept): Promise<void> {
+    this.#parts.log.warn(`${start}: ${await reason()} (${claim})`)
   }
-  const writeLater = async (kept: Kept): Promise<void> => {
+
+  async #writeLater(kept: Kept): Promise<void> {
     // After the answer has been sent.
     await setImmediate()
-    await write('POST /webhook was answered 401', kept)
-  }
-  return {
-    list,
-    http(error, request) {
-      const kind = error instanceof RelayError ? kindOf(error, request) : undefined
-      if (!(error instanceof RelayError) || !kind) return error
-      const about = { via: 'http', status: error.status, kind } as const
-      if (error.kind !== 'invalid_signature') {
-        const reason = reasonOf(error, request)
-        const { claim } = keep(request, about, () => reason)
-        return new RelayError(error.kind, error.message, {
-          cause: error.cause,
-          detail: `${reason} (${claim})`,
-        })
-      }
-      const kept = keep(request, about, (held) => refusalHint(held, parts))
-      throttle(`answered 401: ${summaryOf(kind, error)}`, () => void writeLater(kept))
-      return error
-    },
-    misdirected(headers, status) {
-      const about = { via: 'http', status, kind: 'wrong_path' } as const
-      const { claim } = keep({ ...NOTHING, headers }, about, () => WRONG_PATH)
-      return `${WRONG_PATH} (${claim})`
-    },
-    async tunnel(request, refusal) {
-      const isError = refusal instanceof RelayError
-      const error = isError ? refusal : new RelayError('invalid_signature', 'Invalid signature')
-      const kind = kindOf(error, request ?? NOTHING) ?? 'invalid_event'
-      // That of an error is found at once, so that a large request is not held for it.
-      const known = reasonOf(error, request ?? NOTHING)
-      const reason = isError ? () => known : refusal.reason
-      const kept = request && keep(request, { via: 'tunnel', status: error.status, kind }, reason)
-      let isFirst = false
-      throttle(`${TUNNEL}: ${summaryOf(kind, error)}`, () => (isFirst = true))
-      if (!isFirst) return
-      if (kept) await write(TUNNEL, kept)
-      else log.warn(`${TUNNEL}: ${await reason()}`)
-    },
+    await this.#write('POST /webhook was answered 401', kept)
   }
 }
 

@@ -13,7 +13,7 @@ function payloadOf(provider: string, event: string): Buffer {
 /** The payload's text after an edit. */
 function edited(event: string, set: string, { provider = 'github', only = false } = {}): string {
   const body = payloadOf(provider, event)
-  return Buffer.from(editBody(body, [parseEdit(set, { only })], { form: false, escapes: 0 })).toString()
+  return Buffer.from(editBody(body, [parseEdit(set, { only })], { form: false, style: 'compact' })).toString()
 }
 
 /** The lines of JSON text that differ, new ones only. */
@@ -115,7 +115,7 @@ describe('--set', () => {
     const edits = [parseEdit(`comment.body=${text}`), parseEdit('issue.number=7')]
     const body = editBody(payloadOf('github', 'issue_comment.created'), edits, {
       form: false,
-      escapes: 0,
+      style: 'compact',
     })
     expect(JSON.parse(Buffer.from(body).toString()).comment.body).toBe(text)
   })

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { GO_ESCAPES } from '../../src/json/escapes.js'
-import { editBody, parseEdit } from '../../src/replay/edit.js'
+import { type BodyKind, editBody, parseEdit } from '../../src/replay/edit.js'
 
-const JSON_BODY = { form: false, escapes: 0 }
+const JSON_BODY: BodyKind = { form: false, style: 'compact' }
 
 function edited(body: string, set: string, kind = JSON_BODY): string {
   return Buffer.from(editBody(Buffer.from(body), [parseEdit(set)], kind)).toString()
@@ -37,7 +36,7 @@ describe('an edited body', () => {
   })
 
   it('is a form where it was one', () => {
-    const kind = { form: true, escapes: GO_ESCAPES }
+    const kind = { form: true, style: 'indented-go' } as const
     const body = edited('payload=%7B%22a%22%3A1%7D&x=y', 'a=<&>', kind)
     expect([...new URLSearchParams(body)]).toEqual([
       ['payload', String.raw`{"a":"\u003c\u0026\u003e"}`],

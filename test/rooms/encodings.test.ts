@@ -128,9 +128,7 @@ it('writes nothing that is larger than the limit: indenting could fill the memor
   expect(all.map(({ id }) => id)).toEqual([
     'compact',
     'indented-go',
-    'gitea-users',
     'one-space-go',
-    'one-space-users',
     'spaced-ascii',
     'four-spaces',
     'tab',
@@ -141,7 +139,7 @@ it('knows how long a text becomes', () => {
   fc.assert(
     fc.property(value, (one) => {
       for (const { text = '', id } of writings(one, Infinity)) {
-        const [same] = [...writings(one, text.length)].filter((each) => each.id === id)
+        const same = [...writings(one, text.length)].find((each) => each.id === id)
         const [shorter] = [...writings(one, writeJson('compact', one).length - 1)]
         expect([same?.text, shorter?.text]).toEqual([text, undefined])
       }

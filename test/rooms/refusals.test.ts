@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
-import { createRefusals } from '../../src/webhook/refusals.js'
+import { Refusals } from '../../src/webhook/refusals.js'
 import { type DeliveryOptions, GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
 import { recordingLog } from '../http/edge.js'
 
@@ -19,7 +19,7 @@ const large = (length: number) =>
 function setUp() {
   const { log, lines } = recordingLog()
   const parts = { secrets: SECRETS, scheme: GITHUB.webhook, maxBody: 1000, log }
-  const refusals = createRefusals({ ...parts, clock: () => 1000 })
+  const refusals = new Refusals({ ...parts, clock: () => 1000 })
   const error = new RelayError('invalid_signature', 'Invalid signature')
   return {
     refusals,

@@ -1,12 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createProvider } from '../../src/providers/open.js'
 import type { Provider } from '../../src/providers/provider.js'
 import type { HookEvent } from '../../src/serve/hook-event.js'
 import { type HookPlan, startHooks } from '../../src/serve/hooks.js'
-import { watchAddress } from '../../src/serve/payload-address.js'
+import { PayloadAddress } from '../../src/serve/tunnel.js'
 import type { Serving } from '../../src/serve/serve.js'
-import { onWake } from '../../src/serve/wake.js'
-import type { TunnelStatus } from '../../src/tunnel/state.js'
 import { type Alone, serveFor, startAlone, USER } from '../cli/rig.js'
 import { testContext } from '../helpers/context.js'
 
@@ -61,7 +59,7 @@ describe('the hooks of a running relay', () => {
       const { relay, settings, url } = running.serving
       const events: HookEvent[] = []
       const hooks = startHooks(relay, settings, PLAN, {
-        address: watchAddress(settings, url),
+        address: new PayloadAddress(settings, url),
         app: undefined,
         lost: new AbortController().signal,
         hasSuccessor: () => Promise.resolve(isKept),
@@ -176,63 +174,5 @@ describe('the hooks of a running relay', () => {
     await using second = await start({ repos: [], catchUp: true })
     expect((await second.event('caught up')).result).toMatchObject({ missing: 1, arrived: 1 })
     expect(second.states()).toEqual(['ready', 'missing', 'caught up'])
-  })
-})
-
-describe('the address of the hooks', () => {
-  const status = (state: TunnelStatus['state'], url: string | null): TunnelStatus => ({
-    state,
-    url,
-    since: 0,
-    why: null,
-    attempt: 0,
-    retryAt: null,
-    roundTrip: null,
-  })
-  const settings = { tunnel: 'https://smee.test', publicUrl: undefined }
-
-  it("is the tunnel's once it is connected, and it reports when the tunnel is back", async () => {
-    const address = watchAddress(settings, 'http://127.0.0.1:1')
-    const seen: string[] = []
-    const onTunnel = address.onTunnel(({ state }) => seen.push(state))
-    let back = 0
-    const end = address.onBack(() => back++)
-    const url = 'https://smee.test/channel'
-    for (const state of ['connecting', 'waiting', 'connected', 'connected'] as const)
-      onTunnel(status(state, url))
-    expect([await address.known, back]).toEqual([url, 0])
-    for (const state of ['waiting', 'connecting', 'connected'] as const) onTunnel(status(state, url))
-    expect([back, seen.length]).toEqual([1, 7])
-    end()
-    for (const state of ['waiting', 'connected'] as const) onTunnel(status(state, url))
-    expect(back).toBe(1)
-  })
-
-  it('is the public one without a tunnel', async () => {
-    const own = 'http://127.0.0.1:1'
-    const publicUrl = 'https://relay.example.com'
-    expect(await watchAddress({ tunnel: undefined, publicUrl: undefined }, own).known).toBe(`${own}/webhook`)
-    expect(await watchAddress({ tunnel: undefined, publicUrl }, own).known).toBe(`${publicUrl}/webhook`)
-  })
-})
-
-describe('a machine that slept', () => {
-  afterEach(() => void vi.useRealTimers())
-
-  it('is noticed after a minute or more, and not when a timer is late', () => {
-    vi.useFakeTimers({ now: 0 })
-    let woke = 0
-    const end = onWake(() => woke++)
-    vi.advanceTimersByTime(60_000)
-    vi.setSystemTime(Date.now() + 50_000)
-    vi.advanceTimersByTime(10_000)
-    expect(woke).toBe(0)
-    vi.setSystemTime(Date.now() + 3_600_000)
-    vi.advanceTimersByTime(30_000)
-    expect(woke).toBe(1)
-    end()
-    vi.setSystemTime(Date.now() + 3_600_000)
-    vi.advanceTimersByTime(30_000)
-    expect(woke).toBe(1)
   })
 })

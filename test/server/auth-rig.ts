@@ -7,7 +7,7 @@ import { createOAuth, type OAuthOptions } from '../../src/oauth/oauth.js'
 import { createProvider } from '../../src/providers/open.js'
 import { createApp } from '../../src/server/app.js'
 import { createIntake } from '../../src/webhook/intake.js'
-import { createRefusals } from '../../src/webhook/refusals.js'
+import { Refusals } from '../../src/webhook/refusals.js'
 import { SECRET } from '../helpers/delivery.js'
 import { exchange, requestText } from '../helpers/http.js'
 import { nowhere } from '../helpers/journal.js'
@@ -38,7 +38,7 @@ export async function startRelay(given: RelayOptions = {}) {
   const app = createApp({
     provider,
     intake: createIntake({ senders: () => ({ scheme: provider.webhook, secrets }), journal, plan: nowhere }),
-    refusals: createRefusals({ scheme: provider.webhook, secrets, maxBody: 1024, log }),
+    refusals: new Refusals({ scheme: provider.webhook, secrets, maxBody: 1024, log }),
     oauth,
     tokens: rig.tokens,
     maxBody: 1024,

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { deadline } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { parseUrl } from '../base/parse-url.js'
+import { DEFAULT_TUNNEL, NEW_TUNNEL } from '../base/settings.js'
+import { describeConnectionError } from '../net/connection-error.js'
+import { parseRetryAfter } from '../net/retry-after.js'
+import { type OutboundResponse, readText, type SendOnce } from '../net/send-once.js'
+import type { Store } from '../store/kv.js'
+
+const KEY = 'tunnel-channel'
+const record = z.object({ v: z.literal(1), server: z.string(), url: z.string() })
+/** Milliseconds that the server has to create a channel. */
+const TIMEOUT_MS = 15_000
+
+/**
+ * The URL of the channel. An `address` with a path is the channel itself. For a server's address, creates a channel once
+ * and saves it for the profile, so that the code host's webhook settings stay valid. For `new`, creates another one in its
+ * place on the same server.
+ * @throws RelayError `provider_failed` if the server does not create a channel; `storage`.
+ */
+export async function findChannel(
+  address: string,
+  { store, sendOnce, signal }: { store: Store; sendOnce: SendOnce; signal: AbortSignal },
+): Promise<string> {
+  const isNew = address === NEW_TUNNEL
+  if (!isNew && new URL(address).pathname !== '/') return address
+  const saved = record.safeParse(await store.get(KEY)).data
+  const server = isNew ? (saved?.server ?? DEFAULT_TUNNEL) : new URL(address).origin
+  if (!isNew && saved?.server === server) return saved.url
+  const url = await createChannel(server, sendOnce, deadline(TIMEOUT_MS, signal))
+  await store.put(KEY, { v: 1, server, url })
+  return url
+}
+
+/** smee's server redirects to the new channel, also for HEAD. gosmee's creates channels only for GET. */
+async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSignal): Promise<string> {
+  const failure = (reason: string, options = {}): RelayError =>
+    new RelayError('provider_failed', `${server} did not create a channel: ${reason}`, options)
+  try {
+    const request = { headers: {}, signal }
+    let response = await sendOnce(`${server}/new`, { method: 'HEAD', ...request })
+    if (response.status === 405) response = await sendOnce(`${server}/new`, { method: 'GET', ...request })
+    const { status, header, discard } = response
+    const location = header('location') ?? (await addressIn(response))
+    discard()
+    if (location === undefined) {
+      const wait = parseRetryAfter(header, Date.now())
+      throw failure(`it answers ${status}`, wait === undefined ? {} : { retryAfter: Math.ceil(wait / 1000) })
+    }
+    const url = parseUrl(location, server)
+    // A server behind a proxy may not know its own scheme. Another host is an error.
+    if (!url || url.host !== new URL(server).host || url.pathname === '/')
+      throw failure('it is not a smee server')
+    return `${server}${url.pathname}`
+  } catch (cause) {
+    throw cause instanceof RelayError ? cause : failure(describeConnectionError(cause), { cause })
+  }
+}
+
+/** gosmee's server answers 200 with the channel's address as text, since version 0.25. Earlier ones redirect. */
+async function addressIn(response: OutboundResponse): Promise<string | undefined> {
+  const isText = /^text\/plain\b/.test(response.header('content-type') ?? '')
+  if (response.status !== 200 || !isText) return undefined
+  const path = parseUrl((await readText(response)).trim())?.pathname
+  // The address that a server gives itself may be wrong from outside, such as http://localhost:3333.
+  return path !== undefined && /^(?:\/[\w-]+)+$/.test(path) ? path : undefined
+}

@@ -1,0 +1,787 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, vi } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import type { Log } from '../../src/base/log.js'
+import { Secret } from '../../src/base/secret.js'
+import { onSleep } from '../../src/base/time.js'
+import type { Delivery } from '../../src/journal/types.js'
+import { sendOnce, type SendOnce } from '../../src/net/send-once.js'
+import { codeHostOf } from '../../src/providers/code-hosts.js'
+import { PayloadAddress } from '../../src/serve/tunnel.js'
+import { openDatabase } from '../../src/store/open.js'
+import type { Store } from '../../src/store/kv.js'
+import { openTunnel, type TunnelOptions, type TunnelStatus } from '../../src/tunnel/tunnel.js'
+import { createIntake } from '../../src/webhook/intake.js'
+import { Refusals } from '../../src/webhook/refusals.js'
+import { selfSigned } from '../kit/certificate.js'
+import { Changes } from '../kit/changes.js'
+import { type DeliveryOptions, githubDelivery, giteaDelivery, post, SECRET, sign } from '../kit/delivery.js'
+import { describeWith } from '../kit/needs.js'
+import { stalling } from '../kit/network.js'
+import { receiver } from '../kit/receiver.js'
+import { gosmee, smee } from '../kit/smee.js'
+import type { TunnelServer } from '../kit/tunnel-server.js'
+
+interface RigOptions extends Partial<TunnelOptions> {
+  readonly provider?: 'github' | 'gitea'
+  /** Of the journal. */
+  readonly append?: (delivery: Delivery) => Promise<void>
+}
+
+/** A tunnel with short limits, and all that comes of it. */
+async function tunnel(address: string, { provider = 'github', append, ...options }: RigOptions = {}) {
+  const { store } = await openDatabase({ kind: 'memory', folder: '' })
+  const [logged, statuses, stored]: [string[], TunnelStatus[], Delivery[]] = [[], [], []]
+  const changes = new Changes(() => JSON.stringify({ logged, statuses, stored: stored.length }))
+  const write = (line: string): void => {
+    logged.push(line)
+    changes.changed()
+  }
+  const log: Log = { debug: write, info: write, warn: write, error: write }
+  const sender = { scheme: codeHostOf(provider).webhook, secrets: { current: new Secret(SECRET) } }
+  const journal = {
+    async append(delivery: Delivery) {
+      await append?.(delivery)
+      stored.push(delivery)
+      changes.changed()
+      return { n: stored.length, duplicate: false, targets: [] }
+    },
+  }
+  const intake = createIntake({
+    senders: () => sender,
+    journal,
+    plan: () => ({ targets: [], ignoredBy: undefined, onDuplicate: 'if-failed' }),
+  })
+  const { maxBody = 1_048_576 } = options
+  const refusals = new Refusals({ ...sender, maxBody, log })
+  const parts = { address, source: provider, intake, refusals, store, maxBody, log, delay: () => 20 }
+  const opened = openTunnel({
+    ...parts,
+    ...sender,
+    onStatus(status) {
+      statuses.push(status)
+      changes.changed()
+    },
+    ...options,
+    limits: { tick: 5, ...options.limits },
+  })
+  const find = (fields: Partial<TunnelStatus>, from: number): TunnelStatus | undefined =>
+    statuses
+      .slice(from)
+      .find((status) => Object.entries(fields).every(([name, value]) => Reflect.get(status, name) === value))
+  return {
+    logged,
+    statuses,
+    refused: refusals.list,
+    stored,
+    bodies: () => stored.map(({ body }) => Buffer.from(body).toString()),
+    numbers: () => stored.map(({ body }): unknown => JSON.parse(Buffer.from(body).toString()).n),
+    has: (count: number) => changes.until(() => stored.length >= count, `${count} deliveries`),
+    async says(text: string): Promise<string> {
+      await changes.until(() => logged.some((line) => line.includes(text)), text)
+      return logged.find((line) => line.includes(text)) ?? ''
+    },
+    /** A status with these fields, after the first `from` statuses. */
+    async status(fields: Partial<TunnelStatus>, from = 0): Promise<TunnelStatus> {
+      await changes.until(() => find(fields, from) !== undefined, JSON.stringify(fields))
+      return find(fields, from) ?? expect.fail()
+    },
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  }
+}
+
+/** A signed event whose body has a number. */
+function numbered(n: number, bytes = 100): string {
+  const body = JSON.stringify({ n, text: 'x'.repeat(bytes) })
+  const signature = sign(SECRET, body)
+  return `data: {"x-github-event":"push","x-github-delivery":"${randomUUID()}","x-hub-signature-256":"${signature}","body":${body}}\n\n`
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
+
+describe('a message', () => {
+  const UNVERIFIABLE =
+    'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
+  const ID = '72d3162e-cc78-11e3-81ab-4c9367dc0958'
+
+  it.each([
+    ['with a number that the server changed', { body: '{"n":12345678901234567890}' }, UNVERIFIABLE, ID],
+    ['signed with another secret', { secret: 'another' }, UNVERIFIABLE, ID],
+    [
+      'signed with a secret that ends in a newline',
+      { secret: `${SECRET}\n` },
+      "the sender's secret ends in a newline, relay's does not",
+      ID,
+    ],
+    [
+      'not signed',
+      { set: { 'X-Hub-Signature-256': undefined } },
+      'invalid signature (there is no X-Hub-Signature-256: does the webhook have a secret at the code host?)',
+      ID,
+    ],
+    [
+      'without delivery id',
+      { set: { 'X-GitHub-Delivery': undefined } },
+      'the header x-github-delivery is missing, repeated or malformed',
+      '(none)',
+    ],
+  ] satisfies [string, DeliveryOptions, string, string][])(
+    '%s is refused with the reason',
+    async (_, options, reason, id) => {
+      await using server = await smee()
+      await using rig = await tunnel(server.channel)
+      await rig.status({ roundTrip: 'ok' })
+      await post(server.channel, githubDelivery({ id: ID, ...options }))
+      expect(await rig.says('refused')).toBe(
+        `a tunnel message was refused: ${reason} (unproved: event push, delivery ${id}; relay show refused:1)`,
+      )
+      expect(rig.stored).toEqual([])
+    },
+  )
+
+  it.each([
+    ['{', 'the message is not JSON'],
+    ['{"body":{}}x', 'the message is not JSON'],
+    [`{"body":${'['.repeat(2000)}`, 'JSON is nested more than 1000 deep'],
+    [`{"body":${'['.repeat(2000)}${']'.repeat(2000)}}`, 'JSON is nested more than 1000 deep'],
+    [`{"body":{},"x-a":[${'"abcdefghi",'.repeat(2000)}"a"]}`, 'more headers than HTTP accepts'],
+  ])('that is malformed is refused (%#)', async (text, reason) => {
+    await using server = await smee()
+    await using rig = await tunnel(server.channel)
+    await rig.status({ roundTrip: 'ok' })
+    server.write(`data: ${text}\n\n`)
+    expect(await rig.says('refused')).toBe(
+      `a tunnel message was refused: ${reason} (unproved: event (none), delivery (none); relay show refused:1)`,
+    )
+    const proof = `{"x-hub-signature-256":"sha256=${'0'.repeat(64)}",`
+    server.write(`data: ${text.replace('{', proof)}\n\n`)
+    await expect.poll(() => rig.refused.list().length).toBe(2)
+    expect(await rig.refused.get(2)?.reason()).toBe(text === '{' ? 'the message is not JSON' : reason)
+  })
+
+  it('that is no request is ignored', async () => {
+    await using server = await smee()
+    await using rig = await tunnel(server.channel)
+    await rig.status({ roundTrip: 'ok' })
+    for (const text of ['ready', '"ready"', '{"message":"connected"}', '[]'])
+      server.write(`data: ${text}\n\n`)
+    await post(server.channel, githubDelivery())
+    await rig.has(1)
+    expect(rig.logged).toEqual([])
+  })
+
+  it('with its exact bytes and a wrong signature has an invalid signature, and a right one counts as it is', async () => {
+    await using server = await gosmee()
+    await using rig = await tunnel(server.channel)
+    await rig.status({ roundTrip: 'ok' })
+    const body = `{"a": 12345678901234567890, "b": 1.0, "c": "${'x'.repeat(40_000)}"}\n`
+    await post(server.channel, githubDelivery({ body }))
+    await rig.has(1)
+    expect([rig.bodies(), rig.stored[0]?.restored?.how]).toEqual([[body], 'raw'])
+    await post(server.channel, githubDelivery({ id: ID, secret: 'another' }))
+    expect(await rig.says('refused')).toContain(
+      ': invalid signature (signed with another secret, or the body was changed on its way) (unproved: ',
+    )
+  })
+
+  it('over the size limit is refused, or dropped before it is complete', async () => {
+    await using server = await gosmee()
+    await using rig = await tunnel(server.channel, { maxBody: 1000, limits: { message: 100_000 } })
+    await rig.status({ roundTrip: 'ok' })
+    await post(server.channel, githubDelivery({ id: ID, body: JSON.stringify('x'.repeat(1200)) }))
+    expect(await rig.says('refused')).toContain(
+      ': over 1,000 bytes, the limit is 1,000 bytes. Raise --max-body, then redeliver it at the code host (',
+    )
+    // Its end is never sent, and is found where it lies across two chunks.
+    server.write(`data: ${'x'.repeat(300_000)}\n`)
+    expect(await rig.says('dropped')).toBe(
+      'the tunnel dropped a message: it is larger than --max-body allows',
+    )
+    server.write(`data: ${'x'.repeat(300_000)}\n`)
+    await expect.poll(() => server.unsent()).toBe(0)
+    server.write(`\n${numbered(1)}`)
+    await rig.has(1)
+    expect(rig.numbers()).toEqual([1])
+    expect(rig.logged).toHaveLength(2)
+  })
+
+  it('is only a delivery: its path, query and target have no effect', async () => {
+    const body = '{"zen":"signed"}'
+    const signed = {
+      'content-type': 'application/json',
+      'x-github-event': 'push',
+      'x-github-delivery': 'a',
+      'x-hub-signature-256': sign(SECRET, body),
+      'x-github-hook-id': '7',
+    }
+    await using server = await smee()
+    await using rig = await tunnel(server.channel)
+    await rig.status({ roundTrip: 'ok' })
+    server.message({
+      ...signed,
+      body: JSON.parse(body),
+      ':path': '/api/merge',
+      path: '/auth/token/ada',
+      target: { exec: 'touch /tmp/x' },
+      query: { path: '/api/comment' },
+      authorization: 'Bearer x',
+      'x-forwarded-for': '1.2.3.4',
+      'bad name': 'x',
+      'x-lines': 'a\r\nX-Injected: b',
+      'x-unicode': '\u{1F600}',
+      constructor: 'x',
+      ['__proto__']: 'x',
+    })
+    await rig.has(1)
+    expect(rig.stored[0]?.headers).toEqual([
+      ['Content-Type', 'application/json'],
+      ['X-GitHub-Event', 'push'],
+      ['X-GitHub-Delivery', 'a'],
+      ['X-Hub-Signature-256', signed['x-hub-signature-256']],
+      ['X-GitHub-Hook-ID', '7'],
+      ['Path', '/auth/token/ada'],
+      ['Constructor', 'x'],
+      ['__proto__', 'x'],
+    ])
+  })
+
+  it('of Gitea is restored, large and small alike, in order', async () => {
+    await using server = await smee()
+    await using rig = await tunnel(server.channel, { provider: 'gitea' })
+    await rig.status({ roundTrip: 'ok' })
+    const large = JSON.stringify(
+      { title: 'é', text: 'x'.repeat(100_000), list: Array(5000).fill('"\\/') },
+      null,
+      2,
+    )
+    const sent = ['{"n":1}', large, '{"n":2}', `${large}\n`, '{"n":3}']
+    for (const body of sent) await post(server.channel, giteaDelivery({ body }))
+    await rig.has(5)
+    expect(rig.bodies()).toEqual(sent)
+    expect(rig.logged).toEqual([])
+  })
+})
+
+describe('a burst', () => {
+  const unsigned = `data: {"x-github-event":"push","body":{"text":"${'x'.repeat(1000)}"}}\n\n`
+  const forged = `data: {"x-hub-signature-256":"sha256=${'0'.repeat(64)}","body":{}}\n\n`
+
+  it('is kept whole and in order, also among forged and unsigned messages', async () => {
+    await using server = await smee()
+    await using rig = await tunnel(server.channel)
+    await rig.status({ roundTrip: 'ok' })
+    server.write(
+      upTo(500)
+        .map((n) => numbered(n, n % 50 === 7 ? 50_000 : 500))
+        .join(''),
+    )
+    for (let n = 500; n < 520; n++) server.write(`${unsigned.repeat(200)}${numbered(n)}${forged.repeat(20)}`)
+    await rig.has(520)
+    expect(rig.numbers()).toEqual(upTo(520))
+    expect(rig.logged.filter((line) => line.startsWith('a tunnel message was refused')).length).toBeLessThan(
+      20,
+    )
+  })
+
+  it('is not read while too much waits, nor lost', async () => {
+    await using server = await smee()
+    const disk = new AbortController()
+    const append = async (): Promise<void> => {
+      if (!disk.signal.aborted) await new Promise((resolve) => disk.signal.addEventListener('abort', resolve))
+    }
+    await using rig = await tunnel(server.channel, { append, limits: { waiting: 500_000 } })
+    await rig.status({ roundTrip: 'ok' })
+    for (const n of upTo(100)) {
+      server.write(numbered(n, 200_000))
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    const unsent = server.unsent()
+    disk.abort()
+    await rig.has(100)
+    expect(rig.numbers()).toEqual(upTo(100))
+    expect(unsent).toBeGreaterThan(5_000_000)
+  })
+
+  it('waits, in order, while storage refuses', async () => {
+    await using server = await smee()
+    const disk = { isFull: true }
+    const append = async (): Promise<void> => {
+      if (disk.isFull) throw new RelayError('storage', 'The disk is full')
+    }
+    await using rig = await tunnel(server.channel, { append })
+    await rig.status({ roundTrip: 'ok' })
+    server.write(
+      upTo(3)
+        .map((n) => numbered(n))
+        .join(''),
+    )
+    expect(await rig.says('waits')).toBe(
+      'the tunnel waits until storage works again: Delivery could not be stored',
+    )
+    server.write(
+      upTo(300)
+        .slice(3)
+        .map((n) => numbered(n))
+        .join(''),
+    )
+    disk.isFull = false
+    await rig.has(300)
+    expect(rig.numbers()).toEqual(upTo(300))
+    expect(rig.logged).toHaveLength(1)
+  })
+
+  it('ends with the tunnel if storage does not come back, and says so', async () => {
+    await using server = await smee()
+    const append = (): Promise<void> => Promise.reject(new RelayError('storage', 'The disk is full'))
+    const rig = await tunnel(server.channel, { append })
+    await rig.status({ roundTrip: 'ok' })
+    server.write(numbered(1))
+    await rig.says('waits')
+    await rig[Symbol.asyncDispose]()
+    expect(rig.logged.at(-1)).toBe('a delivery from the tunnel was lost: Delivery could not be stored')
+  })
+})
+
+type Act = (server: TunnelServer) => unknown
+
+describe('a connection that ends', () => {
+  let slept = 0
+  it.each<[string, string, Act, RigOptions]>([
+    ['by the server', 'the server closed the connection', (server) => server.hangUp(), {}],
+    ['by silence', 'no traffic for 0.3 s', (server) => server.fallSilent(), {}],
+    ['with the server', 'the connection was interrupted', (server) => server.down(), {}],
+    [
+      'because the machine slept',
+      'this machine slept',
+      () => void (slept += 3_600_000),
+      { clock: () => Date.now() + slept },
+    ],
+  ])('%s is replaced', async (_, why, interrupt, options) => {
+    await using server = await smee({ pingEvery: 10 })
+    await using rig = await tunnel(server.channel, { ...options, limits: { silence: 300, linger: 50 } })
+    await rig.status({ roundTrip: 'ok' })
+    const seen = rig.statuses.length
+    await interrupt(server)
+    expect((await rig.status({ state: 'waiting', attempt: 1 }, seen)).why).toBe(why)
+    if (why.endsWith('interrupted')) await server.up()
+    await rig.status({ state: 'connected', attempt: 0, retryAt: null, why: null, roundTrip: 'ok' }, seen)
+    await post(server.channel, githubDelivery())
+    await rig.has(1)
+  })
+
+  it('is not replaced while the server pings', async () => {
+    await using server = await smee({ pingEvery: 10 })
+    await using rig = await tunnel(server.channel, { limits: { silence: 300 } })
+    await rig.status({ roundTrip: 'ok' })
+    await server.pinged(60)
+    expect([server.connections, rig.statuses.map(({ state }) => state)]).toEqual([
+      1,
+      ['connecting', 'connected', 'connected'],
+    ])
+  })
+})
+
+describe('a connection that fails', () => {
+  it.each<[string, Act, Act]>([
+    ['the server answers 502', (server) => server.refuse(502), (server) => server.refuse(undefined)],
+    ['connection refused', (server) => server.down(), (server) => server.up()],
+    ['no answer within 0.1 s', (server) => server.stall(true), (server) => server.stall(false)],
+  ])('because of "%s" is tried again until the server recovers', async (why, fail, repair) => {
+    await using server = await smee()
+    await fail(server)
+    await using rig = await tunnel(server.channel, { limits: { opening: 100 } })
+    const { since } = await rig.status({ state: 'waiting', attempt: 1 })
+    expect(await rig.status({ state: 'waiting', attempt: 5 })).toMatchObject({
+      why,
+      since,
+      url: server.channel,
+    })
+    await repair(server)
+    await rig.status({ state: 'connected', attempt: 0, roundTrip: 'ok' })
+    await post(server.channel, githubDelivery())
+    await rig.has(1)
+  })
+
+  it.each([
+    [
+      { status: 301, headers: { location: 'https://smee.invalid/a' } },
+      'the server answers 301: it redirects to https://smee.invalid/a',
+    ],
+    [
+      { headers: { 'content-type': 'text/html' } },
+      'no channel at this address: the server answers with text/html',
+    ],
+  ])('because the server answers %j says so', async (answer, why) => {
+    await using server = await receiver(answer)
+    await using rig = await tunnel(`${server.url}/channel`)
+    expect((await rig.status({ state: 'waiting' })).why).toBe(why)
+    expect(server.received.every(({ method }) => method === 'GET')).toBe(true)
+  })
+
+  it('ends with the tunnel, even while it waits', async () => {
+    await using server = await smee()
+    server.stall(true)
+    const rig = await tunnel(server.channel)
+    await rig[Symbol.asyncDispose]()
+    const waiting = await tunnel(server.channel, { delay: () => 3_600_000, limits: { opening: 20 } })
+    await waiting.status({ state: 'waiting' })
+    await waiting[Symbol.asyncDispose]()
+    expect(waiting.statuses.map(({ state }) => state)).toEqual(['connecting', 'waiting'])
+  })
+
+  it.each(['channel', 'url'] as const)(
+    'is tried again when the server says, for at most 15 minutes: %s',
+    async (address) => {
+      await using server = await smee()
+      for (const [asked, least, most] of [
+        ['300', 299_000, 300_000],
+        ['9000', 899_000, 900_000],
+      ] as const) {
+        server.refuse(429, { 'retry-after': asked })
+        await using rig = await tunnel(server[address])
+        const { since, retryAt } = await rig.status({ state: 'waiting' })
+        expect((retryAt ?? 0) - since).toBeGreaterThanOrEqual(least)
+        expect((retryAt ?? 0) - since).toBeLessThanOrEqual(most)
+      }
+    },
+  )
+
+  it('that was open is tried again at once, and then with delays until one lasts', async () => {
+    await using server = await smee()
+    const delays: number[] = []
+    const delay = (failures: number): number => delays.push(failures)
+    await using rig = await tunnel(server.channel, { delay, limits: { steady: 200 } })
+    for (let i = 0; i < 4; i++) {
+      await server.listening(1)
+      await rig.status({ state: 'connected', roundTrip: 'ok' }, rig.statuses.length - 1)
+      const seen = rig.statuses.length
+      server.hangUp()
+      await rig.status({ state: 'connected', roundTrip: 'ok' }, seen)
+    }
+    expect(delays).toEqual([1, 2, 3])
+    await new Promise((resolve) => setTimeout(resolve, 250))
+    const seen = rig.statuses.length
+    server.hangUp()
+    await rig.status({ state: 'waiting', attempt: 1 }, seen)
+  })
+})
+
+describeWith('openssl', 'a connection with TLS', () => {
+  it('to a server that does not speak it says so', async () => {
+    await using server = await smee()
+    await using rig = await tunnel(server.channel.replace('http:', 'https:'))
+    expect((await rig.status({ state: 'waiting' })).why).toBe(
+      'no TLS connection: check that the address is https and the port right',
+    )
+  })
+
+  it('to a server of an unknown authority says what to do, also where a channel is to be made', async () => {
+    await using server = await smee({ certificate: selfSigned('127.0.0.1') })
+    const why =
+      "its certificate is from an unknown authority: set NODE_EXTRA_CA_CERTS to a file with your company's certificate"
+    await using rig = await tunnel(server.channel)
+    expect((await rig.status({ state: 'waiting' })).why).toBe(why)
+    await using making = await tunnel(server.url)
+    expect(await making.status({ state: 'waiting' })).toMatchObject({
+      why: `${server.url} did not create a channel: ${why}`,
+      url: null,
+    })
+  })
+})
+
+/** A tunnel with two connections: this machine slept, and the first is still open. */
+async function afterSleep(limits: TunnelOptions['limits']) {
+  const server = await smee()
+  server.refusePosts(500)
+  let slept = 0
+  const rig = await tunnel(server.channel, { clock: () => Date.now() + slept, limits: { ...limits } })
+  const old = await server.stream(0)
+  await rig.status({ state: 'connected' })
+  const seen = rig.statuses.length
+  slept = 60_000
+  const next = await server.stream(1)
+  await rig.status({ state: 'connected' }, seen)
+  return {
+    rig,
+    old,
+    next,
+    async [Symbol.asyncDispose]() {
+      await rig[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('after waking up', () => {
+  const [A = '', B = '', C = '', D = ''] = [1, 2, 3, 4].map((n) => numbered(n))
+
+  it('reads what is on its way on the old connection first, and what comes on both counts once', async () => {
+    await using both = await afterSleep({ linger: 300 })
+    both.next.write(C + D)
+    both.old.write(A + B + C + D)
+    await both.old.closed
+    both.next.write(numbered(5))
+    await both.rig.has(5)
+    expect(both.rig.numbers()).toEqual([1, 2, 3, 4, 5])
+  })
+
+  it('reads the old connection to its end', async () => {
+    await using both = await afterSleep({ linger: 60_000 })
+    both.next.write(`id: 9\n${D}`)
+    both.old.write(A + B)
+    await both.rig.has(2)
+    both.old.write(`id: 7\n${C}id: 8\n${D}`)
+    both.old.end()
+    both.next.write(numbered(5))
+    await both.rig.has(5)
+    expect(both.rig.numbers()).toEqual([1, 2, 3, 4, 5])
+  })
+
+  it('gives the old connection up after half a minute, although the server still sends on both', async () => {
+    await using both = await afterSleep({ linger: 60_000, replaced: 100 })
+    both.next.write(A)
+    await both.old.closed
+    await both.rig.has(1)
+    expect(both.rig.numbers()).toEqual([1])
+  })
+})
+
+it('a network that stalls without loss delivers everything once it continues: in order, and once', async () => {
+  await using server = await smee({ pingEvery: 10 })
+  await using wire = await stalling(Number(new URL(server.url).port))
+  const limits = { silence: 300, opening: 100, linger: 500 }
+  const channel = `http://127.0.0.1:${wire.port}${new URL(server.channel).pathname}`
+  await using rig = await tunnel(channel, { limits })
+  await rig.status({ roundTrip: 'ok' })
+  const seen = rig.statuses.length
+  let sent = 0
+  const send = async (): Promise<void> => {
+    for (let i = 0; i < 10; i++)
+      await post(server.channel, githubDelivery({ body: JSON.stringify({ n: sent++ }) }))
+  }
+  wire.stall()
+  await send()
+  await rig.status({ state: 'waiting', why: 'no traffic for 0.3 s' }, seen)
+  await send()
+  // It also tries in vain to connect again.
+  await rig.status({ state: 'waiting', attempt: 2 }, seen)
+  await send()
+  wire.resume()
+  await send()
+  await rig.has(sent)
+  await rig.status({ state: 'connected', roundTrip: 'ok' }, seen)
+  await send()
+  await rig.has(sent)
+  expect(rig.numbers()).toEqual(upTo(sent))
+})
+
+describe('the message to itself', () => {
+  const limits = { roundTrip: 150 }
+
+  it('is no delivery, and is refused if others send it again', async () => {
+    await using server = await smee()
+    const sent: [string, Record<string, string>][] = []
+    const recording: SendOnce = (url, request) => {
+      if (request.method === 'POST')
+        sent.push([Buffer.from(request.body ?? '').toString(), { ...request.headers }])
+      return sendOnce(url, request)
+    }
+    await using rig = await tunnel(server.channel, { sendOnce: recording })
+    await rig.status({ roundTrip: 'ok' })
+    expect([rig.stored, rig.logged, sent.length]).toEqual([[], [], 1])
+    const [[body, headers] = ['', {}]] = sent
+    await post(server.channel, { headers: Object.entries(headers), body: Buffer.from(body) })
+    expect(await rig.says('refused')).toMatch(
+      /^a tunnel message was refused: another relay on this channel sent it to itself \(unproved: event ping, /,
+    )
+  })
+
+  it('does not swallow a delivery with the same id', async () => {
+    await using server = await smee()
+    let id = ''
+    const taking: SendOnce = async (url, request) => {
+      if (request.method !== 'POST') return sendOnce(url, request)
+      id = request.headers['x-github-delivery'] ?? ''
+      await post(server.channel, githubDelivery({ id }))
+      return { status: 200, header: () => undefined, body: new Blob([]).stream(), discard: () => {} }
+    }
+    await using rig = await tunnel(server.channel, { sendOnce: taking, limits })
+    await rig.has(1)
+    expect(rig.stored[0]?.deliveryId).toBe(id)
+    await rig.status({ roundTrip: 'it came back changed, and its bytes could not be restored' })
+  })
+
+  it('is sent again until it came back, once on each connection, and each result is said once', async () => {
+    await using server = await smee()
+    const [answers, posts]: [number[], string[]] = [[502, 502, 200], []]
+    const send: SendOnce = async (url, request) => {
+      if (request.method !== 'POST') return sendOnce(url, request)
+      posts.push(url)
+      const status = answers.shift()
+      if (status === undefined) return sendOnce(url, request)
+      return { status, header: () => undefined, body: new Blob([]).stream(), discard: () => {} }
+    }
+    await using rig = await tunnel(server.channel, { sendOnce: send, limits })
+    await rig.status({ state: 'connected', roundTrip: 'ok' })
+    expect(rig.statuses.map(({ roundTrip }) => roundTrip)).toEqual([
+      null,
+      null,
+      'the server answers 502 to a delivery',
+      'nothing came back within 0.15 s',
+      'ok',
+    ])
+    const seen = rig.statuses.length
+    server.hangUp()
+    await rig.status({ state: 'connected', roundTrip: 'ok' }, seen + 1)
+    expect(posts).toHaveLength(5)
+  })
+})
+
+describe('a gosmee server with Redis', () => {
+  /** Sends deliveries with these numbers, one after the other. */
+  const send = async (server: TunnelServer, ...numbers: readonly number[]): Promise<void> => {
+    for (const n of numbers) await post(server.channel, githubDelivery({ body: `{"n": ${n}}` }))
+  }
+
+  it('continues where relay stopped reading: after a break, and after a restart', async () => {
+    await using server = await gosmee({ stream: 1000 })
+    const { store } = await openDatabase({ kind: 'memory', folder: '' })
+    {
+      await using rig = await tunnel(server.channel, { store })
+      await rig.status({ roundTrip: 'ok' })
+      await send(server, 1, 2)
+      await rig.has(2)
+      server.refuse(503)
+      server.hangUp()
+      await rig.status({ why: 'the server answers 503' })
+      const away = rig.statuses.length
+      server.refuse(undefined)
+      await send(server, 3)
+      await rig.has(3)
+      await rig.status({ state: 'connected', roundTrip: 'ok' }, away)
+    }
+    await send(server, 4, 5)
+    await using rig = await tunnel(server.channel, { store })
+    await rig.has(2)
+    expect([rig.numbers(), rig.logged]).toEqual([[4, 5], []])
+  })
+
+  it('is asked again without an id that it does not accept', async () => {
+    await using server = await gosmee({ stream: 1000 })
+    const { store } = await openDatabase({ kind: 'memory', folder: '' })
+    await store.put('tunnel-position', { v: 1, url: server.channel, id: 'unknown' })
+    await using rig = await tunnel(server.channel, { store })
+    await rig.status({ roundTrip: 'ok' })
+    expect(rig.statuses.map(({ state }) => state)).not.toContain('waiting')
+  })
+
+  it('says when it no longer has all messages', async () => {
+    await using server = await gosmee({ stream: 2 })
+    const { store } = await openDatabase({ kind: 'memory', folder: '' })
+    {
+      await using rig = await tunnel(server.channel, { store })
+      await rig.status({ roundTrip: 'ok' })
+      await send(server, 1)
+      await rig.has(1)
+    }
+    await send(server, 2, 3, 4, 5)
+    await using rig = await tunnel(server.channel, { store })
+    expect(await rig.says('did not store all')).toContain('redeliver the missing ones at the code host')
+    await rig.has(2)
+  })
+})
+
+describe('a channel', () => {
+  const urlOf = async (address: string, store: Store): Promise<string | null> => {
+    await using rig = await tunnel(address, { store })
+    return (await rig.status({ state: 'connected' })).url
+  }
+
+  it.each([
+    ['smee', smee],
+    ['gosmee', gosmee],
+  ] as const)(
+    'is made once for each server and kept for the profile, until another is asked for: %s',
+    async (_, start) => {
+      await using server = await start()
+      await using other = await smee()
+      const { store } = await openDatabase({ kind: 'memory', folder: '' })
+      const url = await urlOf(server.url, store)
+      expect(url).toMatch(new RegExp(`^${server.url}/[\\w-]{16}$`))
+      expect(await urlOf(`${server.url}/`, store)).toBe(url)
+      const another = await urlOf('new', store)
+      expect(another).toMatch(server.url)
+      expect(another).not.toBe(url)
+      expect(await urlOf(server.url, store)).toBe(another)
+      expect(await urlOf(other.url, store)).toMatch(other.url)
+    },
+  )
+
+  it.each([
+    [{ status: 503 }, 'it answers 503'],
+    [{ status: 307 }, 'it answers 307'],
+    [{ status: 200 }, 'it answers 200'],
+    [{ status: 307, headers: { location: 'https://evil.example/x' } }, 'it is not a smee server'],
+    [{ status: 307, headers: { location: '/' } }, 'it is not a smee server'],
+    ['reset', 'connection closed before an answer'],
+  ] as const)('is not made if the server answers %j', async (answer, reason) => {
+    await using server = await receiver(answer)
+    await using rig = await tunnel(server.url)
+    expect(await rig.status({ state: 'waiting' })).toMatchObject({
+      why: `${server.url} did not create a channel: ${reason}`,
+      url: null,
+    })
+  })
+
+  it('keeps the scheme under which the server is known', async () => {
+    await using server = await receiver(({ headers }) => ({
+      status: 302,
+      headers: { location: `https://${headers.find(([name]) => name.toLowerCase() === 'host')?.[1]}/made` },
+    }))
+    await using rig = await tunnel(server.url)
+    expect((await rig.status({ state: 'waiting' })).url).toBe(`${server.url}/made`)
+  })
+})
+
+describe('the address of deliveries', () => {
+  const status = { since: 0, why: null, attempt: 0, retryAt: null, roundTrip: null }
+  const url = 'https://smee.test/channel'
+
+  it("is the tunnel's once it is connected, and says when the tunnel is back", async () => {
+    const address = new PayloadAddress({ tunnel: 'https://smee.test' }, 'http://127.0.0.1:1')
+    const backs: number[] = []
+    let back = 0
+    const end = address.onBack(() => back++)
+    for (const states of [
+      ['connecting', 'waiting', 'connected', 'connected'],
+      ['waiting', 'connecting', 'connected'],
+      ['waiting', 'connected'],
+    ] as const) {
+      for (const state of states) address.noticed({ ...status, state, url })
+      if (backs.push(back) === 2) end()
+    }
+    expect([await address.known, backs]).toEqual([url, [0, 1, 1]])
+  })
+
+  it('is the public one without a tunnel', async () => {
+    const own = 'http://127.0.0.1:1'
+    const publicUrl = 'https://relay.example.com'
+    expect(await new PayloadAddress({}, own).known).toBe(`${own}/webhook`)
+    expect(await new PayloadAddress({ publicUrl }, own).known).toBe(`${publicUrl}/webhook`)
+  })
+})
+
+it('a sleep is a jump of the clock, however the clock is set back, and no timer that comes late', () => {
+  vi.useFakeTimers({ now: 0 })
+  let woke = 0
+  const end = onSleep(() => woke++, { every: 10_000, gap: 60_000 })
+  const after = (jump: number): number => {
+    vi.setSystemTime(Date.now() + jump)
+    vi.advanceTimersByTime(10_000)
+    return woke
+  }
+  expect([0, 50_000, -3_600_000, 0, 3_600_000, 0].map(after)).toEqual([0, 0, 0, 0, 1, 1])
+  end()
+  expect(after(3_600_000)).toBe(1)
+  vi.useRealTimers()
+})
