@@ -274,42 +274,49 @@ async function useApp(watched: WatchedPlace, commands = COMMANDS): Promise<void>
 /** What signs in with an App: its client, its key, and tokens that are renewed. */
 const OF_AN_APP = ['App key', 'JWT', 'PKCE verifier', 'access token', 'client secret', 'refresh token']
 
-describe('no secret of an App, a device or a hook is in an output, an address or a file where it does not belong', () => {
-  it('with an App', async () => {
-    await using watched = await watchedPlace({ env: NO_CLIENT })
-    await useApp(watched)
-    expect(watched.kept.textOf('output')).toMatch(/"type":"caught-up"/)
-    expect(watched.kept.textOf('output')).toContain('"body":"hello"')
-    await watched.check(OF_AN_APP)
-  }, 60_000)
+// As processes, the commands take their time on a busy machine.
+const PATIENT = { timeout: 120_000 }
 
-  it('with the device flow, and a hook of the repository', async () => {
-    await using watched = await watchedPlace({ env: { RELAY_WEBHOOK_SECRET: undefined } })
-    const { here, kept } = watched
-    kept.secret('client secret', CLIENT.secret)
-    await hurryDevice(here.sandbox)
-    const login = here.start('login', '--device', '--verbose')
-    const { address, code } = await deviceOf(login)
-    await device(address, code)
-    kept.heard(await login.ended)
-    await watched.useCommands(['--hook', 'octo/demo', '--catch-up'])
-    expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
-    await watched.check(['access token', 'client secret', 'device code'])
-  })
+describe(
+  'no secret of an App, a device or a hook is in an output, an address or a file where it does not belong',
+  PATIENT,
+  () => {
+    it('with an App', async () => {
+      await using watched = await watchedPlace({ env: NO_CLIENT })
+      await useApp(watched)
+      expect(watched.kept.textOf('output')).toMatch(/"type":"caught-up"/)
+      expect(watched.kept.textOf('output')).toContain('"body":"hello"')
+      await watched.check(OF_AN_APP)
+    })
 
-  it('with a token that the user made, and no client', async () => {
-    await using watched = await watchedPlace({ env: NO_CLIENT })
-    const { here, kept } = watched
-    const stdin = await here.sandbox.token('repo')
-    kept.heard(await here.runWith({ stdin }, 'login', '--with-token', '--verbose'))
-    await watched.useCommands(['--hook', 'octo/demo'])
-    expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
-    await watched.check(['access token', 'client secret'])
-  })
-})
+    it('with the device flow, and a hook of the repository', async () => {
+      await using watched = await watchedPlace({ env: { RELAY_WEBHOOK_SECRET: undefined } })
+      const { here, kept } = watched
+      kept.secret('client secret', CLIENT.secret)
+      await hurryDevice(here.sandbox)
+      const login = here.start('login', '--device', '--verbose')
+      const { address, code } = await deviceOf(login)
+      await device(address, code)
+      kept.heard(await login.ended)
+      await watched.useCommands(['--hook', 'octo/demo', '--catch-up'])
+      expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
+      await watched.check(['access token', 'client secret', 'device code'])
+    })
+
+    it('with a token that the user made, and no client', async () => {
+      await using watched = await watchedPlace({ env: NO_CLIENT })
+      const { here, kept } = watched
+      const stdin = await here.sandbox.token('repo')
+      kept.heard(await here.runWith({ stdin }, 'login', '--with-token', '--verbose'))
+      await watched.useCommands(['--hook', 'octo/demo'])
+      expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
+      await watched.check(['access token', 'client secret'])
+    })
+  },
+)
 
 describeWith('postgres', 'with PostgreSQL as store', () => {
-  it('no secret is in a dump, which the key of the tokens is not in either', async () => {
+  it('no secret is in a dump, which the key of the tokens is not in either', PATIENT, async () => {
     await using own = await database()
     await using watched = await watchedPlace({ env: { ...NO_CLIENT, ...own.env } })
     const { kept } = watched
