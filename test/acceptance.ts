@@ -12,8 +12,6 @@ interface Assertion {
   readonly file: string
 }
 
-main()
-
 function main(): void {
   const found = FOLDERS.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -97,3 +95,5 @@ function endOfText(source: string, start: number): number {
   while (at < source.length && source[at] !== source[start]) at += source[at] === '\\' ? 2 : 1
   return at
 }
+
+main()

@@ -60,16 +60,6 @@ export async function exchange(port: number, bytes: string | Uint8Array): Promis
   return answer
 }
 
-/** Sends text and ends the client's side at once, as `nc -N` does; all that the server sends until it closes too. */
-export async function halfClosed(port: number, text: string): Promise<string> {
-  const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true })
-  let received = ''
-  socket.setEncoding('latin1').on('data', (more: string) => (received += more))
-  socket.end(Buffer.from(text, 'latin1'))
-  await once(socket, 'close')
-  return received
-}
-
 /** A request as text, with `Host: localhost` and the body's length unless `headers` say otherwise (`null`: left out). */
 export function requestText(
   method: string,

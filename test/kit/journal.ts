@@ -162,8 +162,7 @@ async function openJournalOf(env: Env, profile: string) {
   const folder = path.join(env['RELAY_HOME'] ?? '', profile)
   const database = await openDatabase({ kind: 'file', folder })
   return {
-    journal: (targets: readonly string[]): Journal =>
-      openJournal(database.sql, { targetsOf: () => targets }),
+    journal: (targets: readonly string[]): Journal => openJournal(database.sql, { targetsOf: () => targets }),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

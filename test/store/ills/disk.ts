@@ -1,6 +1,5 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { chmodSync, statfsSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { statfsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { emptyFolder } from '../../helpers/context.js'
 
@@ -14,31 +13,6 @@ export interface Disk {
   readonly wrapper: readonly string[]
   /** The same folder for this process, while the program runs. */
   readonly seenFrom: (pid: number | undefined) => string
-}
-
-/** A small file system that outlives the programs that use it, until this process or the disposal ends it. */
-export interface HeldDisk extends AsyncDisposable, Disk {}
-
-/** A tmpfs of so many MiB, which the programs that `wrapper` starts see; as this user, who owns it. */
-export async function heldDisk(size: number, user: number): Promise<HeldDisk> {
-  const base = emptyFolder()
-  chmodSync(base, 0o755)
-  const folder = path.join(base, 'disk')
-  const options = `size=${size}m,uid=${user},gid=${user},mode=0700`
-  const script = `set -e; mkdir ${folder}; mount -t tmpfs -o ${options} none ${folder}; echo mounted; cat`
-  const holder = spawn('unshare', ['--mount', 'sh', '-c', script], { stdio: ['pipe', 'pipe', 'inherit'] })
-  await once(holder.stdout, 'data')
-  const asUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--']
-  return {
-    folder,
-    wrapper: ['nsenter', `--mount=/proc/${holder.pid}/ns/mnt`, ...asUser],
-    seenFrom: () => `/proc/${holder.pid}/root${folder}`,
-    async [Symbol.asyncDispose]() {
-      const ended = once(holder, 'exit')
-      holder.stdin.end()
-      await ended
-    },
-  }
 }
 
 /** A file system of so many MiB. An ext4 keeps nothing back for root and has no journal of its own: both are room for data. */
