@@ -34,8 +34,8 @@ function main(): void {
 function record(found: readonly Assertion[]): void {
   const files = [...new Set(found.map(({ file }) => file))].toSorted()
   const idsOf = (file: string): string[] => found.filter((each) => each.file === file).map(({ id }) => id)
-  const lines = files.map((file) => `${JSON.stringify(file)}: ${JSON.stringify(idsOf(file).join(' '))}`)
-  writeFileSync(RECORD, `{\n${lines.join(',\n')}\n}\n`)
+  const byFile = Object.fromEntries(files.map((file) => [file, idsOf(file).join(' ')]))
+  writeFileSync(RECORD, `${JSON.stringify(byFile, null, 2)}\n`)
 }
 
 /** What is recorded and no longer there. An assertion may move to another file, and need not be there as often as before. */
