@@ -132,7 +132,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   gate.open()
   later.readiness.start(relay.journal)
   await started
-  closing.use(await runSources(relay, settings, { ...options, ...ofSources, ownership }))
+  closing.use(await runSources(relay, settings, { ...options, ...ofSources, clock, ownership }))
   closing.defer(() => later.readiness.stop(lost))
   const owner = closing.move()
   return {
