@@ -58,20 +58,12 @@ export function createForwarding(
       ? createSharedDispatcher({ ...common, membership })
       : createDispatcher({ ...common, owner: ownership }),
   )
+  const upkeep = { ...options, database, journal, retention: settings, interval: limits.sweep }
   const sweep = {
     name: SWEEP_DUTY,
     what: 'removing old deliveries',
     async start({ lost }: Owner) {
-      const started = startMaintenance({
-        ...options,
-        database,
-        journal,
-        retention: settings,
-        lost,
-        interval: limits.sweep,
-      })
-      maintenance = started
-      return started
+      return (maintenance = startMaintenance({ ...upkeep, lost }))
     },
   }
   return {

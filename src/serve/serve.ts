@@ -108,19 +108,9 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   const { lost, record, membership } = closing.use(ownership)
   const remote = membership && publishRemoteChanges(relay, membership)
   closing.defer(async () => remote?.[Symbol.dispose]())
+  const forwarding = { env: {}, ...options, onTarget, log, clock, random: seams?.random, ages, ownership }
   if (options.forwarding !== false)
-    later.forwarding = closing.use(
-      createForwarding(relay, settings, {
-        env: {},
-        ...options,
-        onTarget,
-        log,
-        clock,
-        random: seams?.random,
-        ages,
-        ownership,
-      }),
-    )
+    later.forwarding = closing.use(createForwarding(relay, settings, forwarding))
   closing.defer(() => relay.journal.flush())
   closing.defer(() => listener.close())
   closing.defer(async () => relay.closeInspector())

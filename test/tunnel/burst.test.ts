@@ -4,7 +4,7 @@ import { sign } from '../../src/webhook/signature.js'
 import { QUEUE_LIMITS } from '../../src/tunnel/queue.js'
 import { SECRET } from '../helpers/delivery.js'
 import { entriesOf } from '../helpers/journal.js'
-import { startSmee } from '../helpers/smee-server.js'
+import { smee as startSmee } from '../kit/smee.js'
 import { startTunnel } from './rig.js'
 
 /** A signed message whose body has a number, of about this many bytes. */

@@ -4,8 +4,7 @@ import { sendOnce, type SendOnce } from '../../src/net/send-once.js'
 import { openDatabase } from '../../src/store/open.js'
 import { openChannel } from '../../src/tunnel/channel.js'
 import { scriptedServer } from '../helpers/scripted-server.js'
-import { startGosmee } from '../helpers/gosmee-server.js'
-import { startSmee } from '../helpers/smee-server.js'
+import { gosmee as startGosmee, smee as startSmee } from '../kit/smee.js'
 
 async function emptyStore() {
   return (await openDatabase({ kind: 'memory', folder: '' })).store

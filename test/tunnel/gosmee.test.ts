@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
-import { startGosmee } from '../helpers/gosmee-server.js'
+import { gosmee as startGosmee } from '../kit/smee.js'
 import { entriesOf } from '../helpers/journal.js'
-import type { TunnelServer } from '../helpers/tunnel-server.js'
+import type { TunnelServer } from '../kit/tunnel-server.js'
 import { startTunnel } from './rig.js'
 
 /** Sends deliveries with these numbers, one after the other. */

@@ -4,12 +4,12 @@ import type { TunnelStatus } from '../../src/tunnel/state.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { startProxy } from '../helpers/proxy.js'
 import { scriptedServer } from '../helpers/scripted-server.js'
-import { type SmeeServer, startSmee } from '../helpers/smee-server.js'
+import { type TunnelServer, smee as startSmee } from '../kit/smee.js'
 import { type RigOptions, startTunnel, through } from './rig.js'
 
 /** Connects a tunnel, ends its connection with `interrupt`, and waits for the next one. Returns the reported reason. */
 async function reasonOfEnd(
-  smee: SmeeServer,
+  smee: TunnelServer,
   interrupt: () => unknown,
   options: RigOptions = {},
   repair: () => unknown = () => {},
@@ -29,7 +29,7 @@ async function reasonOfEnd(
 /** Starts a tunnel that connects only after `repair` was called. Returns its status before that. */
 async function statusOfFailure(
   channel: string,
-  smee: SmeeServer,
+  smee: TunnelServer,
   repair: () => unknown,
   options: RigOptions = {},
 ): Promise<TunnelStatus> {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { sendOnce, type SendOnce } from '../../src/net/send-once.js'
 import { githubDelivery, post } from '../helpers/delivery.js'
 import { scriptedServer } from '../helpers/scripted-server.js'
-import { startSmee } from '../helpers/smee-server.js'
+import { smee as startSmee } from '../kit/smee.js'
 import { emptyResponse, startTunnel } from './rig.js'
 import { countOf, entryOf } from '../helpers/journal.js'
 

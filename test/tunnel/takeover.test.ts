@@ -6,7 +6,7 @@ import { entriesOf, summariesOf } from '../helpers/journal.js'
 import { createServer, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import { portOf } from '../helpers/scripted-server.js'
-import { startSmee } from '../helpers/smee-server.js'
+import { smee as startSmee } from '../kit/smee.js'
 import { startWire } from '../helpers/wire.js'
 import { startTunnel } from './rig.js'
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { Agent } from 'undici'
 import { selfSigned } from '../helpers/certificate.js'
 import { describeWith } from '../helpers/needs.js'
-import { startSmee } from '../helpers/smee-server.js'
+import { smee as startSmee } from '../kit/smee.js'
 import { startTunnel, through } from './rig.js'
 
 describeWith('openssl', 'a connection with TLS', () => {

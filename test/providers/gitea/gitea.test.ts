@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createProvider } from '../../../src/providers/open.js'
-import { fakeGitea, MERGE_COMMIT } from '../../helpers/gitea.js'
+import { fakeGitea, MERGE_COMMIT } from '../../kit/gitea.js'
 import { scriptedServer, type Answer, type Received } from '../../helpers/scripted-server.js'
 
 const demo = { owner: 'octo', repo: 'demo' }
