@@ -7,7 +7,7 @@ import type { Owner } from '../../src/dispatch/owner.js'
 import { LeaseKeeper } from '../../src/serve/lease-keeper.js'
 import type { Leases } from '../../src/store/leases.js'
 import { emptyFolder } from '../helpers/context.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { openKind } from '../store/kinds.js'
 
 /** What is between a relay and the database. */

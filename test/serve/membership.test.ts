@@ -8,7 +8,7 @@ import { joinService } from '../../src/serve/membership.js'
 import type { Database } from '../../src/store/database.js'
 import type { Leases } from '../../src/store/leases.js'
 import { emptyFolder } from '../helpers/context.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { openKind } from '../store/kinds.js'
 
 function leasesOf({ sql }: Database): Leases {

@@ -4,7 +4,7 @@ import { openJournal } from '../../src/journal/open.js'
 import { publishRemoteChanges } from '../../src/serve/remote-changes.js'
 import type { LeaseListener } from '../../src/store/leases.js'
 import { emptyFolder } from '../helpers/context.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { delivery, open } from '../journal/rig.js'
 
 it('what other relays change is published to open inspectors, also after a break', async () => {

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { start } from './programs/start.js'
 
 /** A flush takes a tenth of a second, so that a call that does not wait for it is seen to be early. */

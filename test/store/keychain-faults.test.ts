@@ -14,7 +14,7 @@ import {
   startSession,
   startSilentSession,
 } from '../helpers/keyring.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { start } from './programs/start.js'
 
 const INSTALL = 'Install libsecret (Debian: libsecret-1-0), then install relay again, or use --store file'

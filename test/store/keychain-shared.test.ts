@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/store/open.js'
 import { createTokens } from '../../src/tokens/tokens.js'
 import { emptyFolder } from '../helpers/context.js'
 import { assignments, type Keyring, startKeyring } from '../helpers/keyring.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { start } from './programs/start.js'
 
 const ROUNDS = 8

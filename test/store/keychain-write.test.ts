@@ -9,7 +9,7 @@ import { createLock } from '../../src/store/lock.js'
 import { encode } from '../../src/store/keychain-records.js'
 import { createTokens } from '../../src/tokens/tokens.js'
 import { type Keyring, startKeyring } from '../helpers/keyring.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 
 const ORIGIN = 'https://github.com'
 const ENDS = 4_102_444_800_000

@@ -5,7 +5,7 @@ import { createKeychain } from '../../src/store/keychain.js'
 import { type KeychainSettings, openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
 import { type Keyring, startKeyring } from '../helpers/keyring.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { describeStore, type Open } from './contract.js'
 import { describeLaw } from './law.js'
 

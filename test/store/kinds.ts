@@ -2,7 +2,7 @@ import type { Clock } from '../../src/base/time.js'
 import type { Database } from '../../src/store/database.js'
 import { openDatabase, type OpenOptions } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
-import { has } from '../helpers/needs.js'
+import { has } from '../kit/needs.js'
 import { sharedPostgres } from '../helpers/postgres.js'
 
 /** The ways to open SQLite that all must do the same: in memory, in a file, and in a file by way of a thread. */

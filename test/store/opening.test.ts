@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { databaseFile, openDatabase } from '../../src/store/open.js'
 import { emptyFolder } from '../helpers/context.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { optionsOf } from './kinds.js'
 import { start } from './programs/start.js'
 

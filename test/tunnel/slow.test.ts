@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { expect, it } from 'vitest'
 import { sign } from '../../src/webhook/signature.js'
 import { SECRET } from '../helpers/delivery.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { portOf } from '../helpers/scripted-server.js'
 import { start } from '../store/programs/start.js'
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Agent } from 'undici'
 import { selfSigned } from '../helpers/certificate.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { smee as startSmee } from '../kit/smee.js'
 import { startTunnel, through } from './rig.js'
 

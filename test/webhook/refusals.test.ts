@@ -4,7 +4,7 @@ import { RelayError } from '../../src/base/errors.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { createRefusals, refusalHint } from '../../src/webhook/refusals.js'
 import { type DeliveryOptions, GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { watchTurns } from '../helpers/turns.js'
 import { recordingLog } from '../http/edge.js'
 

@@ -3,7 +3,7 @@ import { openJournal } from '../../src/journal/open.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { GITEA, GITHUB, giteaDelivery, githubDelivery, SECRETS } from '../helpers/delivery.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { watchTurns } from '../helpers/turns.js'
 
 const LENGTH = 25 * 1_048_576

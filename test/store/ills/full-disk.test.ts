@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { emptyFolder } from '../../helpers/context.js'
-import { describeWith } from '../../helpers/needs.js'
+import { describeWith } from '../../kit/needs.js'
 import { DISKS, fillUp, smallDisk, takeSpace } from './disk.js'
 import { type Program, startJournal } from './program.js'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { emptyFolder } from '../../helpers/context.js'
-import { describeWith } from '../../helpers/needs.js'
+import { describeWith } from '../../kit/needs.js'
 import { illDisk } from './ill-disk.js'
 import { startJournal } from './program.js'
 
