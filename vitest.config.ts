@@ -5,7 +5,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isSlow = ({ moduleId }: TestSpecification): boolean =>
-      /\/test\/(?:service|process|browser|e2e)\//.test(moduleId)
+      /\/test\/(?:service|process|browser)\//.test(moduleId)
+    // oxlint-disable-next-line unicorn/no-array-sort -- not an array's
     const sorted = await super.sort(files)
     return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))]
   }

@@ -86,24 +86,12 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const { clock = seams.clock ?? systemClock } = options
   const limits = { ...LIMITS, ...seams.limits }
   const { ready = () => Promise.resolve(), targets = () => [], running } = options
-  const provider = createProvider({
-    name: settings.provider,
-    url: settings.providerUrl,
-    timeLimit: limits.codeHost,
-    ...(sendOnce && { sendOnce }),
-  })
+  const { provider: name, providerUrl: url, store: kind, folder } = settings
+  const provider = createProvider({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
-  const database =
-    options.database ??
-    opened.use(
-      await openDatabase({
-        kind: settings.store,
-        folder: settings.folder,
-        clock,
-        fault: seams.storage,
-        onSlow: (text) => log.info(text),
-      }),
-    )
+  const onSlow = (text: string): void => log.info(text)
+  const data = { kind, folder, clock, fault: seams.storage, onSlow }
+  const database = options.database ?? opened.use(await openDatabase(data))
   const common: Common = { settings, provider, database, log, clock, activity: createActivityFeed() }
   const measure = running && (await loadMetrics(settings))
   const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })

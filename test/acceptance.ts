@@ -12,8 +12,6 @@ interface Assertion {
   readonly file: string
 }
 
-main()
-
 function main(): void {
   const found = FOLDERS.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -36,8 +34,8 @@ function main(): void {
 function record(found: readonly Assertion[]): void {
   const files = [...new Set(found.map(({ file }) => file))].toSorted()
   const idsOf = (file: string): string[] => found.filter((each) => each.file === file).map(({ id }) => id)
-  const lines = files.map((file) => `${JSON.stringify(file)}: ${JSON.stringify(idsOf(file).join(' '))}`)
-  writeFileSync(RECORD, `{\n${lines.join(',\n')}\n}\n`)
+  const byFile = Object.fromEntries(files.map((file) => [file, idsOf(file).join(' ')]))
+  writeFileSync(RECORD, `${JSON.stringify(byFile, null, 2)}\n`)
 }
 
 /** What is recorded and no longer there. An assertion may move to another file, and need not be there as often as before. */
@@ -97,3 +95,5 @@ function endOfText(source: string, start: number): number {
   while (at < source.length && source[at] !== source[start]) at += source[at] === '\\' ? 2 : 1
   return at
 }
+
+main()

@@ -111,7 +111,14 @@ async function takeIn(fixture: Fixture) {
   await using database = await openDatabase({ kind: 'memory', folder: '' })
   const journal = new Journal(database.sql)
   const provider = fixture.provider === 'gitea' ? GITEA : GITHUB
-  const intake = createIntake({ senders: () => ({ scheme: provider.webhook, secrets: SECRETS }), journal, plan: nowhere })
-  await intake.receive({ headers: passedOn(fixtureLines(fixture)), body: fixtureBody(fixture) }, { source: provider.name })
+  const intake = createIntake({
+    senders: () => ({ scheme: provider.webhook, secrets: SECRETS }),
+    journal,
+    plan: nowhere,
+  })
+  await intake.receive(
+    { headers: passedOn(fixtureLines(fixture)), body: fixtureBody(fixture) },
+    { source: provider.name },
+  )
   return await journal.read(1)
 }

@@ -2,6 +2,7 @@ import { Disposal } from '../base/disposal.js'
 import { toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
+import type { Clock } from '../base/time.js'
 import type { Relay } from '../relay.js'
 import type { OwnApp } from '../setup/own-app.js'
 import { readAppHook } from '../setup/record.js'
@@ -15,6 +16,7 @@ interface SourcesOptions {
   /** Called when they have ended: what was last reported of them is no longer so. */
   readonly onSourcesEnd: () => void
   readonly hooks?: HookPlan
+  readonly clock?: Clock
   readonly log?: Log
   /** Once it aborts, the sources belong to another relay. */
   readonly lost: AbortSignal

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, it } from 'vitest'
 import { type Start } from '../../src/base/without-inherited.js'
 import { emptyFolder } from '../helpers/context.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 
 const PROGRAM = path.join(import.meta.dirname, 'programs/start-without.ts')
 

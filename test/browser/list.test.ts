@@ -191,5 +191,6 @@ describeWith('chromium', 'the list of the inspector', () => {
       await fresh.waitFor()
       expect(await fresh.evaluate((row) => row.getAnimations().length)).toBe(count)
     },
+    60_000,
   )
 })

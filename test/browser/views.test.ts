@@ -57,7 +57,7 @@ describeWith('chromium', 'the views of the inspector', () => {
     await relay.deliver({ event: 'issues', body: JSON.stringify(issue(`octo/${'long-name-'.repeat(9)}`)) })
     await relay.deliver({ body: NASTY, set: { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` } })
     tab = closing.use(await openInspector(here, relay, { reducedMotion: 'reduce' }))
-  })
+  }, 60_000)
   afterAll(() => closing[Symbol.asyncDispose]())
 
   /** What went wrong since the last call. */

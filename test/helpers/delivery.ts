@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+import { type Agent, request as httpRequest } from 'node:http'
 import { Secret } from '../../src/base/secret.js'
 import type { Header } from '../../src/http/headers.js'
 import { createProvider } from '../../src/providers/open.js'
@@ -85,24 +84,4 @@ export function post(url: string, { headers, body }: WebhookRequest, agent?: Age
     })
     request.end(body)
   })
-}
-
-/**
- * Begins a delivery and waits until the service asks for its body, which is still to be sent: `request.end(body)`.
- */
-export async function begin(url: string, { headers, body }: WebhookRequest): Promise<ClientRequest> {
-  const length = ['Content-Length', String(body.byteLength)]
-  const lines = [['Host', new URL(url).host], ...headers, length, ['Expect', '100-continue']].flat()
-  const request = httpRequest(url, { method: 'POST', headers: lines })
-  request.flushHeaders()
-  await once(request, 'continue')
-  return request
-}
-
-/** Sends the body of a delivery that was begun; the status of the answer. */
-export async function finish(request: ClientRequest, { body }: WebhookRequest): Promise<number> {
-  request.end(body)
-  const [response]: IncomingMessage[] = await once(request, 'response')
-  response?.resume()
-  return response?.statusCode ?? 0
 }

@@ -3,7 +3,7 @@ import type { Log } from '../../src/base/log.js'
 import { BodyBudget, bodyBudgetFor } from '../../src/http/body-budget.js'
 import { listen } from '../../src/http/listen.js'
 import { maxConnections } from '../../src/http/max-connections.js'
-import { type Answer, connect, exchange, requestText } from '../helpers/http.js'
+import { type RawAnswer, connect, exchange, requestText } from '../kit/http.js'
 import { LIMIT, recordingLog, startEdge } from './edge.js'
 
 // What a running relay cannot be made to show: bugs of handlers, limits that are no option, bytes that are counted.
@@ -12,7 +12,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const OK = { status: 200, type: 'application/json', body: '{"ok":true}', id: true }
 
 /** The parts of an answer that tests compare, and whether its request id is well-formed. */
-function essence({ status, headers, body }: Answer) {
+function essence({ status, headers, body }: RawAnswer) {
   return { status, type: headers['content-type'], body, id: UUID.test(headers['x-request-id'] ?? '') }
 }
 

@@ -17,21 +17,26 @@ const HINTS = {
   openssl: 'apt-get install openssl',
   keyring: 'apt-get install dbus gnome-keyring libsecret-1-dev pkg-config, then npm ci, which builds keytar',
   Linux: 'run it there',
+  gcc: 'apt-get install gcc libc6-dev',
   postgres: 'apt-get install postgresql',
   haproxy: 'apt-get install haproxy',
   pgbouncer: 'apt-get install pgbouncer',
   'systemd-analyze': 'apt-get install systemd',
   mount: 'run it as root, with the right to mount',
+  'loop mount': 'run it as root, with loop devices and e2fsprogs',
 } as const
 
 type Need = keyof typeof HINTS
+
+/** Rights, which not every machine can give: without them a suite may be left out everywhere. */
+const RIGHTS: ReadonlySet<Need> = new Set(['mount', 'loop mount'])
 
 /** The programs of a D-Bus session with a keyring. */
 const KEYRING = ['dbus-daemon', 'dbus-send', 'gnome-keyring-daemon'] as const
 
 /**
  * `describe` for a suite that needs system programs, a keyring, Linux, or the right to mount. Without them the suite is left out, and stderr
- * says which and why. Where RELAY_TEST_ALL is set (CI) nothing may be left out but for lack of that right: it then is an
+ * says which and why. Where RELAY_TEST_ALL is set (CI) nothing may be left out but for lack of a right: it then is an
  * error, so that a green run always means the whole run.
  */
 export function describeWith(needs: Need | readonly Need[], name: string, suite: () => void): void {
@@ -44,7 +49,7 @@ export function has(needs: Need | readonly Need[], name: string): boolean {
   const need = [needs].flat().find((each) => !isThere(each))
   if (need === undefined) return true
   const missing = `"${name}" needs ${need} (${HINTS[need]})`
-  if (need !== 'mount' && process.env['RELAY_TEST_ALL']) throw new Error(missing)
+  if (!RIGHTS.has(need) && process.env['RELAY_TEST_ALL']) throw new Error(missing)
   process.stderr.write(`left out: ${missing}\n`)
   return false
 }
@@ -69,7 +74,9 @@ function isThere(need: Need): boolean {
 function look(need: Need): boolean {
   if (need === 'postgres') return postgresProgram('initdb') !== undefined
   if (need === 'Linux') return process.platform === 'linux'
-  if (need === 'mount') return mounts()
+  if (need === 'mount') return mounts('mount -t tmpfs none "$1"')
+  if (need === 'loop mount')
+    return mounts('truncate -s 1M "$1.image" && mkfs.ext4 -q "$1.image" && mount -o loop "$1.image" "$1"')
   if (need === 'keyring') return KEYRING.every((program) => runs(program)) && loads('keytar')
   return runs(need)
 }
@@ -79,9 +86,9 @@ function runs(program: string): boolean {
 }
 
 /** Whether a file system can be mounted, where only that command sees it. */
-function mounts(): boolean {
-  const mount = ['--mount', 'mount', '-t', 'tmpfs', 'none', emptyFolder()]
-  return spawnSync('unshare', mount, { stdio: 'ignore' }).status === 0
+function mounts(command: string): boolean {
+  const argv = ['--mount', 'sh', '-c', command, 'sh', emptyFolder()]
+  return spawnSync('unshare', argv, { stdio: 'ignore' }).status === 0
 }
 
 function loads(module: string): boolean {

@@ -11,7 +11,7 @@ import { part } from './parts.js'
 import { closedPort } from './ports.js'
 import { OWNER, PASSWORD, postgresProgram, type Server, startServer, USER } from './postgres-server.js'
 
-export { PASSWORD, UNPRIVILEGED } from './postgres-server.js'
+export { PASSWORD } from './postgres-server.js'
 
 /** The key by which relay encrypts tokens. */
 export const KEY = Buffer.alloc(32, 7).toString('base64')

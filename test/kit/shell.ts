@@ -13,7 +13,10 @@ export interface ProgramFolder {
 }
 
 export interface ProgramFolderOptions {
-  /** Whether `relay` ends with the test process. Only where it inherits file descriptor 3, as in {@link shell}. Default: false. */
+  /**
+   * Whether `relay` ends with the test process. Only where it inherits file descriptor 3, as in {@link shell}.
+   * Default: false.
+   */
   readonly leashed?: boolean
 }
 

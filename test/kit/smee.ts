@@ -8,7 +8,7 @@ import {
   type TunnelServerOptions,
 } from './tunnel-server.js'
 
-export type { EventStream, TunnelServer } from './tunnel-server.js'
+export type { TunnelServer } from './tunnel-server.js'
 
 /**
  * A server that does what smee.io does: parses a body, and writes its message from the value. It keeps nothing for those who
@@ -33,16 +33,6 @@ export interface GosmeeOptions extends TunnelServerOptions {
  */
 export function gosmee({ stream, ...options }: GosmeeOptions = {}): Promise<TunnelServer> {
   return tunnelServer(gosmeeProtocol(stream), options)
-}
-
-/** What smee's server leaves of a body: it parses the JSON, and writes its message from the value. */
-export function throughSmee(body: string): string {
-  return JSON.stringify(JSON.parse(body))
-}
-
-/** What a server leaves that reads forms too, as Express does. */
-export function formThroughSmee(body: string): string {
-  return JSON.stringify(Object.fromEntries(new URLSearchParams(body)))
 }
 
 const MIB = 1_048_576

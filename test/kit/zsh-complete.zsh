@@ -1,4 +1,5 @@
-# What zsh offers when Tab is pressed after each line of the file LINES, a word a line, and a line of dots after those of each line:
+# What zsh offers when Tab is pressed after each line of the file LINES: a word a line, and after those of each line
+# a line of dots.
 # zsh -f zsh-complete.zsh SCRIPT LINES HITS
 # A second zsh, with a terminal of its own, loads the script and has the key pressed. Whatever it would offer goes
 # through compadd, which writes it into the file HITS.

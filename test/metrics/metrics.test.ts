@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
 import { startRelay } from '../../src/testing/index.js'
-import { readMetrics } from '../helpers/metrics.js'
+import { readMetrics } from '../kit/metrics.js'
 import { closedPort } from '../helpers/scripted-server.js'
 import { RecordingLog } from '../oauth/rig.js'
 

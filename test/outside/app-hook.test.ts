@@ -15,6 +15,7 @@ let appToken: () => string
 let tap: Disposable
 let serving: Serving | undefined
 const begin = async (): Promise<void> => {
+  serving = undefined
   const RELAY_PORT = String(await closedPort())
   before = `http://127.0.0.1:${RELAY_PORT}/webhook`
   const env = { RELAY_PORT, RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
@@ -121,16 +122,6 @@ describe('relay hook add', () => {
     })
     expect(await demo.hooks()).toEqual([])
   })
-
-  it('names the command that removes a hook that was there before', async () => {
-    await serve()
-    expect((await here.run('hook', 'add', 'octo/demo')).code).toBe(0)
-    await install()
-    expect((await here.run('hook', 'add', 'octo/demo')).err).toContain(
-      'Remove its hook with relay hook remove octo/demo\n',
-    )
-    expect((await here.run('hook', 'remove', 'octo/demo')).code).toBe(0)
-  })
 })
 
 describe("the check of the App's webhook", () => {
@@ -153,18 +144,6 @@ describe("the check of the App's webhook", () => {
     })
   })
 
-  it('finds a hook where the App is installed too', async () => {
-    await serve()
-    await here.run('hook', 'add', 'octo/demo')
-    await install()
-    expect(await check()).toEqual({
-      check: 'App',
-      state: 'fail',
-      text: `octo/demo has a hook, and ${app.slug} is installed there: each delivery comes twice`,
-      fix: 'relay hook remove octo/demo',
-    })
-  })
-
   it('finds one that failed last, and one that signs with another secret', async () => {
     await install()
     expect(await check()).toEqual({
@@ -182,6 +161,36 @@ describe("the check of the App's webhook", () => {
       text: `the webhook of ${app.slug} signed its last delivery with another secret: it was answered 401`,
       fix: 'restart relay serve, which gives it the secret of this profile',
     })
+  })
+})
+
+describe('a repository that had a hook before the App was installed there', () => {
+  beforeAll(async () => {
+    await begin()
+    await serve()
+    expect((await here.run('hook', 'add', 'octo/demo')).code).toBe(0)
+    await install()
+  })
+  afterAll(end)
+
+  it('relay hook add names the command that removes a hook that was there before', async () => {
+    expect((await here.run('hook', 'add', 'octo/demo')).err).toContain(
+      'Remove its hook with relay hook remove octo/demo\n',
+    )
+  })
+
+  it('the check finds a hook where the App is installed too', async () => {
+    expect(await check()).toEqual({
+      check: 'App',
+      state: 'fail',
+      text: `octo/demo has a hook, and ${app.slug} is installed there: each delivery comes twice`,
+      fix: 'relay hook remove octo/demo',
+    })
+  })
+
+  it('relay hook remove removes it', async () => {
+    expect((await here.run('hook', 'remove', 'octo/demo')).code).toBe(0)
+    expect(await demo.hooks()).toEqual([])
   })
 })
 

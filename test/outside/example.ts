@@ -9,7 +9,7 @@ const SECRET_TARGET = 'issues=https://u:password-canary@example.com/x?token=quer
 
 const MINUTE = 60_000
 
-/** A machine with a data folder, and neither a code host nor a webhook secret. Its local time is that of the tests. */
+/** A machine without a code host and a webhook secret, whose local time is that of the tests. */
 export function bare(options: Omit<PlaceOptions, 'host'> = {}): Promise<Place> {
   const { TZ } = process.env
   return place({ host: 'none', ...options, env: { RELAY_WEBHOOK_SECRET: undefined, TZ, ...options.env } })
@@ -30,7 +30,10 @@ export function opened(id: string, more: Partial<Filled> = {}): Filled {
   }
 }
 
-/** A machine whose journal has five entries: not forwarded, succeeded with duplicates, failed, waiting, and one with three targets. */
+/**
+ * A machine whose journal has five entries: not forwarded, succeeded with duplicates, failed, waiting, and one with three
+ * targets.
+ */
 export async function example(): Promise<Place> {
   const here = await bare()
   const down = { outcome: 'unreachable', status: null, error: 'connection refused', answer: '' } as const

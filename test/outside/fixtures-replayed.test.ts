@@ -31,20 +31,24 @@ describe('the fixtures of this project, replayed', () => {
   it.each([
     ['github', github],
     ['gitea', gitea],
-  ])('%s: relay serve takes all, and none that is tampered with', async (provider, flags) => {
-    const folder = `fixtures/${provider}`
-    const files = filesIn(folder).length
-    await using here = await place({ host: 'none' })
-    await here.serve(...flags)
-    const cwd = PROJECT
-    const replay = (...argv: string[]): Promise<Ran> => here.runWith({ cwd }, 'replay', folder, ...argv)
-    expect(verdicts(await replay())).toEqual({ code: 0, ok: files, failed: 0 })
-    const refused = await replay('--tamper', 'signature', '--expect', '401')
-    expect(verdicts(refused)).toEqual({ code: 0, ok: files, failed: 0 })
-    const other = { RELAY_WEBHOOK_SECRET: 'another' }
-    const signedAnew = await here.runWith({ cwd, env: other }, 'replay', folder)
-    expect(verdicts(signedAnew)).toEqual({ code: 3, ok: 0, failed: files })
-  })
+  ])(
+    '%s: relay serve takes all, and none that is tampered with',
+    async (provider, flags) => {
+      const folder = `fixtures/${provider}`
+      const files = filesIn(folder).length
+      await using here = await place({ host: 'none' })
+      await here.serve(...flags)
+      const cwd = PROJECT
+      const replay = (...argv: string[]): Promise<Ran> => here.runWith({ cwd }, 'replay', folder, ...argv)
+      expect(verdicts(await replay())).toEqual({ code: 0, ok: files, failed: 0 })
+      const refused = await replay('--tamper', 'signature', '--expect', '401')
+      expect(verdicts(refused)).toEqual({ code: 0, ok: files, failed: 0 })
+      const other = { RELAY_WEBHOOK_SECRET: 'another' }
+      const signedAnew = await here.runWith({ cwd, env: other }, 'replay', folder)
+      expect(verdicts(signedAnew)).toEqual({ code: 3, ok: 0, failed: files })
+    },
+    120_000,
+  )
 
   it('a verifier that is not ours takes all, and none that is tampered with', async () => {
     const files = filesIn('fixtures').length
@@ -63,7 +67,7 @@ describe('the fixtures of this project, replayed', () => {
     expect(await replay(SECRET, '--set', 'changed=true')).toEqual({ ...sent, genuine: files })
     expect(await replay(SECRET, '--tamper', 'signature')).toEqual({ ...sent, genuine: 0 })
     expect(await replay(SECRET, '--tamper', 'body')).toEqual({ ...sent, genuine: 0 })
-  })
+  }, 120_000)
 })
 
 /** Gitea signs the JSON inside a form, which @octokit/webhooks knows nothing of. */
@@ -105,7 +109,7 @@ describe("GitHub's example payloads", () => {
     await relay.objects({ type: 'attempt', outcome: 'succeeded' }, 329)
     const handed = target.received.map((each) => [valuesOf(each, 'x-github-event')[0], each.body.toString()])
     expect(handed).toEqual(all.map(({ event, body }) => [event, body]))
-  })
+  }, 120_000)
 })
 
 /** On its own, with nothing of relay's. */

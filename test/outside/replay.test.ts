@@ -137,7 +137,7 @@ FAIL c.json       302  Nms  expected 2xx
         .split('\n')
         .map((line): unknown => JSON.parse(line).duplicates),
     ).toEqual([0, 0, 0, 0])
-  })
+  }, 60_000)
 
   it('selects in the journal, oldest first, and keeps the ids of those that failed', async () => {
     await using target = await receiver()

@@ -189,17 +189,21 @@ describe('no secret is in any log line, answer or stack trace', () => {
   })
 })
 
-const MAKE_COMMENT = ['comment', 'octo/demo#1', 'hello']
-/** Commands that have a reason to name what they work with. */
-const COMMANDS: readonly (readonly string[])[] = [
+/** Commands that use the token and a hook. */
+const FEW = [
+  ['whoami', '--json'],
+  ['hook', 'add', 'octo/demo'],
+  ['hook', 'test', 'octo/demo'],
+  ['comment', 'octo/demo#1', 'hello'],
+  ['hook', 'remove', 'octo/demo', '--json'],
+]
+/** Further ones that have a reason to name what they work with. */
+const COMMANDS = [
+  ...FEW,
   ['config'],
   ['config', '--json'],
   ['doctor'],
-  ['whoami', '--json'],
-  ['hook', 'add', 'octo/demo'],
   ['hook', 'list', 'octo/demo', '--json'],
-  ['hook', 'test', 'octo/demo'],
-  MAKE_COMMENT,
   ['catch-up', '--json'],
   ['catch-up', '--dry-run'],
   ['log', '--json'],
@@ -207,7 +211,6 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['show', 'last', '--json'],
   ['export', 'last'],
   ['log', '--refused'],
-  ['hook', 'remove', 'octo/demo', '--json'],
 ]
 
 const NO_CLIENT: Env = {
@@ -230,9 +233,10 @@ async function watchedPlace(options: PlaceOptions) {
     here,
     kept,
     /** Runs commands while `relay serve` with these flags runs, once that has its hook. */
-    async useCommands(flags: readonly string[], commands = COMMANDS): Promise<void> {
+    async useCommands(flags: readonly string[], commands = FEW): Promise<void> {
       const serving = await here.serveWith({}, '--port', here.env['RELAY_PORT'] ?? '', '--verbose', ...flags)
-      await serving.object({ type: 'hook' })
+      const state = flags.includes('--catch-up') ? 'caught up' : 'ready'
+      await serving.object({ type: 'hook', state })
       for (const operation of ['hook', 'deliveries'] as const) here.sandbox.faults.next(operation, '502')
       for (const command of commands) kept.heard(await here.run(...command, '--verbose'))
       await here.sandbox.idle()
@@ -270,45 +274,53 @@ async function useApp(watched: WatchedPlace, commands = COMMANDS): Promise<void>
 /** What signs in with an App: its client, its key, and tokens that are renewed. */
 const OF_AN_APP = ['App key', 'JWT', 'PKCE verifier', 'access token', 'client secret', 'refresh token']
 
-describe('no secret of an App, a device or a hook is in an output, an address or a file where it does not belong', () => {
-  it('with an App', async () => {
-    await using watched = await watchedPlace({ env: NO_CLIENT })
-    await useApp(watched)
-    expect(watched.kept.textOf('output')).toMatch(/"type":"caught-up"/)
-    expect(watched.kept.textOf('output')).toContain('"body":"hello"')
-    await watched.check(OF_AN_APP)
-  })
+// As processes, the commands take their time on a busy machine.
+const PATIENT = { timeout: 120_000 }
 
-  it('with the device flow, and a hook of the repository', async () => {
-    await using watched = await watchedPlace({ env: { RELAY_WEBHOOK_SECRET: undefined } })
-    const { here, kept } = watched
-    await hurryDevice(here.sandbox)
-    const login = here.start('login', '--device', '--verbose')
-    const { address, code } = await deviceOf(login)
-    await device(address, code)
-    kept.heard(await login.ended)
-    await watched.useCommands(['--hook', 'octo/demo', '--catch-up'])
-    expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
-    await watched.check(['access token', 'client secret', 'device code', 'refresh token'])
-  })
+describe(
+  'no secret of an App, a device or a hook is in an output, an address or a file where it does not belong',
+  PATIENT,
+  () => {
+    it('with an App', async () => {
+      await using watched = await watchedPlace({ env: NO_CLIENT })
+      await useApp(watched)
+      expect(watched.kept.textOf('output')).toMatch(/"type":"caught-up"/)
+      expect(watched.kept.textOf('output')).toContain('"body":"hello"')
+      await watched.check(OF_AN_APP)
+    })
 
-  it('with a token that the user made, and no client', async () => {
-    await using watched = await watchedPlace({ env: NO_CLIENT })
-    const { here, kept } = watched
-    const stdin = await here.sandbox.token('repo')
-    kept.heard(await here.runWith({ stdin }, 'login', '--with-token', '--verbose'))
-    await watched.useCommands(['--hook', 'octo/demo'])
-    expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
-    await watched.check(['access token', 'client secret'])
-  })
-})
+    it('with the device flow, and a hook of the repository', async () => {
+      await using watched = await watchedPlace({ env: { RELAY_WEBHOOK_SECRET: undefined } })
+      const { here, kept } = watched
+      kept.secret('client secret', CLIENT.secret)
+      await hurryDevice(here.sandbox)
+      const login = here.start('login', '--device', '--verbose')
+      const { address, code } = await deviceOf(login)
+      await device(address, code)
+      kept.heard(await login.ended)
+      await watched.useCommands(['--hook', 'octo/demo', '--catch-up'])
+      expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
+      await watched.check(['access token', 'client secret', 'device code'])
+    })
+
+    it('with a token that the user made, and no client', async () => {
+      await using watched = await watchedPlace({ env: NO_CLIENT })
+      const { here, kept } = watched
+      const stdin = await here.sandbox.token('repo')
+      kept.heard(await here.runWith({ stdin }, 'login', '--with-token', '--verbose'))
+      await watched.useCommands(['--hook', 'octo/demo'])
+      expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
+      await watched.check(['access token', 'client secret'])
+    })
+  },
+)
 
 describeWith('postgres', 'with PostgreSQL as store', () => {
-  it('no secret is in a dump, which the key of the tokens is not in either', async () => {
+  it('no secret is in a dump, which the key of the tokens is not in either', PATIENT, async () => {
     await using own = await database()
     await using watched = await watchedPlace({ env: { ...NO_CLIENT, ...own.env } })
     const { kept } = watched
-    await useApp(watched, [MAKE_COMMENT])
+    await useApp(watched, FEW)
     const dump = await own.dump()
     expect(dump.includes('issue_comment')).toBe(true)
     kept.text('dump', dump)

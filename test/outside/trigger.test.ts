@@ -16,28 +16,32 @@ describe('relay trigger --print', () => {
   it.each([
     ['github', GITHUB_TRIGGERS],
     ['gitea', GITEA_TRIGGERS],
-  ])('%s: all are fixtures, and genuine to relay and to others', async (provider, all) => {
-    // Each is a process of its own in a built run, for which some are enough.
-    const triggers = BUILT ? all.filter((_, i) => i % 4 === 0) : all
-    const cwd = emptyFolder()
-    const print = async (trigger: string): Promise<void> => {
-      const argv = ['trigger', trigger, '--print', '--provider', provider]
-      const { code, out, err } = await run(argv, { env })
-      expect({ trigger, code, err }).toEqual({ trigger, code: 0, err: '' })
-      writeFileSync(path.join(cwd, `${trigger}.json`), out)
-    }
-    for (const trigger of triggers) await print(trigger)
-    const fixtures = await loadFixtures(cwd)
-    const events = fixtures.map(({ fixture: { event, body = '' } }) => [event, JSON.parse(body).action])
-    const named = triggers.toSorted().map((trigger) => trigger.split('.'))
-    expect(events).toEqual(named.map(([event, action]) => [event, action]))
-    expect((await run(['verify', '.'], { env, cwd })).code).toBe(0)
-    const webhooks = new Webhooks({ secret: SECRET })
-    for (const { fixture } of fixtures) {
-      const signature = String(fixture.headers['X-Hub-Signature-256'])
-      expect(await webhooks.verify(fixture.body ?? '', signature)).toBe(true)
-    }
-  })
+  ])(
+    '%s: all are fixtures, and genuine to relay and to others',
+    async (provider, all) => {
+      // Each is a process of its own in a built run, for which some are enough.
+      const triggers = BUILT ? all.filter((_, i) => i % 4 === 0) : all
+      const cwd = emptyFolder()
+      const print = async (trigger: string): Promise<void> => {
+        const argv = ['trigger', trigger, '--print', '--provider', provider]
+        const { code, out, err } = await run(argv, { env })
+        expect({ trigger, code, err }).toEqual({ trigger, code: 0, err: '' })
+        writeFileSync(path.join(cwd, `${trigger}.json`), out)
+      }
+      for (const trigger of triggers) await print(trigger)
+      const fixtures = await loadFixtures(cwd)
+      const events = fixtures.map(({ fixture: { event, body = '' } }) => [event, JSON.parse(body).action])
+      const named = triggers.toSorted().map((trigger) => trigger.split('.'))
+      expect(events).toEqual(named.map(([event, action]) => [event, action]))
+      expect((await run(['verify', '.'], { env, cwd })).code).toBe(0)
+      const webhooks = new Webhooks({ secret: SECRET })
+      for (const { fixture } of fixtures) {
+        const signature = String(fixture.headers['X-Hub-Signature-256'])
+        expect(await webhooks.verify(fixture.body ?? '', signature)).toBe(true)
+      }
+    },
+    60_000,
+  )
 })
 
 describe('relay trigger', () => {

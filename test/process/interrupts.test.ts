@@ -1,10 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { asked, NEVER_ANSWERED, NOW, repository, type Repository, SLOW } from '../kit/code-host.js'
-import { entriesOf } from '../kit/journal.js'
 import { addressOf, deviceOf } from '../kit/pages.js'
 import { type Place, place, type Serving } from '../kit/place.js'
-import { closedPort } from '../kit/ports.js'
 import type { Running } from '../kit/run.js'
 
 /** How a one-shot command ends after Ctrl-C. */
@@ -93,35 +91,6 @@ describe('SIGKILL of relay serve --hook: the next one uses the hook again', () =
   })
 })
 
-describe('SIGKILL of relay serve --hook --catch-up', () => {
-  it('while it catches up: the next ones get the rest, each delivery once', async () => {
-    const texts = ['one', 'two', 'three', 'four', 'five']
-    const port = String(await closedPort())
-    const flags = ['--port', port, '--hook', 'octo/demo']
-    await here.run('hook', 'add', 'octo/demo', '--url', `http://127.0.0.1:${port}/webhook`)
-    await demo.comment(...texts)
-    for (const fault of [NOW, NOW, 'secondary-limit'] as const) here.sandbox.faults.next('redeliver', fault)
-    const first = await here.serveWith(BUILT, ...flags, '--catch-up')
-    await first.says('catching up with octo/demo continues in 60 s')
-    await first.stop('SIGKILL')
-    expect(await comments()).toEqual(texts.slice(0, 2))
-    const second = await here.serveWith(BUILT, ...flags)
-    await second.object({ type: 'hook', state: 'ready' })
-    // They wait 15 s for the one that is gone.
-    const others = [
-      ['catch-up', '--json'],
-      ['catch-up', 'octo/demo'],
-    ].map((argv) => here.start(...argv))
-    await Promise.all(others.map((each) => each.says(`Process ${first.pid} is catching up`)))
-    const ended = await Promise.all(others.map((each) => each.ended))
-    expect(ended.map(({ code }) => code)).toEqual([0, 0])
-    await second.stop()
-    expect(await comments()).toEqual(texts)
-    const [hook] = await demo.hooks()
-    expect(await demo.redelivered(hook?.id ?? 0)).toBe(texts.length)
-  }, 60_000)
-})
-
 /** `relay serve --hook octo/demo` once it has the hook. */
 async function serveHook() {
   const serving: Serving = await here.serveWith(BUILT, '--hook', 'octo/demo')
@@ -136,11 +105,4 @@ async function expectUsedAgain(id: unknown): Promise<void> {
   expect([again.id, again.created]).toEqual([id, false])
   expect((await again.serving.stop()).err).toContain('hook of octo/demo removed')
   expect(await hooks()).toEqual([[], []])
-}
-
-/** The comments of the journal, in order. */
-async function comments(): Promise<string[]> {
-  return (await entriesOf(here))
-    .filter(({ event }) => event === 'issue_comment')
-    .map(({ body }) => JSON.parse(body.toString()).comment.body)
 }

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { launchBrowser } from '../helpers/browser.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { type ScriptedServer, scriptedServer } from '../helpers/scripted-server.js'
 import { authorizeUrl, CLIENT, json, start } from './rig.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { exchange, requestText } from '../helpers/http.js'
+import { exchange, requestText } from '../kit/http.js'
 import { answerOf, call, refusal, signIn, start } from './rig.js'
 
 describe('a sandbox', () => {

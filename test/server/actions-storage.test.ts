@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { exchange, requestText } from '../helpers/http.js'
+import { exchange, requestText } from '../kit/http.js'
 import { JSON_TYPE, startRelay } from './auth-rig.js'
 
 const demo = { owner: 'octo', repo: 'demo' }

@@ -9,7 +9,7 @@ import { createApp } from '../../src/server/app.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
 import { SECRET } from '../helpers/delivery.js'
-import { exchange, requestText } from '../helpers/http.js'
+import { exchange, requestText } from '../kit/http.js'
 import { nowhere } from '../helpers/journal.js'
 import { createRig, RecordingLog } from '../oauth/rig.js'
 

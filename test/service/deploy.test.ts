@@ -43,7 +43,7 @@ describeWith(['postgres', 'haproxy', 'openssl'], 'the load balancer of docs/depl
     const both = await Promise.all([haproxy({ ports, certificate }), haproxy({ ports })])
     for (const each of both) closing.use(each)
     ;[secure, balancer] = both
-  })
+  }, 60_000)
   afterAll(() => closing[Symbol.asyncDispose]())
 
   /** The status of a request that comes from this address. */

@@ -86,7 +86,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
       'token key',
       'webhook secret',
     ])
-  }, 60_000)
+  }, 120_000)
 
   it('forwards a delivery that was stored although its sender got no answer, and stores it once', async () => {
     await using shared = await database()

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { makeFolder } from '../../src/store/make-folder.js'
 import { emptyFolder } from '../helpers/context.js'
 import { failure } from '../helpers/failure.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 
 const refused = (folder: string, why: string) => ({
   kind: 'settings',

@@ -5,7 +5,7 @@ import { SharedStore } from '../../src/base/shared-store.js'
 import { openPostgres } from '../../src/store/postgres.js'
 import { type Certificate, selfSigned, signedBy } from '../helpers/certificate.js'
 import { emptyFolder } from '../helpers/context.js'
-import { describeWith } from '../helpers/needs.js'
+import { describeWith } from '../kit/needs.js'
 import { startPgbouncer } from '../helpers/pgbouncer.js'
 import {
   PASSWORD,

@@ -20,7 +20,7 @@ import { type TokenOwner, Tokens } from '../../tokens/tokens.js'
 import type { Context } from '../context.js'
 import type { CommonFlags } from '../settings/prepare.js'
 import { readWebhookSecret, unusedWebhookSecret } from '../settings/webhook-secret.js'
-import { attach, type AttachOptions, notRunning } from './attach.js'
+import { attach, type Attached, type AttachOptions, notRunning } from './attach.js'
 import { ownerThrough } from './owner.js'
 import { IN_PROCESS, sendInProcess } from './in-process.js'
 import { onlyInMemory } from './instance-settings.js'
@@ -86,28 +86,21 @@ export async function openSession(
   closing.defer(async () => loopback[Symbol.dispose]())
   const { send } = loopback
   const attached = await attach(context, flags, { ...attachOptions, send })
-  const { output, options, origins, instance, saved } = attached
+  const { output, options, instance, saved } = attached
   const { log } = output
   const user = readUser(options)
-  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
-  if (!instance && saved?.sandbox && !origins.provider) throw notRunning(options.profile)
+  checkData(attached)
   const { mayCreate } = attachOptions
   const signsIn = mayCreate === 'with client' && !instance
   const creates = (signsIn && hasClient(options)) || (mayCreate === 'always' && !instance)
   const data = { store: storeOf(options), folder: profileFolder(options) }
   const database = closing.use(await openData(data, creates))
   const { store, secrets } = database
-  // With an instance, its client counts.
-  const stored = instance?.clientId ? undefined : await readStoredClient(secrets)
-  const { options: complete } = withStoredClient({ options, origins }, stored)
+  const complete = await withClient(attached, secrets)
   const serves = signsIn && hasClient(complete)
   const settings = completeSettings(complete, serves ? readWebhookSecret : unusedWebhookSecret)
   const limits = { ...LIMITS, ...context.seams?.limits }
-  const provider = createProvider({
-    name: settings.provider,
-    url: settings.providerUrl,
-    timeLimit: limits.codeHost,
-  })
+  const provider = openProvider(settings, limits)
   const tokens = new Tokens(secrets)
   const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
   const resources = closing.move()
@@ -142,6 +135,21 @@ export async function openSession(
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
+}
+
+function checkData({ options, origins, instance, saved }: Attached): void {
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
+  if (!instance && saved?.sandbox && !origins.provider) throw notRunning(options.profile)
+}
+
+async function withClient({ options, origins, instance }: Attached, store: Store): Promise<OptionValues> {
+  // With an instance, its client counts.
+  const stored = instance?.clientId ? undefined : await readStoredClient(store)
+  return withStoredClient({ options, origins }, stored).options
+}
+
+function openProvider({ provider: name, providerUrl: url }: Settings, { codeHost }: Limits): Provider {
+  return createProvider({ name, url, timeLimit: codeHost })
 }
 
 function hasClient({ clientId, clientSecret }: OptionValues): boolean {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { readSmallFile } from '../../../src/cli/settings/small-file.js'
 import { emptyFolder } from '../../helpers/context.js'
 import { failure } from '../../helpers/failure.js'
-import { describeWith } from '../../helpers/needs.js'
+import { describeWith } from '../../kit/needs.js'
 
 const MIB = 1_048_576
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createProvider } from '../../../src/providers/open.js'
-import { fakeGitea, MERGE_COMMIT } from '../../helpers/gitea.js'
+import { fakeGitea, MERGE_COMMIT } from '../../kit/gitea.js'
 import { scriptedServer, type Answer, type Received } from '../../helpers/scripted-server.js'
 
 const demo = { owner: 'octo', repo: 'demo' }
@@ -61,7 +61,7 @@ describe('comments', () => {
       url: `${t.gitea.url}/octo/demo/issues/7#issuecomment-1`,
     })
     expect(t.gitea.state.comments).toEqual([{ issue: 7, body: 'héllo' }])
-    expect(t.gitea.received[0]?.headers).toMatchObject({
+    expect(Object.fromEntries(t.gitea.received[0]?.headers ?? [])).toMatchObject({
       authorization: `Bearer ${t.token}`,
       accept: 'application/json',
       'user-agent': 'webhook-relay',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.js'
 import { createProvider } from '../../../src/providers/open.js'
-import { fakeGitea } from '../../helpers/gitea.js'
+import { fakeGitea } from '../../kit/gitea.js'
 import { type Answer, type Received, scriptedServer } from '../../helpers/scripted-server.js'
 
 const TOKEN = 'gitea_canary'

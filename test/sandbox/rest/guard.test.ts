@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../../src/sandbox/start.js'
-import { exchange, requestText } from '../../helpers/http.js'
+import { exchange, requestText } from '../../kit/http.js'
 import { answerOf, call, CLIENT, NOW, refusal, signIn, start } from '../rig.js'
 
 let sandbox: Sandbox

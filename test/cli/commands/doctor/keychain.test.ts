@@ -5,7 +5,7 @@ import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
 import { openDatabase } from '../../../../src/store/open.js'
 import { emptyFolder } from '../../../helpers/context.js'
 import { startKeyring, startSession } from '../../../helpers/keyring.js'
-import { describeWith } from '../../../helpers/needs.js'
+import { describeWith } from '../../../kit/needs.js'
 
 /** What the doctor says of the keychain in a D-Bus session. */
 async function keychain(env: Readonly<Record<string, string>>): Promise<NamedResult | undefined> {

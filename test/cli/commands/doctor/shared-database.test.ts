@@ -6,7 +6,7 @@ import { SharedStore } from '../../../../src/base/shared-store.js'
 import { openDatabase } from '../../../../src/store/open.js'
 import { VERSION } from '../../../../src/store/schema.js'
 import { emptyFolder, testContext } from '../../../helpers/context.js'
-import { describeWith } from '../../../helpers/needs.js'
+import { describeWith } from '../../../kit/needs.js'
 import {
   KEY,
   PASSWORD,

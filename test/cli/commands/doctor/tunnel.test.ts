@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import type { TunnelStatus } from '../../../../src/tunnel/tunnel.js'
-import { startSmee } from '../../../helpers/smee-server.js'
+import { smee as startSmee } from '../../../kit/smee.js'
 import { closeAfter, findings, profile } from './rig.js'
 import { serveFor } from '../../rig.js'
 import { localTime } from '../../../../src/cli/output/time.js'

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { repository, type Repository } from '../kit/code-host.js'
+import { entriesOf, linesOf } from '../kit/journal.js'
+import { setUpApp } from '../kit/pages.js'
+import { type Place, place } from '../kit/place.js'
+import { closedPort } from '../kit/ports.js'
+import { type Receiver, receiver } from '../kit/receiver.js'
+import { smee } from '../kit/smee.js'
+
+let here: Place
+let demo: Repository
+let target: Receiver
+beforeEach(async () => {
+  const env = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined, RELAY_WEBHOOK_SECRET: undefined }
+  here = await place({ env: { ...env, RELAY_PORT: String(await closedPort()) } })
+  demo = await repository(here.sandbox)
+  target = await receiver()
+})
+afterEach(async () => {
+  await here[Symbol.asyncDispose]()
+  await target[Symbol.asyncDispose]()
+})
+
+const webhookSecret = async (): Promise<string> =>
+  (await here.run('config', '--reveal', 'webhookSecret')).out.trim()
+
+/** The comments of the journal, in order. */
+async function comments(): Promise<string[]> {
+  return (await entriesOf(here, await webhookSecret()))
+    .filter(({ event }) => event === 'issue_comment')
+    .map(({ body }) => JSON.parse(body.toString()).comment.body)
+}
+
+describe('relay setup --app-hook', () => {
+  it('has the App send through the tunnel that runs, and what it sent meanwhile is caught up with through another', async () => {
+    await using first = await smee()
+    await using second = await smee()
+    const flags = (channel: string) => ['--tunnel', channel, '--catch-up', '--forward', target.url]
+    const before = await here.serve(...flags(first.channel))
+    await before.object({ type: 'tunnel', state: 'connected' })
+    const { slug } = await setUpApp(here)
+    // The secret is that of the running relay, so it needs no restart for this.
+    await demo.comment('one')
+    await before.object({ type: 'delivery', event: 'issue_comment' })
+    await before.stop()
+    await demo.comment('two', 'three')
+    const relay = await here.serve(...flags(second.channel))
+    expect(await relay.object({ type: 'hook', app: slug, state: 'leads here' })).toMatchObject({
+      url: second.channel,
+      repaired: [`it led to ${first.channel}`],
+    })
+    expect(await relay.object({ type: 'hook', app: slug, state: 'caught up' })).toMatchObject({
+      missing: 2,
+      arrived: 2,
+      failed: [],
+    })
+    await relay.says(`webhook of the App ${slug} repaired (it led to ${first.channel}): ${second.channel}`)
+    await demo.comment('four')
+    await relay.objects({ type: 'delivery', event: 'issue_comment' }, 3)
+    await relay.objects({ type: 'attempt', outcome: 'succeeded' }, 3)
+    expect((await relay.stop()).code).toBe(0)
+    expect(await comments()).toEqual(['one', 'two', 'three', 'four'])
+  })
+
+  it('and a hook on one repository never have an event forwarded twice', async () => {
+    const relay = await here.serve('--forward', `issue_comment=${target.url}`)
+    await setUpApp(here)
+    // As a person makes it, which relay cannot refuse.
+    await demo.addHook({ url: `${relay.address}/webhook`, secret: await webhookSecret() })
+    await demo.comment('one', 'two', 'three')
+    await relay.objects({ type: 'delivery', event: 'issue_comment' }, 6)
+    await target.has(3)
+    expect((await relay.stop()).code).toBe(0)
+    expect(target.received.map(({ body }) => JSON.parse(body.toString()).comment.body)).toEqual([
+      'one',
+      'two',
+      'three',
+    ])
+    // Once through the App, once through the hook.
+    const lines = await linesOf(here, '--event', 'issue_comment')
+    const firsts = lines.filter(({ ignoredBy }) => ignoredBy === null)
+    const numbers = new Map(firsts.map(({ delivery, n }) => [delivery, n]))
+    expect([firsts.length, lines.length]).toEqual([3, 6])
+    for (const { delivery, ignoredBy } of lines.filter((line) => !firsts.includes(line)))
+      expect(ignoredBy).toBe(`#${String(numbers.get(delivery))}`)
+    expect((await here.run('log', '--event', 'issue_comment')).out).toContain('also came as #')
+  })
+
+  it('gets 30 deliveries that the App sent while relay was away, with limits in the way', async () => {
+    const texts = Array.from({ length: 30 }, (_, n) => `comment ${n}`)
+    const before = await here.serve()
+    await setUpApp(here)
+    await before.stop()
+    await demo.comment(...texts)
+    const body = JSON.stringify({ message: 'You have exceeded a secondary rate limit.' })
+    const limit = { kind: 'answer', status: 403, headers: { 'Retry-After': '1' }, body } as const
+    for (const operation of ['deliveries', 'redeliver'] as const) here.sandbox.faults.next(operation, limit)
+    here.sandbox.faults.next('redeliver', '502')
+    const relay = await here.serve('--catch-up')
+    expect(await relay.object({ type: 'hook', state: 'caught up' })).toMatchObject({ failed: [] })
+    await relay.stop()
+    expect(await comments()).toEqual(texts)
+  })
+})
