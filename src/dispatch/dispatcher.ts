@@ -324,7 +324,8 @@ class Lane {
 
   /** Does not reject. */
   async #fillAll(): Promise<void> {
-    for (let failures = 0; this.#isAgain;) {
+    let failures = 0
+    while (this.#isAgain) {
       this.#isAgain = false
       try {
         await this.#fill()
@@ -408,13 +409,13 @@ class Lane {
     if (isRecorded) this.#parts.onAttempt({ n, entry: rest, route, attempt, forward, ...retryAt })
     if (backsOff) this.#busy.set(n, clock() + wait)
     else this.#busy.delete(n)
-    if (this.#target === target && DOWN.includes(result.outcome)) await this.#markDown(isProbe)
+    if (this.#target === target && DOWN.has(result.outcome)) await this.#markDown(isProbe)
     else if (!hasEnded) this.#markUp(result.outcome)
     this.wake()
   }
 
   #markUp(outcome: Outcome): void {
-    if (!this.#down || outcome === 'killed' || DOWN.includes(outcome)) return
+    if (!this.#down || outcome === 'killed' || DOWN.has(outcome)) return
     this.#down = undefined
     if (this.isAttached) this.#parts.onTarget(this.status())
   }
@@ -454,7 +455,7 @@ class Lane {
   }
 }
 
-const DOWN: readonly Outcome[] = ['unreachable', 'timed out']
+const DOWN: ReadonlySet<Outcome> = new Set(['unreachable', 'timed out'])
 
 /** The status of a forward after an attempt. One that is interrupted waits, whatever its age. */
 function nextForward({ tries, since }: Forward, { outcome, status, error }: DeliveryResult): Forward {

@@ -224,7 +224,7 @@ function* waitAgain(
 /** What a target's answer may fill of an entry: the power of two above what one that is down for 24 h makes, probed once a minute. */
 const MAX_ATTEMPTS = 4096
 /** Attempts that count as one when they follow each other with the same error. */
-const ALIKE: readonly string[] = ['unreachable', 'timed out']
+const ALIKE: ReadonlySet<string> = new Set(['unreachable', 'timed out'])
 
 /**
  * Records an attempt and the forward's new status; nothing when the entry is gone. To record the same attempt again changes nothing more,
@@ -246,7 +246,7 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   const answer = attempt.answer.subarray(0, MAX_START)
   const error = attempt.error?.slice(0, MAX_ERROR) ?? null
   const isKnown = before?.['at'] === at && before['outcome'] === outcome
-  const isAlike = ALIKE.includes(outcome) && before?.['outcome'] === outcome && before['error'] === error
+  const isAlike = ALIKE.has(outcome) && before?.['outcome'] === outcome && before['error'] === error
   // Beyond that, the last one is replaced.
   const seq = Math.min(Number(newest[0]?.['seq']) + 1, MAX_ATTEMPTS)
   const headers = attempt.headers ? JSON.stringify(attempt.headers) : null

@@ -62,49 +62,18 @@ export async function sharedDuties(
   { routes, onNotice, onTurn, log }: SharedDutiesOptions,
 ): Promise<Duties> {
   const { Session } = await import('../store/session.js')
-  let begin: ((turn: Turn) => Promise<AsyncDisposable>) | undefined
-  let running:
-    | { readonly lost: AbortController; readonly work: Promise<AsyncDisposable | undefined> }
-    | undefined
-  let ended: Promise<void> = Promise.resolve()
-  const end = (): void => {
-    const last = running
-    if (!last) return
-    running = undefined
-    last.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
-    ended = Promise.all([ended, last.work.then((work) => work?.[Symbol.asyncDispose]())]).then(
-      () => {},
-      (error: unknown) => log.error(toRelayError(error).message, error),
-    )
-    onTurn()
-  }
-  const startNow = (): void => {
-    if (!begin || running) return
-    const [start, lost, before] = [begin, new AbortController(), ended]
-    const work = before
-      .then(() => start({ mayRun: () => !lost.signal.aborted && session.holds, lost: lost.signal }))
-      .catch((error: unknown) => {
-        log.error(`forwarding could not be started: ${toRelayError(error).message}`, error)
-        return undefined
-      })
-    running = { lost, work }
-    onTurn()
-  }
   const session = new Session(postgres, routes, {
     onNotice,
-    onRun: (holds) => (holds ? startNow() : end()),
+    onRun: (holds) => (holds ? work.start() : void work.end()),
     onAway: (error) =>
       error
         ? log.warn(`${error.message}. Nothing is sent meanwhile`)
         : log.info(`The database ${postgres.name} is back`),
   })
+  const work = createWork(() => session.holds, onTurn, log)
   await session.start()
   const refuseDifference = async (which: string): Promise<void> => {
-    if ((await session.others(which)).isDifferent)
-      throw new RelayError(
-        'settings',
-        'Another relay of this profile has other routes, ignore rules or concurrency. Give all relays of a profile the same',
-      )
+    if ((await session.others(which)).isDifferent) throw new RelayError('settings', OTHER_ROUTES)
   }
   try {
     await refuseDifference(routes)
@@ -112,13 +81,13 @@ export async function sharedDuties(
     await session[Symbol.asyncDispose]()
     throw error
   }
-  const poll = setInterval(() => running && onNotice([]), POLL_MS).unref()
+  const poll = setInterval(() => work.isRunning() && onNotice([]), POLL_MS).unref()
   return {
     get isOurs() {
-      return running !== undefined
+      return work.isRunning()
     },
     async run(start) {
-      begin = start
+      work.set(start)
       session.want()
     },
     hasOthers: async () => (await session.others()).count > 0,
@@ -129,11 +98,74 @@ export async function sharedDuties(
     },
     async [Symbol.asyncDispose]() {
       clearInterval(poll)
-      begin = undefined
-      end()
-      await ended
+      work.set(undefined)
+      await work.end()
       await session.release()
       await session[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const OTHER_ROUTES =
+  'Another relay of this profile has other routes, ignore rules or concurrency. Give all relays of a profile the same'
+
+type Start = (turn: Turn) => Promise<AsyncDisposable>
+
+/** The work of whoever has the turn. It starts only once what it did in an earlier turn has ended. */
+interface Work {
+  readonly isRunning: () => boolean
+  /** What `start` starts; undefined: nothing more. */
+  set(start: Start | undefined): void
+  start(): void
+  /** Resolves once all has ended. Does not reject. */
+  end(): Promise<void>
+}
+
+function createWork(holds: () => boolean, onTurn: () => void, log: Log): Work {
+  interface Run {
+    readonly lost: AbortController
+    readonly begun: Promise<AsyncDisposable | undefined>
+  }
+  let begin: Start | undefined
+  let run: Run | undefined
+  let ended: Promise<void> = Promise.resolve()
+  /** Begins after what came before; a failure is logged. */
+  const begun = async (start: Start, lost: AbortController): Promise<AsyncDisposable | undefined> => {
+    await ended
+    try {
+      return await start({ mayRun: () => !lost.signal.aborted && holds(), lost: lost.signal })
+    } catch (error) {
+      log.error(`forwarding could not be started: ${toRelayError(error).message}`, error)
+      return undefined
+    }
+  }
+  const finish = async (before: Promise<void>, last: Run): Promise<void> => {
+    await before
+    try {
+      await (await last.begun)?.[Symbol.asyncDispose]()
+    } catch (error) {
+      log.error(toRelayError(error).message, error)
+    }
+  }
+  return {
+    isRunning: () => run !== undefined,
+    set(start) {
+      begin = start
+    },
+    start() {
+      if (!begin || run) return
+      const lost = new AbortController()
+      run = { lost, begun: begun(begin, lost) }
+      onTurn()
+    },
+    end() {
+      const last = run
+      if (!last) return ended
+      run = undefined
+      last.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
+      ended = finish(ended, last)
+      onTurn()
+      return ended
     },
   }
 }

@@ -56,8 +56,9 @@ export function startMaintenance(parts: MaintenanceParts): Maintenance {
     } while (!limited.aborted)
   }
   const shrink = async (): Promise<void> => {
-    for (const before = total; !signal.aborted && total === before && (await database.sql.shrink());)
-      await sleep(SHRINK_PAUSE_MS, { signal }).catch(() => {})
+    const before = total
+    const isIdle = (): boolean => !signal.aborted && total === before
+    while (isIdle() && (await database.sql.shrink())) await sleep(SHRINK_PAUSE_MS, { signal }).catch(() => {})
   }
   const running = (async () => {
     while (!signal.aborted) {

@@ -2,20 +2,9 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { RelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import type { TokenKeys } from '../base/shared-store.js'
-import type { Json, Store } from './kv.js'
+import type { Json, RecordCipher, Store } from './kv.js'
 import { changedRecord } from './shape.js'
 import { ask, type Sql, type Tx } from './sql.js'
-
-/** Encrypts the values of records in a database that others can read and write. */
-export interface RecordCipher {
-  encrypt(recordKey: string, value: Json): string
-  /** @throws RelayError `settings` for a record under a key that is not set; `storage` for one that was changed or moved. */
-  decrypt(recordKey: string, stored: string): Json
-  /** How the text of every record under the current key begins. */
-  readonly currentPrefix: string
-  /** The same under the previous key, if there is one. */
-  readonly previousPrefix: string | undefined
-}
 
 /** AES-256-GCM (NIST SP 800-38D): a random nonce of 96 bits, a tag of 128. Bytes. */
 const NONCE = 12

@@ -1,11 +1,21 @@
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { RecordCipher } from './cipher.js'
 import { changedRecord } from './shape.js'
 import { ask, type Sql, type Tx } from './sql.js'
 
 /** What a store keeps: anything JSON can hold. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+/** Encrypts the values of records in a database that others can read and write. */
+export interface RecordCipher {
+  encrypt(recordKey: string, value: Json): string
+  /** @throws RelayError `settings` for a record under a key that is not set; `storage` for one that was changed or moved. */
+  decrypt(recordKey: string, stored: string): Json
+  /** How the text of every record under the current key begins. */
+  readonly currentPrefix: string
+  /** The same under the previous key, if there is one. */
+  readonly previousPrefix: string | undefined
+}
 
 /** No key is longer, in bytes of UTF-8. */
 const MAX_KEY_BYTES = 1024

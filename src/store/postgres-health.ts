@@ -1,7 +1,7 @@
 import { systemClock } from '../base/time.js'
 import type { Sql } from './sql.js'
 
-/** Connections that one relay has open: one that writes, one for its leases, and those that read. */
+/** Connections that one relay has open: one that writes, one for the session that holds locks, and those that read. */
 export const CONNECTIONS = 6
 
 /** What `relay doctor` asks a server beyond whether it answers. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
-import { codeOf, type Postgres, PostgresFailure, postgresError } from './postgres.js'
+import type { Postgres } from './postgres.js'
+import { codeOf, PostgresFailure, postgresError } from './postgres-error.js'
 import type { RelayError } from '../base/errors.js'
 
 /** What one of several relays does: forward, tunnel, keep hooks, remove old deliveries. */

@@ -1,3 +1,4 @@
+import type { SmeeClient } from 'smee-client'
 import { onAbort } from '../base/abort.js'
 import { type Clock, onSleep } from '../base/time.js'
 import { describeConnectionError } from '../net/connection-error.js'
@@ -70,7 +71,7 @@ const GAP = 'gosmee-gap'
  * @throws NotConnected
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
-  const { url, limits, clock, signal, ready, onMessage, onTooLarge, onGap } = options
+  const { url, limits, clock, signal, ready, onTooLarge } = options
   const closing = new AbortController()
   const ignore = onAbort(signal, () => closing.abort())
   const { body } = await request(options, closing).catch((error: unknown) => {
@@ -115,22 +116,9 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) closing.abort()
   }, limits.tick)
   const stopWatching = onSleep(() => lost.abort('this machine slept'), { clock, every: limits.tick })
-  const { SmeeClient } = await import('smee-client')
-  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body: stream }
-  const client = new SmeeClient({
-    source: url,
-    target: url,
-    fetch: () => Promise.resolve(answer),
-    forward: false,
-    logger: { info: () => {}, error: () => {} },
-  })
-  /** Until it has been called, nothing is read. */
-  const subscribe = async (): Promise<void> => {
-    const events = await client.start()
-    events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
-    events.addEventListener(GAP, onGap)
-  }
-  const subscribed = subscribe()
+  const client = await createClient(url, stream)
+  // Until it has subscribed, nothing is read.
+  const subscribed = subscribe(client, options)
   return {
     lost: lost.signal,
     ended: ended.signal,
@@ -139,6 +127,25 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       age = 0
     },
   }
+}
+
+/** A client that reads these events. */
+async function createClient(url: string, events: ReadableStream<Uint8Array>): Promise<SmeeClient> {
+  const { SmeeClient } = await import('smee-client')
+  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body: events }
+  return new SmeeClient({
+    source: url,
+    target: url,
+    fetch: () => Promise.resolve(answer),
+    forward: false,
+    logger: { info: () => {}, error: () => {} },
+  })
+}
+
+async function subscribe(client: SmeeClient, { onMessage, onGap }: ConnectionOptions): Promise<void> {
+  const events = await client.start()
+  events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
+  events.addEventListener(GAP, onGap)
 }
 
 /** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */

@@ -157,7 +157,7 @@ export async function fillAttempts(
 /** A journal, and the way to end a forward without an attempt, as its age does. */
 interface Opened extends AsyncDisposable {
   readonly journal: Journal
-  finish(n: number, target: string, forward: Forward): Promise<unknown>
+  readonly finish: (n: number, target: string, forward: Forward) => Promise<unknown>
 }
 
 async function openJournalOf(env: Env, profile: string): Promise<Opened> {

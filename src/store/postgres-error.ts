@@ -1,0 +1,117 @@
+import { errorCode } from '../base/errno.js'
+import { RelayError } from '../base/errors.js'
+import type { SharedStore } from '../base/shared-store.js'
+import { LIMIT_MS } from './sql.js'
+
+/** A failure that relay itself found, under a code of its own or a SQLSTATE. */
+export class PostgresFailure extends Error {
+  readonly code: string
+
+  constructor(code: string) {
+    super(code)
+    this.code = code
+  }
+}
+
+const AWAY = 'it cannot be reached. Start it, or check the address; a running relay then continues by itself'
+const SLOW = `it did not answer within ${LIMIT_MS / 1000} s. Check its load and its disk`
+const WITH_PASSWORD = 'Set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE'
+const REJECTED = `it rejected the user or the password. ${WITH_PASSWORD}`
+const DAMAGED = 'it is damaged. See its log'
+const STARTING = 'it is starting or stopping. A running relay continues by itself'
+const CERTIFICATE = 'its certificate is not trusted. Name the authority with sslrootcert=FILE in the address'
+const NO_TLS = 'it does not offer TLS. Turn on ssl in its configuration, or set sslmode in the address'
+/** pgbouncer refuses or forgets the settings of a session, and in transaction mode its prepared statements (pgbouncer.org/features.html). */
+const POOLER =
+  "a pooler such as pgbouncer is in front of it, which does not keep what relay sets for a connection. Use the server's own address"
+
+/** By SQLSTATE (PostgreSQL 15, appendix A), Node's error code, or relay's own. */
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: AWAY,
+  ECONNRESET: AWAY,
+  EPIPE: AWAY,
+  ENOENT: AWAY,
+  ENOTFOUND: AWAY,
+  EAI_AGAIN: AWAY,
+  EHOSTUNREACH: AWAY,
+  ENETUNREACH: AWAY,
+  ETIMEDOUT: AWAY,
+  EACCES: 'its socket may not be used by this user. Check the permissions of the socket',
+  SELF_SIGNED_CERT_IN_CHAIN: CERTIFICATE,
+  DEPTH_ZERO_SELF_SIGNED_CERT: CERTIFICATE,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: CERTIFICATE,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: CERTIFICATE,
+  UNABLE_TO_GET_ISSUER_CERT: CERTIFICATE,
+  CERT_SIGNATURE_FAILURE: CERTIFICATE,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name. Use that name in the address',
+  CERT_HAS_EXPIRED: 'its certificate has expired. Renew it',
+  '08P01': POOLER,
+  '26000': POOLER,
+  '25006': 'it only reads: a standby, or set to read-only. Use the address of the primary',
+  '28000': REJECTED,
+  '28P01': REJECTED,
+  '3D000': 'there is no database of that name. Create it with createdb, or change the address',
+  '42501':
+    'its user lacks a right. Allow it with GRANT CREATE ON DATABASE … TO …, or use the owner of the schema',
+  '42P07': 'its schema belongs to another program. Choose another database or profile',
+  '53100': 'its disk is full. Free some space; a running relay then continues by itself',
+  '53200': 'its memory is exhausted. Check its load',
+  '53300': 'it has no connection left. Raise max_connections, or run fewer relays',
+  '55P03': 'another relay held it for too long. End a relay that is stopped or hangs',
+  '57014': SLOW,
+  '57P01': 'it ended the connection. A running relay continues by itself',
+  '57P02': STARTING,
+  '57P03': STARTING,
+  '57P05': AWAY,
+  '58030': 'its disk reported an error. See its log',
+  XX001: DAMAGED,
+  XX002: DAMAGED,
+  newer: 'it was written by a newer version of relay. Update relay, or choose another profile with --profile',
+  earlier:
+    'it was written by an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one with relay reset; then set the same webhook secret or repair the hooks, and sign in again. Update all relays of it at once',
+  encoding: 'its encoding is not UTF8. Create it with createdb --encoding=UTF8 --template=template0',
+  version: 'it is older than PostgreSQL 14. Update it',
+  slow: SLOW,
+  busy: 'too much waits for it. Try again later',
+  closed: 'it is closed',
+  password: `it needs a password. ${WITH_PASSWORD}`,
+  'open-password-file': 'the password file is not used, because other users can read it. chmod 600 ~/.pgpass',
+  'no-tls': NO_TLS,
+  pooler: POOLER,
+  missing:
+    'it has no data of this profile. Start relay serve with it once, or check the address and --profile',
+}
+
+/** Server, port and database: all that a person needs to know which one is meant. */
+export function nameOf({ host, port, database }: SharedStore): string {
+  return `${database} on ${host}${host.startsWith('/') ? '' : `:${port}`}`
+}
+
+/** The error for a failure of the database called `name`: what failed, why, and what to do. Holds no value of a row. */
+export function postgresError(error: unknown, name: string): RelayError {
+  if (error instanceof RelayError) return error
+  const code = codeOf(error)
+  // The driver gives no code for a connection that ended, that took too long to open, or to a server without TLS.
+  const isDrivers = errorCode(error) === undefined
+  const isPlain = isDrivers && error instanceof Error && error.message.includes('does not support SSL')
+  const known = isPlain ? NO_TLS : REASONS[code]
+  const reason = known ?? (isDrivers ? AWAY : `it reported error ${code}. See its log`)
+  const kind =
+    code === 'missing' ? 'no_match' : code === 'earlier' || code === 'newer' ? 'settings' : 'storage'
+  // What the server says may quote values, so the cause is made of the code alone.
+  const cause = new Error(`PostgreSQL: ${code}`)
+  return new RelayError(kind, `The database ${name} cannot be used: ${reason}`, { cause })
+}
+
+/** The SQLSTATE, Node's error code, or relay's own. */
+export function codeOf(error: unknown): string {
+  return errorCode(error) ?? 'unknown'
+}
+
+/** Whether only the transaction has failed, and the connection can be used again. */
+export function isOfTransaction(error: unknown): boolean {
+  return (
+    error instanceof RelayError ||
+    (error instanceof Error && 'severity' in error && error.severity === 'ERROR')
+  )
+}

@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { Writable } from 'node:stream'
+import type { ConnectionOptions } from 'node:tls'
+import { Client as BaseClient, type ClientBase, type PoolConfig } from 'pg'
+import pgpass from 'pgpass'
+import { errorCode } from '../base/errno.js'
+import { RelayError } from '../base/errors.js'
+import type { SharedStore } from '../base/shared-store.js'
+import { PostgresFailure } from './postgres-error.js'
+import { SCHEMA, VERSION } from './schema.js'
+import { LIMIT_MS, type SqlValue } from './sql.js'
+
+/** Milliseconds. The server ends what takes longer, before the caller's limit, so that the reason is known. */
+const STATEMENT_LIMIT = LIMIT_MS - 500
+const LOCK_LIMIT = LIMIT_MS - 1000
+const CONNECT_LIMIT = LIMIT_MS - 500
+/** A connection that died without a word is found after this, while it is idle. */
+const KEEP_ALIVE_MS = 10_000
+/** PostgreSQL 13 gets no fixes since November 2025. */
+const OLDEST_SERVER = 140_000
+/** An identifier has at most 63 bytes. */
+const MAX_NAME = 63
+
+/** The types of relay's columns and expressions, by their number in `pg_type.dat`; whole numbers come as text. All others are text. */
+const PARSERS: Readonly<Record<number, (text: string) => SqlValue>> = {
+  16: (text) => (text === 't' ? 1 : 0),
+  17: (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex')),
+  20: Number,
+  21: Number,
+  23: Number,
+  701: Number,
+  1700: Number,
+}
+
+/** A connection that is closed when it cannot be opened: the driver leaves it open when it has no password to give. */
+export class Client extends BaseClient {
+  override connect(): Promise<BaseClient>
+  override connect(callback: (error: Error) => void): void
+  override connect(callback?: (error: Error) => void): Promise<BaseClient> | void {
+    if (!callback) return super.connect()
+    super.connect((error?: Error | null) => {
+      if (error) void this.end()
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- null, or nothing, says that there is none
+      callback(error as Error)
+    })
+  }
+}
+
+export function configOf(store: SharedStore, schema: string): PoolConfig {
+  const { host, port, user, database } = store
+  return {
+    Client,
+    host,
+    port,
+    user,
+    database,
+    password: () => passwordOf(store),
+    ssl: tlsOf(store),
+    application_name: `relay ${process.pid}`,
+    // Each statement must see what was committed before it, whatever the server's own default.
+    options: [
+      `-c search_path="${schema}"`,
+      String.raw`-c default_transaction_isolation=read\ committed`,
+      '-c client_min_messages=error',
+      '-c jit=off',
+    ].join(' '),
+    types: { getTypeParser: (type: number) => PARSERS[type] ?? String },
+    statement_timeout: STATEMENT_LIMIT,
+    lock_timeout: LOCK_LIMIT,
+    connectionTimeoutMillis: CONNECT_LIMIT,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+  }
+}
+
+/** @throws RelayError `settings` when the file with the certificates cannot be read. */
+function tlsOf({ sslMode, sslRootCert, host }: SharedStore): false | ConnectionOptions {
+  if (sslMode === 'disable' || host.startsWith('/')) return false
+  const ca = sslRootCert === undefined ? undefined : readAuthorities(sslRootCert)
+  if (sslMode === 'verify-full') return { rejectUnauthorized: true, ...(ca && { ca }) }
+  return ca
+    ? { rejectUnauthorized: true, ca, checkServerIdentity: () => undefined }
+    : { rejectUnauthorized: false }
+}
+
+function readAuthorities(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    const why = `The file of sslrootcert, ${file}, cannot be read (${errorCode(cause)}). Check its name and its permissions`
+    throw new RelayError('settings', why, { cause })
+  }
+}
+
+/** Servers listen on a socket in one of these folders by default: upstream, and Debian. libpq looks their passwords up as `localhost`. */
+const DEFAULT_SOCKETS: ReadonlySet<string> = new Set(['/tmp', '/var/run/postgresql'])
+
+/**
+ * The password that was given, else the one in `~/.pgpass`; looked up for each connection that the server asks one of.
+ * @throws PostgresFailure where there is none, and for a file that other users can read, which libpq ignores too (PostgreSQL 15, 34.16).
+ */
+async function passwordOf({ host, port, user, database, secrets }: SharedStore): Promise<string> {
+  if (secrets.password) return secrets.password.reveal()
+  pgpass.warnTo(warnings)
+  const server = DEFAULT_SOCKETS.has(host) ? 'localhost' : host
+  const found = await new Promise<string | undefined>((resolve) => {
+    pgpass({ host: server, port, user, database }, resolve)
+  })
+  if (found) return found
+  throw new PostgresFailure(isRefused ? 'open-password-file' : 'password')
+}
+
+/** The package warns of a file that it does not use, on stderr unless it is given a stream. */
+let isRefused = false
+const warnings = new Writable({
+  write(_chunk, _encoding, done) {
+    isRefused = true
+    done()
+  },
+})
+
+/** The name of a profile's schema. A profile that is too long for an identifier gets a digest, so that no two share one. */
+export function schemaName(profile: string): string {
+  const name = `relay_${profile}`
+  if (name.length <= MAX_NAME) return name
+  const digest = createHash('sha256').update(profile).digest('hex').slice(0, 16)
+  return `${name.slice(0, MAX_NAME - digest.length - 1)}-${digest}`
+}
+
+/** Asks the catalogue: a name that this session could not resolve before stays unknown to it for a while. */
+const STATE = `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
+  current_setting('search_path') AS path,
+  EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'relay_schema') AS made`
+
+type State = {
+  readonly server: number
+  readonly encoding: string
+  readonly path: string
+  readonly made: number
+}
+
+/** Makes the profile's schema. One of several relays that start at once does it. @throws PostgresFailure, and the driver's errors. */
+export async function prepareSchema(client: ClientBase, schema: string, create: boolean): Promise<void> {
+  if (await isMade(client, schema)) return
+  if (!create) throw new PostgresFailure('missing')
+  await client.query('BEGIN')
+  try {
+    await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('relay schema', 0))`)
+    if (!(await isMade(client, schema))) {
+      // Asked first, because IF NOT EXISTS needs the right to create also where there is nothing to do.
+      const found = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
+      if (found.rowCount === 0) await client.query(`CREATE SCHEMA ${client.escapeIdentifier(schema)}`)
+      await client.query(translate(SCHEMA))
+    }
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK')
+    throw error
+  }
+}
+
+/** PostgreSQL's types in place of SQLite's. Keys are compared by their bytes, whatever the database's own order is. */
+function translate(sql: string): string {
+  return (
+    sql.replaceAll(/\bBLOB\b/g, 'BYTEA').replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"') +
+    'CREATE INDEX delivery_size ON delivery (n) INCLUDE (size);'
+  )
+}
+
+async function isMade(client: ClientBase, schema: string): Promise<boolean> {
+  const [server] = (await client.query<State>(STATE, [schema])).rows
+  if (!server || server.server < OLDEST_SERVER) throw new PostgresFailure('version')
+  // A pooler forgets the settings of a session.
+  if (server.path !== `"${schema}"`) throw new PostgresFailure('pooler')
+  if (server.encoding !== 'UTF8') throw new PostgresFailure('encoding')
+  if (!server.made) return false
+  const table = `${client.escapeIdentifier(schema)}.relay_schema`
+  const [row] = (await client.query<{ version: number }>(`SELECT version FROM ${table}`)).rows
+  const version = row?.version ?? 0
+  if (version !== VERSION) throw new PostgresFailure(version < VERSION ? 'earlier' : 'newer')
+  return true
+}
