@@ -1,7 +1,7 @@
 import { aborted } from '../base/abort.js'
 import { type RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { onSleep } from '../base/time.js'
+import { onSleep } from '../base/on-sleep.js'
 import { type CaughtUp, catchUp, type DeliveryLog, LOG_PERIOD_MS } from '../hooks/catch-up.js'
 import { oneCatchUp } from '../hooks/one-catch-up.js'
 import type { Relay } from '../relay.js'

@@ -1,6 +1,7 @@
 import type { SmeeClient } from 'smee-client'
 import { onAbort } from '../base/abort.js'
-import { type Clock, onSleep } from '../base/time.js'
+import { onSleep } from '../base/on-sleep.js'
+import { type Clock } from '../base/time.js'
 import { describeConnectionError } from '../net/connection-error.js'
 import { parseRetryAfter } from '../net/retry-after.js'
 import type { OutboundResponse, SendOnce } from '../net/send-once.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Header } from '../../src/http/headers.js'
-import { jsonOf } from '../../src/journal/types.js'
+import { jsonOf } from '../../src/journal/payload.js'
 
 const FORM = Buffer.from('payload=%7B%22a%22%3A1%7D')
 

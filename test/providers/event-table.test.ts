@@ -4,7 +4,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
 import { parseJson } from '../../src/json/parse.js'
-import { jsonOf } from '../../src/journal/types.js'
+import { jsonOf } from '../../src/journal/payload.js'
 import { CODE_HOSTS } from '../../src/providers/code-hosts.js'
 import { eventsOf } from '../../src/providers/event-table.js'
 

@@ -4,7 +4,7 @@ import { toFixture } from '../../fixtures/fixture.js'
 import type { Attempt } from '../../journal/types.js'
 import { attemptFields } from '../output/attempt-line.js'
 import { deliveryFields } from '../output/delivery-line.js'
-import { readPayload } from '../../journal/types.js'
+import { readPayload } from '../../journal/payload.js'
 import type { TargetProgress } from './progress.js'
 
 /** An entry for a program, without headers and body. */

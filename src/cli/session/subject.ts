@@ -1,7 +1,7 @@
 import { RelayError } from '../../base/errors.js'
 import type { Context } from '../context.js'
 import { findEntry } from '../journal/entry-number.js'
-import { readPayload } from '../../journal/types.js'
+import { readPayload } from '../../journal/payload.js'
 import { eventName } from '../output/delivery-line.js'
 import { targetOfDelivery } from './delivery-target.js'
 import { readDelivery } from './piped-delivery.js'

@@ -2,7 +2,7 @@ import type { Cancellable } from '../../../base/abort.js'
 import type { Entry, Summary } from '../../../journal/types.js'
 import type { Journal } from '../../../journal/journal.js'
 import { type Filter, isFromFuture, passes } from '../../../journal/filter.js'
-import { readPayload } from '../../../journal/types.js'
+import { readPayload } from '../../../journal/payload.js'
 import { poll } from '../../journal/poll.js'
 import type { Where } from './where.js'
 

@@ -1,0 +1,29 @@
+import { formPayload, isFormType } from '../base/form.js'
+import { parseJson } from '../json/parse.js'
+import type { Delivery } from './types.js'
+
+/** The bytes of the JSON that a delivery carries: its body, or what a form has in `payload`. Undefined where a form has none. */
+export function jsonOf({ headers, body }: Pick<Delivery, 'headers' | 'body'>): Uint8Array | undefined {
+  const [, type] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? []
+  return isFormType(type) ? formPayload(body) : body
+}
+
+/** The JSON value in a delivery. */
+export interface Payload {
+  /** Whether a form holds the JSON text. */
+  readonly form: boolean
+  /** The JSON text as received. */
+  readonly text: string
+  readonly value: unknown
+}
+
+/** Undefined when the body holds none. */
+export function readPayload(delivery: Pick<Delivery, 'headers' | 'body'>): Payload | undefined {
+  const bytes = jsonOf(delivery)
+  if (!bytes) return undefined
+  try {
+    return { form: bytes !== delivery.body, value: parseJson(bytes), text: new TextDecoder().decode(bytes) }
+  } catch {
+    return undefined
+  }
+}
