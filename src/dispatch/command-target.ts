@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { sleep } from '../base/abort.js'
 import { describeConnectionError } from '../net/connection-error.js'
-import { withoutInherited } from '../base/without-inherited.js'
-import { type Entry, type Outcome } from '../journal/types.js'
+import type { Entry, Outcome, Summary } from '../journal/types.js'
 import { jsonOf } from '../journal/payload.js'
-import { commandEnvironment, type Environment } from './command-environment.js'
-import { endGroup } from './process-group.js'
 import { StartOf } from '../base/start-of.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
 import { withTimeLimit } from '../base/time-limit.js'
@@ -38,8 +37,7 @@ const STOPPED = 'relay was stopped'
 const JOIN = 'exec /bin/sh -c "$0" 2>&1'
 
 /**
- * Runs a command for each delivery: `/bin/sh -c`, in a process group of its own, with the payload's JSON on standard input and no
- * other open file of relay's. It ends when its shell ends; background processes of the shell continue, and their output is
+ * Runs a command for each delivery: `/bin/sh -c`, in a process group of its own, with the payload's JSON on standard input. It ends when its shell ends; background processes of the shell continue, and their output is
  * ignored. At the time limit, or when relay stops, the whole group gets SIGTERM and, after the grace period, SIGKILL. A command
  * that cannot be started counts as a target that cannot be reached.
  */
@@ -72,11 +70,11 @@ export function openCommandTarget(command: string, options: CommandTargetOptions
  * failures to start, such as too many open files, one turn later by `error`; there are no streams then.
  */
 function start(command: string, entry: Entry, env: Environment, output: StartOf): ChildProcess {
-  const shell = withoutInherited(
-    { command: '/bin/sh', args: ['-c', JOIN, command], stdio: ['pipe', 'pipe', 'ignore'] },
-    ({ command: program, args, stdio }) =>
-      spawn(program, args, { detached: true, env: commandEnvironment(env, entry), stdio: [...stdio] }),
-  )
+  const shell = spawn('/bin/sh', ['-c', JOIN, command], {
+    detached: true,
+    env: commandEnvironment(env, entry),
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
   shell.on('error', () => {})
   shell.stdout?.on('data', (chunk: Buffer) => output.add(chunk)).on('error', () => {})
   // A command need not read its input.
@@ -113,4 +111,82 @@ async function lastOutput({ stdin, stdout }: ChildProcess): Promise<void> {
   if (!stdout.closed) await withTimeLimit(LAST_OUTPUT_MS, new AbortController().signal, closed)
   stdin.destroy()
   stdout.destroy()
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Relay's own secrets, the paths of files with them, and addresses that may contain passwords. */
+const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK)_SECRET|TOKEN_KEY|STORE|FORWARD$)/
+
+/** Length limit of a value from a delivery, in bytes of UTF-8. */
+const MAX_LENGTH = 1024
+
+/** The environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
+export function commandEnvironment(
+  env: Environment,
+  { event, action, repo, deliveryId }: Pick<Summary, 'event' | 'action' | 'repo' | 'deliveryId'>,
+): Record<string, string | undefined> {
+  return {
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.test(name))),
+    RELAY_EVENT: clean(event),
+    RELAY_ACTION: clean(action ?? ''),
+    RELAY_REPO: clean(repo ?? ''),
+    RELAY_DELIVERY: clean(deliveryId),
+  }
+}
+
+/** Without control characters, cut at the end of a character. */
+function clean(text: string): string {
+  const room = new Uint8Array(MAX_LENGTH)
+  const { written } = new TextEncoder().encodeInto(text.replace(/\p{Cc}/gu, ''), room)
+  return Buffer.from(room.subarray(0, written)).toString()
+}
+
+/** How often a group is checked for its end. */
+const POLL_MS = 20
+
+/**
+ * Ends every process of a group: with SIGTERM, and with SIGKILL those that still run after `grace` milliseconds. Resolves once
+ * none runs any more, or SIGKILL was sent.
+ */
+export async function endGroup(id: number, grace: number): Promise<void> {
+  if (!send(id, 'SIGTERM')) return
+  for (const until = performance.now() + grace; performance.now() < until;) {
+    await sleep(POLL_MS)
+    if (!runs(id)) return
+  }
+  send(id, 'SIGKILL')
+}
+
+/** False when there is no such group. */
+function send(id: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-id, signal)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * A process that has ended stays in its group until its parent has waited for it, which never happens where relay is the first
+ * process of a container. Such processes do not count if there is a /proc.
+ */
+function runs(id: number): boolean {
+  if (!send(id, 0)) return false
+  try {
+    return readdirSync('/proc').some((name) => /^\d+$/.test(name) && isRunning(name, id))
+  } catch {
+    return true
+  }
+}
+
+function isRunning(pid: string, group: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name before it is in parentheses, and may contain any character.
+    const [state = '', , itsGroup] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return Number(itsGroup) === group && !'ZX'.includes(state)
+  } catch {
+    return false
+  }
 }

@@ -7,10 +7,9 @@ import { LIMITS, type Limits } from '../base/seams.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Journal } from '../journal/journal.js'
 import type { Attempt, Due, Entry, Forward, Outcome } from '../journal/types.js'
-import type { Environment } from './command-environment.js'
-import { openCommandTarget } from './command-target.js'
+import { type Environment, openCommandTarget } from './command-target.js'
 import { openHttpTarget } from './http-target.js'
-import { labelOf, type Route } from './route.js'
+import { labelOf, type Route } from './routes.js'
 import type { DeliveryResult, OpenTarget } from './target.js'
 
 /** Calls `run` once after `ms` milliseconds, unless the function it returns is called before. */

@@ -1,13 +1,11 @@
 import { isTimeout } from '../base/time-limit.js'
 import type { Clock } from '../base/time.js'
-import type { Header } from '../http/headers.js'
+import { type Header, isSendable, passedOn } from '../http/headers.js'
 import type { Entry, Outcome } from '../journal/types.js'
 import { describeConnectionError } from '../net/connection-error.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { NotHttpError } from '../net/exchange.js'
 import { parseRetryAfter } from '../net/retry-after.js'
-import { answerHeaders } from './answer-headers.js'
-import { forwardedHeaders } from './forwarded-headers.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
 
 /** The outcome of an HTTP status. 3xx is final: redirects are not followed, since the bytes were signed for one receiver. */
@@ -72,4 +70,36 @@ function decoded(text: string): string {
   } catch {
     return text
   }
+}
+
+/** The header that relay adds. */
+const ATTEMPT = 'X-Relay-Attempt'
+
+/** The headers for a target: the provider's as recorded, in their order and spelling, and the number of the attempt. */
+export function forwardedHeaders(recorded: readonly Header[], attempt: number): Header[] {
+  const headers = passedOn(recorded).filter(
+    // With one that is not sendable, the delivery would never be sent.
+    (header) => header[0].toLowerCase() !== ATTEMPT.toLowerCase() && isSendable(header),
+  )
+  return [...headers, [ATTEMPT, String(attempt)]]
+}
+
+/** Bytes of names and values that are stored of an answer, as many as of its body: no web framework's answer has more. */
+export const MAX_HEADER_BYTES = 4096
+/** Headers whose values are credentials for the target. */
+const SECRET = /^(?:set-cookie2?|authorization|authentication-info|proxy-.*)$/i
+/** In place of such a value: that it was there explains a session; what it was would let others take the session over. */
+const NOT_KEPT = '(not stored)'
+
+/** The headers of a target's answer that are stored with an attempt: the first ones, without credentials. */
+export function answerHeaders(headers: readonly Header[]): readonly Header[] {
+  let room = MAX_HEADER_BYTES
+  const kept: Header[] = []
+  for (const [name, value] of headers) {
+    const shown = SECRET.test(name) ? NOT_KEPT : value
+    room -= name.length + shown.length
+    if (room < 0) break
+    kept.push([name, shown])
+  }
+  return kept
 }

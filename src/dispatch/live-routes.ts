@@ -1,7 +1,6 @@
 import type { ForwardCounts } from '../journal/types.js'
 import type { TargetStatus } from './dispatcher.js'
-import { labelOf } from './route.js'
-import type { Routing } from './routing.js'
+import { labelOf, type Routing } from './routes.js'
 
 /** A route, or a target that is no longer configured and still has deliveries waiting. Contains no password. */
 export interface LiveRoute extends ForwardCounts {

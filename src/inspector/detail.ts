@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
-import { formatStatus, labelOf } from '../dispatch/route.js'
-import { routesFor } from '../dispatch/routing.js'
+import { formatStatus, labelOf, routesFor } from '../dispatch/routes.js'
 import type { Entry, Restored, Summary, VerifiedBy } from '../journal/types.js'
 import type { Attempt } from '../journal/types.js'
 import { readPayload } from '../journal/payload.js'

@@ -1,5 +1,4 @@
-import { formatStatus, labelOf } from '../dispatch/route.js'
-import { shortNames } from '../dispatch/short-names.js'
+import { formatStatus, labelOf, shortNames } from '../dispatch/routes.js'
 import type { Summary } from '../journal/types.js'
 import type { Forward } from '../journal/types.js'
 import type { LastAttempt } from '../journal/types.js'

@@ -1,6 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import type { Route } from '../dispatch/route.js'
-import { routesFor } from '../dispatch/routing.js'
+import { type Route, routesFor } from '../dispatch/routes.js'
 import { type Header, indexHeaders } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
 import { isForm } from '../webhook/signature.js'

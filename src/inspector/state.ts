@@ -1,6 +1,6 @@
 import { createCached } from '../base/cached.js'
 import { toRelayError } from '../base/errors.js'
-import { labelOf } from '../dispatch/route.js'
+import { labelOf } from '../dispatch/routes.js'
 import { listSavedHooks, type SavedHook } from '../hooks/saved.js'
 import type { ForwardCounts } from '../journal/types.js'
 import type { TokenOwner } from '../tokens/tokens.js'

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import type { Route } from '../dispatch/route.js'
+import type { Route } from '../dispatch/routes.js'
 
 /** A target's own id is its address or command, which can hold a password. Of this run only. */
 const KEY = randomBytes(32)

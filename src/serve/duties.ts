@@ -3,7 +3,7 @@ import { Disposal } from '../base/disposal.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
-import type { Routing } from '../dispatch/routing.js'
+import type { Routing } from '../dispatch/routes.js'
 import type { Postgres } from '../store/postgres.js'
 
 /** Whether this relay may act, while it forwards, tunnels, keeps hooks and removes old deliveries. */

@@ -1,7 +1,7 @@
 import { type Cancellable, deadline } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { formatDuration } from '../base/time.js'
-import { labelOf } from '../dispatch/route.js'
+import { labelOf } from '../dispatch/routes.js'
 import type { Entry, Summary } from '../journal/types.js'
 import type { Attempt } from '../journal/types.js'
 import type { Journal } from '../journal/journal.js'

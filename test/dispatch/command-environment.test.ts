@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { commandEnvironment } from '../../src/dispatch/command-environment.js'
+import { commandEnvironment } from '../../src/dispatch/command-target.js'
 
 const delivery = { event: 'push', action: null, repo: null, deliveryId: 'id' }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { forwardedHeaders } from '../../src/dispatch/forwarded-headers.js'
+import { forwardedHeaders } from '../../src/dispatch/http-target.js'
 
 describe('forwardedHeaders', () => {
   it('keeps order, spelling and repetitions', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { labelOf, parseExec, parseForward } from '../../src/dispatch/route.js'
+import { labelOf, parseExec, parseForward } from '../../src/dispatch/routes.js'
 import { failure } from '../helpers/failure.js'
 
 describe('the name of a target', () => {

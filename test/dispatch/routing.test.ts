@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseExec, parseForward } from '../../src/dispatch/route.js'
-import { explain, routesFor } from '../../src/dispatch/routing.js'
+import { explain, parseExec, parseForward, routesFor } from '../../src/dispatch/routes.js'
 import { parseMatch } from '../../src/journal/filter.js'
 
 const all = parseForward('http://a.example/')

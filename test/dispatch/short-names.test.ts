@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseExec, parseForward } from '../../src/dispatch/route.js'
-import { shortNames } from '../../src/dispatch/short-names.js'
+import { parseExec, parseForward, shortNames } from '../../src/dispatch/routes.js'
 
 const named = (...routes: ReturnType<typeof parseForward>[]): string[] => [...shortNames(routes).values()]
 

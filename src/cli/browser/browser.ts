@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Cancellable } from '../../base/abort.js'
-import { withoutInherited } from '../../base/without-inherited.js'
 
 /**
  * Opens an address in the user's browser, or in the program that BROWSER names. Returns false if that does not start. A
@@ -21,15 +20,11 @@ export async function openBrowser(
   const loader = extension === '.ts' ? ['--import', 'tsx'] : []
   const named = browser ? [browser] : []
   try {
-    const helper = withoutInherited(
-      {
-        command: process.execPath,
-        args: [...loader, file, address, ...named],
-        stdio: ['ignore', 'ignore', 'ignore'],
-      },
-      // Detached from the terminal, so that Ctrl-C reaches only this process.
-      ({ command, args, stdio }) => spawn(command, args, { detached: true, stdio: [...stdio] }),
-    )
+    // Detached from the terminal, so that Ctrl-C reaches only this process.
+    const helper = spawn(process.execPath, [...loader, file, address, ...named], {
+      detached: true,
+      stdio: 'ignore',
+    })
     const [code] = await once(helper, 'exit', { signal })
     return code === 0
   } catch {

@@ -1,5 +1,4 @@
-import { publicId } from '../../dispatch/route.js'
-import { type NamedTarget, shortNames } from '../../dispatch/short-names.js'
+import { type NamedTarget, publicId, shortNames } from '../../dispatch/routes.js'
 import type { Summary } from '../../journal/types.js'
 import { createColumns as createRows, type Row } from '../output/delivery-columns.js'
 import { attemptCell } from '../output/target-cell.js'

@@ -1,4 +1,4 @@
-import { labelOf, publicId } from '../../dispatch/route.js'
+import { labelOf, publicId } from '../../dispatch/routes.js'
 import type { Summary } from '../../journal/types.js'
 import type { Attempt, Forward } from '../../journal/types.js'
 import type { Journal } from '../../journal/journal.js'

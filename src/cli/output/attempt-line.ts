@@ -1,5 +1,5 @@
 import type { AttemptEvent } from '../../dispatch/dispatcher.js'
-import { formatStatus } from '../../dispatch/route.js'
+import { formatStatus } from '../../dispatch/routes.js'
 import type { Attempt } from '../../journal/types.js'
 
 /** An attempt for a program. */

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { withoutInherited } from '../../base/without-inherited.js'
 import type { Context } from '../context.js'
 
 /** What a shell answers for a program that is not there. */
@@ -13,12 +12,11 @@ const NOT_FOUND = 127
 export async function showInPager(text: string, env: Context['env']): Promise<boolean> {
   const pager = env['PAGER'] ?? 'less'
   if (pager === '' || pager === 'cat') return false
-  const child = withoutInherited(
-    { command: '/bin/sh', args: ['-c', pager], stdio: ['pipe', 1, 2] },
-    ({ command, args, stdio }) =>
-      // As git does: F leaves at once what fits on the screen, R shows colours, X leaves the text there afterwards.
-      spawn(command, args, { stdio: [...stdio], env: { LESS: 'FRX', ...env } }),
-  )
+  const child = spawn('/bin/sh', ['-c', pager], {
+    stdio: ['pipe', 1, 2],
+    // As git does: F leaves at once what fits on the screen, R shows colours, X leaves the text there afterwards.
+    env: { LESS: 'FRX', ...env },
+  })
   // A reader who leaves early has not read everything.
   child.stdin?.on('error', () => {}).end(text)
   const [code]: (number | null)[] = await once(child, 'close')

@@ -1,4 +1,4 @@
-import { isCommand } from '../../dispatch/route.js'
+import { isCommand } from '../../dispatch/routes.js'
 import type { Attempt, Forward } from '../../journal/types.js'
 import { describeResult, shortTime } from './attempt-line.js'
 import { dim, green, type Line, lineWidth, red, yellow } from './line.js'

@@ -1,10 +1,9 @@
 import type { Cancellable } from '../../base/abort.js'
 import { readLiveRoutes } from '../../client/live-routes.js'
 import { type LiveRoutes, liveRoutes } from '../../dispatch/live-routes.js'
-import { createRouting } from '../../dispatch/routing.js'
+import { createRouting, type NamedTarget } from '../../dispatch/routes.js'
 import type { Journal } from '../../journal/journal.js'
 import { createLoopbackClient } from '../../net/loopback-client.js'
-import type { NamedTarget } from '../../dispatch/short-names.js'
 import type { Attached } from './attach.js'
 import { forwardSettings } from '../settings/complete.js'
 

@@ -8,7 +8,7 @@ import {
   STORE_KINDS,
 } from '../../base/settings.js'
 import { formatDuration } from '../../base/time.js'
-import { parseExec, parseForward, withoutSecrets } from '../../dispatch/route.js'
+import { parseExec, parseForward, withoutSecrets } from '../../dispatch/routes.js'
 import { parseMatch } from '../../journal/filter.js'
 import type { OptionSpec } from './option-spec.js'
 import {

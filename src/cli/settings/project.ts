@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Log } from '../../base/log.js'
 import { isLoopback } from '../../base/loopback.js'
-import { parseForward } from '../../dispatch/route.js'
+import { parseForward } from '../../dispatch/routes.js'
 import type { OptionSpec } from './option-spec.js'
 import type { Trust } from './trust.js'
 

@@ -1,4 +1,4 @@
-import { explain, ignoredBy } from '../../../dispatch/routing.js'
+import { explain, ignoredBy } from '../../../dispatch/routes.js'
 import type { Context } from '../../context.js'
 import { findEntry } from '../../journal/entry-number.js'
 import { openJournalReader } from '../../journal/open.js'

@@ -1,7 +1,7 @@
 import { DEFAULTS, NEW_TUNNEL, type Settings } from '../../../base/settings.js'
 import type { Serving } from '../../../serve/serve.js'
 import { tilde } from '../../output/display-path.js'
-import { labelOf } from '../../../dispatch/route.js'
+import { labelOf } from '../../../dispatch/routes.js'
 import { bold, dim, type Line } from '../../output/line.js'
 import { pad, textWidth } from '../../output/text-width.js'
 import { packageVersion } from '../../version.js'

@@ -1,5 +1,5 @@
 import type { RouteSettings } from '../../../base/settings.js'
-import { parseExec, parseForward, type Route } from '../../../dispatch/route.js'
+import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
 import { matches } from '../../../journal/filter.js'
 import { codeHostOf } from '../../../providers/code-hosts.js'
 import { whyNeverSent } from '../../../providers/never-sent.js'

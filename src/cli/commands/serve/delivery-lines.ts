@@ -1,6 +1,5 @@
 import type { AttemptEvent } from '../../../dispatch/dispatcher.js'
-import { isCommand } from '../../../dispatch/route.js'
-import type { Routing } from '../../../dispatch/routing.js'
+import { isCommand, type Routing } from '../../../dispatch/routes.js'
 import type { Delivery, Receipt } from '../../../journal/types.js'
 import { createColumns, type Row } from '../../output/delivery-columns.js'
 import type { DeliveryName } from '../../output/delivery-line.js'

@@ -1,7 +1,7 @@
 import type { Log } from '../../../base/log.js'
 import type { AttemptEvent } from '../../../dispatch/dispatcher.js'
 import type { TargetStatus } from '../../../dispatch/dispatcher.js'
-import type { Routing } from '../../../dispatch/routing.js'
+import type { Routing } from '../../../dispatch/routes.js'
 import type { Delivery, Receipt } from '../../../journal/types.js'
 import type { HookEvent } from '../../../serve/hook-event.js'
 import type { TunnelStatus } from '../../../tunnel/tunnel.js'

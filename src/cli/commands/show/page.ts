@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type NamedTarget, shortNames } from '../../../dispatch/short-names.js'
+import { type NamedTarget, shortNames } from '../../../dispatch/routes.js'
 import type { Entry } from '../../../journal/types.js'
 import { editedFrom } from '../../../journal/types.js'
 import type { Attempt } from '../../../journal/types.js'

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { createLiveOutput } from '../../../../src/cli/commands/serve/live-output.js'
 import { createOutput } from '../../../../src/cli/output/output.js'
-import { createRouting } from '../../../../src/dispatch/routing.js'
+import { createRouting } from '../../../../src/dispatch/routes.js'
 import { testContext } from '../../../helpers/context.js'
 import { delivery } from '../../../journal/rig.js'
 import { plain } from '../../rig.js'

@@ -3,7 +3,7 @@ import { createLiveOutput } from '../../../../src/cli/commands/serve/live-output
 import type { Line } from '../../../../src/cli/output/line.js'
 import { createOutput } from '../../../../src/cli/output/output.js'
 import type { AttemptEvent } from '../../../../src/dispatch/dispatcher.js'
-import { createRouting } from '../../../../src/dispatch/routing.js'
+import { createRouting } from '../../../../src/dispatch/routes.js'
 import type { Attempt, Forward } from '../../../../src/journal/types.js'
 import { testContext } from '../../../helpers/context.js'
 import { attempt, delivery, failed, succeeded, waiting } from '../../../journal/rig.js'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../../../src/base/errors.js'
 import { createLiveOutput } from '../../../../src/cli/commands/serve/live-output.js'
 import { createOutput } from '../../../../src/cli/output/output.js'
-import { createRouting } from '../../../../src/dispatch/routing.js'
+import { createRouting } from '../../../../src/dispatch/routes.js'
 import { testContext } from '../../../helpers/context.js'
 import { attempt, delivery, failed, NOW, succeeded } from '../../../journal/rig.js'
 

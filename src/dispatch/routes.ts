@@ -1,8 +1,10 @@
-import { parseUrl } from '../base/parse-url.js'
 import { RelayError } from '../base/errors.js'
+import { parseUrl } from '../base/parse-url.js'
+import type { RouteSettings } from '../base/settings.js'
 import { suggest } from '../base/suggest.js'
 import { expandLocal } from '../base/web-address.js'
-import { type Match, parseMatch } from '../journal/filter.js'
+import { type Match, matches, parseMatch } from '../journal/filter.js'
+import type { Delivery } from '../journal/types.js'
 import { EVENTS } from '../providers/events.js'
 import type { Target } from './target.js'
 
@@ -160,4 +162,113 @@ function readMatch(text: string): Match {
 
 function invalid(why: string): RelayError {
   return new RelayError('settings', `Invalid route: ${why}`)
+}
+
+/** The fields of a delivery that decide its targets. */
+export type Routed = Pick<Delivery, 'event' | 'action'>
+
+/** The current routes. */
+export interface Routing {
+  readonly routes: readonly Route[]
+  readonly ignore: readonly Match[]
+  /** The ids of the targets a delivery goes to, each once. */
+  targetsOf(delivery: Routed): readonly string[]
+  /** The match of the ignore rule that keeps it from every target, if there is one. */
+  ignoredBy(delivery: Routed): string | undefined
+  /** @throws RelayError `settings`, and nothing is changed. */
+  replace(settings: RouteSettings): void
+}
+
+/** @throws RelayError `settings` naming the route, or `usage` naming the match, that cannot be read. */
+export function createRouting(settings: RouteSettings): Routing {
+  let { routes, ignore } = readRouting(settings)
+  return {
+    get routes() {
+      return routes
+    },
+    get ignore() {
+      return ignore
+    },
+    targetsOf: (delivery) => [...new Set(routesFor(routes, ignore, delivery).map(({ id }) => id))],
+    ignoredBy: (delivery) => ignore.find((match) => matches(match, delivery))?.text,
+    replace(next) {
+      ;({ routes, ignore } = readRouting(next))
+    },
+  }
+}
+
+function readRouting({ forward, exec, ignore }: RouteSettings): Pick<Routing, 'routes' | 'ignore'> {
+  return { routes: [...forward.map(parseForward), ...exec.map(parseExec)], ignore: ignore.map(parseMatch) }
+}
+
+/** Whether a route takes a delivery, and why, for a person. */
+export interface Explanation {
+  /** The route's label. */
+  readonly target: string
+  readonly matched: boolean
+  readonly why: string
+}
+
+/** The routes that a delivery takes: every one that matches, unless the delivery is ignored. */
+export function routesFor(
+  routes: readonly Route[],
+  ignore: readonly Match[],
+  delivery: Routed,
+): readonly Route[] {
+  if (ignore.some((match) => matches(match, delivery))) return []
+  return routes.filter(({ match }) => matches(match, delivery))
+}
+
+/** The match that keeps a delivery from every target; undefined if there is none, also where no route takes it. */
+export function ignoredBy(ignore: readonly string[], delivery: Routed): string | undefined {
+  return ignore.find((text) => matches({ text }, delivery))
+}
+
+/** Explains for every route whether a delivery takes it. */
+export function explain(
+  routes: readonly { readonly label: string; readonly match: string }[],
+  ignore: readonly string[],
+  delivery: Routed,
+): readonly Explanation[] {
+  const ignored = ignoredBy(ignore, delivery)
+  const { event, action } = delivery
+  const name = action === null ? event : `${event}.${action}`
+  return routes.map(({ label: target, match: text }) => {
+    if (ignored !== undefined) return { target, matched: false, why: `${name} is ignored by ${ignored}` }
+    const matched = matches({ text }, delivery)
+    return { target, matched, why: `${name} ${matched ? 'matches' : 'does not match'} ${text}` }
+  })
+}
+
+export type NamedTarget = Pick<Route, 'id' | 'name'>
+
+/**
+ * A short name for each target, by its id: the one that its route gives, else an address's host and port or the first word of
+ * a command. Targets that would share a name get the rest of the address or command too, then their match.
+ */
+export function shortNames(targets: readonly NamedTarget[]): ReadonlyMap<string, string> {
+  const candidates = new Map<string, readonly string[]>()
+  for (const { id, name } of targets)
+    if (name !== undefined || !candidates.has(id))
+      candidates.set(id, name === undefined ? namesOf(id) : [name])
+  const all = [...candidates.values()]
+  return new Map(
+    [...candidates].map(([id, names]) => {
+      const unique = names.find((one) => all.filter((others) => others.includes(one)).length === 1)
+      return [id, unique ?? names.at(-1) ?? id]
+    }),
+  )
+}
+
+/** Names of a target that are possible, the shortest first. */
+function namesOf(id: string): readonly string[] {
+  const label = labelOf(id)
+  const target = label.replace(/^[^=/]*=(?=exec:|https?:)/, '')
+  if (target.startsWith('exec:')) {
+    const command = target.slice('exec:'.length)
+    const word = command.split(' ').find((part) => !/^\w+=/.test(part)) ?? command
+    return [word.split('/').at(-1) || word, command, label]
+  }
+  const address = target.replace(/^https?:\/\/(?:\*\*\*@)?/, '')
+  return [address.replace(/[/?].*$/s, ''), address, label]
 }
