@@ -6,7 +6,7 @@ import { openCommandTarget } from '../../src/dispatch/command-target.js'
 import type { DeliveryResult } from '../../src/dispatch/target.js'
 import type { Entry } from '../../src/journal/types.js'
 import { emptyFolder } from '../helpers/context.js'
-import { eventually, isAlive, readProc } from '../helpers/keyring.js'
+import { isAlive, readProc } from '../kit/processes.js'
 import { entryOf } from './entry.js'
 
 const { signal: never } = new AbortController()
@@ -171,7 +171,7 @@ describe('a command that takes too long', () => {
     expect(took).toBeLessThan(3000)
     const pids = pidsIn(file)
     expect(pids).toHaveLength(2)
-    await eventually(() => (pids.some(isAlive) ? undefined : true))
+    await expect.poll(() => pids.filter(isAlive)).toEqual([])
   })
 
   it('may use the grace to clean up', async () => {
@@ -187,9 +187,8 @@ describe('a command that takes too long', () => {
     const file = path.join(emptyFolder(), 'pids')
     const stop = new AbortController()
     const running = run(family(file), { signal: stop.signal })
-    const pids = await eventually(() =>
-      existsSync(file) && pidsIn(file).length === 2 ? pidsIn(file) : undefined,
-    )
+    await expect.poll(() => (existsSync(file) ? pidsIn(file) : [])).toHaveLength(2)
+    const pids = pidsIn(file)
     const before = performance.now()
     stop.abort()
     expect(shown(await running)).toEqual({

@@ -20,15 +20,3 @@ export async function entriesOf(journal: Pick<Journal, 'after' | 'read'>): Promi
   }
   return entries
 }
-
-/** The entry with this number. */
-export async function entryOf(journal: Pick<Journal, 'read'>, n: number): Promise<Entry> {
-  const entry = await journal.read(n)
-  if (!entry) throw new Error(`there is no entry ${n}`)
-  return entry
-}
-
-/** The number of entries. */
-export async function countOf(journal: Pick<Journal, 'after'>): Promise<number> {
-  return (await summariesOf(journal)).length
-}

@@ -1,22 +1,10 @@
 import type { Delivery } from '../../src/journal/types.js'
 import type { Attempt, Forward } from '../../src/journal/types.js'
-import type { Journal } from '../../src/journal/journal.js'
 import { type Database, openDatabase } from '../../src/store/open.js'
 
 export const NOW = 1_700_000_000_000
 
 export const open = (): Promise<Database> => openDatabase({ kind: 'memory', folder: '' })
-
-export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = []
-  for await (const item of items) all.push(item)
-  return all
-}
-
-/** The numbers of all entries, oldest first. */
-export async function numbers(journal: Journal): Promise<number[]> {
-  return (await collect(journal.select())).map(({ n }) => n).toReversed()
-}
 
 export function delivery(deliveryId: string, more: Partial<Delivery> = {}): Delivery {
   return {
@@ -56,7 +44,3 @@ export function attempt(target: string, more: Partial<Attempt> = {}): Attempt {
 export const waiting: Forward = { status: 'waiting', tries: 0, since: NOW }
 export const succeeded: Forward = { status: 'succeeded', tries: 0, since: NOW }
 export const failed: Forward = { status: 'failed', tries: 5, since: NOW, reason: 'answered 500 five times' }
-
-/** A body that belongs to one delivery id only, of up to 12 KB. */
-export const bodyOf = (deliveryId: string): Buffer =>
-  Buffer.from(`${deliveryId} `.repeat(1 + (Number(deliveryId) % 1500)))

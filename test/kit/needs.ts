@@ -17,19 +17,17 @@ const HINTS = {
   openssl: 'apt-get install openssl',
   keyring: 'apt-get install dbus gnome-keyring libsecret-1-dev pkg-config, then npm ci, which builds keytar',
   Linux: 'run it there',
-  gcc: 'apt-get install gcc libc6-dev',
   postgres: 'apt-get install postgresql',
   haproxy: 'apt-get install haproxy',
   pgbouncer: 'apt-get install pgbouncer',
   'systemd-analyze': 'apt-get install systemd',
   mount: 'run it as root, with the right to mount',
-  'loop mount': 'run it as root, with loop devices and e2fsprogs',
 } as const
 
 type Need = keyof typeof HINTS
 
 /** Rights, which not every machine can give: without them a suite may be left out everywhere. */
-const RIGHTS: ReadonlySet<Need> = new Set(['mount', 'loop mount'])
+const RIGHTS: ReadonlySet<Need> = new Set(['mount'])
 
 /** The programs of a D-Bus session with a keyring. */
 const KEYRING = ['dbus-daemon', 'dbus-send', 'gnome-keyring-daemon'] as const
@@ -75,8 +73,6 @@ function look(need: Need): boolean {
   if (need === 'postgres') return postgresProgram('initdb') !== undefined
   if (need === 'Linux') return process.platform === 'linux'
   if (need === 'mount') return mounts('mount -t tmpfs none "$1"')
-  if (need === 'loop mount')
-    return mounts('truncate -s 1M "$1.image" && mkfs.ext4 -q "$1.image" && mount -o loop "$1.image" "$1"')
   if (need === 'keyring') return KEYRING.every((program) => runs(program)) && loads('keytar')
   return runs(need)
 }

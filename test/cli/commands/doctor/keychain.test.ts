@@ -4,11 +4,12 @@ import { expect, it } from 'vitest'
 import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
 import { openDatabase } from '../../../../src/store/open.js'
 import { emptyFolder } from '../../../helpers/context.js'
-import { startKeyring, startSession } from '../../../helpers/keyring.js'
+import { keyring, startSession } from '../../../kit/keyring.js'
+import type { Env } from '../../../kit/folder.js'
 import { describeWith } from '../../../kit/needs.js'
 
 /** What the doctor says of the keychain in a D-Bus session. */
-async function keychain(env: Readonly<Record<string, string>>): Promise<NamedResult | undefined> {
+async function keychain(env: Env): Promise<NamedResult | undefined> {
   const home = emptyFolder()
   const database = await openDatabase({ kind: 'file', folder: path.join(home, 'default') })
   await database[Symbol.asyncDispose]()
@@ -23,8 +24,7 @@ async function keychain(env: Readonly<Record<string, string>>): Promise<NamedRes
 
 describeWith('keyring', 'the check of the keychain', () => {
   it('writes to it and reads from it', async () => {
-    await using keyring = await startKeyring()
-    expect(await keychain(keyring.env)).toEqual({
+    expect(await keychain((await keyring()).env)).toEqual({
       check: 'keychain',
       state: 'ok',
       text: 'unlocked; can write and read',
