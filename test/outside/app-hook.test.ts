@@ -239,6 +239,9 @@ describe('while the App is installed nowhere', () => {
       error: `The webhook of the App ${app.slug} leads to ${entered}, which somebody entered there. To have it here, enter ${serving.address}/webhook in the settings of the App`,
       retries: false,
     })
+    await serving.stop()
+    // The last one that relay gave.
+    serving = relay
   })
 
   it('relay catch-up waits when the code host fails, and says when to try again after a long limit', async () => {
