@@ -17,8 +17,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/kit/setup.ts'],
     setupFiles: ['test/kit/worker.ts'],
-    // For two cores: half the time a worker waits for the processes that its tests start.
-    maxWorkers: 3,
+    // For two cores: half of the time a worker waits for the processes that its tests start.
+    maxWorkers: 4,
     // Half the time: a file neither starts a process of its own nor loads all modules again. Tests leave no global state behind.
     isolate: false,
     sequence: { sequencer: SlowFirst },

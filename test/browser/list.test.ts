@@ -23,11 +23,8 @@ describeWith('chromium', 'the list of the inspector', () => {
 
   it('keeps its place while deliveries arrive above it, counts them, and shows them when asked', async () => {
     await using here = await place({ host: 'none' })
-    await fill(
-      here,
-      Array.from({ length: 90 }, (_, i) => ({ id: `before-${i}`, receivedAt: Date.now() })),
-    )
     const relay = await here.serve()
+    for (let i = 0; i < 90; i++) await relay.deliver()
     await using tab = await openInspector(here, relay)
     const { page } = tab
     await inspector.row(page, 90).waitFor()

@@ -225,6 +225,25 @@ describe('while the App is installed nowhere', () => {
     })
   })
 
+  it('relay serve leaves an address alone that somebody entered at the code host, and says what changes that', async () => {
+    const relay = await serve()
+    const entered = 'https://ci.example.com/hook'
+    await change({ url: entered })
+    await relay.stop()
+    serving = await here.serve()
+    expect(await serving.object({ type: 'hook', app: app.slug })).toEqual({
+      v: 1,
+      type: 'hook',
+      app: app.slug,
+      state: 'failed',
+      error: `The webhook of the App ${app.slug} leads to ${entered}, which somebody entered there. To have it here, enter ${serving.address}/webhook in the settings of the App`,
+      retries: false,
+    })
+    await serving.stop()
+    // The last one that relay gave.
+    serving = relay
+  })
+
   it('relay catch-up waits when the code host fails, and says when to try again after a long limit', async () => {
     await serve()
     here.sandbox.faults.always('deliveries', refusal(429, 'too many', { 'Retry-After': '7200' }))

@@ -91,6 +91,11 @@ describe('a code host that refuses each request about hooks', () => {
       'secondary-limit',
       'The sandbox refused: You have exceeded a secondary rate limit. Please wait a few minutes before you try again. Try again in 60 s',
     ],
+    [
+      'without a time',
+      answer(403, 'You have exceeded a secondary rate limit.'),
+      'The sandbox refused: You have exceeded a secondary rate limit. Try again in 60 s',
+    ],
     ['and fails', '502', 'The sandbox failed (502). Try again later'],
     [
       'a repository that moved',

@@ -233,11 +233,15 @@ describeWith('tmux', 'relay in a terminal', () => {
 
   it('opens a pager for what is longer than the screen, and leaves the terminal as it was', async () => {
     await using here = await place({ host: 'none' })
-    await fill(here, DELIVERIES)
-    await using pane = new Pane('PAGER="head -n 3" relay show 2', { width: 80, height: 12, env: here.env })
+    const relay = await here.serve()
+    const repository = { full_name: 'octo/demo' }
+    const body = JSON.stringify({ action: 'synchronize', repository, pull_request: { number: 12 } }, null, 1)
+    await relay.deliver({ event: 'pull_request', body })
+    await relay.stop()
+    await using pane = new Pane('PAGER="head -n 3" relay show 1', { width: 80, height: 12, env: here.env })
     await pane.ended()
     expect(pane.text().split('\n').filter(Boolean)).toEqual([
-      '#2  pull_request.synchronize  octo-organization/demo-repository#12345',
+      '#1  pull_request.synchronize  octo/demo#12',
       expect.stringMatching(/^received /),
     ])
   })
