@@ -1,7 +1,6 @@
 import { RelayError, type ErrorKind } from '../base/errors.js'
-import { describeWithoutQuote, isUnreached } from '../net/connection-error.js'
-import type { HttpResponse } from '../net/loopback-client.js'
-import { parseRetryAfter } from '../net/retry-after.js'
+import { describeWithoutQuote, isUnreached, parseRetryAfter } from '../net/errors.js'
+import type { HttpResponse } from '../net/loopback.js'
 
 const KINDS: Readonly<Record<number, ErrorKind>> = {
   400: 'bad_request',

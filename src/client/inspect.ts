@@ -1,6 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import { INSPECT_TEXT, type InstanceRecord, prove, PROOF_HEADER } from '../instance/running.js'
-import type { SendRequest } from '../net/loopback-client.js'
+import type { SendRequest } from '../net/loopback.js'
 import type { InspectCode, InspectPending } from '../server/routes/inspect.js'
 import { post } from './post.js'
 

@@ -2,7 +2,7 @@ import { deadline, type Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { LiveRoutes } from '../dispatch/live-routes.js'
 import { prove, PROOF_HEADER, ROUTES_TEXT, type InstanceRecord } from '../instance/running.js'
-import type { SendRequest } from '../net/loopback-client.js'
+import type { SendRequest } from '../net/loopback.js'
 import { lost, refused } from './failure.js'
 
 /** The instance only counts rows. */

@@ -1,6 +1,6 @@
 import { deadline, type Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
-import type { HttpRequest, SendRequest } from '../net/loopback-client.js'
+import type { HttpRequest, SendRequest } from '../net/loopback.js'
 import { lost, refused } from './failure.js'
 
 /** 60 s: the service itself gives the code host 25, and a renewal that waits for others 55. */

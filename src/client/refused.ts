@@ -1,7 +1,7 @@
 import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { prove, PROOF_HEADER, REFUSED_TEXT, type InstanceRecord } from '../instance/running.js'
-import type { SendRequest } from '../net/loopback-client.js'
+import type { SendRequest } from '../net/loopback.js'
 import type { RefusedAnswer, RefusedEntry } from '../server/routes/refused.js'
 import { post } from './post.js'
 

@@ -1,6 +1,6 @@
 import type { Cancellable } from '../base/abort.js'
 import { prove, PROOF_HEADER, renewalText, type InstanceRecord } from '../instance/running.js'
-import type { SendRequest } from '../net/loopback-client.js'
+import type { SendRequest } from '../net/loopback.js'
 import { post } from './post.js'
 
 /**

@@ -1,7 +1,7 @@
 import type { Cancellable } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { prove, PROOF_HEADER, revocationText, type InstanceRecord } from '../instance/running.js'
-import type { SendRequest } from '../net/loopback-client.js'
+import type { SendRequest } from '../net/loopback.js'
 import type { Revocation } from '../oauth/revoke.js'
 import { post } from './post.js'
 

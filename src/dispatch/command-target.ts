@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { describeConnectionError } from '../net/connection-error.js'
+import { describeConnectionError } from '../net/errors.js'
 import { withoutInherited } from '../base/without-inherited.js'
 import { type Entry, type Outcome } from '../journal/types.js'
 import { jsonOf } from '../journal/payload.js'

@@ -5,7 +5,7 @@ import { deadline, type Cancellable } from '../base/abort.js'
 import { errorCode } from '../base/errno.js'
 import type { Secret } from '../base/secret.js'
 import { isStoreText, type StoreText } from '../base/settings.js'
-import { createLoopbackClient, type SendRequest } from '../net/loopback-client.js'
+import { createLoopbackClient, type SendRequest } from '../net/loopback.js'
 import { isInstant, isPositive, isText, shape } from '../store/shape.js'
 import { writeWhole } from './profile.js'
 

@@ -1,7 +1,7 @@
 import { RelayError } from '../../base/errors.js'
 import { createRefusedClient, type RefusedClient } from '../../client/refused.js'
 import type { Recorded } from '../../fixtures/fixture.js'
-import { createLoopbackClient } from '../../net/loopback-client.js'
+import { createLoopbackClient } from '../../net/loopback.js'
 import type { RefusedEntry, RefusedSummary } from '../../server/routes/refused.js'
 import type { RefusedKind } from '../../webhook/refused.js'
 import type { Context } from '../context.js'

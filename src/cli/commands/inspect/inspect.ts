@@ -1,7 +1,7 @@
 import { RelayError } from '../../../base/errors.js'
 import { createInspectClient } from '../../../client/inspect.js'
 import type { RunningInstance } from '../../../instance/running.js'
-import { createLoopbackClient } from '../../../net/loopback-client.js'
+import { createLoopbackClient } from '../../../net/loopback.js'
 import { openInspector } from '../../browser/open-inspector.js'
 import { forwardingHint, isRemote } from '../../browser/ssh.js'
 import type { Context } from '../../context.js'
