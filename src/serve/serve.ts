@@ -8,7 +8,6 @@ import { systemClock } from '../base/time.js'
 import { Dispatcher, type DispatcherOptions, type TargetStatus } from '../dispatch/dispatcher.js'
 import { labelOf } from '../dispatch/route.js'
 import { createRouting } from '../dispatch/routing.js'
-import { bodyBudgetFor } from '../http/body-budget.js'
 import { listen, type Listener } from '../http/listen.js'
 import { lockProfile } from '../instance/profile.js'
 import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
@@ -309,6 +308,5 @@ function startListener(
   { headers, request, idle, stop: grace }: Limits,
   log: Log,
 ): Promise<Listener> {
-  const bodyBudget = bodyBudgetFor(maxBody)
-  return listen(fetch, { host, port, log, bodyBudget, limits: { headers, request, idle, grace } })
+  return listen(fetch, { host, port, log, maxBody, limits: { headers, request, idle, grace } })
 }

@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import type { HttpEnv } from '../http/env.js'
+import type { HttpEnv } from '../http/body.js'
 import { createRouter, type RouterParts } from '../http/router.js'
 import type { OAuth } from '../oauth/oauth.js'
 import type { Provider } from '../providers/provider.js'

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
-import type { HttpEnv } from '../http/env.js'
+import type { HttpEnv } from '../http/body.js'
 import { PROOF_HEADER } from '../instance/running.js'
 
 /**

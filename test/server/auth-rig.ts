@@ -1,6 +1,6 @@
 import { Secret } from '../../src/base/secret.js'
 import type { ProviderName } from '../../src/base/settings.js'
-import { hostCheck } from '../../src/http/host.js'
+import { hostCheck } from '../../src/http/router.js'
 import { listen, type ListenOptions } from '../../src/http/listen.js'
 import { Journal } from '../../src/journal/journal.js'
 import { createOAuth, type OAuthOptions } from '../../src/oauth/oauth.js'

@@ -6,7 +6,7 @@ import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
 import { type Listener, listen } from '../../src/http/listen.js'
 import { createRelay, type Relay } from '../../src/relay.js'
 import { type DeliveryOptions, githubDelivery, post, SECRET } from '../helpers/delivery.js'
-import { recordingLog } from '../http/edge.js'
+import { recordingLog } from '../helpers/log.js'
 
 const settings: Settings = {
   profile: 'test',

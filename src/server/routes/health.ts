@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 
 export interface HealthParts {
   /** Proof that this process is the profile's instance; undefined if it is not. */

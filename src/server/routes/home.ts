@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { html } from 'hono/html'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { htmlPage, type Page } from '../../http/html.js'
 import { type Reason, REASONS } from '../../oauth/outcome.js'
 import { INSPECT_PATH } from './inspect.js'

@@ -1,8 +1,7 @@
 import { Hono } from 'hono'
 import { RelayError } from '../../base/errors.js'
-import { readBody } from '../../http/body.js'
-import type { HttpEnv } from '../../http/env.js'
-import type { FetchHandler } from '../../http/edge.js'
+import { readBody, type HttpEnv } from '../../http/body.js'
+import type { FetchHandler } from '../../http/listen.js'
 import { INSPECT_TEXT } from '../../instance/running.js'
 import { requireProof } from '../proof.js'
 

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
-import type { FetchHandler } from '../../http/edge.js'
-import type { HttpEnv } from '../../http/env.js'
+import type { FetchHandler } from '../../http/listen.js'
+import type { HttpEnv } from '../../http/body.js'
 
 export interface MetricsRouteParts {
   /** Answers requests for the metrics. Undefined: they are off. */

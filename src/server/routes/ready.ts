@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { silentLog } from '../../base/log.js'
-import type { HttpEnv } from '../../http/env.js'
-import { errorResponse } from '../../http/respond.js'
+import type { HttpEnv } from '../../http/body.js'
+import { errorResponse } from '../../http/router.js'
 
 /**
  * Rejects with a RelayError that has status 503 while the instance cannot take deliveries. Cheap, and bounded in time. `watched`: a

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { RelayError } from '../../base/errors.js'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { REFUSED_TEXT } from '../../instance/running.js'
 import type { Refused, RefusedCounts } from '../../webhook/refused.js'
 import type { Refusals } from '../../webhook/refusals.js'

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { renewalText, revocationText } from '../../instance/running.js'
 import type { Revocation } from '../../oauth/revoke.js'
 import { parseUserId } from '../../tokens/tokens.js'

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { LiveRoutes } from '../../dispatch/live-routes.js'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { ROUTES_TEXT } from '../../instance/running.js'
 import { requireProof } from '../proof.js'
 
