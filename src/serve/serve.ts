@@ -14,7 +14,7 @@ import { createInstanceRecord, type InstanceRecord, prove, registered } from '..
 import type { Attempt, Delivery } from '../journal/types.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
-import { READY_PATH, type ReadyCheck } from '../server/routes/ready.js'
+import { READY_PATH, type ReadyCheck } from '../server/app.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 import { digestOf, type Duties, ownDuties, sharedDuties, type Turn } from './duties.js'
 import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './embedded-sandbox.js'

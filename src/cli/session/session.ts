@@ -14,7 +14,8 @@ import { findSandboxClient } from '../../sandbox/client.js'
 import { readStoredClient } from '../../setup/record.js'
 import type { Store } from '../../store/kv.js'
 import type { Sql } from '../../store/sql.js'
-import { type Database, mayHaveData, openDatabase } from '../../store/open.js'
+import type { Database } from '../../store/open.js'
+import { mayHaveData, openDatabase } from '../../store/open.js'
 import { type TokenOwner, Tokens } from '../../tokens/tokens.js'
 import type { Context } from '../context.js'
 import type { CommonFlags } from '../settings/prepare.js'
@@ -124,7 +125,7 @@ export async function openSession(
     client,
     owner: (options) =>
       instance?.clientId
-        ? ownerThrough(instance, { provider, tokens, user, send }, options)
+        ? ownerThrough(instance, { provider, tokens, user }, options)
         : renew({ provider, client, store, tokens, tokenTtl: settings.tokenTtl, log }, user, options),
     api: ({ accessToken: bearer }) => {
       if (instance) return createClient({ url: instance.url, bearer, send })
