@@ -51,9 +51,9 @@ export function createInstanceRecord(own: OwnFields, now: number): InstanceRecor
   return { v: 1, ...others, clientId, maxBody, key, startedAt: new Date(now).toISOString() }
 }
 
-/** Answers a challenge with HMAC-SHA256 under the record's key, in hex. */
-export function prove(record: InstanceRecord, challenge: string): string {
-  return createHmac('sha256', Buffer.from(record.key, 'base64url')).update(challenge).digest('hex')
+/** HMAC-SHA256 of a text under the record's key, in hex: the answer to a challenge, or the proof of a request. */
+export function prove(record: InstanceRecord, text: string): string {
+  return createHmac('sha256', Buffer.from(record.key, 'base64url')).update(text).digest('hex')
 }
 
 /**
