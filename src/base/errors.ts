@@ -1,5 +1,5 @@
 /**
- * Every failure that relay expects, with its HTTP status and exit code. A new failure is a new row here. The status is read in `http/respond.ts`, the exit code in `cli/main.ts`,
+ * Every failure that relay expects, with its HTTP status and exit code. A new failure is a new row here. The status is read in `http/router.ts`, the exit code in `cli/main.ts`,
  * and nowhere else.
  */
 const KINDS = {

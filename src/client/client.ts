@@ -1,6 +1,6 @@
 import type { hc, InferRequestType, InferResponseType } from 'hono/client'
 import type { Cancellable } from '../base/abort.js'
-import type { SendRequest } from '../net/loopback-client.js'
+import type { SendRequest } from '../net/loopback.js'
 import type {
   CommentInput,
   CommentResult,

@@ -2,10 +2,8 @@ import { isTimeout } from '../base/time-limit.js'
 import type { Clock } from '../base/time.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
 import type { Entry, Outcome } from '../journal/types.js'
-import { describeConnectionError } from '../net/connection-error.js'
-import { DeliverySender } from '../net/delivery-sender.js'
-import { NotHttpError } from '../net/exchange.js'
-import { parseRetryAfter } from '../net/retry-after.js'
+import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
+import { DeliverySender, NotHttpError } from '../net/delivery-sender.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
 
 /** The outcome of an HTTP status. 3xx is final: redirects are not followed, since the bytes were signed for one receiver. */

@@ -1,66 +1,110 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
-import { bodyBudgetOf } from './body-budget.js'
-import { discardBody } from './discard.js'
-import type { HttpEnv } from './env.js'
 
 /**
- * Reads the exact bytes of a request's body. The bytes past `limit` are never kept: the rest of the body is read and
- * discarded first (see {@link discardBody}), so that the client reads its answer.
+ * Type of `c.env`: Node's own request and response, and what all bodies of the listener have taken. All are missing when the
+ * application is called in-process, with `app.request`, so a handler must work without them.
+ */
+export type HttpEnv = { Bindings: HttpBindings & { readonly bodies: BodyTotal } }
+
+/** 64 MiB: 64 of the largest bodies at the default limit, and far less than a workstation has. */
+const MIN_TOTAL = 67_108_864
+/** With a higher limit per body, all may have as much as four of the largest. */
+const LARGEST_BODIES = 4
+/** 512 bytes: what Node holds for one chunk of a body besides its bytes (measured: 400 to 500). */
+const CHUNK_OVERHEAD = 512
+/** 5 s: by then the bodies read at the same time have ended, unless their senders stall. */
+const RETRY_AFTER_SECONDS = 5
+
+/**
+ * Limit for the bodies that a listener has in memory. Only what has arrived counts, so an announced length costs a client nothing;
+ * and it counts until the answer is sent, since a body that waits to be verified takes memory too.
+ */
+export class BodyTotal {
+  readonly #limit: number
+  #used = 0
+
+  /** `maxBody`: the largest body that a handler reads, in bytes. */
+  constructor(maxBody: number) {
+    this.#limit = Math.max(MIN_TOTAL, LARGEST_BODIES * maxBody)
+  }
+
+  /** Counts these bytes; false, and counts nothing, where they do not fit. */
+  take(bytes: number): boolean {
+    if (this.#used + bytes > this.#limit) return false
+    this.#used += bytes
+    return true
+  }
+
+  release(bytes: number): void {
+    this.#used -= bytes
+  }
+}
+
+/**
+ * Reads the exact bytes of a request's body. The bytes past `limit` are never kept. The router reads the rest of a refused body
+ * before it answers (see {@link discardBody}), so that the client reads the answer.
  * @throws RelayError `too_large` over the limit (in bytes), `cancelled` when the client disconnects before the end,
- * `unavailable` when too many bodies are read at the same time (see {@link BodyBudget}).
+ * `unavailable` when too many bodies are read at the same time (see {@link BodyTotal}).
  */
-export async function readBody(c: Pick<Context<HttpEnv>, 'env' | 'req'>, limit: number): Promise<Uint8Array> {
-  // A request made in-process has its body in memory and no connection.
-  const incoming: HttpBindings['incoming'] | undefined = c.env?.incoming
-  const body = incoming ? await readIncoming(c.env, limit) : await readRequest(c.req.raw, limit)
-  if (body) return body
-  if (incoming) await discardBody(c.env)
-  throw new RelayError('too_large', 'Request too large')
-}
-
-async function readRequest(request: Request, limit: number): Promise<Uint8Array | undefined> {
-  const body = new Uint8Array(await request.arrayBuffer())
-  return body.byteLength > limit ? undefined : body
-}
-
-/**
- * Undefined when the body is over the limit. It then flows on, as after `unavailable`, or was never started; the caller
- * discards the rest.
- */
-async function readIncoming(
-  { incoming, outgoing }: HttpBindings,
+export async function readBody(
+  { env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>,
   limit: number,
-): Promise<Uint8Array | undefined> {
-  if (Number(incoming.headers['content-length']) > limit) return undefined
+): Promise<Uint8Array> {
+  // A request made in-process has its body in memory and no connection.
+  const connected: HttpEnv['Bindings'] | undefined = env?.incoming && env
+  if (connected) return receive(connected, limit)
+  const body = new Uint8Array(await req.raw.arrayBuffer())
+  if (body.byteLength > limit) throw tooLarge()
+  return body
+}
+
+async function receive(
+  { incoming, outgoing, bodies }: HttpEnv['Bindings'],
+  limit: number,
+): Promise<Uint8Array> {
+  if (Number(incoming.headers['content-length']) > limit) throw tooLarge()
   if (incoming.readableDidRead) throw new Error('the body was read before')
   // A destroyed request emits no more events.
-  if (incoming.destroyed) throw new RelayError('cancelled', 'The client went away')
+  if (incoming.destroyed) throw clientGone()
   return new Promise((resolve, reject) => {
     let chunks: Uint8Array[] = []
     let bytes = 0
-    let settled = false
-    // The listeners stay after settling: removing them costs more than ignoring their events.
-    const settle = (done: () => void, free = share?.release): void => {
-      if (settled) return
-      settled = true
-      free?.()
-      done()
+    let taken = 0
+    let isOver = false
+    const release = (): void => {
+      bodies.release(taken)
+      taken = 0
+    }
+    // The listeners stay when it is over: removing them costs more than ignoring their events.
+    const finish = (error?: RelayError): void => {
+      if (isOver) return
+      isOver = true
+      if (error) {
+        release()
+        reject(error)
+      } else resolve(join(chunks, bytes))
       chunks = []
     }
-    const share = bodyBudgetOf(incoming.socket)?.open((error) => settle(() => reject(error)))
     const keep = (chunk: Uint8Array): void => {
-      if (settled) return
+      if (isOver) return
+      const size = chunk.byteLength + CHUNK_OVERHEAD
       bytes += chunk.byteLength
-      if (bytes > limit) return settle(() => resolve(undefined))
+      if (bytes > limit) return finish(tooLarge())
+      if (!bodies.take(size)) return finish(tooMany())
+      taken += size
       chunks.push(chunk)
-      share?.add(chunk.byteLength)
     }
-    const end = (): void => settle(() => resolve(join(chunks, bytes)), share?.complete)
-    outgoing.once('close', () => share?.release())
-    const fail = (): void => settle(() => reject(new RelayError('cancelled', 'The client went away')))
-    incoming.on('data', keep).on('end', end).on('error', fail).on('close', fail)
+    const gone = (): void => finish(clientGone())
+    outgoing.once('close', release)
+    incoming
+      .on('data', keep)
+      .on('end', () => finish())
+      .on('error', gone)
+      .on('close', gone)
   })
 }
 
@@ -68,4 +112,73 @@ async function readIncoming(
 function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
   const [first] = chunks
   return first && chunks.length === 1 ? first : Buffer.concat(chunks, bytes)
+}
+
+function tooLarge(): RelayError {
+  return new RelayError('too_large', 'Request too large')
+}
+
+function tooMany(): RelayError {
+  const retryAfter = RETRY_AFTER_SECONDS
+  return new RelayError('unavailable', 'Too many request bodies at once', { retryAfter })
+}
+
+function clientGone(): RelayError {
+  return new RelayError('cancelled', 'The client went away')
+}
+
+/** 32 MiB: above the largest body any provider sends (25 MiB), so that an honest client always reads its answer. */
+const MAX_DISCARD_BYTES = 33_554_432
+/** 5 s: half of the time that a provider waits for an answer. */
+const DISCARD_TIMEOUT_MS = 5_000
+
+/**
+ * Reads the rest of a request's body and drops it. Call it once before refusing a request: an answer sent while the client
+ * still writes is lost, or resets the next request on the connection. After 32 MiB or 5 s it gives up, and the next
+ * answer is the last on its connection. Does nothing for a request made in-process. Never rejects.
+ */
+export async function discardBody(env: Partial<HttpBindings> | undefined): Promise<void> {
+  const { incoming, outgoing } = env ?? {}
+  // A destroyed request emits no more events.
+  if (!incoming || incoming.readableEnded || incoming.destroyed || hasSentNoBody(incoming)) return
+  await new Promise<void>((resolve) => {
+    let bytes = 0
+    const finish = (): void => {
+      clearTimeout(timer)
+      incoming.off('data', count).off('end', finish).off('close', finish)
+      resolve()
+    }
+    const giveUp = (): void => {
+      incoming.pause()
+      if (outgoing) outgoing.shouldKeepAlive = false
+      // Node calls this once the answer is written. Its own version would reset the connection of a client that still writes.
+      incoming.socket.destroySoon = () => closeGently(incoming.resume().socket)
+      finish()
+    }
+    const count = (chunk: Uint8Array): void => {
+      bytes += chunk.byteLength
+      if (bytes > MAX_DISCARD_BYTES) giveUp()
+    }
+    const timer = setTimeout(giveUp, DISCARD_TIMEOUT_MS)
+    incoming.on('data', count).on('end', finish).on('close', finish)
+  })
+}
+
+/** No body, or a client still waiting for `100 Continue`, which is sent when reading starts (see listen.ts). */
+function hasSentNoBody(incoming: IncomingMessage): boolean {
+  const { expect, 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
+  if (length === undefined && encoding === undefined) return true
+  return expect !== undefined && incoming.readableFlowing === null
+}
+
+/** 1 s: time for a client that still writes to read the answer. */
+const LINGER_MS = 1_000
+
+/**
+ * Writes `last`, if given, and closes a connection without losing what is written: ends this side now and destroys the socket a
+ * second later (RFC 9112 section 9.6). Destroying it while the client writes would reset the connection and lose the answer.
+ */
+export function closeGently(socket: Duplex, last?: string): void {
+  socket.end(last)
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

@@ -1,10 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIPv6 } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
 import { errorCode } from '../base/errno.js'
 import { RelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import { createLogThrottle } from '../base/log-throttle.js'
 import { LIMITS, type Limits } from '../base/seams.js'
-import { type Connections, createEdge, type EdgeOptions, type FetchHandler } from './edge.js'
+import { BodyTotal, closeGently, type HttpEnv } from './body.js'
+import { errorBody, errorResponse } from './router.js'
+
+/** Answers requests; the `fetch` of an application. */
+export type FetchHandler = (request: Request, env: HttpEnv['Bindings']) => Response | Promise<Response>
 
 export interface Listener {
   /** Address for clients, e.g. `http://127.0.0.1:8787`. */
@@ -17,13 +27,26 @@ export interface Listener {
 /** Time limits in milliseconds; `grace`: how long close() waits for requests in flight. */
 const DEFAULTS: Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'> = { ...LIMITS, grace: 10_000 }
 
-export interface ListenOptions extends Omit<EdgeOptions, 'limits' | 'connections'> {
+export interface ListenOptions {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
+  readonly log: Log
+  /** The largest body that a handler reads, in bytes: all bodies together may have four times as much, at least 64 MiB. */
+  readonly maxBody?: number
   /** The option that sets the port, for the error message. Default: `--port`. */
   readonly portFlag?: string
   readonly limits?: Partial<typeof DEFAULTS>
+}
+
+/** Open connections. */
+type Connections = Map<Duplex, Connection>
+
+interface Connection {
+  /** The response last started on it. */
+  latest?: ServerResponse
+  /** Its requests whose responses are not sent yet. */
+  unanswered: number
 }
 
 /**
@@ -32,16 +55,168 @@ export interface ListenOptions extends Omit<EdgeOptions, 'limits' | 'connections
  * @throws RelayError `unavailable` when the server cannot listen, usually because the port is in use.
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
+  const { host, log } = options
   const limits = { ...DEFAULTS, ...options.limits }
   const connections: Connections = new Map()
-  const server = createEdge(fetch, { ...options, limits, connections })
+  const server = createServer({
+    // Otherwise Node answers an HTTP/1.1 request without Host itself, with an empty body.
+    requireHostHeader: false,
+    headersTimeout: limits.headers,
+    requestTimeout: limits.request,
+    // Otherwise Node checks the limits above only every 30 s.
+    connectionsCheckingInterval: Math.min(1_000, limits.headers),
+  })
+  // A client may end its side after the request (`nc -N`): Node would close the connection and lose the answer. The property
+  // is not documented, only read in Node's `lib/_http_server.js`.
+  Object.assign(server, { httpAllowHalfOpen: true })
+  server.timeout = limits.idle
+  limitConnections(server, log)
+  answerRequests(server, fetch, options, connections)
+  answerParserErrors(server, connections)
   const port = await start(server, options)
   let closed: Promise<void> | undefined
   return {
-    url: `http://${reachableHost(options.host)}:${port}`,
+    url: `http://${reachableHost(host)}:${port}`,
     port,
     close: () => (closed ??= stop(server, connections, limits.grace)),
   }
+}
+
+/** 16: no client of relay sends more requests ahead of their responses. */
+const MAX_UNANSWERED = 16
+
+function answerRequests(
+  server: Server,
+  fetch: FetchHandler,
+  { log, maxBody = 0 }: ListenOptions,
+  connections: Connections,
+): void {
+  const bodies = new BodyTotal(maxBody)
+  const answer = (request: Request, env: object): Response | Promise<Response> =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other bindings are those of HTTP/2, which this server does not speak
+    fetch(request, { ...(env as HttpBindings), bodies })
+  const listener = getRequestListener(answer, {
+    // Its own Request and Response would replace those of the whole process.
+    overrideGlobalObjects: false,
+    errorHandler: (error) => errorResponse(asRelayError(error), log),
+  })
+  const respond = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const { socket } = incoming
+    const connection = connections.get(socket)
+    // A client that sends on without reading would fill the memory with requests and responses.
+    if (!connection || connection.unanswered >= MAX_UNANSWERED) return void socket.destroy()
+    connection.latest = outgoing
+    connection.unanswered++
+    outgoing.once('close', () => connection.unanswered--)
+    if (!server.listening) outgoing.shouldKeepAlive = false
+    outgoing.setHeader('X-Request-Id', randomUUID())
+    listener(incoming, outgoing).catch((error: unknown) => {
+      log.error('a request could not be answered: its connection was closed', error)
+      socket.destroy()
+    })
+  }
+  server.on('request', respond)
+  // Otherwise Node answers an unknown expectation itself, with an empty 417.
+  server.on('checkExpectation', respond)
+  server.on('checkContinue', (incoming, outgoing) => {
+    // Sent only when a handler reads the body: of a request refused earlier, the client never sends it.
+    incoming.once('resume', () => void (outgoing.headersSent || outgoing.writeContinue()))
+    respond(incoming, outgoing)
+  })
+}
+
+/** Turns @hono/node-server's own refusals (no Host, an invalid address) into `bad_request`. */
+function asRelayError(error: unknown): unknown {
+  return error instanceof RequestError
+    ? new RelayError('bad_request', 'Bad request', { cause: error })
+    : error
+}
+
+/** 4,096: with 16 KiB of headers for each, 64 MiB. */
+const MAX_CONNECTIONS = 4_096
+/** relay and its sandbox have a listener each, which leaves half of the descriptors for the store, targets and commands. */
+const DESCRIPTOR_SHARE = 1 / 4
+
+/** Logs the refused connections, so that a user whose own programs need more knows the limit. */
+function limitConnections(server: Server, log: Log): void {
+  const limit = Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(maxDescriptors() * DESCRIPTOR_SHARE)))
+  const throttled = createLogThrottle(log)
+  const line = `a new connection was closed at once: ${limit} are open, the limit (a higher ulimit -n may raise it)`
+  server.maxConnections = limit
+  server.on('drop', () => throttled(line, () => log.warn(line)))
+}
+
+/** The most files and connections that this process may have open (Linux: proc(5)); Infinity where the system does not say. */
+function maxDescriptors(): number {
+  try {
+    const [, descriptors] = /^Max open files +(\d+) /m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
+    return Number(descriptors ?? Infinity)
+  } catch {
+    return Infinity
+  }
+}
+
+function answerParserErrors(server: Server, connections: Connections): void {
+  server.on('connection', (socket) => {
+    connections.set(socket, { unanswered: 0 })
+    socket.once('close', () => connections.delete(socket))
+    // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The failed
+    // socket closes by itself.
+    socket.on('error', () => {})
+  })
+  server.on('clientError', (error, socket) => refuse(error, socket, connections.get(socket)?.latest))
+  // The bytes that a client sends after CONNECT are discarded: left unread, they would reset the connection.
+  server.on('connect', ({ socket }) =>
+    refuse(new Error('CONNECT'), socket.resume(), connections.get(socket)?.latest),
+  )
+}
+
+/**
+ * Answers a request that Node's HTTP parser refused, for which there is no response object, and closes the connection.
+ * `latest` is the response last started on it. The client must not take the refusal for a response that is still pending, so
+ * then the connection is closed after that response, without a refusal.
+ */
+function refuse(error: Error, socket: Duplex, latest: ServerResponse | undefined): void {
+  const code = errorCode(error)
+  if (code === 'ECONNRESET') return void socket.destroy()
+  if (!socket.writable) return
+  if (!latest || latest.writableFinished || isAbout(latest)) {
+    closeGently(socket, refusal(code))
+  } else if (latest.req.complete) {
+    latest.shouldKeepAlive = false
+    latest.once('close', () => socket.destroy())
+  } else {
+    // The body broke off after its response had started, or while an earlier one was pending: the request can never end.
+    socket.destroy()
+  }
+}
+
+/** Whether the refused bytes belong to the body of the request whose response is next, and none of that response is sent. */
+function isAbout({ req, socket, headersSent }: ServerResponse): boolean {
+  return !req.complete && socket !== null && !headersSent
+}
+
+/** A whole response, as text. */
+function refusal(code: string | undefined): string {
+  const error = parserError(code)
+  const body = JSON.stringify(errorBody(error))
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${randomUUID()}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+/** Node's own codes: nodejs.org/api/http.html, event 'clientError'. */
+function parserError(code: string | undefined): RelayError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new RelayError('header_too_large', 'Request header fields too large')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RelayError('request_timeout', 'Request timeout')
+  return new RelayError('bad_request', 'Bad request')
 }
 
 /** Resolves to the port in use. */
@@ -67,22 +242,22 @@ function listenFailure(cause: unknown, { host, port, portFlag = '--port' }: List
   return `Cannot listen on ${host}, port ${port} (${code}). Choose another address with --host.`
 }
 
-async function stop(server: Server, connections: Connections, grace: number): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  for (const [socket, outgoing] of connections) {
-    // To Node a connection that never sent a request is not idle.
-    if (outgoing) outgoing.shouldKeepAlive = false
-    else socket.destroy()
-  }
-  const cut = setTimeout(() => server.closeAllConnections(), grace)
-  await closed
-  clearTimeout(cut)
-}
-
 /** A client cannot call a wildcard address, which includes the loopback address. */
 function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return isIPv6(host) ? `[${host}]` : host
+}
+
+async function stop(server: Server, connections: Connections, grace: number): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  for (const [socket, { latest }] of connections) {
+    // To Node a connection that never sent a request is not idle.
+    if (latest) latest.shouldKeepAlive = false
+    else socket.destroy()
+  }
+  const cut = setTimeout(() => server.closeAllConnections(), grace)
+  await closed
+  clearTimeout(cut)
 }

@@ -1,13 +1,17 @@
-import { type Context, Hono } from 'hono'
-import { RelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
-import { discardBody } from './discard.js'
-import type { HttpEnv } from './env.js'
-import { errorResponse } from './respond.js'
+import { isIPv4, isIPv6 } from 'node:net'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
+import { excerpt, type Log } from '../base/log.js'
+import { createLogThrottle, type LogThrottle } from '../base/log-throttle.js'
+import { isLoopback } from '../base/loopback.js'
+import { discardBody, type HttpEnv } from './body.js'
+
+/** Check of a Host header; true: it may be answered. */
+export type HostCheck = (host: string | undefined) => boolean
 
 /** Parts of every application that listens. */
 export interface RouterParts {
-  readonly hostAllowed: (host: string | undefined) => boolean
+  readonly hostAllowed: HostCheck
   readonly log: Log
   /** Called with a request that matches no route, and the status of its answer. Returns a detail for the log. */
   readonly onUnrouted?: (c: Context<HttpEnv>, status: number) => string | undefined
@@ -21,7 +25,7 @@ export interface RouterParts {
 export function createRouter({ hostAllowed, log, onUnrouted }: RouterParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
   const answer = async (error: unknown, c: Context<HttpEnv>, headers = {}): Promise<Response> => {
-    if (c.env?.incoming) await discardBody(c.env)
+    await discardBody(c.env)
     return errorResponse(error, log, headers, `${c.req.method} ${c.req.path}`)
   }
   app.onError((error, c) => answer(error, c))
@@ -52,4 +56,114 @@ function allowedMethods(app: Hono<HttpEnv>, path: string): string[] {
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method && method !== 'ALL'),
   )
   return allowed.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+}
+
+/**
+ * Check of the Host header against DNS rebinding: a web page that points its own name at this machine sends that name.
+ * Accepts `localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`, the address listened on and the `allowed` names. If that
+ * address is not loopback, any IP literal too, since no name was looked up then. Ignores ports, case and one trailing dot.
+ */
+export function hostCheck({ host, allowed }: { host: string; allowed: readonly string[] }): HostCheck {
+  const bound = isIPv6(host) ? `[${host.toLowerCase()}]` : host.toLowerCase()
+  const names = new Set([bound, ...allowed.map((name) => nameOf(name) ?? name)])
+  const anyAddress = !isLoopback(bound)
+  return function hostAllowed(hostHeader = '') {
+    const name = nameOf(hostHeader)
+    return name !== undefined && (names.has(name) || isLoopback(name) || (anyAddress && isAddress(name)))
+  }
+}
+
+const HOST = /^(?:(\[[0-9a-f:.]+\])|([0-9a-z_-]+(?:\.[0-9a-z_-]+)*)\.?)(?::\d{0,5})?$/
+
+/** The name or bracketed address in a Host header (RFC 9110 section 7.2), lower-case, without port and trailing dot. */
+function nameOf(host: string): string | undefined {
+  const [, address, name] = HOST.exec(host.toLowerCase()) ?? []
+  return address ?? name
+}
+
+function isAddress(name: string): boolean {
+  return name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name)
+}
+
+/**
+ * Middleware that refuses requests for other names than `hostAllowed` accepts, where a proxy in front has put its own name in
+ * their place.
+ * @throws RelayError `forbidden`
+ */
+export function requireForwardedHost(hostAllowed: HostCheck): MiddlewareHandler<HttpEnv> {
+  return (c, next) => {
+    const asked = c.req.header('x-forwarded-host')
+    if (asked !== undefined && !hostAllowed(asked)) throw new RelayError('forbidden', 'Forbidden host')
+    return next()
+  }
+}
+
+/**
+ * The answer to a failed request: `{"error": "<message>"}` with the status of the error's kind, `Retry-After` where the error
+ * has one, `WWW-Authenticate` where a bearer token is required (RFC 6750 section 3). An unexpected error is 500 `Internal
+ * error`; its cause goes only to the log. The log line names the `request`.
+ */
+export function errorResponse(
+  thrown: unknown,
+  log: Log,
+  headers: Record<string, string> = {},
+  request = 'a request',
+): Response {
+  const error = toRelayError(thrown)
+  report(error, log, request)
+  return Response.json(errorBody(error), {
+    status: error.status,
+    headers: { ...headersOf(error), ...headers },
+  })
+}
+
+/** The body of every error. */
+export function errorBody(error: RelayError): { error: string } {
+  return { error: error.message }
+}
+
+const CHALLENGE = 'Bearer realm="relay"'
+
+function headersOf({ kind, retryAfter }: RelayError): Record<string, string> {
+  return {
+    ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
+    ...(kind === 'unauthenticated' ? { 'WWW-Authenticate': CHALLENGE } : {}),
+    ...(kind === 'invalid_token' ? { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` } : {}),
+  }
+}
+
+/** Logged at debug level: requests that browsers and scanners make by themselves, and refusals whose reason is logged elsewhere. */
+const MINOR: ReadonlySet<ErrorKind> = new Set(['not_found', 'method_not_allowed', 'invalid_signature'])
+
+/** One throttle for each log, even where several applications write to it. */
+const throttles = new WeakMap<Log, LogThrottle>()
+
+function report(error: RelayError, log: Log, request: string): void {
+  const { kind, status, message, cause } = error
+  // A client that disconnects is no failure.
+  if (kind === 'cancelled') return
+  const level = levelOf(error)
+  const answered = `answered ${status}: ${message}`
+  const asked = `${excerpt(request)} was ${answered}`
+  const write = (): void => {
+    const line = `${asked}${detailOf(error)}`
+    if (level === 'error') log.error(line, cause)
+    else log[level](line)
+  }
+  const throttle = throttles.get(log) ?? createLogThrottle(log)
+  throttles.set(log, throttle)
+  // Unexpected errors of two requests can have two causes, so each request is logged.
+  throttle(kind === 'internal' ? asked : answered, write, level)
+}
+
+/** A `detail` asks the user to act, so it is at least a warning. */
+function levelOf({ kind, status, detail }: RelayError): keyof Log {
+  if (kind === 'internal' || kind === 'storage') return 'error'
+  if (status >= 500 || detail !== undefined) return 'warn'
+  return MINOR.has(kind) ? 'debug' : 'info'
+}
+
+function detailOf({ kind, detail, cause }: RelayError): string {
+  if (kind === 'storage' && cause instanceof RelayError) return ` (${cause.message})`
+  return detail === undefined ? '' : `: ${detail}`
 }

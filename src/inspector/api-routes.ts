@@ -2,8 +2,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
 import { fixtureText, toFixture } from '../fixtures/fixture.js'
-import { readBody } from '../http/body.js'
-import type { HttpEnv } from '../http/env.js'
+import { readBody, type HttpEnv } from '../http/body.js'
 import type { Access } from './access.js'
 import type {
   DeliveryDetail,

@@ -1,6 +1,5 @@
-import { requireForwardedHost } from '../http/forwarded-host.js'
-import { createRouter } from '../http/router.js'
-import type { FetchHandler } from '../http/edge.js'
+import { requireForwardedHost, createRouter } from '../http/router.js'
+import type { FetchHandler } from '../http/listen.js'
 import { createAccess } from './access.js'
 import { apiRoutes } from './api-routes.js'
 import { ASSETS_PATH, openAssets } from './assets.js'

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { RelayError } from '../base/errors.js'
 import type { Clock } from '../base/time.js'
-import type { HttpEnv } from '../http/env.js'
+import type { HttpEnv } from '../http/body.js'
 import { BASE, parseAddress, type View } from './address.js'
 import type { InspectorData } from './data.js'
 import type { AssetPaths } from './document.js'

@@ -5,7 +5,7 @@ import { deadline, type Cancellable } from '../base/abort.js'
 import { errorCode } from '../base/errno.js'
 import type { Secret } from '../base/secret.js'
 import { isStoreText, type StoreText } from '../base/settings.js'
-import { createLoopbackClient, type SendRequest } from '../net/loopback-client.js'
+import { createLoopbackClient, type SendRequest } from '../net/loopback.js'
 import { isInstant, isPositive, isText, shape } from '../store/shape.js'
 import { writeWhole } from './profile.js'
 
@@ -51,39 +51,22 @@ export function createInstanceRecord(own: OwnFields, now: number): InstanceRecor
   return { v: 1, ...others, clientId, maxBody, key, startedAt: new Date(now).toISOString() }
 }
 
-/** Answers a challenge with HMAC-SHA256 under the record's key, in hex. */
-export function prove(record: InstanceRecord, challenge: string): string {
-  return createHmac('sha256', Buffer.from(record.key, 'base64url')).update(challenge).digest('hex')
+/** HMAC-SHA256 of a text under the record's key, in hex: the answer to a challenge, or the proof of a request. */
+export function prove(record: InstanceRecord, text: string): string {
+  return createHmac('sha256', Buffer.from(record.key, 'base64url')).update(text).digest('hex')
 }
 
 /**
- * Text that the header {@link PROOF_HEADER} authenticates: the sender of a renewal request has the record's key. It
- * contains a space, so it is no valid challenge for GET /health, and no answer to a challenge is such a proof.
+ * Header with which another command proves that it reads the profile's data: {@link prove} of its request's body. A body is no
+ * valid challenge for GET /health, so no answer to a challenge is such a proof.
  */
-export function renewalText(userId: string): string {
-  return `renew ${userId}`
-}
-
-/** The same for a revocation. */
-export function revocationText(userId: string): string {
-  return `revoke ${userId}`
-}
-
-/** The text that {@link PROOF_HEADER} authenticates for the list of refused requests. It contains a space, too. */
-export const REFUSED_TEXT = 'read refused'
-
-/** The text that {@link PROOF_HEADER} authenticates for the list of routes. It contains a space, too. */
-export const ROUTES_TEXT = 'read routes'
-
-/** The text that {@link PROOF_HEADER} authenticates for a code that opens the inspector. It contains a space, too. */
-export const INSPECT_TEXT = 'open inspector'
-
 export const PROOF_HEADER = 'X-Relay-Proof'
 
-export function isProof(record: InstanceRecord, challenge: string, answer = ''): boolean {
-  const expected = Buffer.from(prove(record, challenge))
-  const given = Buffer.from(answer)
-  return given.length === expected.length && timingSafeEqual(given, expected)
+/** Whether a proof is the one expected; undefined: none is. */
+export function sameProof(expected: string | undefined, given = ''): boolean {
+  if (expected === undefined) return false
+  const [own, other] = [Buffer.from(expected), Buffer.from(given)]
+  return own.length === other.length && timingSafeEqual(own, other)
 }
 
 /** Time limit for a proof. The instance is on this machine. */
@@ -116,7 +99,7 @@ export async function isProven(record: InstanceRecord, { signal, send }: ProbeOp
     const request = { method: 'GET', headers: { 'X-Relay-Challenge': challenge } } as const
     const limited = { signal: deadline(PROBE_TIMEOUT_MS, signal) }
     const response = await (send ?? client.send)(new URL('/health', record.url), request, limited)
-    return isProof(record, challenge, response.header('X-Relay-Instance'))
+    return sameProof(prove(record, challenge), response.header('X-Relay-Instance'))
   } catch {
     signal?.throwIfAborted()
     return false

@@ -1,8 +1,8 @@
 import { deadline, type Cancellable } from '../base/abort.js'
 import { readBounded, TooManyBytes } from '../base/read-bounded.js'
 import { LIMITS } from '../base/seams.js'
-import { describeWithoutQuote } from '../net/connection-error.js'
-import { sendOnce as sendOverNetwork, type SendOnce } from '../net/send-once.js'
+import { describeWithoutQuote } from '../net/errors.js'
+import { sendOnce as sendOverNetwork, type SendOnce } from '../net/client.js'
 import { TokenError } from './token-error.js'
 
 /** Response limit, 64 KiB. Responses are below 4 KiB (GitHub), or a little larger when the tokens are JWTs (Gitea). */

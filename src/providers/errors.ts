@@ -1,6 +1,6 @@
 import { RelayError, type ErrorKind } from '../base/errors.js'
 import { TooManyBytes } from '../base/read-bounded.js'
-import { describeWithoutQuote, isUnreached } from '../net/connection-error.js'
+import { describeWithoutQuote, isUnreached } from '../net/errors.js'
 import { retryAfterOf, type Headed } from './rate-limit.js'
 import { upstreamMessage } from './upstream-message.js'
 

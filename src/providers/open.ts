@@ -2,7 +2,7 @@ import { RelayError } from '../base/errors.js'
 import { LIMITS } from '../base/seams.js'
 import type { ProviderName } from '../base/settings.js'
 import { parsePrivateAddress } from '../base/web-address.js'
-import { sendOnce as sendOverNetwork } from '../net/send-once.js'
+import { sendOnce as sendOverNetwork } from '../net/client.js'
 import { CODE_HOSTS } from './code-hosts.js'
 import type { HostOptions, Provider } from './provider.js'
 

@@ -1,7 +1,7 @@
 import type { Cancellable } from '../base/abort.js'
 import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
-import type { SendOnce } from '../net/send-once.js'
+import type { SendOnce } from '../net/client.js'
 import type { EventActions } from './event-actions.js'
 import type { EventTable } from './event-table.js'
 import type { HookCalls } from './hooks.js'

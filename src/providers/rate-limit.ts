@@ -1,5 +1,5 @@
-import type { OutboundResponse } from '../net/send-once.js'
-import { millisecondsUntil, parseRetryAfter } from '../net/retry-after.js'
+import type { OutboundResponse } from '../net/client.js'
+import { millisecondsUntil, parseRetryAfter } from '../net/errors.js'
 
 /** Status and headers of an answer. */
 export type Headed = Pick<OutboundResponse, 'status' | 'header'>

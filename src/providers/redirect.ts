@@ -1,5 +1,5 @@
 import { parseUrl } from '../base/parse-url.js'
-import { type OutboundRequest, type OutboundResponse, readText, type SendOnce } from '../net/send-once.js'
+import { type OutboundRequest, type OutboundResponse, readText, type SendOnce } from '../net/client.js'
 
 /** A renamed repository takes one redirect; more than a few are a loop. */
 const MAX_REDIRECTS = 3

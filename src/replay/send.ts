@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Cancellable } from '../base/abort.js'
-import { describeConnectionError } from '../net/connection-error.js'
+import { describeConnectionError } from '../net/errors.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { isTimeout } from '../base/time-limit.js'
 import type { WebhookRequest } from '../webhook/intake.js'

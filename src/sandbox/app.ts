@@ -1,10 +1,8 @@
 import type { Hono } from 'hono'
 import { silentLog } from '../base/log.js'
 import { systemClock } from '../base/time.js'
-import { discardBody } from '../http/discard.js'
-import type { HttpEnv } from '../http/env.js'
-import { hostCheck } from '../http/host.js'
-import { createRouter } from '../http/router.js'
+import { discardBody, type HttpEnv } from '../http/body.js'
+import { hostCheck, createRouter } from '../http/router.js'
 import { HOOK_ID } from '../providers/github/webhook.js'
 import { type App, Apps } from './apps/apps.js'
 import { appPages } from './apps/routes.js'
@@ -68,7 +66,7 @@ export function createSandbox(options: SandboxOptions & { url: () => string }): 
 
   const app = createRouter({ hostAllowed: hostCheck({ host: SANDBOX_HOST, allowed: [] }), log })
   app.onError(async (error, c) => {
-    if (c.env?.incoming) await discardBody(c.env)
+    await discardBody(c.env)
     return respondWithError(c, error, log)
   })
   app.notFound(() => {

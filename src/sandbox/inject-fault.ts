@@ -1,8 +1,7 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context, MiddlewareHandler } from 'hono'
 import { sleep } from '../base/abort.js'
-import { discardBody } from '../http/discard.js'
-import type { HttpEnv } from '../http/env.js'
+import { discardBody, type HttpEnv } from '../http/body.js'
 import type { Faults, Operation } from './faults.js'
 
 /** Middleware that applies the fault set for the route's operation or repository. */
@@ -14,7 +13,7 @@ export function injectFault(faults: Faults, operation: Operation): MiddlewareHan
       case undefined:
         return next()
       case 'answer':
-        if (c.env?.incoming) await discardBody(c.env)
+        await discardBody(c.env)
         for (const [name, value] of Object.entries(fault.headers ?? {})) c.header(name, value)
         return c.body(fault.body, fault.status)
       case 'slow':

@@ -3,9 +3,9 @@ import { createCached } from '../base/cached.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { inTime, isTimeout } from '../base/time-limit.js'
-import type { FetchHandler } from '../http/edge.js'
+import type { FetchHandler } from '../http/listen.js'
 import type { Journal } from '../journal/journal.js'
-import type { ReadyCheck } from '../server/routes/ready.js'
+import type { ReadyCheck } from '../server/app.js'
 
 /** Whether the instance can take deliveries, for whatever asks `GET /ready`. */
 export interface Readiness {

@@ -7,14 +7,13 @@ import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import { Dispatcher, type DispatcherOptions, type TargetStatus } from '../dispatch/dispatcher.js'
 import { createRouting, labelOf } from '../dispatch/routes.js'
-import { bodyBudgetFor } from '../http/body-budget.js'
 import { listen, type Listener } from '../http/listen.js'
 import { lockProfile } from '../instance/profile.js'
 import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
 import type { Attempt, Delivery } from '../journal/types.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
-import { READY_PATH, type ReadyCheck } from '../server/routes/ready.js'
+import { READY_PATH, type ReadyCheck } from '../server/app.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 import { digestOf, type Duties, ownDuties, sharedDuties, type Turn } from './duties.js'
 import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './embedded-sandbox.js'
@@ -308,6 +307,5 @@ function startListener(
   { headers, request, idle, stop: grace }: Limits,
   log: Log,
 ): Promise<Listener> {
-  const bodyBudget = bodyBudgetFor(maxBody)
-  return listen(fetch, { host, port, log, bodyBudget, limits: { headers, request, idle, grace } })
+  return listen(fetch, { host, port, log, maxBody, limits: { headers, request, idle, grace } })
 }

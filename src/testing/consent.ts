@@ -1,4 +1,4 @@
-import { readText, sendOnce } from '../net/send-once.js'
+import { readText, sendOnce } from '../net/client.js'
 
 export type ConsentButton = 'authorize' | 'cancel'
 

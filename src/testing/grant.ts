@@ -1,6 +1,6 @@
 import { parseUrl } from '../base/parse-url.js'
 import { RelayError } from '../base/errors.js'
-import { readText, sendOnce } from '../net/send-once.js'
+import { readText, sendOnce } from '../net/client.js'
 import { consent, formOf } from './consent.js'
 
 export interface Client {

@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import { readText, sendOnce } from '../net/send-once.js'
+import { readText, sendOnce } from '../net/client.js'
 import type { Serving } from '../serve/serve.js'
 import { consent } from './consent.js'
 

@@ -2,9 +2,8 @@ import type { SmeeClient } from 'smee-client'
 import { onAbort } from '../base/abort.js'
 import { onSleep } from '../base/on-sleep.js'
 import { type Clock } from '../base/time.js'
-import { describeConnectionError } from '../net/connection-error.js'
-import { parseRetryAfter } from '../net/retry-after.js'
-import type { OutboundResponse, SendOnce } from '../net/send-once.js'
+import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
+import type { OutboundResponse, SendOnce } from '../net/client.js'
 
 /** Milliseconds, except for `message`. */
 export interface ConnectionLimits {

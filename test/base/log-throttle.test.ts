@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { excerpt } from '../../src/base/log.js'
 import { createLogThrottle } from '../../src/base/log-throttle.js'
-import { recordingLog } from '../http/edge.js'
+import { recordingLog } from '../helpers/log.js'
 
 function setUp() {
   const { log, lines } = recordingLog()

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { afterAll, describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { createClient, type RelayClient } from '../../src/client/client.js'
-import { createLoopbackClient } from '../../src/net/loopback-client.js'
+import { createLoopbackClient } from '../../src/net/loopback.js'
 import { portOf, scriptedServer, type Answer } from '../helpers/scripted-server.js'
 
 const BEARER = 'bearer-canary'

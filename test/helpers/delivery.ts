@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { type Agent, request as httpRequest } from 'node:http'
 import { Secret } from '../../src/base/secret.js'
 import type { Header } from '../../src/http/headers.js'
 import { createProvider } from '../../src/providers/open.js'
@@ -58,30 +57,4 @@ function delivery(options: DeliveryOptions, own: Record<string, string>): Webhoo
     [values ?? []].flat().map((value): Header => [name, value]),
   )
   return { headers: lines, body }
-}
-
-export interface Answer {
-  readonly status: number
-  readonly type: string | undefined
-  readonly body: string
-}
-
-/** Sends a request over HTTP just as it is, repeated header lines included. */
-export function post(url: string, { headers, body }: WebhookRequest, agent?: Agent): Promise<Answer> {
-  const { host } = new URL(url)
-  const lines = [['Host', host], ...headers, ['Content-Length', String(body.byteLength)]].flat()
-  return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { method: 'POST', headers: lines, ...(agent ? { agent } : {}) })
-    request.on('error', reject).on('response', (response) => {
-      const chunks: Buffer[] = []
-      response
-        .on('data', (chunk: Buffer) => chunks.push(chunk))
-        .on('error', reject)
-        .on('end', () => {
-          const { statusCode: status = 0, headers } = response
-          resolve({ status, type: headers['content-type'], body: Buffer.concat(chunks).toString() })
-        })
-    })
-    request.end(body)
-  })
 }

@@ -4,7 +4,7 @@ import { RelayError } from '../../src/base/errors.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
 import { type DeliveryOptions, GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
-import { recordingLog } from '../http/edge.js'
+import { recordingLog } from '../helpers/log.js'
 
 const LIMIT = 65_536
 const refused = (why: string, claim = 'event push, delivery d-1'): string =>

@@ -1,8 +1,7 @@
 import { RelayError } from '../../base/errors.js'
-import { createRefusedClient, type RefusedClient } from '../../client/refused.js'
+import { callInstance } from '../../client/call-instance.js'
 import type { Recorded } from '../../fixtures/fixture.js'
-import { createLoopbackClient } from '../../net/loopback-client.js'
-import type { RefusedEntry, RefusedSummary } from '../../server/routes/refused.js'
+import type { RefusedAnswer, RefusedEntry, RefusedSummary } from '../../server/instance.js'
 import type { RefusedKind } from '../../webhook/refused.js'
 import type { Context } from '../context.js'
 import { localTime, spokenTime } from '../output/time.js'
@@ -18,8 +17,9 @@ export function refusedId(word: string): number | undefined {
   return id === undefined ? undefined : Number(id)
 }
 
-/** The refused requests of the profile's running instance. */
-export interface RefusedReader extends Disposable, Pick<RefusedClient, 'list'> {
+/** The refused requests of the profile's running instance, which it keeps in its memory. */
+export interface RefusedReader {
+  list(): Promise<RefusedAnswer>
   /** @throws RelayError `no_match` if the list does not have it. */
   entry(id: number): Promise<RefusedEntry>
   /** As a delivery that can be verified. */
@@ -36,18 +36,16 @@ export function openRefusedReader(
       'unavailable',
       `Profile ${options.profile} is not being served, and only the running instance has refused requests. Start it with relay serve`,
     )
-  const loopback = createLoopbackClient()
-  const client = createRefusedClient(instance, { send: loopback.send, signal })
   return {
-    list: () => client.list(),
-    async entry(id) {
-      const entry = await client.entry(id)
-      if (entry) return entry
-      throw new RelayError(
-        'no_match',
-        `The running instance has no refused:${id}. relay log --refused lists those it has`,
-      )
-    },
+    list: () => callInstance(instance, 'refused', {}, { signal }),
+    entry: (id) =>
+      callInstance(instance, 'refused entry', { id }, { signal }).catch((error: unknown) => {
+        if (!(error instanceof RelayError) || error.kind !== 'not_found') throw error
+        throw new RelayError(
+          'no_match',
+          `The running instance has no refused:${id}. relay log --refused lists those it has`,
+        )
+      }),
     recorded: ({ event, deliveryId, headers, body }) => ({
       provider: instance.provider,
       event: event ?? '',
@@ -55,7 +53,6 @@ export function openRefusedReader(
       headers,
       body: Buffer.from(body, 'base64'),
     }),
-    [Symbol.dispose]: () => loopback[Symbol.dispose](),
   }
 }
 

@@ -1,9 +1,8 @@
 import type { Cancellable } from '../../base/abort.js'
-import { readLiveRoutes } from '../../client/live-routes.js'
+import { callInstance } from '../../client/call-instance.js'
 import { type LiveRoutes, liveRoutes } from '../../dispatch/live-routes.js'
 import { createRouting, type NamedTarget } from '../../dispatch/routes.js'
 import type { Journal } from '../../journal/journal.js'
-import { createLoopbackClient } from '../../net/loopback-client.js'
 import type { Attached } from './attach.js'
 import { forwardSettings } from '../settings/complete.js'
 
@@ -12,9 +11,7 @@ export async function routesOfInstance(
   { instance }: Pick<Attached, 'instance'>,
   { signal }: Cancellable,
 ): Promise<LiveRoutes | undefined> {
-  if (!instance) return undefined
-  using client = createLoopbackClient()
-  return await readLiveRoutes(instance, { send: client.send, signal })
+  return instance && (await callInstance(instance, 'routes', {}, { signal }))
 }
 
 /** The routes of the settings, with the counts of a journal if there is one. */

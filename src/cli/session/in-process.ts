@@ -1,5 +1,5 @@
 import type { Settings } from '../../base/settings.js'
-import type { SendRequest } from '../../net/loopback-client.js'
+import type { SendRequest } from '../../net/loopback.js'
 import type { Relay, RelayOptions } from '../../relay.js'
 
 /** The address of the application in this process, which its Host check accepts. */
@@ -30,7 +30,7 @@ export function sendInProcess(
 async function open(settings: Settings, options: RelayOptions, signal: AbortSignal): Promise<Relay> {
   const [{ createRelay }, { sendOnce }] = await Promise.all([
     import('../../relay.js'),
-    import('../../net/send-once.js'),
+    import('../../net/client.js'),
   ])
   return createRelay(settings, {
     ...options,

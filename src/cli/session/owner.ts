@@ -1,8 +1,7 @@
 import type { Cancellable } from '../../base/abort.js'
 import { systemClock } from '../../base/time.js'
-import { renewThrough } from '../../client/renew.js'
+import { callInstance } from '../../client/call-instance.js'
 import type { InstanceRecord } from '../../instance/running.js'
-import type { SendRequest } from '../../net/loopback-client.js'
 import { isFresh } from '../../oauth/refresh.js'
 import { signInAgain } from '../../oauth/token-error.js'
 import type { Provider } from '../../providers/provider.js'
@@ -12,23 +11,22 @@ interface OwnerParts {
   readonly provider: Pick<Provider, 'origin'>
   readonly tokens: Pick<Tokens, 'get'>
   readonly user: string
-  readonly send: SendRequest
 }
 
 /**
  * The user's token. An expired token, or one about to expire, is renewed by the instance, which has the OAuth client, so that
  * this process needs no client secret.
- * @throws RelayError as {@link renewThrough}.
+ * @throws RelayError as {@link callInstance}: `unauthenticated` when only signing in helps.
  */
 export async function ownerThrough(
   instance: InstanceRecord,
-  { provider, tokens, user, send }: OwnerParts,
+  { provider, tokens, user }: OwnerParts,
   options: Cancellable = {},
 ): Promise<TokenOwner> {
   const owner = await tokens.get(user)
   if (owner?.origin === provider.origin && isFresh(owner, systemClock())) return owner
   // Also for no token, or one of another code host: the instance names the next step.
-  await renewThrough(instance, user, { send, ...options })
+  await callInstance(instance, 'renew', { userId: user }, options)
   const renewed = await tokens.get(user)
   if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
   return renewed

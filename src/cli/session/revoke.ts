@@ -1,9 +1,8 @@
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
-import { revokeThrough } from '../../client/revoke.js'
+import { callInstance } from '../../client/call-instance.js'
 import type { RunningInstance } from '../../instance/running.js'
-import type { SendRequest } from '../../net/loopback-client.js'
 import { type Revocation, revokeEverywhere } from '../../oauth/revoke.js'
 import type { Provider } from '../../providers/provider.js'
 import type { TokenOwner, Tokens } from '../../tokens/tokens.js'
@@ -15,7 +14,6 @@ export interface RevokeParts {
   readonly client: OAuthClient | undefined
   /** Undefined: none serves the profile. */
   readonly instance: RunningInstance | undefined
-  readonly send?: SendRequest
   /** The user's token, renewed if necessary. */
   owner?(options: Cancellable): Promise<TokenOwner>
 }
@@ -34,11 +32,11 @@ export async function revokeUser(
   user: string,
   options: RevokeOptions = {},
 ): Promise<Revocation> {
-  const { instance, send } = parts
+  const { instance } = parts
   const isExpired = !options.local && (await isBeyondRenewal(parts, user, options))
   const { removed, upstream } =
-    instance?.clientId && send && !options.local
-      ? await revokeThrough(instance, user, { send, ...options })
+    instance?.clientId && !options.local
+      ? await revokeThrough(instance, user, options)
       : await revokeEverywhere(parts, user, options)
   const why = problem(parts, upstream)
   if (why !== undefined)
@@ -49,6 +47,20 @@ export async function revokeUser(
       `The expired token of ${user} is deleted here, but its refresh token may still be valid at ${parts.provider.url}, since it could not be renewed`,
     )
   return { removed, upstream }
+}
+
+/**
+ * Has the instance revoke the user's token, here and, with its OAuth client, at the code host.
+ * @throws RelayError as {@link callInstance}; a failure at the code host is part of the result.
+ */
+async function revokeThrough(
+  instance: RunningInstance,
+  userId: string,
+  { signal }: Cancellable,
+): Promise<Revocation> {
+  const { removed, upstream } = await callInstance(instance, 'revoke', { userId }, { signal })
+  if (typeof upstream === 'string') return { removed, upstream }
+  return { removed, upstream: { failed: new RelayError('provider_failed', upstream.message) } }
 }
 
 /** Why a token may still be valid. Undefined when there is none. */

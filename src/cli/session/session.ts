@@ -6,7 +6,7 @@ import type { OAuthClient, Settings } from '../../base/settings.js'
 import { Journal } from '../../journal/journal.js'
 import { createClient, type RelayClient } from '../../client/client.js'
 import type { RunningInstance } from '../../instance/running.js'
-import { createLoopbackClient, type SendRequest } from '../../net/loopback-client.js'
+import { createLoopbackClient } from '../../net/loopback.js'
 import { renew } from '../../oauth/refresh.js'
 import { createProvider } from '../../providers/open.js'
 import type { Provider } from '../../providers/provider.js'
@@ -66,7 +66,6 @@ export interface Session extends AsyncDisposable {
    * @throws RelayError as {@link renew}: `unauthenticated` names `relay login`.
    */
   owner(options?: Cancellable): Promise<TokenOwner>
-  readonly send: SendRequest
   /** Calls to the service as that user. */
   api(owner: TokenOwner): RelayClient
 }
@@ -120,12 +119,11 @@ export async function openSession(
     remember() {
       if (!instance) remember(attached, settings, saved?.sandbox ?? false)
     },
-    send,
     user,
     client,
     owner: (options) =>
       instance?.clientId
-        ? ownerThrough(instance, { provider, tokens, user, send }, options)
+        ? ownerThrough(instance, { provider, tokens, user }, options)
         : renew({ provider, client, store, tokens, tokenTtl: settings.tokenTtl, log }, user, options),
     api: ({ accessToken: bearer }) => {
       if (instance) return createClient({ url: instance.url, bearer, send })

@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { found, GitHubError } from '../github-error.js'
 import { readForm } from '../oauth/form.js'
 import { appRefusalPage, installedPage, installPage, newAppPage } from '../pages/app.js'

@@ -1,5 +1,5 @@
 import { Hono, type Context } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { consentPage, refusalPage } from '../pages/consent.js'
 import { OWNER } from '../seed.js'
 import { readAuthorizeRequest } from './authorize-request.js'

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Clock } from '../../base/time.js'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { deviceConsentPage, deviceDonePage, enterCodePage } from '../pages/device.js'
 import { readScopes } from './authorize-request.js'
 import type { Clients } from './clients.js'

@@ -1,6 +1,5 @@
 import type { Context } from 'hono'
-import { readBody } from '../../http/body.js'
-import type { HttpEnv } from '../../http/env.js'
+import { readBody, type HttpEnv } from '../../http/body.js'
 
 /** Body limit of forms and token requests, which have a few short fields or a manifest of about 1 KB. */
 const FORM_LIMIT = 65_536

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Clock } from '../../base/time.js'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { newTokenPage, shownTokenPage } from '../pages/personal-token.js'
 import { OWNER } from '../seed.js'
 import { readForm } from './form.js'

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { GitHubError } from '../github-error.js'
 import { readObject } from '../rest/input.js'
 import type { Clients } from './clients.js'

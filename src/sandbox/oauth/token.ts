@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import type { Faults } from '../faults.js'
 import { injectFault } from '../inject-fault.js'
 import { OWNER } from '../seed.js'

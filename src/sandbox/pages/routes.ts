@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { found } from '../github-error.js'
 import { webPath } from '../resources/issue.js'
 import type { View } from '../resources/view.js'

@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import { found, GitHubError } from '../github-error.js'
 import type { LoggedDelivery } from '../hooks/delivery-log.js'
 import type { Hook } from '../hooks/hook.js'

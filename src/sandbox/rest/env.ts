@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import type { HttpEnv } from '../../http/env.js'
+import type { HttpEnv } from '../../http/body.js'
 import type { App } from '../apps/apps.js'
 import type { Ci } from '../ci.js'
 import type { Faults } from '../faults.js'

@@ -1,10 +1,9 @@
 import type { Context } from 'hono'
-import { readBody } from '../../http/body.js'
+import { readBody, type HttpEnv } from '../../http/body.js'
 import { isObject } from '../../json/parse.js'
 import { found, GitHubError } from '../github-error.js'
 import type { Issue, Repo } from '../model.js'
 import type { SandboxState } from '../state.js'
-import type { HttpEnv } from '../../http/env.js'
 import type { RestEnv } from './env.js'
 
 export type JsonObject = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import type { SendOnce } from '../../../src/net/send-once.js'
+import type { SendOnce } from '../../../src/net/client.js'
 import { createProvider } from '../../../src/providers/open.js'
 import type { Provider } from '../../../src/providers/provider.js'
 import { scriptedServer, type Reply } from '../../helpers/scripted-server.js'

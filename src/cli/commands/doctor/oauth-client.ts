@@ -1,5 +1,5 @@
 import { Secret } from '../../../base/secret.js'
-import type { SendOnce } from '../../../net/send-once.js'
+import type { SendOnce } from '../../../net/client.js'
 import { isKnownClient } from '../../../oauth/known-client.js'
 import { tokenFetch } from '../../../oauth/token-fetch.js'
 import { createProvider } from '../../../providers/open.js'

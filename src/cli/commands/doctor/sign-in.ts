@@ -1,7 +1,7 @@
 import { RelayError } from '../../../base/errors.js'
 import { Secret } from '../../../base/secret.js'
 import { secretPrint } from '../../../instance/running.js'
-import type { SendOnce } from '../../../net/send-once.js'
+import type { SendOnce } from '../../../net/client.js'
 import { createProvider } from '../../../providers/open.js'
 import { Tokens } from '../../../tokens/tokens.js'
 import { roughly } from '../../output/time.js'

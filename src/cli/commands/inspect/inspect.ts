@@ -1,7 +1,6 @@
 import { RelayError } from '../../../base/errors.js'
-import { createInspectClient } from '../../../client/inspect.js'
+import { callInstance } from '../../../client/call-instance.js'
 import type { RunningInstance } from '../../../instance/running.js'
-import { createLoopbackClient } from '../../../net/loopback-client.js'
 import { openInspector } from '../../browser/open-inspector.js'
 import { forwardingHint, isRemote } from '../../browser/ssh.js'
 import type { Context } from '../../context.js'
@@ -18,14 +17,15 @@ export async function runInspect(context: Context, flags: InspectFlags, word?: s
   const attached = await attach(context, flags)
   const { output, options } = attached
   const { env, signal } = context
-  const { url, ...instance } = runningInstance(attached)
-  using loopback = createLoopbackClient()
-  const client = createInspectClient({ url, ...instance }, { send: loopback.send, signal })
-  const code = await client.issueCode()
+  const instance = runningInstance(attached)
+  const { url } = instance
+  const { code } = await callInstance(instance, 'inspect', {}, { signal })
+  const isPending = async (): Promise<boolean> =>
+    (await callInstance(instance, 'inspect pending', { code }, { signal })).pending
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const print = (): void => printCode(output, { address, code, isRemote: isRemote(env) }, flags)
   if (flags.browser === false || isRemote(env)) return print()
-  const toOpen = { url, code, entry, isPending: () => client.isPending(code) }
+  const toOpen = { url, code, entry, isPending }
   const opened = await openInspector(toOpen, { home: options.home, env, signal })
   if (opened === 'not started') return print()
   if (opened === 'not used')

@@ -1,5 +1,5 @@
 import { RelayError } from '../../../base/errors.js'
-import type { RefusedAnswer } from '../../../server/routes/refused.js'
+import type { RefusedAnswer } from '../../../server/instance.js'
 import type { Context } from '../../context.js'
 import { type FilterFlags, readFilter } from '../../journal/filter.js'
 import { KIND_NAMES, openRefusedReader, refusedLines, refusedObject } from '../../journal/refused.js'
@@ -19,7 +19,7 @@ export async function printRefused(context: Context, flags: RefusedFlags, attach
     { ...(flags.last !== undefined && { last: flags.last }) },
     Date.now(),
   )
-  using reader = openRefusedReader(context, attached)
+  const reader = openRefusedReader(context, attached)
   const { refused, counts } = await reader.list()
   const { stdout } = context
   const columns = stdout.isTTY === true ? (stdout.columns ?? 80) : Infinity

@@ -1,6 +1,6 @@
 import { RelayError } from '../../../base/errors.js'
 import type { Settings } from '../../../base/settings.js'
-import { createLoopbackClient } from '../../../net/loopback-client.js'
+import { createLoopbackClient } from '../../../net/loopback.js'
 import { awaitLogin } from '../../../oauth/login.js'
 import type { Reason } from '../../../oauth/outcome.js'
 import type { Serving } from '../../../serve/serve.js'

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../../../base/errors.js'
-import type { RefusedEntry } from '../../../server/routes/refused.js'
+import type { RefusedEntry } from '../../../server/instance.js'
 import { layOut } from '../../../json/text.js'
 import type { Context } from '../../context.js'
 import { jsonLines } from '../../output/json-lines.js'
@@ -18,7 +18,7 @@ export async function showRefused(
   id: number,
 ): Promise<void> {
   const { output } = attached
-  using reader = openRefusedReader(context, attached)
+  const reader = openRefusedReader(context, attached)
   const entry = await reader.entry(id)
   const body = Buffer.from(entry.body, 'base64')
   if (flags.body) {

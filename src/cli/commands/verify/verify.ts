@@ -29,7 +29,7 @@ export async function runVerify(
   const { output } = attached
   const secrets = readSecrets(context, flags, attached)
   await using reader = words.some(isEntry) ? await openJournalReader(attached) : undefined
-  using refused = refusedWords ? openRefusedReader(context, attached) : undefined
+  const refused = refusedWords ? openRefusedReader(context, attached) : undefined
   const selection = { journal: () => journalOf(reader), provider: undefined }
   const items: VerifyItem[] = []
   for (const word of words) {

@@ -1,9 +1,11 @@
 import { Hono } from 'hono'
 import { html } from 'hono/html'
-import type { HttpEnv } from '../../http/env.js'
-import { htmlPage, type Page } from '../../http/html.js'
-import { type Reason, REASONS } from '../../oauth/outcome.js'
-import { INSPECT_PATH } from './inspect.js'
+import type { HttpEnv } from '../http/body.js'
+import { htmlPage, type Page } from '../http/html.js'
+import { type Reason, REASONS } from '../oauth/outcome.js'
+
+/** The path of the inspector's first page. */
+export const INSPECT_PATH = '/inspect/'
 
 /** Content of a page. Fixed text only: the query selects a page, and none of its text appears there. */
 interface Outcome {

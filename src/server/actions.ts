@@ -1,11 +1,10 @@
 import { type Context, Hono } from 'hono'
 import type { ZodType } from 'zod'
-import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../../actions/requests.js'
-import { RelayError } from '../../base/errors.js'
-import { readBody } from '../../http/body.js'
-import type { HttpEnv } from '../../http/env.js'
-import type { Provider } from '../../providers/provider.js'
-import type { Tokens } from '../../tokens/tokens.js'
+import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../actions/requests.js'
+import { RelayError } from '../base/errors.js'
+import { readBody, type HttpEnv } from '../http/body.js'
+import type { Provider } from '../providers/provider.js'
+import type { Tokens } from '../tokens/tokens.js'
 
 export interface ActionParts {
   readonly provider: Provider

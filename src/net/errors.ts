@@ -1,3 +1,6 @@
+import type { HeaderReader } from './client.js'
+
+const BROKEN = 'connection closed before an answer'
 const UNKNOWN_SIGNER =
   "its certificate is from an unknown authority: set NODE_EXTRA_CA_CERTS to a file with your company's certificate"
 const TOO_MANY_HEADERS = 'the answer has more headers than relay accepts (16 KiB)'
@@ -5,13 +8,14 @@ const TOO_MANY_HEADERS = 'the answer has more headers than relay accepts (16 KiB
 const NO_HTTP =
   'the answer is not HTTP: check that the address is http or https as the server expects, and the port right'
 const NO_TLS = 'no TLS connection: check that the address is https and the port right'
+const TOO_LATE = 'no answer in time'
 
-/** The usual reasons in plain words. */
+/** The usual reasons in plain words, by the codes of Node, OpenSSL and undici. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection closed before an answer',
-  EPIPE: 'connection closed before an answer',
-  UND_ERR_SOCKET: 'connection closed before an answer',
+  ECONNRESET: BROKEN,
+  EPIPE: BROKEN,
+  UND_ERR_SOCKET: BROKEN,
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'connection closed in the middle of the answer',
   ENOTFOUND: 'host not found',
   EAI_AGAIN: 'host could not be looked up',
@@ -28,7 +32,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_SIGNER,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_SIGNER,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_SIGNER,
-  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
+  UND_ERR_HEADERS_TIMEOUT: TOO_LATE,
   UND_ERR_BODY_TIMEOUT: 'the answer stopped before its end',
   UND_ERR_HEADERS_OVERFLOW: TOO_MANY_HEADERS,
   HPE_HEADER_OVERFLOW: TOO_MANY_HEADERS,
@@ -59,7 +63,7 @@ export function isUnreached(error: unknown): boolean {
 
 function describeKnown(error: unknown): string | undefined {
   const { name, message }: { name?: unknown; message?: unknown } = Object(error)
-  if (name === 'TimeoutError') return 'no answer in time'
+  if (name === 'TimeoutError') return TOO_LATE
   const [, proxied] = /^Proxy response \((\d+)\)/.exec(String(message)) ?? []
   if (proxied !== undefined) return `the proxy answers ${proxied}`
   const code = codeOf(error) ?? ''
@@ -71,4 +75,24 @@ function codeOf(error: unknown): string | undefined {
   const { code, cause }: { code?: unknown; cause?: unknown } = Object(error)
   if (typeof code === 'string') return code
   return cause instanceof Error ? codeOf(cause) : undefined
+}
+
+/**
+ * Milliseconds to wait according to `Retry-After`: seconds or an HTTP date (RFC 9110 section 10.2.3). Undefined for anything
+ * else. `now` is in milliseconds.
+ */
+export function parseRetryAfter(header: HeaderReader, now: number): number | undefined {
+  const text = header('retry-after') ?? ''
+  if (/^\d+$/.test(text)) return Number(text) * 1000
+  return text.endsWith(' GMT') ? millisecondsUntil(Date.parse(text), header, now) : undefined
+}
+
+/**
+ * Milliseconds until an instant that a response names; 0 if it has passed. Counts from the response's own `Date` if it has one,
+ * since the clocks may differ. Undefined for NaN.
+ */
+export function millisecondsUntil(instant: number, header: HeaderReader, now: number): number | undefined {
+  const date = Date.parse(header('date') ?? '')
+  const wait = instant - (Number.isNaN(date) ? now : date)
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait)
 }

@@ -1,13 +1,12 @@
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import { RelayError } from '../../base/errors.js'
-import type { HttpEnv } from '../../http/env.js'
-import { parseLogin } from '../../oauth/login.js'
-import type { OAuth } from '../../oauth/oauth.js'
-import type { Outcome } from '../../oauth/outcome.js'
-import type { Provider } from '../../providers/provider.js'
-import type { Tokens } from '../../tokens/tokens.js'
-import { parseUserId } from '../../tokens/tokens.js'
+import { RelayError } from '../base/errors.js'
+import type { HttpEnv } from '../http/body.js'
+import { parseLogin } from '../oauth/login.js'
+import type { OAuth } from '../oauth/oauth.js'
+import type { Outcome } from '../oauth/outcome.js'
+import type { Provider } from '../providers/provider.js'
+import { type Tokens, parseUserId } from '../tokens/tokens.js'
 
 export interface AuthParts {
   readonly provider: Pick<Provider, 'name'>

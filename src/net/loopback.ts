@@ -38,13 +38,11 @@ export function createLoopbackClient(): LoopbackClient {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
     async send(url, { method, headers, body }, { signal } = {}) {
-      const outgoing = httpRequest(url, { method, headers, agent, signal })
-      const incoming = await responseTo(outgoing.end(body))
-      const text = String(await readBounded(incoming, MAX_ANSWER))
+      const incoming = await responseTo(httpRequest(url, { method, headers, agent, signal }).end(body))
       return {
         status: incoming.statusCode ?? 0,
         header: (name) => [incoming.headers[name.toLowerCase()]].flat()[0],
-        text,
+        text: String(await readBounded(incoming, MAX_ANSWER)),
       }
     },
     [Symbol.dispose]: () => agent.destroy(),

@@ -1,23 +1,21 @@
 import type { HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
-import { readBody } from '../../http/body.js'
-import type { HttpEnv } from '../../http/env.js'
-import { type Header, indexHeaders } from '../../http/headers.js'
-import type { WebhookScheme } from '../../providers/provider.js'
-import type { Intake } from '../../webhook/intake.js'
-import type { Refusals } from '../../webhook/refusals.js'
+import { type HttpEnv, readBody } from '../http/body.js'
+import { type Header, indexHeaders } from '../http/headers.js'
+import type { Provider } from '../providers/provider.js'
+import type { Intake } from '../webhook/intake.js'
+import type { Refusals } from '../webhook/refusals.js'
 
 export interface WebhookParts {
-  /** The name of the sender. */
-  readonly source: string
+  /** The sender. */
+  readonly provider: Pick<Provider, 'name' | 'webhook'>
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   readonly refusals: Refusals
 }
 
-const PATH = '/webhook'
 const OK = { ok: true } as const
 const NONE = new Uint8Array()
 
@@ -25,13 +23,13 @@ const NONE = new Uint8Array()
  * POST /webhook: 200 `{"ok":true}` once the delivery is on disk; 413 `Request too large`, 401 `Invalid signature`,
  * 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
-export function webhookRoutes({ source, intake, maxBody, refusals }: WebhookParts) {
-  return new Hono<HttpEnv>().post(PATH, async (c) => {
-    const headers = headersOf(c)
+export function webhookRoutes({ provider, intake, maxBody, refusals }: WebhookParts) {
+  return new Hono<HttpEnv>().post('/webhook', async (c) => {
+    const headers = receivedHeaders(c)
     let body: Uint8Array = NONE
     try {
       body = await readBody(c, maxBody)
-      await intake.receive({ headers, body }, { source })
+      await intake.receive({ headers, body }, { source: provider.name })
     } catch (error) {
       throw refusals.http(error, { headers, body })
     }
@@ -48,20 +46,28 @@ function accepted(c: Context<HttpEnv>): Response {
   return RESPONSE_ALREADY_SENT
 }
 
-/** Whether a request that no route takes looks like a delivery that was sent to another path than /webhook. */
-export function isMisdirected(method: string, headers: readonly Header[], scheme: WebhookScheme): boolean {
-  if (method !== 'POST') return false
+/**
+ * The detail for the log of a request that no route takes, answered with `status`, if it looks like a delivery that was sent to
+ * another path than /webhook. It is then in the list of refused requests.
+ */
+export function misdirectedDetail(
+  c: Context<HttpEnv>,
+  status: number,
+  { provider, refusals }: Pick<WebhookParts, 'provider' | 'refusals'>,
+): string | undefined {
+  if (c.req.method !== 'POST') return undefined
+  const { eventHeader, proof } = provider.webhook
+  const headers = receivedHeaders(c)
   const lines = indexHeaders(headers)
-  return [scheme.eventHeader, ...Object.keys(scheme.proof)].some((name) => lines.has(name))
+  const isDelivery = [eventHeader, ...Object.keys(proof)].some((name) => lines.has(name))
+  return isDelivery ? refusals.misdirected(headers, status) : undefined
 }
-
-type HttpRequest = Pick<Context<HttpEnv>, 'env' | 'req'>
 
 /**
  * All header lines, from Node's flat list of names and values, which keeps spelling, order and repetition. A request made
  * in-process has only fetch's `Headers`, which keep none of these.
  */
-export function headersOf({ env, req }: HttpRequest): readonly Header[] {
+function receivedHeaders({ env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>): readonly Header[] {
   if (!env?.incoming) return [...req.raw.headers]
   const { rawHeaders } = env.incoming
   const lines: Header[] = []

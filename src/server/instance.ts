@@ -1,0 +1,148 @@
+import { Hono } from 'hono'
+import { RelayError } from '../base/errors.js'
+import type { LiveRoutes } from '../dispatch/live-routes.js'
+import { type HttpEnv, readBody } from '../http/body.js'
+import { PROOF_HEADER, sameProof } from '../instance/running.js'
+import type { Revocation } from '../oauth/revoke.js'
+import { parseUserId } from '../tokens/tokens.js'
+import type { Refused, RefusedCounts } from '../webhook/refused.js'
+import type { Refusals } from '../webhook/refusals.js'
+
+/** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
+export interface InstanceCalls {
+  /** Renews the user's token if it is about to expire; the store then has it. Fails as `renew`. */
+  renew: { args: { readonly userId: string }; answer: object }
+  /** Revokes the user's token here and, with the instance's OAuth client, at the code host. Fails as `revoke`. */
+  revoke: { args: { readonly userId: string }; answer: RevokeAnswer }
+  /** Where deliveries go now. */
+  routes: { args: object; answer: LiveRoutes }
+  /** The refused requests. */
+  refused: { args: object; answer: RefusedAnswer }
+  /** One of them. Fails with `not_found` if the list does not have it, or no longer. */
+  'refused entry': { args: { readonly id: number }; answer: RefusedEntry }
+  /** A one-time code that opens the inspector. Fails with `not_configured` while that is off. */
+  inspect: { args: object; answer: { readonly code: string } }
+  /** Whether the code still waits to be used. Fails as `inspect`. */
+  'inspect pending': { args: { readonly code: string }; answer: { readonly pending: boolean } }
+}
+
+export interface RevokeAnswer {
+  readonly removed: boolean
+  /** The code host's failure is a result here, so that it differs from one of this service. */
+  readonly upstream: Exclude<Revocation['upstream'], object> | { readonly message: string }
+}
+
+/** A refused request without headers and body, so that a list of them is a small answer. */
+export interface RefusedSummary extends Pick<
+  Refused,
+  'id' | 'at' | 'via' | 'status' | 'kind' | 'event' | 'deliveryId' | 'size'
+> {
+  readonly reason: string
+}
+
+export interface RefusedAnswer {
+  /** The newest last. */
+  readonly refused: readonly RefusedSummary[]
+  /** How many of each kind there were since the start, including those that are no longer in the list. */
+  readonly counts: RefusedCounts
+}
+
+export interface RefusedEntry extends RefusedSummary, Pick<Refused, 'headers'> {
+  /** The start of the body, base64. */
+  readonly body: string
+}
+
+/** The part of the inspector that gives out codes. */
+export interface InspectorCodes {
+  /** A one-time code, with which a browser opens it. */
+  issueCode(): string
+  /** Whether the code still waits to be used. */
+  isPending(code: string): boolean
+}
+
+export interface InstanceParts {
+  /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
+  readonly prove: (text: string) => string | undefined
+  /** Renews the user's token if it is about to expire. */
+  readonly renew: (userId: string) => Promise<unknown>
+  /** Revokes the user's token here and at the code host. */
+  readonly revoke: (userId: string) => Promise<Revocation>
+  readonly routes: () => Promise<LiveRoutes>
+  readonly refusals: Pick<Refusals, 'list'>
+  /** Loads the inspector when it is first asked for. Undefined: it is off. */
+  readonly inspector?: (() => Promise<InspectorCodes>) | undefined
+}
+
+/** 4 KiB: many times the longest call, one with a user's name of 256 bytes. */
+const MAX_BODY = 4096
+
+/**
+ * POST /instance: a call of {@link InstanceCalls} as JSON, `{"call":"renew","userId":"ada"}`. The header {@link PROOF_HEADER} is
+ * the HMAC of the body with the instance's key, which only a program has that reads the profile's data; without it the answer is
+ * 404, as for an unknown path. No body is a valid challenge for GET /health, so no answer to a challenge is such a proof. A request
+ * that is sent again changes nothing more: it renews only what is about to expire. Neither requests nor answers have a token.
+ */
+export function instanceRoutes(parts: InstanceParts) {
+  const calls = new Map<string, Call>(Object.entries(callsOf(parts)))
+  return new Hono<HttpEnv>().post('/instance', async (c) => {
+    const body = Buffer.from(await readBody(c, MAX_BODY)).toString()
+    // A challenge, whose proof anybody gets from GET /health, does not begin so.
+    const isCall = body.startsWith('{') && sameProof(parts.prove(body), c.req.header(PROOF_HEADER))
+    if (!isCall) throw notFound()
+    const { call = '', ...given }: { call?: string } & Given = JSON.parse(body)
+    const answer = await calls.get(call)?.(given)
+    if (!answer) throw notFound()
+    return c.json(answer, 200)
+  })
+}
+
+/** The arguments of any call. */
+interface Given {
+  readonly userId?: string
+  readonly id?: number
+  readonly code?: string
+}
+
+type Call = (given: Given) => Promise<object>
+
+function callsOf({ renew, revoke, routes, refusals: { list }, inspector }: InstanceParts): {
+  readonly [Name in keyof InstanceCalls]: (given: Given) => Promise<InstanceCalls[Name]['answer']>
+} {
+  const openInspector = (): Promise<InspectorCodes> => {
+    if (inspector) return inspector()
+    throw new RelayError('not_configured', 'The inspector is off: relay runs with --no-inspect')
+  }
+  return {
+    async renew({ userId = '' }) {
+      await renew(parseUserId(userId))
+      return { ok: true }
+    },
+    async revoke({ userId = '' }) {
+      const { removed, upstream } = await revoke(parseUserId(userId))
+      if (typeof upstream === 'string') return { removed, upstream }
+      return { removed, upstream: { message: upstream.failed.message } }
+    },
+    routes: () => routes(),
+    refused: async () => ({
+      refused: await Promise.all(list.list().map(summaryOf)),
+      counts: list.counts(),
+    }),
+    async 'refused entry'({ id = 0 }) {
+      const found = list.get(id)
+      if (!found) throw notFound()
+      const { headers, body } = found
+      return { ...(await summaryOf(found)), headers, body: Buffer.from(body).toString('base64') }
+    },
+    inspect: async () => ({ code: (await openInspector()).issueCode() }),
+    'inspect pending': async ({ code = '' }) => ({ pending: (await openInspector()).isPending(code) }),
+  }
+}
+
+async function summaryOf(refused: Refused): Promise<RefusedSummary> {
+  const { id, at, via, status, kind, event, deliveryId, size } = refused
+  return { id, at, via, status, kind, event, deliveryId, size, reason: await refused.reason() }
+}
+
+function notFound(): RelayError {
+  return new RelayError('not_found', 'Not found')
+}

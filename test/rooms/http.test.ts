@@ -1,0 +1,287 @@
+import { createHash } from 'node:crypto'
+import { html } from 'hono/html'
+import {
+  array,
+  assert,
+  constantFrom,
+  integer,
+  ipV4,
+  ipV6,
+  oneof,
+  option,
+  property,
+  stringMatching,
+  tuple,
+} from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { silentLog } from '../../src/base/log.js'
+import { BodyTotal, readBody } from '../../src/http/body.js'
+import { htmlPage } from '../../src/http/html.js'
+import { listen } from '../../src/http/listen.js'
+import { createRouter, errorResponse, hostCheck } from '../../src/http/router.js'
+import { recordingLog } from '../helpers/log.js'
+import { connect, exchange, requestText } from '../kit/http.js'
+
+const MIB = 1_048_576
+const TYPE = 'application/json'
+const allowed = ['relay.example', 'Tunnel.Example.:443', '198.51.100.7']
+const onLoopback = hostCheck({ host: '127.0.0.1', allowed })
+const onAll = hostCheck({ host: '0.0.0.0', allowed })
+
+describe('the Host check', () => {
+  it.each(
+    `localhost localhost:8787 LOCALHOST:8787 localhost. localhost.:8787 a.b.localhost:1 127.0.0.1:8787
+    127.255.255.254 [::1] [::1]:8787 RELAY.example.:80 tunnel.example 198.51.100.7:8787`.split(/\s+/),
+  )('answers %s on loopback', (host) => expect(onLoopback(host)).toBe(true))
+
+  it.each([
+    ...`. :8787 evil.example localhost.evil.example evil-localhost .localhost a..localhost localhost.. 127.1 0x7f.0.0.1
+    2130706433 127.0.0.1.1 0.0.0.0 192.168.1.5 [::] [2001:db8::1] [::1 ::1 [::1]. [::1]evil.com [localhost] [127.0.0.1]
+    [fe80::1%25lo] user@localhost localhost:80@evil.com localhost:8787:8787 localhost:123456 localhost/evil localhost#
+    localhost\\evil.com sub.relay.example`.split(/\s+/),
+    undefined,
+    '',
+    'localhost, evil.com',
+    'localhost\0',
+    'évil.localhost',
+  ])('refuses %j on loopback', (host) => expect(onLoopback(host)).toBe(false))
+
+  it('answers to any IP literal where it listens on the network, and to no other name', () => {
+    for (const host of ['192.168.1.5:8787', '0.0.0.0', '[2001:db8::1]:80', 'localhost', 'relay.example'])
+      expect([host, onAll(host)]).toEqual([host, true])
+    for (const host of ['evil.example', '192.168.1.5.evil.com', '999.1.1.1', '[1.2.3.4]', '[dead]'])
+      expect([host, onAll(host)]).toEqual([host, false])
+    expect(hostCheck({ host: 'Box.Lan', allowed: [] })('box.lan:8787')).toBe(true)
+  })
+
+  const port = option(integer({ min: 0, max: 65_535 }), { nil: undefined }).map((n) =>
+    n === undefined ? '' : `:${n}`,
+  )
+  const label = stringMatching(/^[A-Za-z0-9]([A-Za-z0-9-]{0,10}[A-Za-z0-9])?$/)
+
+  it('is passed by every loopback name and address, with any port', () => {
+    const octet = integer({ min: 0, max: 255 })
+    const address = tuple(octet, octet, octet).map(([a, b, c]) => `127.${a}.${b}.${c}`)
+    const name = array(label, { maxLength: 3 }).map((labels) => [...labels, 'LocalHost'].join('.'))
+    assert(property(oneof(address, name, constantFrom('[::1]')), port, (host, p) => onLoopback(host + p)))
+  })
+
+  it('refuses other addresses on loopback alone', () => {
+    const address = oneof(
+      ipV4().filter((ip) => !ip.startsWith('127.')),
+      ipV6().map((ip) => `[${ip}]`),
+    ).filter((host) => new URL(`http://${host}`).hostname !== '[::1]' && host !== '198.51.100.7')
+    assert(property(address, port, (host, p) => !onLoopback(host + p) && onAll(host + p)))
+  })
+
+  it('refuses a name under a foreign domain, whatever its prefix', () => {
+    const prefix = oneof(constantFrom('localhost', '127.0.0.1', '[::1]', 'relay.example'), label)
+    const domain = tuple(label, constantFrom('com', 'example', 'lan')).map((labels) => labels.join('.'))
+    const glue = constantFrom('.', '@', ':80@', '/', '\\', ':', '#', '%2e', ',')
+    const foreign = tuple(prefix, glue, domain, port).map((parts) => parts.join(''))
+    assert(property(foreign, (host) => !onLoopback(host) && !onAll(host)))
+  })
+})
+
+describe('the routing table decides', () => {
+  const app = createRouter({ hostAllowed: onLoopback, log: silentLog })
+    .get('/things', (c) => c.json({ things: [] }))
+    .post('/things', (c) => c.json({ ok: true }))
+    .delete('/things/:id', (c) => c.json({ id: c.req.param('id') }))
+    .get('/things/newest', (c) => c.json({ id: 'newest' }))
+  const refusal = (allow: string) => [405, allow, '{"error":"Method not allowed"}']
+  const unknown = [404, null, '{"error":"Not found"}']
+
+  it.each([
+    ['PUT', '/things', refusal('GET, HEAD, POST')],
+    ['PROPFIND', '/things', refusal('GET, HEAD, POST')],
+    ['POST', '/things/newest', refusal('GET, HEAD, DELETE')],
+    ['HEAD', '/things/7', [405, 'DELETE', '']],
+    ['HEAD', '/things', [200, null, '']],
+    ['GET', '/things/', unknown],
+    ['OPTIONS', '/nowhere', unknown],
+    ['DELETE', '/things/7', [200, null, '{"id":"7"}']],
+    ['GET', 'http://evil.example/things', [403, null, '{"error":"Forbidden host"}']],
+  ])('%s %s', async (method, path, expected) => {
+    const response = await app.request(path, { method })
+    const { status, headers } = response
+    expect([status, headers.get('allow'), await response.text()]).toEqual(expected)
+    expect([...headers.keys()].join()).not.toContain('access-control')
+  })
+})
+
+describe('an error', () => {
+  const storage = new RelayError('storage', 'No room')
+  it.each<[thrown: unknown, status: number, headers: Record<string, string>, body: string, lines: string[]]>([
+    [new RelayError('invalid_signature', 'Invalid'), 401, {}, 'Invalid', []],
+    [
+      new RelayError('invalid_token', 'Invalid'),
+      401,
+      { 'www-authenticate': 'Bearer realm="relay", error="invalid_token"' },
+      'Invalid',
+      [],
+    ],
+    [new RelayError('rate_limited', 'Slow', { retryAfter: 60 }), 429, { 'retry-after': '60' }, 'Slow', []],
+    [
+      new RelayError('provider_failed', 'Failed', { cause: new Error('a secret') }),
+      502,
+      {},
+      'Failed',
+      ['warn GET / was answered 502: Failed'],
+    ],
+    [
+      new RelayError('storage', 'Not stored', { cause: storage }),
+      503,
+      {},
+      'Not stored',
+      [`error GET / was answered 503: Not stored (No room): ${String(storage)}`],
+    ],
+    [
+      new RelayError('too_large', 'Large', { detail: '2 bytes' }),
+      413,
+      {},
+      'Large',
+      ['warn GET / was answered 413: Large: 2 bytes'],
+    ],
+    [new RelayError('cancelled', 'The client went away'), 503, {}, 'The client went away', []],
+    [
+      new TypeError('a secret'),
+      500,
+      {},
+      'Internal error',
+      ['error GET / was answered 500: Internal error: TypeError: a secret'],
+    ],
+    ['text', 500, {}, 'Internal error', ['error GET / was answered 500: Internal error: text']],
+  ])('%s', async (thrown, status, headers, error, lines) => {
+    const { log, lines: written } = recordingLog()
+    const response = errorResponse(thrown, log, {}, 'GET /')
+    expect([response.status, Object.fromEntries(response.headers), await response.json(), written]).toEqual([
+      status,
+      { 'content-type': TYPE, ...headers },
+      { error },
+      lines,
+    ])
+  })
+
+  it('is logged once a second with a count where many are equal, and in any case where it is a bug', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const { log, lines } = recordingLog()
+    for (let i = 0; i < 100; i++)
+      errorResponse(new RelayError('unavailable', 'Busy'), log, {}, `GET /${i}/${'x'.repeat(16_000)}`)
+    for (const path of ['/a', '/b']) errorResponse(new Error('a bug'), log, {}, `GET ${path}`)
+    vi.advanceTimersByTime(1000)
+    vi.useRealTimers()
+    expect(lines).toEqual([
+      `warn GET /0/${'x'.repeat(192)}… was answered 503: Busy`,
+      'error GET /a was answered 500: Internal error: Error: a bug',
+      'error GET /b was answered 500: Internal error: Error: a bug',
+      'warn answered 503: Busy … and 99 more like it in the last second',
+    ])
+  })
+})
+
+describe('the total of all bodies', () => {
+  it('is 64 MiB, or four of the largest: what does not fit is refused, and what is released has room', () => {
+    const sizes = array(integer({ min: 1, max: 40 * MIB }), { maxLength: 30 })
+    const law = property(integer({ min: 0, max: 25 * MIB }), sizes, (maxBody, all) => {
+      const total = new BodyTotal(maxBody)
+      const limit = Math.max(64 * MIB, 4 * maxBody)
+      const taken = all.filter((bytes) => total.take(bytes))
+      const used = taken.reduce((sum, bytes) => sum + bytes, 0)
+      expect(used).toBeLessThanOrEqual(limit)
+      expect(total.take(limit - used + 1)).toBe(false)
+      for (const bytes of taken) total.release(bytes)
+      expect([total.take(limit), total.take(1)]).toEqual([true, false])
+    })
+    assert(law)
+  })
+})
+
+describe('a listener', () => {
+  const start = async (hold = Promise.resolve(), log = silentLog) => {
+    const app = createRouter({ hostAllowed: onLoopback, log })
+      .get('/ok', (c) => c.json({ ok: true }))
+      .get('/held', async (c) => {
+        await hold
+        return c.json({ held: true })
+      })
+      .post('/body', async (c) => c.json((await readBody(c, MIB)).byteLength))
+    const listener = await listen(app.fetch, { host: '127.0.0.1', port: 0, log, limits: { grace: 100 } })
+    return { ...listener, app, [Symbol.asyncDispose]: () => listener.close() }
+  }
+
+  it('closes pending requests after the grace period', async () => {
+    const edge = await start(new Promise(() => {}))
+    const { port } = edge
+    using connection = await connect(port)
+    connection.send(requestText('GET', '/held'))
+    await exchange(port, requestText('GET', '/ok'))
+    const begun = performance.now()
+    await edge.close()
+    expect(performance.now() - begun).toBeGreaterThan(90)
+    expect(await connection.closed()).toBe('')
+  })
+
+  it('closes the connection of a request that cannot be answered, and serves the others', async () => {
+    const { log, lines } = recordingLog()
+    vi.spyOn(log, 'error').mockImplementationOnce(() => {
+      throw new Error('a secret detail')
+    })
+    await using edge = await listen(
+      ({ url }) => {
+        if (url.endsWith('/defect')) throw new Error('whose line cannot be logged')
+        return Response.json({ ok: true })
+      },
+      { host: '127.0.0.1', port: 0, log },
+    ).then((listener) => ({ ...listener, [Symbol.asyncDispose]: () => listener.close() }))
+    using connection = await connect(edge.port)
+    connection.send(requestText('GET', '/defect'))
+    expect(await connection.closed()).toBe('')
+    expect((await exchange(edge.port, requestText('GET', '/ok'))).status).toBe(200)
+    expect(lines).toEqual([
+      'error a request could not be answered: its connection was closed: Error: a secret detail',
+    ])
+  })
+
+  it('reads a refused body for 5 s: then the answer comes, and the connection is closed', async () => {
+    await using edge = await start()
+    using connection = await connect(edge.port)
+    const begun = performance.now()
+    connection.send(requestText('POST', '/body', { 'Content-Length': String(2 * MIB) }))
+    const trickle = setInterval(() => connection.send('a'), 100)
+    const { status, headers } = await connection.answer()
+    clearInterval(trickle)
+    expect([status, headers['connection']]).toEqual([413, 'close'])
+    expect(performance.now() - begun).toBeGreaterThan(4900)
+    await connection.closed()
+  })
+
+  it('has the limit of a body in-process too', async () => {
+    await using edge = await start()
+    const post = async (bytes: number): Promise<number> =>
+      (await edge.app.request('/body', { method: 'POST', body: Buffer.alloc(bytes) })).status
+    expect([await post(MIB), await post(MIB + 1)]).toEqual([200, 413])
+  })
+})
+
+describe('a page', () => {
+  it('may run and load nothing but its own style, allowed by hash', async () => {
+    const response = await htmlPage({ title: 'A <title>', body: html`<p>${'<script>'}</p>` }, 400)
+    const text = await response.text()
+    const [, style = ''] = /<style>([^]*)<\/style>/.exec(text) ?? []
+    const hash = createHash('sha256').update(style).digest('base64')
+    expect([response.status, Object.fromEntries(response.headers)]).toEqual([
+      400,
+      {
+        'cache-control': 'no-store',
+        'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
+        'content-type': 'text/html; charset=utf-8',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+      },
+    ])
+    expect(text).toContain('<title>A &lt;title&gt;</title>')
+    expect(text).toContain('<p>&lt;script&gt;</p>')
+  })
+})

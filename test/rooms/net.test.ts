@@ -1,0 +1,266 @@
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { array, assert, asyncProperty, constantFrom, record } from 'fast-check'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { readText, sendOnce } from '../../src/net/client.js'
+import { DeliverySender } from '../../src/net/delivery-sender.js'
+import { describeConnectionError, describeWithoutQuote, parseRetryAfter } from '../../src/net/errors.js'
+import { createLoopbackClient } from '../../src/net/loopback.js'
+import { startProxy } from '../helpers/proxy.js'
+import { portOf, scriptedServer } from '../helpers/scripted-server.js'
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+const PROTOCOL = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'
+const GET = { method: 'GET', headers: {} } as const
+const LIMIT = { limit: 5000 }
+const { signal: never } = new AbortController()
+
+/** Called with each request that came whole: its `X-N`, and how many its connection has had. */
+type Serve = (socket: Socket, n: string, nth: number) => void
+
+let server: Server | undefined
+let connections: Socket[]
+/** The `X-N` of each request that was read whole. */
+let received: string[]
+
+async function start(serve: Serve): Promise<string> {
+  connections = []
+  received = []
+  server = createServer((socket) => {
+    connections.push(socket)
+    let text = ''
+    let nth = 0
+    socket
+      .on('error', () => {})
+      .on('data', (data) => {
+        text += String(data)
+        for (let end = text.indexOf('{}'); end !== -1; end = text.indexOf('{}')) {
+          const [, n = ''] = /X-N: (\d+)/.exec(text) ?? []
+          text = text.slice(end + 2)
+          received.push(n)
+          serve(socket, n, ++nth)
+        }
+      })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${portOf(server)}/`
+}
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+  for (const socket of connections ?? []) socket.destroy()
+  server?.close()
+})
+
+async function post(sender: DeliverySender, n: number): Promise<string> {
+  return sender.post([['X-N', `${n}`]], Buffer.from('{}'), never).then(
+    ({ status }) => `${status}`,
+    ({ code }: NodeJS.ErrnoException) => `${code}`,
+  )
+}
+
+const numbers = (count: number): string[] => Array.from({ length: count }, (_, n) => `${n}`)
+
+describe('a target that closes idle connections', () => {
+  it('gets every delivery, at most twice, however and whenever it closes', async () => {
+    const how = constantFrom('end', 'destroy', 'resetAndDestroy' as const)
+    // Not at once: a reset could overtake the answer. About as long as each pause, so that many are sent just when it closes.
+    const after = constantFrom(1, 2, 3, 5, 8)
+    const pause = constantFrom(0, 1, 2, 3, 5, 8)
+    const law = asyncProperty(array(record({ how, after, pause }), { minLength: 20 }), async (steps) => {
+      const url = await start((socket, n) => {
+        const step = steps[Number(n)]
+        socket.write(OK)
+        if (step) setTimeout(() => socket[step.how](), step.after)
+      })
+      await using sender = new DeliverySender(url, LIMIT)
+      for (const [n, step] of steps.entries()) {
+        expect(await post(sender, n)).toBe('200')
+        await sleep(step.pause)
+      }
+      expect([...new Set(received)]).toEqual(numbers(steps.length))
+      const times = numbers(steps.length).map((n) => received.filter((each) => each === n).length)
+      expect(Math.max(...times)).toBeLessThanOrEqual(2)
+      server?.close()
+    })
+    await assert(law, { numRuns: 10 })
+  }, 20_000)
+
+  it.each(['directly', 'through a proxy'])('gets it again on a new connection: %s', async (way) => {
+    const url = await start((socket, _, nth) => (nth === 2 ? socket.end() : socket.write(OK)))
+    await using proxy = await startProxy(() => url)
+    vi.stubEnv('http_proxy', proxy.url)
+    vi.stubEnv('no_proxy', '')
+    vi.resetModules()
+    const { DeliverySender: Fresh } = await import('../../src/net/delivery-sender.js')
+    await using sender = new Fresh(way === 'directly' ? url : 'http://app.invalid/', LIMIT)
+    expect(await post(sender, 0)).toBe('200')
+    await sleep(5)
+    expect([await post(sender, 1), received, connections.length]).toEqual(['200', ['0', '1', '1'], 2])
+  })
+
+  it.each<[string, Serve, string, readonly string[]]>([
+    [
+      'gets it once again, and no more',
+      (socket, n) => (n === '1' ? socket.resetAndDestroy() : socket.write(OK)),
+      'ECONNRESET',
+      ['0', '1', '1'],
+    ],
+    [
+      'does not get again what it has begun to answer',
+      (socket, _, nth) => (nth === 2 ? socket.end('HTTP/1.1 2') : socket.write(OK)),
+      'UND_ERR_SOCKET',
+      ['0', '1'],
+    ],
+  ])('%s', async (_, serve, code, all) => {
+    await using sender = new DeliverySender(await start(serve), LIMIT)
+    expect(await post(sender, 0)).toBe('200')
+    await sleep(5)
+    expect([await post(sender, 1), received]).toEqual([code, all])
+  })
+
+  it('does not get again what was sent on a new connection', async () => {
+    const url = await start((socket) => socket.resetAndDestroy())
+    await using sender = new DeliverySender(url, LIMIT)
+    expect([await post(sender, 0), received]).toEqual(['ECONNRESET', ['0']])
+  })
+})
+
+describe('a delivery', () => {
+  it('has its own lines and bytes, also several lines of one name, and gives the status of a broken answer', async () => {
+    await using app = await scriptedServer(() => ({
+      status: 500,
+      headers: { 'content-length': '9' },
+      body: 'half',
+    }))
+    await using sender = new DeliverySender(`${app.url}/hook?a=b`, { limit: 500 })
+    const lines = [
+      ['X-A', '1'],
+      ['X-A', '2'],
+    ] as const
+    const { status, start } = await sender.post(lines, Buffer.from('{"é":1}'), never)
+    expect([status, Buffer.from(start).toString()]).toEqual([500, 'half'])
+    const sent = { path: '/hook?a=b', headers: { 'x-a': '1, 2' }, body: '{"é":1}' }
+    expect(app.received).toMatchObject([sent])
+  })
+
+  it('uses connections again, at most one more than requests at once', async () => {
+    await using sender = new DeliverySender(await start((socket) => socket.write(OK)), LIMIT)
+    for (let i = 0; i < 5; i++) await post(sender, i)
+    // The first one may not yet be known to be free when the second is needed.
+    expect(connections.length).toBeLessThanOrEqual(2)
+  })
+
+  it('is waited for when its sender is disposed of, which then accepts no other', async () => {
+    let answer = (): void => {}
+    const url = await start((socket) => (answer = () => void socket.write(OK)))
+    const sender = new DeliverySender(url, LIMIT)
+    const posting = post(sender, 0)
+    await vi.waitFor(() => expect(received).toEqual(['0']))
+    const disposed = sender[Symbol.asyncDispose]()
+    await expect(sender.post([], Buffer.of(), never)).rejects.toThrow('closed')
+    answer()
+    expect(await posting).toBe('200')
+    await disposed
+  })
+
+  it('is given up at once while its connection is still being made', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    vi.stubEnv('http_proxy', `http://127.0.0.1:${portOf(silent)}`)
+    vi.stubEnv('no_proxy', '')
+    await using sender = new DeliverySender('http://app.invalid/', { limit: 60_000 })
+    const stop = AbortSignal.timeout(50)
+    await expect(sender.post([], Buffer.of(), stop)).rejects.toMatchObject({ name: 'TimeoutError' })
+    silent.close()
+  })
+
+  it('fails where the proxy has no address, and its sender can be disposed of', async () => {
+    vi.stubEnv('http_proxy', 'no address')
+    await using sender = new DeliverySender('http://app.invalid/', LIMIT)
+    await expect(sender.post([], Buffer.of(), never)).rejects.toThrow('Invalid URL')
+  })
+})
+
+describe('a call to a host', () => {
+  it('shares no connection, is never repeated, and asks for no encoding', async () => {
+    await using host = await scriptedServer(({ path }) => (path === '/reset' ? 'reset' : { body: 'ok' }))
+    for (let i = 0; i < 2; i++) expect(await readText(await sendOnce(host.url, GET))).toBe('ok')
+    await expect(sendOnce(`${host.url}/reset`, GET)).rejects.toMatchObject({ code: 'ECONNRESET' })
+    const sent = { headers: { 'accept-encoding': 'identity', connection: 'close' } }
+    expect([host.received.length, host.connections]).toEqual([3, 3])
+    expect(host.received[0]).toMatchObject(sent)
+  })
+
+  it('goes through the proxy to other machines, and to this one directly', async () => {
+    await using host = await scriptedServer(() => ({ body: 'hello' }))
+    await using proxy = await startProxy(() => host.url)
+    // It is read by the first request.
+    vi.resetModules()
+    vi.stubEnv('http_proxy', proxy.url)
+    vi.stubEnv('no_proxy', '')
+    const { sendOnce: send } = await import('../../src/net/client.js')
+    const { port } = new URL(host.url)
+    for (const name of [`localhost:${port}`, `127.0.0.1:${port}`, 'code.invalid'])
+      expect(await readText(await send(`http://${name}/`, GET))).toBe('hello')
+    expect(proxy.asked).toEqual(['code.invalid:80'])
+  })
+})
+
+describe('a call to the running instance', () => {
+  it.each([
+    ['uses one connection', 1, OK],
+    ['opens another once one has ended', 3, OK.replace('\r\n', '\r\nConnection: close\r\n')],
+  ])('%s', async (_, count, answer) => {
+    const url = new URL(await start((socket) => socket.write(answer)))
+    using client = createLoopbackClient()
+    for (let i = 0; i < 3; i++)
+      expect((await client.send(url, { ...GET, method: 'POST', body: '{}' })).text).toBe('ok')
+    expect(connections.length).toBe(count)
+  })
+
+  it('fails when another protocol is answered, and stops when the signal aborts', async () => {
+    const request = { method: 'POST', headers: {}, body: '{}' } as const
+    using client = createLoopbackClient()
+    const other = client.send(new URL(await start((socket) => socket.write(PROTOCOL))), request)
+    await expect(other).rejects.toMatchObject({ code: 'ECONNRESET' })
+    await using silent = await scriptedServer(() => 'silence')
+    const sending = client.send(new URL(silent.url), request, { signal: AbortSignal.timeout(20) })
+    await expect(sending).rejects.toMatchObject({ name: 'AbortError' })
+  })
+})
+
+describe('the words for a failure', () => {
+  it.each([
+    ['ECONNREFUSED', 'connection refused'],
+    ['CERT_HAS_EXPIRED', 'its certificate has expired'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', /NODE_EXTRA_CA_CERTS/],
+    ['HPE_INVALID_CONSTANT', /^the answer is not HTTP/],
+    ['HPE_HEADER_OVERFLOW', /^the answer has more headers/],
+    ['UND_ERR_HEADERS_TIMEOUT', 'no answer in time'],
+    ['ODD', 'fetch of a secret'],
+  ])('%s', (code, words) => {
+    const cause = Object.assign(new Error('in the words of OpenSSL'), { code })
+    const error = new TypeError('fetch of a secret', { cause })
+    expect(describeConnectionError(error)).toMatch(words)
+    expect(describeWithoutQuote(error)).not.toMatch(/secret|OpenSSL/)
+  })
+})
+
+describe('Retry-After', () => {
+  const now = Date.parse('2026-11-20T10:00:00Z')
+  it.each([
+    ['120', undefined, 120_000],
+    ['Fri, 20 Nov 2026 10:00:30 GMT', undefined, 30_000],
+    ['Fri, 20 Nov 2026 10:00:30 GMT', 'Fri, 20 Nov 2026 10:00:10 GMT', 20_000],
+    ['Fri, 20 Nov 2026 09:00:00 GMT', undefined, 0],
+    ['soon', undefined, undefined],
+    ['-5', 'nonsense', undefined],
+    ['1.5', undefined, undefined],
+    [undefined, 'Fri, 20 Nov 2026 10:00:10 GMT', undefined],
+  ])('%j of an answer dated %j', (text, date, ms) => {
+    const headers: Record<string, string | undefined> = { 'retry-after': text, date }
+    expect(parseRetryAfter((name) => headers[name], now)).toBe(ms)
+  })
+})
