@@ -55,7 +55,7 @@ describe('the layers of src', () => {
 
   it('names keytar, which may be missing, in one place', () => {
     const naming = files.filter((file) => readFileSync(path.join(SRC, file), 'utf8').includes('keytar'))
-    expect(naming).toEqual(['store/keychain-helper.ts'])
+    expect(naming).toEqual(['store/keychain.ts'])
   })
 
   it('sends HTTP from one folder', () => {

@@ -4,7 +4,7 @@ import { sleep } from '../base/abort.js'
 import { errorReason } from '../base/errno.js'
 import { RelayError } from '../base/errors.js'
 import { isStoreText, PROVIDER_NAMES, type ProviderName, type StoreText } from '../base/settings.js'
-import { makeFolder } from '../store/make-folder.js'
+import { makeFolder } from '../base/make-folder.js'
 import { databaseExists } from '../store/open.js'
 import { isText, shape } from '../store/shape.js'
 

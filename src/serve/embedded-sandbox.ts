@@ -46,8 +46,8 @@ export async function registerSandbox(
   { database, tokens }: Relay,
   { sandbox, client }: EmbeddedSandbox,
 ): Promise<void> {
-  const { store } = database
-  const gone = new Set([sandbox.url, await lastSandboxUrl(store)])
+  const { secrets } = database
+  const gone = new Set([sandbox.url, await lastSandboxUrl(secrets)])
   for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
-  await saveSandboxClient(store, client, sandbox.url)
+  await saveSandboxClient(secrets, client, sandbox.url)
 }

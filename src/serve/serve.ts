@@ -154,7 +154,7 @@ async function takeProfile(settings: Settings, url: string, closing: Disposal): 
   if (store === 'file' || store === 'keychain') {
     const lock = await lockProfile(folder, () => {
       const owner = registered(path.dirname(folder), path.basename(folder))
-      return owner ? `process ${owner.pid} at ${owner.url}` : 'another process'
+      return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
     })
     closing.defer(async () => lock[Symbol.dispose]())
   }

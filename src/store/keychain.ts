@@ -5,8 +5,10 @@ import { RelayError } from '../base/errors.js'
 
 /** The name that the key has in the keychain, with the profile's folder as its account: two data folders do not share one. */
 const SERVICE = 'relay'
-/** A keychain that works answers within some milliseconds; one that asks its user waits for a person. */
+/** A keychain that works answers within some milliseconds; one that asks its user waits for a person, who reads the word at a terminal. */
 const LIMIT_MS = 60_000
+/** Where nobody is told that it waits. */
+const UNATTENDED_LIMIT_MS = 5000
 const WORD_AFTER_MS = 2000
 
 export interface Keychain {
@@ -60,7 +62,8 @@ run().catch(say)
 `
 
 async function call(name: string, { folder, env, onSlow }: KeychainOptions, input = ''): Promise<string> {
-  const child = spawn(process.execPath, ['-e', HELPER, name, SERVICE, folder, `${LIMIT_MS}`], {
+  const limit = process.stderr.isTTY ? LIMIT_MS : UNATTENDED_LIMIT_MS
+  const child = spawn(process.execPath, ['-e', HELPER, name, SERVICE, folder, `${limit}`], {
     // Where it finds keytar.
     cwd: fileURLToPath(new URL('.', import.meta.url)),
     ...(env && { env: { ...env } }),
@@ -72,7 +75,7 @@ async function call(name: string, { folder, env, onSlow }: KeychainOptions, inpu
     () => onSlow?.('Waiting for the keychain. It may ask you to unlock it'),
     WORD_AFTER_MS,
   )
-  const limit = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS)
+  const timer = setTimeout(() => child.kill('SIGKILL'), limit)
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
@@ -81,14 +84,14 @@ async function call(name: string, { folder, env, onSlow }: KeychainOptions, inpu
   try {
     const [code, signal] = await once(child, 'close')
     if (code === 0) return out
-    throw unusable(signal === null ? err : `it did not answer within ${LIMIT_MS / 1000} s`)
+    throw unusable(signal === null ? err : `it did not answer within ${limit / 1000} s`)
   } catch (error) {
     throw error instanceof RelayError
       ? error
       : unusable(error instanceof Error ? error.message : String(error))
   } finally {
     clearTimeout(slow)
-    clearTimeout(limit)
+    clearTimeout(timer)
   }
 }
 

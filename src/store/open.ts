@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../base/time.js'
 import type { RecordCipher } from './kv.js'
 import { exclusively } from './exclusively.js'
 import { createStore, type Store } from './kv.js'
-import { makeFolder } from './make-folder.js'
+import { makeFolder } from '../base/make-folder.js'
 import type { Postgres } from './postgres.js'
 import type { Sql } from './sql.js'
 

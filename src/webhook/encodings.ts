@@ -154,7 +154,9 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
     if (seen.has(key)) continue
     seen.add(key)
     if (layout.compactUsers && !occurs(USER_START)) continue
-    const text = length(layout) > limit ? undefined : escape(layOut(value, layout), { chars, long, upper })
+    // Users are indented first, and take less than half of that in one line.
+    const room = layout.compactUsers ? 2 * limit : limit
+    const text = length(layout) > room ? undefined : escape(layOut(value, layout), { chars, long, upper })
     yield { id, name: layout.name + end, newline: newline !== undefined, text }
   }
 }

@@ -21,7 +21,6 @@ describe('the address of a shared store', () => {
       { sslMode: 'verify-full', sslRootCert: '/etc/ca.pem' },
     ],
     ['postgres://u@db/d?sslmode=require', { sslMode: 'require' }],
-    ['postgres://u@db/d?sslmode=prefer', { sslMode: 'prefer' }],
     ['postgres://u@db/d?sslmode=verify-ca&sslrootcert=ca.pem', { sslMode: 'verify-ca' }],
   ])('%s', (address, parts) => {
     const store = new SharedStore(address)
@@ -35,7 +34,7 @@ describe('the address of a shared store', () => {
     ['postgres://db/d', /has no user/],
     ['postgres://u@db', /has no database/],
     ['postgres://u@db/a/b', /has no database/],
-    ['postgres://u@db/d?sslmode=allow', /one of disable, prefer, require, verify-ca, verify-full/],
+    ['postgres://u@db/d?sslmode=allow', /one of disable, require, verify-ca, verify-full/],
     ['postgres://u@db/d?sslmode=verify-ca', /needs sslrootcert=FILE/],
     ['postgres://u@db/d?host=x', /only parameters/],
     ['mysql://u@db/d', /cannot be read/],

@@ -120,7 +120,7 @@ export async function fill(
 ): Promise<void> {
   await using opened = await openJournalOf(env, profile)
   for (const { id, forwards = {}, duplicates = 0, body = BODY, ...given } of deliveries) {
-    const plan = { targets: Object.keys(forwards), onDuplicate: 'never' as const }
+    const plan = { targets: Object.keys(forwards), onDuplicate: 'if-failed' as const }
     const delivery = {
       receivedAt: NOW,
       provider: 'github',

@@ -54,25 +54,3 @@ describeWith('keyring', 'relay serve --store keychain, in a terminal that knows 
     })
   })
 })
-
-describeWith('keyring', 'a profile that changed from the keychain to the file store', () => {
-  it('has the tokens of both revoked', async () => {
-    await using keyring = await ownKeyring()
-    await using here = await place({ env: keyring.env })
-    const tokens: string[] = []
-    for (const store of ['keychain', 'file']) {
-      await using program = await here.serveWith(BUILT, '--store', store)
-      await signIn(program.address, 'ada')
-      tokens.push((await here.runWith(BUILT, 'token')).out.trim())
-      await program.stop()
-    }
-    const statuses = async (): Promise<number[]> =>
-      Promise.all(tokens.map(async (token) => statusAt(here.sandbox.url, token)))
-    expect(await statuses()).toEqual([200, 200])
-    expect(await here.runWith(BUILT, 'revoke')).toMatchObject({ code: 0 })
-    expect(await statuses()).toEqual([401, 401])
-    expect((await here.runWith(BUILT, 'revoke')).err).toBe(
-      'ada was not signed in, so there was nothing to revoke\n',
-    )
-  })
-})

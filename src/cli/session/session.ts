@@ -101,7 +101,9 @@ export async function openSession(
   const limits = { ...LIMITS, ...context.seams?.limits }
   const provider = openProvider(settings, limits)
   const tokens = new Tokens(secrets)
-  const client = (instance && (await findSandboxClient(store, instance.providerUrl))) ?? settings.oauthClient
+  const isSandbox = instance?.provider === 'sandbox'
+  const sandboxClient = isSandbox ? await findSandboxClient(secrets, instance.providerUrl) : undefined
+  const client = sandboxClient ?? settings.oauthClient
   const resources = closing.move()
   return {
     output,

@@ -5,7 +5,7 @@ import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import type { StoreText } from '../../base/settings.js'
 import { isSharedAddress } from '../../base/shared-store.js'
-import { makeFolder } from '../../store/make-folder.js'
+import { makeFolder } from '../../base/make-folder.js'
 import { readSmallFile } from './small-file.js'
 
 /** The file with the webhook secret that relay made for a profile. */

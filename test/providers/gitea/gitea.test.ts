@@ -34,10 +34,16 @@ it('describes a server under a path', () => {
       deliveryHeader: 'x-gitea-delivery',
       formSignature: 'payload',
       digestHeaders: ['x-gitea-signature'],
-      forked: 'forkee',
       events: expect.objectContaining({ marks: expect.any(Object) }),
-      jsonStyle: expect.any(Function),
+      style: expect.any(Function),
       headers: expect.any(Function),
+      verify: expect.any(Function),
+      proof: { 'x-hub-signature-256': /^sha256=[0-9a-f]{64}$/ },
+      summary: {
+        action: ['action'],
+        number: ['number', 'issue.number', 'pull_request.number'],
+        repo: ['forkee.full_name', 'repository.full_name'],
+      },
     },
     oauth: {
       authorizationEndpoint: 'https://git.example.org/gitea/login/oauth/authorize',

@@ -228,10 +228,16 @@ describe('addresses', () => {
         hookHeader: 'x-github-hook-id',
         formSignature: 'body',
         digestHeaders: [],
-        forked: 'repository',
         events: expect.objectContaining({ marks: expect.any(Object) }),
-        jsonStyle: expect.any(Function),
+        style: expect.any(Function),
         headers: expect.any(Function),
+        verify: expect.any(Function),
+        proof: { 'x-hub-signature-256': /^sha256=[0-9a-f]{64}$/ },
+        summary: {
+          action: ['action'],
+          number: ['number', 'issue.number', 'pull_request.number'],
+          repo: ['repository.full_name'],
+        },
       },
       oauth: {
         authorizationEndpoint: 'https://github.com/login/oauth/authorize',

@@ -38,9 +38,14 @@ export async function checkClient(context: CheckContext, check: ClientCheck): Pr
 }
 
 /** Whether relay, or its instance if one runs, has an OAuth client. Asks nothing. */
-export async function findClient({ options, origins, instance, store }: CheckContext): Promise<CheckResult> {
+export async function findClient({
+  options,
+  origins,
+  instance,
+  secrets,
+}: CheckContext): Promise<CheckResult> {
   const { clientId, clientSecret, provider } = options
-  if (store && instance && (await findSandboxClient(store, instance.providerUrl)))
+  if (instance?.provider === 'sandbox' && secrets && (await findSandboxClient(secrets, instance.providerUrl)))
     return ok("the sandbox's own")
   if (instance?.clientId) return ok(`process ${instance.pid} has client id ${instance.clientId}`)
   const isHere = clientId !== undefined && clientSecret !== undefined

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { makeFolder } from '../../src/store/make-folder.js'
+import { makeFolder } from '../../src/base/make-folder.js'
 import { emptyFolder } from '../helpers/context.js'
 import { failure } from '../helpers/failure.js'
 import { describeWith } from '../kit/needs.js'
