@@ -6,7 +6,7 @@ import { RelayError } from '../base/errors.js'
 import { isStoreText, PROVIDER_NAMES, type ProviderName, type StoreText } from '../base/settings.js'
 import { makeFolder } from '../base/make-folder.js'
 import { databaseExists } from '../store/open.js'
-import { isText, shape } from '../store/shape.js'
+import { isText, shape } from '../json/shape.js'
 
 /** Its file in the profile's folder, which a running `serve` has locked. */
 export const LOCK_FILE = 'serve.lock'

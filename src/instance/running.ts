@@ -6,7 +6,7 @@ import { errorCode } from '../base/errno.js'
 import type { Secret } from '../base/secret.js'
 import { isStoreText, type StoreText } from '../base/settings.js'
 import { createLoopbackClient, type SendRequest } from '../net/loopback.js'
-import { isInstant, isPositive, isText, shape } from '../store/shape.js'
+import { isInstant, isPositive, isText, shape } from '../json/shape.js'
 import { writeWhole } from './profile.js'
 
 /** The running `serve` of a profile. `key` lets it prove at `url` that it wrote this record. */

@@ -1,7 +1,7 @@
 import { Secret } from '../base/secret.js'
 import type { OAuthClient } from '../base/settings.js'
 import type { Store } from '../store/kv.js'
-import { isText, shape } from '../store/shape.js'
+import { isText, shape } from '../json/shape.js'
 
 /** Store key of the sandbox's OAuth client, in the profile's store. */
 const KEY = 'sandbox-client'

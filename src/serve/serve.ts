@@ -224,7 +224,7 @@ async function startDuties(
   closing.defer(async () => void (state.maintenance = undefined))
   const hasSuccessor = async (): Promise<boolean> => (await state.duties?.hasOthers()) === true
   closing.use(
-    await startSources(relay, settings, { ...options, ...observers, lost: turn.lost, hasSuccessor }),
+    await startSources(relay, settings, { ...options, ...observers, clock, lost: turn.lost, hasSuccessor }),
   )
   return closing.move()
 }

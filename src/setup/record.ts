@@ -4,7 +4,7 @@ import { type OAuthClient, PROVIDER_NAMES, type ProviderName } from '../base/set
 import type { AppIdentity } from '../providers/registration.js'
 import type { Json, Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
-import { isPositive, isText, shape } from '../store/shape.js'
+import { isPositive, isText, shape } from '../json/shape.js'
 
 /** OAuth client that `relay setup` stored, and the code host that knows it. */
 export interface StoredClient {

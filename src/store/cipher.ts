@@ -2,8 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { RelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import type { TokenKeys } from '../base/shared-store.js'
-import type { Json, RecordCipher, Store } from './kv.js'
-import { changedRecord } from './shape.js'
+import { changedRecord, type Json, type RecordCipher, type Store } from './kv.js'
 import { ask, type Sql, type Tx } from './sql.js'
 
 /** AES-256-GCM (NIST SP 800-38D): a random nonce of 96 bits, a tag of 128. Bytes. */

@@ -1,6 +1,5 @@
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { changedRecord } from './shape.js'
 import { ask, type Sql, type Tx } from './sql.js'
 
 /** What a store keeps: anything JSON can hold. */
@@ -167,4 +166,13 @@ function checkPrefix(prefix: string): string {
   if (bytes.length > MAX_KEY_BYTES)
     throw new RelayError('bad_request', `Invalid key: longer than ${MAX_KEY_BYTES} bytes`)
   return prefix
+}
+
+/** The error for a record that another program has changed. Names the record's kind only: the rest of its key may name a user. */
+export function changedRecord(key: string): RelayError {
+  const [kind = ''] = key.split(':')
+  return new RelayError(
+    'storage',
+    `A record of the database (${kind}) was changed or moved by another program, and is not used. Sign in again, or restore a backup`,
+  )
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { type Client as BaseClient, type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
-import { toRelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { codeOf, isOfTransaction, nameOf, PostgresFailure, postgresError } from './postgres-error.js'
 import { CONNECTIONS } from './postgres-health.js'
@@ -146,7 +146,7 @@ class PostgresSql implements Postgres {
   }
 
   write<Result>(work: () => Tx<Result>, { announces }: WriteOptions = {}): Promise<Result> {
-    if (this.#fault?.fails) return this.#named(Promise.reject(new PostgresFailure('53100')))
+    if (this.#fault?.fails) return Promise.reject(new RelayError('storage', 'no room'))
     if (this.#isClosed) return this.#named(Promise.reject(new PostgresFailure('closed')))
     if (this.#waiting.length >= MAX_WAITING) return this.#named(Promise.reject(new PostgresFailure('busy')))
     const written = new Promise<Result>((resolve, reject) => {

@@ -133,7 +133,7 @@ class Sqlite implements Sql {
 
   write<Result>(work: () => Tx<Result>, { grows = 0 }: WriteOptions = {}): Promise<Result> {
     return this.#named(() => {
-      if (this.#fault?.fails) throw new DatabaseFailure(FULL)
+      if (this.#fault?.fails) throw new RelayError('storage', 'no room')
       if (grows > 0 && !this.#room(grows)) throw new DatabaseFailure(LITTLE_ROOM)
       return new Promise<Result>((resolve, reject) => {
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `work` returns

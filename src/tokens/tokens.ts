@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { isInstant, isText, shape } from '../store/shape.js'
+import { isInstant, isText, shape } from '../json/shape.js'
 import type { Records, Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 

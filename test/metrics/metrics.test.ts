@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
+import type { Sql } from '../../src/store/sql.js'
 import { startRelay } from '../../src/testing/index.js'
 import { readMetrics } from '../kit/metrics.js'
 import { closedPort } from '../helpers/scripted-server.js'
@@ -15,9 +16,17 @@ it('/metrics reads the queues once for all that ask at a time; without them, it 
     if (mode === 'hangs') await new Promise(() => {})
     return inner.sql.query(mode === 'fails' ? 'not sql' : sql, values)
   }
+  const { sql: real } = inner
+  const sql: Sql = {
+    query,
+    write: (work, options) => real.write(work, options),
+    usedBytes: () => real.usedBytes(),
+    shrink: () => real.shrink(),
+    [Symbol.asyncDispose]: async () => {},
+  }
   const log = new RecordingLog()
   const options = {
-    database: { ...inner, sql: { ...inner.sql, query } },
+    database: { ...inner, sql },
     log,
     settings: { metrics: true },
     forward: [`app=${await closedPort()}`],

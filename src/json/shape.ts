@@ -1,10 +1,8 @@
-import { RelayError } from '../base/errors.js'
-
 /** Whether a field's value is what it must be. */
 type Check = (value: unknown) => boolean
 
 /**
- * Reads rows as they lie in the store: the fields that are named, or undefined for what lacks one or has something else in its
+ * Reads JSON values as they lie in the store: the fields that are named, or undefined for what lacks one or has something else in its
  * place. What a row of ours can be is so little that a library for it would take longer to load than a short command needs.
  */
 export function shape<Row extends object>(
@@ -32,13 +30,4 @@ export function isInstant(value: unknown): boolean {
   if (!isText(value) || !INSTANT.test(value)) return false
   // Not by toISOString, for which Node finds out in which time zone this machine is.
   return new Date(value).getUTCDate() === Number(value.slice(8, 10))
-}
-
-/** The error for a record that another program has changed. Names the record's kind only: the rest of its key may name a user. */
-export function changedRecord(key: string): RelayError {
-  const [kind = ''] = key.split(':')
-  return new RelayError(
-    'storage',
-    `A record of the database (${kind}) was changed or moved by another program, and is not used. Sign in again, or restore a backup`,
-  )
 }

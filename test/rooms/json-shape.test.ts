@@ -1,7 +1,7 @@
 import { anything, array, assert, constantFrom, date, property, string } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { isInstant, isPositive, isText, shape } from '../../src/store/shape.js'
+import { isInstant, isPositive, isText, shape } from '../../src/json/shape.js'
 
 const parse = shape<{ name: string; pid: number }>({ name: isText, pid: isPositive })
 const schema = z.object({ name: z.string(), pid: z.int().positive() })
