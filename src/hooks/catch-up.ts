@@ -4,7 +4,7 @@ import { LIMITS, type Limits } from '../base/seams.js'
 import type { Journal } from '../journal/journal.js'
 import type { DeliveryPage, HookDelivery } from '../providers/hooks.js'
 import type { Provider, RepoTarget } from '../providers/provider.js'
-import { findMissing } from './missing.js'
+import { findMissing, type Missing } from './missing.js'
 import { patiently, type PatienceOptions } from './patiently.js'
 
 /** GitHub keeps and redelivers what it sent in the last 3 days (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
@@ -22,12 +22,21 @@ export interface DeliveryLog {
   redeliver(id: string, options: Cancellable): Promise<void>
 }
 
+/** The id in a log up to which everything has arrived or was asked for in vain for good: retention may have removed it since. */
+export interface LogPlace {
+  /** -1 where there was none. */
+  get(): Promise<bigint>
+  put(id: bigint): Promise<void>
+}
+
 export interface CatchUpOptions extends PatienceOptions {
   readonly log: DeliveryLog
   readonly journal: Pick<Journal, 'known' | 'keptSince'>
   /** Milliseconds since 1970-01-01 UTC: what was first sent before is left out. */
   readonly since: number
   readonly limits?: Pick<Limits, 'arrival' | 'logLook'> | undefined
+  /** How far earlier ones came. Default: nowhere. */
+  readonly place?: LogPlace | undefined
   /** Called with what is missing, before the first is asked for. */
   readonly onMissing?: ((missing: readonly HookDelivery[]) => void) | undefined
 }
@@ -49,8 +58,8 @@ export interface CaughtUp {
  * equal ones that come through a tunnel are one entry, under the id of the first.
  * @throws RelayError as the calls do
  */
-export async function findMissed(options: CatchUpOptions): Promise<readonly HookDelivery[]> {
-  const { log, journal, since } = options
+export async function findMissed(options: CatchUpOptions): Promise<Missing> {
+  const { log, journal, since, place } = options
   const missing = await findMissing({
     page: (cursor) => patiently(() => log.page(cursor, options), options),
     unknown: async (guids) => {
@@ -59,8 +68,9 @@ export async function findMissed(options: CatchUpOptions): Promise<readonly Hook
     },
     // What retention has removed was here: it is not missing.
     since: Math.max(since, await journal.keptSince()),
+    after: (await place?.get()) ?? -1n,
   })
-  return missing.filter(({ event }) => event !== 'ping')
+  return { ...missing, deliveries: missing.deliveries.filter(({ event }) => event !== 'ping') }
 }
 
 /**
@@ -69,16 +79,22 @@ export async function findMissed(options: CatchUpOptions): Promise<readonly Hook
  * @throws RelayError as the calls do, when the log cannot be read; AbortError when `signal` aborts
  */
 export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
-  const missing = await findMissed(options)
+  const { deliveries: missing, oldest, newest } = await findMissed(options)
   options.onMissing?.(missing)
   const failed: Failed[] = []
+  /** The largest id below which nothing is missing. */
+  let reached = newest
   let inARow = 0
   for (const delivery of missing) {
     const why = inARow < MAX_FAILED_IN_A_ROW ? await fetchOne(delivery, options) : GIVEN_UP
     // That the log has forgotten one says nothing about the next.
     if (why !== FORGOTTEN) inARow = why === undefined ? 0 : inARow + 1
-    if (why !== undefined) failed.push({ delivery, why })
+    if (why === undefined) continue
+    failed.push({ delivery, why })
+    const before = (oldest.get(delivery.guid) ?? 0n) - 1n
+    if (why !== FORGOTTEN && before < reached) reached = before
   }
+  if (reached > 0n) await options.place?.put(reached)
   return { missing: missing.length, arrived: missing.length - failed.length, failed }
 }
 

@@ -2,6 +2,7 @@ import type { Cancellable } from '../base/abort.js'
 import type { Provider } from '../providers/provider.js'
 import type { Store } from '../store/kv.js'
 import { exclusively } from '../store/exclusively.js'
+import type { LogPlace } from './catch-up.js'
 
 export interface OneCatchUp<T> extends Cancellable {
   readonly provider: Pick<Provider, 'origin'>
@@ -25,4 +26,20 @@ export function oneCatchUp<T>({ provider, store, what, onBusy, work, signal }: O
   }
   const key = `catch-up-lock:${provider.origin} ${what}`.toLowerCase()
   return exclusively(store, key, { what: `catching up with ${what}`, onBusy: busy, signal }, work)
+}
+
+/** How far the profile has caught up with a log, as a record of its store. */
+export function placeIn(
+  store: Pick<Store, 'get' | 'put'>,
+  { origin }: Pick<Provider, 'origin'>,
+  what: string,
+): LogPlace {
+  const key = `catch-up:${origin} ${what}`.toLowerCase()
+  return {
+    async get() {
+      const id = await store.get(key)
+      return typeof id === 'string' && /^\d{1,20}$/.test(id) ? BigInt(id) : -1n
+    },
+    put: (id) => store.put(key, String(id)),
+  }
 }

@@ -3,7 +3,7 @@ import { type RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { onSleep } from '../base/on-sleep.js'
 import { type CaughtUp, catchUp, type DeliveryLog, LOG_PERIOD_MS } from '../hooks/catch-up.js'
-import { oneCatchUp } from '../hooks/one-catch-up.js'
+import { oneCatchUp, placeIn } from '../hooks/one-catch-up.js'
 import type { Relay } from '../relay.js'
 import type { PayloadAddress } from './tunnel.js'
 import { keepTrying } from './trying.js'
@@ -57,11 +57,13 @@ export async function keepCatchingUp(options: CatchingUpOptions): Promise<void> 
 async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
   const { name, deliveries, relay, log, stop, onChange } = options
   const { journal, provider, database } = relay
+  const { store } = database
   const work = (): Promise<CaughtUp> =>
     catchUp({
       log: deliveries,
       journal,
       limits: relay.limits,
+      place: placeIn(store, provider, name),
       since: Date.now() - LOG_PERIOD_MS,
       signal: stop,
       onMissing: ({ length }) => length > 0 && onChange({ state: 'missing', count: length }),
@@ -69,7 +71,6 @@ async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
         log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
     })
   const onBusy = (text: string): void => log.info(text)
-  const { store } = database
   const result = await oneCatchUp({ provider, store, what: name, onBusy, work, signal: stop })
   onChange({ state: 'caught up', result })
 }

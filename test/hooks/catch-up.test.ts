@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
-import { catchUp, type DeliveryLog, LOG_PERIOD_MS, logOf } from '../../src/hooks/catch-up.js'
+import {
+  catchUp,
+  type CatchUpOptions,
+  type DeliveryLog,
+  LOG_PERIOD_MS,
+  logOf,
+} from '../../src/hooks/catch-up.js'
 import type { HookDelivery } from '../../src/providers/hooks.js'
 import { createProvider } from '../../src/providers/open.js'
 import { startSandbox } from '../../src/testing/index.js'
@@ -48,13 +54,16 @@ function rig(
       })
     },
   }
-  const run = (more: { since?: number; signal?: AbortSignal; log?: Partial<DeliveryLog> } = {}) =>
+  let reached = -1n
+  const place = { get: async () => reached, put: async (id: bigint) => void (reached = id) }
+  const run = (more: Partial<Omit<CatchUpOptions, 'log'>> & { log?: Partial<DeliveryLog> } = {}) =>
     catchUp({
       journal: {
         known: (ids) => Promise.resolve(new Set(ids.filter((id) => journal.has(id)))),
         keptSince: () => Promise.resolve(-Infinity),
       },
       since: 0,
+      place,
       onWait: (why, ms) => waits.push(`${why}: ${Math.round(ms / 1000)}`),
       ...more,
       log: { ...log, ...more.log },
@@ -77,6 +86,15 @@ describe('catching up', () => {
     expect(await run()).toEqual({ missing: 4, arrived: 4, failed: [] })
     expect([asked, most]).toEqual([['g1', 'g3', 'g4', 'g5'], 1])
     expect(await run()).toEqual({ missing: 0, arrived: 0, failed: [] })
+  })
+
+  it('never asks again for what it had, also when retention has removed it', async () => {
+    const { run, asked, journal } = rig((guid, { arrive }) => (guid === 'g4' ? undefined : arrive()))
+    const limits = { arrival: 10, logLook: 1000 }
+    expect(await run({ limits })).toMatchObject({ missing: 5, arrived: 4 })
+    journal.clear()
+    expect(await run({ limits })).toMatchObject({ missing: 2, arrived: 1 })
+    expect(asked).toEqual(['g1', 'g2', 'g3', 'g4', 'g5', 'g4', 'g5'])
   })
 
   it('leaves out pings', async () => {

@@ -35,8 +35,9 @@ it('finds what a hook could not deliver, on all pages, oldest first, without wha
         return Promise.resolve(new Set(guids.filter((guid) => !arrived.has(guid))))
       },
       since: 0,
+      after: 0n,
     })
-  const missing = await read()
+  const { deliveries: missing } = await read()
   expect(asked).toEqual([100, 100, 100, 1])
   const before = receiver.received.length
   for (const { id } of missing) {
@@ -46,7 +47,7 @@ it('finds what a hook could not deliver, on all pages, oldest first, without wha
   const bodies = receiver.received.slice(before).map(({ body }): unknown => JSON.parse(body).comment.body)
   expect(bodies).toEqual(Array.from({ length: 260 }, (_, n) => String(n + 40)))
   for (const { headers } of receiver.received) arrived.add(headers['x-github-delivery'])
-  expect(await read()).toEqual([])
+  expect((await read()).deliveries).toEqual([])
   sandbox.faults.next('deliveries', 'rate-limit')
   await expect(read()).rejects.toMatchObject({ kind: 'rate_limited' })
 })
@@ -69,9 +70,10 @@ it('names each GUID once, in the order in which they were first sent, with the n
       guids,
       fc.integer({ min: 1, max: 7 }),
       fc.integer({ min: 0, max: 40 }),
-      async (order, size, since) => {
+      fc.integer({ min: -1, max: 40 }),
+      async (order, size, since, after) => {
         const log = order.map(sent).toReversed()
-        const missing = await findMissing({
+        const { deliveries: missing, newest: last } = await findMissing({
           page: (cursor = '0') => {
             const from = Number(cursor)
             const next = from + size < log.length ? String(from + size) : undefined
@@ -79,13 +81,17 @@ it('names each GUID once, in the order in which they were first sent, with the n
           },
           unknown: (some) => Promise.resolve(new Set(some.filter((guid) => guid !== 'g0'))),
           since,
+          after: BigInt(after),
         })
-        const recent = order.map((guid, at) => ({ guid: `g${guid}`, at })).filter(({ at }) => at >= since)
+        const recent = order
+          .map((guid, at) => ({ guid: `g${guid}`, at }))
+          .filter(({ at }) => at >= since && at > after)
         const expected = [...new Set(recent.map(({ guid }) => guid))].filter((guid) => guid !== 'g0')
         const newest = (guid: string): string => String(recent.findLast((each) => each.guid === guid)?.at)
         expect(missing.map(({ guid, id }) => [guid, id])).toEqual(
           expected.map((guid) => [guid, newest(guid)]),
         )
+        expect(last).toBe(BigInt(Math.max(0, order.length - 1)))
       },
     ),
   )

@@ -7,7 +7,7 @@ const LOG_PERIOD_MS = 3 * 86_400_000
 const LOG_LIMIT = 10_000
 /** Maximum size of their payloads, 64 MiB: a payload is about 8 KB, one with a long comment 70 KB. */
 const MAX_PAYLOADS = 67_108_864
-/** GitHub's ids have 64 bits, and neighbours are equal once read as JavaScript numbers. */
+/** GitHub's ids have 64 bits, and neighbours are equal once read as JavaScript numbers. They grow, also from one sandbox to the next. */
 const FIRST_ID = 3_842_091_948_768_772_096n
 
 /** A delivery that was sent once. A redelivery is another one with the same GUID. */
@@ -29,9 +29,10 @@ export class DeliveryLog {
   readonly #limits: { readonly entries: number; readonly payloads: number }
   readonly #entries = new Map<bigint, LoggedDelivery>()
   #payloads = 0
-  #nextId = FIRST_ID
+  #nextId: bigint
 
   constructor(clock: Clock, limits = { entries: LOG_LIMIT, payloads: MAX_PAYLOADS }) {
+    this.#nextId = FIRST_ID + BigInt(clock()) * 1000n
     this.#clock = clock
     this.#limits = limits
   }

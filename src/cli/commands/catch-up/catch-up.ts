@@ -7,7 +7,7 @@ import {
   LOG_PERIOD_MS,
   logOf,
 } from '../../../hooks/catch-up.js'
-import { oneCatchUp } from '../../../hooks/one-catch-up.js'
+import { oneCatchUp, placeIn } from '../../../hooks/one-catch-up.js'
 import { Journal } from '../../../journal/journal.js'
 import type { Context } from '../../context.js'
 import { parseInstant } from '../../../journal/filter.js'
@@ -76,7 +76,7 @@ function requireInstance({ instance, settings }: Session): void {
 
 /** @throws RelayError `no_match` when the hook does not lead here. */
 async function optionsFor(
-  { output, sql, limits }: Session,
+  { output, sql, limits, store, provider }: Session,
   source: Source,
   since: number,
   signal: AbortSignal,
@@ -86,6 +86,7 @@ async function optionsFor(
   return {
     log: await source.open({ signal, onWait }),
     journal: new Journal(sql),
+    place: placeIn(store, provider, source.name),
     since,
     signal,
     limits,
@@ -115,7 +116,7 @@ async function list(
   options: CatchUpOptions,
 ): Promise<void> {
   const { output } = session
-  const missing = await findMissed(options).catch(explained(source))
+  const { deliveries: missing } = await findMissed(options).catch(explained(source))
   if (json)
     for (const one of missing) output.object({ type: 'missing', ...source.object, ...missedObject(one) })
   else
