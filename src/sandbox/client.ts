@@ -4,7 +4,7 @@ import type { Store } from '../store/kv.js'
 import { isText, shape } from '../json/shape.js'
 
 /** Store key of the sandbox's OAuth client, in the profile's store. */
-const KEY = 'sandbox-client'
+const KEY = 'sandbox:client'
 
 interface ClientRecord {
   readonly id: string

@@ -45,7 +45,7 @@ export interface SharedDutiesOptions {
   readonly routes: string
   /** Called with the numbers of entries that other relays have changed; undefined: any may have changed. Must not throw. */
   readonly onNotice: (numbers: readonly number[] | undefined) => void
-  /** Called when the turn passes from or to this relay. Must not throw. */
+  /** Called when this relay has the turn, and when another has it. Must not throw. */
   readonly onTurn: () => void
   readonly log: Log
 }
@@ -64,13 +64,17 @@ export async function sharedDuties(
   const { Session } = await import('../store/session.js')
   const session = new Session(postgres, routes, {
     onNotice,
-    onRun: (holds) => (holds ? work.start() : void work.end()),
+    onRun(holds) {
+      if (holds) work.start()
+      else void work.end()
+      onTurn()
+    },
     onAway: (error) =>
       error
         ? log.warn(`${error.message}. Nothing is sent meanwhile`)
         : log.info(`The database ${postgres.name} is back`),
   })
-  const work = createWork(() => session.holds, onTurn, log)
+  const work = createWork(() => session.holds, log)
   await session.start()
   const refuseDifference = async (which: string): Promise<void> => {
     if ((await session.others(which)).isDifferent) throw new RelayError('settings', OTHER_ROUTES)
@@ -121,7 +125,7 @@ interface Work {
   end(): Promise<void>
 }
 
-function createWork(holds: () => boolean, onTurn: () => void, log: Log): Work {
+function createWork(holds: () => boolean, log: Log): Work {
   interface Run {
     readonly lost: AbortController
     readonly begun: Promise<AsyncDisposable | undefined>
@@ -156,7 +160,6 @@ function createWork(holds: () => boolean, onTurn: () => void, log: Log): Work {
       if (!begin || run) return
       const lost = new AbortController()
       run = { lost, begun: begun(begin, lost) }
-      onTurn()
     },
     end() {
       const last = run
@@ -164,7 +167,6 @@ function createWork(holds: () => boolean, onTurn: () => void, log: Log): Work {
       run = undefined
       last.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
       ended = finish(ended, last)
-      onTurn()
       return ended
     },
   }

@@ -74,6 +74,8 @@ interface State {
   dispatcher?: Dispatcher | undefined
   maintenance?: Maintenance | undefined
   tunnel?: TunnelStatus | undefined
+  /** Another relay forwards. */
+  isElsewhere?: boolean
   /** By repository. */
   readonly hookProblems: Map<string, string>
 }
@@ -102,7 +104,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   const url = (place.url = relay.address = listener.url)
   const { record, duties } = await orClose(listener, async () => ({
     record: await takeProfile(settings, url, closing),
-    duties: await takeDuties(relay, settings, state, log),
+    duties: await takeDuties(relay, settings, state, options),
   }))
   Object.assign(state, { relay, record, duties })
   // In this order: the profile is ours until the last request is answered.
@@ -162,7 +164,12 @@ async function takeProfile(settings: Settings, url: string, closing: Disposal): 
   return createInstanceRecord(own, Date.now())
 }
 
-async function takeDuties(relay: Relay, settings: Settings, state: State, log: Log): Promise<Duties> {
+async function takeDuties(
+  relay: Relay,
+  settings: Settings,
+  state: State,
+  { log = silentLog, onTarget }: ServeOptions,
+): Promise<Duties> {
   const { database, routing, activity, journal } = relay
   if (!database.shared) return ownDuties()
   let newest = await journal.newest()
@@ -178,7 +185,14 @@ async function takeDuties(relay: Relay, settings: Settings, state: State, log: L
   return sharedDuties(database.shared, {
     routes: digestOf(routing, settings),
     onNotice: (numbers) => void look(numbers).catch(() => {}),
-    onTurn: () => activity.publish({ type: 'state' }),
+    onTurn() {
+      activity.publish({ type: 'state' })
+      const { isOurs } = state.duties ?? {}
+      // Who has the turn from the start on has nothing to tell.
+      if (isOurs && !state.isElsewhere) return
+      state.isElsewhere = !isOurs
+      for (const status of targetsOf(relay, state)) onTarget?.(status)
+    },
     log,
   })
 }

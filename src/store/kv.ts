@@ -58,10 +58,13 @@ interface StoreOptions {
   readonly clock?: Clock | undefined
   /** Encrypts the values, each bound to its key. It is asked for at its first use. Default: they are JSON text. */
   readonly cipher?: (() => Promise<RecordCipher>) | undefined
+  /** Keys whose values are JSON text all the same, so that they can be read without it. Default: none. */
+  readonly isPlain?: (key: string) => boolean
 }
 
 /** The key-value store in the table `kv` of a profile's database. */
-export function createStore(sql: Sql, { clock = systemClock, cipher: open }: StoreOptions = {}): Store {
+export function createStore(sql: Sql, options: StoreOptions = {}): Store {
+  const { clock = systemClock, cipher: open, isPlain = () => false } = options
   let opened: Promise<RecordCipher | undefined> | undefined
   /** Tried again if it failed: a keychain may be unlocked later. */
   const cipherOf = async (): Promise<RecordCipher | undefined> => {
@@ -74,12 +77,13 @@ export function createStore(sql: Sql, { clock = systemClock, cipher: open }: Sto
     }
   }
   const update = async <Result>(work: (records: Records) => Tx<Result>): Promise<Result> => {
-    const records = recordsOf(clock, await cipherOf())
+    const cipher = await cipherOf()
+    const records = recordsOf(clock, (key) => (isPlain(key) ? undefined : cipher))
     return sql.write(() => work(records))
   }
   return {
     async get(key) {
-      const cipher = await cipherOf()
+      const cipher = isPlain(key) ? undefined : await cipherOf()
       const [row] = await sql.query<{ value: string }>(GET, [checkKey(key), clock()])
       return row && decode(cipher, key, row.value)
     },
@@ -90,7 +94,7 @@ export function createStore(sql: Sql, { clock = systemClock, cipher: open }: Sto
         if (value !== undefined) yield* records.delete(key)
         return value
       }),
-    delete: (key) => update((records) => records.delete(key)),
+    delete: (key) => sql.write(() => recordsOf(clock, () => undefined).delete(key)),
     async list(prefix) {
       const query = `SELECT key FROM kv WHERE key BETWEEN ? AND ? AND ${LIVE} ORDER BY key`
       const rows = await sql.query<{ key: string }>(query, [
@@ -111,14 +115,14 @@ export function createStore(sql: Sql, { clock = systemClock, cipher: open }: Sto
 const LIVE = '(expires_at IS NULL OR expires_at > ?)'
 const GET = `SELECT value FROM kv WHERE key = ? AND ${LIVE}`
 
-function recordsOf(clock: Clock, cipher: RecordCipher | undefined): Records {
+function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undefined): Records {
   return {
     *get(key) {
       const [row] = yield* ask<{ value: string }>(GET, checkKey(key), clock())
-      return row && decode(cipher, key, row.value)
+      return row && decode(cipherOf(key), key, row.value)
     },
     *put(key, value, expiresAt = Infinity) {
-      const text = cipher ? cipher.encrypt(checkKey(key), value) : JSON.stringify(value)
+      const text = cipherOf(key)?.encrypt(checkKey(key), value) ?? JSON.stringify(value)
       // An instant that is no number has passed: a record must not stay because of a wrong computation.
       const end = Number.isNaN(expiresAt) ? -Infinity : expiresAt
       yield* ask(

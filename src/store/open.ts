@@ -78,7 +78,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   const store = createStore(sql, { clock })
   const secrets =
     kind === 'keychain'
-      ? createStore(sql, { clock, cipher: () => keychainCipher(sql, store, folder, options) })
+      ? createStore(sql, { clock, cipher: () => keychainCipher(sql, store, folder, options), isPlain })
       : store
   return {
     sql,
@@ -89,6 +89,9 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
   }
 }
+
+/** What every command reads at its start, and needs no keychain for: which client and which webhook `relay setup` made. */
+const isPlain = (key: string): boolean => key.startsWith('setup-')
 
 /** SQLite is native code: it is loaded by those that need it. */
 async function openLocal({ kind, folder, patience, fault }: OpenOptions): Promise<Sql> {

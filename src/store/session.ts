@@ -17,11 +17,12 @@ const IDLE_MS = 4000
 const VALID_MS = IDLE_MS - 500
 /** Between two tries to connect. */
 const RETRY_MS = 500
+const NEVER = { monotonic: -Infinity, wall: -Infinity }
 
 export interface SessionListener {
   /** Another relay has changed these entries, or stored new ones; undefined: a break may have swallowed such a notice. */
   onNotice(numbers: readonly number[] | undefined): void
-  /** This relay has the lock `run`, or has it no longer. */
+  /** This relay has the lock `run`, or another has it. */
   onRun(holds: boolean): void
   /** The database is away, and why; undefined: it is back. */
   onAway(error: RelayError | undefined): void
@@ -40,9 +41,11 @@ export class Session implements AsyncDisposable {
   #client: Client | undefined
   #beating: Promise<void> | undefined
   #holds = false
+  /** Whether the first claim was answered. */
+  #isTold = false
   #wants = false
   /** When the last heartbeat that was answered was sent: by both clocks, since one stops while the machine sleeps, and the other can be set. */
-  #sentAt = { monotonic: -Infinity, wall: -Infinity }
+  #sentAt = NEVER
 
   constructor(postgres: Postgres, routes: string, listener: SessionListener) {
     this.#postgres = postgres
@@ -120,6 +123,10 @@ export class Session implements AsyncDisposable {
         if (id !== this.#postgres.id) this.#listener.onNotice(numbers.filter(Boolean).map(Number))
       })
       this.#client = client
+      // The server has freed the locks: another relay may send now.
+      client.on('end', () => {
+        if (this.#client === client) this.#sentAt = NEVER
+      })
       const ours = [MEMBER, routesKey(this.#routes)]
       await this.#rows(
         `SELECT ${lock('pg_advisory_lock_shared')}, ${lock('pg_advisory_lock_shared', 2)}`,
@@ -141,11 +148,7 @@ export class Session implements AsyncDisposable {
       const sent = { monotonic: performance.now(), wall: Date.now() }
       try {
         const isNew = !this.#client
-        if (isNew) {
-          await this.#connect()
-          // What was notified meanwhile is lost.
-          this.#listener.onNotice(undefined)
-        }
+        if (isNew) await this.#connect()
         // A lock that is asked for twice must be released twice; a new session has none.
         const claims = this.#wants && (!this.#holds || isNew)
         const [row] = await this.#rows(
@@ -156,9 +159,12 @@ export class Session implements AsyncDisposable {
         if (isAway) this.#listener.onAway(undefined)
         isAway = false
         // After a break in which no other relay has taken it, what is under way goes on.
-        if (claims && (row?.['run'] === 1) !== this.#holds) this.#hold(!this.#holds)
+        if (claims) this.#claimed(row?.['run'] === 1)
+        // What was notified meanwhile is lost.
+        if (isNew) this.#listener.onNotice(undefined)
       } catch (error) {
         this.#client = undefined
+        this.#sentAt = NEVER
         if (!isAway && !signal.aborted) this.#listener.onAway(postgresError(error, this.#postgres.name))
         isAway = true
       }
@@ -167,7 +173,9 @@ export class Session implements AsyncDisposable {
     }
   }
 
-  #hold(holds: boolean): void {
+  #claimed(holds: boolean): void {
+    if (this.#isTold && holds === this.#holds) return
+    this.#isTold = true
     this.#holds = holds
     this.#listener.onRun(holds)
   }

@@ -101,9 +101,7 @@ export async function openSession(
   const limits = { ...LIMITS, ...context.seams?.limits }
   const provider = openProvider(settings, limits)
   const tokens = new Tokens(secrets)
-  const isSandbox = instance?.provider === 'sandbox'
-  const sandboxClient = isSandbox ? await findSandboxClient(secrets, instance.providerUrl) : undefined
-  const client = sandboxClient ?? settings.oauthClient
+  const client = (await clientOfSandbox(attached, secrets)) ?? settings.oauthClient
   const resources = closing.move()
   return {
     output,
@@ -135,6 +133,11 @@ export async function openSession(
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
+}
+
+/** The client of the running instance's own sandbox, if it has one. */
+async function clientOfSandbox({ instance }: Attached, secrets: Store): Promise<OAuthClient | undefined> {
+  return instance?.provider === 'sandbox' ? findSandboxClient(secrets, instance.providerUrl) : undefined
 }
 
 function checkData({ options, origins, instance, saved }: Attached): void {
