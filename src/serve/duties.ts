@@ -71,8 +71,8 @@ export async function sharedDuties(
     },
     onAway: (error) =>
       error
-        ? log.warn(`${error.message}. Nothing is sent meanwhile`)
-        : log.info(`The database ${postgres.name} is back`),
+        ? log.warn(`Forwarding pauses: ${error.message}`)
+        : log.info('Forwarding continues: the database answers again'),
   })
   const work = createWork(() => session.holds, log)
   await session.start()
