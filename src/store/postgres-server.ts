@@ -33,7 +33,13 @@ const PARSERS: Readonly<Record<number, (text: string) => SqlValue>> = {
   1700: Number,
 }
 
-/** A connection that is closed when it cannot be opened: the driver leaves it open when it has no password to give. */
+/** Until a connection is closed whose other end does not say goodbye, because the network swallows what passes. Milliseconds. */
+const GOODBYE_MS = 1000
+
+/**
+ * A connection that is closed when it cannot be opened: the driver leaves it open when it has no password to give. Its end takes a second at
+ * most.
+ */
 export class Client extends BaseClient {
   override connect(): Promise<BaseClient>
   override connect(callback: (error: Error) => void): void
@@ -44,6 +50,15 @@ export class Client extends BaseClient {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- null, or nothing, says that there is none
       callback(error as Error)
     })
+  }
+
+  override end(): Promise<void>
+  override end(callback: (error: Error) => void): void
+  override end(callback?: (error: Error) => void): Promise<void> | void {
+    const { stream } = this.connection
+    const timer = setTimeout(() => stream.destroy(), GOODBYE_MS)
+    stream.once('close', () => clearTimeout(timer))
+    return callback ? super.end(callback) : super.end()
   }
 }
 

@@ -36,8 +36,11 @@ export interface PostgresOptions {
 
 /** A profile's data in a PostgreSQL database, and what a {@link Session} is made of. */
 export interface Postgres extends Sql {
-  /** A new connection for locks, with these settings: not one of a pool, since it must stay the same. */
-  connect(settings: Readonly<Record<string, number>>): Promise<BaseClient>
+  /**
+   * A new connection for locks, with these settings: not one of a pool, since it must stay the same. A statement without an answer within
+   * `limit` milliseconds rejects.
+   */
+  connect(settings: Readonly<Record<string, number>>, limit: number): Promise<BaseClient>
   readonly schema: string
   /** How this relay's notices begin. */
   readonly id: string
@@ -129,9 +132,10 @@ class PostgresSql implements Postgres {
     }
   }
 
-  async connect(settings: Readonly<Record<string, number>>): Promise<BaseClient> {
+  async connect(settings: Readonly<Record<string, number>>, limit: number): Promise<BaseClient> {
     const more = Object.entries(settings).map(([name, value]) => ` -c ${name}=${value}`)
-    const client = new Client({ ...this.#config, options: this.#config.options + more.join('') })
+    const options = this.#config.options + more.join('')
+    const client = new Client({ ...this.#config, options, query_timeout: limit })
     client.on('error', () => {})
     await client.connect()
     return client
@@ -222,13 +226,16 @@ class PostgresSql implements Postgres {
       try {
         for (const { work } of batch) results.push(await this.#run(client, work(), told))
       } catch (error) {
-        // What failed first says more than what failed because of it.
         await Promise.all(told)
         throw error
       }
       // Sent before the commit: the connection keeps the order.
       const notified = this.#notify(client, batch)
-      const [commit] = await Promise.all([client.query('COMMIT'), notified, ...told])
+      const ended = Promise.all([client.query('COMMIT'), notified])
+      ended.catch(() => {})
+      // What failed first says more than what failed because of it.
+      await Promise.all(told)
+      const [commit] = await ended
       // The driver reports no error for a transaction that had failed.
       if (commit.command !== 'COMMIT') throw new PostgresFailure('slow')
       return results

@@ -15,6 +15,8 @@ const BEAT_MS = 1000
  */
 const IDLE_MS = 4000
 const VALID_MS = IDLE_MS - 500
+/** The server ends a statement that takes longer; without its answer a little later, the connection is dead. Milliseconds. */
+const ANSWER_MS = 2 * BEAT_MS
 /** Between two tries to connect. */
 const RETRY_MS = 500
 const NEVER = { monotonic: -Infinity, wall: -Infinity }
@@ -114,10 +116,8 @@ export class Session implements AsyncDisposable {
   async #connect(): Promise<void> {
     try {
       // Tiny statements only: a session that is stopped while it receives a large result keeps its locks (measured).
-      const client = await this.#postgres.connect({
-        idle_session_timeout: IDLE_MS,
-        statement_timeout: BEAT_MS * 2,
-      })
+      const settings = { idle_session_timeout: IDLE_MS, statement_timeout: ANSWER_MS }
+      const client = await this.#postgres.connect(settings, ANSWER_MS + BEAT_MS)
       client.on('notification', ({ payload = '' }) => {
         const [id, ...numbers] = payload.split(' ')
         if (id !== this.#postgres.id) this.#listener.onNotice(numbers.filter(Boolean).map(Number))

@@ -100,6 +100,35 @@ class Link {
   }
 }
 
+/** A TCP proxy to a port of 127.0.0.1 that brings each answer so many milliseconds late, as a server in another place does. */
+export async function distant(
+  target: number,
+  ms: number,
+): Promise<AsyncDisposable & { readonly port: number }> {
+  const sockets = new Set<Socket>()
+  const server = createServer((near) => {
+    const far = connect(target, '127.0.0.1')
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.setNoDelay(true).on('error', () => {})
+      socket.on('close', () => sockets.delete(socket))
+    }
+    near.pipe(far).on('close', () => near.destroy())
+    // Timers of one length end in the order in which they began.
+    far.on('data', (chunk) => setTimeout(() => near.write(chunk), ms))
+    far.on('end', () => setTimeout(() => near.end(), ms))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: portOf(server),
+    async [Symbol.asyncDispose]() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await once(server, 'close')
+    },
+  }
+}
+
 /** An HTTP proxy. */
 export interface ConnectProxy extends AsyncDisposable {
   readonly url: string

@@ -53,10 +53,11 @@ export async function makeCluster(): Promise<string> {
   return data
 }
 
-/** Starts a server on a copy of a cluster; `settings` are added to its configuration. */
+/** Starts a server on a copy of a cluster; `settings` are added to its configuration. `wrapper`: a command that starts it, as root. */
 export async function startServer(
   cluster: string,
   settings: Readonly<Record<string, string>> = {},
+  wrapper: readonly string[] = [],
 ): Promise<Server> {
   const folder = ownedFolder()
   const data = path.join(folder, 'data')
@@ -75,11 +76,11 @@ export async function startServer(
   }
   const args = ['-D', data, ...Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const launch = async (): Promise<Daemon> => {
-    const daemon = new Daemon(postgresProgram('postgres') ?? '', args, {
-      ...OWNER,
-      cwd: folder,
-      end: 'SIGQUIT',
-    })
+    const postgres = [postgresProgram('postgres') ?? '', ...args]
+    const asOwner = ['setpriv', `--reuid=${UNPRIVILEGED}`, `--regid=${UNPRIVILEGED}`, '--clear-groups']
+    const [file = '', ...rest] = wrapper.length > 0 ? [...wrapper, ...asOwner, ...postgres] : postgres
+    const owner = wrapper.length > 0 ? {} : OWNER
+    const daemon = new Daemon(file, rest, { ...owner, cwd: folder, end: 'SIGQUIT' })
     await daemon.says(/ready to accept connections/)
     return daemon
   }

@@ -52,8 +52,11 @@ export async function database(): Promise<Database> {
 }
 
 /** A server of the test's own, for a test that stops it; `settings` are added to its configuration. */
-export async function ownServer(settings: Readonly<Record<string, string>> = {}): Promise<DatabaseServer> {
-  const server = await startServer(await part('cluster'), settings)
+export async function ownServer(
+  settings: Readonly<Record<string, string>> = {},
+  wrapper: readonly string[] = [],
+): Promise<DatabaseServer> {
+  const server = await startServer(await part('cluster'), settings, wrapper)
   return Object.assign(server, databaseAt(server.port, 'postgres'))
 }
 

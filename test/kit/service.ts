@@ -143,6 +143,8 @@ export interface Senders extends AsyncDisposable {
   readonly acknowledged: ReadonlySet<string>
   /** How many answers there were of each status; 0: none. */
   readonly statuses: ReadonlyMap<number, number>
+  /** How long each answer took, in milliseconds. */
+  readonly took: readonly number[]
   /** Resolves once so many more are acknowledged. @throws Error with the statuses of all answers, after two minutes. */
   more(count: number, within?: number): Promise<void>
   /** Resolves when each has had its last delivery acknowledged. */
@@ -165,12 +167,15 @@ const RETRY_PAUSE = 50
 export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
   const acknowledged = new Set<string>()
   const statuses = new Map<number, number>()
+  const took: number[] = []
   const waiting = new Set<() => void>()
   const stopping = new AbortController()
   const leaving = new AbortController()
   const send = async (id: string): Promise<void> => {
     while (!leaving.signal.aborted) {
+      const began = performance.now()
       const status = await postOnce(`${url()}/webhook`, id)
+      took.push(performance.now() - began)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       if (status === 200) {
         acknowledged.add(id)
@@ -193,6 +198,7 @@ export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
   return {
     acknowledged,
     statuses,
+    took,
     async more(wanted, within = 120_000) {
       const enough = acknowledged.size + wanted
       await new Promise<void>((resolve, reject) => {

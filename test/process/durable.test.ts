@@ -6,7 +6,7 @@ import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
 
-const DELIVERIES = 40
+const DELIVERIES = 120
 const IN_FLIGHT = 8
 
 /** A body of several pages of the database, the last of which strace shows the beginning of. */

@@ -217,6 +217,7 @@ describeWith('postgres', 'a database on PostgreSQL', () => {
     await expect.poll(() => one.holds).toBe(true)
     await two.start()
     two.want()
+    await expect.poll(() => heard).toContain('two waits')
     const alike = { count: 1, isDifferent: false }
     expect([await one.others(), await two.others()]).toEqual([alike, alike])
     expect(await two.others('other routes')).toMatchObject({ isDifferent: true })
@@ -230,12 +231,12 @@ describeWith('postgres', 'a database on PostgreSQL', () => {
     expect(await two.others()).toEqual({ count: 0, isDifferent: false })
     await two.changeRoutes('other routes')
     expect(await two.others()).toEqual({ count: 0, isDifferent: false })
-    expect(heard).toEqual(['one runs', 'two 7,8', 'two runs'])
+    expect(heard).toEqual(['one runs', 'two waits', 'two 7,8', 'two runs'])
     // The server ends the session: it has to be taken again.
     await server.run(
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
-    await expect.poll(() => heard.slice(3)).toEqual(['two away', 'two undefined', 'two back'])
+    await expect.poll(() => heard.slice(4)).toEqual(['two away', 'two back', 'two undefined'])
     expect(two.holds).toBe(true)
     await two.release()
     expect(two.holds).toBe(false)

@@ -37,7 +37,7 @@ export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: s
   const problems: RelayError[] = []
   for (const source of sources) {
     try {
-      const options = await optionsFor(session, source, since, signal)
+      const options = await optionsFor(session, source, flags.since === undefined, { since, signal })
       if (flags.dryRun) await list(session, flags, source, options)
       else failed += report(session, flags, source, await alone(session, source, options))
     } catch (error) {
@@ -78,15 +78,16 @@ function requireInstance({ instance, settings }: Session): void {
 async function optionsFor(
   { output, sql, limits, store, provider }: Session,
   source: Source,
-  since: number,
-  signal: AbortSignal,
+  /** Of an instant that the user named, nothing is skipped, and what is older stays missing. */
+  keepsPlace: boolean,
+  { since, signal }: { readonly since: number; readonly signal: AbortSignal },
 ): Promise<CatchUpOptions> {
   const onWait = (why: string, ms: number): void =>
     output.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
   return {
     log: await source.open({ signal, onWait }),
     journal: new Journal(sql),
-    place: placeIn(store, provider, source.name),
+    ...(keepsPlace && { place: placeIn(store, provider, source.name) }),
     since,
     signal,
     limits,
