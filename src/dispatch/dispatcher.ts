@@ -71,6 +71,8 @@ type DispatchLimits = Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'p
 const MAX_AGE_MS = 86_400_000
 /** It fails by its age only once its target has been down for so long of this run: a laptop that was closed over the weekend loses nothing. */
 const MIN_DOWN_MS = 600_000
+/** Between two failures of a target that is down there are a minute and an attempt; what is beyond that, the machine slept. */
+const MAX_PROBE_GAP_MS = 120_000
 /** An answer may ask for a longer wait, up to this: the deliveries behind it wait too. Milliseconds. */
 const MAX_RETRY_AFTER_MS = 60_000
 /** Between two tries of storage, at most: a whole queue waits for it. Milliseconds. */
@@ -127,8 +129,10 @@ export class Dispatcher implements AsyncDisposable {
   /** Starts with what waits in the journal. To be called once. @throws RelayError `storage` */
   async start(): Promise<void> {
     this.#isRunning = true
+    this.#attachAll()
     await this.#count()
     if (this.#stop.signal.aborted) return
+    // With what waits for targets that are not configured any more.
     this.#attachAll()
     void this.#everyMinute()
   }
@@ -203,7 +207,10 @@ export class Dispatcher implements AsyncDisposable {
     const except = this.#routes.map(({ id }) => id)
     const expired = await journal.expire(clock() - MAX_AGE_MS, { except }).catch(() => 0)
     if (signal.aborted) return
-    if (expired > 0) await this.#count().catch(() => {})
+    if (expired > 0) {
+      this.#parts.log.warn(`${expiredText(expired)} for targets that are not configured any more`)
+      await this.#count().catch(() => {})
+    }
     for (const [id, lane] of this.#lanes) if (!lane.isAttached && lane.isEmpty) this.#lanes.delete(id)
     this.#cancelMinute = timer(MINUTE_MS, () => void this.#everyMinute())
   }
@@ -211,6 +218,10 @@ export class Dispatcher implements AsyncDisposable {
 
 interface Down {
   readonly since: number
+  /** The last failure. */
+  readonly at: number
+  /** Milliseconds of this run in which it was down: a machine that sleeps gives it no chance. */
+  readonly awake: number
   readonly failures: number
   readonly nextProbeAt: number
 }
@@ -430,11 +441,13 @@ class Lane {
     const delay = isNearby(this.#route)
       ? nearbyProbeDelay(now - since, random, limits.probe)
       : probeDelay(failures, random, limits.probe)
-    this.#down = { since, failures, nextProbeAt: now + delay }
+    const awake = before ? before.awake + Math.min(now - before.at, MAX_PROBE_GAP_MS) : 0
+    this.#down = { since, at: now, awake, failures, nextProbeAt: now + delay }
     if (!before) onTarget(this.status())
-    if (now - since < MIN_DOWN_MS) return
+    if (awake < MIN_DOWN_MS) return
     const expired = await journal.expire(now - MAX_AGE_MS, { target: this.id }).catch(() => 0)
     this.#queued = Math.max(0, this.#queued - expired)
+    if (expired > 0) this.#parts.log.warn(`${labelOf(this.id)}: ${expiredText(expired)}`)
   }
 
   /** Repeats what storage fails to do, the attempt never: the target has the delivery. Undefined once relay stops. Does not reject. */
@@ -452,6 +465,10 @@ class Lane {
       }
     }
   }
+}
+
+function expiredText(count: number): string {
+  return `${count} ${count === 1 ? 'delivery' : 'deliveries'} older than 24 h failed`
 }
 
 const DOWN: ReadonlySet<Outcome> = new Set(['unreachable', 'timed out'])

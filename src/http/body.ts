@@ -75,7 +75,9 @@ async function receive(
     let bytes = 0
     let taken = 0
     let isOver = false
+    const { socket } = incoming
     const release = (): void => {
+      socket.off('close', release)
       bodies.release(taken)
       taken = 0
     }
@@ -100,6 +102,8 @@ async function receive(
     }
     const gone = (): void => finish(clientGone())
     outgoing.once('close', release)
+    // The response to a pipelined request has no socket yet, and then does not close.
+    socket.once('close', release)
     incoming
       .on('data', keep)
       .on('end', () => finish())

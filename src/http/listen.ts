@@ -159,6 +159,8 @@ function maxDescriptors(): number {
 function answerParserErrors(server: Server, connections: Connections): void {
   server.on('connection', (socket) => {
     connections.set(socket, { unanswered: 0 })
+    // One for each body, and some of Node's.
+    socket.setMaxListeners(2 * MAX_UNANSWERED)
     socket.once('close', () => connections.delete(socket))
     // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The failed
     // socket closes by itself.

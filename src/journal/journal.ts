@@ -172,7 +172,7 @@ export class Journal {
 
   /** The instant from which on nothing was removed; -Infinity when nothing ever was. */
   keptSince(): Promise<number> {
-    return reading.keptSince(this.#sql)
+    return reading.keptSince(this.#sql, this.#clock())
   }
 
   /** The entries that pass the filter, newest first. Reads only as far as it is iterated. */
@@ -308,7 +308,7 @@ class Appender {
     let batch: Pending[] | undefined
     // Taken when the transaction begins, once: it may be run again.
     const work = () => writing.append((batch ??= this.#take()))
-    const grows = (this.#pending[0]?.delivery.body.byteLength ?? 0) + OVERHEAD
+    const grows = this.#pending.reduce((sum, { delivery }) => sum + delivery.body.byteLength + OVERHEAD, 0)
     try {
       const receipts = await this.#sql.write(work, { grows, announces: [] })
       for (const [i, receipt] of receipts.entries()) batch?.[i]?.resolve(receipt)

@@ -167,22 +167,21 @@ export async function withText(
   numbers: readonly number[],
   text: string,
 ): Promise<readonly number[]> {
-  const wanted = Buffer.from(text).toString('latin1').toLowerCase()
+  const wanted = lowerCase(Buffer.from(text))
   const found: number[] = []
   for (let at = 0; at < numbers.length; at += TEXT_PAGE) {
     const some = numbers.slice(at, at + TEXT_PAGE)
     const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)}) ORDER BY n DESC`
     for (const { n, bytes } of await sql.query<{ n: number; bytes: Uint8Array }>(query, some))
-      if (
-        Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-          .toString('latin1')
-          .toLowerCase()
-          .includes(wanted)
-      )
-        found.push(n)
+      if (lowerCase(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).includes(wanted)) found.push(n)
     await setImmediate()
   }
   return numbers.filter((n) => found.includes(n))
+}
+
+/** One character for each byte, the letters A to Z as small ones: in other letters, a byte is only part of one. */
+function lowerCase(bytes: Buffer): string {
+  return bytes.toString('latin1').replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
 /** 0 when there is none. */
@@ -292,12 +291,10 @@ export async function known(sql: Sql, ids: readonly string[]): Promise<ReadonlyS
   return found
 }
 
-/** The instant from which on nothing was removed: when the oldest entry came, if there were others before it; else -Infinity. */
-export async function keptSince(sql: Sql): Promise<number> {
-  const [row] = await sql.query<{ n: number; at: number }>(
-    'SELECT n, received_at AS at FROM delivery ORDER BY n LIMIT 1',
-  )
-  return row && row.n > 1 ? row.at : -Infinity
+/** The instant from which on nothing was removed, `now` at the latest: a clock may have been ahead; -Infinity when nothing ever was. */
+export async function keptSince(sql: Sql, now: number): Promise<number> {
+  const [row] = await sql.query<{ until: number }>('SELECT until FROM removed')
+  return row ? Math.min(row.until + 1, now) : -Infinity
 }
 
 /** How many forwards to each target have which status. */

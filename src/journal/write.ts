@@ -278,7 +278,7 @@ function forwardsOf(n: number): Statement[] {
   ]
 }
 
-/** The statements that set the status of a forward, from what {@link forwardsOf} gave; undefined when it is gone. */
+/** The statements that set the status of a forward, from what {@link forwardsOf} gave; none where it has ended; undefined when it is gone. */
 function finishing(
   n: number,
   target: string,
@@ -290,6 +290,8 @@ function finishing(
   if (!found) return undefined
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this program writes the column
   const before = found['status'] as ForwardStatus
+  // Another relay has ended it, while the one whose attempt this was stood still: it is not sent again.
+  if (before !== 'waiting' && status !== 'succeeded') return []
   const others = forwards.some((row) => row['target'] !== target && row['status'] === 'failed')
   const [was, is] = [before === 'failed', status === 'failed']
   return [
@@ -367,19 +369,26 @@ export function* remove(
       each.count,
       each.target,
     )
-  const minutes = yield* ask<Minute>(
-    `SELECT received_at / 60000 AS minute, count(*) AS received,
+  const minutes = yield* ask<Minute & { readonly until: number }>(
+    `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
       sum(CASE WHEN n IN (SELECT n FROM forward WHERE status = 'failed') THEN 1 ELSE 0 END) AS failed
       FROM delivery WHERE ${which} GROUP BY received_at / 60000`,
     after,
     last,
   )
   yield* tell(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
+  if (minutes.length > 0) yield* removedUntil(Math.max(...minutes.map(({ until }) => until)))
   const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
   const latest = Math.max(...minutes.map(({ minute }) => minute))
   if (minutes.length > 0) yield* ask('DELETE FROM minute WHERE minute <= ? AND received = 0', latest)
   yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
+}
+
+function* removedUntil(until: number): Tx<void> {
+  const [row] = yield* ask<{ until: number }>('SELECT until FROM removed')
+  if (row && row.until >= until) return
+  yield* ask(row ? 'UPDATE removed SET until = ?' : 'INSERT INTO removed (until) VALUES (?)', until)
 }
 
 export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {

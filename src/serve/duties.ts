@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { sleep } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
@@ -50,6 +51,8 @@ export interface SharedDutiesOptions {
   readonly log: Log
 }
 
+/** After forwarding could not be started, because the database did not answer. Milliseconds. */
+const START_AGAIN_MS = 1000
 /** While nothing is notified: a notice can be lost in a break. Milliseconds. */
 const POLL_MS = 2000
 
@@ -133,15 +136,23 @@ function createWork(holds: () => boolean, log: Log): Work {
   let begin: Start | undefined
   let run: Run | undefined
   let ended: Promise<void> = Promise.resolve()
-  /** Begins after what came before; a failure is logged. */
-  const begun = async (start: Start, lost: AbortController): Promise<AsyncDisposable | undefined> => {
+  /** Begins after what came before; tries again until it succeeds or the turn is lost. */
+  const begun = async (
+    start: Start,
+    { signal: lost }: AbortController,
+  ): Promise<AsyncDisposable | undefined> => {
     await ended
-    try {
-      return await start({ mayRun: () => !lost.signal.aborted && holds(), lost: lost.signal })
-    } catch (error) {
-      log.error(`forwarding could not be started: ${toRelayError(error).message}`, error)
-      return undefined
+    for (let failures = 0; !lost.aborted;) {
+      try {
+        return await start({ mayRun: () => !lost.aborted && holds(), lost })
+      } catch (error) {
+        if (lost.aborted) break
+        const why = toRelayError(error).message
+        if (++failures === 1) log.error(`forwarding could not be started yet: ${why}`, error)
+        await sleep(START_AGAIN_MS, { signal: lost }).catch(() => {})
+      }
     }
+    return undefined
   }
   const finish = async (before: Promise<void>, last: Run): Promise<void> => {
     await before

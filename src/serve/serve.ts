@@ -72,6 +72,7 @@ interface State {
   duties?: Duties
   /** While this relay forwards. */
   dispatcher?: Dispatcher | undefined
+  sources?: AsyncDisposable | undefined
   maintenance?: Maintenance | undefined
   tunnel?: TunnelStatus | undefined
   /** Another relay forwards. */
@@ -111,6 +112,8 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   closing.defer(() => relay.journal.flush())
   closing.use(duties)
   closing.defer(() => listener.close())
+  // While it still answers what they send.
+  closing.defer(async () => state.sources?.[Symbol.asyncDispose]())
   closing.defer(async () => relay.closeInspector())
   if (embedded.sandbox) await registerSandbox(relay, embedded)
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
@@ -237,7 +240,7 @@ async function startDuties(
   state.maintenance = closing.use(startMaintenance(maintenance))
   closing.defer(async () => void (state.maintenance = undefined))
   const hasSuccessor = async (): Promise<boolean> => (await state.duties?.hasOthers()) === true
-  closing.use(
+  state.sources = closing.use(
     await startSources(relay, settings, { ...options, ...observers, clock, lost: turn.lost, hasSuccessor }),
   )
   return closing.move()
@@ -262,11 +265,13 @@ function relayOptions(options: ServeOptions, state: State, ready: ReadyCheck): R
       targets,
       tunnel: () => state.tunnel,
       hookProblems: () => state.hookProblems,
-      forward: (_, ids) => state.dispatcher?.take(ids),
+      forward: () => void state.dispatcher?.refresh(),
     },
     onDelivery: (delivery, receipt) => {
       options.onDelivery?.(delivery, receipt)
-      if (receipt.targets.length > 0) state.dispatcher?.take(receipt.targets)
+      // Where it came before, some targets have it waiting already.
+      if (receipt.duplicate) void state.dispatcher?.refresh()
+      else if (receipt.targets.length > 0) state.dispatcher?.take(receipt.targets)
       if (!receipt.duplicate) state.maintenance?.added(deliverySize(delivery))
     },
   }

@@ -10,7 +10,7 @@ import type { TunnelStatus } from '../tunnel/tunnel.js'
 export type OnTunnel = (status: TunnelStatus) => void
 
 interface TunnelOptions {
-  /** Once it aborts, the store belongs to another process: nothing is written there. */
+  /** Once it aborts, the tunnel is another relay's: nothing is written there. */
   readonly lost: AbortSignal
   readonly clock?: Clock | undefined
   readonly log?: Log | undefined

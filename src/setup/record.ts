@@ -30,9 +30,8 @@ export interface AppHookRecord {
 
 /** Without a secret, so that a profile without a client needs no keychain. */
 const CLIENT_KEY = 'setup-client'
-/** With the keychain as store, keys with this start are in the keychain. */
 const SECRET_KEY = 'setup:secret'
-/** A record of its own: keychains limit the size of an entry, and few commands need the key. */
+/** A record of its own: few commands need the key. */
 const APP_KEY = 'setup:app'
 /** The App's webhook, if it is active. Without a secret, so that a profile without one needs no keychain. */
 const APP_HOOK_KEY = 'setup-app-hook'

@@ -118,3 +118,11 @@ export function noKey(): RelayError {
     `The keychain gives no key for this profile: it is locked, or the key was removed. Unlock it; if the key is gone, run relay reset and sign in again`,
   )
 }
+
+/** The keychain's key is of another profile that had this folder, or somebody changed it. */
+export function otherKey(): RelayError {
+  return new RelayError(
+    'storage',
+    'The key in the keychain is not the one that the tokens of this profile are encrypted with. Put that one back, or run relay reset and sign in again',
+  )
+}

@@ -150,14 +150,20 @@ async function keychainCipher(
   folder: string,
   { env, onSlow, clock }: OpenOptions,
 ): Promise<RecordCipher> {
-  const [{ createKeychain, noKey }, { checkKey, createCipher, isEncrypted }] = await Promise.all([
+  const [{ createKeychain, noKey, otherKey }, { checkKey, createCipher, isEncrypted }] = await Promise.all([
     import('./keychain.js'),
     import('./cipher.js'),
   ])
   const keychain = createKeychain({ folder, env, onSlow })
   const cipherOf = (key: string): RecordCipher => createCipher({ current: new Secret(key) }, basename(folder))
   const found = await keychain.get()
-  if (found !== undefined) return cipherOf(found)
+  if (found !== undefined) {
+    const cipher = cipherOf(found)
+    await checkKey(createStore(sql, { clock, cipher: async () => cipher })).catch((error: unknown) => {
+      throw error instanceof RelayError && error.kind === 'settings' ? otherKey() : error
+    })
+    return cipher
+  }
   // Locked and missing look alike: another key would make every token unreadable.
   if (await isEncrypted(sql)) throw noKey()
   return exclusively(store, MAKE_KEY_LOCK, { what: 'making the key of the keychain' }, async () => {

@@ -44,7 +44,10 @@ export class Client extends BaseClient {
   override connect(): Promise<BaseClient>
   override connect(callback: (error: Error) => void): void
   override connect(callback?: (error: Error) => void): Promise<BaseClient> | void {
-    if (!callback) return super.connect()
+    if (!callback)
+      return new Promise((resolve, reject) => {
+        this.connect((error?: Error | null) => (error ? reject(error) : resolve(this)))
+      })
     super.connect((error?: Error | null) => {
       if (error) void this.end()
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- null, or nothing, says that there is none

@@ -209,8 +209,8 @@ class PostgresSql implements Postgres {
       // Whose fault it is, each finds out alone; a database that is away is away for all of them.
       const isOfOne = batch.length > 1 && isOfTransaction(error)
       for (const each of batch) {
-        if (isOfOne) await this.#commit([each])
-        else each.reject(error)
+        if (!isOfOne) each.reject(error)
+        else if (!each.isSettled) await this.#commit([each])
       }
     }
   }
@@ -224,7 +224,8 @@ class PostgresSql implements Postgres {
       const told: Promise<unknown>[] = [begun]
       const results: unknown[] = []
       try {
-        for (const { work } of batch) results.push(await this.#run(client, work(), told))
+        for (const each of batch)
+          results.push(each.isSettled ? undefined : await this.#run(client, each.work(), told))
       } catch (error) {
         await Promise.all(told)
         throw error

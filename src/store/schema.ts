@@ -9,6 +9,7 @@ export const VERSION = 10
  * - `delivery.event`: with the action after a line feed where the source is a code host.
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
+ * - `removed`: one row, once there is any: when the last of the removed entries came.
  * - `minute`, `target`: how many were received, and how many forwards have each status, kept as they are written: counting a million
  *   rows for a picture takes a second.
  */
@@ -73,6 +74,7 @@ CREATE TABLE attempt (
   PRIMARY KEY (n, seq)
 );
 
+CREATE TABLE removed (until BIGINT NOT NULL);
 CREATE TABLE minute (minute BIGINT PRIMARY KEY, received BIGINT NOT NULL, failed BIGINT NOT NULL);
 CREATE TABLE target (
   target TEXT PRIMARY KEY, waiting BIGINT NOT NULL, succeeded BIGINT NOT NULL, failed BIGINT NOT NULL

@@ -46,7 +46,7 @@ export interface TunnelOptions extends Sender {
   readonly refusals: Refusals
   /** Holds the saved channel and the position in it. */
   readonly store: Store
-  /** Once it aborts, the store belongs to another process. */
+  /** Once it aborts, the tunnel is another relay's. */
   readonly lost?: AbortSignal | undefined
   /** Largest accepted body, in bytes. */
   readonly maxBody: number

@@ -248,6 +248,20 @@ describe('a target that is down', () => {
     expect(dispatcher.status()[0]).toMatchObject({ state: 'down', queued: 1 })
   })
 
+  it('loses nothing by its age while the machine sleeps, also when it was down before', async () => {
+    await using rig = await createRig(1)
+    await rig.append()
+    rig.state.answers.set(IDS[0] ?? '', 'down')
+    await using dispatcher = rig.create()
+    await dispatcher.start()
+    await rig.time.advance(2 * MINUTE)
+    rig.time.now += 60 * HOUR
+    await rig.time.advance(2 * MINUTE)
+    expect(await rig.statuses()).toEqual(['waiting', 'succeeded'])
+    await rig.time.advance(9 * MINUTE)
+    expect(await rig.statuses()).toEqual(['failed', 'succeeded'])
+  })
+
   it('that is no longer configured loses what is over 24 h old within a minute', async () => {
     await using rig = await createRig(1)
     await rig.append()

@@ -62,7 +62,9 @@ export class Model {
   record(n: number, attempt: Attempt, forward: Forward): void {
     const entry = this.entries.get(n)
     if (!entry?.forwards.has(attempt.target)) return
-    entry.forwards.set(attempt.target, forward)
+    // An attempt of a relay that stood still does not undo what ended meanwhile.
+    const isEnded = entry.forwards.get(attempt.target)?.status !== 'waiting'
+    if (!isEnded || forward.status === 'succeeded') entry.forwards.set(attempt.target, forward)
     const at = entry.attempts.findLastIndex(({ target }) => target === attempt.target)
     const last = entry.attempts[at]
     if (last?.at === attempt.at && last.outcome === attempt.outcome) return

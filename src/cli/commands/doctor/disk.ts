@@ -2,12 +2,11 @@ import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import path from 'node:path'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { databaseFile } from '../../../store/open.js'
+import { RESERVE } from '../../../store/sqlite.js'
 import { tilde } from '../../output/display-path.js'
 import type { CheckContext } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
 
-/** Below this, deliveries are refused: see store/sqlite.ts. Bytes. */
-const RESERVE = 16_777_216
 /** Below this multiple of the reserve, doctor warns that space gets low. */
 const LOW = 10
 

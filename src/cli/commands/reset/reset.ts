@@ -1,8 +1,8 @@
-import { rmdirSync, rmSync } from 'node:fs'
+import { existsSync, rmdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { RelayError } from '../../../base/errors.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
-import { LOCK_FILE, profileExists, SAVED_FILE } from '../../../instance/profile.js'
+import { LOCK_FILE, lockProfile, profileExists, SAVED_FILE } from '../../../instance/profile.js'
 import { Journal } from '../../../journal/journal.js'
 import { readStoredClient, removeSetup } from '../../../setup/record.js'
 import { type Database, databaseFiles, openDatabase, removeKey } from '../../../store/open.js'
@@ -32,10 +32,27 @@ export async function runReset(context: Context, flags: ResetFlags): Promise<voi
     )
   if (!profileExists(folder))
     throw new RelayError('no_match', `Profile ${profile} has no data in ${tilde(folder)}`)
-  const users = await endTokens(context, flags, attached)
-  removeFiles(folder)
+  const users = await alone(folder, async () => {
+    const ended = await endTokens(context, flags, attached)
+    removeFiles(folder)
+    return ended
+  })
+  removeFolder(folder)
   if (flags.json) output.object({ profile, removed: true, users })
   else output.say(`Profile ${profile} is removed`)
+}
+
+/** While no relay can serve the profile: one that is stopped, or starting, does not answer. */
+async function alone<Result>(folder: string, work: () => Promise<Result>): Promise<Result> {
+  const file = path.join(folder, LOCK_FILE)
+  const wasThere = existsSync(file)
+  const lock = await lockProfile(folder, () => 'a process that is stopped, starting or ending')
+  try {
+    return await work()
+  } finally {
+    lock[Symbol.dispose]()
+    if (!wasThere) rmSync(file, { force: true })
+  }
 }
 
 /** Says what will be removed, asks, and revokes the tokens of every user. Returns the users. */
@@ -92,15 +109,14 @@ async function checkConsent(context: Context, { yes }: ResetFlags): Promise<void
   if (!(await prompt.confirm('Remove it?'))) throw new RelayError('cancelled', 'Nothing was removed')
 }
 
-/** Removes relay's own files, and the folder if nothing else is in it. */
 function removeFiles(folder: string): void {
-  const files = [
-    ...databaseFiles(folder),
-    webhookSecretFile(folder),
-    path.join(folder, SAVED_FILE),
-    path.join(folder, LOCK_FILE),
-  ]
+  const files = [...databaseFiles(folder), webhookSecretFile(folder), path.join(folder, SAVED_FILE)]
   for (const file of files) rmSync(file, { force: true })
+}
+
+/** With the lock, which nobody holds any more; if nothing else is in it. */
+function removeFolder(folder: string): void {
+  rmSync(path.join(folder, LOCK_FILE), { force: true })
   try {
     rmdirSync(folder)
   } catch {
