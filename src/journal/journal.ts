@@ -289,6 +289,8 @@ interface Pending extends writing.Appended {
 class Appender {
   readonly #sql: Sql
   #pending: Pending[] = []
+  /** Bytes that were not counted yet, for the room on the disk. */
+  #uncounted = 0
   #isScheduled = false
 
   constructor(sql: Sql) {
@@ -298,6 +300,7 @@ class Appender {
   append(appended: writing.Appended): Promise<Receipt> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ ...appended, resolve, reject })
+      this.#uncounted += appended.delivery.body.byteLength + OVERHEAD
       if (!this.#isScheduled) void this.#write()
     })
   }
@@ -308,7 +311,9 @@ class Appender {
     let batch: Pending[] | undefined
     // Taken when the transaction begins, once: it may be run again.
     const work = () => writing.append((batch ??= this.#take()))
-    const grows = this.#pending.reduce((sum, { delivery }) => sum + delivery.body.byteLength + OVERHEAD, 0)
+    // What joins this batch later is counted with the next.
+    const grows = this.#uncounted
+    this.#uncounted = 0
     try {
       const receipts = await this.#sql.write(work, { grows, announces: [] })
       for (const [i, receipt] of receipts.entries()) batch?.[i]?.resolve(receipt)

@@ -302,18 +302,28 @@ function makeFile(file: string): void {
 /** 16 MiB stay free: deleting needs room too, so without a reserve retention could not empty a full disk (measured: 40 of 40 failed). */
 export const RESERVE = 16_777_216
 
-/** Finds out whether `bytes` more leave the reserve free, in the file system or within the file. Some microseconds. */
+/** The free space is looked up again after a second, or after a quarter of the reserve was written. */
+const LOOK_AGAIN_MS = 1000
+const LOOK_AGAIN_BYTES = RESERVE / 4
+
+/** Finds out whether `bytes` more leave the reserve free, in the file system or within the file. Cheap enough for each write. */
 function createRoomCheck(folder: string, freeWithin: () => number): (bytes: number) => boolean {
+  let [written, looked, hasRoom] = [Infinity, -Infinity, true]
   return (bytes) => {
+    written += bytes
+    const now = performance.now()
+    if (written < LOOK_AGAIN_BYTES && now - looked < LOOK_AGAIN_MS) return hasRoom
+    ;[written, looked] = [0, now]
     try {
       const { bavail, bsize } = statfsSync(folder)
       const free = bavail * bsize
       // Free pages within the file count while the log has some room.
-      return free >= RESERVE + bytes || (free >= RESERVE / 4 && freeWithin() >= RESERVE + bytes)
+      hasRoom = free >= RESERVE + bytes || (free >= RESERVE / 4 && freeWithin() >= RESERVE + bytes)
     } catch {
       // The write itself says what is wrong.
-      return true
+      hasRoom = true
     }
+    return hasRoom
   }
 }
 
