@@ -21,8 +21,8 @@ import type {
 
 /** Entries read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
-/** Bodies searched at once: 16 usual ones are 100 KB. */
-const TEXT_PAGE = 16
+/** Of bodies that are searched at once: some hundred small ones, or a large one. */
+const TEXT_BYTES = 262_144
 /** Numbers that one query goes through where no index finds those that match. */
 const WINDOW = 4096
 /** The same where an index does. */
@@ -51,11 +51,10 @@ export async function* walk(sql: Sql, filter: Filter, clock: Clock): AsyncGenera
   const { text } = filter
   const plain = conditions.length === 0
   const window = plain ? Infinity : isIndexed ? INDEXED_WINDOW : WINDOW
-  const page = text === undefined ? PAGE : TEXT_PAGE
   let before = Math.min(filter.before ?? Infinity, (await newest(sql)) + 1)
   const first = (await oldest(sql)) ?? before
   for (let left = filter.last ?? Infinity; left > 0 && before > first;) {
-    const limit = text === undefined ? Math.min(left, page) : page
+    const limit = text === undefined ? Math.min(left, PAGE) : PAGE
     const from = Math.max(first, before - window)
     const numbers = await select(sql, conditions, { from, before, limit })
     const matching = text === undefined ? numbers : await withText(sql, numbers, text)
@@ -167,21 +166,48 @@ export async function withText(
   numbers: readonly number[],
   text: string,
 ): Promise<readonly number[]> {
-  const wanted = lowerCase(Buffer.from(text))
-  const found: number[] = []
-  for (let at = 0; at < numbers.length; at += TEXT_PAGE) {
-    const some = numbers.slice(at, at + TEXT_PAGE)
-    const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)}) ORDER BY n DESC`
+  const wanted = anyCase(text)
+  const found = new Set<number>()
+  for (const some of await pagesOf(sql, numbers)) {
+    const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)})`
     for (const { n, bytes } of await sql.query<{ n: number; bytes: Uint8Array }>(query, some))
-      if (lowerCase(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).includes(wanted)) found.push(n)
+      if (wanted.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')))
+        found.add(n)
     await setImmediate()
   }
-  return numbers.filter((n) => found.includes(n))
+  return numbers.filter((n) => found.has(n))
 }
 
-/** One character for each byte, the letters A to Z as small ones: in other letters, a byte is only part of one. */
-function lowerCase(bytes: Buffer): string {
-  return bytes.toString('latin1').replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
+/** The entries in portions of about {@link TEXT_BYTES}, or of one. */
+async function pagesOf(sql: Sql, numbers: readonly number[]): Promise<readonly (readonly number[])[]> {
+  const pages: number[][] = []
+  for (let at = 0; at < numbers.length; at += PAGE) {
+    const some = numbers.slice(at, at + PAGE)
+    const query = `SELECT n, size FROM delivery WHERE n IN (${marks(some.length)})`
+    let bytes = Infinity
+    for (const { n, size } of await sql.query<{ n: number; size: number }>(query, some)) {
+      bytes += size
+      if (bytes > TEXT_BYTES) {
+        pages.push([])
+        bytes = size
+      }
+      pages.at(-1)?.push(n)
+    }
+  }
+  return pages
+}
+
+/**
+ * Matches text in bytes that are read as latin1, with A to Z in either case. Not by the flag `i`: beyond ASCII, a byte is only part of a
+ * letter, and has no other case.
+ */
+function anyCase(text: string): RegExp {
+  const chars = [...Buffer.from(text).toString('latin1')].map((char) =>
+    /[a-z]/i.test(char)
+      ? `[${char.toLowerCase()}${char.toUpperCase()}]`
+      : `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  )
+  return new RegExp(chars.join(''))
 }
 
 /** 0 when there is none. */

@@ -55,8 +55,8 @@ interface Known {
 }
 
 const KNOWN = 'SELECT n, key, delivery_id, event, repo, number, hook_id, ignored_by FROM delivery WHERE'
-/** Deliveries under one id that are looked at: one event has an id of its own for every hook that gets it, or the same for all. */
-const MAX_SAME_ID = 8
+/** Entries under the delivery ids of a batch that are looked at: one event has an id of its own for every hook that gets it, or the same for all. */
+const MAX_SAME_ID = 512
 
 /** A delivery to record, and what becomes of it. */
 export interface Appended {
@@ -70,31 +70,33 @@ export interface Appended {
  * runs once.
  */
 export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
-  const answers = yield* askAll([
+  const [last = [], known = [], alike = []] = yield* askAll([
     { sql: 'SELECT coalesce(max(n), 0) AS n FROM delivery', values: [] },
-    ...all.flatMap(({ delivery }): Statement[] => [
-      { sql: `${KNOWN} key = ?`, values: [keyOf(delivery)] },
-      // Through a tunnel the key is a digest, and two hooks may send different bytes.
-      {
-        sql: `${KNOWN} delivery_id = ? AND hook_id <> '' ORDER BY n LIMIT ${MAX_SAME_ID}`,
-        values: [delivery.deliveryId],
-      },
-    ]),
+    among(
+      KNOWN,
+      'key',
+      all.map(({ delivery }) => keyOf(delivery)),
+      '',
+    ),
+    // Through a tunnel the key is a digest, and two hooks may send different bytes.
+    among(
+      KNOWN,
+      'delivery_id',
+      all.map(({ delivery }) => delivery.deliveryId),
+      `AND hook_id <> '' ORDER BY n LIMIT ${MAX_SAME_ID}`,
+    ),
   ])
+  let n = Number(last[0]?.['n'])
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the columns of KNOWN
-  const known = answers.slice(1) as unknown as (readonly Known[])[]
-  let n = Number(answers[0]?.[0]?.['n'])
-  const inserted: Known[] = []
+  const entries = [...known, ...alike] as unknown as Known[]
   const writes: Statement[] = []
+  const minutes = new Map<number, number>()
   const receipts: Receipt[] = []
-  for (const [i, { delivery, plan }] of all.entries()) {
+  for (const { delivery, plan } of all) {
     const key = keyOf(delivery)
-    const same = [...(known[2 * i] ?? []), ...inserted.filter((each) => each.key === key)]
-    const alike = inserted.filter((each) => each.delivery_id === delivery.deliveryId && each.hook_id !== '')
-    const other = [...same, ...(known[2 * i + 1] ?? []), ...alike].find((each) =>
-      isOfAnotherHook(each, delivery),
-    )
-    const [found] = same
+    const found = entries.find((each) => each.key === key)
+    const isAlike = (each: Known): boolean => each.key === key || each.delivery_id === delivery.deliveryId
+    const other = entries.find((each) => isAlike(each) && isOfAnotherHook(each, delivery))
     if (other) receipts.push({ n: other.n, duplicate: true, targets: [] })
     else if (found) {
       // What is inserted before it must be there.
@@ -102,13 +104,22 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
       receipts.push(yield* appendAgain(found, delivery, plan))
     } else {
       const entry = newEntry(++n, key, delivery, plan)
-      inserted.push(entry.known)
+      entries.push(entry.known)
+      const minute = minuteOf(delivery.receivedAt)
+      minutes.set(minute, (minutes.get(minute) ?? 0) + 1)
       writes.push(...entry.statements)
       receipts.push(entry.receipt)
     }
   }
-  yield* tell(...writes)
+  yield* tell(...writes, ...[...minutes].map(([minute, count]) => countMinute(minute, count, 0)))
   return receipts
+}
+
+/** A query for the rows in which a column has one of the values. Few texts, so that connections keep them prepared. */
+function among(query: string, column: string, values: readonly string[], rest: string): Statement {
+  const count = 2 ** Math.ceil(Math.log2(values.length))
+  const padded = Array.from({ length: count }, (_, i) => values[i] ?? values[0] ?? '')
+  return { sql: `${query} ${column} IN (${marks(count)}) ${rest}`, values: padded }
 }
 
 /** Adds targets that are new, or failed, by the rule; never those of another event, which is not signed. */
@@ -141,7 +152,6 @@ function newEntry(n: number, key: string, delivery: Delivery, plan: Plan) {
     { sql: 'INSERT INTO body (n, bytes) VALUES (?, ?)', values: [n, body] },
     ...insertForwards(n, targets, receivedAt),
     ...targets.map((target) => count(target, undefined, 'waiting')),
-    countMinute(minuteOf(receivedAt), 1, 0),
   ]
   return { known, statements, receipt }
 }
