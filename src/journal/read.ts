@@ -202,11 +202,12 @@ async function pagesOf(sql: Sql, numbers: readonly number[]): Promise<readonly (
  * letter, and has no other case.
  */
 function anyCase(text: string): RegExp {
-  const chars = [...Buffer.from(text).toString('latin1')].map((char) =>
-    /[a-z]/i.test(char)
+  const chars = Array.from(Buffer.from(text), (byte) => {
+    const char = String.fromCharCode(byte)
+    return /[a-z]/i.test(char)
       ? `[${char.toLowerCase()}${char.toUpperCase()}]`
-      : `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  )
+      : `\\x${byte.toString(16).padStart(2, '0')}`
+  })
   return new RegExp(chars.join(''))
 }
 

@@ -55,8 +55,6 @@ interface Known {
 }
 
 const KNOWN = 'SELECT n, key, delivery_id, event, repo, number, hook_id, ignored_by FROM delivery WHERE'
-/** Entries under the delivery ids of a batch that are looked at: one event has an id of its own for every hook that gets it, or the same for all. */
-const MAX_SAME_ID = 512
 
 /** A delivery to record, and what becomes of it. */
 export interface Appended {
@@ -83,7 +81,7 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
       KNOWN,
       'delivery_id',
       all.map(({ delivery }) => delivery.deliveryId),
-      `AND hook_id <> '' ORDER BY n LIMIT ${MAX_SAME_ID}`,
+      `AND hook_id <> ''`,
     ),
   ])
   let n = Number(last[0]?.['n'])
