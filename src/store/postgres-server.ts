@@ -82,6 +82,8 @@ export function configOf(store: SharedStore, schema: string): PoolConfig {
       String.raw`-c default_transaction_isolation=read\ committed`,
       '-c client_min_messages=error',
       '-c jit=off',
+      // A plan that was made while a table was empty is kept, and would go through all of it later.
+      '-c enable_seqscan=off',
     ].join(' '),
     types: { getTypeParser: (type: number) => PARSERS[type] ?? String },
     statement_timeout: STATEMENT_LIMIT,
