@@ -215,6 +215,18 @@ describe('POST /webhook', () => {
   })
 })
 
+it('refuses a signature of which one digit differs, whichever it is', async () => {
+  await using own = await place({ host: 'none' })
+  const serving = await own.serve()
+  const digits = PUBLISHED.slice(7)
+  for (let at = 0; at < digits.length; at++) {
+    const other = digits[at] === '0' ? '1' : '0'
+    const changed = `sha256=${digits.slice(0, at)}${other}${digits.slice(at + 1)}`
+    const answer = await serving.deliver({ body: 'Hello, World!', ...signature(changed) })
+    expect([at, answer]).toEqual([at, BAD_SIGNATURE])
+  }
+})
+
 describe('a delivery that comes again', () => {
   it('is answered as before and stored once, also from another hook', async () => {
     await using own = await place({ host: 'none' })

@@ -144,6 +144,24 @@ describe.concurrent('two processes over one journal', { timeout: 60_000 }, () =>
     expect((await older.stop()).code).toBe(0)
   })
 
+  it('one of them stopped: relay reset leaves its profile alone', async () => {
+    await using here = await place({ host: 'none' })
+    const serving = await here.serveWith({ built: true })
+    await acknowledged(`${serving.address}/webhook`, ids('before'))
+    await stopBetweenWrites(serving, here)
+    expect(await here.runWith({ built: true }, 'reset', '--yes', '--local')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('a process that is stopped, starting or ending'),
+    })
+    serving.kill('SIGCONT')
+    await acknowledged(`${serving.address}/webhook`, ids('after'))
+    expect(inBatches(await kept(here), ids('before'), ids('after'))).toEqual([
+      ...ids('before'),
+      ...ids('after'),
+    ])
+  })
+
   it('forward one backlog in order, and repeat no more than the attempt that was under way', async () => {
     await using target = await slowTarget()
     await using here = await place({ host: 'none' })

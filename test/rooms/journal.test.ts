@@ -266,6 +266,22 @@ describe('a clock that was wrong', () => {
     expect(await journal.append(at('new', START), nowhere)).toMatchObject({ n: 7 })
   })
 
+  it('is searched for letters of other alphabets as they are, and for A to Z in either case', async () => {
+    await using opened = await memory()
+    const journal = new Journal(opened.sql, { clock: () => START })
+    for (const [i, text] of ['あ', 'Zoë', 'ZOË', 'a.b'].entries())
+      await journal.append({ ...at(`${i}`, START), body: new Uint8Array(Buffer.from(text)) }, nowhere)
+    const found = async (text: string) => (await numbersOf(journal, { text })).toReversed()
+    expect(await Promise.all(['あ', 'Á', 'zoë', 'zo', 'A.B', 'a?b'].map(found))).toEqual([
+      [1],
+      [],
+      [2],
+      [2, 3],
+      [4],
+      [],
+    ])
+  })
+
   it('and what takes too much room goes, the oldest first, but not what waits', async () => {
     await using opened = await memory()
     const journal = new Journal(opened.sql, { clock: () => START })
