@@ -392,7 +392,7 @@ class Lane {
     if (!entry || this.#target !== target || signal.aborted || !mayRun()) {
       this.#busy.delete(n)
       if (!entry) this.#queued = Math.max(0, this.#queued - 1)
-      // Also where the target was opened anew meanwhile: what this took counted as being sent.
+      // Also if the target was opened again meanwhile: this entry counted as being sent.
       return this.wake()
     }
     const at = clock()

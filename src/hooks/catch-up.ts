@@ -22,7 +22,7 @@ export interface DeliveryLog {
   redeliver(id: string, options: Cancellable): Promise<void>
 }
 
-/** The id in a log up to which everything has arrived or was asked for in vain for good: retention may have removed it since. */
+/** The id in a log up to which every delivery has arrived or is no longer there. Retention may have removed them since. */
 export interface LogPlace {
   /** -1 where there was none. */
   get(): Promise<bigint>

@@ -3,7 +3,7 @@ import {
   ask,
   askAll,
   marks,
-  tell,
+  execute,
   type SqlRow,
   type SqlValue,
   type Statement,
@@ -98,7 +98,7 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
     if (other) receipts.push({ n: other.n, duplicate: true, targets: [] })
     else if (found) {
       // What is inserted before it must be there.
-      yield* tell(...writes.splice(0))
+      yield* execute(...writes.splice(0))
       receipts.push(yield* appendAgain(found, delivery, plan))
     } else {
       const entry = newEntry(++n, key, delivery, plan)
@@ -109,7 +109,7 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
       receipts.push(entry.receipt)
     }
   }
-  yield* tell(...writes, ...[...minutes].map(([minute, count]) => countMinute(minute, count, 0)))
+  yield* execute(...writes, ...[...minutes].map(([minute, count]) => countMinute(minute, count, 0)))
   return receipts
 }
 
@@ -266,7 +266,7 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   const first =
     seq === MAX_ATTEMPTS ? [{ sql: 'DELETE FROM attempt WHERE n = ? AND seq = ?', values: [n, seq] }] : []
   const attempts = isAlike ? [again] : [...first, insert('attempt', row)]
-  yield* tell(...ends, ...(isKnown ? [] : attempts))
+  yield* execute(...ends, ...(isKnown ? [] : attempts))
 }
 
 /** Sets the status of a forward; false when it is gone. */
@@ -274,7 +274,7 @@ export function* finish(n: number, target: string, forward: Forward): Tx<boolean
   const [entry, forwards] = yield* askAll(forwardsOf(n))
   const ends = finishing(n, target, forward, entry, forwards)
   if (!ends) return false
-  yield* tell(...ends)
+  yield* execute(...ends)
   return true
 }
 
@@ -384,7 +384,7 @@ export function* remove(
     after,
     last,
   )
-  yield* tell(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
+  yield* execute(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
   if (minutes.length > 0) yield* removedUntil(Math.max(...minutes.map(({ until }) => until)))
   const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
   const latest = Math.max(...minutes.map(({ minute }) => minute))
@@ -400,7 +400,7 @@ function* removedUntil(until: number): Tx<void> {
 }
 
 export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
-  yield* tell(
+  yield* execute(
     ...[...counts].map(([n, more]) => ({
       sql: 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?',
       values: [more, n],
@@ -410,7 +410,7 @@ export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
 
 /** A row that nothing ever sees. It is written and flushed all the same, so that an ill disk fails, or a server that only reads. */
 export function* check(): Tx<void> {
-  yield* tell(
+  yield* execute(
     { sql: `INSERT INTO kv (key, value) VALUES ('check', '')`, values: [] },
     { sql: `DELETE FROM kv WHERE key = 'check'`, values: [] },
   )
@@ -464,5 +464,5 @@ function countMinute(minute: number, received: number, failed: number): Statemen
 /** Counts an entry in its minute as failed, or no longer. */
 function* countFailed(n: number, change: 1 | -1): Tx<void> {
   const [row] = yield* ask<{ at: number }>('SELECT received_at AS at FROM delivery WHERE n = ?', n)
-  if (row) yield* tell(countMinute(minuteOf(row.at), 0, change))
+  if (row) yield* execute(countMinute(minuteOf(row.at), 0, change))
 }

@@ -118,7 +118,7 @@ const OTHER_ROUTES =
 
 type Start = (turn: Turn) => Promise<AsyncDisposable>
 
-/** The work of whoever has the turn. It starts only once what it did in an earlier turn has ended. */
+/** The work of the relay that has the turn. It starts only once its work of an earlier turn has ended. */
 interface Work {
   readonly isRunning: () => boolean
   /** What `start` starts; undefined: nothing more. */

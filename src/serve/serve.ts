@@ -191,7 +191,7 @@ async function takeDuties(
     onTurn() {
       activity.publish({ type: 'state' })
       const { isOurs } = state.duties ?? {}
-      // Who has the turn from the start on has nothing to tell.
+      // A relay that has had the turn since its start prints nothing.
       if (isOurs && !state.isElsewhere) return
       state.isElsewhere = !isOurs
       for (const status of targetsOf(relay, state)) onTarget?.(status)

@@ -5,9 +5,9 @@ import { RelayError } from '../base/errors.js'
 
 /** The name that the key has in the keychain, with the profile's folder as its account: two data folders do not share one. */
 const SERVICE = 'relay'
-/** A keychain that works answers within some milliseconds; one that asks its user waits for a person, who reads the word at a terminal. */
+/** A keychain that works answers within some milliseconds; one that asks its user to unlock it takes as long as the user. */
 const LIMIT_MS = 60_000
-/** Where nobody is told that it waits. */
+/** Without a terminal, where no user can read that it waits. */
 const UNATTENDED_LIMIT_MS = 5000
 const WORD_AFTER_MS = 2000
 

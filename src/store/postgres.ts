@@ -221,13 +221,13 @@ class PostgresSql implements Postgres {
       // The first statements are sent behind them, without waiting.
       const begun = Promise.all([client.query('BEGIN'), run(LOCK)])
       begun.catch(() => {})
-      const told: Promise<unknown>[] = [begun]
+      const unawaited: Promise<unknown>[] = [begun]
       const results: unknown[] = []
       try {
         for (const each of batch)
-          results.push(each.isSettled ? undefined : await this.#run(client, each.work(), told))
+          results.push(each.isSettled ? undefined : await this.#run(client, each.work(), unawaited))
       } catch (error) {
-        await Promise.all(told)
+        await Promise.all(unawaited)
         throw error
       }
       // Sent before the commit: the connection keeps the order.
@@ -235,7 +235,7 @@ class PostgresSql implements Postgres {
       const ended = Promise.all([client.query('COMMIT'), notified])
       ended.catch(() => {})
       // What failed first says more than what failed because of it.
-      await Promise.all(told)
+      await Promise.all(unawaited)
       const [commit] = await ended
       // The driver reports no error for a transaction that had failed.
       if (commit.command !== 'COMMIT') throw new PostgresFailure('slow')
@@ -252,17 +252,21 @@ class PostgresSql implements Postgres {
     return this.#statements.run(client, { sql: NOTIFY, values: [`${this.id} ${numbers.join(' ')}`] })
   }
 
-  /** Runs a transaction to its end; `told` gets what was sent and not awaited. */
-  async #run<Result>(client: PoolClient, transaction: Tx<Result>, told: Promise<unknown>[]): Promise<Result> {
+  /** Runs a transaction to its end; `unawaited` gets what was sent and not awaited. */
+  async #run<Result>(
+    client: PoolClient,
+    transaction: Tx<Result>,
+    unawaited: Promise<unknown>[],
+  ): Promise<Result> {
     let step = goOn(transaction, [])
     while (step.done !== true) {
-      const { statements, isTold } = step.value
+      const { statements, isUnawaited } = step.value
       const sent = Promise.all(statements.map((statement) => this.#statements.run(client, statement)))
-      if (isTold) {
+      if (isUnawaited) {
         sent.catch(() => {})
-        told.push(sent)
+        unawaited.push(sent)
       }
-      step = goOn(transaction, isTold ? [] : await sent)
+      step = goOn(transaction, isUnawaited ? [] : await sent)
     }
     return step.value
   }

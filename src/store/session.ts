@@ -44,7 +44,7 @@ export class Session implements AsyncDisposable {
   #beating: Promise<void> | undefined
   #holds = false
   /** Whether the first claim was answered. */
-  #isTold = false
+  #isAnswered = false
   #wants = false
   /** When the last heartbeat that was answered was sent: by both clocks, since one stops while the machine sleeps, and the other can be set. */
   #sentAt = NEVER
@@ -174,8 +174,8 @@ export class Session implements AsyncDisposable {
   }
 
   #claimed(holds: boolean): void {
-    if (this.#isTold && holds === this.#holds) return
-    this.#isTold = true
+    if (this.#isAnswered && holds === this.#holds) return
+    this.#isAnswered = true
     this.#holds = holds
     this.#listener.onRun(holds)
   }

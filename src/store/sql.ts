@@ -18,7 +18,7 @@ export type Tx<Result> = Generator<Step, Result, readonly (readonly SqlRow[])[]>
 export interface Step {
   readonly statements: readonly Statement[]
   /** Their rows are not wanted: the transaction goes on at once, and fails later if they do. */
-  readonly isTold?: boolean
+  readonly isUnawaited?: boolean
 }
 
 /** Within a {@link Tx}: `const rows = yield* ask<Row>('SELECT …', value)`. */
@@ -34,8 +34,8 @@ export function* askAll(statements: readonly Statement[]): Tx<readonly (readonly
 }
 
 /** Within a {@link Tx}: statements whose rows are not wanted. */
-export function* tell(...statements: readonly Statement[]): Tx<void> {
-  if (statements.length > 0) yield { statements, isTold: true }
+export function* execute(...statements: readonly Statement[]): Tx<void> {
+  if (statements.length > 0) yield { statements, isUnawaited: true }
 }
 
 export interface WriteOptions {

@@ -10,7 +10,7 @@ import { lockProfile } from '../../src/instance/profile.js'
 import { databaseFile, databaseFiles, openDatabase } from '../../src/store/open.js'
 import { openPostgres, type Postgres } from '../../src/store/postgres.js'
 import { Session } from '../../src/store/session.js'
-import { ask, type Sql, tell, type Tx } from '../../src/store/sql.js'
+import { ask, execute, type Sql, type Tx } from '../../src/store/sql.js'
 import { lockFile, openSqlite } from '../../src/store/sqlite.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
@@ -18,7 +18,7 @@ import { database, PASSWORD } from '../kit/postgres.js'
 
 function put(key: string, value: string) {
   return function* (): Tx<string> {
-    yield* tell({ sql: 'INSERT INTO kv (key, value) VALUES (?, ?)', values: [key, value] })
+    yield* execute({ sql: 'INSERT INTO kv (key, value) VALUES (?, ?)', values: [key, value] })
     const [row] = yield* ask<{ value: string }>('SELECT value FROM kv WHERE key = ?', key)
     return row?.value ?? 'nothing'
   }
@@ -31,7 +31,7 @@ const keys = async (sql: Sql): Promise<string[]> =>
 async function fails(sql: Sql): Promise<void> {
   const defect = new Error('a bug')
   const throwing = function* (): Tx<never> {
-    yield* tell({ sql: `INSERT INTO kv (key, value) VALUES ('lost', '')`, values: [] })
+    yield* execute({ sql: `INSERT INTO kv (key, value) VALUES ('lost', '')`, values: [] })
     throw defect
   }
   const refused = function* (): Tx<never> {
@@ -70,7 +70,7 @@ describe('a file', () => {
     )
     // Each commit writes every page that it changed into the log.
     expect(together).toBeLessThanOrEqual(2 * alone)
-    await sql.write(() => tell({ sql: 'DELETE FROM kv', values: [] }))
+    await sql.write(() => execute({ sql: 'DELETE FROM kv', values: [] }))
     await fails(sql)
   })
 
@@ -194,7 +194,10 @@ describeWith('postgres', 'a database on PostgreSQL', () => {
     const count = (each: Sql) =>
       each.write(function* (): Tx<void> {
         const [row] = yield* ask<{ value: string }>(`SELECT value FROM kv WHERE key = 'a'`)
-        yield* tell({ sql: `UPDATE kv SET value = ? WHERE key = 'a'`, values: [`${Number(row?.value) + 1}`] })
+        yield* execute({
+          sql: `UPDATE kv SET value = ? WHERE key = 'a'`,
+          values: [`${Number(row?.value) + 1}`],
+        })
       })
     await Promise.all(Array.from({ length: 40 }, (_, i) => count(i % 2 ? sql : other)))
     expect(await sql.query(`SELECT value FROM kv WHERE key = 'a'`)).toEqual([{ value: '41' }])

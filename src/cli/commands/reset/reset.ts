@@ -114,7 +114,7 @@ function removeFiles(folder: string): void {
   for (const file of files) rmSync(file, { force: true })
 }
 
-/** With the lock, which nobody holds any more; if nothing else is in it. */
+/** Removes the lock file, which no process has locked any more, and the folder if it is empty. */
 function removeFolder(folder: string): void {
   rmSync(path.join(folder, LOCK_FILE), { force: true })
   try {
