@@ -2,7 +2,7 @@
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import type { Context } from '../src/cli/context.js'
-import { main, report } from '../src/cli/main.js'
+import { main, report } from '../src/old/main.js'
 import { RelayError } from '../src/base/errors.js'
 import { isInForeground, readKeys } from './keys.js'
 import { openStdio } from './stdio.js'

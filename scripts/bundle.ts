@@ -5,7 +5,7 @@ import { bundleBrowser } from './bundle/browser.js'
 import { licences } from './bundle/licences.js'
 
 /** The programs that are started: relay itself, and the helper for the browser. */
-const ENTRIES = ['bin/relay.ts', 'src/cli/browser/browser-helper.ts']
+const ENTRIES = ['bin/relay.ts', 'src/old/browser/browser-helper.ts']
 
 const OPTIONS = {
   platform: 'node',

@@ -12,6 +12,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['server', 'inspector', 'metrics', 'sandbox'],
   ['relay.ts', 'client'],
   ['serve'],
+  ['old'],
   ['cli', 'testing', 'index.ts'],
 ]
 const SRC = path.resolve('src')

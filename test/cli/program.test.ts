@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { COMMANDS, createProgram } from '../../src/cli/program.js'
+import { COMMANDS, createProgram } from '../../src/old/program.js'
 import { testContext } from '../helpers/context.js'
 
 /** The value imports of a file: relative ones as paths, and packages by name. */
@@ -32,7 +32,7 @@ describe('the program', () => {
   })
 
   it('imports what a command runs only when it runs', () => {
-    const names = [...reached('src/cli/program.ts')]
+    const names = [...reached('src/old/program.ts')]
     const packages = names.filter((name) => !name.endsWith('.ts') && !name.endsWith('.json'))
     expect(packages.filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
       'commander',

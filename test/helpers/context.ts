@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import type { Context } from '../../src/cli/context.js'
+import type { Context } from '../../src/old/context.js'
 
 /** A context whose streams are kept, in an empty folder and environment, with nothing on standard input. */
 export function testContext(over: Partial<Context> = {}): {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createFollower } from '../../../src/cli/commands/log/follow.js'
+import { createFollower } from '../../../src/old/commands/log/follow.js'
 import type { Plan, Summary } from '../../../src/journal/types.js'
 import { Journal } from '../../../src/journal/journal.js'
 import { attempt, delivery, failed, open, succeeded } from '../../journal/rig.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { hasDisplay } from '../../../src/cli/commands/login/display.js'
+import { hasDisplay } from '../../../src/old/commands/login/display.js'
 
 it.each([
   [{}, 'linux', false],

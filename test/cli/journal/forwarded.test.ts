@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { awaitForwarded } from '../../../src/cli/journal/forwarded.js'
+import { awaitForwarded } from '../../../src/old/journal/forwarded.js'
 import type { Summary } from '../../../src/journal/types.js'
 import { Journal } from '../../../src/journal/journal.js'
 import { attempt, delivery, failed, open, succeeded, waiting } from '../../journal/rig.js'

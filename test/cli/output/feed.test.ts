@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Feed } from '../../../src/cli/output/feed.js'
-import type { Line } from '../../../src/cli/output/line.js'
+import { Feed } from '../../../src/old/output/feed.js'
+import type { Line } from '../../../src/old/output/line.js'
 import { plain } from '../rig.js'
 
 /** So many rows up, cleared, and the text after that. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { jsonLines } from '../../../src/cli/output/json-lines.js'
+import { jsonLines } from '../../../src/old/output/json-lines.js'
 import { printable } from '../../../src/base/printable.js'
 import { plain } from '../rig.js'
 

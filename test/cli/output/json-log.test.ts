@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { bold, dim } from '../../../src/cli/output/line.js'
-import { createOutput, type Output, type OutputOptions } from '../../../src/cli/output/output.js'
+import { bold, dim } from '../../../src/old/output/line.js'
+import { createOutput, type Output, type OutputOptions } from '../../../src/old/output/output.js'
 import { testContext } from '../../helpers/context.js'
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Context } from '../../../src/cli/context.js'
+import type { Context } from '../../../src/old/context.js'
 import { printable } from '../../../src/base/printable.js'
-import { bold, cyan, dim, green, type Line, red, yellow } from '../../../src/cli/output/line.js'
-import { type ColorMode, createOutput, type Output } from '../../../src/cli/output/output.js'
+import { bold, cyan, dim, green, type Line, red, yellow } from '../../../src/old/output/line.js'
+import { type ColorMode, createOutput, type Output } from '../../../src/old/output/output.js'
 import { testContext } from '../../helpers/context.js'
 
 describe('printable', () => {

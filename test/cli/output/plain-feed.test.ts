@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import type { Line } from '../../../src/cli/output/line.js'
-import { PlainFeed } from '../../../src/cli/output/plain-feed.js'
+import type { Line } from '../../../src/old/output/line.js'
+import { PlainFeed } from '../../../src/old/output/plain-feed.js'
 import { plain } from '../rig.js'
 
 afterEach(() => void vi.useRealTimers())

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { attemptCell, cellsLine, type TargetCell, waitingCell } from '../../../src/cli/output/target-cell.js'
-import { lineWidth } from '../../../src/cli/output/line.js'
+import { attemptCell, cellsLine, type TargetCell, waitingCell } from '../../../src/old/output/target-cell.js'
+import { lineWidth } from '../../../src/old/output/line.js'
 import { attempt, failed, NOW, succeeded, waiting } from '../../journal/rig.js'
 import { plain } from '../rig.js'
 

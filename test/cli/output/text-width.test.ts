@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bold, cutLine, dim, lineWidth, wrapLine } from '../../../src/cli/output/line.js'
-import { cut, cutStart, pad, textWidth } from '../../../src/cli/output/text-width.js'
+import { bold, cutLine, dim, lineWidth, wrapLine } from '../../../src/old/output/line.js'
+import { cut, cutStart, pad, textWidth } from '../../../src/old/output/text-width.js'
 import { plain } from '../rig.js'
 
 const TEXT = fc.string({ unit: 'grapheme', maxLength: 30 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { roughly, shownTime, spokenTime } from '../../../src/cli/output/time.js'
+import { roughly, shownTime, spokenTime } from '../../../src/old/output/time.js'
 
 /** A Monday, in the time zone of the tests, which has no summer time. */
 const NOW = Date.parse('2026-11-23T14:03:22')

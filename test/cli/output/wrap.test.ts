@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fit, joinParagraphs } from '../../../src/cli/output/wrap.js'
+import { fit, joinParagraphs } from '../../../src/old/output/wrap.js'
 
 describe('fit', () => {
   it('leaves what fits', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { targetOfDelivery } from '../../../src/cli/session/delivery-target.js'
+import { targetOfDelivery } from '../../../src/old/session/delivery-target.js'
 import { failure } from '../../helpers/failure.js'
 
 const WEB = 'https://github.com/octo/demo'

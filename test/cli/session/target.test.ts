@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../../src/base/errors.js'
-import { checkHost, formatTarget, parseTarget, type Target } from '../../../src/cli/session/target.js'
+import { checkHost, formatTarget, parseTarget, type Target } from '../../../src/old/session/target.js'
 import { failure } from '../../helpers/failure.js'
 
 const HOST = 'https://github.com'

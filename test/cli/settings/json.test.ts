@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readJsonObject } from '../../../src/cli/settings/json.js'
+import { readJsonObject } from '../../../src/old/settings/json.js'
 import { emptyFolder } from '../../helpers/context.js'
 import { failure } from '../../helpers/failure.js'
 

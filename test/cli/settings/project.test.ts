@@ -2,8 +2,8 @@ import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'nod
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../../src/base/log.js'
-import { withDefaults } from '../../../src/cli/settings/complete.js'
-import { readOptions } from '../../../src/cli/settings/read.js'
+import { withDefaults } from '../../../src/old/settings/complete.js'
+import { readOptions } from '../../../src/old/settings/read.js'
 import { emptyFolder, testContext } from '../../helpers/context.js'
 
 const NOBODY = 65_534

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createTrust, type Ownership } from '../../../src/cli/settings/trust.js'
+import { createTrust, type Ownership } from '../../../src/old/settings/trust.js'
 import { failure } from '../../helpers/failure.js'
 
 const ME = 1000

@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { silentLog } from '../../../../src/base/log.js'
-import { createCheckContext } from '../../../../src/cli/commands/doctor/context.js'
-import { checkDisk } from '../../../../src/cli/commands/doctor/disk.js'
-import { readOptions } from '../../../../src/cli/settings/read.js'
+import { createCheckContext } from '../../../../src/old/commands/doctor/context.js'
+import { checkDisk } from '../../../../src/old/commands/doctor/disk.js'
+import { readOptions } from '../../../../src/old/settings/read.js'
 import { emptyFolder, testContext } from '../../../helpers/context.js'
 
 const EXT4 = 0xef53

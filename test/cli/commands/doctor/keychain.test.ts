@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import type { NamedResult } from '../../../../src/cli/commands/doctor/result.js'
+import type { NamedResult } from '../../../../src/old/commands/doctor/result.js'
 import { openDatabase } from '../../../../src/store/open.js'
 import { emptyFolder } from '../../../helpers/context.js'
 import { keyring, startSession } from '../../../kit/keyring.js'

@@ -3,7 +3,7 @@ import type { TunnelStatus } from '../../../../src/tunnel/tunnel.js'
 import { smee as startSmee } from '../../../kit/smee.js'
 import { closeAfter, findings, profile } from './rig.js'
 import { serveFor } from '../../rig.js'
-import { localTime } from '../../../../src/cli/output/time.js'
+import { localTime } from '../../../../src/old/output/time.js'
 
 /** A status is stored a moment after it is reported. */
 const LIMIT = 10_000

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../../../src/base/errors.js'
-import { parseReaction } from '../../../../src/cli/commands/react/reaction.js'
+import { parseReaction } from '../../../../src/old/commands/react/reaction.js'
 import { REACTIONS } from '../../../../src/providers/provider.js'
 
 describe('parseReaction', () => {

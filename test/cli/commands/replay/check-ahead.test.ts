@@ -3,7 +3,7 @@ import {
   CHECKED_AHEAD,
   createCheckAhead,
   type Item,
-} from '../../../../src/cli/commands/replay/select-items.js'
+} from '../../../../src/old/commands/replay/select-items.js'
 
 /** An item of so many bytes, and how often it was loaded. */
 function counted(size: number): { item: Item; loaded: () => number } {

@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { routeWarnings } from '../../../../src/cli/commands/serve/check-routes.js'
+import { routeWarnings } from '../../../../src/old/commands/serve/check-routes.js'
 import { emptyFolder } from '../../../helpers/context.js'
 
 const cwd = emptyFolder()

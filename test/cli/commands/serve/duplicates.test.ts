@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { createLiveOutput } from '../../../../src/cli/commands/serve/live-output.js'
-import { createOutput } from '../../../../src/cli/output/output.js'
+import { createLiveOutput } from '../../../../src/old/commands/serve/live-output.js'
+import { createOutput } from '../../../../src/old/output/output.js'
 import { createRouting } from '../../../../src/dispatch/routes.js'
 import { testContext } from '../../../helpers/context.js'
 import { delivery } from '../../../journal/rig.js'

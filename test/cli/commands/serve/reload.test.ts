@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { watchSettings } from '../../../../src/cli/commands/serve/reload.js'
+import { watchSettings } from '../../../../src/old/commands/serve/reload.js'
 import { testContext } from '../../../helpers/context.js'
 
 it('what changes before relay serves is read again once it does', async () => {

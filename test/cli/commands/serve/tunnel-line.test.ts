@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { tunnelLine, tunnelObject } from '../../../../src/cli/commands/serve/tunnel-line.js'
+import { tunnelLine, tunnelObject } from '../../../../src/old/commands/serve/tunnel-line.js'
 import type { TunnelStatus } from '../../../../src/tunnel/tunnel.js'
 import { NOW } from '../../../journal/rig.js'
 import { plain } from '../../rig.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPattern } from '../../../../src/cli/commands/wait/pattern.js'
+import { createPattern } from '../../../../src/old/commands/wait/pattern.js'
 import { failure } from '../../../helpers/failure.js'
 
 /** A pattern and a text that it takes for ever to refuse. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseWhere } from '../../../../src/cli/commands/wait/where.js'
+import { parseWhere } from '../../../../src/old/commands/wait/where.js'
 import { failure } from '../../../helpers/failure.js'
 
 const PAYLOAD = {

@@ -1,0 +1,46 @@
+import type { Readable } from 'node:stream'
+import type { Seams } from '../base/seams.js'
+
+/** The parts of the process that a command may use. Tests pass their own. */
+export interface Context {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** The folder with the user's own settings. */
+  readonly configFolder: string
+  readonly stdin: Readable & { readonly isTTY?: boolean }
+  readonly stdout: TextStream
+  readonly stderr: TextStream
+  /** What a test replaces. */
+  readonly seams?: Seams | undefined
+  /** Aborts at the first SIGINT or SIGTERM. */
+  readonly signal: AbortSignal
+  /**
+   * From now on the process keeps running when standard output or standard error cannot be written (disk full, pipe closed).
+   * Calls `listener` for the first failure of standard output.
+   */
+  continueWithoutOutput(listener: (error: Error) => void): void
+  /** Calls `listener` at SIGHUP, which then does not end the process. Returns a function that removes it. */
+  onHangup(listener: () => void): () => void
+  /**
+   * Calls `listener` with each key that is pressed while relay runs in the foreground of its terminal; Ctrl-C, Ctrl-Z and Ctrl-\\ do
+   * what they always do. Returns a function that ends it, or undefined where there is no such terminal.
+   */
+  onKey(listener: (key: string) => void): (() => void) | undefined
+  /** Whether relay was started in the foreground of its terminal. In the background, the terminal belongs to another program. */
+  isInForeground(): boolean
+  /**
+   * Calls `listener` when a connection fails to which no part of relay listens; the process then keeps running. Returns a
+   * function that removes it.
+   */
+  onConnectionError(listener: (error: Error) => void): () => void
+}
+
+export interface TextStream {
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+  readonly rows?: number | undefined
+  write(text: string | Uint8Array): unknown
+  /** The size of the terminal has changed. */
+  on?(event: 'resize', listener: () => void): unknown
+  off?(event: 'resize', listener: () => void): unknown
+}
