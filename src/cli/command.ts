@@ -1,0 +1,95 @@
+import type { Context } from './context.js'
+import type { ColorMode, Output } from './output/output.js'
+import type { SettingName } from './settings/table.js'
+
+/** What a command works with: the process, and where its results and messages go. `main` makes it, once. */
+export interface Shell extends Context {
+  readonly out: Output
+  /** `--json`: results are objects. */
+  readonly json: boolean
+}
+
+/** Flags as commander gives them: those of settings by their names, as text, or true for one without a value. */
+export type Flags = Partial<Record<SettingName, string | readonly string[] | true>> & {
+  readonly json?: boolean
+  readonly color?: ColorMode
+  readonly quiet?: boolean
+  readonly verbose?: boolean
+  /** Selects the profile `sandbox`, unless a flag or the environment names another. */
+  readonly sandbox?: boolean
+}
+
+/**
+ * Runs a command with its flags and then its arguments. It is declared as a method, since only methods can have parameters of
+ * narrower types than these.
+ */
+export type Run = { run(shell: Shell, flags: Flags, ...args: unknown[]): Promise<void> }['run']
+
+/** The headings under which `relay --help` lists the commands. */
+export type Group = 'Service:' | 'Journal:' | 'Signing in:' | 'Actions:' | 'Setup:'
+
+/**
+ * A command, as help, completion and the command reference show it. Importing a declaration loads nothing else of the
+ * command: `load` imports what it runs.
+ */
+export interface CommandSpec {
+  readonly name: string
+  readonly group?: Group
+  readonly summary: string
+  /** One paragraph, which may be broken in the source. */
+  readonly description: string
+  /** Command lines; a comment follows after two spaces or more. */
+  readonly examples: readonly string[]
+  /** A further part of the help, after the examples. */
+  readonly details?: (context: Context) => string
+  readonly args?: readonly ArgumentSpec[]
+  readonly options?: readonly FlagSpec[]
+  /** The settings that have a flag here. */
+  readonly settings?: readonly SettingName[]
+  /** The settings that are read, but have no flag here. */
+  readonly env?: readonly SettingName[]
+  /** The codes besides 0, 1 and 2, and what any of them means for this command in particular. */
+  readonly exits?: readonly (ExitCode | readonly [ExitCode, string])[]
+  readonly load?: () => Promise<Run>
+  readonly subcommands?: readonly CommandSpec[]
+}
+
+/** `<target>`, `[text]`, `<file...>`, its help, and the words that it can be. */
+export type ArgumentSpec = readonly [name: string, help: string, choices?: readonly string[]]
+
+/** A flag that is no setting, such as `--out <file>`, and its help. */
+export type FlagSpec = readonly [flags: string, help: string, more?: FlagDetails]
+
+export interface FlagDetails {
+  readonly choices?: readonly string[]
+  readonly default?: string
+  /** The default in words, where the command has no fixed value for it. */
+  readonly defaultText?: string
+  readonly repeatable?: true
+}
+
+/** The codes that relay exits with. `base/errors.ts` says which failure has which. */
+export const EXIT_CODES = {
+  0: 'success',
+  1: 'failure',
+  2: 'usage or settings error, also a profile that does not exist',
+  3: 'a target or an expectation failed',
+  4: 'sign-in needed',
+  5: 'signature invalid',
+  6: 'nothing matched',
+  7: 'timed out',
+  8: 'code host or network refused',
+  130: 'interrupted',
+} as const
+
+export type ExitCode = keyof typeof EXIT_CODES
+
+/** Every command can end with these. */
+const COMMON = [0, 1, 2] as const
+
+/** The codes of a command with their meanings, in order. */
+export function exitCodes(codes: CommandSpec['exits'] = []): [ExitCode, string][] {
+  const own = codes.map((code) => (typeof code === 'number' ? ([code, EXIT_CODES[code]] as const) : code))
+  const all = new Map<ExitCode, string>([...COMMON.map((code) => [code, EXIT_CODES[code]] as const), ...own])
+  return [...all].toSorted(([one], [other]) => one - other)
+}
