@@ -243,6 +243,18 @@ export function explain(
 export type NamedTarget = Pick<Route, 'id' | 'name'>
 
 /**
+ * The targets by their {@link publicId}, with the names that their routes give. Targets that differ only in their secrets have no names, since it is not
+ * known which of them is meant.
+ */
+export function namedTargets({ routes }: Pick<Routing, 'routes'>): readonly NamedTarget[] {
+  const targets = routes.map(({ id, name }) => ({ id: publicId(id), name }))
+  return targets.map(({ id, name }) => {
+    const isOnly = targets.every((other) => other.id !== id || other.name === name)
+    return isOnly && name !== undefined ? { id, name } : { id }
+  })
+}
+
+/**
  * A short name for each target, by its id: the one that its route gives, else an address's host and port or the first word of
  * a command. Targets that would share a name get the rest of the address or command too, then their match.
  */

@@ -116,8 +116,15 @@ export interface RunningInstance extends InstanceRecord {
   readonly secretPrint: string
   /** The webhook secret, where the instance made one that no file holds: with a memory store. Null otherwise. */
   readonly madeSecret: string | null
-  /** The repositories of `--hook`, as `owner/name`. Undefined: written by an older relay. */
+  /** The repositories of `--hook`, as `owner/name`. */
   readonly hooks?: readonly string[] | undefined
+  /** Its targets without their secrets, with the names that its routes give: they may come from its flags alone. */
+  readonly targets?: readonly { readonly id: string; readonly name?: string }[] | undefined
+}
+
+const isTarget = (value: unknown): boolean => {
+  const { id, name }: { id?: unknown; name?: unknown } = Object(value)
+  return isText(id) && (name === undefined || isText(name))
 }
 
 const parseRunning = shape<RunningInstance>({
@@ -128,6 +135,7 @@ const parseRunning = shape<RunningInstance>({
   secretPrint: isText,
   madeSecret: (value) => value === null || isText(value),
   hooks: (value) => value === undefined || (Array.isArray(value) && value.every(isText)),
+  targets: (value) => value === undefined || (Array.isArray(value) && value.every(isTarget)),
 })
 
 /** Folder with a file for each running instance. No profile can have its name, which starts with a dot. */

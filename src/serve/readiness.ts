@@ -1,11 +1,12 @@
 import { sleep } from '../base/abort.js'
 import { createCached } from '../base/cached.js'
 import { RelayError, toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
+import { type Log, silentLog } from '../base/log.js'
 import { inTime, isTimeout } from '../base/time-limit.js'
 import type { FetchHandler } from '../http/listen.js'
+import { errorResponse } from '../http/router.js'
 import type { Journal } from '../journal/journal.js'
-import type { ReadyCheck } from '../server/app.js'
+import { READY_PATH, type ReadyCheck } from '../server/app.js'
 
 /** Whether the instance can take deliveries, for whatever asks `GET /ready`. */
 export interface Readiness {
@@ -85,23 +86,28 @@ function reported(
 
 export interface ReadinessGate {
   readonly fetch: FetchHandler
-  /** Lets the waiting requests and all later ones through. */
-  readonly open: () => void
+  /** Lets the waiting requests and all later ones through, to the application. */
+  readonly open: (application: FetchHandler) => void
 }
 
-/** Makes requests wait until this process has the profile. Requests for the path `openPath` do not wait. */
-export function createReadinessGate(fetch: FetchHandler, openPath: string): ReadinessGate {
-  let open = (): void => {}
-  let isOpen = false
-  const opened = new Promise<void>((resolve) => (open = resolve))
+/** Makes requests wait until this process has the profile, but for those that ask whether it is ready. */
+export function createReadinessGate(ready: ReadyCheck): ReadinessGate {
+  let open = (_: FetchHandler): void => {}
+  let application: FetchHandler | undefined
+  const opened = new Promise<FetchHandler>((resolve) => (open = resolve))
   return {
     async fetch(request, env) {
-      if (!isOpen && new URL(request.url).pathname !== openPath) await opened
-      return fetch(request, env)
+      if (!application && new URL(request.url).pathname === READY_PATH)
+        try {
+          await ready({ watched: true })
+        } catch (error) {
+          return errorResponse(error, silentLog)
+        }
+      return (application ?? (await opened))(request, env)
     },
-    open() {
-      isOpen = true
-      open()
+    open(given) {
+      application = given
+      open(given)
     },
   }
 }

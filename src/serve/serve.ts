@@ -1,22 +1,30 @@
 import path from 'node:path'
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
+import { RelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
-import type { Limits } from '../base/seams.js'
+import { LIMITS, type Limits } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import { Dispatcher, type DispatcherOptions, type TargetStatus } from '../dispatch/dispatcher.js'
 import { createRouting, labelOf } from '../dispatch/routes.js'
 import { listen, type Listener } from '../http/listen.js'
+import { errorResponse } from '../http/router.js'
 import { lockProfile } from '../instance/profile.js'
 import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
 import type { Attempt, Delivery } from '../journal/types.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/start.js'
-import { READY_PATH, type ReadyCheck } from '../server/app.js'
+import type { ReadyCheck } from '../server/app.js'
+import { type Database, openDatabase } from '../store/open.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 import { digestOf, type Duties, ownDuties, sharedDuties, type Turn } from './duties.js'
-import { registerSandbox, type SandboxSettings, startEmbeddedSandbox } from './embedded-sandbox.js'
+import {
+  type EmbeddedSandbox,
+  registerSandbox,
+  type SandboxSettings,
+  startEmbeddedSandbox,
+} from './embedded-sandbox.js'
 import { type OnHook, sourceOf } from './hook-event.js'
 import type { HookPlan } from './hooks.js'
 import { type Maintenance, startMaintenance } from './maintenance.js'
@@ -45,6 +53,12 @@ export interface ServeOptions
   readonly hooks?: HookPlan
   /** Called for what happens to each of these hooks. */
   readonly onHook?: OnHook
+}
+
+/** Settings of which the profile's data has the rest, such as a webhook secret that relay made. */
+export interface IncompleteSettings extends Pick<Settings, 'folder' | 'store' | 'host' | 'port' | 'maxBody'> {
+  /** Called once the profile is taken and its data is open. It may make what is missing. */
+  readonly complete: (database: Database) => Promise<Settings | SandboxSettings>
 }
 
 /** The running instance of a profile. Disposing of it lets requests in flight finish, then releases port and profile. */
@@ -82,31 +96,34 @@ interface State {
 }
 
 /**
- * Starts a relay: opens its data, listens, takes the profile, forwards.
+ * Starts a relay: listens, takes the profile, opens its data, forwards.
  * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data cannot be opened, `settings`
- * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes.
+ * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes; those of
+ * {@link IncompleteSettings.complete}
  */
-export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
-  const { log = silentLog } = options
+export async function serve(
+  given: Settings | SandboxSettings | IncompleteSettings,
+  options: ServeOptions = {},
+): Promise<Serving> {
+  const { log = silentLog, seams } = options
   await using closing = new Disposal()
-  const place = { url: '' }
-  const embedded =
-    'sandboxPort' in given
-      ? await startEmbeddedSandbox(given, place, log)
-      : { settings: given, sandbox: undefined }
-  const { settings, sandbox } = embedded
-  if (sandbox) closing.use(sandbox)
   const state: State = { hookProblems: new Map() }
   const readiness = createReadiness(log)
-  const relay = closing.use(await createRelay(settings, relayOptions(options, state, readiness.check)))
+  const limits = { ...LIMITS, ...seams?.limits }
   // Listen first: another relay must find the port in use, and port 0 is known only then. Nothing is answered yet.
-  const gate = createReadinessGate(relay.app.fetch, READY_PATH)
-  const listener = await startListener(gate, settings, relay.limits, log)
-  const url = (place.url = relay.address = listener.url)
-  const { record, duties } = await orClose(listener, async () => ({
-    record: await takeProfile(settings, url, closing),
-    duties: await takeDuties(relay, settings, state, options),
-  }))
+  const gate = createReadinessGate(readiness.check)
+  const listener = await startListener(gate, given, limits, log)
+  const { url } = listener
+  const opened = await open(given, url, closing, options, state, readiness.check).catch(
+    async (error: unknown) => {
+      // It has answered nothing yet; what waits for it is answered now.
+      gate.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
+      await listener.close()
+      throw error
+    },
+  )
+  const { relay, record, duties, embedded } = opened
+  const { settings, sandbox } = embedded
   Object.assign(state, { relay, record, duties })
   // In this order: the profile is ours until the last request is answered.
   closing.defer(() => relay.journal.flush())
@@ -119,7 +136,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
   closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
-  gate.open()
+  gate.open(relay.app.fetch)
   readiness.start(relay.journal)
   if (options.forwarding !== false)
     await duties.run((turn) => startDuties(turn, relay, settings, options, state))
@@ -143,28 +160,52 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   }
 }
 
-/** Closes the listener if the profile cannot be taken: it has answered nothing. */
-async function orClose<Result>(listener: Listener, take: () => Promise<Result>): Promise<Result> {
-  try {
-    return await take()
-  } catch (error) {
-    await listener.close()
-    throw error
-  }
+interface Opened {
+  readonly relay: Relay
+  readonly record: InstanceRecord
+  readonly duties: Duties
+  readonly embedded: { readonly settings: Settings; readonly sandbox: undefined } | EmbeddedSandbox
+}
+
+/** Takes the profile, opens its data and puts the parts together. Only then it is known what relay made for the profile before. */
+async function open(
+  given: Settings | SandboxSettings | IncompleteSettings,
+  url: string,
+  closing: Disposal,
+  options: ServeOptions,
+  state: State,
+  ready: ReadyCheck,
+): Promise<Opened> {
+  const { log = silentLog, seams, clock = seams?.clock } = options
+  const { folder, store: kind } = given
+  await lock(given, closing)
+  const onSlow = (text: string): void => log.info(text)
+  const database =
+    options.database ??
+    closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow }))
+  const complete = 'complete' in given ? await given.complete(database) : given
+  const embedded =
+    'sandboxPort' in complete
+      ? await startEmbeddedSandbox(complete, { url }, log)
+      : { settings: complete, sandbox: undefined }
+  if (embedded.sandbox) closing.use(embedded.sandbox)
+  const { settings } = embedded
+  const relay = closing.use(await createRelay(settings, { ...relayOptions(options, state, ready), database }))
+  relay.address = url
+  const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
+  const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
+  const record = createInstanceRecord(own, Date.now())
+  return { relay, record, embedded, duties: await takeDuties(relay, settings, state, options) }
 }
 
 /** Makes this process the one that serves the profile, for as long as it lives. A shared store has no such process. */
-async function takeProfile(settings: Settings, url: string, closing: Disposal): Promise<InstanceRecord> {
-  const { provider, providerUrl, publicUrl = url, oauthClient, maxBody, store, folder } = settings
-  if (store === 'file' || store === 'keychain') {
-    const lock = await lockProfile(folder, () => {
-      const owner = registered(path.dirname(folder), path.basename(folder))
-      return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
-    })
-    closing.defer(async () => lock[Symbol.dispose]())
-  }
-  const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
-  return createInstanceRecord(own, Date.now())
+async function lock({ store, folder }: Pick<Settings, 'store' | 'folder'>, closing: Disposal): Promise<void> {
+  if (store !== 'file' && store !== 'keychain') return
+  const held = await lockProfile(folder, () => {
+    const owner = registered(path.dirname(folder), path.basename(folder))
+    return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
+  })
+  closing.defer(async () => held[Symbol.dispose]())
 }
 
 async function takeDuties(
@@ -322,7 +363,7 @@ function attemptSize({ answer, headers = [] }: Attempt): number {
 
 function startListener(
   { fetch }: ReadinessGate,
-  { host, port, maxBody }: Settings,
+  { host, port, maxBody }: Pick<Settings, 'host' | 'port' | 'maxBody'>,
   { headers, request, idle, stop: grace }: Limits,
   log: Log,
 ): Promise<Listener> {

@@ -65,7 +65,7 @@ export class Output {
   }
 
   /** The same output, with messages as JSON or as text: a settings file can say so, too. */
-  withLogFormat(format: 'text' | 'json'): Output {
+  withLogFormat(format: 'text' | 'json' = 'text'): Output {
     return new Output(this.#context, { ...this.#options, jsonLog: format === 'json' })
   }
 

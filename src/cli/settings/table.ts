@@ -46,6 +46,9 @@ export interface Setting {
   readonly parse: (text: string) => unknown
 }
 
+/** Known here, since loading the code hosts would slow down every start. */
+export const GITHUB_URL = 'https://github.com'
+
 const LOG_FORMATS = ['text', 'json'] as const
 
 /** More in parallel than a program on the same machine is likely to answer faster. */
@@ -86,7 +89,7 @@ export const SETTINGS = {
   providerUrl: {
     flag: '--provider-url <url>',
     help: 'address of the code host',
-    defaultText: 'https://github.com for github',
+    defaultText: `${GITHUB_URL} for github`,
     project: 'anything',
     parse: webAddress,
   },

@@ -1,0 +1,89 @@
+import { deadline, type Cancellable } from '../base/abort.js'
+import { RelayError, type ErrorKind } from '../base/errors.js'
+import { type InstanceRecord, prove, PROOF_HEADER } from '../instance/running.js'
+import { describeWithoutQuote, isUnreached, parseRetryAfter } from '../net/errors.js'
+import { createLoopbackClient, type HttpResponse } from '../net/loopback.js'
+import type { InstanceCalls } from '../server/instance.js'
+
+/** 60 s: the instance itself gives the code host 25, and a renewal that waits for others 55. */
+const ANSWER_LIMIT = 60_000
+
+/**
+ * Asks a profile's running instance for what only it knows or can do, once. The request proves that it comes from a program that reads
+ * the profile's data, and carries no token.
+ * @throws RelayError of the kind of the answer's status, with the answer's text; `unavailable` when it cannot be reached, the connection
+ * breaks or no answer comes for a minute; `cancelled`. The text says so where the request may have been carried out.
+ */
+export async function callInstance<Name extends keyof InstanceCalls>(
+  instance: InstanceRecord,
+  call: Name,
+  args: InstanceCalls[Name]['args'],
+  { signal }: Cancellable = {},
+): Promise<InstanceCalls[Name]['answer']> {
+  const body = JSON.stringify({ ...args, call })
+  const headers = { [PROOF_HEADER]: prove(instance, body), 'Content-Type': 'application/json' }
+  signal?.throwIfAborted()
+  using client = createLoopbackClient()
+  try {
+    const limited = { signal: deadline(ANSWER_LIMIT, signal) }
+    const request = { method: 'POST', headers, body } as const
+    const response = await client.send(new URL('/instance', instance.url), request, limited)
+    if (response.status !== 200) throw refused(response)
+    return JSON.parse(response.text)
+  } catch (cause) {
+    if (signal?.aborted)
+      throw new RelayError('cancelled', 'Interrupted; the request may have been carried out all the same', {
+        cause,
+      })
+    throw cause instanceof RelayError ? cause : lost(instance.url, cause)
+  }
+}
+
+const KINDS: Readonly<Record<number, ErrorKind>> = {
+  400: 'bad_request',
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  408: 'request_timeout',
+  409: 'conflict',
+  410: 'gone',
+  413: 'too_large',
+  415: 'unsupported_media_type',
+  422: 'unprocessable',
+  429: 'rate_limited',
+  431: 'header_too_large',
+  500: 'internal',
+  502: 'provider_failed',
+  504: 'provider_timeout',
+}
+
+/** What an answer that is no success means: the kind of its status, the text of its `error`. */
+function refused({ status, header, text }: HttpResponse): RelayError {
+  const wait = parseRetryAfter(header, Date.now())
+  return new RelayError(KINDS[status] ?? 'unavailable', errorOf(text) ?? `relay answered ${status}`, {
+    retryAfter: wait && Math.ceil(wait / 1000),
+  })
+}
+
+function errorOf(text: string): string | undefined {
+  try {
+    const { error }: { error?: unknown } = JSON.parse(text)
+    return typeof error === 'string' ? error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** No whole answer came from the instance at `url`. */
+function lost(url: string, cause: unknown): RelayError {
+  const [where, why] = [`relay at ${url}`, describeWithoutQuote(cause)]
+  if (isUnreached(cause))
+    return new RelayError('unavailable', `${where} cannot be reached (${why})`, { cause })
+  const what =
+    cause instanceof SyntaxError
+      ? 'gave an answer that is not understood'
+      : `gave no complete answer (${why})`
+  const text = `${where} ${what}; the request may have been carried out all the same`
+  return new RelayError('unavailable', text, { cause })
+}

@@ -1,0 +1,159 @@
+import { type Cancellable, sleep } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { createRouting, type NamedTarget, namedTargets as targetsOf } from '../dispatch/routes.js'
+import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
+import { Journal } from '../journal/journal.js'
+import type { Entry, Summary } from '../journal/types.js'
+import { codeHostOf } from '../providers/code-hosts.js'
+import { whyNeverSent } from '../providers/never-sent.js'
+import { type Database, mayHaveData } from '../store/open.js'
+import type { Shell } from './command.js'
+import { type Attached, onlyInMemory, openData, routeSettings, startCommand, storeOf } from './profile.js'
+
+/** A profile's journal, open for reading. */
+export interface JournalReader extends AsyncDisposable {
+  readonly journal: Journal
+  /** The profile's data. */
+  readonly database: Database
+}
+
+/**
+ * Opens the journal of the profile, whether its instance runs or not; it sees what the instance writes from then on. Makes none. A locked
+ * keychain is no obstacle.
+ * @throws RelayError `no_match` when the profile has no journal yet; `settings` for a store that other processes cannot read;
+ * `storage`
+ */
+export async function openJournal(attached: Attached): Promise<JournalReader> {
+  const { values, instance, profile } = attached
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
+  if (values.store === 'memory')
+    throw new RelayError('settings', 'RELAY_STORE is memory: only relay serve itself can read that journal')
+  const database = await openData(attached)
+  if (!database)
+    throw new RelayError(
+      'no_match',
+      `Profile ${profile} has no journal yet. ${startCommand({ profile })} creates it`,
+    )
+  return {
+    journal: new Journal(database.sql),
+    database,
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+/** Whether the profile has a journal, as far as is known without a server; true also where it can never have one. */
+export function hasJournal({ values, folder }: Pick<Attached, 'values' | 'folder'>): boolean {
+  return values.store === 'memory' || mayHaveData(storeOf(values), folder)
+}
+
+/** Waits until the profile has a journal, which its first instance makes. @throws AbortError when `signal` aborts */
+export async function awaitJournal(
+  attached: Pick<Attached, 'values' | 'folder'>,
+  signal: Cancellable,
+): Promise<void> {
+  while (!hasJournal(attached)) await sleep(POLL_MS, signal)
+}
+
+/**
+ * The entry that `7`, `#7` or `last` names.
+ * @throws RelayError `usage` for anything else, `no_match` that names the numbers that exist
+ */
+export async function findEntry(journal: Journal, text: string): Promise<Entry> {
+  const n = text === 'last' ? await journal.newest() : Number(/^#?(\d{1,15})$/.exec(text)?.[1] ?? Number.NaN)
+  if (Number.isNaN(n))
+    throw new RelayError('usage', `${JSON.stringify(text)} is not an entry. Give its number, or last`)
+  const entry = await journal.read(n)
+  if (entry) return entry
+  const [oldest] = await journal.after(0, 1)
+  throw new RelayError(
+    'no_match',
+    oldest
+      ? `The journal has no entry #${n}. Its entries are #${oldest.n} to #${await journal.newest()}`
+      : 'The journal is empty',
+  )
+}
+
+/** The flags that select entries. */
+export interface FilterFlags extends FilterText {
+  /** Short for `--status failed`. */
+  readonly failed?: boolean
+  readonly last?: string
+}
+
+/** @throws RelayError `usage` that names the flag */
+export function readFilter({ failed, last, ...flags }: FilterFlags, now: number): Filter {
+  if (failed && flags.status !== undefined && flags.status !== 'failed')
+    throw new RelayError('usage', '--failed: contradicts --status')
+  if (last !== undefined && !/^\d{1,9}$/.test(last))
+    throw new RelayError('usage', '--last: must be a whole number')
+  return {
+    ...parseFilter({ ...flags, ...(failed && { status: 'failed' }) }, now, (part) => `--${part}`),
+    ...(last !== undefined && { last: Number(last) }),
+  }
+}
+
+/** Warns of matches that nothing will ever fit, with the nearest right ones. */
+export function warnOfMatches(
+  { out }: Pick<Shell, 'out'>,
+  { values: { provider } }: Pick<Attached, 'values'>,
+  matches: readonly string[],
+): void {
+  const { actions } = codeHostOf(provider)
+  for (const match of matches) {
+    const why = whyNeverSent(match, provider, actions)
+    if (why !== undefined) out.log.warn(why)
+  }
+}
+
+/** Short enough for a person and a script; each poll is some fifty microseconds of work. Milliseconds. */
+export const POLL_MS = 100
+/** Bounds the memory for a burst of entries. */
+const MAX_BATCH = 1000
+
+/**
+ * The entries after number `after`, in order: existing ones, then those that any process appends, until `signal` aborts.
+ * Yields an empty batch about ten times a second.
+ * @throws AbortError as `sleep`
+ */
+export async function* poll(
+  journal: Pick<Journal, 'after'>,
+  after: number,
+  options: Cancellable,
+): AsyncGenerator<readonly Summary[], never> {
+  for (let last = after; ;) {
+    const batch = await journal.after(last, MAX_BATCH)
+    last = batch.at(-1)?.n ?? last
+    yield batch
+    await sleep(batch.length < MAX_BATCH ? POLL_MS : 0, options)
+  }
+}
+
+/**
+ * Waits until forwarding an entry has succeeded or failed at each of its targets, and returns its new summary; undefined if
+ * that takes longer than `limit` milliseconds.
+ * @throws AbortError when `signal` aborts
+ */
+export async function awaitForwarded(
+  journal: Pick<Journal, 'summaries'>,
+  entry: Summary,
+  limit: number,
+  options: Cancellable,
+): Promise<Summary | undefined> {
+  const end = performance.now() + limit
+  for (let last = entry; ; [last = last] = await journal.summaries([entry.n])) {
+    if (!Object.values(last.forwards).some(({ status }) => status === 'waiting')) return last
+    if (performance.now() >= end) return undefined
+    await sleep(POLL_MS, options)
+  }
+}
+
+/**
+ * The configured targets by their public ids, with the names that they have in the instance, which may come from its flags, else in the
+ * settings.
+ */
+export function namedTargets({
+  instance,
+  values,
+}: Pick<Attached, 'instance' | 'values'>): readonly NamedTarget[] {
+  return instance?.targets ?? targetsOf(createRouting(routeSettings(values)))
+}

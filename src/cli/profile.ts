@@ -1,0 +1,390 @@
+import path from 'node:path'
+import { RelayError, toRelayError } from '../base/errors.js'
+import { Secret } from '../base/secret.js'
+import {
+  DEFAULTS,
+  PROVIDER_NAMES,
+  type RouteSettings,
+  type Settings,
+  type StorePlace,
+} from '../base/settings.js'
+import { isSharedAddress, SharedStore } from '../base/shared-store.js'
+import { didYouMean } from '../base/suggest.js'
+import { createRouting, namedTargets, type Routing } from '../dispatch/routes.js'
+import {
+  listProfiles,
+  profileExists,
+  readSavedProfile,
+  type SavedProfile,
+  saveProfile,
+} from '../instance/profile.js'
+import { findRunning, publishInstance, type RunningInstance, secretPrint } from '../instance/running.js'
+import type { ServeOptions } from '../serve/serve.js'
+import { type Database, mayHaveData, openDatabase } from '../store/open.js'
+import { readProfileSecret } from '../webhook/profile-secret.js'
+import type { Flags, Shell } from './command.js'
+import {
+  checkSecretsPlace,
+  isOfFolder,
+  type Loaded,
+  openSettings,
+  type OpenSettings,
+  type Origin,
+} from './settings/read.js'
+import type { SettingName, Values } from './settings/table.js'
+
+/** The profile of `serve --sandbox` where none is named. */
+export const SANDBOX_PROFILE = 'sandbox'
+
+/** The settings of a command, in agreement with the instance that it works with. */
+export interface Attached extends Loaded {
+  readonly profile: string
+  /** The profile's folder, which may not exist. */
+  readonly folder: string
+  /** Those that count: with the store and code host of the instance or, if none runs, what the profile remembers of them. */
+  readonly values: Values
+  /** The settings of this shell alone. */
+  readonly own: Values
+  /** The running instance of the profile, which has proved itself. */
+  readonly instance: RunningInstance | undefined
+  /** What the profile remembers of its last use. */
+  readonly saved: SavedProfile | undefined
+  /** The settings of this shell that contradict the instance. Not empty only for a command that is `alone`, `tolerant` or a `diagnosis`. */
+  readonly conflicts: readonly Conflict[]
+}
+
+/** A setting of this shell that contradicts the running instance. */
+export interface Conflict {
+  /** What contradicts what, without a full stop. */
+  readonly text: string
+  readonly fix: string
+}
+
+/**
+ * What a command needs of its profile. `existing`: that there is one (the default). `may create`: it may be the first to use it. `with client`:
+ * the same, if this shell has an OAuth client. `may wait`: it waits for a profile that does not exist yet. `alone`: no instance, so that code
+ * host and store are this shell's own. `tolerant`: contradictions, misplaced secrets and a profile that does not exist are no errors.
+ * `diagnosis`: as `tolerant`, but for a profile that does not exist.
+ */
+export type Need = 'existing' | 'may create' | 'with client' | 'may wait' | 'alone' | 'tolerant' | 'diagnosis'
+
+/**
+ * Reads the settings and finds the running instance that a command works with: that of the profile that is named or, if none is,
+ * the only one that runs on this data folder. The settings then follow the instance, or what the profile remembers. Writes nothing.
+ * @throws RelayError `settings`; `usage` when a profile that is named does not exist, or none is named and several instances
+ * run; `unavailable` when none runs and only a sandbox's profile exists; the signal's reason
+ */
+export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'): Promise<Attached> {
+  const settings = openSettings(shell, flags)
+  const instance = await chooseInstance(shell, settings)
+  const loaded = settings.read(instance?.profile)
+  const { values, origins } = loaded
+  const isTolerant = need === 'tolerant' || need === 'diagnosis'
+  if (!isTolerant) checkSecretsPlace(origins)
+  const folder = profileFolder(values)
+  const saved = readSavedProfile(folder)
+  const common = { profile: values.profile, folder, origins, own: values, instance, saved }
+  if (instance) {
+    const found = conflictsWith(instance, loaded)
+    if (found[0] && !isTolerant && need !== 'alone') throw contradiction(found[0])
+    return {
+      ...common,
+      values: need === 'alone' ? values : followInstance(instance, values),
+      conflicts: found,
+    }
+  }
+  const mayBeNew = need === 'with client' ? values.clientSecret !== undefined : !NEEDS_PROFILE.has(need)
+  if (!mayBeNew) checkProfile(settings, loaded)
+  return { ...common, values: withSaved(saved, loaded), conflicts: [] }
+}
+
+const NEEDS_PROFILE = new Set<Need>(['existing', 'diagnosis'])
+
+/** The folder that holds all data of the profile. */
+export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'>): string {
+  return path.resolve(home, profile)
+}
+
+/** The settings with what the profile remembers, where nothing else is set. */
+function withSaved(saved: SavedProfile | undefined, { values, origins }: Loaded): Values {
+  if (!saved) return values
+  const { store, provider, providerUrl } = saved
+  const isOpen = origins.provider === undefined && origins.providerUrl === undefined
+  return {
+    ...values,
+    ...(origins.store === undefined && { store }),
+    ...(isOpen && provider !== null && providerUrl !== null && { provider, providerUrl }),
+  }
+}
+
+async function chooseInstance(
+  { out, signal }: Shell,
+  { home, profile }: OpenSettings,
+): Promise<RunningInstance | undefined> {
+  const [first, ...others] = await findRunning(home, { profile, signal })
+  if (!first) return undefined
+  if (others.length > 0) throw severalRun([first, ...others])
+  if (profile === undefined && first.profile !== DEFAULTS.profile)
+    out.say(`Using profile ${first.profile}, which runs at ${first.url}`)
+  return first
+}
+
+function severalRun(running: readonly RunningInstance[]): RelayError {
+  const names = running.map(({ profile, pid, url }) => `${profile} (process ${pid} at ${url})`).join(', ')
+  const isOne = new Set(running.map(({ profile }) => profile)).size === 1
+  const fix = isOne ? 'Stop all but one, or give each its own --profile' : 'Name one with --profile'
+  return new RelayError('usage', `Several relays are running: ${names}. ${fix}`)
+}
+
+/**
+ * @throws RelayError `usage` for a profile that is named and does not exist, with those that do; `unavailable` when none is
+ * named, nothing is known of the default one, and a sandbox can be started
+ */
+function checkProfile(settings: OpenSettings, { values, origins }: Loaded): void {
+  const { home, profile: named, profiles: configured } = settings
+  // Only its server knows, and says so.
+  if (isSharedAddress(values.store)) return
+  if (profileExists(profileFolder(values)) || configured.includes(values.profile)) return
+  if (named === SANDBOX_PROFILE && !origins.provider) throw notRunning(named)
+  if (named !== undefined && named !== DEFAULTS.profile) {
+    const names = [...new Set([...listProfiles(home), ...configured])].toSorted()
+    const known = names.length === 0 ? 'There are none yet' : `There are: ${names.join(', ')}`
+    throw new RelayError(
+      'usage',
+      `There is no profile ${named}${didYouMean(named, names)}. ${known}. ${startCommand({ profile: named })} creates it`,
+    )
+  }
+  if (origins.provider ?? origins.providerUrl ?? origins.clientId ?? origins.store) return
+  const sandbox = listProfiles(home).find((name) => readSavedProfile(path.join(home, name))?.sandbox)
+  if (sandbox !== undefined) throw notRunning(sandbox)
+}
+
+/** The error where a command needs the sandbox of a profile. */
+export function notRunning(profile: string): RelayError {
+  const start = startCommand({ profile, sandbox: true })
+  return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
+}
+
+/** The command line that starts a profile's instance. */
+export function startCommand({
+  profile,
+  sandbox = false,
+}: {
+  readonly profile: string
+  readonly sandbox?: boolean
+}): string {
+  const usual = sandbox ? SANDBOX_PROFILE : DEFAULTS.profile
+  const name = profile === usual ? '' : ` --profile ${profile}`
+  return `relay serve${sandbox ? ' --sandbox' : ''}${name}`
+}
+
+/** How to fix a setting that contradicts the instance, by where it was set for this one command. Files never contradict it. */
+const FIXES: Readonly<Partial<Record<Origin['kind'], string>>> = {
+  flag: 'Omit the flag',
+  environment: 'Unset the variable',
+}
+
+function conflictsWith(instance: RunningInstance, { values, origins }: Loaded): Conflict[] {
+  const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
+  const host = `for ${provider} at ${providerUrl}`
+  const served: readonly (readonly [SettingName, string | null | undefined, string])[] = [
+    ['provider', provider, host],
+    ['providerUrl', providerUrl, host],
+    ['store', store, `with --store ${store}`],
+    // The sandbox makes its own client, whatever is set.
+    ['clientId', sandbox ? undefined : clientId, `with the OAuth client ${clientId}`],
+  ]
+  return served.flatMap(([name, value, how]) => {
+    const origin = origins[name]
+    const fix = origin && FIXES[origin.kind]
+    if (fix === undefined || value === null || value === undefined || values[name] === value) return []
+    const text = `${origin?.text} is ${String(values[name])}, but process ${pid} serves profile ${profile} ${how}`
+    return [{ text, fix }]
+  })
+}
+
+/** The error where a setting contradicts the instance. */
+export function contradiction({ text, fix }: Conflict): RelayError {
+  return new RelayError('settings', `${text}. ${fix}, or name another profile with --profile`)
+}
+
+/** @throws RelayError `settings` when this version of relay does not know the instance's code host */
+function followInstance(instance: RunningInstance, values: Values): Values {
+  const { pid, provider: name, providerUrl, store } = instance
+  const provider = PROVIDER_NAMES.find((known) => known === name)
+  if (!provider)
+    throw new RelayError(
+      'settings',
+      `Process ${pid} serves the code host ${name}, which this version of relay does not know`,
+    )
+  const { clientId, ...others } = values
+  // The instance has the OAuth client. A client id alone, as in relay.json, is no mistake in that case.
+  const isHalf = clientId !== undefined && values.clientSecret === undefined
+  return { ...(instance.clientId && isHalf ? others : values), provider, providerUrl, store }
+}
+
+/** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */
+export function onlyInMemory({ pid, profile }: RunningInstance, what: string): RelayError {
+  return new RelayError(
+    'settings',
+    `Process ${pid} serves profile ${profile} with --store memory, so no other process can read ${what}. Start it with --store file`,
+  )
+}
+
+/**
+ * Where the profile's data is, with what opens it.
+ * @throws RelayError `settings` when a shared store has no key
+ */
+export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Values): StorePlace {
+  if (!isSharedAddress(store)) return store
+  if (tokenKey === undefined)
+    throw new RelayError(
+      'settings',
+      'RELAY_TOKEN_KEY is not set. It encrypts what a shared store holds: make it with openssl rand -base64 32, and set the same for every relay and command that uses the store',
+    )
+  const previous = tokenKeyPrevious === undefined ? undefined : new Secret(tokenKeyPrevious)
+  const password = storePassword === undefined ? undefined : new Secret(storePassword)
+  return new SharedStore(store, { password, keys: { current: new Secret(tokenKey), previous } })
+}
+
+/**
+ * The profile's data, if it can have any that this process can read; makes none.
+ * @throws RelayError `storage`; `settings` for a shared store without its key
+ */
+export async function openData({
+  values,
+  folder,
+}: Pick<Attached, 'values' | 'folder'>): Promise<Database | undefined> {
+  const kind = storeOf(values)
+  return mayHaveData(kind, folder) ? openDatabase({ kind, folder, create: false }) : undefined
+}
+
+/** Where deliveries are forwarded to. The only settings that a running instance reads again. */
+export function routeSettings({ forward = [], exec = [], ignore = [] }: Values): RouteSettings {
+  return { forward, exec, ignore }
+}
+
+/** The address at which browsers reach relay, as far as it is known. */
+export function publicAddress({ values, instance }: Pick<Attached, 'values' | 'instance'>): string {
+  const { host, port, publicUrl } = values
+  const local = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  return instance?.publicUrl ?? publicUrl ?? local
+}
+
+/** The callback address, as registered at the code host. The value of port 0 is not known before relay listens. */
+export function redirectUri(publicUrl: string, provider: string): string {
+  return `${publicUrl.replace(/:0$/, ':<port>')}/auth/${provider}/callback`
+}
+
+/** A webhook secret, and where it came from: a setting, `profile`, or the process that made it. */
+export interface FoundSecret {
+  readonly secret: Secret
+  readonly place: string
+}
+
+/**
+ * The webhook secret in the variable that `--secret-env` names, else that of the settings, else the one that the instance made and
+ * only it has, else the one that the profile has. Makes none.
+ * @param data the profile's data, where the caller has it open. Default: it is opened for a moment.
+ * @throws RelayError `settings` when that variable is not set; `storage`
+ */
+export async function webhookSecret(
+  { env }: Pick<Shell, 'env'>,
+  attached: Pick<Attached, 'values' | 'origins' | 'folder' | 'instance'>,
+  { secretEnv, data }: { readonly secretEnv?: string | undefined; readonly data?: Database | undefined } = {},
+): Promise<FoundSecret | undefined> {
+  if (secretEnv !== undefined) {
+    const value = env[secretEnv]
+    if (value) return { secret: new Secret(value), place: secretEnv }
+    throw new RelayError('settings', `--secret-env: ${secretEnv} is not set`)
+  }
+  const { values, origins, instance } = attached
+  if (values.webhookSecret)
+    return { secret: new Secret(values.webhookSecret), place: origins.webhookSecret?.text ?? '' }
+  if (instance && typeof instance.madeSecret === 'string')
+    return { secret: new Secret(instance.madeSecret), place: `process ${instance.pid}` }
+  const opened = data ? undefined : await openData(attached)
+  try {
+    const secret = await readProfileSecret((data ?? opened)?.store)
+    return secret && { secret, place: 'profile' }
+  } finally {
+    await opened?.[Symbol.asyncDispose]()
+  }
+}
+
+/**
+ * The same where there has to be one; `purpose` completes "no webhook secret to …".
+ * @throws RelayError `settings`
+ */
+export function requireSecret(found: FoundSecret | undefined, purpose: string): FoundSecret {
+  if (found) return found
+  throw new RelayError(
+    'settings',
+    `There is no webhook secret to ${purpose}: set RELAY_WEBHOOK_SECRET, or name a variable with --secret-env`,
+  )
+}
+
+/** Makes a running service known to the commands of other terminals. */
+export interface Publication {
+  readonly onTaken: NonNullable<ServeOptions['onTaken']>
+  /** After a reload. If it cannot be written, they show what was there before. */
+  setRoutes(routing: Pick<Routing, 'routes'>): void
+}
+
+/**
+ * Registers a service that this process starts while it runs, with the
+ * repositories of its `--hook`, and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that
+ * fails, it warns.
+ */
+export function publication({ out }: Shell, loaded: Loaded, hooks: readonly string[] = []): Publication {
+  const { values, origins } = loaded
+  const { store, home, profile } = values
+  let running: RunningInstance | undefined
+  return {
+    onTaken(record, settings, sandbox) {
+      const { current } = settings.webhookSecrets
+      running = {
+        ...record,
+        profile,
+        store,
+        sandbox,
+        hooks,
+        targets: namedTargets(createRouting(settings.routes)),
+        secretPrint: secretPrint(record, current),
+        // No other place has the one that is made with a memory store.
+        madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,
+      }
+      if (store !== 'memory') remember(loaded, settings, sandbox)
+      try {
+        return publishInstance(home, running)
+      } catch (error) {
+        if (store !== 'memory') throw error
+        out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
+        return undefined
+      }
+    },
+    setRoutes(routing) {
+      if (!running) return
+      running = { ...running, targets: namedTargets(routing) }
+      try {
+        publishInstance(home, running)
+      } catch {
+        // The names are for display alone.
+      }
+    },
+  }
+}
+
+/** Has a profile remember how it is used. @throws RelayError `settings` and `storage` as `saveProfile` */
+export function remember(
+  { values, origins }: Loaded,
+  { provider, providerUrl }: Pick<Settings, 'provider' | 'providerUrl'>,
+  sandbox: boolean,
+): void {
+  const { store } = values
+  if (store === 'memory') return
+  // Not from the working folder: the client secret is sent to the address that is remembered.
+  const isOwn = ![origins.provider, origins.providerUrl].some((origin) => origin && isOfFolder(origin))
+  const host = sandbox || isOwn ? { provider, providerUrl } : { provider: null, providerUrl: null }
+  saveProfile(profileFolder(values), { store, sandbox, ...host })
+}

@@ -1,0 +1,310 @@
+import { userInfo } from 'node:os'
+import type { Cancellable } from '../base/abort.js'
+import { Disposal } from '../base/disposal.js'
+import { RelayError } from '../base/errors.js'
+import { LIMITS, type Limits } from '../base/seams.js'
+import { Secret } from '../base/secret.js'
+import type { OAuthClient, Settings, StoreKind } from '../base/settings.js'
+import { systemClock } from '../base/time.js'
+import { Journal } from '../journal/journal.js'
+import { isFresh, renew } from '../oauth/refresh.js'
+import { signInAgain } from '../oauth/token-error.js'
+import { createProvider } from '../providers/open.js'
+import type { Provider } from '../providers/provider.js'
+import { findSandboxClient } from '../sandbox/client.js'
+import type { SandboxSettings } from '../serve/embedded-sandbox.js'
+import type { IncompleteSettings } from '../serve/serve.js'
+import { readStoredClient, type StoredClient } from '../setup/record.js'
+import { type Database, mayHaveData, openDatabase } from '../store/open.js'
+import { parseUserId, type TokenOwner, Tokens } from '../tokens/tokens.js'
+import { makeProfileSecret } from '../webhook/profile-secret.js'
+import type { Shell } from './command.js'
+import { callInstance } from './instance-client.js'
+import { tilde } from './output/text.js'
+import {
+  type Attached,
+  notRunning,
+  onlyInMemory,
+  openData,
+  profileFolder,
+  remember,
+  routeSettings,
+  storeOf,
+} from './profile.js'
+import type { Loaded, Origin } from './settings/read.js'
+import type { Values } from './settings/table.js'
+
+// All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
+
+/** What a command that acts for a user needs: the profile's data and its code host. */
+export interface Session extends AsyncDisposable {
+  /** With the OAuth client that relay setup stored, where none is set. */
+  readonly attached: Attached
+  /** The profile's data; an empty one in memory where it has none. */
+  readonly database: Database
+  readonly journal: Journal
+  readonly tokens: Tokens
+  readonly provider: Provider
+  readonly limits: Limits
+  /** `--user`, RELAY_USER, or the name on this machine. */
+  readonly user: string
+  /** The OAuth application: that of the settings, what relay setup stored, or the one that the profile's sandbox made. */
+  readonly client: OAuthClient | undefined
+  /**
+   * The user's token. An expired token, or one about to expire, is renewed: with this shell's client or, if it has none, by the instance.
+   * @throws RelayError as `renew`: `unauthenticated` names `relay login`
+   */
+  owner(options?: Cancellable): Promise<TokenOwner>
+  /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
+  remember(): void
+}
+
+/**
+ * Opens the data of a profile and its code host, to which it sends nothing. A profile without data is not made, unless `create` says so and
+ * no instance runs.
+ * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
+ * `unavailable` when the profile is a sandbox's that does not run; `storage`
+ */
+export async function openSession(
+  shell: Shell,
+  attached: Attached,
+  { create = false }: { readonly create?: boolean } = {},
+): Promise<Session> {
+  const { folder, origins, instance, saved, profile } = attached
+  const user = userOf(attached.values)
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
+  if (!instance && saved?.sandbox && !origins.provider) throw notRunning(profile)
+  await using closing = new Disposal()
+  const creates = create && !instance
+  const kind = storeOf(attached.values)
+  const hasData = creates || mayHaveData(kind, folder)
+  const database = closing.use(
+    await openDatabase({
+      kind: hasData ? kind : 'memory',
+      folder,
+      create: creates,
+      onSlow: (text) => shell.out.say(text),
+    }),
+  )
+  const { secrets, store } = database
+  const stored = await readStoredClient(secrets)
+  // The client of an instance counts, since it got the tokens.
+  const isOther = instance?.clientId && instance.clientId !== stored?.client.id
+  const { values } = withClient(attached, isOther ? undefined : stored)
+  const { provider: name, providerUrl: url } = codeHostOf(values)
+  const limits = { ...LIMITS, ...shell.seams?.limits }
+  const provider = createProvider({ name, url, timeLimit: limits.codeHost })
+  const tokens = new Tokens(secrets)
+  const client =
+    (instance?.provider === 'sandbox' ? await findSandboxClient(secrets, instance.providerUrl) : undefined) ??
+    clientOf(values)
+  const resources = closing.move()
+  return {
+    attached: { ...attached, values },
+    database,
+    journal: new Journal(database.sql),
+    tokens,
+    provider,
+    limits,
+    user,
+    client,
+    async owner(options = {}) {
+      const parts = { provider, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log }
+      if (client || !instance?.clientId) return renew(parts, user, options)
+      const owner = await tokens.get(user)
+      if (owner?.origin === provider.origin && isFresh(owner, systemClock())) return owner
+      // Also for no token, or one of another code host: the instance names the next step.
+      await callInstance(instance, 'renew', { userId: user }, options)
+      const renewed = await tokens.get(user)
+      if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
+      return renewed
+    },
+    remember() {
+      const host = { provider: name, providerUrl: url }
+      if (!instance) remember({ values, origins }, host, saved?.sandbox ?? false)
+    },
+    [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
+  }
+}
+
+/**
+ * The user that a command acts for: that of the settings, else the name on this machine.
+ * @throws RelayError `usage` when the machine has no name, or one that is not a valid user id
+ */
+export function userOf({ user }: Pick<Values, 'user'>): string {
+  if (user !== undefined) return user
+  try {
+    return parseUserId(userInfo().username)
+  } catch (cause) {
+    // A container's user can have only a number, and a Windows user a name with spaces.
+    throw new RelayError(
+      'usage',
+      'Your name on this machine is not a valid user id. Give --user, or set RELAY_USER',
+      { cause },
+    )
+  }
+}
+
+/** The signed-in account, as `login` and `whoami` print it. */
+export interface Account {
+  readonly user: string
+  /** The account's name at the code host. */
+  readonly login: string
+  readonly provider: string
+  readonly providerUrl: string
+  /** Where the token is stored. */
+  readonly store: string
+  /** ISO 8601 in UTC. */
+  readonly expiresAt: string
+}
+
+/** The account of a token whose owner the code host has named. */
+export function accountOf(
+  { provider, attached }: Session,
+  { userId: user, expiresAt }: Pick<TokenOwner, 'userId' | 'expiresAt'>,
+  login: string,
+): Account {
+  return {
+    user,
+    login,
+    provider: provider.name,
+    providerUrl: provider.url,
+    store: tokenPlace(attached),
+    expiresAt: new Date(expiresAt).toISOString(),
+  }
+}
+
+/** A description of where the tokens of a profile are stored. */
+export function tokenPlace({
+  values,
+  profile,
+  folder,
+}: Pick<Attached, 'values' | 'profile' | 'folder'>): string {
+  const places: Readonly<Record<StoreKind, string>> = {
+    file: tilde(folder),
+    keychain: `the keychain, service relay:${profile}`,
+    memory: 'memory',
+  }
+  const { store } = values
+  return store === 'file' || store === 'keychain' || store === 'memory'
+    ? places[store]
+    : `the shared store ${store}`
+}
+
+// What relay setup stored
+
+const SETUP: Origin = { kind: 'setup', text: 'setup' }
+
+/**
+ * What `relay setup` stored in the profile. Makes nothing.
+ * @throws RelayError `storage`, and `settings` for a shared store without its key
+ */
+export async function readSetup(
+  attached: Pick<Attached, 'values' | 'folder'>,
+): Promise<StoredClient | undefined> {
+  await using database = await openData(attached)
+  return database && (await readStoredClient(database.secrets))
+}
+
+/** The settings with the code host and the OAuth client of `relay setup`, unless others are set. */
+export function withSetup(loaded: Loaded, stored: StoredClient | undefined): Loaded {
+  const { values, origins } = loaded
+  if (!stored || origins.provider || origins.providerUrl) return withClient(loaded, stored)
+  const { provider, providerUrl } = stored
+  const hosted = {
+    values: { ...values, provider, providerUrl },
+    origins: { ...origins, provider: SETUP, providerUrl: SETUP },
+  }
+  return withClient(hosted, stored)
+}
+
+/** Only for the code host that the client is of: its secret must reach no other. */
+function withClient({ values, origins }: Loaded, stored: StoredClient | undefined): Loaded {
+  const { clientId, clientSecret, provider, providerUrl } = values
+  if (!stored || clientSecret !== undefined) return { values, origins }
+  const { id, secret } = stored.client
+  const isOther = clientId !== undefined && clientId !== id
+  if (isOther || stored.provider !== provider || stored.providerUrl !== providerUrl)
+    return { values, origins }
+  return {
+    values: { ...values, clientId: id, clientSecret: secret.reveal() },
+    origins: { ...origins, clientId: origins.clientId ?? SETUP, clientSecret: SETUP },
+  }
+}
+
+/** @throws RelayError `settings` for half of a client */
+function clientOf({ clientId, clientSecret }: Values): OAuthClient | undefined {
+  if ((clientId === undefined) !== (clientSecret === undefined))
+    throw new RelayError('settings', 'Set both RELAY_CLIENT_ID and RELAY_CLIENT_SECRET, or neither of them')
+  return clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined
+}
+
+/** @throws RelayError `settings` when its address is not known */
+export function codeHostOf({ provider, providerUrl }: Values): Pick<Settings, 'provider' | 'providerUrl'> {
+  if (providerUrl !== undefined) return { provider, providerUrl }
+  throw new RelayError(
+    'settings',
+    provider === 'sandbox'
+      ? 'The sandbox is not running. Start it with relay serve --sandbox, or set RELAY_PROVIDER_URL to its address'
+      : `RELAY_PROVIDER_URL is not set. Set it to the address of your ${provider}, for example https://git.example.com`,
+  )
+}
+
+// What a service needs
+
+/**
+ * The settings of a service. What the profile's data completes is known once the service has the profile: the webhook secret that it makes,
+ * and what relay setup stored.
+ * @throws RelayError `settings`, also from `complete`; `storage` from `complete`
+ */
+export function serviceSettings(
+  loaded: Loaded,
+  { sandbox, inspect }: { readonly sandbox: boolean; readonly inspect: boolean },
+): IncompleteSettings {
+  const { host, port, maxBody, sandboxPort } = loaded.values
+  const folder = profileFolder(loaded.values)
+  const store = storeOf(loaded.values)
+  const complete = (values: Values, webhookSecret: Secret): Settings | SandboxSettings => {
+    const { webhookSecretPrevious: previous } = values
+    const settings = {
+      profile: values.profile,
+      folder,
+      store,
+      oauthClient: clientOf(values),
+      webhookSecrets: { current: webhookSecret, previous: previous ? new Secret(previous) : undefined },
+      host,
+      port,
+      allowedHosts: values.allowHost ?? [],
+      inspect,
+      inspectHosts: values.inspectHost ?? [],
+      metrics: values.metrics === 'on',
+      publicUrl: values.publicUrl,
+      baseUrl: values.baseUrl,
+      maxBody,
+      tokenTtl: values.tokenTtl,
+      routes: routeSettings(values),
+      concurrency: values.concurrency,
+      onDuplicate: values.onDuplicate,
+      keep: values.keep,
+      keepMax: values.keepMax,
+      tunnel: values.tunnel,
+    }
+    return sandbox ? { ...settings, sandboxPort } : { ...settings, ...codeHostOf(values) }
+  }
+  // A mistake is found before a profile is made for it.
+  if (!mayHaveData(store, folder)) complete(loaded.values, new Secret(''))
+  return {
+    folder,
+    store,
+    host,
+    port,
+    maxBody,
+    async complete(database) {
+      // A sandbox makes its own client.
+      const stored = sandbox ? undefined : await readStoredClient(database.secrets)
+      const { values } = withSetup(loaded, stored)
+      const given = values.webhookSecret
+      return complete(values, given ? new Secret(given) : await makeProfileSecret(database.store))
+    },
+  }
+}

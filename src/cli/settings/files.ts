@@ -1,0 +1,184 @@
+import { closeSync, existsSync, lstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { errorReason } from '../../base/errno.js'
+import { RelayError } from '../../base/errors.js'
+import type { Log } from '../../base/log.js'
+import { isObject } from '../../json/parse.js'
+import { lineOf } from '../../json/text.js'
+import type { Context } from '../context.js'
+
+/** 1 MiB: hundreds of times the size of settings or a secret; of an endless device, soon read. */
+const MAX_BYTES = 1_048_576
+
+/**
+ * The text of a regular file of at most 1 MiB; undefined if there is none.
+ * @throws RelayError `settings` when it cannot be read, is not a regular file, or too large
+ */
+export function readSmallFile(file: string): string | undefined {
+  const stats = attempt(file, () => statSync(file, { throwIfNoEntry: false }))
+  if (!stats) return undefined
+  // To open a pipe that nothing writes to would wait for ever.
+  if (!stats.isFile())
+    throw new RelayError('settings', `${file} is not a regular file. Replace it with a file of at most 1 MiB`)
+  return attempt(file, () => readAll(file))
+}
+
+/**
+ * The secret in a file, without the line end that editors and `echo` add. The file can be a pipe (`<(pass show relay)`), so it is read once.
+ * @param setting names the file, for messages
+ * @throws RelayError `settings`
+ */
+export function readSecretFile(file: string, setting: string): string {
+  let secret: string
+  try {
+    secret = attempt(file, () => readAll(file)).replace(/\r?\n$/, '')
+  } catch (cause) {
+    const why = cause instanceof RelayError ? cause.message : `${file} cannot be read`
+    throw new RelayError('settings', `${setting}: ${why}`, { cause })
+  }
+  // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
+  if (secret === '') throw new RelayError('settings', `${setting}: ${file} is empty`)
+  return secret
+}
+
+function attempt<Result>(file: string, read: () => Result): Result {
+  try {
+    return read()
+  } catch (cause) {
+    if (cause instanceof RelayError) throw cause
+    throw new RelayError('settings', `${file} cannot be read`, { cause })
+  }
+}
+
+function readAll(file: string): string {
+  const opened = openSync(file, 'r')
+  try {
+    const bytes = Buffer.alloc(MAX_BYTES + 1)
+    let size = 0
+    for (let read = -1; read !== 0 && size < bytes.length; size += read)
+      read = readSync(opened, bytes, size, bytes.length - size, null)
+    if (size > MAX_BYTES) throw new RelayError('settings', `${file} is larger than 1 MiB`)
+    return bytes.toString('utf8', 0, size)
+  } finally {
+    closeSync(opened)
+  }
+}
+
+/**
+ * The JSON object in a regular file of at most 1 MiB; undefined when there is no such file.
+ * @throws RelayError `settings` naming the file, and the line of a syntax error
+ */
+export function readJsonObject(file: string): Readonly<Record<string, unknown>> | undefined {
+  const text = readSmallFile(file)?.replace(/^\uFEFF/, '')
+  if (text === undefined) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    // The parser's own message quotes the text, and names the position only in some cases.
+    throw new RelayError('settings', `${file}, line ${lineOf(text)}: not JSON`, { cause })
+  }
+  if (isObject(value)) return value
+  throw new RelayError('settings', `${file}: must be one JSON object, { … }`)
+}
+
+/** The file with the user's own settings. */
+export function userFile({ configFolder }: Pick<Context, 'configFolder'>): string {
+  return path.join(configFolder, 'config.json')
+}
+
+/** The settings files whose changes take effect while relay runs, also those that do not exist yet. */
+export function watchedFiles(context: Pick<Context, 'cwd' | 'env' | 'configFolder'>): readonly string[] {
+  const { folders } = folderFiles(context)
+  return [...folders.map((folder) => path.join(folder, PROJECT_FILE)), userFile(context)]
+}
+
+const PROJECT_FILE = 'relay.json'
+const REMEDY = 'To use it, check its content, then make it yours with chown and chmod go-w'
+
+/** The files of a working folder and its checkout, which can belong to another user. */
+export interface FolderFiles {
+  /** The folders where the project's settings file can be, nearest first. */
+  readonly folders: readonly string[]
+  /**
+   * The project's settings file: the nearest `relay.json` from the working folder up to the root of its git checkout. Outside
+   * a checkout only the working folder counts, so that no file in a shared parent folder does. A file of another user is
+   * ignored with a warning.
+   */
+  readonly project: (log: Log) => string | undefined
+  /** Whether the file is there, no folder (Python's `.env`), and trusted; if it is not trusted, a warning says why. */
+  readonly isUsable: (file: string, log: Log) => boolean
+}
+
+export function folderFiles({ cwd, env }: Pick<Context, 'cwd' | 'env'>): FolderFiles {
+  const distrust = createTrust(env)
+  const isTrusted = (file: string, log: Log): boolean => {
+    const why = distrust(file)
+    if (why !== undefined) log.warn(`${file} is ignored: ${why}. ${REMEDY}`)
+    return why === undefined
+  }
+  const counts = (git: string): boolean => existsSync(git) && distrust(git) === undefined
+  const folders = upToCheckout(cwd, counts) ?? [path.resolve(cwd)]
+  const filesIn = (all: readonly string[]): string[] => all.map((folder) => path.join(folder, PROJECT_FILE))
+  return {
+    folders,
+    project(log) {
+      const found = filesIn(folders).find((file) => existsSync(file) && isTrusted(file, log))
+      if (found !== undefined) return found
+      // Of a checkout whose `.git` is another user's, which any program would run commands from (CVE-2022-24765).
+      const checkout = upToCheckout(cwd, existsSync) ?? []
+      const beyond = filesIn(checkout.filter((folder) => !folders.includes(folder))).find(existsSync)
+      const git = path.join(checkout.at(-1) ?? cwd, '.git')
+      if (beyond !== undefined)
+        log.warn(`${beyond} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
+      return undefined
+    },
+    isUsable(file, log) {
+      const found = attempt(file, () => statSync(file, { throwIfNoEntry: false }))
+      return found !== undefined && !found.isDirectory() && isTrusted(file, log)
+    },
+  }
+}
+
+/** The folders from `cwd` up to the first whose `.git` counts; undefined when there is none. */
+function upToCheckout(cwd: string, counts: (git: string) => boolean): string[] | undefined {
+  const folders: string[] = []
+  for (let folder = path.resolve(cwd); ; folder = path.dirname(folder)) {
+    folders.push(folder)
+    if (counts(path.join(folder, '.git'))) return folders
+    if (folder === path.dirname(folder)) return undefined
+  }
+}
+
+/** Write permission of the group, and of all others. */
+const GROUP_WRITE = 0o020
+const OTHERS_WRITE = 0o002
+
+/**
+ * Says why a file is not trusted, naming file and owner; undefined when it is: it and its folder belong to the user or root, and no
+ * other user can write to it. For a symbolic link, its target and the target's folder are checked too. Under sudo, root trusts the calling
+ * user (SUDO_UID), as git does (git-config, safe.directory). On Windows nothing is checked.
+ */
+function createTrust(env: Context['env']): (file: string) => string | undefined {
+  const uid = process.geteuid?.()
+  if (uid === undefined) return () => undefined
+  const { SUDO_UID: sudo = '' } = env
+  const owners = new Set([0, uid, ...(uid === 0 && /^\d+$/.test(sudo) ? [Number(sudo)] : [])])
+  return (file) => {
+    try {
+      const target = realpathSync(file)
+      const stranger = [file, path.dirname(file), target, path.dirname(target)]
+        .map((name) => ({ name, owner: lstatSync(name).uid }))
+        .find(({ owner }) => !owners.has(owner))
+      if (stranger) return `${stranger.name} belongs to user ${stranger.owner}, not to you or root`
+      const { uid: owner, gid, mode } = lstatSync(target)
+      // A group with the number of the file's owner is that user's private group (Debian, Fedora); group 0 is root's.
+      const isPrivate = gid === owner || gid === 0
+      if ((mode & OTHERS_WRITE) !== 0 || (!isPrivate && (mode & GROUP_WRITE) !== 0))
+        return `other users can write to ${target}, which belongs to user ${owner}`
+    } catch (cause) {
+      return `its owner cannot be determined (${errorReason(cause)})`
+    }
+    return undefined
+  }
+}
