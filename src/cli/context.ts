@@ -14,6 +14,8 @@ export interface Context {
   readonly seams?: Seams | undefined
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
+  /** From now on, the first signal ends the process at once: for work that cannot stop between two steps. */
+  endAtSignal(): void
   /**
    * From now on the process keeps running when standard output or standard error cannot be written (disk full, pipe closed).
    * Calls `listener` for the first failure of standard output.

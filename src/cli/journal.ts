@@ -13,8 +13,6 @@ import { type Attached, onlyInMemory, openData, routeSettings, startCommand, sto
 /** A profile's journal, open for reading. */
 export interface JournalReader extends AsyncDisposable {
   readonly journal: Journal
-  /** The profile's data. */
-  readonly database: Database
 }
 
 /**
@@ -24,21 +22,24 @@ export interface JournalReader extends AsyncDisposable {
  * `storage`
  */
 export async function openJournal(attached: Attached): Promise<JournalReader> {
-  const { values, instance, profile } = attached
-  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
-  if (values.store === 'memory')
+  const { values, instance } = attached
+  if (values.store === 'memory' && !instance)
     throw new RelayError('settings', 'RELAY_STORE is memory: only relay serve itself can read that journal')
   const database = await openData(attached)
-  if (!database)
-    throw new RelayError(
-      'no_match',
-      `Profile ${profile} has no journal yet. ${startCommand({ profile })} creates it`,
-    )
   return {
-    journal: new Journal(database.sql),
-    database,
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    journal: journalOf(attached, database),
+    [Symbol.asyncDispose]: async () => database?.[Symbol.asyncDispose](),
   }
+}
+
+/** The journal in a profile's data. @throws RelayError `settings` when only the instance has it; `no_match` when there is none yet */
+export function journalOf({ instance, profile }: Attached, database: Database | undefined): Journal {
+  if (database) return new Journal(database.sql)
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
+  throw new RelayError(
+    'no_match',
+    `Profile ${profile} has no journal yet. ${startCommand({ profile })} creates it`,
+  )
 }
 
 /** Whether the profile has a journal, as far as is known without a server; true also where it can never have one. */
@@ -77,7 +78,7 @@ export async function findEntry(journal: Journal, text: string): Promise<Entry> 
 export interface FilterFlags extends FilterText {
   /** Short for `--status failed`. */
   readonly failed?: boolean
-  readonly last?: string
+  readonly last?: string | undefined
 }
 
 /** @throws RelayError `usage` that names the flag */

@@ -232,8 +232,8 @@ function withClient({ values, origins }: Loaded, stored: StoredClient | undefine
   }
 }
 
-/** @throws RelayError `settings` for half of a client */
-function clientOf({ clientId, clientSecret }: Values): OAuthClient | undefined {
+/** The OAuth client of the settings. @throws RelayError `settings` for half of one */
+export function clientOf({ clientId, clientSecret }: Values): OAuthClient | undefined {
   if ((clientId === undefined) !== (clientSecret === undefined))
     throw new RelayError('settings', 'Set both RELAY_CLIENT_ID and RELAY_CLIENT_SECRET, or neither of them')
   return clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined

@@ -295,6 +295,7 @@ class InProcess extends Output implements Running {
       stdout: output('stdout', (text) => this.takeOut(text)),
       stderr: output('stderr', (text) => this.takeErr(text)),
       signal: interrupted.signal,
+      endAtSignal: () => {},
       ...(seams && { seams }),
       onHangup: (listener) => {
         this.#hangUp.add(listener)

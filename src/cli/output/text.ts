@@ -208,14 +208,14 @@ export function table(rows: readonly (readonly Line[])[]): Text[] {
 /** A string with its colon, a string, a number or literal; what is left is punctuation and white space. */
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|([-\d.eE+]+|true|false|null)|([^"\w-]+)/g
 
-/** Pretty-printed JSON in colours, line by line. Its text is not changed, and no line is broken. */
-export function jsonLines(json: string): Text[] {
+/** Pretty-printed JSON in colours, line by line, each indented. Its text is not changed, and no line is broken. */
+export function jsonLines(json: string, indent = ''): Text[] {
   return json.split('\n').map((line) => {
     const painted = [...line.matchAll(TOKEN)].map(([whole, text, colon, scalar]) => {
       if (text !== undefined) return colon === undefined ? green(text) : t`${cyan(text)}${dim(colon)}`
       return scalar === undefined ? dim(whole) : yellow(scalar)
     })
-    return new Text(join(painted).parts, { isWhole: true })
+    return new Text(join([indent, ...painted]).parts, { isWhole: true })
   })
 }
 

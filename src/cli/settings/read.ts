@@ -455,7 +455,8 @@ export function meantSetting(word: string, names: readonly string[]): string | u
   return meant ?? suggest(word, names)
 }
 
-function didYouMean(word: string, names: readonly string[]): string {
+/** ` (did you mean …?)`, or nothing. */
+export function didYouMean(word: string, names: readonly string[]): string {
   const found = meantSetting(word, names)
   return found === undefined ? '' : ` (did you mean ${found}?)`
 }

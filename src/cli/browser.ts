@@ -1,0 +1,164 @@
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type Cancellable, sleep } from '../base/abort.js'
+import { isLoopback } from '../base/loopback.js'
+import type { Shell } from './command.js'
+import type { Context } from './context.js'
+
+type Env = Context['env']
+
+/** A browser command that has not failed within this time has started the browser. Milliseconds. */
+const START_LIMIT_MS = 2_000
+
+/**
+ * Opens an address in the user's browser, or in the program that BROWSER names. Returns false if that does not start. It outlives relay, and does not
+ * get its Ctrl-C: `open` starts it detached.
+ * @throws the signal's reason
+ */
+async function openBrowser(address: string, env: Env, { signal }: Cancellable): Promise<boolean> {
+  const name = env['BROWSER']
+  const settled = new AbortController()
+  try {
+    const { default: open } = await import('open')
+    const child = await open(address, name ? { app: { name } } : {})
+    const exit = once(child, 'exit', { signal: settled.signal }).then(([code]) => code === 0)
+    const wait = sleep(START_LIMIT_MS, {
+      signal: AbortSignal.any([settled.signal, ...(signal ? [signal] : [])]),
+    })
+    return await Promise.race([exit, wait.then(() => true)])
+  } catch {
+    signal?.throwIfAborted()
+    return false
+  } finally {
+    settled.abort()
+  }
+}
+
+/** Whether this shell is on another machine than its user's browser, as far as SSH says. */
+export function isRemote(env: Env): boolean {
+  return Boolean(env['SSH_CONNECTION'])
+}
+
+/** For a browser on another machine than relay, where 127.0.0.1 is that machine. */
+export function forwardingHint(address: string): string {
+  const { hostname, port } = new URL(address)
+  return `From another machine, forward the port first: ssh -L ${port}:${hostname}:${port} <this machine>`
+}
+
+/** Systems whose windows are drawn by a server that a variable names. */
+const WITH_SERVER: ReadonlySet<NodeJS.Platform> = new Set(['linux', 'freebsd', 'openbsd'])
+/** Any of them names a display, or a browser that needs none. WSL opens the browser of Windows. */
+const DISPLAYS = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME', 'BROWSER'] as const
+
+/** Whether a browser that relay opens can be seen by its user. Over SSH it would open on the other machine. */
+export function hasDisplay(env: Env, platform: NodeJS.Platform = process.platform): boolean {
+  if (isRemote(env)) return false
+  return !WITH_SERVER.has(platform) || DISPLAYS.some((name) => Boolean(env[name]))
+}
+
+export interface AddressToOpen {
+  readonly address: string
+  /** Whether to open it in the browser of this machine, unless the user is on another. */
+  readonly opens: boolean
+  /** What the command does next; undefined for nothing to say. */
+  readonly waiting?: string
+}
+
+/** Opens an address in the user's browser, and prints it for the case that none opens. @throws the signal's reason */
+export async function showAddress(
+  { env, signal, out }: Shell,
+  { address, opens, waiting }: AddressToOpen,
+): Promise<void> {
+  const remote = isRemote(env)
+  const opened = opens && !remote && (await openBrowser(address, env, { signal }))
+  const isLocal = isLoopback(new URL(address).hostname)
+  const lines = [
+    opened ? 'Your browser opens. If it does not, open this address:' : 'Open this address in a browser:',
+    '',
+    `  ${address}`,
+    '',
+    ...(remote && isLocal ? [forwardingHint(address), ''] : []),
+    ...(waiting === undefined ? [] : [waiting]),
+  ]
+  for (const line of lines) out.say(line)
+}
+
+export interface InspectorToOpen {
+  /** The instance's address. */
+  readonly url: string
+  /** A one-time code. */
+  readonly code: string
+  /** What to show: the number of an entry, or `last`. Default: the list. */
+  readonly entry?: string | undefined
+  /** Whether the code still waits to be used. */
+  readonly isPending: () => Promise<boolean>
+}
+
+/** `not started`: there is no browser. `not used`: it did not open the page in time. */
+export type Opened = 'opened' | 'not started' | 'not used'
+
+/** A minute: a browser that is started takes seconds. */
+const USE_LIMIT_MS = 60_000
+/** Short enough that the shell seems to be back at once. Milliseconds. */
+const POLL_MS = 150
+
+/**
+ * Opens the inspector in the user's browser, through a private file that is removed once it was used or a minute later.
+ * @param place `home`: the data folder
+ * @throws the signal's reason
+ */
+export async function openInspector(
+  { url, code, entry, isPending }: InspectorToOpen,
+  { home, env, signal }: Cancellable & { readonly home: string; readonly env: Env },
+): Promise<Opened> {
+  const fields = { code, ...(entry !== undefined && { entry }) }
+  using file = writeRedirectFile(home, `${url}/inspect/open`, fields)
+  if (!(await openBrowser(file.url, env, { signal }))) return 'not started'
+  const end = performance.now() + USE_LIMIT_MS
+  while (performance.now() < end) {
+    if (!(await isPending())) return 'opened'
+    await sleep(POLL_MS, { signal })
+  }
+  return 'not used'
+}
+
+/**
+ * Writes a page that posts a form to an address as soon as it is opened. Only this user can read it (0600, in a folder of its own
+ * with 0700), and only its path stands in a process list. Disposing of it removes it.
+ */
+export function writeRedirectFile(
+  home: string,
+  address: string,
+  fields: Readonly<Record<string, string>>,
+): Disposable & { readonly url: string } {
+  mkdirSync(home, { recursive: true, mode: 0o700 })
+  const folder = mkdtempSync(path.join(home, '.open-'))
+  const file = path.join(folder, 'relay.html')
+  const dispose = (): void => rmSync(folder, { recursive: true, force: true })
+  const inputs = Object.entries(fields).map(
+    ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`,
+  )
+  const page = `<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<title>relay</title>
+<form method="post" action="${escaped(address)}">
+${inputs.join('\n')}
+<button>Open the inspector</button>
+</form>
+<script>document.forms[0].submit()</script>
+`
+  try {
+    writeFileSync(file, page, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    dispose()
+    throw error
+  }
+  return { url: pathToFileURL(file).href, [Symbol.dispose]: dispose }
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
+}

@@ -1,0 +1,178 @@
+import { z } from 'zod'
+import { RelayError } from '../base/errors.js'
+import { parseUrl } from '../base/parse-url.js'
+import { printable } from '../base/printable.js'
+import type { RepoTarget } from '../providers/provider.js'
+
+const REPO = /^(?<owner>(?!\.{1,2}\/)[A-Za-z0-9._-]{1,100})\/(?<repo>(?!\.{1,2}$)[A-Za-z0-9._-]{1,100})$/
+
+/** Parses `owner/repo`. @throws RelayError `usage` with a valid example. */
+export function parseRepo(text: string): RepoTarget {
+  const { owner, repo } = REPO.exec(text)?.groups ?? {}
+  if (owner !== undefined && repo !== undefined) return { owner, repo }
+  throw new RelayError('usage', `${JSON.stringify(text)} is not a repository. Give for example octo/demo`)
+}
+
+/** `owner/repo`. */
+export function formatRepo({ owner, repo }: RepoTarget): string {
+  return `${owner}/${repo}`
+}
+
+/** The issue, pull request or comment of an action. */
+export interface Target {
+  readonly owner: string
+  readonly repo: string
+  readonly number: number
+  /** As the address says; undefined for `owner/repo#12`. */
+  readonly kind?: 'issue' | 'pull' | undefined
+  /** The comment that the address points at; `review`: one on a line of the diff. */
+  readonly comment?: { readonly kind: 'issue' | 'review'; readonly id: number } | undefined
+  /** The address of the code host; undefined for `owner/repo#12`. */
+  readonly host?: string | undefined
+}
+
+const NAME = '(?!\\.{1,2}[/#])[A-Za-z0-9._-]{1,100}'
+const SHORT = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})#(?<number>\\d+)$`)
+/** GitHub has pages below a pull request, with other anchors. A Gitea can have a path. */
+const PATH = new RegExp(
+  `^(?<base>.*)/(?<owner>${NAME})/(?<repo>${NAME})/(?<page>issues|pulls?)/(?<number>\\d+)(?:/(?:files|changes|commits|checks))?/*$`,
+)
+const COMMENT = /^#(?:(?<issue>issuecomment-)|(?<review>discussion_r|r))(?<id>\d+)$/
+
+/**
+ * Parses `owner/repo#12`, or the web address of an issue, a pull request, or a comment on one. {@link checkHost} checks its
+ * host, once the code host is known.
+ * @throws RelayError `usage` with a valid example.
+ */
+export function parseTarget(text: string): Target {
+  const short = SHORT.exec(text)?.groups
+  const url = short ? undefined : parseUrl(text)
+  const target = short ? targetOf(short) : url && parseAddress(url)
+  if (!target) throw notATarget(text)
+  return target
+}
+
+/**
+ * @throws RelayError `usage` when the target is a web address of another code host than `providerUrl`'s, naming both.
+ */
+export function checkHost({ host }: Target, providerUrl: string): void {
+  if (host === undefined || host === providerUrl) return
+  throw new RelayError(
+    'usage',
+    `The address is on ${host}, but this profile uses ${providerUrl}. Give an address there, or owner/repo#12`,
+  )
+}
+
+/** `owner/repo#12`. */
+export function formatTarget({ owner, repo, number }: Target): string {
+  return `${owner}/${repo}#${number}`
+}
+
+function parseAddress(url: URL): Target | undefined {
+  const groups = PATH.exec(url.pathname)?.groups
+  if (!groups || !/^https?:$/.test(url.protocol) || url.username || url.password) return undefined
+  const target = targetOf(groups)
+  const kind = groups['page'] === 'issues' ? 'issue' : 'pull'
+  const host = `${url.origin}${groups['base'] ?? ''}`
+  // GitHub's anchor for the text of the issue itself.
+  if (url.hash === '' || /^#issue-\d+$/.test(url.hash)) return target && { ...target, kind, host }
+  const comment = commentOf(url.hash)
+  return target && comment && { ...target, kind, comment, host }
+}
+
+function targetOf({ owner = '', repo = '', number = '' }: Record<string, string>): Target | undefined {
+  return isNumber(number) ? { owner, repo, number: Number(number) } : undefined
+}
+
+function commentOf(hash: string): Target['comment'] {
+  const { issue, id = '' } = COMMENT.exec(hash)?.groups ?? {}
+  return isNumber(id) ? { kind: issue ? 'issue' : 'review', id: Number(id) } : undefined
+}
+
+function isNumber(digits: string): boolean {
+  return /^[1-9]\d*$/.test(digits) && Number.isSafeInteger(Number(digits))
+}
+
+function notATarget(text: string): RelayError {
+  return new RelayError(
+    'usage',
+    `${JSON.stringify(text)} is not an issue, pull request or comment. Give for example octo/demo#12, or its web address`,
+  )
+}
+
+// The target that a delivery names
+
+/** A delivery that names the target of an action. */
+export interface NamedDelivery {
+  /** For messages: `#7 (issues)`. */
+  readonly name: string
+  readonly event: string
+  /** The JSON value of its body. */
+  readonly payload: unknown
+}
+
+const page = z.object({ html_url: z.string() })
+const repository = z.object({ id: z.int(), html_url: z.string() })
+const ofIssue = z.object({ pull_request: page.optional(), issue: page.optional() })
+/** GitHub's events about a commit name the pull requests that it is the head of, also those of other repositories. */
+const listing = z.object({
+  pull_requests: z.array(z.object({ number: z.int(), base: z.object({ repo: z.object({ id: z.int() }) }) })),
+})
+const ofCommit = z.object({
+  repository,
+  check_suite: listing.optional(),
+  check_run: listing.optional(),
+  workflow_run: listing.optional(),
+})
+const LISTING_EVENTS = ['check_suite', 'check_run', 'workflow_run'] as const
+
+/**
+ * The issue or pull request that a delivery is about: the one that its payload names, or the only pull request of a check suite, a
+ * check run or a workflow run.
+ * @throws RelayError `no_match` when it names none, or several.
+ */
+export function targetOfDelivery(delivery: NamedDelivery): Target {
+  const { pull_request, issue } = ofIssue.safeParse(delivery.payload).data ?? {}
+  const address = (pull_request ?? issue)?.html_url
+  if (address !== undefined) return toTarget(address, delivery)
+  const pulls = listedPulls(delivery)
+  const [first, ...others] = pulls ?? []
+  if (first !== undefined && others.length === 0) return toTarget(first, delivery)
+  throw noTarget(
+    delivery,
+    pulls?.map((pull) => toTarget(pull, delivery)),
+  )
+}
+
+/** The addresses of the pull requests that the event lists; undefined for an event that lists none by its kind. */
+function listedPulls({ event, payload }: NamedDelivery): string[] | undefined {
+  const kind = LISTING_EVENTS.find((known) => known === event)
+  const { data } = ofCommit.safeParse(payload)
+  const list = kind && data?.[kind]
+  if (!list) return undefined
+  const { id, html_url } = data.repository
+  const own = list.pull_requests.filter(({ base }) => base.repo.id === id)
+  return [...new Set(own.map(({ number }) => `${html_url}/pull/${number}`))]
+}
+
+function toTarget(address: string, { name }: NamedDelivery): Target {
+  try {
+    return parseTarget(address)
+  } catch (cause) {
+    throw new RelayError('no_match', `${upper(name)} has no address of an issue or pull request`, { cause })
+  }
+}
+
+function noTarget({ name }: NamedDelivery, pulls: readonly Target[] | undefined): RelayError {
+  const which =
+    pulls === undefined
+      ? 'is about no issue or pull request. Give the target, for example octo/demo#12'
+      : pulls.length === 0
+        ? 'names no pull request. GitHub names none if its branch is in a fork. Give the target, for example octo/demo#12'
+        : `names several pull requests: ${pulls.map(formatTarget).join(', ')}. Give one of them`
+  return new RelayError('no_match', `${upper(name)} ${which}`)
+}
+
+function upper(name: string): string {
+  return printable(name.charAt(0).toUpperCase() + name.slice(1))
+}
