@@ -1,0 +1,289 @@
+import { createContext, Script } from 'node:vm'
+import { type Cancellable, deadline } from '../../base/abort.js'
+import { RelayError } from '../../base/errors.js'
+import { formatDuration, parseDuration } from '../../base/time.js'
+import { type Filter, isFromFuture, parseFilter, passes } from '../../journal/filter.js'
+import type { Journal } from '../../journal/journal.js'
+import { readPayload } from '../../journal/payload.js'
+import { type Entry, hasFailed, type Summary } from '../../journal/types.js'
+import type { Flags, Shell } from '../command.js'
+import { awaitForwarded, awaitJournal, hasJournal, openJournal, poll, warnOfMatches } from '../journal.js'
+import { createPrinter, entryObject, progressOf } from '../output/deliveries.js'
+import { type Attached, attach, startCommand } from '../profile.js'
+
+interface WaitFlags extends Flags {
+  readonly where?: readonly string[]
+  readonly since: string
+  readonly repo?: string
+  readonly text?: string
+  readonly timeout?: string
+  readonly forwarded?: boolean
+}
+
+/** The limit while an instance runs, unless `--timeout` sets another. */
+const DEFAULT_LIMIT_MS = 300_000
+
+/** Runs `relay wait`. */
+export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
+  const { out, signal } = shell
+  const criteria = readCriteria(match, flags)
+  const given = readTimeout(flags)
+  const attached = await attach(shell, flags, given === undefined ? 'existing' : 'may wait')
+  warnOfMatches(shell, attached, [match])
+  const { instance, profile } = attached
+  const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
+  const end = performance.now() + limit
+  const wanted = wantedText(match, flags)
+  const late = (what: string): RelayError => (limit === 0 ? notRunning(attached) : timedOut(what, limit))
+  let isWaiting = limit === 0
+  const onWait = (): void => {
+    if (isWaiting) return
+    isWaiting = true
+    if (shell.json) return
+    if (!instance) out.say(`No relay is running for profile ${profile}; waiting all the same`)
+    if (shell.stderr.isTTY === true)
+      out.say(`Waiting up to ${formatDuration(limit)} for ${wanted}. Ctrl-C cancels`)
+  }
+  if (!hasJournal(attached)) {
+    onWait()
+    await awaitJournal(attached, { signal: deadline(limit, signal) }).catch((error: unknown) => {
+      throw signal.aborted ? error : late(`No delivery matched ${wanted}`)
+    })
+  }
+  await using reader = await openJournal(attached)
+  const { journal } = reader
+  const found = await findFirst(journal, criteria, end, { signal, onWait })
+  if (!found) throw late(`No delivery matched ${wanted}`)
+  const { entry } = found
+  const summary = flags.forwarded
+    ? await awaitForwarded(journal, found.summary, end - performance.now(), { signal })
+    : found.summary
+  if (!summary) throw late(`#${entry.n} was received, but not forwarded`)
+  if (shell.json) out.object(entryObject(entry, await progressOf(journal, summary)))
+  else await createPrinter(shell, journal).print(summary)
+  if (flags.forwarded && hasFailed(summary))
+    throw new RelayError('target_failed', `#${summary.n} failed at a target`)
+}
+
+/** `push of octo/demo and ref==refs/heads/main` */
+function wantedText(match: string, { repo, text, where = [] }: WaitFlags): string {
+  const place = repo === undefined ? '' : ` of ${repo}`
+  return [match + place, ...(text === undefined ? [] : [JSON.stringify(text)]), ...where].join(' and ')
+}
+
+function readTimeout({ timeout }: WaitFlags): number | undefined {
+  if (timeout === undefined) return undefined
+  const limit = parseDuration(timeout)
+  if (limit === undefined) throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
+  return limit
+}
+
+/** Nothing new can come. */
+function notRunning({ profile, saved }: Attached): RelayError {
+  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
+  return new RelayError(
+    'unavailable',
+    `No relay is running for profile ${profile}. Start it with ${start}, or wait for it with --timeout 5m`,
+  )
+}
+
+function timedOut(what: string, limit: number): RelayError {
+  return new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
+}
+
+/** The conditions on a delivery; all must hold. */
+interface Criteria {
+  /** Its `since` counts for the entries that exist. */
+  readonly filter: Filter
+  readonly where: readonly Where[]
+}
+
+function readCriteria(match: string, { where = [], since, repo, text }: WaitFlags): Criteria {
+  const filter = parseFilter({ event: [match], since, repo, text }, Date.now(), (part) => `--${part}`)
+  return { filter, where: where.map(parseWhere) }
+}
+
+interface Found {
+  readonly entry: Entry
+  readonly summary: Summary
+}
+
+/**
+ * The first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). `onWait` is called when
+ * no existing entry matches. Every entry appended later counts as received since, whatever its time.
+ * @throws RelayError as a {@link Where}; AbortError when `signal` aborts.
+ */
+async function findFirst(
+  journal: Journal,
+  { filter, where }: Criteria,
+  end: number,
+  { onWait, ...options }: Cancellable & { readonly onWait: () => void },
+): Promise<Found | undefined> {
+  const find = async (summary: Summary): Promise<Found | undefined> => {
+    const entry = await journal.read(summary.n)
+    const payload = entry && where.length > 0 ? readPayload(entry)?.value : undefined
+    return entry && where.every((holds) => holds(payload)) ? { entry, summary } : undefined
+  }
+  // Read first, so that no entry falls between the existing and the new ones.
+  const last = await journal.newest()
+  const numbers: number[] = []
+  for await (const summary of journal.select({ ...filter, before: last + 1 })) {
+    options.signal?.throwIfAborted()
+    // One from the future is most likely old: the clock was set back.
+    if (!isFromFuture(summary, Date.now())) numbers.push(summary.n)
+  }
+  for (const n of numbers.toReversed()) {
+    const [summary] = await journal.summaries([n])
+    const found = summary && (await find(summary))
+    if (found) return found
+  }
+  onWait()
+  const { text } = filter
+  for await (const batch of poll(journal, last, options)) {
+    const passing = batch.filter((summary) => passes(summary, filter))
+    const withText =
+      text === undefined
+        ? undefined
+        : await journal.withText(
+            passing.map(({ n }) => n),
+            text,
+          )
+    for (const summary of passing) {
+      const found = withText?.has(summary.n) === false ? undefined : await find(summary)
+      if (found) return found
+    }
+    if (performance.now() >= end) return undefined
+  }
+  return undefined
+}
+
+/** A condition on a payload. */
+export type Where = (payload: unknown) => boolean
+
+type Path = readonly (string | number)[]
+
+/** Far longer than any useful expression. */
+const MAX_LENGTH = 1000
+
+const NAME = String.raw`[^\s.[\]=!~"']+`
+const FIRST = new RegExp(String.raw`(${NAME})|\[(\d{1,15})\]`, 'y')
+const NEXT = new RegExp(String.raw`\.(${NAME})|\[(\d{1,15})\]`, 'y')
+const OPERATOR = /\s*(==|!=|~)\s*/y
+/** A JSON string; after `~`, backslashes belong to the pattern. */
+const STRING = /^"(?:[^"\\]|\\.)*"$/s
+const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
+
+/**
+ * Parses `path==literal`, `path!=literal` or `path~pattern`. A path is names joined by dots, and `[0]`. A literal in quotes
+ * is text; without quotes it matches text, a number, `true`, `false` or `null` of that form. A missing field is `null`.
+ * A pattern is a regular expression, tested on text, numbers, `true` and `false`.
+ * @throws RelayError `usage` that says what was expected, and where. The condition throws like {@link createPattern}'s.
+ */
+export function parseWhere(given: string): Where {
+  const text = given.trim()
+  if (text.length > MAX_LENGTH)
+    throw new RelayError('usage', `--where: is longer than ${MAX_LENGTH} characters`)
+  const { path, end } = readPath(text)
+  OPERATOR.lastIndex = end
+  const [all = '', operator] = OPERATOR.exec(text) ?? []
+  if (operator === undefined) throw expected('==, != or ~', text, end)
+  const at = end + all.length
+  if (at === text.length) throw expected(operator === '~' ? 'a pattern' : 'a value', text, at)
+  const test = operator === '~' ? readPattern(text, at) : readLiteral(text, at)
+  return operator === '!='
+    ? (payload) => !test(valueAt(payload, path))
+    : (payload) => test(valueAt(payload, path))
+}
+
+function readPath(text: string): { readonly path: Path; readonly end: number } {
+  const path: (string | number)[] = []
+  for (let end = 0; ;) {
+    const step = end === 0 ? FIRST : NEXT
+    step.lastIndex = end
+    const [all, name, index] = step.exec(text) ?? []
+    if (all === undefined) {
+      if (end === 0) throw expected('a name or [0]', text, end)
+      if (text[end] === '.') throw expected('a name', text, end + 1)
+      if (text[end] === '[') throw expected('a number and ]', text, end + 1)
+      return { path, end }
+    }
+    path.push(name ?? Number(index))
+    end += all.length
+  }
+}
+
+function valueAt(payload: unknown, path: Path): unknown {
+  return path.reduce((value, step) => {
+    if (typeof value !== 'object' || value === null) return null
+    if (Array.isArray(value) !== (typeof step === 'number')) return null
+    return Object.getOwnPropertyDescriptor(value, step)?.value ?? null
+  }, payload)
+}
+
+function readLiteral(text: string, at: number): (value: unknown) => boolean {
+  const literal = text.slice(at)
+  const quoted = unquoted(text, at, (string) => JSON.parse(string))
+  if (quoted !== undefined) return (value) => value === quoted
+  return (value) => {
+    if (typeof value === 'number') return NUMBER.test(literal) && Number(literal) === value
+    return isScalar(value) && String(value) === literal
+  }
+}
+
+function readPattern(text: string, at: number): (value: unknown) => boolean {
+  const source = unquoted(text, at, (string) => string.slice(1, -1).replaceAll(String.raw`\"`, '"'))
+  try {
+    const test = createPattern(source ?? text.slice(at))
+    return (value) => value !== null && isScalar(value) && test(String(value))
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message.replace(/^.*: /s, '') : ''
+    throw expected(`a regular expression (${why})`, text, at)
+  }
+}
+
+/** The quoted text at the end; undefined when that does not start with a quote. */
+function unquoted(text: string, at: number, read: (string: string) => string): string | undefined {
+  const rest = text.slice(at)
+  const quote = rest[0] ?? ''
+  if (!['"', "'"].includes(quote)) return undefined
+  if (rest.length < 2 || !rest.endsWith(quote)) throw expected(`${quote} at the end`, text, text.length)
+  if (quote === "'") return rest.slice(1, -1)
+  try {
+    if (STRING.test(rest)) return read(rest)
+  } catch {
+    // Reported below.
+  }
+  throw expected('one JSON string', text, at)
+}
+
+function isScalar(value: unknown): value is string | number | boolean | null {
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
+}
+
+function expected(what: string, text: string, at: number): RelayError {
+  const place = at < text.length ? `at character ${at + 1}, before ${text.slice(at)}` : 'at the end'
+  return new RelayError('usage', `--where ${text}: expected ${what} ${place}`)
+}
+
+/** Longer than any sensible pattern takes for the longest comment. Milliseconds. */
+const PATTERN_LIMIT_MS = 250
+
+const TEST = new Script('pattern.test(subject)')
+
+/**
+ * A regular expression whose tests end within {@link PATTERN_LIMIT_MS}. Some patterns take practically forever for thirty letters, and
+ * of V8's means only a script's time limit ends a test.
+ * @throws SyntaxError for an invalid pattern. The function throws RelayError `usage` for a test that was ended.
+ */
+function createPattern(source: string): (subject: string) => boolean {
+  const context = createContext({ pattern: new RegExp(source, 'u'), subject: '' })
+  return (subject) => {
+    context['subject'] = subject
+    try {
+      return TEST.runInContext(context, { timeout: PATTERN_LIMIT_MS }) === true
+    } catch (cause) {
+      const text = `The pattern ${JSON.stringify(source)} takes too long. Simplify it`
+      throw new RelayError('usage', text, { cause })
+    }
+  }
+}
