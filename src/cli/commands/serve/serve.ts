@@ -1,0 +1,227 @@
+import { aborted } from '../../../base/abort.js'
+import { RelayError, toRelayError } from '../../../base/errors.js'
+import { isLoopback } from '../../../base/loopback.js'
+import { NEW_TUNNEL, type RouteSettings } from '../../../base/settings.js'
+import { isSharedAddress } from '../../../base/shared-store.js'
+import { createRouting, type Routing } from '../../../dispatch/routes.js'
+import { readSavedProfile } from '../../../instance/profile.js'
+import type { HookPlan } from '../../../serve/hooks.js'
+import { serve, type Serving } from '../../../serve/serve.js'
+import type { Flags, Shell } from '../../command.js'
+import type { Output } from '../../output/output.js'
+import { dim } from '../../output/text.js'
+import { profileFolder, publication, routeSettings, SANDBOX_PROFILE, startCommand } from '../../profile.js'
+import { readSetup, serviceSettings, userOf, withSetup } from '../../session.js'
+import { checkSecretsPlace, type Loaded, openSettings } from '../../settings/read.js'
+import type { Values } from '../../settings/table.js'
+import { formatRepo, parseRepo } from '../../target.js'
+import { banner, BANNER_INDENT, bannerObject, type BannerParts } from './banner.js'
+import { LiveOutput } from './events.js'
+import { listenToKeys, routeWarnings, waitingText, watchSettings } from './terminal.js'
+
+interface ServeFlags extends Flags {
+  readonly hook?: readonly string[]
+  readonly catchUp?: boolean
+  readonly inspect?: boolean
+}
+
+/** How long a stop may take without a word about it. Milliseconds. */
+const SILENT_STOP_MS = 200
+const FINISHING =
+  'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
+
+/** Runs `relay serve`. */
+export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
+  let { out } = given
+  // First, since reading the settings can print a warning.
+  given.continueWithoutOutput((error) => warnOfLostOutput(error, out))
+  using watch = watchSettings(given)
+  const read = readServed(given, flags)
+  const { values, origins } = read
+  // Only a file may have said so.
+  out = out.withLogFormat(values.logFormat)
+  // Not a copy, which would open standard input.
+  const shell: Shell = Object.create(given, { out: { value: out } })
+  const sandbox = flags.sandbox === true
+  const hooks = await readHookPlan(flags, read)
+  const hooked = hooks?.repos.map(formatRepo) ?? []
+  const live = new LiveOutput(out, createRouting(routeSettings(values)), shell)
+  const published = publication(shell, read, hooked)
+  using _connections = watchConnections(shell, out)
+  await using serving = await serve(serviceSettings(read, { sandbox, inspect: flags.inspect !== false }), {
+    log: out.timedLog,
+    signal: shell.signal,
+    seams: shell.seams,
+    // The password of the shared store is one of relay's secrets.
+    env: isSharedAddress(values.store) ? { ...shell.env, PGPASSWORD: undefined } : shell.env,
+    onTaken: published.onTaken,
+    ...(hooks && { hooks }),
+    onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
+    ...live.observers,
+  })
+  watch.start(() => void reload(shell, flags, serving, [live, published]))
+  await awaitPayloadUrl(values.tunnel, live, shell.signal)
+  const nameOf = (id: string): string => live.nameOf(id)
+  const signedIn = await signedInUser(serving, values)
+  printBanner(serving, { tunnelUrl: live.tunnelUrl, nameOf, hooked, signedIn }, out)
+  warnOfOpenHost(values.host, out)
+  for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins))
+    out.log.warn(text)
+  await untilQuit(shell, serving, { nameOf, home: values.home })
+  const waiting = waitingText(serving.targets(), nameOf)
+  if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
+  const slow = setTimeout(() => out.say(FINISHING), SILENT_STOP_MS)
+  try {
+    await serving[Symbol.asyncDispose]()
+  } finally {
+    clearTimeout(slow)
+  }
+}
+
+function readLoaded(shell: Shell, flags: ServeFlags): Loaded {
+  const loaded = openSettings(shell, flags).read()
+  // A sandbox makes its own client.
+  if (!flags.sandbox) checkSecretsPlace(loaded.origins)
+  return loaded
+}
+
+/**
+ * The settings with which `serve` continues a profile: with its kind of store, unless another is set.
+ * @throws RelayError `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
+ * deliveries are of another code host.
+ */
+function readServed(shell: Shell, flags: ServeFlags): Loaded {
+  const { values, origins } = readLoaded(shell, flags)
+  const saved = values.store === 'memory' ? undefined : readSavedProfile(profileFolder(values))
+  if (!saved) return { values, origins }
+  const { profile } = values
+  if (saved.sandbox && !flags.sandbox && values.provider !== 'sandbox')
+    throw new RelayError(
+      'settings',
+      `Profile ${profile} belongs to a sandbox. Start it with ${startCommand({ profile, sandbox: true })}, or choose another profile with --profile`,
+    )
+  if (!saved.sandbox && flags.sandbox && saved.provider !== 'sandbox' && profile !== SANDBOX_PROFILE)
+    throw new RelayError(
+      'settings',
+      `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with relay reset --profile ${profile}`,
+    )
+  return { values: origins.store ? values : { ...values, store: saved.store }, origins }
+}
+
+/**
+ * The hooks that `serve` has, undefined for none.
+ * @throws RelayError `usage` for a name that is no repository's; with `--sandbox`, whose own webhook sends everything already;
+ * for `--catch-up` on Gitea, which has no log for programs
+ */
+async function readHookPlan(
+  { sandbox, hook = [], catchUp = false }: ServeFlags,
+  loaded: Loaded,
+): Promise<HookPlan | undefined> {
+  const repos = hook.map(parseRepo)
+  if (repos.length === 0 && !catchUp) return undefined
+  if (sandbox)
+    throw new RelayError(
+      'usage',
+      `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
+    )
+  const { values } = loaded
+  const stored = catchUp ? await readSetup({ values, folder: profileFolder(values) }) : undefined
+  if (catchUp && withSetup(loaded, stored).values.provider === 'gitea')
+    throw new RelayError(
+      'usage',
+      "--catch-up cannot be used with gitea, which shows programs no log of what it sent. Start without it; what was sent while relay was away can be redelivered on the hook's page there",
+    )
+  return { repos, user: userOf(values), catchUp }
+}
+
+/** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
+const TUNNEL_LIMIT_MS = 3000
+
+/** Waits for the tunnel's payload URL, if `tunnel` is a server where relay creates a channel: some seconds, or until the signal. */
+async function awaitPayloadUrl(
+  tunnel: string | undefined,
+  { hasTunnelUrl }: LiveOutput,
+  signal: AbortSignal,
+): Promise<void> {
+  if (tunnel === undefined || (tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/')) return
+  await Promise.race([signal, hasTunnelUrl, AbortSignal.timeout(TUNNEL_LIMIT_MS)].map(aborted))
+}
+
+function printBanner(serving: Serving, parts: BannerParts, out: Output): void {
+  if (out.jsonLog) out.jsonLog.event('info', 'relay is running', bannerObject(serving, parts))
+  else for (const line of banner(serving, parts)) out.say(line, BANNER_INDENT)
+}
+
+/** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
+async function signedInUser(
+  { relay: { tokens, provider } }: Serving,
+  values: Values,
+): Promise<string | undefined> {
+  try {
+    const user = userOf(values)
+    const signIn = (await tokens.get(user)) ?? (await tokens.refreshable(user))
+    return signIn?.origin === provider.origin ? user : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Resolves at a signal, or at the key for it. */
+async function untilQuit(
+  shell: Shell,
+  serving: Serving,
+  { nameOf, home }: { readonly nameOf: (id: string) => string; readonly home: string },
+): Promise<void> {
+  const { out, signal } = shell
+  const quit = new AbortController()
+  using keys = out.jsonLog
+    ? undefined
+    : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort(), home })
+  if (keys) out.say(dim('Press ? for keys, Ctrl-C to stop.'))
+  const stopped = Promise.race([signal, quit.signal].map(aborted))
+  await Promise.race([serving.sandbox?.ping(), stopped])
+  await stopped
+}
+
+/** Replaces the routes by those that the settings have now. If it cannot, it warns and changes nothing. Does not reject. */
+async function reload(
+  shell: Shell,
+  flags: ServeFlags,
+  serving: Serving,
+  listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[],
+): Promise<void> {
+  const { out } = shell
+  try {
+    const { values, origins } = readLoaded(shell, flags)
+    const routes: RouteSettings = routeSettings(values)
+    await serving.checkRoutes(routes)
+    serving.replaceRoutes(routes)
+    for (const listener of listeners) listener.setRoutes(serving.relay.routing)
+    out.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)
+    for (const text of routeWarnings(routes, serving.settings.provider, origins)) out.log.warn(text)
+  } catch (error) {
+    out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
+  }
+}
+
+/** Written to stderr, unless that is lost too. */
+function warnOfLostOutput({ message }: Error, { log }: Output): void {
+  log.warn(
+    `standard output cannot be written (${message}); relay continues without it. Stop it with Ctrl-C or SIGTERM`,
+  )
+}
+
+/** Keeps the service running when a connection fails that no part of it listens to. */
+function watchConnections(shell: Shell, out: Output): Disposable {
+  const undo = shell.onConnectionError((error) =>
+    out.log.error(`a connection failed and was closed: ${error.message}`, error),
+  )
+  return { [Symbol.dispose]: undo }
+}
+
+function warnOfOpenHost(host: string, { log }: Output): void {
+  if (isLoopback(host.includes(':') ? `[${host}]` : host)) return
+  log.warn(
+    `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
+  )
+}

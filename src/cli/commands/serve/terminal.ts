@@ -1,0 +1,232 @@
+import { type FSWatcher, watch } from 'node:fs'
+import path from 'node:path'
+import { toRelayError } from '../../../base/errors.js'
+import type { RouteSettings } from '../../../base/settings.js'
+import type { TargetStatus } from '../../../dispatch/dispatcher.js'
+import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
+import { matches } from '../../../journal/filter.js'
+import { codeHostOf } from '../../../providers/code-hosts.js'
+import { whyNeverSent } from '../../../providers/never-sent.js'
+import type { Serving } from '../../../serve/serve.js'
+import type { Shell } from '../../command.js'
+import type { Context } from '../../context.js'
+import { bold, dim, join, t } from '../../output/text.js'
+import { isOfFolder, type Origins } from '../../settings/read.js'
+import { watchedFiles } from '../../settings/files.js'
+
+interface Key {
+  readonly key: string
+  readonly help: string
+  run(): void
+}
+
+export interface KeyActions {
+  /** The short name of a target. */
+  readonly nameOf: (id: string) => string
+  readonly quit: () => void
+  /** The data folder, for the inspector's private file. */
+  readonly home: string
+}
+
+/** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
+export function listenToKeys(
+  shell: Shell,
+  serving: Serving,
+  { nameOf, quit, home }: KeyActions,
+): Disposable | undefined {
+  const { out } = shell
+  const keys: readonly Key[] = [
+    {
+      key: 'r',
+      help: 'retry what waits now',
+      run() {
+        const waiting = waitingText(serving.targets(), nameOf)
+        out.say(waiting === undefined ? 'Nothing is waiting' : `Trying again now: ${waiting}`)
+        serving.retryNow()
+      },
+    },
+    ...(serving.relay.inspector
+      ? [{ key: 'i', help: 'open the inspector', run: inspectorOpener(shell, serving, home) }]
+      : []),
+    { key: 'q', help: 'quit', run: quit },
+    {
+      key: '?',
+      help: 'this list',
+      run() {
+        const named = keys.filter(({ help }) => help !== '')
+        out.say(
+          join(
+            named.map(({ key, help }) => t`${bold(key)} ${help}`),
+            dim('  ·  '),
+          ),
+        )
+      },
+    },
+    // To set off what comes from what was there.
+    { key: '\r', help: '', run: () => out.say('') },
+  ]
+  const stop = shell.onKey((pressed) => keys.find(({ key }) => key === pressed)?.run())
+  return stop && { [Symbol.dispose]: stop }
+}
+
+/** `3 for app, 1 for deploy.sh`; undefined when nothing waits. */
+export function waitingText(
+  targets: readonly Pick<TargetStatus, 'id' | 'queued'>[],
+  nameOf: (id: string) => string,
+): string | undefined {
+  const waiting = targets.filter(({ queued }) => queued > 0)
+  if (waiting.length === 0) return undefined
+  return waiting.map(({ id, queued }) => `${queued} for ${nameOf(id)}`).join(', ')
+}
+
+/** Opens the inspector of this process in the browser; once at a time, since the key may be held down. */
+function inspectorOpener({ out, env, signal }: Shell, { url, relay }: Serving, home: string): () => void {
+  let opening: Promise<void> | undefined
+  const open = async (): Promise<void> => {
+    const { isRemote, openInspector } = await import('../../browser.js')
+    const opened = await relay.inspector?.()
+    if (!opened) return
+    const code = opened.issueCode()
+    const isPending = async (): Promise<boolean> => opened.isPending(code)
+    const result = isRemote(env)
+      ? 'not started'
+      : await openInspector({ url, code, isPending }, { home, env, signal })
+    out.say(
+      result === 'opened'
+        ? 'The inspector is open in your browser'
+        : `No browser opened it. Open ${url}/inspect/ yourself, with the code of relay inspect --no-browser`,
+    )
+  }
+  const report = (error: unknown): void => {
+    if (!signal.aborted)
+      out.log.error(`the inspector could not be opened: ${toRelayError(error).message}`, error)
+  }
+  return () => {
+    opening ??= open()
+      .catch(report)
+      .finally(() => (opening = undefined))
+  }
+}
+
+/** Editors write a file in several steps; changes within this time count as one. Milliseconds. */
+const SETTLE_MS = 100
+
+/** Watches the settings files, until it is disposed of. */
+export interface SettingsWatch extends Disposable {
+  /** Calls `reload` whenever the settings may have changed, also if that was since the watch began. */
+  start(reload: () => void): void
+}
+
+/**
+ * Watches from now on, to be called before the settings are read: SIGHUP, and a settings file that changes, appears or disappears.
+ * If a folder cannot be watched, only SIGHUP reloads.
+ */
+export function watchSettings(context: Context): SettingsWatch {
+  let timer: NodeJS.Timeout | undefined
+  let onChange: (() => void) | undefined
+  let isMissed = false
+  const soon = (): void => {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      if (onChange) onChange()
+      else isMissed = true
+    }, SETTLE_MS)
+  }
+  const watchers = watchedFiles(context).map((file) => watchFile(file, soon))
+  const stopListening = context.onHangup(soon)
+  return {
+    start(reload) {
+      onChange = reload
+      if (isMissed) reload()
+    },
+    [Symbol.dispose]() {
+      clearTimeout(timer)
+      stopListening()
+      for (const watcher of watchers) watcher?.close()
+    },
+  }
+}
+
+/** Watches the folder, since another file can replace this one under its name. */
+function watchFile(file: string, changed: () => void): FSWatcher | undefined {
+  try {
+    const watcher = watch(path.dirname(file), (_, name) => {
+      if (name === path.basename(file)) changed()
+    })
+    return watcher.on('error', () => watcher.close())
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * What is valid in the routes, and probably not meant: an event that the code host never sends, a route that repeats another, a command
+ * from the folder's files, whose author can be anyone, and a secret from there, which lets its readers sign deliveries that run commands.
+ */
+export function routeWarnings(
+  { forward, exec, ignore }: RouteSettings,
+  provider: string,
+  origins: Origins,
+): string[] {
+  const placed = [
+    ...forward.map((text) => ({ place: origins.forward?.text ?? 'forward', route: parseForward(text) })),
+    ...exec.map((text) => ({ place: origins.exec?.text ?? 'exec', route: parseExec(text) })),
+  ]
+  const whyNever = (match: string): string | undefined =>
+    whyNeverSent(match, provider, codeHostOf(provider).actions)
+  const matched = [
+    ...placed.map(({ place, route }) => ({ place, match: route.match.text })),
+    ...ignore.map((match) => ({ place: origins.ignore?.text ?? 'ignore', match })),
+  ]
+  const warnings = [
+    ...matched.map(({ place, match }) => ({ place, why: whyNever(match) })),
+    ...placed.map(({ place, route }, i) => ({
+      place,
+      why: whyTwice(
+        route,
+        placed.slice(0, i).map((one) => one.route),
+      ),
+    })),
+  ]
+  return [
+    ...warnings.flatMap(({ place, why }) => (why === undefined ? [] : [`${place}: ${why}`])),
+    ...folderWarnings(exec, origins),
+  ]
+}
+
+function folderWarnings(exec: readonly string[], origins: Origins): string[] {
+  const { exec: place, webhookSecret, webhookSecretPrevious } = origins
+  const secret = [webhookSecret, webhookSecretPrevious].find((origin) => origin && isOfFolder(origin))
+  return [
+    ...(place && isOfFolder(place)
+      ? exec.map((command) => `${place.text} runs a command for deliveries: ${command}`)
+      : []),
+    ...(exec.length > 0 && secret
+      ? [`anyone who can read ${secret.text} can sign deliveries that run commands here`]
+      : []),
+  ]
+}
+
+function whyTwice(route: Route, earlier: readonly Route[]): string | undefined {
+  const { id, label, match } = route
+  if (earlier.some((one) => one.id === id))
+    return `${label} is there twice, and gets each delivery once. Remove one`
+  const other = earlier.find((one) => addressOf(one) === addressOf(route) && overlap(one, route))
+  if (!other) return undefined
+  return `deliveries that fit both ${match.text} and ${other.match.text} go twice to ${label.replace(/^[^=/]*=(?=exec:|https?:)/, '')}. Remove one of the routes`
+}
+
+function addressOf({ target }: Route): string {
+  return target.kind === 'http' ? target.url : target.command
+}
+
+/** Whether one match includes the other. */
+function overlap(one: Route, other: Route): boolean {
+  return matches(one.match, sampleOf(other)) || matches(other.match, sampleOf(one))
+}
+
+/** A delivery that a route matches. `*` as a name is matched only by `*`. */
+function sampleOf({ match }: Route): { readonly event: string; readonly action: string | null } {
+  const [event = '', action = null] = match.text.split('.', 2)
+  return { event, action }
+}
