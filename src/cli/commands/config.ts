@@ -1,0 +1,164 @@
+import { RelayError, toRelayError } from '../../base/errors.js'
+import { plain } from '../../base/suggest.js'
+import { type RunningInstance, secretPrint } from '../../instance/running.js'
+import type { Flags, Shell } from '../command.js'
+import type { Output } from '../output/output.js'
+import { table, tilde } from '../output/text.js'
+import { type Attached, attach, webhookSecret } from '../profile.js'
+import { readSetup, userOf, withSetup } from '../session.js'
+import { didYouMean } from '../settings/read.js'
+import {
+  defaultText,
+  formatValue,
+  SETTING_NAMES,
+  type SettingName,
+  settingOf,
+  type Values,
+} from '../settings/table.js'
+
+/** A value as a user would write it. Of a secret, the secret. */
+type Value = string | number | readonly string[]
+
+/** One setting in force. */
+interface Described {
+  readonly name: SettingName
+  /** Undefined when it is not set and has no default. */
+  readonly value: Value | undefined
+  /** Where the value came from, or `default`. */
+  readonly origin: string
+  /** How this shell and the running instance differ. */
+  readonly note?: string
+}
+
+/** Runs `relay config`. */
+export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<void> {
+  const { out } = shell
+  const name = flags.reveal === undefined ? undefined : findName(flags.reveal)
+  const attached = await withStored(shell, await attach(shell, flags, 'tolerant'))
+  const secret = await describeSecret(shell, attached)
+  const settings = SETTING_NAMES.map((each) =>
+    each === 'webhookSecret' ? secret : followed(ownSetting(each, attached), attached),
+  )
+  const one = settings.find((setting) => setting.name === name)
+  if (one) reveal(one, out, shell.json)
+  else if (shell.json)
+    out.object({ settings: Object.fromEntries(settings.map((each) => [each.name, asObject(each)])) })
+  else for (const line of table([['name', 'value', 'origin'], ...settings.map(asRow)])) out.result(line)
+}
+
+/** With what `relay setup` stored, also in what this shell has. */
+async function withStored({ out }: Shell, attached: Attached): Promise<Attached> {
+  const stored = await readSetup(attached).catch((error: unknown) => {
+    out.log.warn(`what relay setup stored could not be read: ${toRelayError(error).message}`)
+    return undefined
+  })
+  const { values, origins } = withSetup({ values: attached.own, origins: attached.origins }, stored)
+  return { ...attached, own: values, origins }
+}
+
+/**
+ * The setting with that name, flag or variable.
+ * @throws RelayError `usage` that suggests the closest name.
+ */
+function findName(word: string): SettingName {
+  const found = SETTING_NAMES.find((name) =>
+    [name, settingOf(name).env].some((known) => plain(known) === plain(word)),
+  )
+  if (found !== undefined) return found
+  throw new RelayError('usage', `--reveal: no setting is called ${word}${didYouMean(word, SETTING_NAMES)}`)
+}
+
+/** As this shell alone has it. */
+function ownSetting(name: SettingName, { own, origins, instance }: Attached): Described {
+  // An instance whose profile is not named was found because it runs.
+  const found = name === 'profile' && instance ? `process ${instance.pid}` : undefined
+  const origin = origins[name]?.text ?? found
+  const value = own[name] ?? (name === 'user' ? loginName() : undefined)
+  return {
+    name,
+    value: value === undefined ? undefined : formatValue(name, value),
+    origin: origin ?? 'default',
+  }
+}
+
+function loginName(): string | undefined {
+  try {
+    return userOf({})
+  } catch {
+    return undefined
+  }
+}
+
+/** As the running instance has it or, if none runs, as the profile's last one had it. */
+function followed(setting: Described, { values, own, origins, instance }: Attached): Described {
+  const { name } = setting
+  const served = { ...values, ...(instance && servedValues(instance)) }[name]
+  if (served === undefined || served === own[name]) return setting
+  const given = origins[name]
+  return {
+    name,
+    value: formatValue(name, served),
+    origin: instance ? `process ${instance.pid}` : 'the last relay serve',
+    ...(given && { note: `${given.text} here is ${String(setting.value)}` }),
+  }
+}
+
+/** What other processes know of an instance's settings, without its store and code host. */
+function servedValues({ url, publicUrl, clientId, maxBody }: RunningInstance): Partial<Values> {
+  return {
+    port: Number(new URL(url).port || HTTP_PORT),
+    ...(publicUrl !== url && { publicUrl }),
+    ...(clientId && { clientId }),
+    ...(maxBody && { maxBody }),
+  }
+}
+
+const HTTP_PORT = 80
+
+/** The secret that deliveries are signed with: that of this shell, the one that the instance made, or the profile's. */
+async function describeSecret(shell: Shell, attached: Attached): Promise<Described> {
+  const { instance } = attached
+  // Why the profile's data cannot be read was said with what setup stored.
+  const found = await webhookSecret(shell, attached).catch(() => undefined)
+  const isOther =
+    instance && (found === undefined || secretPrint(instance, found.secret) !== instance.secretPrint)
+  return {
+    name: 'webhookSecret',
+    value: found?.secret.reveal(),
+    origin: found?.place ?? 'default',
+    ...(isOther && { note: `process ${instance.pid} has another` }),
+  }
+}
+
+/** @throws RelayError `settings` when it has no value. */
+function reveal({ name, value, note }: Described, out: Output, isJson: boolean): void {
+  if (value === undefined) {
+    const text = note ?? (defaultText(name) && `default: ${defaultText(name)}`)
+    throw new RelayError('settings', `${name} is not set${text === undefined ? '' : ` (${text})`}`)
+  }
+  if (note !== undefined) out.log.warn(`${name}: ${note}`)
+  if (isJson) out.object({ name, value })
+  else out.exactly(`${textOf(value)}\n`)
+}
+
+function asObject({ name, value, ...where }: Described): Record<string, unknown> {
+  if (settingOf(name).secret) return { set: value !== undefined, ...where }
+  return { value: value === undefined ? null : masked(name, value), ...where }
+}
+
+function asRow({ name, value, origin, note }: Described): string[] {
+  const text =
+    value === undefined ? (note === undefined && defaultText(name)) || '-' : textOf(masked(name, value))
+  const place = [tilde(origin), ...(note === undefined ? [] : [note])].join('; ')
+  return [name, value !== undefined && settingOf(name).secret ? 'set' : text, place]
+}
+
+/** Hides passwords, which only `--reveal` prints. */
+function masked(name: SettingName, value: Value): Value {
+  const { mask } = settingOf(name)
+  return mask && typeof value === 'object' ? value.map(mask) : value
+}
+
+function textOf(value: Value): string {
+  return typeof value === 'object' ? value.join(',') : String(value)
+}

@@ -1,0 +1,53 @@
+import { RelayError } from '../../base/errors.js'
+import { forwardingHint, isRemote, openInspector } from '../browser.js'
+import type { Flags, Shell } from '../command.js'
+import { callInstance } from '../instance-client.js'
+import { attach, startCommand } from '../profile.js'
+
+/** Runs `relay inspect`. */
+export async function runInspect(
+  shell: Shell,
+  flags: Flags & { readonly browser?: boolean },
+  word?: string,
+): Promise<void> {
+  const { out, env, signal } = shell
+  const entry = readEntry(word)
+  const { values, instance, profile, saved } = await attach(shell, flags)
+  if (!instance)
+    throw new RelayError(
+      'unavailable',
+      `No relay is running for profile ${profile}, and the inspector is a page of the running one. Start it with ${startCommand({ profile, sandbox: saved?.sandbox ?? false })}`,
+    )
+  const { url } = instance
+  const { code } = await callInstance(instance, 'inspect', {}, { signal })
+  const isPending = async (): Promise<boolean> =>
+    (await callInstance(instance, 'inspect pending', { code }, { signal })).pending
+  const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
+  const opened =
+    flags.browser === false || isRemote(env)
+      ? 'not started'
+      : await openInspector({ url, code, entry, isPending }, { home: values.home, env, signal })
+  if (opened === 'not used')
+    throw new RelayError(
+      'timed_out',
+      `Your browser did not open the inspector within a minute. Open ${address} yourself, with a code from relay inspect --no-browser`,
+    )
+  if (opened === 'opened') {
+    if (shell.json) out.object({ address, opened: true })
+    else out.say(`The inspector is open in your browser: ${address}`)
+    return
+  }
+  if (shell.json) return out.object({ address, code, opened: false })
+  out.say('Open this address in a browser, and enter the code there. It works once, for 5 minutes.')
+  out.result(address)
+  out.result(code)
+  if (isRemote(env)) out.say(forwardingHint(address))
+}
+
+/** @throws RelayError `usage` for what is neither a number nor `last`. */
+function readEntry(word: string | undefined): string | undefined {
+  if (word === undefined || word === 'last') return word
+  const [, n] = /^#?([1-9]\d{0,14})$/.exec(word) ?? []
+  if (n !== undefined) return n
+  throw new RelayError('usage', `${JSON.stringify(word)} is not an entry. Give its number, or last`)
+}

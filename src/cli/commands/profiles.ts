@@ -1,0 +1,237 @@
+import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { RelayError } from '../../base/errors.js'
+import { isSharedAddress } from '../../base/shared-store.js'
+import {
+  listProfiles,
+  LOCK_FILE,
+  lockProfile,
+  profileExists,
+  readSavedProfile,
+  SAVED_FILE,
+} from '../../instance/profile.js'
+import { findRunning, type RunningInstance } from '../../instance/running.js'
+import { Journal } from '../../journal/journal.js'
+import { renew } from '../../oauth/refresh.js'
+import { createProvider } from '../../providers/open.js'
+import { readStoredClient, removeSetup } from '../../setup/record.js'
+import { type Database, databaseFiles, openDatabase, removeKey } from '../../store/open.js'
+import { Tokens } from '../../tokens/tokens.js'
+import type { Flags, Shell } from '../command.js'
+import { canAsk, Prompt } from '../input.js'
+import { table, tilde } from '../output/text.js'
+import { type Attached, attach, startCommand } from '../profile.js'
+import { clientOf, codeHostOf, withSetup } from '../session.js'
+import { openSettings } from '../settings/read.js'
+import { type RevokeOptions, revokeUser } from './tokens.js'
+
+/** A profile as it is listed. */
+interface Listed {
+  readonly name: string
+  /** Its code host; null if it is not known. */
+  readonly provider: string | null
+  readonly providerUrl: string | null
+  readonly sandbox: boolean
+  readonly store: string | null
+  /** Bytes of its files. */
+  readonly size: number
+  readonly running: { readonly pid: number; readonly url: string } | null
+}
+
+/** Runs `relay profiles`. */
+export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
+  const { out, signal } = shell
+  const { home } = openSettings(shell, flags)
+  const running = await findRunning(home, { signal })
+  const names = [...new Set([...listProfiles(home), ...running.map(({ profile }) => profile)])].toSorted()
+  const listed = names.map((name) => listedProfile(home, name, running))
+  if (shell.json) {
+    for (const profile of listed) out.object({ type: 'profile', ...profile })
+    return
+  }
+  if (listed.length === 0)
+    return out.say(
+      `There are no profiles in ${tilde(home)}. ${startCommand({ profile: 'default' })} creates one`,
+    )
+  for (const line of table([['profile', 'for', 'store', 'size', 'relay serve'], ...listed.map(row)]))
+    out.result(line)
+}
+
+function listedProfile(home: string, name: string, running: readonly RunningInstance[]): Listed {
+  const folder = path.join(home, name)
+  const instance = running.find(({ profile }) => profile === name)
+  const {
+    provider = null,
+    providerUrl = null,
+    sandbox = false,
+    store = null,
+  } = instance ?? readSavedProfile(folder) ?? {}
+  return {
+    name,
+    provider,
+    providerUrl,
+    sandbox,
+    store,
+    size: profileSize(folder),
+    running: instance ? { pid: instance.pid, url: instance.url } : null,
+  }
+}
+
+function row({ name, providerUrl, sandbox, store, size, running }: Listed): string[] {
+  const purpose = sandbox ? 'sandbox' : (providerUrl ?? '-')
+  const state = running ? `runs at ${running.url}, process ${running.pid}` : 'not running'
+  return [name, purpose, store ?? '-', describeSize(size), state]
+}
+
+/** The bytes of the files in a profile's folder; 0 if it cannot be read. */
+function profileSize(folder: string): number {
+  try {
+    return readdirSync(folder)
+      .map((name) => statSync(path.join(folder, name), { throwIfNoEntry: false })?.size ?? 0)
+      .reduce((sum, size) => sum + size, 0)
+  } catch {
+    return 0
+  }
+}
+
+const MIB = 1_048_576
+
+/** `87 KiB`, `12.3 MiB`. */
+function describeSize(bytes: number): string {
+  return bytes < MIB ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / MIB).toFixed(1)} MiB`
+}
+
+type ResetFlags = Flags & { readonly yes?: boolean; readonly local?: boolean }
+
+/** Runs `relay reset`. */
+export async function runReset(shell: Shell, flags: ResetFlags): Promise<void> {
+  const { out } = shell
+  const attached = await attach(shell, flags)
+  const { instance, profile, folder } = attached
+  if (instance)
+    throw new RelayError(
+      'unavailable',
+      `Profile ${profile} is in use by process ${instance.pid} at ${instance.url}. Stop it first`,
+    )
+  if (!profileExists(folder))
+    throw new RelayError('no_match', `Profile ${profile} has no data in ${tilde(folder)}`)
+  const users = await whileUnserved(folder, async () => {
+    const ended = await endTokens(shell, flags, attached)
+    for (const file of [...databaseFiles(folder), path.join(folder, SAVED_FILE)])
+      rmSync(file, { force: true })
+    return ended
+  })
+  rmSync(path.join(folder, LOCK_FILE), { force: true })
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Files that are not relay's are in it.
+  }
+  if (shell.json) out.object({ profile, removed: true, users })
+  else out.say(`Profile ${profile} is removed`)
+}
+
+/** While no relay can serve the profile: one that is stopped, or starting, does not answer. */
+async function whileUnserved<Result>(folder: string, work: () => Promise<Result>): Promise<Result> {
+  const file = path.join(folder, LOCK_FILE)
+  const wasThere = existsSync(file)
+  const lock = await lockProfile(folder, () => 'a process that is stopped, starting or ending')
+  try {
+    return await work()
+  } finally {
+    lock[Symbol.dispose]()
+    if (!wasThere) rmSync(file, { force: true })
+  }
+}
+
+/** Says what will be removed, asks, and revokes the tokens of every user. Returns the users. */
+async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): Promise<readonly string[]> {
+  const { out, signal } = shell
+  const { values, saved, folder, profile } = attached
+  if (isSharedAddress(values.store))
+    throw new RelayError(
+      'usage',
+      `The data of profile ${profile} is in a database that other relays share, and is not removed. End the tokens with relay revoke, then remove the profile's schema with psql`,
+    )
+  const kind = values.store === 'memory' ? 'file' : values.store
+  await using database = await openDatabase({ kind, folder, onSlow: (text) => out.say(text) })
+  const users = await usersOf(database)
+  const stored = await readStoredClient(database.secrets)
+  for (const line of await describeData(database, attached, users)) out.say(line)
+  if (stored) out.say(`  client      ${stored.client.id}, which stays registered at ${stored.providerUrl}`)
+  await checkConsent(shell, flags)
+  // The tokens of a sandbox ended with it.
+  const local = flags.local === true || saved?.sandbox === true
+  const complete = { ...attached, ...withSetup(attached, stored) }
+  await revokeAll(shell, complete, database, users, { local, signal })
+  if (stored) await removeSetup(database.secrets)
+  // The keychain has it outside the folder.
+  if (kind === 'keychain') await removeKey(folder)
+  return users
+}
+
+/** The users with a token, or with what renews one. @throws RelayError `storage` */
+async function usersOf({ store }: Database): Promise<readonly string[]> {
+  const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
+  return [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
+}
+
+async function describeData(
+  { sql }: Database,
+  { folder, profile }: Attached,
+  users: readonly string[],
+): Promise<readonly string[]> {
+  const journal = new Journal(sql)
+  const [oldest] = await journal.after(0, 1)
+  return [
+    `Profile ${profile}: ${describeSize(profileSize(folder))} in ${tilde(folder)}. This removes`,
+    `  deliveries  ${oldest ? `#${oldest.n} to #${await journal.newest()}` : 'none'}`,
+    `  tokens      ${users.length === 0 ? 'none' : `of ${users.join(', ')}`}`,
+    '  secret      the webhook secret that relay made for it, if any',
+  ]
+}
+
+/** @throws RelayError `usage` where there is no terminal to ask on; `cancelled` for any answer but yes. */
+async function checkConsent(shell: Shell, { yes }: ResetFlags): Promise<void> {
+  if (yes) return
+  if (!canAsk(shell))
+    throw new RelayError('usage', 'Nothing was removed. To remove it without being asked, give --yes')
+  using prompt = new Prompt(shell)
+  if (!(await prompt.confirm('Remove it?'))) throw new RelayError('cancelled', 'Nothing was removed')
+}
+
+/**
+ * Revokes the tokens of the users of a profile that no instance serves.
+ * @throws RelayError as {@link revokeUser}, at the first that fails.
+ */
+async function revokeAll(
+  { out: { log } }: Shell,
+  { values }: Attached,
+  { store, secrets }: Database,
+  users: readonly string[],
+  revocation: RevokeOptions,
+): Promise<void> {
+  if (users.length === 0) return
+  const { provider: name, providerUrl: url } = codeHostOf(values)
+  const provider = createProvider({ name, url })
+  const tokens = new Tokens(secrets)
+  const client = clientOf(values)
+  const { tokenTtl } = values
+  for (const user of users) {
+    const parts = {
+      provider,
+      tokens,
+      client,
+      instance: undefined,
+      owner: (options: RevokeOptions) =>
+        renew({ provider, client, store, tokens, tokenTtl, log }, user, options),
+    }
+    try {
+      await revokeUser(parts, user, revocation)
+    } catch (error) {
+      if (!(error instanceof RelayError)) throw error
+      const next = 'The profile stays. Run relay reset again to remove the rest'
+      throw new RelayError(error.kind, `${error.message}. ${next}`, { cause: error })
+    }
+  }
+}
