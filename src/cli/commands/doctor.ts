@@ -1,0 +1,526 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { errorCode, errorReason } from '../../base/errno.js'
+import { RelayError } from '../../base/errors.js'
+import { DEFAULTS } from '../../base/settings.js'
+import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
+import { findRunning, registered, secretPrint } from '../../instance/running.js'
+import { readTunnel } from '../../serve/tunnel.js'
+import { readStoredClient } from '../../setup/record.js'
+import { countKeyUse, createCipher } from '../../store/cipher.js'
+import { type Database, databaseFile, openDatabase } from '../../store/open.js'
+import { CONNECTIONS, readHealth } from '../../store/postgres-health.js'
+import { VERSION } from '../../store/schema.js'
+import { RESERVE } from '../../store/sqlite.js'
+import type { Flags, Shell } from '../command.js'
+import type { Output } from '../output/output.js'
+import { dim, green, red, t, tilde } from '../output/text.js'
+import { localTime } from '../output/time.js'
+import { type Attached, attach, storeOf, webhookSecret } from '../profile.js'
+import { withSetup } from '../session.js'
+import { checkSecretsPlace, meantSetting } from '../settings/read.js'
+import { SETTING_NAMES, variablesOf } from '../settings/table.js'
+
+/** What a check found. Its texts contain no secret. */
+export interface CheckResult {
+  /** `skip`: the check does not apply, or nothing is known. */
+  readonly state: 'ok' | 'fail' | 'skip'
+  readonly text: string
+  /** How to fix a failure: a command, or what to set. */
+  readonly fix?: string
+}
+
+/** The profile that is checked. */
+export interface Subject {
+  readonly shell: Shell
+  /** With the OAuth client that relay setup stored, where none is set. */
+  readonly attached: Attached
+  /** Undefined when the profile has no data yet, or it cannot be opened. */
+  readonly data: Database | undefined
+  /** Why the data cannot be opened. */
+  readonly problem: string | undefined
+}
+
+export type Check = (subject: Subject) => Promise<CheckResult>
+
+export type NamedResult = CheckResult & { readonly check: string }
+
+export const ok = (text: string): CheckResult => ({ state: 'ok', text })
+export const fail = (text: string, fix: string): CheckResult => ({ state: 'fail', text, fix })
+export const skip = (text: string): CheckResult => ({ state: 'skip', text })
+
+/** The time limit of a check. Milliseconds. */
+export const LIMIT_MS = 5000
+/** How long to wait for a process that holds the database: the whole command is to answer within 5 s, too. Milliseconds. */
+const PATIENCE_MS = 1500
+
+/** Runs `relay doctor`. */
+export async function runDoctor(shell: Shell, flags: Flags): Promise<void> {
+  const checks = await diagnose(shell, flags)
+  const failed = checks.filter(({ state }) => state === 'fail').length
+  if (shell.json) shell.out.object({ ok: failed === 0, checks })
+  else printChecks(checks, shell.out)
+  if (failed > 0) throw new RelayError('unhealthy', `${failed} of ${checks.length} checks failed`)
+}
+
+const MARKS = { ok: green('ok'), fail: red('x '), skip: dim('- ') } as const
+
+/** Prints results of checks for a person. */
+export function printChecks(checks: readonly NamedResult[], out: Output): void {
+  const width = Math.max(...checks.map(({ check }) => check.length))
+  for (const { check, state, text, fix } of checks) {
+    out.result(t`${MARKS[state]}  ${check.padEnd(width)}  ${text}`, width + 6)
+    if (fix !== undefined) out.result(`${' '.repeat(width + 6)}fix: ${fix}`, width + 11)
+  }
+}
+
+/**
+ * Checks everything that a profile needs, in the order in which it is shown; each within a time limit. Changes nothing, except
+ * that it writes a record to the database and deletes it.
+ * @throws RelayError `usage`, `unavailable` as {@link attach}: there is no one profile to diagnose; the signal's reason
+ */
+export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[]> {
+  let attached: Attached
+  try {
+    attached = await attach(shell, flags, 'diagnosis')
+  } catch (error) {
+    if (!(error instanceof RelayError) || error.kind !== 'settings') throw error
+    return [{ check: 'settings', ...fail(error.message, 'relay config --help') }]
+  }
+  // First, since opening the database would correct the permissions.
+  const machine = await bounded(async () => checkMachine(attached))
+  const { data, problem } = await open(attached)
+  try {
+    // Data that cannot be read is a result of its own check.
+    const stored = await (data && readStoredClient(data.secrets))?.catch(() => undefined)
+    const subject = { shell, attached: { ...attached, ...withSetup(attached, stored) }, data, problem }
+    const found = new Map([['machine', machine]])
+    const parallel = Object.entries(CHECKS).filter(([check]) => check !== 'database')
+    await Promise.all(
+      parallel.map(async ([check, run]) => found.set(check, await bounded(() => run(subject)))),
+    )
+    shell.signal.throwIfAborted()
+    // Alone and last: nothing else runs, and no signal is heard, while SQLite reads a large file.
+    found.set('database', await bounded(() => checkDatabase(subject)))
+    return ['machine', ...Object.keys(CHECKS)].map((check) => ({
+      check,
+      ...(found.get(check) ?? skip('')),
+    }))
+  } finally {
+    await data?.[Symbol.asyncDispose]()
+  }
+}
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  settings: checkSettings,
+  relay: checkRelay,
+  database: checkDatabase,
+  tunnel: checkTunnel,
+}
+
+/** Nothing where the profile has no database, or only the instance has it in memory. */
+async function open({ values, folder }: Attached): Promise<Pick<Subject, 'data' | 'problem'>> {
+  const isLocal = !isSharedAddress(values.store)
+  if (isLocal && (values.store === 'memory' || isMissing(databaseFile(folder))))
+    return { data: undefined, problem: undefined }
+  try {
+    const kind = storeOf(values)
+    const data = await openDatabase({ kind, folder, create: false, patience: PATIENCE_MS })
+    return { data, problem: undefined }
+  } catch (error) {
+    const problem = error instanceof RelayError ? error.message : 'The database cannot be opened'
+    return { data: undefined, problem }
+  }
+}
+
+const SHOW_SETTINGS = 'run relay config, which shows the settings'
+
+/** Runs a check within the time limit. A RelayError's own message is used: it contains no secret. */
+async function bounded(run: () => Promise<CheckResult>): Promise<CheckResult> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<CheckResult>((resolve) => {
+    // Somewhat later than the limit of a request, whose error says more.
+    const text = `no answer within ${LIMIT_MS / 1000} s`
+    timer = setTimeout(() => resolve(fail(text, SHOW_SETTINGS)), LIMIT_MS + 250)
+  })
+  try {
+    return await Promise.race([run(), late])
+  } catch (error) {
+    return fail(error instanceof RelayError ? error.message : 'the check itself failed', SHOW_SETTINGS)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** A command line of relay for the profile. */
+export function commandFor({ profile }: Pick<Attached, 'profile'>, command: string): string {
+  return profile === DEFAULTS.profile ? `relay ${command}` : `relay ${command} --profile ${profile}`
+}
+
+// Node and the disk
+
+/** The oldest supported Node, as in package.json. */
+const MIN_NODE = [20, 18] as const
+/** Below this multiple of the reserve, the free space is worth a word. */
+const LOW = 10
+/** File systems whose locks and flushes SQLite cannot rely on (`man 2 statfs`). */
+const NETWORK: Readonly<Record<number, string>> = {
+  0x6969: 'NFS',
+  0x517b: 'SMB',
+  0xff534d42: 'CIFS',
+  0xfe534d42: 'SMB2',
+  0x01021997: '9P',
+}
+
+/** What the operating system says, and tests set. */
+export interface Machine {
+  readonly node: string
+  /** The type of the folder's file system. */
+  readonly type: number
+  /** Free bytes for this user. */
+  readonly free: number
+}
+
+/** Whether Node is new enough, and the profile's folder can be written, is private, has room, and lies on a disk of this machine. */
+export function checkMachine({ values, folder }: Attached, machine = machineOf(folder)): CheckResult {
+  const { node, type, free } = machine
+  const [major = 0, minor = 0] = node.split('.').map(Number)
+  const [minMajor, minMinor] = MIN_NODE
+  if (major < minMajor || (major === minMajor && minor < minMinor)) {
+    const required = MIN_NODE.join('.')
+    const text = `Node ${node} is older than ${required}`
+    return fail(text, `install Node ${required} or later: https://nodejs.org`)
+  }
+  if (values.store === 'memory') return ok(`Node ${node}; nothing is stored`)
+  if (isSharedAddress(values.store)) return ok(`Node ${node}; the data is in a shared database`)
+  const place = tilde(folder)
+  const network = NETWORK[type]
+  if (network)
+    return fail(
+      `${place} is on a network file system (${network}), which can damage a database`,
+      'set RELAY_HOME to a folder on a disk of this machine',
+    )
+  const access = checkAccess(folder)
+  if (access) return access
+  const space = `${mebibytes(free)} free`
+  if (free < RESERVE)
+    return fail(
+      `${space}: deliveries are refused below ${mebibytes(RESERVE)}`,
+      `free some space: df -h ${place}`,
+    )
+  const isLow = free < LOW * RESERVE
+  const limit = isLow ? `; deliveries are refused below ${mebibytes(RESERVE)}` : ''
+  const privacy = existsSync(folder) ? `only you can read ${place}` : `${place} does not exist yet`
+  return ok(`Node ${node}; ${privacy}; ${space}${limit}`)
+}
+
+/** Why the folder is not for this user alone, or cannot be written; undefined if it is and can. */
+function checkAccess(folder: string): CheckResult | undefined {
+  const place = tilde(folder)
+  try {
+    const found = statSync(folder, { throwIfNoEntry: false })
+    if (!found) return undefined
+    if (!found.isDirectory()) return fail(`${place} is not a folder`, `mv ${place} ${place}.old`)
+    const owner = process.getuid?.()
+    if (owner !== undefined && found.uid !== owner)
+      return fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
+    // Windows has other permissions.
+    if (owner !== undefined && (found.mode & 0o077) !== 0)
+      return fail(`other users can read or write ${place}`, `chmod 700 ${place}`)
+  } catch (error) {
+    return fail(`${place} cannot be read (${errorCode(error)})`, `ls -ld ${tilde(path.dirname(folder))}`)
+  }
+  const locked = [folder, databaseFile(folder)].find((file) => existsSync(file) && !isWritable(file))
+  return locked === undefined
+    ? undefined
+    : fail(`${tilde(locked)} cannot be written`, `chmod u+w ${tilde(locked)}`)
+}
+
+function machineOf(folder: string): Machine {
+  if (!existsSync(folder) && folder !== path.dirname(folder)) return machineOf(path.dirname(folder))
+  const { type, bavail, bsize } = statfsSync(folder)
+  return { node: process.versions.node, type, free: bavail * bsize }
+}
+
+function isWritable(file: string): boolean {
+  try {
+    accessSync(file, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether there is no such file, as opposed to one that cannot be reached. */
+function isMissing(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined
+  } catch {
+    return false
+  }
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.floor(bytes / 1_048_576).toLocaleString('en-US')} MiB`
+}
+
+// Settings
+
+/** Whoever has seen one delivery can guess a shorter secret offline. */
+const MIN_SECRET = 20
+/** A random text of that length has more different characters. */
+const MIN_DIFFERENT = 8
+
+const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG']
+
+/** Whether no variable is a misspelt setting, this shell agrees with the instance, and secrets are in the right place and hard to guess. */
+async function checkSettings({ shell, attached, data }: Subject): Promise<CheckResult> {
+  const { origins, conflicts, instance, values } = attached
+  const typo = Object.keys(shell.env).find(isTypo)
+  if (typo !== undefined) return fail(`${typo} is not read`, `set ${meantSetting(typo, KNOWN)} instead`)
+  try {
+    checkSecretsPlace(origins)
+  } catch (error) {
+    return fail(error instanceof RelayError ? error.message : '', 'relay config --help')
+  }
+  const [conflict] = conflicts
+  if (conflict)
+    return fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
+  // That the data cannot be read is a result of its own check.
+  const found = await webhookSecret(shell, attached, { data }).catch(() => undefined)
+  const pid = instance?.pid
+  if (found && instance && secretPrint(instance, found.secret) !== instance.secretPrint)
+    return fail(
+      `${found.place} has another webhook secret than process ${pid}`,
+      'set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with',
+    )
+  const secrets = [found?.secret.reveal(), values.webhookSecretPrevious]
+  if (secrets.some((text) => text !== undefined && isWeak(text)))
+    return fail(
+      `the webhook secret is too easy to guess: fewer than ${MIN_SECRET} characters, or too few different ones`,
+      'set RELAY_WEBHOOK_SECRET=$(openssl rand -hex 32) here and at the code host',
+    )
+  const set = Object.values(origins).filter(({ kind }) => kind !== 'setup').length
+  const agrees = instance ? `; they agree with process ${pid}` : ''
+  return ok(
+    `${set === 0 ? 'all have their defaults' : `${set} set, the others have their defaults`}${agrees}`,
+  )
+}
+
+function isTypo(name: string): boolean {
+  return name.startsWith('RELAY_') && !KNOWN.includes(name) && meantSetting(name, KNOWN) !== undefined
+}
+
+function isWeak(secret: string): boolean {
+  return secret.length < MIN_SECRET || new Set(secret).size < MIN_DIFFERENT
+}
+
+// The relay and its port
+
+/** Whether the profile's instance has proved itself or, if none runs, whether one could listen on its port. */
+async function checkRelay({ attached, shell }: Subject): Promise<CheckResult> {
+  const { instance, values, profile } = attached
+  const { host, port, home, maxBody } = values
+  if (instance) {
+    const limit = (instance.maxBody ?? maxBody).toLocaleString('en-US')
+    return ok(
+      `process ${instance.pid} at ${instance.url} has proved itself; it accepts deliveries of up to ${limit} bytes`,
+    )
+  }
+  const start = commandFor(attached, 'serve')
+  const record = registered(home, profile)
+  if (record) return fail(`process ${record.pid} does not prove itself at ${record.url}`, start)
+  if (port === 0) return skip(`not running; start it with ${start}`)
+  const code = await tryPort(host, port)
+  if (code === undefined) return skip(`not running; start it with ${start}. Port ${port} is free`)
+  if (code === 'EADDRINUSE') {
+    const running = await findRunning(home, { signal: shell.signal })
+    const relay = running.find(({ url }) => new URL(url).port === String(port))
+    const user = relay
+      ? `relay itself: process ${relay.pid} serves profile ${relay.profile} there`
+      : 'another program'
+    return fail(
+      `not running, and port ${port} is in use by ${user}`,
+      commandFor(attached, `serve --port ${await freePort(host, port)}`),
+    )
+  }
+  if (code === 'EACCES')
+    return fail(
+      `not running, and port ${port} is not permitted`,
+      commandFor(attached, `serve --port ${await freePort(host, DEFAULTS.port - 1)}`),
+    )
+  return fail(
+    `not running, and relay cannot listen on ${host} (${code})`,
+    commandFor(attached, `serve --host ${DEFAULTS.host}`),
+  )
+}
+
+/** How many ports after one in use are tried. */
+const TRIED_PORTS = 20
+const MAX_PORT = 65_535
+
+/** The first of the next ports that is free; 0, for any, when none is. */
+async function freePort(host: string, after: number): Promise<number> {
+  for (let port = after + 1; port <= Math.min(after + TRIED_PORTS, MAX_PORT); port++)
+    if ((await tryPort(host, port)) === undefined) return port
+  return 0
+}
+
+/** Listens on the port for a moment, and answers nothing. Returns the code of the error if that fails. */
+async function tryPort(host: string, port: number): Promise<string | undefined> {
+  const server = createServer((socket) => socket.destroy())
+  try {
+    server.listen(port, host)
+    await once(server, 'listening')
+  } catch (error) {
+    return errorReason(error)
+  }
+  server.close()
+  await once(server, 'close')
+  return undefined
+}
+
+// The database
+
+/** The lifetime of the test record, in case the check is interrupted. Milliseconds. */
+const RECORD_TTL_MS = 60_000
+
+/** Whether the database takes and returns a record, also a secret one, and is not damaged as far as SQLite finds. */
+async function checkDatabase(subject: Subject): Promise<CheckResult> {
+  const { attached, data, problem, shell } = subject
+  const { values, folder } = attached
+  const place = tilde(folder)
+  if (isSharedAddress(values.store)) return checkServer(subject)
+  if (values.store === 'memory') return skip('memory: nothing is stored')
+  if (problem !== undefined) return fail(problem, `ls -ld ${place}; df -h ${place}`)
+  if (!data) return skip('nothing is stored yet')
+  await roundTrip(data.store, 'doctor:')
+  if (values.store === 'keychain')
+    try {
+      await roundTrip(data.secrets, 'refresh:doctor-')
+    } catch (error) {
+      const why = error instanceof RelayError ? error.message : 'the keychain cannot be read'
+      return fail(why, 'unlock the keychain, or choose --store file')
+    }
+  await setImmediate()
+  shell.signal.throwIfAborted()
+  shell.endAtSignal()
+  const [found] = await data.sql.query<{ quick_check: string }>('PRAGMA quick_check(1)')
+  if (found?.quick_check !== 'ok') {
+    const file = tilde(databaseFile(folder))
+    return fail(
+      `${file} is damaged: ${found?.quick_check}`,
+      `stop relay, then sqlite3 ${file} .recover > relay.sql`,
+    )
+  }
+  const tokens = values.store === 'keychain' ? '; the keychain is unlocked' : ''
+  return ok(`can write and read; schema version ${VERSION}; not damaged${tokens}`)
+}
+
+/** Writes a record and takes it back. @throws RelayError `storage`. */
+async function roundTrip(store: Database['store'], prefix: string): Promise<void> {
+  const id = randomBytes(8).toString('hex')
+  await store.put(prefix + id, id, Date.now() + RECORD_TTL_MS)
+  if ((await store.take(prefix + id)) !== id)
+    throw new RelayError('storage', 'The store did not return the record that was written')
+}
+
+/** Relays write their own time into what they share. With a larger difference its order and expiry surprise. Milliseconds. */
+const MAX_CLOCK_DIFFERENCE_MS = 5000
+
+/** The same of a shared one, and whether it keeps what it acknowledges, its clock agrees, and the key of this shell fits. */
+async function checkServer({ attached, data, problem }: Subject): Promise<CheckResult> {
+  const { values, folder, profile } = attached
+  if (!data) return fail(problem ?? 'it cannot be opened', 'relay config, which shows the address')
+  await roundTrip(data.store, 'doctor:')
+  const { version, isEncrypted, ahead, unsafe, connectionsLeft, missingRights } = await readHealth(data.sql)
+  if (unsafe.length > 0) {
+    const isHarmless = unsafe.every((name) => name === 'synchronous_commit')
+    const risk = isHarmless ? 'loses deliveries that were acknowledged' : 'can damage the database'
+    return fail(
+      `${unsafe.join(', ')} off: a crash of the server ${risk}`,
+      'turn it on in postgresql.conf and for the user of the database, then SELECT pg_reload_conf()',
+    )
+  }
+  const [right] = missingRights
+  if (right !== undefined)
+    return fail(
+      `the user lacks ${right}${missingRights.length > 1 ? `, and ${missingRights.length - 1} more` : ''}`,
+      `as the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "relay_${profile}" TO …`,
+    )
+  if (connectionsLeft < CONNECTIONS)
+    return fail(
+      `${Math.max(0, connectionsLeft)} connections left, but a relay uses ${CONNECTIONS}`,
+      'raise max_connections, or run fewer relays',
+    )
+  if (Math.abs(ahead) > MAX_CLOCK_DIFFERENCE_MS) {
+    const seconds = Math.round(Math.abs(ahead) / 1000)
+    return fail(
+      `this machine is ${seconds} s ${ahead > 0 ? 'behind' : 'ahead of'} the database`,
+      setClockCommand(),
+    )
+  }
+  const key = await checkKey(values, folder, data)
+  if (key.state === 'fail') return key
+  const [number = ''] = version.split(' ')
+  const connection = isEncrypted ? 'encrypted by TLS' : 'not encrypted'
+  return ok(
+    `can write and read; PostgreSQL ${number}; schema version ${VERSION}; the connection is ${connection}; ${key.text}`,
+  )
+}
+
+/** Whether every record can be read with the current key, so that the previous one is not needed. */
+async function checkKey(values: Attached['values'], folder: string, { sql }: Database): Promise<CheckResult> {
+  const kind = storeOf(values)
+  if (!(kind instanceof SharedStore) || !kind.secrets.keys) return skip('no key is set')
+  const cipher = createCipher(kind.secrets.keys, path.basename(folder))
+  const { records, others } = await countKeyUse(sql, cipher)
+  const isRotating = cipher.previousPrefix !== undefined
+  if (others === 0) {
+    const next = isRotating ? '. Remove RELAY_TOKEN_KEY_PREVIOUS once every machine has this key' : ''
+    return ok(`the key encrypts all ${records} records${next}`)
+  }
+  return fail(
+    `${others} of ${records} records are not under RELAY_TOKEN_KEY`,
+    isRotating
+      ? 'wait a minute: a running relay serve with both keys encrypts them again'
+      : 'set the earlier key as RELAY_TOKEN_KEY_PREVIOUS, here and for relay serve',
+  )
+}
+
+/** The command that sets this machine's clock. */
+export function setClockCommand(): string {
+  const commands: { readonly [name in NodeJS.Platform]?: string } = {
+    linux: 'sudo timedatectl set-ntp true',
+    darwin: 'sudo sntp -sS time.apple.com',
+    win32: 'w32tm /resync',
+  }
+  return commands[process.platform] ?? "set this machine's clock"
+}
+
+// The tunnel
+
+/** Whether the instance's tunnel is connected and works, as the instance reports. */
+async function checkTunnel({ attached, data }: Subject): Promise<CheckResult> {
+  const { instance } = attached
+  if (!instance || !data) return skip('no instance is running')
+  const status = await readTunnel(data.store, instance.pid)
+  const restart = commandFor(attached, 'serve --tunnel')
+  if (!status) return skip(`none; ${restart} opens one`)
+  const { state, url, since, why, attempt, roundTrip } = status
+  const payloadUrl = url === null ? 'no payload URL yet' : `payload URL ${url}`
+  if (state === 'connecting') return skip(`connecting for the first time; ${payloadUrl}`)
+  if (state === 'waiting')
+    return fail(
+      `down since ${localTime(since)}: ${why}; next is attempt ${attempt}; ${payloadUrl}`,
+      'check the network, and HTTPS_PROXY if there is a proxy; relay retries by itself',
+    )
+  if (roundTrip !== null && roundTrip !== 'ok')
+    return fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, restart)
+  const works = roundTrip === 'ok' ? ', and works' : '; the test message of this connection is on its way'
+  return ok(`connected to ${url} since ${localTime(since)}${works}`)
+}
