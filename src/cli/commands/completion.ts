@@ -88,7 +88,9 @@ export async function complete(
   const { command, position, open, profile } = readWords(program, typed.slice(0, -1))
   const [, flag, start = ''] = /^(--[^=]+)=(.*)$/.exec(current) ?? []
   const assigned = flag === undefined ? undefined : optionsOf(command).find(({ long }) => long === flag)
-  const option = open ?? assigned
+  // The value of `--tunnel [url]` may be missing.
+  const isValue = open?.required === true || !current.startsWith('-')
+  const option = assigned ?? (isValue ? open : undefined)
   if (option) return offer(valuesOf(option), assigned ? start : current)
   if (current.startsWith('-')) {
     const flags = optionsOf(command).map(({ long, description }) => ({

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseWhere } from '../../../../src/old/commands/wait/where.js'
-import { failure } from '../../../helpers/failure.js'
+import { parseWhere } from '../../src/cli/commands/wait.js'
+import { failure } from '../helpers/failure.js'
 
 const PAYLOAD = {
   action: 'opened',
@@ -115,6 +115,15 @@ describe('parseWhere', () => {
       kind: 'usage',
       message: '--where: is longer than 1000 characters',
     })
+  })
+
+  it('ends a pattern that would take for ever, and works again after that', () => {
+    const matches = parseWhere('text~^(a+)+$')
+    expect(failure(() => matches({ text: `${'a'.repeat(64)}b` }))).toEqual({
+      kind: 'usage',
+      message: 'The pattern "^(a+)+$" takes too long. Simplify it',
+    })
+    expect([matches({ text: 'aaa' }), matches({ text: 'b' })]).toEqual([true, false])
   })
 
   const name = fc.stringMatching(/^[A-Za-z_$][\w$-]{0,9}$/)

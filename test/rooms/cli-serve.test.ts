@@ -1,0 +1,469 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import {
+  describe as describeEvent,
+  LiveOutput,
+  type ServeEvent,
+} from '../../src/cli/commands/serve/events.js'
+import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/terminal.js'
+import { localTime } from '../../src/cli/output/time.js'
+import type { TargetStatus } from '../../src/dispatch/dispatcher.js'
+import { createRouting, type Route } from '../../src/dispatch/routes.js'
+import type { Attempt, Forward } from '../../src/journal/types.js'
+import type { HookDelivery, RepoHook } from '../../src/providers/hooks.js'
+import type { HookEvent } from '../../src/serve/hook-event.js'
+import type { TunnelStatus } from '../../src/tunnel/tunnel.js'
+import { attempt, delivery, failed, NOW, succeeded, waiting } from '../journal/rig.js'
+import { testShell } from './cli-shell.js'
+
+const ROUTES = {
+  forward: ['app=http://alice:secret@localhost:3000/hooks?key=secret'],
+  exec: ['deploy=push=./deploy.sh'],
+  ignore: ['ping'],
+}
+const [APP, DEPLOY] = createRouting(ROUTES).routes
+const DOWN = { outcome: 'unreachable', status: null, error: 'connection refused' } as const
+const NAMES = { nameOf: () => 'app', stateOf: () => undefined, hasRoutes: true }
+
+/** Live output, and what happens. */
+function rig(options: Parameters<typeof testShell>[0] = {}) {
+  const { shell, out, err } = testShell(options)
+  const live = new LiveOutput(shell.out, createRouting(ROUTES), shell)
+  const { observers } = live
+  return {
+    live,
+    observers,
+    out,
+    err,
+    receive(n: number, targets: readonly (Route | undefined)[], more: Parameters<typeof delivery>[1] = {}) {
+      const ids = targets.flatMap((route) => route?.id ?? [])
+      observers.onDelivery(delivery(`${n}`, more), { n, duplicate: false, targets: ids })
+    },
+    attempt(n: number, route: Route | undefined, made: Partial<Attempt>, forward: Forward) {
+      if (!route) throw new Error('unreachable: there is a route')
+      const { body: _, ...entry } = delivery(`${n}`)
+      const attempted = attempt(route.id, made)
+      observers.onAttempt({
+        n,
+        entry: { ...entry, n, duplicates: 0 },
+        route,
+        attempt: attempted,
+        forward,
+      })
+    },
+    target(route: Route | undefined, state: TargetStatus['state'], queued: number) {
+      const { id = '', label = '' } = route ?? {}
+      const next = state === 'down' ? { nextProbeAt: Date.now() + 2000 } : {}
+      observers.onTarget({ id, label, state, queued, ...next })
+    },
+    /** Without the time of day. */
+    lines: () =>
+      err()
+        .trimEnd()
+        .replaceAll(/^\d\d:\d\d:\d\d {2}/gm, '')
+        .split('\n'),
+  }
+}
+
+describe('the lines of relay serve', () => {
+  it('are one when a delivery arrives, and one for each attempt, with what a command printed below it', () => {
+    const { receive, attempt: tried, lines } = rig()
+    receive(1, [APP, DEPLOY])
+    receive(2, [APP], { number: null, ref: 'refs/heads/main' })
+    tried(1, APP, { status: 202 }, succeeded)
+    tried(2, APP, { outcome: 'retry', status: 503 }, waiting)
+    tried(1, DEPLOY, { status: 0, answer: Buffer.from('50%\r100%\n\u001b[31mdone\u001b[0m\n') }, succeeded)
+    tried(2, APP, { outcome: 'refused', status: 404 }, { ...failed, reason: 'answered 404' })
+    expect(lines()).toEqual([
+      '#1  push  octo/demo#7',
+      '#2  push  octo/demo  main',
+      '#1  → app ✓ 202 38ms',
+      '#2  → app ↻ 503 waiting',
+      '#1  → deploy ✓ 38ms',
+      '          deploy │ 100%',
+      '          deploy │ done',
+      '#2  → app ✗ 404 38ms',
+    ])
+  })
+
+  it('fit a narrow terminal: what is too long goes on below', () => {
+    const stderr = { isTTY: true, columns: 60, text: '', write: (text: string) => (stderr.text += text) }
+    const { receive } = rig({ stderr, color: 'never' })
+    const names = { event: 'pull_request', action: 'synchronize', repo: 'octo-organization/demo-repository' }
+    receive(12, [APP], { ...names, number: 12_345 })
+    expect(stderr.text.slice(10)).toBe(
+      '#12  pull_request.synchronize\n          octo-organization/demo-repository#12345\n',
+    )
+  })
+
+  it('show eight lines of output, and how many there are', () => {
+    const { attempt: tried, lines } = rig()
+    const answer = Buffer.from('x\n'.repeat(10))
+    tried(1, DEPLOY, { status: 1, answer }, { ...failed, reason: 'exit code 1' })
+    expect(lines().slice(1)).toEqual([
+      ...Array.from({ length: 8 }, () => '          deploy │ x'),
+      '          deploy │ … 2 more lines',
+    ])
+  })
+
+  it('say why a delivery goes to no target, or not yet', () => {
+    const { observers, receive, target, lines } = rig()
+    observers.onDelivery(delivery('1', { event: 'ping' }), {
+      n: 1,
+      duplicate: false,
+      targets: [],
+      ignoredBy: 'ping',
+    })
+    receive(2, [], { event: 'fork' })
+    observers.onDelivery(delivery('3'), { n: 1, duplicate: true, targets: [] })
+    receive(4, [APP], { headers: [['X-Relay-Edited', '2']] })
+    target(APP, 'down', 1)
+    target(DEPLOY, 'elsewhere', 0)
+    receive(5, [APP])
+    receive(6, [DEPLOY])
+    expect(lines()).toEqual([
+      '#1  ping  octo/demo#7  ignored by ping',
+      '#2  fork  octo/demo#7  no route',
+      '#1  push  octo/demo#7  duplicate, delivery 3',
+      '#4  push  octo/demo#7  edited copy of #2',
+      'app is down: 1 waiting, next try in 2s',
+      '#5  push  octo/demo#7  waits for app',
+      '#6  push  octo/demo#7  forwarded by another relay',
+    ])
+  })
+
+  it('say when a target goes down, not each probe, and when it is back with what waited', () => {
+    const { receive, attempt: tried, target, lines } = rig()
+    receive(1, [APP])
+    tried(1, APP, DOWN, waiting)
+    target(APP, 'down', 1)
+    tried(1, APP, DOWN, waiting)
+    tried(1, APP, DOWN, waiting)
+    target(APP, 'up', 2)
+    tried(1, APP, {}, succeeded)
+    target(APP, 'down', 1)
+    tried(1, APP, { outcome: 'retry', status: 503 }, waiting)
+    target(APP, 'up', 1)
+    expect(lines()).toEqual([
+      '#1  push  octo/demo#7',
+      '#1  → app ◦ down',
+      'app is down: connection refused; 1 waiting, next try in 2s',
+      'app is back: forwarding 3 deliveries that waited',
+      '#1  → app ✓ 200 38ms',
+      'app is down: 1 waiting, next try in 2s',
+      '#1  → app ↻ 503 waiting',
+      'app is back: forwarding 1 delivery that waited',
+    ])
+  })
+
+  it('name a target in full that is not configured any more, and targets again when the routes change', () => {
+    const { live, attempt: tried, target, lines } = rig()
+    target(DEPLOY, 'gone', 2)
+    target(DEPLOY, 'up', 0)
+    live.setRoutes(createRouting({ ...ROUTES, forward: ['http://localhost:3000/hooks'] }))
+    tried(1, createRouting({ ...ROUTES, forward: ['http://localhost:3000/hooks'] }).routes[0], {}, succeeded)
+    expect(lines()).toEqual([
+      'deploy is no longer configured (push=exec:./deploy.sh): 2 waiting, 24 h at most',
+      'deploy is back',
+      '#1  → localhost:3000 ✓ 200 38ms',
+    ])
+  })
+
+  it('are none under --quiet but problems of hooks, and objects of --json all the same', () => {
+    const { receive, observers, out, err } = rig({ quiet: true, json: true })
+    const error = new RelayError('forbidden', 'no access')
+    receive(1, [APP])
+    observers.onHook({ repo: 'octo/demo', state: 'removed', url: 'https://smee.test/a' })
+    observers.onHook({ repo: 'octo/demo', state: 'left', error })
+    expect(err()).toMatch(/^[\d:]+ {2}warning: the hook of octo\/demo could not be removed: no access\./)
+    const objects = out().trimEnd().split('\n')
+    expect(objects.map((line) => JSON.parse(line).type)).toEqual(['delivery', 'hook', 'hook'])
+  })
+
+  afterEach(() => void vi.useRealTimers())
+
+  it('count duplicates that anybody can send, but for the first', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const { observers, lines } = rig()
+    for (const id of ['a', 'b', 'c'])
+      observers.onDelivery(delivery(id), { n: 7, duplicate: true, targets: [] })
+    vi.advanceTimersByTime(1000)
+    expect(lines()).toEqual([
+      '#7  push  octo/demo#7  duplicate, delivery a',
+      'a duplicate … and 2 more like it in the last second',
+    ])
+  })
+})
+
+describe('--log-format json', () => {
+  it('has the text and the object of each event, with its level, and no secret', () => {
+    const { receive, attempt: tried, target, out, err } = rig({ jsonLog: true })
+    receive(1, [APP])
+    tried(1, APP, { outcome: 'refused', status: 410, ms: 5 }, { ...failed, reason: 'answered 410' })
+    target(APP, 'down', 3)
+    expect(out()).toBe('')
+    expect(err()).not.toContain('secret')
+    const lines = err().trimEnd().split('\n')
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
+      { v: 1, level: 'info', message: '#1  push  octo/demo#7', type: 'delivery', n: 1, delivery: '1' },
+      {
+        level: 'warn',
+        message: '#1  → app ✗ 410 5ms',
+        type: 'attempt',
+        target: 'http://***@localhost:3000/hooks?…',
+        name: 'app',
+        status: 410,
+        state: 'failed',
+        reason: 'answered 410',
+        retryAt: null,
+      },
+      { level: 'warn', message: 'app is down: 3 waiting, next try in 2s', type: 'target', state: 'down' },
+    ])
+  })
+})
+
+const CHANNEL = 'https://smee.io/Kf3v'
+const CONNECTED: TunnelStatus = {
+  state: 'connected',
+  url: CHANNEL,
+  since: NOW,
+  why: null,
+  attempt: 0,
+  retryAt: null,
+  roundTrip: null,
+}
+const LOST = { state: 'waiting', why: 'no traffic for 65 s', attempt: 3, retryAt: NOW + 4100 } as const
+
+/** The text, level and object of an event. */
+function described(event: ServeEvent): { level: string; text: string; object: object } {
+  const { level, text, object } = describeEvent(event, NAMES, NOW)
+  return { level, text: text.toString(), object }
+}
+
+describe('a tunnel', () => {
+  const silent = { roundTrip: 'nothing came back within 10 s' }
+
+  it.each<[string, Partial<TunnelStatus>, TunnelStatus | undefined]>([
+    [`tunnel connected: payload URL ${CHANNEL}`, {}, undefined],
+    [`tunnel connected: payload URL ${CHANNEL}`, { roundTrip: 'ok' }, { ...CONNECTED, ...LOST }],
+    ['tunnel works: a test message came back byte for byte', { roundTrip: 'ok' }, CONNECTED],
+    ['tunnel does not work: a test message was lost: nothing came back within 10 s', silent, CONNECTED],
+    ['tunnel is down: no traffic for 65 s; attempt 3 in 4s', LOST, CONNECTED],
+    ['tunnel is down: no traffic for 65 s; reconnecting', { ...LOST, retryAt: NOW }, CONNECTED],
+    [
+      `tunnel is down: the server answers 301: it is at \\u{1b}[2J; attempt 1 in 1s; payload URL ${CHANNEL}`,
+      { ...LOST, why: 'the server answers 301: it is at \u001b[2J', attempt: 1, retryAt: NOW + 1000 },
+      undefined,
+    ],
+  ])('%s', (text, change, before) => {
+    expect(described({ type: 'tunnel', status: { ...CONNECTED, ...change }, before }).text).toBe(text)
+  })
+
+  it('is reported less often, the longer it is down, and not while it connects', () => {
+    const reported = (change: Partial<TunnelStatus>): number => {
+      const { observers, lines } = rig()
+      observers.onTunnel({ ...CONNECTED, state: 'connecting', url: null })
+      for (let number = 1; number <= 40; number++)
+        observers.onTunnel({ ...CONNECTED, ...LOST, attempt: number, ...change })
+      return lines().length
+    }
+    // Attempts 1 to 8, 10, 20, 30 and 40.
+    expect(reported({})).toBe(12)
+  })
+
+  it('is an object for a program', () => {
+    const { object } = described({ type: 'tunnel', status: { ...CONNECTED, ...LOST, roundTrip: 'ok' } })
+    expect(object).toEqual({
+      type: 'tunnel',
+      state: 'waiting',
+      url: CHANNEL,
+      since: new Date(NOW).toISOString(),
+      why: 'no traffic for 65 s',
+      attempt: 3,
+      retryAt: new Date(NOW + 4100).toISOString(),
+      roundTrip: 'ok',
+    })
+  })
+})
+
+const hook: RepoHook = {
+  id: 7,
+  url: CHANNEL,
+  active: true,
+  contentType: 'json',
+  events: ['*'],
+  hasSecret: true,
+  lastResponse: undefined,
+}
+const ready = { hook, created: true, repaired: [], permanent: false, found: false }
+const missed: HookDelivery = {
+  id: '3842091948768772096',
+  guid: 'a1',
+  event: 'issues',
+  action: 'opened',
+  deliveredAt: Date.UTC(2026, 10, 23, 7),
+  redelivery: false,
+  statusCode: 502,
+  status: 'failed to connect to host',
+}
+const error = new RelayError('provider_failed', 'GitHub failed (502)')
+const failedAt = { error: 'GitHub failed (502)' }
+const repo = 'octo/demo'
+const made = { id: 7, url: CHANNEL, created: true, repaired: [], found: false, permanent: false }
+
+describe('what happens to a hook', () => {
+  it.each<[HookEvent, string, Record<string, unknown>, 'info' | 'warn']>([
+    [{ repo, state: 'ready', hook: ready }, `hook of ${repo} created: ${CHANNEL}`, made, 'info'],
+    [
+      {
+        repo,
+        state: 'ready',
+        hook: { ...ready, created: false, repaired: ['it was inactive', 'it sent form'] },
+      },
+      `hook of ${repo} repaired (it was inactive, it sent form): ${CHANNEL}`,
+      { ...made, created: false, repaired: ['it was inactive', 'it sent form'] },
+      'info',
+    ],
+    [
+      { repo, state: 'failed', error, retries: true },
+      `no hook of ${repo} yet: GitHub failed (502)`,
+      { ...failedAt, retries: true },
+      'warn',
+    ],
+    [
+      { repo, state: 'failed', error, retries: false },
+      `no hook of ${repo}: GitHub failed (502)`,
+      { ...failedAt, retries: false },
+      'warn',
+    ],
+    [{ repo, state: 'missing', count: 40 }, `catching up with ${repo}: 40 missing`, { missing: 40 }, 'info'],
+    [
+      { repo, state: 'caught up', result: { missing: 0, arrived: 0, failed: [] } },
+      `caught up with ${repo}: nothing was missing`,
+      { missing: 0, arrived: 0, failed: [] },
+      'info',
+    ],
+    [
+      {
+        repo,
+        state: 'caught up',
+        result: { missing: 2, arrived: 1, failed: [{ delivery: missed, why: 'it failed again' }] },
+      },
+      `caught up with ${repo}: 2 missing, 1 arrived, 1 could not be had (issues.opened of ${localTime(missed.deliveredAt)}: it failed again). relay doctor checks the hook; relay catch-up asks again`,
+      {
+        missing: 2,
+        arrived: 1,
+        failed: [
+          {
+            id: missed.id,
+            guid: 'a1',
+            event: 'issues',
+            action: 'opened',
+            deliveredAt: '2026-11-23T07:00:00.000Z',
+            why: 'it failed again',
+          },
+        ],
+      },
+      'warn',
+    ],
+    [
+      { repo, state: 'not caught up', error, retries: true },
+      `could not catch up with ${repo} yet: GitHub failed (502)`,
+      { ...failedAt, retries: true },
+      'warn',
+    ],
+    [{ repo, state: 'removed', url: CHANNEL }, `hook of ${repo} removed`, { url: CHANNEL }, 'info'],
+    [
+      { repo, state: 'left', error },
+      `the hook of ${repo} could not be removed: GitHub failed (502). The next serve --hook uses it again, and relay hook remove ${repo} removes it`,
+      failedAt,
+      'warn',
+    ],
+  ])('%j', (event, text, object, level) => {
+    const common = { type: 'hook', repo, state: event.state }
+    expect(described({ type: 'hook', event })).toEqual({ level, text, object: { ...common, ...object } })
+  })
+})
+
+describe('a warning about routes', () => {
+  const ORIGINS = {
+    forward: { kind: 'flag', text: '--forward' },
+    exec: { kind: 'project', text: 'exec in /home/ada/relay.json' },
+    webhookSecret: { kind: 'dotenv', text: 'RELAY_WEBHOOK_SECRET in .env' },
+  } as const
+  const warnings = (routes: { forward?: string[]; exec?: string[]; ignore?: string[] }): string[] =>
+    routeWarnings({ forward: [], exec: [], ignore: [], ...routes }, 'github', ORIGINS)
+
+  it('is for an event that the code host never sends', () => {
+    expect(warnings({ forward: ['pul_request=3000'], ignore: ['check_rum', '*'] })).toEqual([
+      '--forward: github sends no event pul_request (did you mean pull_request?)',
+      'ignore: github sends no event check_rum (did you mean check_run?)',
+    ])
+  })
+
+  it.each([
+    [
+      ['3000', 'http://localhost:3000'],
+      'http://localhost:3000 is there twice, and gets each delivery once. Remove one',
+    ],
+    [
+      ['3000', 'push=3000'],
+      'deliveries that fit both push and * go twice to http://localhost:3000. Remove one of the routes',
+    ],
+    [
+      ['push=3000', 'push.*=3000'],
+      'deliveries that fit both push.* and push go twice to http://localhost:3000. Remove one of the routes',
+    ],
+  ])('is for %j', (forward, why) => {
+    expect(warnings({ forward })).toEqual([`--forward: ${why}`])
+  })
+
+  it('is not for different targets or events', () => {
+    expect(warnings({ forward: ['3000', '3001', 'push=3002', 'issues=3002'] })).toEqual([])
+  })
+
+  it('is for commands from the folder, and for a secret from there that lets its readers run them', () => {
+    expect(warnings({ exec: ['push=./deploy.sh'] })).toEqual([
+      'exec in /home/ada/relay.json runs a command for deliveries: push=./deploy.sh',
+      'anyone who can read RELAY_WEBHOOK_SECRET in .env can sign deliveries that run commands here',
+    ])
+  })
+})
+
+describe('settings', () => {
+  it('that change before relay serves are read again once it does', async () => {
+    const { shell } = testShell()
+    const file = path.join(shell.cwd, 'relay.json')
+    const reloaded = { early: 0, late: 0 }
+    using late = watchSettings(shell)
+    using early = watchSettings(shell)
+    early.start(() => reloaded.early++)
+    writeFileSync(file, '{}')
+    await expect.poll(() => reloaded).toEqual({ early: 1, late: 0 })
+    late.start(() => reloaded.late++)
+    await expect.poll(() => reloaded).toEqual({ early: 1, late: 1 })
+    writeFileSync(file, '{ }')
+    await expect.poll(() => reloaded).toEqual({ early: 2, late: 2 })
+  })
+
+  it('are read again at SIGHUP, also if nothing has changed, and not otherwise', async () => {
+    let hangUp: (() => void) | undefined
+    const { shell } = testShell({
+      onHangup(listener) {
+        hangUp = listener
+        return () => (hangUp = undefined)
+      },
+    })
+    let reloaded = 0
+    {
+      using watch = watchSettings(shell)
+      watch.start(() => reloaded++)
+      expect(reloaded).toBe(0)
+      hangUp?.()
+      await expect.poll(() => reloaded).toBe(1)
+    }
+    expect(hangUp).toBeUndefined()
+  })
+})
