@@ -1,25 +1,28 @@
 // Connects relay to the process: arguments, signals and exit code. The only place that handles signals.
+import { fstatSync, writeFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
-import type { Context } from '../src/cli/context.js'
-import { main, report } from '../src/old/main.js'
+import { errorCode } from '../src/base/errno.js'
 import { RelayError } from '../src/base/errors.js'
+import type { Context, TextStream } from '../src/cli/context.js'
+import { main, report } from '../src/cli/main.js'
 import { isInForeground, readKeys } from './keys.js'
-import { openStdio } from './stdio.js'
-import { watchUncaught } from './uncaught.js'
 
+const argv = process.argv.slice(2)
 const root = new AbortController()
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/**
- * The first signal lets everything finish. The second is left to the system, which ends the process at once: process.exit() would
- * wait for a thread that waits for the disk (measured).
- */
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+/** From then on, a signal is left to the system, which ends the process at once: `process.exit()` would wait for a thread that waits for the disk. */
+function endAtSignal(): void {
+  for (const signal of SIGNALS) process.removeAllListeners(signal)
+}
+
+// The first signal lets everything finish.
+for (const signal of SIGNALS)
   process.once(signal, () => {
-    for (const other of ['SIGINT', 'SIGTERM'] as const) process.removeAllListeners(other)
+    endAtSignal()
     root.abort(new RelayError('cancelled', 'Interrupted'))
   })
-}
 
 /** Errors of writing to a pipe, a socket or a terminal that nothing reads any more. */
 const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
@@ -62,7 +65,65 @@ function settle(): void {
   process.exitCode = isUnread ? 0 : commandExitCode || outputExitCode
 }
 
-const argv = process.argv.slice(2)
+/**
+ * Opens standard output (1) or standard error (2). A file is written with `writeFileSync`: on a full disk, Node 20's stream for
+ * files writes part of the text and silently loses the rest (measured).
+ */
+function openStdio(fd: 1 | 2, onError: (error: NodeJS.ErrnoException) => void): TextStream {
+  if (!fstatSync(fd).isFile()) return (fd === 1 ? process.stdout : process.stderr).on('error', onError)
+  return {
+    write(text) {
+      try {
+        writeFileSync(fd, text)
+      } catch (error) {
+        onError(error instanceof Error ? error : new Error(String(error)))
+      }
+    },
+  }
+}
+
+/** The system's errors for a broken connection (connect(2), read(2), write(2)). */
+const BROKEN = new Set([
+  'ECONNABORTED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTCONN',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+/** System calls of an open socket. `connect` belongs to a request whose caller handles the error. */
+const CALLS = new Set(['read', 'write', 'shutdown'])
+/** Number of stack frames in a failure's message. */
+const MAX_FRAMES = 5
+
+/** Called for connections that fail and that no part of relay listens to. */
+const connectionListeners = new Set<(error: Error) => void>()
+
+/**
+ * While somebody listens, a failed connection ends only that connection: its socket has closed itself, and nothing else depends on it.
+ * Anything else is a defect, after which the state is unknown, so that the process ends.
+ */
+process.on('uncaughtException', (error: unknown, origin) => {
+  const { syscall = '' }: NodeJS.ErrnoException = Object(error)
+  const isConnection = BROKEN.has(errorCode(error) ?? '') && CALLS.has(syscall)
+  if (connectionListeners.size === 0 || origin !== 'uncaughtException' || !isConnection)
+    process.exit(report(defect(error), argv, context))
+  for (const listener of connectionListeners) listener(error instanceof Error ? error : new Error(syscall))
+})
+
+/** Leaves out the error's own text, which may contain anything. */
+function defect(error: unknown): RelayError {
+  const { name, stack = '' } = error instanceof Error ? error : { name: typeof error }
+  const frames = stack.split('\n').flatMap((line) => /^ +(at .+)$/.exec(line)?.[1] ?? [])
+  const place = [name, ...frames.slice(0, MAX_FRAMES)].join(' ')
+  return new RelayError(
+    'internal',
+    `relay stopped because of a defect: ${place}. Acknowledged deliveries are in the journal: start relay again. RELAY_DEBUG=1 shows the whole error`,
+    { cause: error },
+  )
+}
+
 const context: Context = {
   env: process.env,
   cwd: process.cwd(),
@@ -74,6 +135,7 @@ const context: Context = {
   stdout: openStdio(1, onStdoutError),
   stderr: openStdio(2, onStderrError),
   signal: root.signal,
+  endAtSignal,
   continueWithoutOutput(listener) {
     onOutputLost = listener
   },
@@ -89,7 +151,10 @@ const context: Context = {
   },
   onKey: (listener) => readKeys(process.stdin, listener),
   isInForeground,
-  onConnectionError: watchUncaught((failure) => process.exit(report(failure, argv, context))),
+  onConnectionError(listener) {
+    connectionListeners.add(listener)
+    return () => void connectionListeners.delete(listener)
+  },
 }
 
 void run()

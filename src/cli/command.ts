@@ -12,7 +12,7 @@ export interface Shell extends Context {
 /** Flags as commander gives them: those of settings by their names, as text, or true for one without a value. */
 export type Flags = Partial<Record<SettingName, string | readonly string[] | true>> & {
   readonly json?: boolean
-  readonly color?: ColorMode
+  readonly color?: ColorMode | undefined
   readonly quiet?: boolean
   readonly verbose?: boolean
   /** Selects the profile `sandbox`, unless a flag or the environment names another. */
@@ -25,8 +25,11 @@ export type Flags = Partial<Record<SettingName, string | readonly string[] | tru
  */
 export type Run = { run(shell: Shell, flags: Flags, ...args: unknown[]): Promise<void> }['run']
 
-/** The headings under which `relay --help` lists the commands. */
-export type Group = 'Service:' | 'Journal:' | 'Signing in:' | 'Actions:' | 'Setup:'
+/** Commands under the heading under which `relay --help` lists them. */
+export interface CommandGroup {
+  readonly heading: string
+  readonly commands: readonly CommandSpec[]
+}
 
 /**
  * A command, as help, completion and the command reference show it. Importing a declaration loads nothing else of the
@@ -34,7 +37,6 @@ export type Group = 'Service:' | 'Journal:' | 'Signing in:' | 'Actions:' | 'Setu
  */
 export interface CommandSpec {
   readonly name: string
-  readonly group?: Group
   readonly summary: string
   /** One paragraph, which may be broken in the source. */
   readonly description: string
@@ -50,6 +52,8 @@ export interface CommandSpec {
   readonly env?: readonly SettingName[]
   /** The codes besides 0, 1 and 2, and what any of them means for this command in particular. */
   readonly exits?: readonly (ExitCode | readonly [ExitCode, string])[]
+  /** Further arguments are no error; usage does not show them. */
+  readonly takesMore?: true
   readonly load?: () => Promise<Run>
   readonly subcommands?: readonly CommandSpec[]
 }

@@ -269,7 +269,7 @@ class InProcess extends Output implements Running {
 
   async #run(argv: readonly string[], options: StartOptions): Promise<number> {
     const [{ main }, { RelayError }] = await Promise.all([
-      import('../../src/old/main.js'),
+      import('../../src/cli/main.js'),
       import('../../src/base/errors.js'),
     ])
     const { stdin = '', terminal, configFolder = emptyFolder(), signal, seams } = options

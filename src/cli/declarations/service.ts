@@ -1,0 +1,50 @@
+import type { CommandGroup } from '../command.js'
+
+export const SERVICE: CommandGroup = {
+  heading: 'Service:',
+  commands: [
+    {
+      name: 'serve',
+      summary: 'run the service',
+      description: `Writes each signed webhook delivery to the journal before answering, and forwards it to URLs and commands. Signs
+users in, and acts for them.`,
+      examples: [
+        'relay serve --sandbox  with an emulated code host',
+        "relay serve --forward http://localhost:3000/hooks --exec 'push=./deploy.sh'",
+        'relay serve --tunnel --hook octo/demo --catch-up',
+      ],
+      options: [
+        ['--sandbox', 'start an emulated code host, in the profile sandbox'],
+        ['--hook <owner/repo>', 'create a hook there while relay runs', { repeatable: true }],
+        ['--catch-up', 'get what was sent while relay was away'],
+        ['--no-inspect', 'run without the inspector'],
+      ],
+      settings: [
+        'provider',
+        'providerUrl',
+        'port',
+        'host',
+        'allowHost',
+        'inspectHost',
+        'metrics',
+        'logFormat',
+        'publicUrl',
+        'baseUrl',
+        'store',
+        'maxBody',
+        'sandboxPort',
+        'tunnel',
+        'forward',
+        'exec',
+        'ignore',
+        'concurrency',
+        'onDuplicate',
+        'keep',
+        'keepMax',
+      ],
+      env: ['user', 'clientId', 'clientSecret', 'webhookSecret', 'webhookSecretPrevious', 'tokenTtl', 'home'],
+      exits: [[0, 'success, also after Ctrl-C']],
+      load: async () => (await import('../commands/serve/serve.js')).runServe,
+    },
+  ],
+}
