@@ -1,8 +1,8 @@
+import packageJson from '../../../../package.json' with { type: 'json' }
 import { DEFAULTS, NEW_TUNNEL, type Settings } from '../../../base/settings.js'
 import { labelOf } from '../../../dispatch/routes.js'
 import type { Serving } from '../../../serve/serve.js'
 import { bold, dim, type Line, t, type Text, textOf, tilde } from '../../output/text.js'
-import { packageVersion } from '../help.js'
 
 type Entry = readonly [name: string, text: Line]
 
@@ -25,7 +25,7 @@ export function banner(serving: Serving, parts: BannerParts): Text[] {
   const { profile } = serving.settings
   const entries = [...places(serving, parts), ...targets(serving, parts), ...nextSteps(serving, parts)]
   return [
-    t`${bold('relay')} ${packageVersion()}${dim('  profile ')}${profile}`,
+    t`${bold('relay')} ${packageJson.version}${dim('  profile ')}${profile}`,
     t``,
     ...entries.map(([name, text]) => t`  ${dim(name.padEnd(BANNER_INDENT - 2))}${text}`),
     t``,
@@ -40,7 +40,7 @@ export function bannerObject(
   const { profile, provider, providerUrl, store, folder } = settings
   return {
     type: 'started',
-    version: packageVersion(),
+    version: packageJson.version,
     profile,
     url,
     sandbox: sandbox?.url ?? null,

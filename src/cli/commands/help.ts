@@ -1,0 +1,36 @@
+import type { Command } from 'commander'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { RelayError } from '../../base/errors.js'
+import { suggest } from '../../base/suggest.js'
+import type { Flags, Shell } from '../command.js'
+import { fit, meantCommand, settingsHelp } from '../help.js'
+
+/** Runs `relay help`. @throws RelayError `usage` for an unknown topic. */
+export async function runHelp(
+  { out, stdout }: Shell,
+  _: Flags,
+  topic: readonly string[],
+  __: unknown,
+  command: Command,
+): Promise<void> {
+  const program = command.parent ?? command
+  if (topic.length === 0)
+    return out.exactly(fit(program.helpInformation({ error: true }), stdout.columns ?? 80))
+  if (topic.join(' ') === 'settings') return out.exactly(settingsHelp(stdout))
+  let found = program
+  for (const word of topic) found = found.commands.find((each) => each.name() === word) ?? unknown(word)
+  found.outputHelp()
+}
+
+function unknown(word: string): never {
+  const near = meantCommand(word) ?? (suggest(word, ['settings']) && 'relay help settings')
+  const hint = near === undefined ? 'relay help names the commands' : `Did you mean ${near}?`
+  throw new RelayError('usage', `There is no command ${word}. ${hint}`)
+}
+
+/** Runs `relay version`. */
+export async function runVersion({ out, json }: Shell): Promise<void> {
+  const { version } = packageJson
+  if (json) out.object({ version, node: process.version })
+  else out.result(version)
+}
