@@ -205,7 +205,7 @@ shell into its start-up file.`,
 names the commands.`,
       examples: ['relay help', 'relay help serve', 'relay help routes test', 'relay help settings'],
       args: [['[topic...]', 'command, or settings']],
-      load: async () => (await import('../../old/commands/help/help.js')).runHelp,
+      load: async () => (await import('../commands/help.js')).runHelp,
     },
 
     {
@@ -213,7 +213,7 @@ names the commands.`,
       summary: 'print the version',
       description: 'Prints the version of relay, as relay --version does.',
       examples: ['relay version', 'relay version --json'],
-      load: async () => (await import('../../old/commands/version/version.js')).runVersion,
+      load: async () => (await import('../commands/help.js')).runVersion,
     },
   ],
 }
