@@ -37,11 +37,15 @@ function rig(options: Parameters<typeof testShell>[0] = {}) {
     observers,
     out,
     err,
-    receive(n: number, targets: readonly (Route | undefined)[], more: Parameters<typeof delivery>[1] = {}) {
+    receive: (
+      n: number,
+      targets: readonly (Route | undefined)[],
+      more: Parameters<typeof delivery>[1] = {},
+    ): void => {
       const ids = targets.flatMap((route) => route?.id ?? [])
       observers.onDelivery(delivery(`${n}`, more), { n, duplicate: false, targets: ids })
     },
-    attempt(n: number, route: Route | undefined, made: Partial<Attempt>, forward: Forward) {
+    attempt: (n: number, route: Route | undefined, made: Partial<Attempt>, forward: Forward): void => {
       if (!route) throw new Error('unreachable: there is a route')
       const { body: _, ...entry } = delivery(`${n}`)
       const attempted = attempt(route.id, made)
@@ -53,7 +57,7 @@ function rig(options: Parameters<typeof testShell>[0] = {}) {
         forward,
       })
     },
-    target(route: Route | undefined, state: TargetStatus['state'], queued: number) {
+    target: (route: Route | undefined, state: TargetStatus['state'], queued: number): void => {
       const { id = '', label = '' } = route ?? {}
       const next = state === 'down' ? { nextProbeAt: Date.now() + 2000 } : {}
       observers.onTarget({ id, label, state, queued, ...next })

@@ -257,7 +257,11 @@ export function outputLines(name: string, answer: Uint8Array): Text[] {
   return [...shown, t`${start}${dim(isCut ? '… more' : `… ${hidden} more line${hidden === 1 ? '' : 's'}`)}`]
 }
 
-type Observers = Required<Pick<ServeOptions, 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook'>>
+type Observers = {
+  readonly [Name in 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook']: NonNullable<
+    ServeOptions[Name]
+  >
+}
 
 /**
  * Prints what happens while `serve` runs: on standard error as lines, or as JSON with `--log-format json`; and under `--json` every
