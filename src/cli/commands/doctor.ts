@@ -24,37 +24,23 @@ import { type Attached, attach, storeOf, webhookSecret } from '../profile.js'
 import { withSetup } from '../session.js'
 import { checkSecretsPlace, meantSetting } from '../settings/read.js'
 import { SETTING_NAMES, variablesOf } from '../settings/table.js'
-
-/** What a check found. Its texts contain no secret. */
-export interface CheckResult {
-  /** `skip`: the check does not apply, or nothing is known. */
-  readonly state: 'ok' | 'fail' | 'skip'
-  readonly text: string
-  /** How to fix a failure: a command, or what to set. */
-  readonly fix?: string
-}
-
-/** The profile that is checked. */
-export interface Subject {
-  readonly shell: Shell
-  /** With the OAuth client that relay setup stored, where none is set. */
-  readonly attached: Attached
-  /** Undefined when the profile has no data yet, or it cannot be opened. */
-  readonly data: Database | undefined
-  /** Why the data cannot be opened. */
-  readonly problem: string | undefined
-}
-
-export type Check = (subject: Subject) => Promise<CheckResult>
+import {
+  type Check,
+  checkHook,
+  checkHost,
+  type CheckResult,
+  checkSignIn,
+  commandFor,
+  fail,
+  LIMIT_MS,
+  ok,
+  setClockCommand,
+  skip,
+  type Subject,
+} from './doctor-host.js'
 
 export type NamedResult = CheckResult & { readonly check: string }
 
-export const ok = (text: string): CheckResult => ({ state: 'ok', text })
-export const fail = (text: string, fix: string): CheckResult => ({ state: 'fail', text, fix })
-export const skip = (text: string): CheckResult => ({ state: 'skip', text })
-
-/** The time limit of a check. Milliseconds. */
-export const LIMIT_MS = 5000
 /** How long to wait for a process that holds the database: the whole command is to answer within 5 s, too. Milliseconds. */
 const PATIENCE_MS = 1500
 
@@ -119,6 +105,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
   settings: checkSettings,
   relay: checkRelay,
   database: checkDatabase,
+  'code host': checkHost,
+  'sign-in': checkSignIn,
+  hook: checkHook,
   tunnel: checkTunnel,
 }
 
@@ -154,11 +143,6 @@ async function bounded(run: () => Promise<CheckResult>): Promise<CheckResult> {
   } finally {
     clearTimeout(timer)
   }
-}
-
-/** A command line of relay for the profile. */
-export function commandFor({ profile }: Pick<Attached, 'profile'>, command: string): string {
-  return profile === DEFAULTS.profile ? `relay ${command}` : `relay ${command} --profile ${profile}`
 }
 
 // Node and the disk
@@ -482,7 +466,7 @@ async function checkKey(values: Attached['values'], folder: string, { sql }: Dat
   const isRotating = cipher.previousPrefix !== undefined
   if (others === 0) {
     const next = isRotating ? '. Remove RELAY_TOKEN_KEY_PREVIOUS once every machine has this key' : ''
-    return ok(`the key encrypts all ${records} records${next}`)
+    return ok(`the key fits; encrypts all ${records} records${next}`)
   }
   return fail(
     `${others} of ${records} records are not under RELAY_TOKEN_KEY`,
@@ -490,16 +474,6 @@ async function checkKey(values: Attached['values'], folder: string, { sql }: Dat
       ? 'wait a minute: a running relay serve with both keys encrypts them again'
       : 'set the earlier key as RELAY_TOKEN_KEY_PREVIOUS, here and for relay serve',
   )
-}
-
-/** The command that sets this machine's clock. */
-export function setClockCommand(): string {
-  const commands: { readonly [name in NodeJS.Platform]?: string } = {
-    linux: 'sudo timedatectl set-ntp true',
-    darwin: 'sudo sntp -sS time.apple.com',
-    win32: 'w32tm /resync',
-  }
-  return commands[process.platform] ?? "set this machine's clock"
 }
 
 // The tunnel
