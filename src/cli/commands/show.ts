@@ -16,6 +16,7 @@ import {
   eventName,
   placeName,
   progressOf,
+  shortTime,
   type TargetProgress,
 } from '../output/deliveries.js'
 import { bold, cyan, dim, green, jsonLines, type Line, red, t, yellow } from '../output/text.js'
@@ -132,7 +133,7 @@ function attemptLines(attempt: Attempt, timeOf: (at: number) => string): Line[] 
   const { at, error, count, answer } = attempt
   const parts = [
     timeOf(at),
-    attemptResult(attempt),
+    `${attemptResult(attempt)} ${shortTime(attempt.ms)}`,
     ...(error ? [error] : []),
     ...(count > 1 ? [`${count} times`] : []),
   ]

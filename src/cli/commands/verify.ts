@@ -49,7 +49,7 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
     const verdict = { name, recorded, explanation }
     if (!explanation.valid) invalid += 1
     if (shell.json) out.object(verdictObject(verdict))
-    else for (const line of verdictLines(verdict, width, out.width)) out.result(line, INDENT)
+    else for (const line of verdictLines(verdict, width, out.width)) out.result(line, INDENT + HANGING)
     // A large file takes seconds, and Ctrl-C is noticed only between two.
     await setImmediate(undefined, { signal })
   }
@@ -91,6 +91,7 @@ async function findItems(
 
 /** The columns before the name and the reason. */
 const INDENT = 'invalid  '.length
+const HANGING = 4
 const SIGNED = { current: '', previous: 'signed with the previous secret' }
 
 /** `valid    push.json`, `invalid  push.json  the signature is empty: …`; a reason that does not fit gets lines of its own. */
