@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { ReadStream } from 'node:tty'
 
@@ -62,6 +61,8 @@ function groups(): readonly (string | undefined)[] {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return [fields[2], fields[5]]
   }
+  // Loaded only here: it would slow down every start.
+  const { execFileSync } = process.getBuiltinModule('node:child_process')
   const args = ['-o', 'pgid=,tpgid=', '-p', String(process.pid)]
   return execFileSync('ps', args, { encoding: 'utf8' }).trim().split(/\s+/)
 }

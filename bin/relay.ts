@@ -1,13 +1,22 @@
 #!/usr/bin/env node
+import { writeFileSync } from 'node:fs'
 import module from 'node:module'
 import packageJson from '../package.json' with { type: 'json' }
 
-const [, , first = '', ...others] = process.argv
+/** Whether the version is all that is asked for, and was written: scripts do so often, and it needs nothing of the program. */
+function isVersionWritten([flag, ...others]: readonly string[]): boolean {
+  if (others.length > 0 || (flag !== '--version' && flag !== '-V')) return false
+  try {
+    // Not by `process.stdout`, which would load streams.
+    writeFileSync(1, `${packageJson.version}\n`)
+    return true
+  } catch {
+    // The program reports what is wrong with the output.
+    return false
+  }
+}
 
-// Scripts ask for the version often, and need nothing of the program for it.
-if (others.length === 0 && (first === '--version' || first === '-V')) {
-  process.stdout.write(`${packageJson.version}\n`)
-} else {
+if (!isVersionWritten(process.argv.slice(2))) {
   // Node 22.8 and later keep compiled code between starts, for the modules loaded after this call.
   if ('enableCompileCache' in module && typeof module.enableCompileCache === 'function')
     module.enableCompileCache()

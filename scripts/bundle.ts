@@ -38,6 +38,8 @@ await build({
     codeSplitting: {
       // Each group contains its imports that no earlier group contains.
       groups: [
+        // All that `relay --version` needs.
+        { name: 'version', test: /package\.json$/ },
         { name: 'main', test: /bin\/process\.ts$/ },
         { name: 'store', test: /src\/store\/(?:open|schema|sql)\.ts$/ },
         // With the native code of SQLite.

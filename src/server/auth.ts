@@ -6,7 +6,8 @@ import { parseLogin } from '../oauth/login.js'
 import type { OAuth } from '../oauth/oauth.js'
 import type { Outcome } from '../oauth/outcome.js'
 import type { Provider } from '../providers/provider.js'
-import { type Tokens, parseUserId } from '../tokens/tokens.js'
+import { parseUserId } from '../base/user-id.js'
+import type { Tokens } from '../tokens/tokens.js'
 
 export interface AuthParts {
   readonly provider: Pick<Provider, 'name'>

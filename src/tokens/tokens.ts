@@ -1,5 +1,4 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { isInstant, isText, shape } from '../json/shape.js'
 import type { Records, Store } from '../store/kv.js'
@@ -213,24 +212,6 @@ function* removeToken(records: Records, userId: string): Tx<boolean> {
 function* isStored(records: Records, userId: string, used: Refreshable): Tx<boolean> {
   const stored = parseRefresh(yield* records.get(refreshKey(userId)))
   return stored?.refreshToken === used.refreshToken && stored.origin === used.origin
-}
-
-/** Room for any e-mail address (254), and short enough for a store key that also has a hash. Bytes. */
-const MAX_USER_ID = 256
-
-/**
- * Parses the application's name for a user: 1–256 bytes of UTF-8 without control characters, white space or `/`, and neither `.` nor `..`.
- * It is then safe in a store key, a path and a line of text.
- * @throws RelayError `bad_request`
- */
-export function parseUserId(text: string): string {
-  const valid =
-    /^[^\p{Cc}\p{Cs}\p{White_Space}\s/]+$/u.test(text) &&
-    text !== '.' &&
-    text !== '..' &&
-    Buffer.byteLength(text) <= MAX_USER_ID
-  if (!valid) throw new RelayError('bad_request', 'Invalid userId')
-  return text
 }
 
 function sha256(text: string): string {

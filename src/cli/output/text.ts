@@ -168,10 +168,11 @@ function wordsOf(parts: readonly Part[]): Part[][] {
 
 /** The columns of text that is escaped. */
 function widthOf(text: string): number {
-  return ASCII.test(text) ? text.length : truncatedWidth(text).width
+  return NARROW.test(text) ? text.length : truncatedWidth(text).width
 }
 
-const ASCII = /^[ -~]*$/
+/** The usual case, which needs no tables of characters: ASCII, and the signs of relay's own texts. */
+const NARROW = /^[ -~–…→│·✓✗↻◦“”’]*$/
 
 function startOf(text: string, width: number): string {
   // An index can fall between the two halves of a character.
@@ -179,7 +180,7 @@ function startOf(text: string, width: number): string {
 }
 
 function endOf(text: string, width: number): string {
-  if (ASCII.test(text)) return text.slice(text.length - width)
+  if (NARROW.test(text)) return text.slice(text.length - width)
   // Made only here, since it costs as much as the start of a program.
   const graphemes = [...new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(text)]
   let end = ''

@@ -13,7 +13,7 @@ import { formatDuration, parseDuration } from '../../base/time.js'
 import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
 import { parseExec, parseForward, withoutSecrets } from '../../dispatch/routes.js'
 import { parseMatch } from '../../journal/filter.js'
-import { parseUserId } from '../../tokens/tokens.js'
+import { parseUserId } from '../../base/user-id.js'
 
 /**
  * One setting: where it can be set and how its text is read. `parse` throws an Error whose message completes "<name>: …" and

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { RelayError } from '../../base/errors.js'
-import { parseUserId } from '../../tokens/tokens.js'
+import { parseUserId } from '../../base/user-id.js'
 import type { OptionValues } from '../settings/options.js'
 
 /**

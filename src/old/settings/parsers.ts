@@ -2,7 +2,7 @@ import { STORE_KINDS, type StoreText } from '../../base/settings.js'
 import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-store.js'
 import { parseDuration } from '../../base/time.js'
 import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
-import { parseUserId } from '../../tokens/tokens.js'
+import { parseUserId } from '../../base/user-id.js'
 
 // Parsers of the text of a setting. Each throws an Error whose message completes "<name>: …" and never repeats the text: it
 // can be a secret in the wrong place.
