@@ -35,8 +35,11 @@ describe('relay serve with targets', () => {
     expect(target.received.map((request) => request.path)).toEqual(['/hooks'])
     const { code, err } = await relay.stop()
     expect(code).toBe(0)
-    expect(err).toMatch(/#1 +push +octo\/demo +127\.0\.0\.1:\d+ ✓ 202 \d+ms\n/)
-    expect(err).toMatch(/#2 +issues\.opened +cat ✗ exit 4 \d+ms\n/)
+    expect(err).toMatch(/ {2}#1 {2}push {2}octo\/demo\n/)
+    expect(err).toMatch(/ {2}#1 {2}→ 127\.0\.0\.1:\d+ ✓ 202 \d+ms\n/)
+    expect(err).toMatch(/ {2}#2 {2}issues\.opened\n/)
+    expect(err).toMatch(/ {2}#2 {2}→ cat ✗ exit 4 \d+ms\n/)
+    expect(err).toMatch(/ {2}#3 {2}check_run {2}ignored by check_run\n/)
   })
 
   it('continues after a crash with what a target that was down has not had', async () => {

@@ -35,7 +35,7 @@ describeWith('keyring', 'relay setup --store keychain', () => {
     await relay.object({ type: 'hook', app: slug, state: 'caught up' })
     const { out } = await here.runWith(remembered, 'doctor', '--json')
     expect(JSON.parse(out).checks).toContainEqual({
-      check: 'App',
+      check: 'hook',
       state: 'ok',
       text: `the webhook of ${slug} fits, and its last delivery was answered`,
     })
