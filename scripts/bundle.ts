@@ -41,15 +41,15 @@ await build({
         // All that `relay --version` needs.
         { name: 'version', test: /package\.json$/ },
         { name: 'main', test: /bin\/process\.ts$/ },
-        { name: 'store', test: /src\/store\/(?:open|schema|sql)\.ts$/ },
+        // What the commands that read a profile share.
+        {
+          name: 'profile',
+          test: /src\/(?:cli\/(?:profile|journal|refused|output\/deliveries)|store\/(?:open|schema|sql))\.ts$/,
+        },
         // With the native code of SQLite.
         { name: 'sqlite', test: /src\/store\/sqlite\.ts$/ },
-        { name: 'session', test: /src\/cli\/session\/(?:session|action)\.ts$/ },
-        // What serve and the commands that read the journal share, in one file instead of five.
-        {
-          name: 'journal',
-          test: /src\/(?:journal\/journal|dispatch\/(?:live-routes|short-names))\.ts$/,
-        },
+        // What the commands that act for a user share.
+        { name: 'session', test: /src\/cli\/session\.ts$/ },
       ],
     },
   },

@@ -2,7 +2,7 @@ import { deadline, type Cancellable } from '../base/abort.js'
 import { RelayError, type ErrorKind } from '../base/errors.js'
 import { type InstanceRecord, prove, PROOF_HEADER } from '../instance/running.js'
 import { describeWithoutQuote, isUnreached, parseRetryAfter } from '../net/errors.js'
-import { createLoopbackClient, type HttpResponse } from '../net/loopback.js'
+import type { HttpResponse } from '../net/loopback.js'
 import type { InstanceCalls } from '../server/instance.js'
 
 /** 60 s: the instance itself gives the code host 25, and a renewal that waits for others 55. */
@@ -23,6 +23,7 @@ export async function callInstance<Name extends keyof InstanceCalls>(
   const body = JSON.stringify({ ...args, call })
   const headers = { [PROOF_HEADER]: prove(instance, body), 'Content-Type': 'application/json' }
   signal?.throwIfAborted()
+  const { createLoopbackClient } = await import('../net/loopback.js')
   using client = createLoopbackClient()
   try {
     const limited = { signal: deadline(ANSWER_LIMIT, signal) }

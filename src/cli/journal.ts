@@ -4,8 +4,6 @@ import { createRouting, type NamedTarget, namedTargets as targetsOf } from '../d
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import { Journal } from '../journal/journal.js'
 import type { Entry, Summary } from '../journal/types.js'
-import { codeHostOf } from '../providers/code-hosts.js'
-import { whyNeverSent } from '../providers/never-sent.js'
 import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
 import { type Attached, onlyInMemory, openData, routeSettings, startCommand, storeOf } from './profile.js'
@@ -94,11 +92,17 @@ export function readFilter({ failed, last, ...flags }: FilterFlags, now: number)
 }
 
 /** Warns of matches that nothing will ever fit, with the nearest right ones. */
-export function warnOfMatches(
+export async function warnOfMatches(
   { out }: Pick<Shell, 'out'>,
   { values: { provider } }: Pick<Attached, 'values'>,
   matches: readonly string[],
-): void {
+): Promise<void> {
+  if (matches.length === 0) return
+  // Loaded late: most lists have no match.
+  const [{ codeHostOf }, { whyNeverSent }] = await Promise.all([
+    import('../providers/code-hosts.js'),
+    import('../providers/never-sent.js'),
+  ])
   const { actions } = codeHostOf(provider)
   for (const match of matches) {
     const why = whyNeverSent(match, provider, actions)

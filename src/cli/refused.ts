@@ -5,7 +5,7 @@ import type { RunningInstance } from '../instance/running.js'
 import { readPayload } from '../journal/payload.js'
 import { layOut } from '../json/text.js'
 import type { RefusedAnswer, RefusedEntry, RefusedSummary } from '../server/instance.js'
-import { type Explanation, invalid } from '../webhook/explain.js'
+import type { Explanation } from '../webhook/explain.js'
 import type { RefusedKind } from '../webhook/refused.js'
 import type { Shell } from './command.js'
 import { callInstance } from './instance-client.js'
@@ -72,6 +72,7 @@ export async function refusedItem(shell: Shell, attached: Attached, id: number):
     headers,
     body: Buffer.from(body, 'base64'),
   }
+  const { invalid } = await import('../webhook/explain.js')
   const isKnown = via === 'http' && recorded.body.length === size
   return {
     name: `refused:${id}`,

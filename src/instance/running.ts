@@ -5,7 +5,7 @@ import { deadline, type Cancellable } from '../base/abort.js'
 import { errorCode } from '../base/errno.js'
 import type { Secret } from '../base/secret.js'
 import { isStoreText, type StoreText } from '../base/settings.js'
-import { createLoopbackClient, type SendRequest } from '../net/loopback.js'
+import type { SendRequest } from '../net/loopback.js'
 import { isInstant, isPositive, isText, shape } from '../json/shape.js'
 import { writeWhole } from './profile.js'
 
@@ -94,6 +94,8 @@ export function isAlive(pid: number): boolean {
  */
 export async function isProven(record: InstanceRecord, { signal, send }: ProbeOptions): Promise<boolean> {
   const challenge = randomBytes(32).toString('base64url')
+  // Loaded late: HTTP takes longer to load than all else that a command does while no relay runs.
+  const { createLoopbackClient } = await import('../net/loopback.js')
   using client = createLoopbackClient()
   try {
     const request = { method: 'GET', headers: { 'X-Relay-Challenge': challenge } } as const

@@ -37,7 +37,7 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
   if (flags.follow && flags.until !== undefined)
     throw new RelayError('usage', '--follow: cannot be combined with --until')
   const attached = await attach(shell, flags)
-  warnOfMatches(shell, attached, flags.event ?? [])
+  await warnOfMatches(shell, attached, flags.event ?? [])
   if (flags.follow) await awaitJournal(attached, { signal })
   await using reader = await openJournal(attached)
   const { journal } = reader

@@ -29,7 +29,7 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
   const criteria = readCriteria(match, flags)
   const given = readTimeout(flags)
   const attached = await attach(shell, flags, given === undefined ? 'existing' : 'may wait')
-  warnOfMatches(shell, attached, [match])
+  await warnOfMatches(shell, attached, [match])
   const { instance, profile } = attached
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
   const end = performance.now() + limit
