@@ -238,6 +238,16 @@ describeWith('tmux', 'relay in a terminal', () => {
     await compare(expect, 'doctor', doctor, wide)
   })
 
+  it.concurrent('routes, whose addresses are to be copied', async ({ expect }) => {
+    await using here = await place({ host: 'none' })
+    const long = `http://localhost:3000/hooks/${'segment-'.repeat(12)}end`
+    const shown = await inTerminals('relay routes', { ...here.env, RELAY_FORWARD: `app=${long}` }, (pane) => {
+      expect(pane.unbroken()).toContain(long)
+      return stable(pane.text())
+    })
+    await compare(expect, 'routes', shown)
+  })
+
   it.concurrent('replay', async ({ expect }) => {
     await using target = await receiver(({ headers }) =>
       headers.some(([name, value]) => name.toLowerCase() === 'x-github-event' && value === 'issues')
