@@ -248,15 +248,15 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
 }
 
 /**
- * The profile's data, if it can have any that this process can read; makes none.
+ * The profile's data, if it can have any that this process can read. Makes none; `create`: but where it is new in a shared store.
  * @throws RelayError `storage`; `settings` for a shared store without its key
  */
-export async function openData({
-  values,
-  folder,
-}: Pick<Attached, 'values' | 'folder'>): Promise<Database | undefined> {
+export async function openData(
+  { values, folder }: Pick<Attached, 'values' | 'folder'>,
+  { create = false }: { readonly create?: boolean } = {},
+): Promise<Database | undefined> {
   const kind = storeOf(values)
-  return mayHaveData(kind, folder) ? openDatabase({ kind, folder, create: false }) : undefined
+  return mayHaveData(kind, folder) ? openDatabase({ kind, folder, create }) : undefined
 }
 
 /** Where deliveries are forwarded to. The only settings that a running instance reads again. */

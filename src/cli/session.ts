@@ -197,13 +197,14 @@ export function tokenPlace({
 const SETUP: Origin = { kind: 'setup', text: 'setup' }
 
 /**
- * What `relay setup` stored in the profile. Makes nothing.
+ * What `relay setup` stored in the profile. Makes nothing; `create`: but a profile that is new in a shared store.
  * @throws RelayError `storage`, and `settings` for a shared store without its key
  */
 export async function readSetup(
   attached: Pick<Attached, 'values' | 'folder'>,
+  options: { readonly create?: boolean } = {},
 ): Promise<StoredClient | undefined> {
-  await using database = await openData(attached)
+  await using database = await openData(attached, options)
   return database && (await readStoredClient(database.secrets))
 }
 

@@ -279,7 +279,7 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<CheckR
   const pid = instance?.pid
   if (found && instance && secretPrint(instance, found.secret) !== instance.secretPrint)
     return fail(
-      `${found.place} has another webhook secret than process ${pid}`,
+      `${found.place === 'profile' ? 'the profile' : found.place} has another webhook secret than process ${pid}`,
       'set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with',
     )
   const secrets = [found?.secret.reveal(), values.webhookSecretPrevious]

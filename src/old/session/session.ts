@@ -19,7 +19,8 @@ import { mayHaveData, openDatabase } from '../../store/open.js'
 import { type TokenOwner, Tokens } from '../../tokens/tokens.js'
 import type { Context } from '../context.js'
 import type { CommonFlags } from '../settings/prepare.js'
-import { readWebhookSecret, unusedWebhookSecret } from '../settings/webhook-secret.js'
+import { makeProfileSecret } from '../../webhook/profile-secret.js'
+import { Secret } from '../../base/secret.js'
 import { attach, type Attached, type AttachOptions, notRunning } from './attach.js'
 import { ownerThrough } from './owner.js'
 import { IN_PROCESS, sendInProcess } from './in-process.js'
@@ -97,7 +98,7 @@ export async function openSession(
   const { store, secrets } = database
   const complete = await withClient(attached, secrets)
   const serves = signsIn && hasClient(complete)
-  const settings = completeSettings(complete, serves ? readWebhookSecret : unusedWebhookSecret)
+  const settings = completeSettings(complete, serves ? await makeProfileSecret(store) : new Secret('unused'))
   const limits = { ...LIMITS, ...context.seams?.limits }
   const provider = openProvider(settings, limits)
   const tokens = new Tokens(secrets)

@@ -6,11 +6,8 @@ import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '..
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import { CODE_HOSTS } from '../../providers/code-hosts.js'
 import type { GivenValues, OptionValues } from './options.js'
-import { readWebhookSecret } from './webhook-secret.js'
 
 const HOME = envPaths('relay', { suffix: '' }).data
-
-type SecretSource = typeof readWebhookSecret
 
 /** Adds the defaults of what is not set. */
 export function withDefaults(given: GivenValues): OptionValues {
@@ -24,7 +21,7 @@ export function withDefaults(given: GivenValues): OptionValues {
  * options have none: `readWebhookSecret` of a service makes it, if necessary.
  * @throws RelayError `settings` that names what to set.
  */
-export function completeSettings(options: OptionValues, secret: SecretSource = readWebhookSecret): Settings {
+export function completeSettings(options: OptionValues, secret: Secret): Settings {
   const { provider, providerUrl } = options
   if (providerUrl === undefined) throw noProviderUrl(provider)
   return { provider, providerUrl, ...settingsWithoutCodeHost(options, secret) }
@@ -33,7 +30,7 @@ export function completeSettings(options: OptionValues, secret: SecretSource = r
 /** The same for a relay that starts its code host itself. */
 export function settingsWithoutCodeHost(
   options: OptionValues,
-  secret: SecretSource = readWebhookSecret,
+  secret: Secret,
 ): Omit<Settings, 'provider' | 'providerUrl'> {
   const folder = profileFolder(options)
   const { clientId, clientSecret, webhookSecret, webhookSecretPrevious } = options
@@ -44,7 +41,7 @@ export function settingsWithoutCodeHost(
     folder,
     oauthClient: clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined,
     webhookSecrets: {
-      current: webhookSecret ? new Secret(webhookSecret) : secret(folder, options.store),
+      current: webhookSecret ? new Secret(webhookSecret) : secret,
       previous: webhookSecretPrevious ? new Secret(webhookSecretPrevious) : undefined,
     },
     host: options.host,

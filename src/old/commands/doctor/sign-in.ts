@@ -1,51 +1,12 @@
 import { RelayError } from '../../../base/errors.js'
-import { Secret } from '../../../base/secret.js'
-import { secretPrint } from '../../../instance/running.js'
 import type { SendOnce } from '../../../net/client.js'
 import { createProvider } from '../../../providers/open.js'
 import { Tokens } from '../../../tokens/tokens.js'
 import { roughly } from '../../output/time.js'
-import { tilde } from '../../output/display-path.js'
 import { readUser } from '../../session/user.js'
-import { readSavedWebhookSecret, webhookSecretFile } from '../../settings/webhook-secret.js'
 import { type CheckContext, commandFor } from './context.js'
 import { findClient } from './oauth-client.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
-
-/** Somebody who has seen one delivery can guess a shorter secret offline. */
-const MIN_SECRET = 20
-/** A random text of that length has more different characters. */
-const MIN_DIFFERENT = 8
-
-/** Whether the webhook secret and the previous one are hard to guess, and how large a delivery may be. */
-export function checkWebhookSecret({ options, folder, instance, origins }: CheckContext): CheckResult {
-  const saved =
-    options.webhookSecret === undefined ? readSavedWebhookSecret(folder, options.store)?.reveal() : undefined
-  const secret = options.webhookSecret ?? saved
-  const limit = (instance?.maxBody ?? options.maxBody).toLocaleString('en-US')
-  const accepted = `accepts deliveries of up to ${limit} bytes (--max-body)`
-  const differs =
-    secret !== undefined && instance && secretPrint(instance, new Secret(secret)) !== instance.secretPrint
-  if (differs)
-    return fail(
-      `${origins.webhookSecret?.text ?? tilde(webhookSecretFile(folder))} holds another secret than process ${instance.pid} has`,
-      'set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with',
-    )
-  if (secret === undefined && instance) return skip(`only process ${instance.pid} has it, which ${accepted}`)
-  if (secret === undefined) return skip('none yet; relay serve makes one at its first start')
-  const weak = [secret, options.webhookSecretPrevious].some((text) => text !== undefined && isWeak(text))
-  if (weak)
-    return fail(
-      `too easy to guess: fewer than ${MIN_SECRET} characters, or too few different ones`,
-      'set RELAY_WEBHOOK_SECRET=$(openssl rand -hex 32) here and at the code host',
-    )
-  const source = saved === undefined ? 'set' : 'made by relay'
-  return ok(`${source}${instance ? `, the same as process ${instance.pid} has` : ''}; ${accepted}`)
-}
-
-function isWeak(secret: string): boolean {
-  return secret.length < MIN_SECRET || new Set(secret).size < MIN_DIFFERENT
-}
 
 interface TokenCheck {
   readonly now: number

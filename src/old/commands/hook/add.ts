@@ -6,7 +6,7 @@ import type { Context } from '../../context.js'
 import { hookStateText } from '../../output/hook-text.js'
 import { formatRepo } from '../../session/repo.js'
 import type { Session } from '../../session/session.js'
-import { readWebhookSecret } from '../../settings/webhook-secret.js'
+import { makeProfileSecret } from '../../../webhook/profile-secret.js'
 import { type AddressFlags, openHookSession, payloadAddress, requireAddress } from './hook-session.js'
 import { hookObject } from './object.js'
 
@@ -18,7 +18,7 @@ export async function runAdd(context: Context, flags: AddFlags, text: string): P
   await using hooks = await openHookSession(context, flags, text)
   const { session, parts, repo } = hooks
   const url = requireAddress(await payloadAddress(session, flags), session)
-  const settings = { url, secret: webhookSecret(session), events }
+  const settings = { url, secret: await webhookSecret(session), events }
   const wanted = { repo, settings, permanent: true, chosen: flags.url !== undefined }
   const { signal } = context
   const added = await registerHook(parts, { token: await hooks.token(), ...wanted }, { signal })
@@ -38,9 +38,9 @@ function readEvents({ events }: AddFlags): readonly string[] | undefined {
  * The secret that the running instance verifies with, or that the next one will.
  * @throws RelayError `settings` when this shell has another one than the instance.
  */
-function webhookSecret({ options, instance, settings }: Session): Secret {
-  const { webhookSecret: given, store } = options
-  const secret = given === undefined ? readWebhookSecret(settings.folder, store) : new Secret(given)
+async function webhookSecret({ options, instance, store }: Session): Promise<Secret> {
+  const { webhookSecret: given } = options
+  const secret = given === undefined ? await makeProfileSecret(store) : new Secret(given)
   if (!instance || secretPrint(instance, secret) === instance.secretPrint) return secret
   throw new RelayError(
     'settings',

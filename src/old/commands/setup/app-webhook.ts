@@ -1,6 +1,5 @@
 import { RelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/loopback.js'
-import { isSharedAddress } from '../../../base/shared-store.js'
 import { listSavedHooks } from '../../../hooks/saved.js'
 import type { Provider } from '../../../providers/provider.js'
 import { mayHaveData, openDatabase } from '../../../store/open.js'
@@ -9,7 +8,6 @@ import type { Attached } from '../../session/attach.js'
 import { publicAddress } from '../../session/public-address.js'
 import { formatRepo } from '../../session/repo.js'
 import { profileFolder, storeOf } from '../../settings/complete.js'
-import { readWebhookSecret } from '../../settings/webhook-secret.js'
 
 /** The App's own webhook, as the manifest asks for it. */
 export interface AppWebhook {
@@ -19,8 +17,7 @@ export interface AppWebhook {
 
 /**
  * The App's own webhook leads to the tunnel, or to the public address. Undefined if the code host cannot reach relay.
- * @throws RelayError `settings` if it is to be active and there is no address, or hooks that would send the same; also for a
- * shared store without a webhook secret
+ * @throws RelayError `settings` if it is to be active and there is no address, or hooks that would send the same
  */
 export async function webhookOf(
   attached: Attached,
@@ -45,8 +42,6 @@ export async function webhookOf(
       `This profile has hooks already (${hooks.join(', ')}), so the App's webhook would send each delivery a second time. Remove them with relay hook remove ${hook}`,
     )
   if (url === undefined) return undefined
-  if (isSharedAddress(options.store) && options.webhookSecret === undefined)
-    readWebhookSecret(profileFolder(options), options.store)
   return { url, active }
 }
 

@@ -6,8 +6,9 @@ import { runManifestFlow } from '../../../setup/manifest-flow.js'
 import { showAddress } from '../../browser/show-address.js'
 import type { Context } from '../../context.js'
 import type { Attached } from '../../session/attach.js'
-import { profileFolder } from '../../settings/complete.js'
-import { adoptWebhookSecret, readSavedWebhookSecret } from '../../settings/webhook-secret.js'
+import { openDatabase } from '../../../store/open.js'
+import { makeProfileSecret } from '../../../webhook/profile-secret.js'
+import { profileFolder, storeOf } from '../../settings/complete.js'
 import { webhookOf } from './app-webhook.js'
 import type { SetupFlags } from './flags.js'
 import type { SetupPlan } from './plan.js'
@@ -59,8 +60,9 @@ async function agreeOnSecret(
   const folder = profileFolder(options)
   try {
     const { webhookSecret: given } = options
-    const own = given === undefined ? readSavedWebhookSecret(folder, options.store) : new Secret(given)
-    const secret = own ?? adoptWebhookSecret(folder, webhookSecret)
+    await using database = await openDatabase({ kind: storeOf(options), folder })
+    const secret =
+      given === undefined ? await makeProfileSecret(database.store, webhookSecret) : new Secret(given)
     if (secret.reveal() !== webhookSecret.reveal()) await apps.hook.change(app, { secret })
   } catch (error) {
     const { message } = toRelayError(error)

@@ -7,7 +7,7 @@ import { onlyInMemory } from '../../session/instance-settings.js'
 import { publicAddress, redirectUri } from '../../session/public-address.js'
 import { completeSettings } from '../../settings/complete.js'
 import { isOfFolder } from '../../settings/origin.js'
-import { unusedWebhookSecret } from '../../settings/webhook-secret.js'
+import { Secret } from '../../../base/secret.js'
 
 /** What setup works with, checked before anything is asked or registered. */
 export interface SetupPlan {
@@ -43,7 +43,7 @@ export function planSetup(attached: Attached): SetupPlan {
       'settings',
       `Only this folder names the code host (${host.text}). Give --provider and --provider-url`,
     )
-  const settings = completeSettings(options, unusedWebhookSecret)
+  const settings = completeSettings(options, new Secret('unused'))
   const address = publicAddress(options, instance)
   if (new URL(address).port === '0')
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')

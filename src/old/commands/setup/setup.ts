@@ -8,8 +8,8 @@ import { canAsk, Prompt } from '../../prompt.js'
 import { type Attached, attach } from '../../session/attach.js'
 import { remember } from '../../session/publish.js'
 import { readSetup } from '../../settings/stored.js'
-import { diagnose } from '../doctor/diagnose.js'
-import { printChecks } from '../doctor/print.js'
+import { diagnose, printChecks } from '../../../cli/commands/doctor.js'
+import type { Shell } from '../../../cli/command.js'
 import { checkAppFlags, registerApp } from './app.js'
 import type { SetupFlags } from './flags.js'
 import { registerByHand, registerWithToken } from './oauth-app.js'
@@ -22,7 +22,7 @@ interface Registered {
 }
 
 /** Runs `relay setup`. */
-export async function runSetup(context: Context, flags: SetupFlags): Promise<void> {
+export async function runSetup(context: Shell, flags: SetupFlags): Promise<void> {
   const attached = await attach(context, flags, { mayCreate: 'always' })
   const plan = planSetup(attached)
   const isApp = plan.provider.registration.apps !== undefined && !flags.oauthApp
@@ -81,7 +81,7 @@ async function agreeToReplace(
 
 /** Prints what was registered, what the profile lacks, and the next step. */
 async function report(
-  context: Context,
+  context: Shell,
   flags: SetupFlags,
   { output, options, instance }: Attached,
   { client, app }: Registered,
@@ -91,13 +91,13 @@ async function report(
     output.say(`Stored the client ${client.id} of ${providerUrl} in profile ${options.profile}`)
     if (app) output.say(`Install the App on your repositories: ${app.installUrl}`)
   }
-  const checks = await diagnose(context, flags, { nodeVersion: process.versions.node })
+  const checks = await diagnose(context, flags)
   if (flags.json) {
     const { id, slug } = app?.app ?? {}
     const described = app ? { id, slug, installUrl: app.installUrl } : null
     return output.object({ provider, providerUrl, clientId: client.id, app: described, checks })
   }
-  printChecks(checks, output)
+  printChecks(checks, context.out)
   output.say(
     instance
       ? `Restart relay serve (process ${instance.pid}), which does not know this client yet. Then run relay login`
