@@ -79,7 +79,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   }
   // First, since opening the database would correct the permissions.
   const machine = await bounded(async () => checkMachine(attached))
-  const { data, problem } = await open(attached)
+  const { data, problem } = await open(shell, attached)
   try {
     // Data that cannot be read is a result of its own check.
     const stored = await (data && readStoredClient(data.secrets))?.catch(() => undefined)
@@ -112,13 +112,16 @@ const CHECKS: Readonly<Record<string, Check>> = {
 }
 
 /** Nothing where the profile has no database, or only the instance has it in memory. */
-async function open({ values, folder }: Attached): Promise<Pick<Subject, 'data' | 'problem'>> {
+async function open(
+  { env }: Shell,
+  { values, folder }: Attached,
+): Promise<Pick<Subject, 'data' | 'problem'>> {
   const isLocal = !isSharedAddress(values.store)
   if (isLocal && (values.store === 'memory' || isMissing(databaseFile(folder))))
     return { data: undefined, problem: undefined }
   try {
     const kind = storeOf(values)
-    const data = await openDatabase({ kind, folder, create: false, patience: PATIENCE_MS })
+    const data = await openDatabase({ kind, folder, create: false, patience: PATIENCE_MS, env })
     return { data, problem: undefined }
   } catch (error) {
     const problem = error instanceof RelayError ? error.message : 'The database cannot be opened'
