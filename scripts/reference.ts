@@ -4,13 +4,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
-import type { CommandSpec } from '../src/old/command.js'
-import type { Context } from '../src/old/context.js'
-import { exitCodes } from '../src/old/exit-codes.js'
-import { optionsOf, SECRET_FILES, variableRows } from '../src/old/help.js'
-import { joinParagraphs } from '../src/old/output/wrap.js'
-import { COMMANDS, createProgram, RELAY } from '../src/old/program.js'
-import { defaultText, OPTION_NAMES, specOf } from '../src/old/settings/options.js'
+import { type CommandSpec, exitCodes } from '../src/cli/command.js'
+import type { Context } from '../src/cli/context.js'
+import {
+  COMMANDS,
+  createProgram,
+  joinParagraphs,
+  optionsOf,
+  RELAY,
+  SECRET_FILES,
+  variableRows,
+} from '../src/cli/help.js'
+import { defaultText, SETTING_NAMES, settingOf } from '../src/cli/settings/table.js'
 
 const FILE = 'docs/commands.md'
 
@@ -33,6 +38,7 @@ const context: Context = {
   stdout: process.stdout,
   stderr: process.stderr,
   signal: new AbortController().signal,
+  endAtSignal: () => {},
   continueWithoutOutput: () => {},
   onHangup: () => () => {},
   onKey: () => undefined,
@@ -41,7 +47,7 @@ const context: Context = {
 }
 
 function reference(): string {
-  const program = createProgram(context)
+  const program = createProgram(context, () => Promise.resolve())
   const parts = [
     INTRODUCTION,
     COMMANDS.map(({ name, summary }) => `- [relay ${name}](#relay-${name}): ${summary}`).join('\n'),
@@ -49,7 +55,7 @@ function reference(): string {
     ...sections(program, COMMANDS),
     '## Settings',
     SETTINGS,
-    ...table(['Name', '', 'Flag', 'Variable', 'Default', 'relay.json'], OPTION_NAMES.map(settingRow)),
+    ...table(['Name', '', 'Flag', 'Variable', 'Default', 'relay.json'], SETTING_NAMES.map(settingRow)),
   ]
   return `${parts.join('\n\n')}\n`
 }
@@ -67,7 +73,7 @@ function section(
   spec: Omit<CommandSpec, 'name' | 'summary'>,
   variables: readonly (readonly [string, string])[] = [],
 ): string[] {
-  const { description, examples, details, environment = [] } = spec
+  const { description, examples, details, env = [] } = spec
   const title = titleOf(command)
   const options = optionsOf(spec).map((option) => [
     code(option.flags),
@@ -75,8 +81,8 @@ function section(
     code(option.env),
     option.defaultText ?? code(option.default),
   ])
-  const isAll = environment.length + optionsOf(spec).length >= OPTION_NAMES.length - 1
-  const rows = [...(isAll ? [] : variableRows(environment)), ...variables]
+  const isAll = env.length + optionsOf(spec).length >= SETTING_NAMES.length - 1
+  const rows = [...(isAll ? [] : variableRows(env)), ...variables]
   return [
     `## ${title}`,
     joinParagraphs(description),
@@ -85,7 +91,7 @@ function section(
     fence('text', `${title} ${command.usage()}`.trimEnd()),
     ...table(
       ['Argument', ''],
-      (spec.arguments ?? []).map(({ name, help }) => [code(name), help]),
+      (spec.args ?? []).map(([name, help]) => [code(name), help]),
     ),
     ...table(['Option', '', 'Variable', 'Default'], options),
     ...(isAll ? ['Reads [every setting](#settings).'] : []),
@@ -95,7 +101,7 @@ function section(
     ),
     ...table(
       ['Exit code', ''],
-      exitCodes(spec.exitCodes).map(([exit, text]) => [String(exit), text]),
+      exitCodes(spec.exits).map(([exit, text]) => [String(exit), text]),
     ),
   ]
 }
@@ -104,8 +110,8 @@ function titleOf(command: Command): string {
   return command.parent ? `${titleOf(command.parent)} ${command.name()}` : command.name()
 }
 
-function settingRow(name: (typeof OPTION_NAMES)[number]): string[] {
-  const { help, flag, env, project = '' } = specOf(name)
+function settingRow(name: (typeof SETTING_NAMES)[number]): string[] {
+  const { help, flag, env, project = '' } = settingOf(name)
   return [code(name), help, code(flag), code(env), defaultText(name) ?? '', project]
 }
 

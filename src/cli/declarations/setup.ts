@@ -51,7 +51,12 @@ it. Asks before it replaces a client. Ends with the checks of relay doctor.`,
       ],
       settings: ['provider', 'providerUrl', 'port', 'host', 'publicUrl', 'store'],
       env: ['clientId', 'clientSecret', 'webhookSecret', 'home', 'user'],
-      exits: [4, [7, 'no App was registered within 15 minutes'], 8, 130],
+      exits: [
+        [4, 'the access token is not accepted'],
+        [7, 'no App was registered within 15 minutes'],
+        8,
+        130,
+      ],
       load: async () => (await import('../../old/commands/setup/setup.js')).runSetup,
     },
 

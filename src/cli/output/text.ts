@@ -174,21 +174,27 @@ function widthOf(text: string): number {
 /** The usual case, which needs no tables of characters: ASCII, and the signs of relay's own texts. */
 const NARROW = /^[ -~–…→│·✓✗↻◦“”’]*$/
 
+/** The start of escaped text in at most so many columns. */
 function startOf(text: string, width: number): string {
-  // An index can fall between the two halves of a character.
-  return text.slice(0, truncatedWidth(text, { limit: width }).index).replace(/\p{Cs}$/u, '')
+  return NARROW.test(text) ? text.slice(0, width) : fitting(graphemesOf(text), width).join('')
 }
 
 function endOf(text: string, width: number): string {
   if (NARROW.test(text)) return text.slice(text.length - width)
-  // Made only here, since it costs as much as the start of a program.
-  const graphemes = [...new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(text)]
-  let end = ''
-  for (const { segment } of graphemes.toReversed()) {
-    if (widthOf(segment + end) > width) break
-    end = segment + end
-  }
-  return end
+  return fitting(graphemesOf(text).toReversed(), width).toReversed().join('')
+}
+
+/** The segmenter is made only here: it takes as long as the start of a program. */
+function graphemesOf(text: string): readonly string[] {
+  const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(text)
+  return [...graphemes].map(({ segment }) => segment)
+}
+
+/** As many of the characters as fit. */
+function fitting(characters: readonly string[], width: number): readonly string[] {
+  let used = 0
+  const end = characters.findIndex((character) => (used += widthOf(character)) > width)
+  return end === -1 ? characters : characters.slice(0, end)
 }
 
 /** Rows with their cells in columns, two spaces apart. */

@@ -1,4 +1,13 @@
-import { closeSync, existsSync, lstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import path from 'node:path'
 import { errorReason } from '../../base/errno.js'
 import { RelayError } from '../../base/errors.js'
@@ -154,24 +163,36 @@ function upToCheckout(cwd: string, counts: (git: string) => boolean): string[] |
 const GROUP_WRITE = 0o020
 const OTHERS_WRITE = 0o002
 
+/** The calls to the operating system that decide whether a file is trusted; a test replaces them. */
+export interface System {
+  /** The user whose rights this process has; undefined on Windows, where nothing is checked. */
+  readonly uid: number | undefined
+  readonly lstat: (file: string) => Pick<Stats, 'uid' | 'gid' | 'mode'>
+  readonly realpath: (file: string) => string
+}
+
+const SYSTEM: System = { uid: process.geteuid?.(), lstat: lstatSync, realpath: realpathSync }
+
 /**
  * Says why a file is not trusted, naming file and owner; undefined when it is: it and its folder belong to the user or root, and no
  * other user can write to it. For a symbolic link, its target and the target's folder are checked too. Under sudo, root trusts the calling
- * user (SUDO_UID), as git does (git-config, safe.directory). On Windows nothing is checked.
+ * user (SUDO_UID), as git does (git-config, safe.directory).
  */
-function createTrust(env: Context['env']): (file: string) => string | undefined {
-  const uid = process.geteuid?.()
+export function createTrust(
+  env: Context['env'],
+  { uid, lstat, realpath }: System = SYSTEM,
+): (file: string) => string | undefined {
   if (uid === undefined) return () => undefined
   const { SUDO_UID: sudo = '' } = env
   const owners = new Set([0, uid, ...(uid === 0 && /^\d+$/.test(sudo) ? [Number(sudo)] : [])])
   return (file) => {
     try {
-      const target = realpathSync(file)
+      const target = realpath(file)
       const stranger = [file, path.dirname(file), target, path.dirname(target)]
-        .map((name) => ({ name, owner: lstatSync(name).uid }))
+        .map((name) => ({ name, owner: lstat(name).uid }))
         .find(({ owner }) => !owners.has(owner))
       if (stranger) return `${stranger.name} belongs to user ${stranger.owner}, not to you or root`
-      const { uid: owner, gid, mode } = lstatSync(target)
+      const { uid: owner, gid, mode } = lstat(target)
       // A group with the number of the file's owner is that user's private group (Debian, Fedora); group 0 is root's.
       const isPrivate = gid === owner || gid === 0
       if ((mode & OTHERS_WRITE) !== 0 || (!isPrivate && (mode & GROUP_WRITE) !== 0))

@@ -6,7 +6,7 @@ import { RelayError } from '../../../../src/base/errors.js'
 import type { Context } from '../../../../src/old/context.js'
 import { readText } from '../../../../src/old/commands/comment/text.js'
 import { testContext } from '../../../helpers/context.js'
-import { piped } from '../../rig.js'
+import { Readable } from 'node:stream'
 
 const MIB = 1_048_576
 
@@ -114,3 +114,8 @@ it('stops waiting for standard input when interrupted', async () => {
   abort.abort(reason)
   await expect(text).rejects.toMatchObject({ name: 'AbortError', cause: reason })
 })
+
+/** What is piped into a command. */
+function piped(...chunks: (string | Uint8Array)[]): Readable {
+  return Readable.from(chunks.map((chunk) => Buffer.from(chunk)))
+}
