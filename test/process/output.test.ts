@@ -34,7 +34,7 @@ describeWith('Linux', 'output that cannot be written', () => {
 
   it('is a failure also where a part of it could be', async () => {
     const file = path.join(emptyFolder(), 'out')
-    const { code, err } = await run(`ulimit -f 1; relay completion bash > ${file}`)
+    const { code, err } = await run(`ulimit -f 1; relay help settings > ${file}`)
     expect([code, err]).toEqual([1, expect.stringContaining('could not be written')])
     expect(readFileSync(file).length).toBeGreaterThan(0)
   })

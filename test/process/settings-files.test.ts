@@ -41,14 +41,6 @@ describeWith('Linux', 'what is not a settings file ends the command, not the mac
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining(IN_PLACE) })
   })
 
-  it('the profile’s webhook secret as a device, exit 2', async () => {
-    const script = 'mkdir -p "$RELAY_HOME/default"; ln -s /dev/zero "$RELAY_HOME/default/webhook-secret"'
-    for (const args of [CONFIG, ['serve', '--json']]) {
-      const { code, err } = await ended(args, script)
-      expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining(IN_PLACE) })
-    }
-  })
-
   it('a file of more than 1 MiB, exit 2', async () => {
     const { code, err } = await ended(CONFIG, 'head -c 1048577 /dev/zero > relay.json')
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('is larger than 1 MiB') })
