@@ -5,7 +5,7 @@ import type { HookEvent } from '../../src/serve/hook-event.js'
 import { type HookPlan, startHooks } from '../../src/serve/hooks.js'
 import { PayloadAddress } from '../../src/serve/tunnel.js'
 import type { Serving } from '../../src/serve/serve.js'
-import { type Alone, serveFor, startAlone, USER } from '../cli/rig.js'
+import { type Alone, serveFor, startAlone, USER } from '../helpers/alone.js'
 import { testContext } from '../helpers/context.js'
 
 const REPO = { owner: 'octo', repo: 'demo' }

@@ -1,12 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../../../src/base/errors.js'
 import type { Context } from '../../../../src/old/context.js'
 import { readText } from '../../../../src/old/commands/comment/text.js'
 import { testContext } from '../../../helpers/context.js'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 
 const MIB = 1_048_576
 
