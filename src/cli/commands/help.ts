@@ -3,7 +3,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { RelayError } from '../../base/errors.js'
 import { suggest } from '../../base/suggest.js'
 import type { Flags, Shell } from '../command.js'
-import { fit, meantCommand, settingsHelp } from '../help.js'
+import { meantCommand, overview, settingsHelp } from '../help.js'
 
 /** Runs `relay help`. @throws RelayError `usage` for an unknown topic. */
 export async function runHelp(
@@ -14,8 +14,7 @@ export async function runHelp(
   command: Command,
 ): Promise<void> {
   const program = command.parent ?? command
-  if (topic.length === 0)
-    return out.exactly(fit(program.helpInformation({ error: true }), stdout.columns ?? 80))
+  if (topic.length === 0) return out.exactly(overview(stdout))
   if (topic.join(' ') === 'settings') return out.exactly(settingsHelp(stdout))
   let found = program
   for (const word of topic) found = found.commands.find((each) => each.name() === word) ?? unknown(word)
