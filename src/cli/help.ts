@@ -153,8 +153,7 @@ function toOption(entry: OptionEntry): Option {
   const option = new Option(flags, [help, ...notes.map((note) => `(${note})`)].join(' ')).preset(bare)
   if (value !== undefined) option.default(value)
   if (choices) option.choices(choices)
-  if (repeatable)
-    option.argParser((text: string, before: readonly string[] = []): readonly string[] => [...before, text])
+  if (repeatable) option.argParser<readonly string[] | undefined>((text, before) => [...(before ?? []), text])
   return option
 }
 

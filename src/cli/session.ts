@@ -71,34 +71,20 @@ export async function openSession(
   attached: Attached,
   { create = false }: { readonly create?: boolean } = {},
 ): Promise<Session> {
-  const { folder, origins, instance, saved, profile } = attached
+  const { origins, instance, saved, profile } = attached
   const user = userOf(attached.values)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
   if (!instance && saved?.sandbox && !origins.provider) throw notRunning(profile)
   await using closing = new Disposal()
-  const creates = create && !instance
-  const kind = storeOf(attached.values)
-  const hasData = creates || mayHaveData(kind, folder)
-  const database = closing.use(
-    await openDatabase({
-      kind: hasData ? kind : 'memory',
-      folder,
-      create: creates,
-      onSlow: (text) => shell.out.say(text),
-    }),
-  )
+  const database = closing.use(await openSessionData(shell, attached, create && !instance))
   const { secrets, store } = database
-  const stored = await readStoredClient(secrets)
-  // The client of an instance counts, since it got the tokens.
-  const isOther = instance?.clientId && instance.clientId !== stored?.client.id
-  const { values } = withClient(attached, isOther ? undefined : stored)
+  const { values } = withClient(attached, await usableClient(attached, secrets))
   const { provider: name, providerUrl: url } = codeHostOf(values)
   const limits = { ...LIMITS, ...shell.seams?.limits }
   const provider = createProvider({ name, url, timeLimit: limits.codeHost })
   const tokens = new Tokens(secrets)
-  const client =
-    (instance?.provider === 'sandbox' ? await findSandboxClient(secrets, instance.providerUrl) : undefined) ??
-    clientOf(values)
+  const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
+  const client = (await ofSandbox) || clientOf(values)
   const resources = closing.move()
   return {
     attached: { ...attached, values },
@@ -126,6 +112,25 @@ export async function openSession(
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
+}
+
+async function openSessionData(
+  { out }: Shell,
+  { values, folder }: Attached,
+  create: boolean,
+): Promise<Database> {
+  const place = storeOf(values)
+  const kind = create || mayHaveData(place, folder) ? place : 'memory'
+  return openDatabase({ kind, folder, create, onSlow: (text) => out.say(text) })
+}
+
+/** What relay setup stored, unless the instance has another client: then its tokens are of that one. */
+async function usableClient(
+  { instance }: Attached,
+  secrets: Database['secrets'],
+): Promise<StoredClient | undefined> {
+  const stored = await readStoredClient(secrets)
+  return instance?.clientId && instance.clientId !== stored?.client.id ? undefined : stored
 }
 
 /**

@@ -92,9 +92,9 @@ export interface ReadinessGate {
 
 /** Makes requests wait until this process has the profile, but for those that ask whether it is ready. */
 export function createReadinessGate(ready: ReadyCheck): ReadinessGate {
-  let open = (_: FetchHandler): void => {}
   let application: FetchHandler | undefined
-  const opened = new Promise<FetchHandler>((resolve) => (open = resolve))
+  let resolve: ((application: FetchHandler) => void) | undefined
+  const opened = new Promise<FetchHandler>((given) => (resolve = given))
   return {
     async fetch(request, env) {
       if (!application && new URL(request.url).pathname === READY_PATH)
@@ -107,7 +107,7 @@ export function createReadinessGate(ready: ReadyCheck): ReadinessGate {
     },
     open(given) {
       application = given
-      open(given)
+      resolve?.(given)
     },
   }
 }

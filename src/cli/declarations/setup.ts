@@ -139,7 +139,7 @@ value, commands use that one. Secrets are masked.`,
             'every setting, secrets as <name>File; and "profiles": {"<profile>": {…}}',
           ],
         ]
-        return ['Files:', ...table(files).map((line) => `  ${line}`)].join('\n')
+        return ['Files:', ...table(files).map((line) => `  ${String(line)}`)].join('\n')
       },
       options: [['--reveal <name>', 'print only the value of this setting, even a secret']],
       env: SETTING_NAMES.filter((name) => name !== 'profile'),
