@@ -1,7 +1,7 @@
 import { aborted } from '../../../base/abort.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/loopback.js'
-import { NEW_TUNNEL, type RouteSettings } from '../../../base/settings.js'
+import { NEW_TUNNEL, type ProviderName, type RouteSettings } from '../../../base/settings.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { createRouting, type Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
@@ -125,13 +125,25 @@ async function readHookPlan(
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
   const { values } = loaded
-  const stored = catchUp ? await readSetup({ values, folder: profileFolder(values) }) : undefined
-  if (catchUp && withSetup(loaded, stored).values.provider === 'gitea')
+  if (catchUp && (await providerOf(loaded)) === 'gitea')
     throw new RelayError(
       'usage',
       "--catch-up cannot be used with gitea, which shows programs no log of what it sent. Start without it; what was sent while relay was away can be redelivered on the hook's page there",
     )
   return { repos, user: userOf(values), catchUp }
+}
+
+/** The code host, which relay setup may have stored. */
+async function providerOf(loaded: Loaded): Promise<ProviderName> {
+  const { values } = loaded
+  try {
+    const stored = await readSetup({ values, folder: profileFolder(values) })
+    return withSetup(loaded, stored).values.provider
+  } catch (error) {
+    // A shared store has no data of the profile before its first start.
+    if (error instanceof RelayError && error.kind === 'no_match') return values.provider
+    throw error
+  }
 }
 
 /** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
