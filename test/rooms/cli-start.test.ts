@@ -27,10 +27,9 @@ it('imports at every start only what help is made of', () => {
   const packages = names.filter((name) => !name.endsWith('.ts') && !name.endsWith('.json'))
   expect(packages.filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
     'commander',
-    'env-paths',
     'fast-string-truncated-width',
   ])
   const rooms = names.flatMap((name) => /^src\/(\w+)/.exec(name)?.[1] ?? [])
-  expect([...new Set(rooms)].toSorted()).toEqual(['base', 'cli', 'dispatch', 'journal', 'json', 'providers'])
+  expect([...new Set(rooms)].toSorted()).toEqual(['base', 'cli', 'dispatch', 'journal', 'providers'])
   expect(names.filter((name) => name.includes('cli/commands/'))).toEqual([])
 })

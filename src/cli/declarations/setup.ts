@@ -1,8 +1,6 @@
 import type { CommandGroup, FlagSpec } from '../command.js'
 import { table, tilde } from '../output/text.js'
-import { userFile } from '../settings/files.js'
-import { keysOf } from '../settings/read.js'
-import { SETTING_NAMES, type SettingName } from '../settings/table.js'
+import { keysOf, SETTING_NAMES, type SettingName, userFile } from '../settings/table.js'
 import { REPOSITORY, USER_COMMAND } from './signing-in.js'
 
 const COMMON = { ...USER_COMMAND, args: [REPOSITORY.required] } as const

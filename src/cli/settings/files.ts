@@ -15,6 +15,7 @@ import type { Log } from '../../base/log.js'
 import { isObject } from '../../json/parse.js'
 import { lineOf } from '../../json/text.js'
 import type { Context } from '../context.js'
+import { userFile } from './table.js'
 
 /** 1 MiB: hundreds of times the size of settings or a secret; of an endless device, soon read. */
 const MAX_BYTES = 1_048_576
@@ -89,11 +90,6 @@ export function readJsonObject(file: string): Readonly<Record<string, unknown>> 
   }
   if (isObject(value)) return value
   throw new RelayError('settings', `${file}: must be one JSON object, { … }`)
-}
-
-/** The file with the user's own settings. */
-export function userFile({ configFolder }: Pick<Context, 'configFolder'>): string {
-  return path.join(configFolder, 'config.json')
 }
 
 /** The settings files whose changes take effect while relay runs, also those that do not exist yet. */

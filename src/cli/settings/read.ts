@@ -10,21 +10,17 @@ import { plain, suggest } from '../../base/suggest.js'
 import { parseForward } from '../../dispatch/routes.js'
 import { isObject } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
-import {
-  type FolderFiles,
-  folderFiles,
-  readJsonObject,
-  readSecretFile,
-  readSmallFile,
-  userFile,
-} from './files.js'
+import { type FolderFiles, folderFiles, readJsonObject, readSecretFile, readSmallFile } from './files.js'
 import {
   GITHUB_URL,
   type GivenValues,
   isSettingName,
+  keysOf,
+  type Kind,
   SETTING_NAMES,
   type SettingName,
   settingOf,
+  userFile,
   type Values,
   variablesOf,
 } from './table.js'
@@ -305,9 +301,6 @@ function readDotenv(shell: Shell, files: FolderFiles): Variables {
 
 // Files
 
-/** A project's file, whose author can be anyone, or the user's own. */
-type Kind = 'project' | 'user'
-
 /** A settings file whose keys and values were all checked. */
 interface SettingsFile {
   readonly common: Source
@@ -400,12 +393,6 @@ function settingNamed(key: string): SettingName | undefined {
   if (isSettingName(key)) return key
   const name = key.replace(/File$/, '')
   return isSettingName(name) && settingOf(name).secret ? name : undefined
-}
-
-/** The keys that a file of that kind may have. */
-export function keysOf(kind: Kind): string[] {
-  if (kind === 'project') return SETTING_NAMES.filter((name) => settingOf(name).project)
-  return ['profiles', ...SETTING_NAMES.map((name) => (settingOf(name).secret ? `${name}File` : name))]
 }
 
 function wrong(file: string, key: string, why: string): RelayError {

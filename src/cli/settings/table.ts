@@ -1,3 +1,4 @@
+import path from 'node:path'
 import {
   DEFAULT_TUNNEL,
   DEFAULTS,
@@ -13,6 +14,7 @@ import { formatDuration, parseDuration } from '../../base/time.js'
 import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
 import { parseExec, parseForward, withoutSecrets } from '../../dispatch/routes.js'
 import { parseMatch } from '../../journal/filter.js'
+import type { Context } from '../context.js'
 import { parseUserId } from '../../base/user-id.js'
 
 /**
@@ -294,6 +296,20 @@ export function defaultText(name: SettingName): string | undefined {
   const fixed: Readonly<Record<string, string | number>> = DEFAULTS
   const value = fixed[name]
   return settingOf(name).defaultText ?? (value === undefined ? undefined : String(formatValue(name, value)))
+}
+
+/** A project's settings file, relay.json, whose author can be anyone, or the user's own, config.json. */
+export type Kind = 'project' | 'user'
+
+/** The keys that a file of that kind may have. */
+export function keysOf(kind: Kind): string[] {
+  if (kind === 'project') return SETTING_NAMES.filter((name) => settingOf(name).project)
+  return ['profiles', ...SETTING_NAMES.map((name) => (settingOf(name).secret ? `${name}File` : name))]
+}
+
+/** The file with the user's own settings. */
+export function userFile({ configFolder }: Pick<Context, 'configFolder'>): string {
+  return path.join(configFolder, 'config.json')
 }
 
 // Parsers of the text of a setting.
