@@ -2,13 +2,16 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
+import type { Flags } from '../../src/cli/command.js'
 import {
   describe as describeEvent,
   LiveOutput,
   type ServeEvent,
 } from '../../src/cli/commands/serve/events.js'
 import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/terminal.js'
+import { createProgram } from '../../src/cli/help.js'
 import { localTime } from '../../src/cli/output/time.js'
+import { openSettings } from '../../src/cli/settings/read.js'
 import type { TargetStatus } from '../../src/dispatch/dispatcher.js'
 import { createRouting, type Route } from '../../src/dispatch/routes.js'
 import type { Attempt, Forward } from '../../src/journal/types.js'
@@ -433,6 +436,54 @@ describe('a warning about routes', () => {
       'exec in /home/ada/relay.json runs a command for deliveries: push=./deploy.sh',
       'anyone who can read RELAY_WEBHOOK_SECRET in .env can sign deliveries that run commands here',
     ])
+  })
+})
+
+/** What `--tunnel` comes to, with the user's own file. */
+async function tunnelOf(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  file: object = {},
+): Promise<string | undefined> {
+  const { shell } = testShell({ env })
+  writeFileSync(path.join(shell.configFolder, 'config.json'), JSON.stringify(file))
+  let flags: Flags = {}
+  await createProgram(shell, async (_, given) => void (flags = given)).parseAsync(['serve', ...args], {
+    from: 'user',
+  })
+  return openSettings(shell, flags).read().values.tunnel
+}
+
+describe('serve --tunnel', () => {
+  it.each([
+    [[], undefined],
+    [['--tunnel'], 'https://smee.io'],
+    [['--tunnel', '--sandbox'], 'https://smee.io'],
+    [['--tunnel', 'https://smee.io/Kf3v/'], 'https://smee.io/Kf3v'],
+    [['--tunnel=https://smee.example.com'], 'https://smee.example.com'],
+    [['--tunnel', 'http://localhost:3000'], 'http://localhost:3000'],
+  ])('%j', async (args, tunnel) => {
+    expect(await tunnelOf(args)).toBe(tunnel)
+  })
+
+  it('without a URL uses the channel of the environment or the user, and wins only over none', async () => {
+    const own = { RELAY_TUNNEL: 'http://127.0.0.1:3000/a' }
+    expect(await tunnelOf(['--tunnel', '--metrics'], own)).toBe(own.RELAY_TUNNEL)
+    expect(await tunnelOf(['--tunnel', 'new'], own)).toBe('new')
+    const file = { tunnel: 'https://smee.example.com/b', profiles: { work: { tunnel: 'https://smee.io/c' } } }
+    expect(await tunnelOf(['--tunnel'], {}, file)).toBe('https://smee.example.com/b')
+    expect(await tunnelOf(['--tunnel'], { RELAY_PROFILE: 'work' }, file)).toBe('https://smee.io/c')
+    expect(await tunnelOf(['--tunnel'], own, file)).toBe(own.RELAY_TUNNEL)
+    const other = { profiles: { work: file.profiles.work } }
+    expect(await tunnelOf(['--tunnel'], {}, other)).toBe('https://smee.io')
+  })
+
+  it('is encrypted, unless the server is on this machine', async () => {
+    for (const server of ['smee.io', '192.168.0.2:3000', 'localhost.example'])
+      await expect(tunnelOf(['--tunnel', `http://${server}/a`])).rejects.toThrow(
+        '--tunnel: must be https, unless it is on this machine',
+      )
+    await expect(tunnelOf(['--tunnel', 'smee.io/a'])).rejects.toThrow('--tunnel: must be an absolute')
   })
 })
 
