@@ -87,9 +87,12 @@ export function createProgram(context: Context, start: Start, isSilent = false):
       boxWrap: fit,
     })
     .exitOverride()
-    .addHelpText('after', () => conclusion(RELAY))
+    .addHelpText('after', ({ error }) => (error ? '' : conclusion(RELAY)))
     .on('command:*', ([word = '']: string[]) => program.error(unknownCommand(word)))
   for (const option of optionsOf(RELAY)) program.addOption(toOption(option))
+  const full = program.helpInformation.bind(program)
+  // Without a command, commander prints the help as an error; `main` prints the overview.
+  program.helpInformation = (options) => (options?.error ? '' : full(options))
   for (const { heading, commands } of GROUPS)
     for (const spec of commands) declare(program, spec, context, start).helpGroup(heading)
   return program

@@ -10,10 +10,6 @@ import { settingOf } from './settings/table.js'
  * Runs one command line and resolves with the exit code. The only place where a failure becomes a code. Never rejects.
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
-  if (argv.length === 0) {
-    context.stdout.write(overview(context.stdout))
-    return 0
-  }
   const { json, jsonLog } = formatsOf(argv, context)
   const program = createProgram(
     context,
@@ -35,6 +31,10 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       return error.kind === 'broken_pipe' ? error.exitCode : report(error, argv, context, { color })
     }
     if (thrown.exitCode === 0) return 0 // --help or --version
+    if (thrown.code === 'commander.help' && program.args.length === 0) {
+      context.stdout.write(overview(context.stdout))
+      return 0
+    }
     // Commander has already printed the error as text.
     const error = new RelayError('usage', thrown.message.replace(/^error: /, ''))
     return json || jsonLog ? report(error, argv, context) : error.exitCode
