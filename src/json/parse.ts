@@ -17,11 +17,18 @@ export function parseJson(bytes: Uint8Array): unknown {
     // The parser's own message quotes the text.
     throw new SyntaxError('not JSON')
   }
-  if (isDeeper(value, MAX_DEPTH)) throw new SyntaxError('nested too deep')
+  if (isTooDeep(value)) throw new SyntaxError('nested too deep')
   return value
 }
 
-/** V8's parser accepts any depth. The value is gone through: to go through the text takes as long as parsing it. */
+/**
+ * Whether a parsed value has more than {@link MAX_DEPTH} nested arrays and objects: V8's parser accepts any depth. The value is gone
+ * through, since to go through the text takes as long as parsing it.
+ */
+export function isTooDeep(value: unknown): boolean {
+  return isDeeper(value, MAX_DEPTH)
+}
+
 function isDeeper(value: unknown, levels: number): boolean {
   const isArray = Array.isArray(value)
   if (!isArray && !isObject(value)) return false
