@@ -100,7 +100,10 @@ async function receive(
       taken += size
       chunks.push(chunk)
     }
-    const gone = (): void => finish(clientGone())
+    // Each request closes: an error is made only for one that was not read to its end.
+    const gone = (): void => {
+      if (!isOver) finish(clientGone())
+    }
     outgoing.once('close', release)
     // The response to a pipelined request has no socket yet, and then does not close.
     socket.once('close', release)

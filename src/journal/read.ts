@@ -21,8 +21,8 @@ import type {
 
 /** Entries read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
-/** Of bodies that are searched at once: some hundred small ones, or a large one. */
-const TEXT_BYTES = 262_144
+/** Of bodies that are searched at once: as many as a page has if they are small, or a large one. */
+const TEXT_BYTES = 524_288
 /** Numbers that one query goes through where no index finds those that match. */
 const WINDOW = 4096
 /** The same where an index does. */
@@ -56,11 +56,12 @@ export async function* walk(sql: Sql, filter: Filter, clock: Clock): AsyncGenera
   for (let left = filter.last ?? Infinity; left > 0 && before > first;) {
     const limit = text === undefined ? Math.min(left, PAGE) : PAGE
     const from = Math.max(first, before - window)
-    const numbers = await select(sql, conditions, { from, before, limit })
-    const matching = text === undefined ? numbers : await withText(sql, numbers, text)
+    const entries = await select(sql, conditions, { from, before, limit, sized: text !== undefined })
+    const matching =
+      text === undefined ? entries.map(({ n }) => n) : await searched(sql, entries, anyCase(text))
     const found = (await summaries(sql, matching)).filter((summary) => passes(summary, filter)).slice(0, left)
     left -= found.length
-    before = numbers.length >= limit ? (numbers.at(-1) ?? from) : from
+    before = entries.length >= limit ? (entries.at(-1)?.n ?? from) : from
     yield { found, before: before <= first ? 0 : before }
     await setImmediate()
   }
@@ -74,15 +75,22 @@ interface Range {
   readonly from: number
   readonly before: number
   readonly limit: number
+  /** Whether the sizes of the bodies are asked for, which no index has. */
+  readonly sized: boolean
 }
 
-async function select(sql: Sql, conditions: readonly Condition[], range: Range): Promise<readonly number[]> {
+/** An entry, and the bytes of its body. */
+interface Sized {
+  readonly n: number
+  readonly size: number
+}
+
+function select(sql: Sql, conditions: readonly Condition[], range: Range): Promise<readonly Sized[]> {
   const all = conditions.map((each) => `AND (${each.sql})`).join(' ')
-  const rows = await sql.query<{ n: number }>(
-    `SELECT n FROM delivery WHERE n >= ? AND n < ? ${all} ORDER BY n DESC LIMIT ?`,
+  return sql.query<Sized>(
+    `SELECT n, ${range.sized ? 'size' : '0 AS size'} FROM delivery WHERE n >= ? AND n < ? ${all} ORDER BY n DESC LIMIT ?`,
     [range.from, range.before, ...conditions.flatMap(({ values }) => values), range.limit],
   )
-  return rows.map(({ n }) => n)
 }
 
 /** The conditions of a filter but for its text; undefined when nothing can pass. */
@@ -166,35 +174,44 @@ export async function withText(
   numbers: readonly number[],
   text: string,
 ): Promise<readonly number[]> {
-  const wanted = anyCase(text)
+  const found: number[] = []
+  for (let at = 0; at < numbers.length; at += PAGE) {
+    const some = numbers.slice(at, at + PAGE)
+    const query = `SELECT n, size FROM delivery WHERE n IN (${marks(some.length)})`
+    found.push(...(await searched(sql, await sql.query<Sized>(query, some), anyCase(text))))
+  }
+  return found
+}
+
+/** Those of the entries, at most {@link PAGE}, whose bodies match, in their order. */
+async function searched(sql: Sql, entries: readonly Sized[], wanted: RegExp): Promise<readonly number[]> {
   const found = new Set<number>()
-  for (const some of await pagesOf(sql, numbers)) {
-    const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)})`
-    for (const { n, bytes } of await sql.query<{ n: number; bytes: Uint8Array }>(query, some))
+  for (const some of portions(entries)) {
+    // Numbers in a row, as most are, take two thirds of the time that single ones do.
+    const ends = [Math.min(...some), Math.max(...some)] as const
+    const isRow = ends[1] - ends[0] === some.length - 1
+    const query = `SELECT n, bytes FROM body WHERE n ${isRow ? 'BETWEEN ? AND ?' : `IN (${marks(some.length)})`}`
+    for (const { n, bytes } of await sql.query<{ n: number; bytes: Uint8Array }>(query, isRow ? ends : some))
       if (wanted.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')))
         found.add(n)
     await setImmediate()
   }
-  return numbers.filter((n) => found.has(n))
+  return entries.map(({ n }) => n).filter((n) => found.has(n))
 }
 
-/** The entries in portions of about {@link TEXT_BYTES}, or of one. */
-async function pagesOf(sql: Sql, numbers: readonly number[]): Promise<readonly (readonly number[])[]> {
-  const pages: number[][] = []
-  for (let at = 0; at < numbers.length; at += PAGE) {
-    const some = numbers.slice(at, at + PAGE)
-    const query = `SELECT n, size FROM delivery WHERE n IN (${marks(some.length)})`
-    let bytes = Infinity
-    for (const { n, size } of await sql.query<{ n: number; size: number }>(query, some)) {
-      bytes += size
-      if (bytes > TEXT_BYTES) {
-        pages.push([])
-        bytes = size
-      }
-      pages.at(-1)?.push(n)
+/** The numbers of entries in portions of about {@link TEXT_BYTES}, or of one. */
+function portions(entries: readonly Sized[]): readonly (readonly number[])[] {
+  const all: number[][] = []
+  let bytes = Infinity
+  for (const { n, size } of entries) {
+    bytes += size
+    if (bytes > TEXT_BYTES) {
+      all.push([])
+      bytes = size
     }
+    all.at(-1)?.push(n)
   }
-  return pages
+  return all
 }
 
 /**

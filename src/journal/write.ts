@@ -87,8 +87,7 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
   let n = Number(last[0]?.['n'])
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the columns of KNOWN
   const entries = [...known, ...alike] as unknown as Known[]
-  const writes: Statement[] = []
-  const minutes = new Map<number, number>()
+  const written = new NewEntries()
   const receipts: Receipt[] = []
   for (const { delivery, plan } of all) {
     const key = keyOf(delivery)
@@ -98,18 +97,18 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
     if (other) receipts.push({ n: other.n, duplicate: true, targets: [] })
     else if (found) {
       // What is inserted before it must be there.
-      yield* execute(...writes.splice(0))
+      yield* execute(...written.statements())
       receipts.push(yield* appendAgain(found, delivery, plan))
     } else {
-      const entry = newEntry(++n, key, delivery, plan)
-      entries.push(entry.known)
-      const minute = minuteOf(delivery.receivedAt)
-      minutes.set(minute, (minutes.get(minute) ?? 0) + 1)
-      writes.push(...entry.statements)
-      receipts.push(entry.receipt)
+      const row = { n: ++n, key, ...rowOf(delivery), ignored_by: plan.ignoredBy ?? null }
+      const targets = [...new Set(plan.targets)]
+      entries.push(row)
+      written.add(row, delivery.body, targets)
+      const ignoredBy = plan.ignoredBy === undefined ? {} : { ignoredBy: plan.ignoredBy }
+      receipts.push({ n, duplicate: false, targets, ...ignoredBy })
     }
   }
-  yield* execute(...writes, ...[...minutes].map(([minute, count]) => countMinute(minute, count, 0)))
+  yield* execute(...written.statements())
   return receipts
 }
 
@@ -129,29 +128,47 @@ function* appendAgain(found: Known, delivery: Delivery, plan: Plan): Tx<Receipt>
   return { n, duplicate: true, targets, ...(ignoredBy !== null && { ignoredBy }) }
 }
 
-function newEntry(n: number, key: string, delivery: Delivery, plan: Plan) {
-  const { deliveryId, hookId, receivedAt, repo, number, body } = delivery
-  const row = { ...rowOf(delivery), n, key, hook_id: hookId, ignored_by: plan.ignoredBy ?? null }
-  const targets = [...new Set(plan.targets)]
-  const ignoredBy = plan.ignoredBy === undefined ? {} : { ignoredBy: plan.ignoredBy }
-  const receipt: Receipt = { n, duplicate: false, targets, ...ignoredBy }
-  const known: Known = {
-    n,
-    key,
-    delivery_id: deliveryId,
-    event: eventOf(delivery),
-    repo,
-    number,
-    hook_id: hookId,
-    ignored_by: plan.ignoredBy ?? null,
+/** The rows of new entries, which are inserted together: a statement for each would take a round trip's share of PostgreSQL's time. */
+class NewEntries {
+  #deliveries: Row[] = []
+  #bodies: Row[] = []
+  #forwards: Row[] = []
+  readonly #minutes = new Map<number, number>()
+  readonly #targets = new Map<string, number>()
+
+  add(
+    delivery: ReturnType<typeof rowOf> & { readonly n: number },
+    bytes: Uint8Array,
+    targets: readonly string[],
+  ): void {
+    const { n, received_at: since } = delivery
+    this.#deliveries.push(delivery)
+    this.#bodies.push({ n, bytes })
+    this.#forwards.push(...newForwards(n, targets, since))
+    increment(this.#minutes, minuteOf(since))
+    for (const target of targets) increment(this.#targets, target)
   }
-  const statements = [
-    insert('delivery', row),
-    { sql: 'INSERT INTO body (n, bytes) VALUES (?, ?)', values: [n, body] },
-    ...insertForwards(n, targets, receivedAt),
-    ...targets.map((target) => count(target, undefined, 'waiting')),
-  ]
-  return { known, statements, receipt }
+
+  /** What inserts and counts them, once. */
+  statements(): Statement[] {
+    const all = [
+      ...insert('delivery', this.#deliveries),
+      ...insert('body', this.#bodies),
+      ...insert('forward', this.#forwards),
+      ...[...this.#minutes].map(([minute, count]) => countMinute(minute, count, 0)),
+      ...[...this.#targets].map(([target, count]) => countForwards(target, { waiting: count })),
+    ]
+    this.#deliveries = []
+    this.#bodies = []
+    this.#forwards = []
+    this.#minutes.clear()
+    this.#targets.clear()
+    return all
+  }
+}
+
+function increment<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
 /** Without the id of its hook, an equal id may be chance. */
@@ -161,8 +178,8 @@ function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
   return isSame && hookId !== '' && known.hook_id !== '' && known.hook_id !== hookId
 }
 
-/** A row of `delivery`, without its number, key, hook and what ignores it. */
-function rowOf(delivery: Delivery): Readonly<Record<string, SqlValue>> {
+/** A row of `delivery`, without its number, its key and what ignores it. */
+function rowOf(delivery: Delivery) {
   const { provider, repo, number, ref = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
@@ -174,6 +191,7 @@ function rowOf(delivery: Delivery): Readonly<Record<string, SqlValue>> {
     number,
     ref,
     delivery_id: delivery.deliveryId,
+    hook_id: delivery.hookId,
     restored: restored ? JSON.stringify(restored) : null,
     headers: JSON.stringify(delivery.headers),
     size: delivery.body.byteLength,
@@ -215,12 +233,18 @@ function* waitAgain(
         sql: `UPDATE forward SET status = 'waiting', tries = 0, since = ?, reason = NULL WHERE n = ? AND target = ?`,
         values: [since, n, target],
       })),
-      ...insertForwards(
-        n,
-        due.filter((target) => !before.has(target)),
-        since,
+      ...insert(
+        'forward',
+        newForwards(
+          n,
+          due.filter((target) => !before.has(target)),
+          since,
+        ),
       ),
-      ...due.map((target) => count(target, before.get(target), 'waiting')),
+      ...due.map((target) => {
+        const status = before.get(target)
+        return countForwards(target, { ...(status && { [status]: -1 }), waiting: 1 })
+      }),
     ])
   const failures = [...before.values()].filter((status) => status === 'failed').length
   if (failures > 0 && earlier.filter((target) => before.get(target) === 'failed').length === failures)
@@ -265,7 +289,7 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   }
   const first =
     seq === MAX_ATTEMPTS ? [{ sql: 'DELETE FROM attempt WHERE n = ? AND seq = ?', values: [n, seq] }] : []
-  const attempts = isAlike ? [again] : [...first, insert('attempt', row)]
+  const attempts = isAlike ? [again] : [...first, ...insert('attempt', [row])]
   yield* execute(...ends, ...(isKnown ? [] : attempts))
 }
 
@@ -307,7 +331,7 @@ function finishing(
       sql: 'UPDATE forward SET status = ?, tries = ?, since = ?, reason = ? WHERE n = ? AND target = ?',
       values: [status, tries, since, reason ?? null, n, target],
     },
-    ...(before === status ? [] : [count(target, before, status)]),
+    ...(before === status ? [] : [countForwards(target, { [before]: -1, [status]: 1 })]),
     ...(was === is || others
       ? []
       : [countMinute(minuteOf(Number(entry[0]?.['received_at'])), 0, is ? 1 : -1)]),
@@ -416,30 +440,34 @@ export function* check(): Tx<void> {
   )
 }
 
-function insert(table: string, row: Readonly<Record<string, SqlValue>>): Statement {
-  const columns = Object.keys(row)
-  return {
-    sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${marks(columns.length)})`,
-    values: Object.values(row),
+type Row = Readonly<Record<string, SqlValue>>
+
+/** Rows in one statement; PostgreSQL takes 65,535 values. */
+const MAX_ROWS = 32
+
+/** Inserts rows of the same columns. As many in each statement as a power of two: few texts, so that connections keep them prepared. */
+function insert(table: string, rows: readonly Row[]): Statement[] {
+  const statements: Statement[] = []
+  const columns = Object.keys(rows[0] ?? {})
+  for (let from = 0, count = 0; from < rows.length; from += count) {
+    count = Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(rows.length - from)))
+    const values = Array.from({ length: count }, () => `(${marks(columns.length)})`).join(', ')
+    statements.push({
+      sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values}`,
+      values: rows.slice(from, from + count).flatMap((row) => Object.values(row)),
+    })
   }
+  return statements
 }
 
 /** One row for each target. */
-function insertForwards(n: number, targets: readonly string[], since: number): Statement[] {
-  if (targets.length === 0) return []
-  const rows = targets.map(() => `(?, ?, ?, 'waiting', 0, ?)`).join(', ')
-  return [
-    {
-      sql: `INSERT INTO forward (n, target, position, status, tries, since) VALUES ${rows}`,
-      values: targets.flatMap((target, position) => [n, target, position, since]),
-    },
-  ]
+function newForwards(n: number, targets: readonly string[], since: number): Row[] {
+  return targets.map((target, position) => ({ n, target, position, status: 'waiting', tries: 0, since }))
 }
 
-/** Counts a forward to a target in its new status, and no longer in the one before. */
-function count(target: string, from: ForwardStatus | undefined, to: ForwardStatus): Statement {
-  const change = (status: ForwardStatus): number => (status === to ? 1 : status === from ? -1 : 0)
-  const [waiting, succeeded, failed] = [change('waiting'), change('succeeded'), change('failed')]
+/** Changes how many forwards to a target have each status. */
+function countForwards(target: string, changes: Partial<Readonly<Record<ForwardStatus, number>>>): Statement {
+  const { waiting = 0, succeeded = 0, failed = 0 } = changes
   return {
     sql: `INSERT INTO target (target, waiting, succeeded, failed) VALUES (?, ?, ?, ?)
       ON CONFLICT (target) DO UPDATE SET waiting = target.waiting + excluded.waiting,

@@ -17,26 +17,26 @@ export function parseJson(bytes: Uint8Array): unknown {
     // The parser's own message quotes the text.
     throw new SyntaxError('not JSON')
   }
-  if (depthOf(bytes) > MAX_DEPTH) throw new SyntaxError('nested too deep')
+  if (isTooDeep(value)) throw new SyntaxError('nested too deep')
   return value
 }
 
-const [QUOTE, BRACKET, BACKSLASH, BRACE] = [0x22, 0x5b, 0x5c, 0x7b]
+/**
+ * Whether a parsed value has more than {@link MAX_DEPTH} nested arrays and objects: V8's parser accepts any depth. The value is gone
+ * through, since to go through the text takes as long as parsing it.
+ */
+export function isTooDeep(value: unknown): boolean {
+  return isDeeper(value, MAX_DEPTH)
+}
 
-/** How deep arrays and objects are nested in well-formed JSON; V8's parser accepts any depth. */
-function depthOf(json: Uint8Array): number {
-  let [depth, deepest] = [0, 0]
-  let isInString = false
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at]
-    if (byte === QUOTE) isInString = !isInString
-    else if (byte === BACKSLASH) at++
-    else if (isInString) continue
-    else if (byte === BRACE || byte === BRACKET) deepest = Math.max(deepest, ++depth)
-    // The code of the closing one is two higher.
-    else if (byte === BRACE + 2 || byte === BRACKET + 2) depth--
-  }
-  return deepest
+function isDeeper(value: unknown, levels: number): boolean {
+  const isArray = Array.isArray(value)
+  if (!isArray && !isObject(value)) return false
+  if (levels === 0) return true
+  if (isArray) return value.some((each) => isDeeper(each, levels - 1))
+  // No copy of the members, as `Object.values` makes one.
+  for (const name in value) if (isDeeper(value[name], levels - 1)) return true
+  return false
 }
 
 /** Whether a parsed value is a JSON object. */

@@ -18,10 +18,10 @@ const SCALAR = /[^ \t\r\n{}[\]:,"]+/y
 /**
  * The tokens of JSON text, in order, without white space. Text keeps what values lose: large numbers, escapes, repeated names and the
  * order of numeric names. Checks neither the order of the tokens nor how numbers, literals and strings are written.
- * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects.
+ * @throws RangeError for more than `maxDepth` nested arrays and objects.
  * @see RFC 8259 section 2
  */
-export function* tokens(text: string): Generator<Token, undefined> {
+export function* tokens(text: string, maxDepth = MAX_DEPTH): Generator<Token, undefined> {
   let depth = 0
   for (let start = skip(WHITE_SPACE, text, 0); start < text.length;) {
     const first = text.charAt(start)
@@ -29,7 +29,7 @@ export function* tokens(text: string): Generator<Token, undefined> {
     if (first === '}' || first === ']') depth--
     yield { start, end, depth }
     if (first === '{' || first === '[') depth++
-    if (depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
+    if (depth > maxDepth) throw new RangeError(`JSON is nested more than ${maxDepth} deep`)
     start = skip(WHITE_SPACE, text, end)
   }
 }
@@ -54,11 +54,15 @@ function skip(pattern: RegExp, text: string, from: number): number {
   return pattern.test(text) ? pattern.lastIndex : from
 }
 
-/** Well-formed JSON with one value a line, indented by two spaces. Changes only white space. */
+/**
+ * Well-formed JSON with one value a line, indented by two spaces. Changes only white space. Of members with one name all are there,
+ * also those that the value does not have: where they are nested too deep, the text is returned as it is.
+ */
 export function layOut(json: string): string {
   const parts: string[] = []
   let previous = ''
-  for (const { start, end, depth } of tokens(json)) {
+  for (const { start, end, depth } of tokens(json, Infinity)) {
+    if (depth > MAX_DEPTH) return json
     const token = json.slice(start, end)
     const isEnd = token === '}' || token === ']'
     const isFirst = previous === '{' || previous === '['

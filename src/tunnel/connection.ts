@@ -222,7 +222,7 @@ function createCutter(limit: number, onCut: () => void): (chunk: Uint8Array) => 
   let size = 0
   let isCutting = false
   return (chunk) => {
-    const text = before + Buffer.from(chunk).toString('latin1')
+    const text = before + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
     const start = text.length - chunk.length
     before = text.slice(-2)
     let from = start

@@ -10,7 +10,8 @@ import {
   passedOn,
   spelledHeader,
 } from '../http/headers.js'
-import { endOfString, MAX_DEPTH } from '../json/text.js'
+import { isTooDeep } from '../json/parse.js'
+import { MAX_DEPTH } from '../json/text.js'
 import type { WebhookScheme } from '../providers/provider.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
@@ -229,8 +230,6 @@ const PROXY_HEADERS =
  */
 function readMessage(text: string): Message | undefined {
   if (!text.startsWith('{')) return undefined
-  // V8 takes some 50 bytes for each bracket.
-  if (isTooDeep(text)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
   const members = new Map(Object.entries(parse(text)))
   const value = members.get('body')
   const encoded = members.get('bodyB')
@@ -250,24 +249,15 @@ function readMessage(text: string): Message | undefined {
 }
 
 function parse(text: string): object {
+  let message: object
   try {
-    const value: object = JSON.parse(text)
-    return value
+    message = JSON.parse(text)
   } catch {
     // The error's own message may quote the text.
     throw invalidMessage('the message is not JSON')
   }
-}
-
-function isTooDeep(text: string): boolean {
-  let depth = 0
-  for (let at = 0; at < text.length && depth <= MAX_DEPTH; at++) {
-    const char = text.charAt(at)
-    if (char === '"') at = endOfString(text, at) - 1
-    else if (char === '{' || char === '[') depth++
-    else if (char === '}' || char === ']') depth--
-  }
-  return depth > MAX_DEPTH
+  if (isTooDeep(message)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
+  return message
 }
 
 function invalidMessage(reason: string): RelayError {

@@ -138,7 +138,10 @@ export interface Written {
  */
 export function* writings(value: unknown, limit: number): Generator<Written> {
   const compact = JSON.stringify(value)
-  const length = measure(compact)
+  // The first way is nearly always the right one, and needs no pass of its own.
+  let measured: ReturnType<typeof measure> | undefined
+  const length = (layout: Layout): number =>
+    layout === COMPACT ? compact.length : (measured ??= measure(compact))(layout)
   const found = new Map<string, boolean>()
   const occurs = (pattern: string): boolean => {
     const known = found.get(pattern) ?? new RegExp(pattern).test(compact)
@@ -156,7 +159,10 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
     if (layout.compactUsers && !occurs(USER_START)) continue
     // Users are indented first, and take less than half of that in one line.
     const room = layout.compactUsers ? 2 * limit : limit
-    const text = length(layout) > room ? undefined : escape(layOut(value, layout), { chars, long, upper })
+    const text =
+      length(layout) > room
+        ? undefined
+        : escape(layout === COMPACT ? compact : layOut(value, layout), { chars, long, upper })
     yield { id, name: layout.name + end, newline: newline !== undefined, text }
   }
 }

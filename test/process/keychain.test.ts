@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { startSession, startSilentSession } from '../kit/keyring.js'
+import { ownKeyring, startSession, startSilentSession } from '../kit/keyring.js'
 import { describeWith } from '../kit/needs.js'
 import { signIn } from '../kit/pages.js'
 import { place, REPO, USER } from '../kit/place.js'
@@ -68,6 +68,33 @@ describeWith('keyring', 'relay --store keychain', () => {
     const children = childrenOf(relay.pid)
     expect((await relay.stop()).code).toBe(0)
     await expect.poll(() => children.filter((pid) => isAlive(pid))).toEqual([])
+  })
+
+  it('receives and lists while it is locked, says what to do, and acts once it is unlocked', async () => {
+    await using keyring = await ownKeyring()
+    await using here = await place({ env: { ...keyring.env, RELAY_STORE: 'keychain' } })
+    const before = await here.serveWith({ built: true })
+    await signIn(before.address, USER)
+    const { out: token } = await here.runWith({ built: true }, 'token')
+    await before.stop()
+
+    await keyring.lock()
+    const relay = await here.serveWith({ built: true })
+    expect((await relay.deliver({ id: 'while-locked' })).status).toBe(200)
+    const { code, out } = await here.runWith({ built: true }, 'log', '--json')
+    expect({ code, id: JSON.parse(out).delivery }).toEqual({ code: 0, id: 'while-locked' })
+    const began = performance.now()
+    const refused = await here.runWith({ built: true }, 'token')
+    expect(refused).toEqual({ code: 1, out: '', err: expect.stringMatching(/keychain .*[Uu]nlock it/s) })
+    const { location } = await signIn(relay.address, USER)
+    expect(location).toBe(`${relay.address}/?auth=error&reason=storage_failed`)
+    // Each waits for 5 s at most.
+    expect(performance.now() - began).toBeLessThan(12_000)
+
+    await keyring.unlock()
+    expect(await here.runWith({ built: true }, 'token')).toEqual({ code: 0, out: token, err: '' })
+    expect(await react(relay.address, token.trim())).toBe(200)
+    expect((await relay.stop()).code).toBe(0)
   })
 
   it('continues to serve while D-Bus never answers, and says what to do', async () => {
