@@ -1,0 +1,70 @@
+import { RelayError } from '../base/errors.js'
+import { LIMITS } from '../base/seams.js'
+import type { ProviderName } from '../base/settings.js'
+import { parsePrivateAddress } from '../base/web-address.js'
+import { sendOnce as sendOverNetwork } from '../net/client.js'
+import { GITEA } from './gitea/gitea.js'
+import { GITHUB, SANDBOX } from './github/github.js'
+import {
+  type CodeHost,
+  GENERIC_DELIVERY,
+  GENERIC_EVENT,
+  type HostKind,
+  type HostOptions,
+  type WebhookScheme,
+} from './host.js'
+
+/** Every kind of code host that relay works with. */
+export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
+  github: GITHUB,
+  gitea: GITEA,
+  sandbox: SANDBOX,
+}
+
+/** The names of the events that code hosts send. */
+export const EVENTS: readonly string[] = [
+  ...new Set(
+    Object.values(HOST_KINDS).flatMap(({ webhook }) =>
+      [...webhook.events].flatMap(([event, { actions }]) => (actions ? [event] : [])),
+    ),
+  ),
+]
+
+const BY_NAME: ReadonlyMap<string, HostKind> = new Map(Object.entries(HOST_KINDS))
+
+/** An unknown sender: like GitHub, but with the header names that relay accepts from every code host. */
+const OTHER: WebhookScheme = { ...GITHUB.webhook, eventHeader: GENERIC_EVENT, idHeaders: [GENERIC_DELIVERY] }
+
+/** How a delivery of this provider is written and signed. A fixture may name any. */
+export function schemeOf(provider: string): WebhookScheme {
+  return BY_NAME.get(provider)?.webhook ?? OTHER
+}
+
+export interface OpenOptions extends Partial<Omit<HostOptions, 'url'>> {
+  readonly name: ProviderName
+  /** The web address; a Gitea's may have a path. */
+  readonly url: string
+}
+
+/**
+ * The code host of that name at that address. Opens no connection.
+ * @throws RelayError `settings` if the address is not absolute, contains credentials, a query or a fragment, or is neither https
+ * nor on this machine.
+ */
+export function openHost({
+  name,
+  url,
+  sendOnce = sendOverNetwork,
+  timeLimit = LIMITS.codeHost,
+}: OpenOptions): CodeHost {
+  return HOST_KINDS[name].open({ url: checked(url), sendOnce, timeLimit })
+}
+
+function checked(text: string): URL {
+  try {
+    return parsePrivateAddress(text)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : ''
+    throw new RelayError('settings', `The provider's address ${why}`)
+  }
+}
