@@ -103,6 +103,8 @@ export interface CodeHost {
   readonly url: string
   /** Identifies the code host that issued a token; relay sends a token to no other. */
   readonly origin: string
+  /** Address of its API, without a trailing slash: for messages that say which address failed. */
+  readonly apiUrl: string
   readonly oauth: OAuthServer
   readonly webhook: WebhookScheme
   /** The event that a test of a hook delivers. */
@@ -231,6 +233,8 @@ export interface OAuthServer {
   readonly issuer: string | undefined
   /** The fewest scopes that comment, merge and react need; joined by a space in the authorize address. */
   readonly scopes: readonly string[]
+  /** Whether a refresh token is exchanged with the redirect URI of its sign-in (GitLab). Default: no. */
+  readonly repeatsRedirectUri?: boolean
 }
 
 /** Status and headers of an answer. */
@@ -324,14 +328,17 @@ export interface Apps {
   as(app: AppIdentity, options?: Cancellable): AppAccount
 }
 
-/** What an App can do by itself. `invalid_token` also for a key that was revoked, `not_found` for an App that was deleted. */
+/**
+ * What an App can do by itself. Its calls reject with `forbidden` for a key that was removed and `gone` for an App that was deleted, with
+ * what to do; otherwise like those of {@link CodeHost}.
+ */
 export interface AppAccount {
   describe(): Promise<AppDescription>
   /** Whether the App is installed on a repository. */
   isInstalled(repo: Repo): Promise<boolean>
   hook(): Promise<AppHook>
-  /** Makes its webhook send JSON that is signed with this secret, to another address if one is given. */
-  changeHook(settings: { readonly url?: string | undefined; readonly secret: Secret }): Promise<void>
+  /** Makes its webhook send JSON that is signed with this secret, to another address if one is given. Resolves to the webhook as it is then. */
+  changeHook(settings: { readonly url?: string | undefined; readonly secret: Secret }): Promise<AppHook>
   /** The log of its webhook: the deliveries of all its repositories. */
   readonly log: DeliveryLog
 }
@@ -361,6 +368,8 @@ export interface WebhookScheme {
    */
   readonly provesBody: boolean
   readonly eventHeader: string
+  /** The event that a value of that header names, without spaces, for routes and filters. Default: the value. */
+  readonly eventName?: (value: string) => string
   /** Headers with the delivery id; the first that is present counts. */
   readonly idHeaders: readonly [string, ...string[]]
   /** Header with the hook's id. */
