@@ -162,10 +162,10 @@ export interface RepoHook {
   readonly url: string
   readonly active: boolean
   readonly contentType: string
-  /** As the code host names them; GitHub has `*` for every event. */
+  /** As the code host names them: GitHub has `*` for every event, Gitea several names for one that it was given. */
   readonly events: readonly string[]
-  /** Whether the code host shows that it has a secret. If not, it has none, or the code host never shows one. */
-  readonly showsSecret: boolean
+  /** Undefined if the code host does not show whether it has one: Gitea, and servers like GitHub's that have shown none yet. */
+  readonly hasSecret: boolean | undefined
   /** What its receiver answered last; undefined if nothing was sent, or the code host does not show it. */
   readonly lastResponse: { readonly code: number; readonly message: string } | undefined
 }
@@ -184,8 +184,6 @@ export interface Hooks {
     settings: HookSettings,
     options: { readonly sameSecret: boolean },
   ): Promise<RepoHook>
-  /** Whether a hook sends exactly these events; undefined means every event. */
-  sends(hook: Pick<RepoHook, 'events'>, events: readonly string[] | undefined): boolean
   remove(repo: Repo, id: number): Promise<void>
   /** Asks for a delivery of `testEvent`. Gitea sends none for a repository without a commit. */
   test(repo: Repo, id: number): Promise<void>
@@ -257,9 +255,7 @@ export interface HostWords {
   readonly label: string
   /** What a token needs to manage the hooks of a repository, in the words of its documentation. */
   readonly hookRights: string
-  /** Whether it shows a hook's events by the names that relay gave it: Gitea shows several for one. */
-  readonly echoesEvents: boolean
-  /** Reasons why a test of a hook sends nothing or does not arrive, a sentence; undefined if there is none of its own. */
+  /** Why a test of a hook may send nothing or not arrive, a sentence; absent if it has no reasons of its own. `url`: the code host's. */
   readonly testHint?: (hook: Repo & { readonly url: string; readonly id: number }) => string
   /** Fields of its form for an OAuth application. */
   readonly applicationForm: (application: {
@@ -313,8 +309,7 @@ export interface AppDescription {
 export interface AppHook {
   readonly url: string
   readonly contentType: string
-  /** As in {@link RepoHook}. */
-  readonly showsSecret: boolean
+  readonly hasSecret: boolean
 }
 
 /** How relay registers an App by a manifest, and what that App can do. */
