@@ -7,9 +7,6 @@ import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
 import type { CodeHost, DeliveryLog, DeliveryPage, HookDelivery } from './host.js'
 
-/** How far back to look unless the user says so: as far as GitHub's log goes. */
-export const LOG_PERIOD_MS = 3 * 86_400_000
-
 /** The id in a log up to which every delivery has arrived or was sent again. Retention may have removed them since. */
 export interface LogPlace {
   /** -1 where there was none. */

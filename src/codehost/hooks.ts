@@ -79,6 +79,9 @@ export interface HookPlace {
   readonly repo: Repo
 }
 
+/** The same to read them only. */
+export type ReadPlace = Omit<HookPlace, 'hooks'> & { readonly hooks: Pick<Hooks, 'list'> }
+
 export interface WantedHook {
   readonly settings: HookSettings
   /** Whether it outlives `relay serve`, also if relay serve made it. */
@@ -119,9 +122,9 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
   }
   const secret = digestOf(place, settings)
   const change = async (own: RepoHook): Promise<Ensured> => {
-    const sameSecret = before?.id === own.id && before.shown?.secret === secret
-    if (sameSecret && !wanted.repair && fits(own, before, settings))
-      return { hook: own, created: false, repaired: [] }
+    // Somebody may have given it another secret since: a repair does not rely on what was remembered.
+    const sameSecret = !wanted.repair && before?.id === own.id && before.shown?.secret === secret
+    if (sameSecret && fits(own, before, settings)) return { hook: own, created: false, repaired: [] }
     const hook = await hooks.change(repo, own.id, settings, { sameSecret })
     return { hook, created: false, repaired: differences(own, hook) }
   }
@@ -266,7 +269,7 @@ export async function unregisterHook(
  * The repository's hooks that this profile made, or that lead to `url`; the one that it made last is first.
  * @throws RelayError as the calls do, with the next step; `storage`
  */
-export async function findOwnHooks(place: HookPlace, url: string | undefined): Promise<readonly RepoHook[]> {
+export async function findOwnHooks(place: ReadPlace, url: string | undefined): Promise<readonly RepoHook[]> {
   const before = await place.saved.get(place.repo)
   try {
     return ownAmong(await place.hooks.list(place.repo), before, url)

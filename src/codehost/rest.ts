@@ -40,8 +40,8 @@ type Method = OutboundRequest['method']
 export interface Call<T> {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
-  /** Schema of a successful answer, where one is read. An answer that is empty or not JSON is `undefined`. */
-  readonly answer?: ZodType<T>
+  /** Schema of a successful answer. An answer that is empty or not JSON is `undefined`. */
+  readonly answer: ZodType<T>
   /** Gives integers of more than 15 digits as strings: numbers would round them. */
   readonly exact?: boolean
 }
@@ -92,7 +92,9 @@ export class Rest {
    * Makes one call, once: it is never repeated after a failure, since a write may have been carried out although its answer was lost.
    * @throws RelayError of the kinds that `CodeHost` lists, {@link Refusal} for an unsuccessful answer; as the source of the token
    */
-  async call<T = unknown>(method: Method, where: string, call: Call<T> = {}): Promise<Answer<T>> {
+  call<T>(method: Method, where: string, call: Call<T>): Promise<Answer<T>>
+  call(method: Method, where: string, call?: Omit<Call<unknown>, 'answer'>): Promise<Answer<unknown>>
+  async call(method: Method, where: string, call: Partial<Call<unknown>> = {}): Promise<Answer<unknown>> {
     const { label, timeLimit } = this.#api
     const caller = this.#caller && { ...this.#caller, token: await tokenOf(this.#caller) }
     const headers = { ...this.#api.headers, ...authorization(caller), ...(call.body && JSON_TYPE) }
@@ -111,11 +113,10 @@ export class Rest {
       throw noAnswer(label, method, `did not answer within ${timeLimit / 1000} s`, 'provider_timeout')
     }
     const { status, header } = answer
-    const json = parseJson(text, call.exact ?? false)
+    const json = parseJson(text, call.exact)
     if (status < 200 || status > 299)
       throw refusal({ status, header, method, json, api: this.#api }, caller ? secretsOf(caller) : [])
-    const { answer: schema = z.unknown() as ZodType<T> } = call
-    const parsed = schema.safeParse(json)
+    const parsed = (call.answer ?? z.unknown()).safeParse(json)
     if (!parsed.success) throw noAnswer(label, method, 'gave an answer that was not understood')
     return { status, header, value: parsed.data }
   }
@@ -209,7 +210,7 @@ async function sendFollowing(
  * Undefined for text that is not JSON. Of several documents, one per line, the last one counts: Gitea 1.15 answers a merge conflict with
  * two, the second being the error.
  */
-function parseJson(text: string, exact: boolean): unknown {
+export function parseJson(text: string, exact = false): unknown {
   const parsed = (json: string): unknown => {
     try {
       return JSON.parse(exact ? quoteLongIntegers(json) : json)

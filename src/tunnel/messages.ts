@@ -11,7 +11,7 @@ import {
   spelledHeader,
 } from '../http/headers.js'
 import { endOfString, MAX_DEPTH } from '../json/text.js'
-import type { WebhookScheme } from '../providers/provider.js'
+import type { WebhookScheme } from '../codehost/host.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
 import { MAX_EXPLAINED, refusalHint, type Refusals, type TunnelRefusal } from '../webhook/refusals.js'
