@@ -11,8 +11,7 @@ import type {
   DeliveryLog,
   Repo,
 } from '../codehost/host.js'
-import { sameAddress } from '../hooks/ensure.js'
-import { checkReachable } from '../hooks/registration.js'
+import { checkReachable, sameAddress } from '../codehost/hooks.js'
 import { isPositive, isText, shape } from '../json/shape.js'
 import type { Json, Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
@@ -92,7 +91,7 @@ export async function readClient(
 export async function saveSetup(
   secrets: Pick<Store, 'update'>,
   { provider, providerUrl, client, app, hookUrl }: NewSetup,
-  before: Setup | undefined,
+  before: Pick<Setup, 'providerUrl' | 'clientId'> | undefined,
 ): Promise<void> {
   const setup = recordOf({
     provider,

@@ -57,13 +57,17 @@ export type LoginOutcome =
   | { readonly auth: 'success'; readonly userId: string; readonly account: string }
   | { readonly auth: 'error'; readonly reason: Reason; readonly why: string }
 
-/** Cookie that proves to the callback that this browser began the sign-in. Each sign-in has its own, so that two do not collide. */
-export interface Cookie {
+/** What identifies a cookie to a browser, and is needed to delete it. */
+export interface CookiePlace {
   readonly name: string
-  readonly value: string
   /** Of the callback: browsers send it nowhere else. */
   readonly path: string
   readonly secure: boolean
+}
+
+/** Cookie that proves to the callback that this browser began the sign-in. Each sign-in has its own, so that two do not collide. */
+export interface Cookie extends CookiePlace {
+  readonly value: string
   /** Seconds. */
   readonly maxAge: number
 }
@@ -138,7 +142,8 @@ export async function authorize(
     code_challenge_method: 'S256',
   }
   for (const [name, text] of Object.entries(parameters)) url.searchParams.set(name, text)
-  return { location: url.href, cookie: cookieOf(cookieName(state), value, redirectUri) }
+  const place = placeOf(cookieName(state), redirectUri)
+  return { location: url.href, cookie: { ...place, value, maxAge: STATE_LIFETIME / 1000 } }
 }
 
 /**
@@ -149,7 +154,7 @@ export async function callback(
   parts: SignInParts,
   request: CallbackRequest,
   options: Cancellable = {},
-): Promise<{ readonly outcome: Outcome; readonly spent: readonly Cookie[] }> {
+): Promise<{ readonly outcome: Outcome; readonly spent: readonly CookiePlace[] }> {
   const ended = endedBy(request)
   const logins: string[] = []
   let published: LoginOutcome
@@ -175,7 +180,7 @@ export async function callback(
   for (const login of logins) await publish(parts, login, published)
   const sent = ended.filter(({ name }) => request.cookies[name] !== undefined)
   const redirectUri = parts.redirectUri()
-  return { outcome, spent: sent.map(({ name }) => ({ ...cookieOf(name, '', redirectUri), maxAge: 0 })) }
+  return { outcome, spent: sent.map(({ name }) => placeOf(name, redirectUri)) }
 }
 
 /**
@@ -317,9 +322,9 @@ function cookieName(state: string): string {
   return `${COOKIE}${createHash('sha256').update(state).digest('hex').slice(0, 8)}`
 }
 
-function cookieOf(name: string, value: string, redirectUri: string): Cookie {
-  const { pathname, protocol } = new URL(redirectUri)
-  return { name, value, path: pathname, secure: protocol === 'https:', maxAge: STATE_LIFETIME / 1000 }
+function placeOf(name: string, redirectUri: string): CookiePlace {
+  const { pathname: path, protocol } = new URL(redirectUri)
+  return { name, path, secure: protocol === 'https:' }
 }
 
 /**
