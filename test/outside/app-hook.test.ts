@@ -157,12 +157,6 @@ describe('a repository that had a hook before the App was installed there', () =
   })
   afterAll(end)
 
-  it('relay hook add names the command that removes a hook that was there before', async () => {
-    expect((await here.run('hook', 'add', 'octo/demo')).err).toContain(
-      'Remove its hook with relay hook remove octo/demo\n',
-    )
-  })
-
   it('the check has nothing against a hook where the App is installed too: its deliveries are duplicates', async () => {
     expect(await check()).toMatchObject({ check: 'App', state: 'ok' })
   })
