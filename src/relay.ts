@@ -3,6 +3,7 @@ import type { SignInParts } from './auth/sign-in.js'
 import type { Cancellable } from './base/abort.js'
 import { Disposal } from './base/disposal.js'
 import { createLazy } from './base/lazy.js'
+import { createLogThrottle } from './base/log-throttle.js'
 import { systemClock, type Clock } from './base/time.js'
 import { silentLog, type Log } from './base/log.js'
 import { LIMITS, type Limits, type Seams } from './base/seams.js'
@@ -205,6 +206,7 @@ function createSignIn(
     tokenTtl,
     clock,
     log,
+    throttle: createLogThrottle(log),
     timeLimit,
   }
   return {

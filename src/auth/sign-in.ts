@@ -3,6 +3,7 @@ import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4we
 import { type Cancellable, sleep } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
+import type { LogThrottle } from '../base/log-throttle.js'
 import type { OAuthClient } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost, TokenFacts } from '../codehost/host.js'
@@ -31,6 +32,8 @@ export interface SignInParts extends Omit<CallOptions, 'signal'> {
   readonly tokenTtl: number
   readonly clock: Clock
   readonly log: Log
+  /** For lines that any page can cause by opening the callback. */
+  readonly throttle: LogThrottle
 }
 
 /**
@@ -172,8 +175,9 @@ export async function callback(
     published = { ...outcome, account }
   } catch (error) {
     const { reason, message, cause } = toFailure(error, parts)
-    if (cause === undefined) parts.log.warn(`Sign-in failed: ${reason}: ${message}`)
-    else parts.log.error(`Sign-in failed: ${reason}: ${message}`, cause)
+    const line = `Sign-in failed: ${reason}: ${message}`
+    if (cause === undefined) parts.throttle(line, () => parts.log.warn(line))
+    else parts.throttle(line, () => parts.log.error(line, cause), 'error')
     outcome = { auth: 'error', reason }
     published = { ...outcome, why: message }
   }

@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import type { RenewParts } from '../../src/auth/renew.js'
 import type { SignInParts } from '../../src/auth/sign-in.js'
 import { RelayError } from '../../src/base/errors.js'
+import { createLogThrottle } from '../../src/base/log-throttle.js'
 import { Secret } from '../../src/base/secret.js'
 import type { CodeHost } from '../../src/codehost/host.js'
 import { openHost } from '../../src/codehost/hosts.js'
@@ -98,6 +99,7 @@ export async function createRig(
     tokenTtl: TOKEN_TTL,
     clock,
     log,
+    throttle: createLogThrottle(log),
     sendOnce,
     ...changes,
     tokens,
