@@ -109,7 +109,7 @@ export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
     if (!outcome) continue
     failed.push({ delivery, why: outcome.why })
     const before = (oldest.get(delivery.guid) ?? 0n) - 1n
-    if (!outcome.isGone && before < reached) reached = before
+    if (before < reached) reached = before
   }
   if (reached > 0n) await options.place?.put(reached)
   return { missing: missing.length, arrived: missing.length - failed.length, failed }
