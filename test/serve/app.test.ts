@@ -139,7 +139,7 @@ describe("the log of the App's webhook", () => {
     await running.event('caught up')
     await running.serving[Symbol.asyncDispose]()
     await using store = await profileStore(alone.shell)
-    await store.delete('setup:secret')
+    await store.delete('setup')
     await storeApp(store, alone.sandbox.url, { ...made, app: { ...made.app, id: 999 } }, BEFORE)
     await using later = await start(CATCH_UP)
     expect(await later.event('failed')).toMatchObject({ error: { kind: 'gone' }, retries: false })
