@@ -28,6 +28,9 @@ export interface Setup {
   readonly hook?: { readonly url: string; readonly former: string } | undefined
 }
 
+/** One whose App has an active webhook. */
+type SetupWithHook = Setup & { readonly [Name in 'app' | 'hook']: NonNullable<Setup[Name]> }
+
 /** What `relay setup` stores. */
 export interface NewSetup extends Pick<Setup, 'provider' | 'providerUrl'> {
   readonly client: OAuthClient
@@ -161,11 +164,21 @@ export class OwnApp {
   readonly log: DeliveryLog
   readonly #secrets: Pick<Store, 'update'>
   readonly #account: AppAccount
-  readonly #providerUrl: string
-  /** Every address that is ours. */
-  readonly #saved: NonNullable<Setup['hook']>
+  readonly #setup: SetupWithHook
 
-  /** Undefined if the profile has none at this code host, or its webhook was left inactive. `signal` cancels all of its calls. */
+  private constructor(secrets: Pick<Store, 'update'>, account: AppAccount, setup: SetupWithHook) {
+    this.slug = setup.app.slug
+    this.savedUrl = setup.hook.url
+    this.log = account.log
+    this.#secrets = secrets
+    this.#account = account
+    this.#setup = setup
+  }
+
+  /**
+   * Undefined if the profile has none at this code host, or its webhook was left inactive. `signal` cancels all of its calls.
+   * @throws RelayError `storage`
+   */
   static async find(
     secrets: Pick<Store, 'get' | 'update'>,
     host: Pick<CodeHost, 'url' | 'apps'>,
@@ -173,26 +186,11 @@ export class OwnApp {
   ): Promise<OwnApp | undefined> {
     const setup = await readSetup(secrets)
     if (!setup?.app || !setup.hook || setup.providerUrl !== host.url || !host.apps) return undefined
-    const { privateKey } = await readSecrets(secrets, setup.clientId)
+    const { app, hook, clientId } = setup
+    const { privateKey } = await readSecrets(secrets, clientId)
     if (privateKey === undefined) return undefined
-    const account = host.apps.as({ ...setup.app, privateKey: new Secret(privateKey) }, options)
-    return new OwnApp(secrets, account, host.url, setup.app.slug, setup.hook)
-  }
-
-  private constructor(
-    secrets: Pick<Store, 'update'>,
-    account: AppAccount,
-    providerUrl: string,
-    slug: string,
-    saved: NonNullable<Setup['hook']>,
-  ) {
-    this.slug = slug
-    this.savedUrl = saved.url
-    this.log = account.log
-    this.#secrets = secrets
-    this.#account = account
-    this.#providerUrl = providerUrl
-    this.#saved = saved
+    const account = host.apps.as({ ...app, privateKey: new Secret(privateKey) }, options)
+    return new OwnApp(secrets, account, { ...setup, app, hook })
   }
 
   describe(): Promise<AppDescription> {
@@ -218,7 +216,7 @@ export class OwnApp {
     if (hook && hook.url !== '') return hook
     throw new RelayError(
       'gone',
-      `The App ${this.slug} has no webhook at ${this.#providerUrl} any more. Enter ${this.savedUrl} in its settings there`,
+      `The App ${this.slug} has no webhook at ${this.#setup.providerUrl} any more. Enter ${this.savedUrl} in its settings there`,
     )
   }
 
@@ -226,22 +224,17 @@ export class OwnApp {
    * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to what was wrong before.
    * @throws RelayError `conflict` if somebody gave it an address of their own; `settings` if the code host cannot reach `url`
    */
-  async repair({
-    url,
-    secret,
-  }: {
-    readonly url: string
-    readonly secret: Secret
-  }): Promise<readonly string[]> {
-    checkReachable(url, this.#providerUrl)
+  async repair(url: string, secret: Secret): Promise<readonly string[]> {
+    checkReachable(url, this.#setup.providerUrl)
     const before = await this.hook()
-    if (![url, this.#saved.url, this.#saved.former].some((ours) => sameAddress(ours, before.url)))
+    const { hook } = this.#setup
+    if (![url, hook.url, hook.former].some((ours) => sameAddress(ours, before.url)))
       throw new RelayError(
         'conflict',
         `The webhook of the App ${this.slug} leads to ${before.url}, which somebody entered there. To have it here, enter ${url} in the settings of the App`,
       )
     // Saved first: whichever address an interrupted change leaves there is ours.
-    await this.#save({ url, former: before.url })
+    await saveHook(this.#secrets, this.slug, { url, former: before.url })
     await this.#account.changeHook({ url, secret })
     return [
       ...(sameAddress(before.url, url) ? [] : [`it led to ${before.url}`]),
@@ -249,13 +242,12 @@ export class OwnApp {
       ...(before.hasSecret ? [] : ['it had no secret']),
     ]
   }
+}
 
-  async #save(hook: NonNullable<Setup['hook']>): Promise<void> {
-    const { slug } = this
-    await this.#secrets.update(function* (records): Tx<void> {
-      const setup = parseSetup(yield* records.get(SETUP_KEY))
-      // Of another App by now, if relay setup ran meanwhile.
-      if (setup?.app?.slug === slug) yield* records.put(SETUP_KEY, recordOf({ ...setup, hook }))
-    })
-  }
+/** Not over the setup of another App, if `relay setup` ran meanwhile. */
+function saveHook(secrets: Pick<Store, 'update'>, slug: string, hook: SetupWithHook['hook']): Promise<void> {
+  return secrets.update(function* (records): Tx<void> {
+    const setup = parseSetup(yield* records.get(SETUP_KEY))
+    if (setup?.app?.slug === slug) yield* records.put(SETUP_KEY, recordOf({ ...setup, hook }))
+  })
 }

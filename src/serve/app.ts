@@ -43,7 +43,7 @@ async function run(
   const url = await Promise.race([address.known, aborted(stop)])
   if (url === undefined) return
   const { slug, log: deliveries } = app
-  const repaired = await keepTrying(() => app.repair({ url, secret }), {
+  const repaired = await keepTrying(() => app.repair(url, secret), {
     stop,
     signInLook: relay.limits.signInLook,
     onFailure: (error, retries) => onHook({ app: slug, state: 'failed', error, retries }),

@@ -197,7 +197,7 @@ describe('the App whose webhook sends here', () => {
     ['nothing wrong', hook({ url: NOW }), []],
   ])('is given address and secret, and what was wrong is named: %s', async (_, shown, wrong) => {
     await using own = await profile(shown)
-    expect(await (await own.own()).repair({ url: NOW, secret })).toEqual(wrong)
+    expect(await (await own.own()).repair(NOW, secret)).toEqual(wrong)
     expect(own.fake.changes).toEqual([{ url: NOW, secret }])
     expect((await readSetup(own.secrets))?.hook).toEqual({ url: NOW, former: shown.url })
   })
@@ -207,13 +207,13 @@ describe('the App whose webhook sends here', () => {
     async (fails) => {
       await using own = await profile()
       own.fake.fails = fails
-      await expect((await own.own()).repair({ url: NOW, secret })).rejects.toMatchObject({
+      await expect((await own.own()).repair(NOW, secret)).rejects.toMatchObject({
         kind: 'provider_failed',
       })
       own.fake.fails = undefined
       const later = 'https://relay.example/later'
       const left = fails === 'before' ? BEFORE : NOW
-      expect(await (await own.own()).repair({ url: later, secret })).toEqual([`it led to ${left}`])
+      expect(await (await own.own()).repair(later, secret)).toEqual([`it led to ${left}`])
     },
   )
 
@@ -221,11 +221,11 @@ describe('the App whose webhook sends here', () => {
     const theirs = 'https://theirs.example/hook'
     await using own = await profile(hook({ url: theirs }))
     const app = await own.own()
-    await expect(app.repair({ url: NOW, secret })).rejects.toMatchObject({
+    await expect(app.repair(NOW, secret)).rejects.toMatchObject({
       kind: 'conflict',
       message: `The webhook of the App relay-test leads to ${theirs}, which somebody entered there. To have it here, enter ${NOW} in the settings of the App`,
     })
-    await expect(app.repair({ url: 'http://127.0.0.1:1/', secret })).rejects.toMatchObject({
+    await expect(app.repair('http://127.0.0.1:1/', secret)).rejects.toMatchObject({
       kind: 'settings',
     })
     expect([own.fake.changes, (await readSetup(own.secrets))?.hook?.url]).toEqual([[], BEFORE])
@@ -260,7 +260,7 @@ describe('the App whose webhook sends here', () => {
     const app = await own.own()
     const other = { ...APP, slug: 'another' }
     await saveSetup(own.secrets, setup('two', { app: other, hookUrl: NOW }), await readSetup(own.secrets))
-    await app.repair({ url: 'https://relay.example/later', secret })
+    await app.repair('https://relay.example/later', secret)
     expect((await readSetup(own.secrets))?.hook).toEqual({ url: NOW, former: NOW })
   })
 })
