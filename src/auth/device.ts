@@ -23,7 +23,7 @@ const MAX_CODE_LENGTH = 64
 
 export interface DeviceParts extends CallOptions {
   readonly host: Pick<CodeHost, 'url' | 'oauth'>
-  /** The flow needs no client secret. A token that was got so is not renewed at an OAuth app either: that needs the secret. */
+  /** The flow needs no client secret. */
   readonly clientId: string
   readonly clock?: Clock
   /** Waits between two polls. */
