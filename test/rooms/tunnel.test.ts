@@ -99,6 +99,11 @@ function numbered(n: number, bytes = 100): string {
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
 
+it('a sender whose deliveries do not prove their body is refused', async () => {
+  const scheme = { ...schemeOf('github'), provesBody: false }
+  await expect(tunnel('http://127.0.0.1:9/', { scheme })).rejects.toThrow('do not prove their body')
+})
+
 describe('a message', () => {
   const UNVERIFIABLE =
     'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
