@@ -138,18 +138,13 @@ describe('the events that a payload may be of', () => {
     ])
   })
 
-  it('are told apart by own members alone', () => {
-    fc.assert(
-      fc.property(
-        fc.jsonValue(),
-        fc.constantFrom('__proto__', 'constructor', 'toString.name', 'a.length'),
-        (value, at) => {
-          const own = JSON.stringify(value)?.includes(`"${at.split('.')[0]}"`)
-          if (!own) expect(memberOf(value, at)).toBeUndefined()
-        },
-      ),
-    )
-  })
+  it.each(['__proto__', 'constructor', 'toString.name', 'length.x'])(
+    'are told apart by own members alone: %s',
+    (at) => {
+      for (const value of [{}, [], 'text', 1, null, { a: {} }]) expect(memberOf(value, at)).toBeUndefined()
+      expect(memberOf(JSON.parse('{"__proto__":1}'), '__proto__')).toBe(1)
+    },
+  )
 })
 
 const SENT = [
@@ -210,7 +205,7 @@ describe.each(['github', 'gitea'] as const)('a delivery of %s that is made up', 
     const payload: Record<string, { full_name?: string }> = JSON.parse(body)
     const { webhook } = HOST_KINDS[provider]
     expect(eventsOf(payload, webhook.events)).toEqual([event])
-    expect([event, memberOf(payload, 'action')].filter((part) => part !== undefined).join('.')).toBe(name)
+    expect([event, memberOf(payload, 'action')]).toEqual([event, name.split('.')[1]])
     expect(payload['repository']?.full_name ?? 'octo/demo').toBe('octo/demo')
     expect(Object.keys(headers).filter((header) => /signature/i.test(header))).toEqual([])
     const dates = ['issue', 'comment', 'pull_request', 'release', 'check_run', 'workflow_run']

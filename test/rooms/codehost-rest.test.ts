@@ -94,7 +94,7 @@ describe('redirects', () => {
         : `GitHub answered with a redirect that is not followed (${status})${doubt}`,
     )
     const bodies = asked.map(({ method, json }) => [method, json])
-    expect(bodies).toEqual(Array(follows ? 2 : 1).fill(['POST', { body: 'hello' }]))
+    expect(bodies).toEqual(Array.from({ length: follows ? 2 : 1 }, () => ['POST', { body: 'hello' }]))
   })
 
   it.each(['https://other.example/moved', 'http://git.example/moved', 'http://[', ''])(
