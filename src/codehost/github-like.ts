@@ -21,39 +21,43 @@ export const pullPath = ({ owner, repo, number }: Subject): string =>
   path`/repos/${owner}/${repo}/pulls/${number}`
 export const hooksPath = ({ owner, repo }: Repo): string => path`/repos/${owner}/${repo}/hooks`
 
-/** POST /repos/{owner}/{repo}/issues/{n}/comments. */
-export async function postComment(rest: Rest, on: Subject, body: string): Promise<CommentRef> {
-  const call = { body: { body }, answer: comment }
-  const { value } = await rest.call('POST', `${issuePath(on)}/comments`, call)
-  return { id: value.id, url: value.html_url }
-}
+/** The calls of an account that are the same at GitHub and Gitea. */
+export abstract class GitHubLikeAccount {
+  protected readonly rest: Rest
 
-/**
- * GET /repos/{owner}/{repo}/issues/{n}/comments, oldest first. GitHub lists them in pages, and Gitea all at once, without
- * a link to a next page (Gitea's routers/api/v1/repo/issue_comment.go, ListIssueComments).
- */
-export async function* listComments(rest: Rest, on: Subject): AsyncGenerator<Comment> {
-  const all = rest.pages(`${issuePath(on)}/comments`, comments, { per_page: PAGE_SIZE })
-  for await (const page of all)
-    for (const { id, html_url: url, body, user } of page)
-      yield { id, url, body: body ?? '', author: user?.login }
-}
+  constructor(rest: Rest) {
+    this.rest = rest
+  }
 
-/** PATCH /repos/{owner}/{repo}/issues/comments/{id} (docs.github.com/rest/issues/comments; Gitea: issueEditComment). */
-export async function patchComment(
-  rest: Rest,
-  { owner, repo }: Repo,
-  id: number,
-  body: string,
-): Promise<CommentRef> {
-  const where = path`/repos/${owner}/${repo}/issues/comments/${id}`
-  const { value } = await rest.call('PATCH', where, { body: { body }, answer: comment })
-  return { id: value.id, url: value.html_url }
-}
+  /** POST /repos/{owner}/{repo}/issues/{n}/comments. */
+  async comment(on: Subject, body: string): Promise<CommentRef> {
+    const call = { body: { body }, answer: comment }
+    const { value } = await this.rest.call('POST', `${issuePath(on)}/comments`, call)
+    return { id: value.id, url: value.html_url }
+  }
 
-/** GET /repos/{owner}/{repo}/pulls/{n}: the commit at its head. */
-export async function headOf(rest: Rest, pull: Subject): Promise<string> {
-  return (await rest.call('GET', pullPath(pull), { answer: head })).value.head.sha
+  /**
+   * GET /repos/{owner}/{repo}/issues/{n}/comments, oldest first. GitHub lists them in pages, and Gitea all at once, without
+   * a link to a next page (Gitea's routers/api/v1/repo/issue_comment.go, ListIssueComments).
+   */
+  async *comments(on: Subject): AsyncGenerator<Comment> {
+    const all = this.rest.pages(`${issuePath(on)}/comments`, comments, { per_page: PAGE_SIZE })
+    for await (const page of all)
+      for (const { id, html_url: url, body, user } of page)
+        yield { id, url, body: body ?? '', author: user?.login }
+  }
+
+  /** PATCH /repos/{owner}/{repo}/issues/comments/{id} (docs.github.com/rest/issues/comments; Gitea: issueEditComment). */
+  async editComment({ owner, repo }: Repo, id: number, body: string): Promise<CommentRef> {
+    const where = path`/repos/${owner}/${repo}/issues/comments/${id}`
+    const { value } = await this.rest.call('PATCH', where, { body: { body }, answer: comment })
+    return { id: value.id, url: value.html_url }
+  }
+
+  /** GET /repos/{owner}/{repo}/pulls/{n}: the commit at its head. */
+  protected async headOf(pull: Subject): Promise<string> {
+    return (await this.rest.call('GET', pullPath(pull), { answer: head })).value.head.sha
+  }
 }
 
 /** The fields of a pull request that show why it was not merged. Gitea has no `mergeable_state`, old versions no `draft`. */

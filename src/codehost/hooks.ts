@@ -213,7 +213,7 @@ function ownAmong(
   return [...ours.filter(isBefore), ...ours.filter((hook) => !isBefore(hook))]
 }
 
-/** Whether a hook leads to `url`, or was made before, and nobody has given it another address since. */
+/** Whether a hook leads to `url`, or was made before and still has the address that it was given. */
 export function isOurs(
   hook: Pick<RepoHook, 'id' | 'url'>,
   before: SavedHook | undefined,

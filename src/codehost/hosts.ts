@@ -5,39 +5,13 @@ import { parsePrivateAddress } from '../base/web-address.js'
 import { sendOnce as sendOverNetwork } from '../net/client.js'
 import { GITEA } from './gitea/gitea.js'
 import { GITHUB, SANDBOX } from './github/github.js'
-import {
-  type CodeHost,
-  GENERIC_DELIVERY,
-  GENERIC_EVENT,
-  type HostKind,
-  type HostOptions,
-  type WebhookScheme,
-} from './host.js'
+import type { CodeHost, HostKind, HostOptions } from './host.js'
 
 /** Every kind of code host that relay works with. */
 export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
   github: GITHUB,
   gitea: GITEA,
   sandbox: SANDBOX,
-}
-
-/** The names of the events that code hosts send. */
-export const EVENTS: readonly string[] = [
-  ...new Set(
-    Object.values(HOST_KINDS).flatMap(({ webhook }) =>
-      [...webhook.events].flatMap(([event, { actions }]) => (actions ? [event] : [])),
-    ),
-  ),
-]
-
-const BY_NAME: ReadonlyMap<string, HostKind> = new Map(Object.entries(HOST_KINDS))
-
-/** An unknown sender: like GitHub, but with the header names that relay accepts from every code host. */
-const OTHER: WebhookScheme = { ...GITHUB.webhook, eventHeader: GENERIC_EVENT, idHeaders: [GENERIC_DELIVERY] }
-
-/** How a delivery of this provider is written and signed. A fixture may name any. */
-export function schemeOf(provider: string): WebhookScheme {
-  return BY_NAME.get(provider)?.webhook ?? OTHER
 }
 
 export interface OpenOptions extends Partial<Omit<HostOptions, 'url'>> {

@@ -314,7 +314,7 @@ function refusal(answer: Refused, secrets: readonly string[]): Refusal {
 }
 
 /**
- * What the token lacks for the call. GitHub names the scopes of which one is enough, and those of the token; to a fine-grained
+ * What the token lacks for the call. GitHub names the scopes (one is enough) and those of the token; to a fine-grained
  * token the permission (https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api).
  */
 function missingRightOf({ status, header }: Headed, message: string): string | undefined {

@@ -139,7 +139,7 @@ describe('the events that a payload may be of', () => {
   })
 
   it.each(['__proto__', 'constructor', 'toString.name', 'length.x'])(
-    'are told apart by own members alone: %s',
+    'depend on own members alone: %s',
     (at) => {
       for (const value of [{}, [], 'text', 1, null, { a: {} }]) expect(memberOf(value, at)).toBeUndefined()
       expect(memberOf(JSON.parse('{"__proto__":1}'), '__proto__')).toBe(1)

@@ -16,7 +16,7 @@ interface Stored extends Omit<RepoHook, 'hasSecret'> {
   readonly secret: string | undefined
 }
 
-/** The hooks of a repository, kept as a code host keeps them: `github` changes them in place, `gitea` replaces them for another secret. */
+/** The hooks of a repository, as a code host has them: `github` changes them in place, `gitea` replaces them for another secret. */
 class FakeHooks implements Hooks {
   readonly all: Stored[]
   writes = 0

@@ -1,4 +1,4 @@
-import { schemeOf } from '../../codehost/hosts.js'
+import { schemeOf } from '../../codehost/schemes.js'
 import { whyNeverSent } from '../../codehost/events.js'
 import type { Prepared } from '../settings/prepare.js'
 

@@ -2,17 +2,7 @@ import { z } from 'zod'
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
-import {
-  headOf,
-  hooksPath,
-  issuePath,
-  listComments,
-  login,
-  patchComment,
-  postComment,
-  pullPath,
-  whyNotMerged,
-} from '../github-like.js'
+import { GitHubLikeAccount, hooksPath, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'
 import type * as host from '../host.js'
 import { type Answer, type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { WEBHOOK } from './webhook.js'
@@ -116,40 +106,31 @@ const merged = z.object({ merged: z.literal(true), merge_commit_sha: z.string().
 /** Answered with 405, not 403. "not allowed to merge [reason: …]" means something else: approvals or checks. */
 const REFUSED_MERGE = { forbidden: /^User not allowed to merge/i, draft: /^Work in progress/i }
 
-class GiteaAccount implements host.Account {
+class GiteaAccount extends GitHubLikeAccount implements host.Account {
   readonly hooks: host.Hooks
-  readonly #rest: Rest
 
   constructor(rest: Rest) {
-    this.#rest = rest
+    super(rest)
     this.hooks = new GiteaHooks(rest)
   }
 
   /** Gitea says nothing about a token; one without the scope `read:user` is refused, with that scope's name. */
   async facts(): Promise<host.TokenFacts> {
-    const { value } = await this.#rest.call('GET', '/user', { answer: login })
+    const { value } = await this.rest.call('GET', '/user', { answer: login })
     return { ...value, scopes: undefined, expiresAt: undefined }
   }
 
   /** 1.15 answers 500 to a comment on an issue that does not exist; reading the issue shows the reason. */
-  async comment(on: host.Subject, body: string): Promise<host.CommentRef> {
+  override async comment(on: host.Subject, body: string): Promise<host.CommentRef> {
     try {
-      return await postComment(this.#rest, on, body)
+      return await super.comment(on, body)
     } catch (error) {
       if (!(error instanceof Refusal && error.providerStatus === 500)) throw error
-      await this.#rest.call('GET', issuePath(on)).catch((reason: unknown) => {
+      await this.rest.call('GET', issuePath(on)).catch((reason: unknown) => {
         throw isNotFound(reason) ? reason : error
       })
       throw error
     }
-  }
-
-  comments(on: host.Subject): AsyncIterable<host.Comment> {
-    return listComments(this.#rest, on)
-  }
-
-  editComment(on: host.Subject, id: number, body: string): Promise<host.CommentRef> {
-    return patchComment(this.#rest, on, id, body)
   }
 
   /**
@@ -159,7 +140,7 @@ class GiteaAccount implements host.Account {
    */
   async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
     const { owner, repo } = pull
-    const sha = await headOf(this.#rest, pull).catch(explainNoPull)
+    const sha = await this.headOf(pull).catch(explainNoPull)
     const found = new Map<string, host.Check>()
     let before = -1
     const hasMore = ({ value }: Answer<readonly host.Check[]>): boolean => {
@@ -169,7 +150,7 @@ class GiteaAccount implements host.Account {
     }
     const where = path`/repos/${owner}/${repo}/commits/${sha}/status`
     // Reading a page adds to what was found.
-    for await (const _ of this.#rest.pages(where, combinedStatus, { limit: PAGE_SIZE }, hasMore));
+    for await (const _ of this.rest.pages(where, combinedStatus, { limit: PAGE_SIZE }, hasMore));
     return { sha, checks: [...found.values()] }
   }
 
@@ -180,12 +161,12 @@ class GiteaAccount implements host.Account {
    */
   async merge(pull: host.Subject, options: host.MergeOptions = {}): Promise<host.Merged> {
     const { method = 'merge', title, message, sha } = options
-    if (sha !== undefined && (await headOf(this.#rest, pull).catch(explainNoPull)) !== sha)
+    if (sha !== undefined && (await this.headOf(pull).catch(explainNoPull)) !== sha)
       throw new RelayError('conflict', 'Not merged: the head of the pull request is another commit')
     const body = { Do: method, MergeTitleField: title, MergeMessageField: message, head_commit_id: sha }
-    const call = this.#rest.call('POST', `${pullPath(pull)}/merge`, { body })
+    const call = this.rest.call('POST', `${pullPath(pull)}/merge`, { body })
     const { status } = await call.catch(async (error: unknown) => {
-      explainNoPull(await whyNotMerged(this.#rest, pull, error, REFUSED_MERGE))
+      explainNoPull(await whyNotMerged(this.rest, pull, error, REFUSED_MERGE))
     })
     return status === 201
       ? { merged: false, sha: null }
@@ -194,7 +175,7 @@ class GiteaAccount implements host.Account {
 
   async #mergeCommit(pull: host.Subject): Promise<string> {
     try {
-      return (await this.#rest.call('GET', pullPath(pull), { answer: merged })).value.merge_commit_sha
+      return (await this.rest.call('GET', pullPath(pull), { answer: merged })).value.merge_commit_sha
     } catch (cause) {
       const why = cause instanceof RelayError ? cause.message : 'unknown reason'
       throw new RelayError('provider_failed', `Gitea merged it, but did not return the commit: ${why}`, {
@@ -207,7 +188,7 @@ class GiteaAccount implements host.Account {
   async react(to: host.Subject, content: host.Reaction, comment?: host.CommentTarget): Promise<host.Reacted> {
     const { owner, repo } = to
     const subject = comment ? path`/repos/${owner}/${repo}/issues/comments/${comment.id}` : issuePath(to)
-    const { status } = await this.#rest.call('POST', `${subject}/reactions`, { body: { content } })
+    const { status } = await this.rest.call('POST', `${subject}/reactions`, { body: { content } })
     return { id: null, content, created: status === 201 }
   }
 }

@@ -2,16 +2,7 @@ import { z } from 'zod'
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
-import {
-  headOf,
-  issuePath,
-  listComments,
-  login,
-  patchComment,
-  postComment,
-  pullPath,
-  whyNotMerged,
-} from '../github-like.js'
+import { GitHubLikeAccount, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'
 import type * as host from '../host.js'
 import { type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { githubApps } from './app.js'
@@ -126,16 +117,15 @@ function recognise({ status, header, json }: host.Headed & { readonly json: unkn
 const merged = z.object({ sha: z.string(), merged: z.literal(true) })
 const reaction = z.object({ id: z.int() })
 
-class GitHubAccount implements host.Account {
+class GitHubAccount extends GitHubLikeAccount implements host.Account {
   readonly hooks: host.Hooks
   readonly revoke?: (client: OAuthClient) => Promise<void>
-  readonly #rest: Rest
   readonly #token: host.TokenSource
 
   constructor(api: Api, token: host.TokenSource, options?: Cancellable) {
+    super(new Rest(api, { token }, options))
     this.#token = token
-    this.#rest = new Rest(api, { token }, options)
-    this.hooks = new GitHubHooks(this.#rest)
+    this.hooks = new GitHubHooks(this.rest)
     if (typeof token === 'string' && !PERSONAL_TOKEN.test(token))
       this.revoke = (client) => revoke(new Rest(api, { token, client }, options), token, client)
   }
@@ -145,25 +135,13 @@ class GitHubAccount implements host.Account {
    * scopes; those of a fine-grained token have none (docs.github.com, "Scopes for OAuth apps").
    */
   async facts(): Promise<host.TokenFacts> {
-    const { value, header } = await this.#rest.call('GET', '/user', { answer: login })
+    const { value, header } = await this.rest.call('GET', '/user', { answer: login })
     const isClassic = typeof this.#token === 'string' && this.#token.startsWith('ghp_')
     return {
       login: value.login,
       scopes: header('x-oauth-scopes')?.split(/[\s,]+/) ?? (isClassic ? [] : undefined),
       expiresAt: parseExpiration(header('github-authentication-token-expiration')),
     }
-  }
-
-  comment(on: host.Subject, body: string): Promise<host.CommentRef> {
-    return postComment(this.#rest, on, body)
-  }
-
-  comments(on: host.Subject): AsyncIterable<host.Comment> {
-    return listComments(this.#rest, on)
-  }
-
-  editComment(on: host.Subject, id: number, body: string): Promise<host.CommentRef> {
-    return patchComment(this.#rest, on, id, body)
   }
 
   /**
@@ -173,14 +151,14 @@ class GitHubAccount implements host.Account {
    */
   async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
     const { owner, repo } = pull
-    const sha = await headOf(this.#rest, pull)
+    const sha = await this.headOf(pull)
     const commit = path`/repos/${owner}/${repo}/commits/${sha}`
     const collect = async (
       where: string,
       answer: z.ZodType<readonly host.Check[]>,
     ): Promise<host.Check[]> => {
       const checks: host.Check[] = []
-      for await (const page of this.#rest.pages(where, answer, { per_page: PAGE_SIZE })) checks.push(...page)
+      for await (const page of this.rest.pages(where, answer, { per_page: PAGE_SIZE })) checks.push(...page)
       return checks
     }
     const all = [collect(`${commit}/check-runs`, checkRuns), collect(`${commit}/status`, combinedStatus)]
@@ -193,9 +171,9 @@ class GitHubAccount implements host.Account {
     { method, title, message, sha }: host.MergeOptions = {},
   ): Promise<host.Merged> {
     const body = { merge_method: method, commit_title: title, commit_message: message, sha }
-    const call = this.#rest.call('PUT', `${pullPath(pull)}/merge`, { body, answer: merged })
+    const call = this.rest.call('PUT', `${pullPath(pull)}/merge`, { body, answer: merged })
     const { value } = await call.catch(async (error: unknown) => {
-      throw await whyNotMerged(this.#rest, pull, error)
+      throw await whyNotMerged(this.rest, pull, error)
     })
     return { merged: true, sha: value.sha }
   }
@@ -206,7 +184,7 @@ class GitHubAccount implements host.Account {
     const of = comment?.kind === 'review' ? 'pulls' : 'issues'
     const subject = comment ? path`/repos/${owner}/${repo}/${of}/comments/${comment.id}` : issuePath(to)
     const call = { body: { content }, answer: reaction }
-    const { status, value } = await this.#rest.call('POST', `${subject}/reactions`, call)
+    const { status, value } = await this.rest.call('POST', `${subject}/reactions`, call)
     return { id: value.id, content, created: status === 201 }
   }
 }

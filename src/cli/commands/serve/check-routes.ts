@@ -1,7 +1,7 @@
 import type { RouteSettings } from '../../../base/settings.js'
 import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
 import { matches } from '../../../journal/filter.js'
-import { schemeOf } from '../../../codehost/hosts.js'
+import { schemeOf } from '../../../codehost/schemes.js'
 import { whyNeverSent } from '../../../codehost/events.js'
 import type { Context } from '../../context.js'
 import type { Origins } from '../../settings/origin.js'
