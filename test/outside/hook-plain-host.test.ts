@@ -18,6 +18,8 @@ let here: Place
 let serving: Serving
 let hook: { readonly url: string; readonly events: readonly string[] } | undefined
 let log: Entry[]
+/** Further members of a ping. */
+let pinged: object
 const HOOKS = '/api/v3/repos/octo/demo/hooks'
 
 function answer({ method, path, body }: Received): FullReply {
@@ -60,11 +62,13 @@ const entryOf = (entry: Entry) => ({
 })
 
 async function ping(url: string): Promise<void> {
-  const body = JSON.stringify({ zen: 'Keep it logically awesome.' })
+  const body = JSON.stringify({ zen: 'Keep it logically awesome.', ...pinged })
+  const guid = randomUUID()
+  log.unshift({ id: log.length + 1, guid, event: 'ping' })
   const headers = {
     'content-type': 'application/json',
     'x-github-event': 'ping',
-    'x-github-delivery': randomUUID(),
+    'x-github-delivery': guid,
     'x-hub-signature-256': sign(SECRET, body),
   }
   await fetch(url, { method: 'POST', headers, body })
@@ -73,6 +77,7 @@ async function ping(url: string): Promise<void> {
 beforeEach(async () => {
   hook = undefined
   log = []
+  pinged = {}
   host = await receiver(answer)
   here = await place({ host: 'none', env: hostVariables('github', host.url, { id: 'id', secret: 'secret' }) })
   await here.useToken('gho_plain')
@@ -91,6 +96,11 @@ describe('a server like GitHub that shows less', () => {
       out: 'ping of octo/demo arrived: #1\n',
       err: '',
     })
+  })
+
+  it('tests a hook by a ping that names the repository otherwise, by its id in the log', async () => {
+    pinged = { repository: { full_name: 'octo/renamed' } }
+    expect(await here.run('hook', 'test', 'octo/demo')).toMatchObject({ code: 0, err: '' })
   })
 
   it('is not said to have answered, or to have a hook without a secret', async () => {

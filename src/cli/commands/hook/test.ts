@@ -68,17 +68,22 @@ function requireTestEvent({ session: { host }, repo }: HookSession, { events }: 
   )
 }
 
-/** How often each of the newest test deliveries came: an equal one counts as another arrival of the first. */
+/**
+ * How often each of the newest test deliveries came: an equal one counts as another arrival of the first. `guid`: the delivery id, once
+ * the code host's log shows it.
+ */
 async function arrivals(
   { session, journal, repo }: HookSession,
   { id }: Pick<RepoHook, 'id'>,
+  guid?: string,
 ): Promise<ReadonlyMap<number, Arrival>> {
   const found = new Map<number, Arrival>()
   // Where the delivery names its hook, that counts: a repository that was renamed sends its new name. One that names neither may be ours.
   const isOurs = (entry: Summary): boolean =>
-    entry.hookId === ''
+    entry.deliveryId === guid ||
+    (entry.hookId === ''
       ? entry.repo === null || entry.repo.toLowerCase() === formatRepo(repo).toLowerCase()
-      : entry.hookId === String(id)
+      : entry.hookId === String(id))
   for await (const entry of journal.select({ events: [parseMatch(session.host.testEvent)], last: RECENT }))
     if (isOurs(entry)) found.set(entry.n, entry)
   return found
@@ -92,13 +97,14 @@ async function awaitArrival(test: Test): Promise<Arrival> {
   const startedAt = performance.now()
   const limited = deadline(limits.arrival, signal)
   let logLook = limits.logLook
+  let guid: string | undefined
   try {
     for (;;) {
-      for (const entry of (await arrivals(hooks, hook)).values())
+      for (const entry of (await arrivals(hooks, hook, guid)).values())
         if (entry.duplicates > (before.get(entry.n)?.duplicates ?? -1)) return entry
       if (performance.now() - startedAt >= logLook) {
         logLook *= 2
-        await throwIfFailed(test)
+        guid = await loggedId(test)
       }
       await sleep(POLL_MS, { signal: limited })
     }
@@ -112,12 +118,15 @@ async function awaitArrival(test: Test): Promise<Arrival> {
   }
 }
 
-/** Looks into the code host's log, if it has one, so that a failure is known at once. */
-async function throwIfFailed({ hooks, hook, logged }: Test): Promise<void> {
+/**
+ * The id of the test delivery in the code host's log, if it has one and shows it.
+ * @throws RelayError `timed_out` if it failed, so that this is known at once
+ */
+async function loggedId({ hooks, hook, logged }: Test): Promise<string | undefined> {
   const { testEvent } = hooks.session.host
   const test = (await newestLogged(hooks, hook))?.find(({ event }) => event === testEvent)
-  if (!test || !logged || logged.has(test.id)) return
-  if (test.statusCode >= 200 && test.statusCode < 300) return
+  if (!test || !logged || logged.has(test.id)) return undefined
+  if (test.statusCode >= 200 && test.statusCode < 300) return test.guid
   throw notArrived({ hooks, hook }, 'The delivery did not arrive', `${test.statusCode} ${test.status}`)
 }
 
