@@ -99,13 +99,13 @@ export async function warnOfMatches(
 ): Promise<void> {
   if (matches.length === 0) return
   // Loaded late: most lists have no match.
-  const [{ codeHostOf }, { whyNeverSent }] = await Promise.all([
-    import('../providers/code-hosts.js'),
-    import('../providers/never-sent.js'),
+  const [{ schemeOf }, { whyNeverSent }] = await Promise.all([
+    import('../codehost/schemes.js'),
+    import('../codehost/events.js'),
   ])
-  const { actions } = codeHostOf(provider)
+  const { events } = schemeOf(provider)
   for (const match of matches) {
-    const why = whyNeverSent(match, provider, actions)
+    const why = whyNeverSent(match, provider, events)
     if (why !== undefined) out.log.warn(why)
   }
 }

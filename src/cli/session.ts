@@ -1,4 +1,6 @@
 import { userInfo } from 'node:os'
+import { isFresh, renew, signInAgain } from '../auth/renew.js'
+import { readClient, readSetup as readRecord, type Setup } from '../auth/setup.js'
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
 import { RelayError } from '../base/errors.js'
@@ -6,15 +8,13 @@ import { LIMITS, type Limits } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
 import type { OAuthClient, Settings, StoreKind } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
+import type { CodeHost } from '../codehost/host.js'
+import { openHost } from '../codehost/hosts.js'
 import { Journal } from '../journal/journal.js'
-import { isFresh, renew } from '../oauth/refresh.js'
-import { signInAgain } from '../oauth/token-error.js'
-import { createProvider } from '../providers/open.js'
-import type { Provider } from '../providers/provider.js'
 import { findSandboxClient } from '../sandbox/client.js'
 import type { SandboxSettings } from '../serve/embedded-sandbox.js'
 import type { IncompleteSettings } from '../serve/serve.js'
-import { readStoredClient, type StoredClient } from '../setup/record.js'
+import type { Store } from '../store/kv.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { parseUserId } from '../base/user-id.js'
 import { type TokenOwner, Tokens } from '../tokens/tokens.js'
@@ -45,7 +45,7 @@ export interface Session extends AsyncDisposable {
   readonly database: Database
   readonly journal: Journal
   readonly tokens: Tokens
-  readonly provider: Provider
+  readonly host: CodeHost
   readonly limits: Limits
   /** `--user`, RELAY_USER, or the name on this machine. */
   readonly user: string
@@ -81,7 +81,7 @@ export async function openSession(
   const { values } = withClient(attached, await usableClient(attached, secrets))
   const { provider: name, providerUrl: url } = codeHostOf(values)
   const limits = { ...LIMITS, ...shell.seams?.limits }
-  const provider = createProvider({ name, url, timeLimit: limits.codeHost })
+  const host = openHost({ name, url, timeLimit: limits.codeHost })
   const tokens = new Tokens(secrets)
   const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
   const client = (await ofSandbox) || clientOf(values)
@@ -91,15 +91,15 @@ export async function openSession(
     database,
     journal: new Journal(database.sql),
     tokens,
-    provider,
+    host,
     limits,
     user,
     client,
     async owner(options = {}) {
-      const parts = { provider, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log }
+      const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log }
       if (client || !instance?.clientId) return renew(parts, user, options)
       const owner = await tokens.get(user)
-      if (owner?.origin === provider.origin && isFresh(owner, systemClock())) return owner
+      if (owner?.origin === host.origin && isFresh(owner, systemClock())) return owner
       // Also for no token, or one of another code host: the instance names the next step.
       await callInstance(instance, 'renew', { userId: user }, options)
       const renewed = await tokens.get(user)
@@ -107,8 +107,8 @@ export async function openSession(
       return renewed
     },
     remember() {
-      const host = { provider: name, providerUrl: url }
-      if (!instance) remember({ values, origins }, host, saved?.sandbox ?? false)
+      const place = { provider: name, providerUrl: url }
+      if (!instance) remember({ values, origins }, place, saved?.sandbox ?? false)
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
@@ -166,15 +166,15 @@ export interface Account {
 
 /** The account of a token whose owner the code host has named. */
 export function accountOf(
-  { provider, attached }: Session,
+  { host, attached }: Session,
   { userId: user, expiresAt }: Pick<TokenOwner, 'userId' | 'expiresAt'>,
   login: string,
 ): Account {
   return {
     user,
     login,
-    provider: provider.name,
-    providerUrl: provider.url,
+    provider: host.name,
+    providerUrl: host.url,
     store: tokenPlace(attached),
     expiresAt: new Date(expiresAt).toISOString(),
   }
@@ -198,6 +198,15 @@ export function tokenPlace({
 }
 
 // What relay setup stored
+
+/** With the client's secret. */
+export type StoredClient = Setup & { readonly client: OAuthClient }
+
+/** @throws RelayError `storage` */
+export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
+  const setup = await readRecord(secrets)
+  return setup && { ...setup, client: await readClient(secrets, setup) }
+}
 
 const SETUP: Origin = { kind: 'setup', text: 'setup' }
 

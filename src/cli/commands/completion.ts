@@ -1,9 +1,10 @@
 import type { Argument, Command, Option } from 'commander'
 import { Journal } from '../../journal/journal.js'
 import { listProfiles } from '../../instance/profile.js'
-import { codeHostOf } from '../../providers/code-hosts.js'
-import { REACTIONS } from '../../providers/provider.js'
-import { triggers } from '../../sandbox/synthesize.js'
+import { sentEvents } from '../../codehost/events.js'
+import { REACTIONS } from '../../codehost/host.js'
+import { schemeOf } from '../../codehost/schemes.js'
+import { triggers } from '../../replay/synthesize.js'
 import type { Flags, Shell } from '../command.js'
 import { attach, openData } from '../profile.js'
 import { openSettings } from '../settings/read.js'
@@ -217,7 +218,7 @@ async function findWords(shell: Shell, flags: Flags, kind: WordKind): Promise<re
   const { provider } = attached.values
   if (kind === 'triggers') return triggers(provider)
   if (kind === 'events')
-    return [...codeHostOf(provider).actions].flatMap(([event, actions]) => [
+    return [...sentEvents(schemeOf(provider).events)].flatMap(([event, actions]) => [
       event,
       ...actions.map((action) => `${event}.${action}`),
     ])

@@ -89,7 +89,7 @@ export async function checkHook(subject: Subject): Promise<CheckResult> {
   const asking = askingOf(subject)
   const app = await openApp(context, asking)
   return joined([
-    ...(app ? [await checkApp(context, app, asking)] : []),
+    ...(app ? [await checkApp(context, app)] : []),
     await checkHooks(context, subject.data, asking),
   ])
 }

@@ -1,3 +1,6 @@
+import { type RevokeOptions } from '../../auth/renew.js'
+import { removeSetup } from '../../auth/setup.js'
+import { openHost } from '../../codehost/hosts.js'
 import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
@@ -12,18 +15,15 @@ import {
 } from '../../instance/profile.js'
 import { findRunning, type RunningInstance } from '../../instance/running.js'
 import { Journal } from '../../journal/journal.js'
-import { renew } from '../../oauth/refresh.js'
-import { createProvider } from '../../providers/open.js'
-import { readStoredClient, removeSetup } from '../../setup/record.js'
 import { type Database, databaseFiles, openDatabase, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Flags, Shell } from '../command.js'
 import { canAsk, Prompt } from '../input.js'
 import { table, tilde } from '../output/text.js'
 import { type Attached, attach, startCommand } from '../profile.js'
-import { clientOf, codeHostOf, withSetup } from '../session.js'
+import { clientOf, codeHostOf, readStoredClient, withSetup } from '../session.js'
 import { openSettings } from '../settings/read.js'
-import { type RevokeOptions, revokeUser } from './tokens.js'
+import { revokeUser } from './tokens.js'
 
 /** A profile as it is listed. */
 interface Listed {
@@ -213,19 +213,12 @@ async function revokeAll(
 ): Promise<void> {
   if (users.length === 0) return
   const { provider: name, providerUrl: url } = codeHostOf(values)
-  const provider = createProvider({ name, url })
+  const host = openHost({ name, url })
   const tokens = new Tokens(secrets)
   const client = clientOf(values)
   const { tokenTtl } = values
   for (const user of users) {
-    const parts = {
-      provider,
-      tokens,
-      client,
-      instance: undefined,
-      owner: (options: RevokeOptions) =>
-        renew({ provider, client, store, tokens, tokenTtl, log }, user, options),
-    }
+    const parts = { host, client, store, tokens, tokenTtl, log, instance: undefined }
     try {
       await revokeUser(parts, user, revocation)
     } catch (error) {

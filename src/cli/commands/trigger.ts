@@ -1,7 +1,7 @@
 import { RelayError } from '../../base/errors.js'
 import { fixtureText, fromFixture, toFixture } from '../../fixtures/fixture.js'
 import { prepare } from '../../replay/prepare.js'
-import { synthesize, triggers } from '../../sandbox/synthesize.js'
+import { synthesize, triggers } from '../../replay/synthesize.js'
 import type { Shell } from '../command.js'
 import { shortTime } from '../output/deliveries.js'
 import { profileFolder, webhookSecret } from '../profile.js'

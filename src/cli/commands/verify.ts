@@ -4,7 +4,7 @@ import { Secret } from '../../base/secret.js'
 import type { WebhookSecrets } from '../../base/settings.js'
 import type { Recorded } from '../../fixtures/fixture.js'
 import type { Journal } from '../../journal/journal.js'
-import { codeHostOf } from '../../providers/code-hosts.js'
+import { schemeOf } from '../../codehost/schemes.js'
 import type { Database } from '../../store/open.js'
 import { explain, type Explanation } from '../../webhook/explain.js'
 import type { Flags, Shell } from '../command.js'
@@ -44,7 +44,7 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
     const recorded = await load()
     if (!recorded) continue
     // The headers count as recorded.
-    const known = await explain(recorded, { secrets, scheme: codeHostOf(recorded.provider).webhook })
+    const known = await explain(recorded, { secrets, scheme: schemeOf(recorded.provider) })
     const explanation = instead?.(known) ?? known
     const verdict = { name, recorded, explanation }
     if (!explanation.valid) invalid += 1

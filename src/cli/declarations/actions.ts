@@ -1,4 +1,4 @@
-import { MERGE_METHODS, REACTIONS } from '../../providers/provider.js'
+import { MERGE_METHODS, REACTIONS } from '../../codehost/host.js'
 import type { CommandGroup, FlagSpec } from '../command.js'
 import { USER_COMMAND } from './signing-in.js'
 

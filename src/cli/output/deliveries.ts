@@ -8,8 +8,8 @@ import {
   shortNames,
 } from '../../dispatch/routes.js'
 import { toFixture } from '../../fixtures/fixture.js'
-import type { CaughtUp, Failed } from '../../hooks/catch-up.js'
-import type { RegisteredHook } from '../../hooks/registration.js'
+import type { CaughtUp, Failed } from '../../codehost/catch-up.js'
+import type { RegisteredHook } from '../../codehost/hooks.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
 import {

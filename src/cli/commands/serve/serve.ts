@@ -1,6 +1,7 @@
 import { aborted } from '../../../base/abort.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/loopback.js'
+import { HOST_KINDS } from '../../../codehost/hosts.js'
 import { NEW_TUNNEL, type ProviderName, type RouteSettings } from '../../../base/settings.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { createRouting, type Routing } from '../../../dispatch/routes.js'
@@ -125,10 +126,12 @@ async function readHookPlan(
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
   const { values } = loaded
-  if (catchUp && (await providerOf(loaded)) === 'gitea')
+  const provider = await providerOf(loaded)
+  const { noLog } = HOST_KINDS[provider].words
+  if (catchUp && noLog)
     throw new RelayError(
       'usage',
-      "--catch-up cannot be used with gitea, which shows programs no log of what it sent. Start without it; what was sent while relay was away can be redelivered on the hook's page there",
+      `--catch-up cannot be used with ${provider}, which shows programs no log of what it sent. Start without it. ${noLog.fix}`,
     )
   return { repos, user: userOf(values), catchUp }
 }
@@ -166,13 +169,13 @@ function printBanner(serving: Serving, parts: BannerParts, out: Output): void {
 
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
 async function signedInUser(
-  { relay: { tokens, provider } }: Serving,
+  { relay: { tokens, host } }: Serving,
   values: Values,
 ): Promise<string | undefined> {
   try {
     const user = userOf(values)
     const signIn = (await tokens.get(user)) ?? (await tokens.refreshable(user))
-    return signIn?.origin === provider.origin ? user : undefined
+    return signIn?.origin === host.origin ? user : undefined
   } catch {
     return undefined
   }

@@ -5,8 +5,8 @@ import type { RouteSettings } from '../../../base/settings.js'
 import type { TargetStatus } from '../../../dispatch/dispatcher.js'
 import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
 import { matches } from '../../../journal/filter.js'
-import { codeHostOf } from '../../../providers/code-hosts.js'
-import { whyNeverSent } from '../../../providers/never-sent.js'
+import { whyNeverSent } from '../../../codehost/events.js'
+import { schemeOf } from '../../../codehost/schemes.js'
 import type { Serving } from '../../../serve/serve.js'
 import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
@@ -173,7 +173,7 @@ export function routeWarnings(
     ...exec.map((text) => ({ place: origins.exec?.text ?? 'exec', route: parseExec(text) })),
   ]
   const whyNever = (match: string): string | undefined =>
-    whyNeverSent(match, provider, codeHostOf(provider).actions)
+    whyNeverSent(match, provider, schemeOf(provider).events)
   const matched = [
     ...placed.map(({ place, route }) => ({ place, match: route.match.text })),
     ...ignore.map((match) => ({ place: origins.ignore?.text ?? 'ignore', match })),
