@@ -8,7 +8,7 @@ import { serve, type ServeOptions, type Serving } from '../../src/serve/serve.js
 import type { Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { type Grant, grantAt } from '../../src/testing/grant.js'
-import { startSandbox, type TestSandbox } from '../../src/testing/index.js'
+import { startSandbox, type TestSandbox, type TestSandboxOptions } from '../../src/testing/index.js'
 import { Tokens } from '../../src/tokens/tokens.js'
 import { emptyFolder } from '../kit/folder.js'
 import { testShell } from '../rooms/cli-shell.js'
@@ -38,8 +38,8 @@ export interface Alone extends AsyncDisposable {
   readonly shell: Shell
 }
 
-export async function startAlone(): Promise<Alone> {
-  const sandbox = await startSandbox({ client: CLIENT })
+export async function startAlone(options: Pick<TestSandboxOptions, 'lifetimes'> = {}): Promise<Alone> {
+  const sandbox = await startSandbox({ client: CLIENT, ...options })
   const grant = await grantAt(sandbox.url, CLIENT)
   const home = emptyFolder()
   const env = {

@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { readSavedProfile } from '../../src/instance/profile.js'
+import { attach, webhookSecret } from '../../src/cli/profile.js'
+import { openSession, serviceSettings } from '../../src/cli/session.js'
+import { openSettings } from '../../src/cli/settings/read.js'
+import { Tokens } from '../../src/tokens/tokens.js'
+import { makeProfileSecret } from '../../src/webhook/profile-secret.js'
+import { type Alone, profileStore, serveFor, startAlone, USER } from '../helpers/alone.js'
+import { emptyFolder } from '../kit/folder.js'
+import { testShell } from './cli-shell.js'
+
+let alone: Alone
+beforeEach(async () => {
+  alone = await startAlone({ lifetimes: { access: 3600, refresh: 7200 } })
+})
+afterEach(() => alone[Symbol.asyncDispose]())
+
+/** Has the user's token end at an instant, with a refresh token to renew it. */
+async function expire(at: number): Promise<void> {
+  await using store = await profileStore(alone.shell)
+  const { access_token: accessToken, refresh_token: refreshToken } = alone.grant
+  const refresh = { refreshToken, refreshExpiresAt: Date.now() + 86_400_000 }
+  await new Tokens(store).save(USER, { accessToken, expiresAt: at, origin: alone.sandbox.url, ...refresh })
+}
+
+const shellOf = (env = {}) => testShell({ env: { ...alone.shell.env, ...env } }).shell
+const NO_CLIENT = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
+
+it('has the token as it is while it lasts, the code host and the journal', async () => {
+  const shell = shellOf()
+  await using session = await openSession(shell, await attach(shell, {}))
+  expect(await session.owner()).toMatchObject({ accessToken: alone.grant.access_token, userId: USER })
+  expect(session.provider.url).toBe(alone.sandbox.url)
+  expect(await session.journal.newest()).toBe(0)
+  session.remember()
+  expect(readSavedProfile(session.attached.folder)).toMatchObject({ providerUrl: alone.sandbox.url })
+})
+
+it('renews with this shell’s client or, without one, by the instance', async () => {
+  await expire(Date.now())
+  const own = shellOf()
+  await using alonePart = await openSession(own, await attach(own, {}))
+  const renewed = await alonePart.owner()
+  expect(renewed.accessToken).not.toBe(alone.grant.access_token)
+  await using store = await profileStore(alone.shell)
+  const tokens = new Tokens(store)
+  const used = await tokens.refreshable(USER)
+  if (!used) throw new Error('the sandbox gives refresh tokens')
+  await tokens.renew(USER, used, { ...renewed, ...used, expiresAt: Date.now() })
+  await using _serving = await serveFor({ env: { ...alone.shell.env, RELAY_PORT: '0' } })
+  const other = shellOf(NO_CLIENT)
+  await using session = await openSession(other, await attach(other, {}))
+  expect(session.client).toBeUndefined()
+  const again = await session.owner()
+  expect(again.accessToken).not.toBe(renewed.accessToken)
+})
+
+it('makes no profile, and no folder', async () => {
+  const home = emptyFolder()
+  const shell = shellOf({ RELAY_HOME: home })
+  {
+    await using session = await openSession(shell, await attach(shell, {}))
+    await expect(session.owner()).rejects.toMatchObject({ kind: 'unauthenticated' })
+  }
+  expect(existsSync(path.join(home, 'default'))).toBe(false)
+})
+
+it('has the webhook secret of a variable, the settings, the instance or the profile, in this order', async () => {
+  const from = async (env = {}, secretEnv?: string) => {
+    const shell = shellOf(env)
+    const found = await webhookSecret(shell, await attach(shell, {}), { secretEnv })
+    return found && [found.secret.reveal(), found.place]
+  }
+  expect(await from()).toBeUndefined()
+  {
+    await using store = await profileStore(alone.shell)
+    await makeProfileSecret(store)
+    expect(await makeProfileSecret(store)).toEqual(await makeProfileSecret(store))
+  }
+  const [made = ''] = (await from()) ?? []
+  expect(made).toMatch(/^[0-9a-f]{64}$/)
+  expect(await from()).toEqual([made, 'profile'])
+  const both = { RELAY_WEBHOOK_SECRET: 'set', OTHER: 'other' }
+  expect(await from(both)).toEqual(['set', 'RELAY_WEBHOOK_SECRET'])
+  expect(await from(both, 'OTHER')).toEqual(['other', 'OTHER'])
+  await expect(from({}, 'NONE')).rejects.toMatchObject({ message: '--secret-env: NONE is not set' })
+})
+
+it('finds what is missing for a service before it makes a profile', () => {
+  const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_PROVIDER: 'gitea' } })
+  const loaded = openSettings(shell, {}).read()
+  expect(() => serviceSettings(loaded, { sandbox: false, inspect: true })).toThrow(
+    'RELAY_PROVIDER_URL is not set',
+  )
+  expect(() => serviceSettings(loaded, { sandbox: true, inspect: true })).not.toThrow()
+})
