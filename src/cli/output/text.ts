@@ -1,7 +1,10 @@
 import { homedir } from 'node:os'
-import { styleText } from 'node:util'
+import { Chalk } from 'chalk'
 import truncatedWidth from 'fast-string-truncated-width'
 import { printable } from '../../base/printable.js'
+
+/** Whether a stream shows styles is for the output to say. */
+const CHALK = new Chalk({ level: 1 })
 
 export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan'
 
@@ -74,9 +77,7 @@ export class Text {
   /** With the styles as terminal sequences, or without. */
   render(color: boolean): string {
     if (!color) return this.toString()
-    return this.parts
-      .map(({ text, style }) => (style ? styleText(style, text, { validateStream: false }) : text))
-      .join('')
+    return this.parts.map(({ text, style }) => (style ? CHALK[style](text) : text)).join('')
   }
 
   /** The start in at most `width` columns; what is cut off is shown as `…`. */
