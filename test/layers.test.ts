@@ -11,7 +11,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['webhook', 'dispatch'],
   ['tunnel', 'replay', 'auth'],
   ['server', 'inspector', 'metrics', 'sandbox'],
-  ['relay.ts', 'client'],
+  ['relay.ts'],
   ['serve'],
   ['cli', 'testing', 'index.ts'],
 ]

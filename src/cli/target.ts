@@ -45,11 +45,19 @@ const COMMENT = /^#(?:(?<issue>issuecomment-)|(?<review>discussion_r|r))(?<id>\d
  * @throws RelayError `usage` with a valid example.
  */
 export function parseTarget(text: string): Target {
+  const target = readTarget(text)
+  if (target) return target
+  throw new RelayError(
+    'usage',
+    `${JSON.stringify(text)} is not an issue, pull request or comment. Give for example octo/demo#12, or its web address`,
+  )
+}
+
+function readTarget(text: string): Target | undefined {
   const short = SHORT.exec(text)?.groups
-  const url = short ? undefined : parseUrl(text)
-  const target = short ? targetOf(short) : url && parseAddress(url)
-  if (!target) throw notATarget(text)
-  return target
+  if (short) return targetOf(short)
+  const url = parseUrl(text)
+  return url && parseAddress(url)
 }
 
 /**
@@ -93,13 +101,6 @@ function isNumber(digits: string): boolean {
   return /^[1-9]\d*$/.test(digits) && Number.isSafeInteger(Number(digits))
 }
 
-function notATarget(text: string): RelayError {
-  return new RelayError(
-    'usage',
-    `${JSON.stringify(text)} is not an issue, pull request or comment. Give for example octo/demo#12, or its web address`,
-  )
-}
-
 // The target that a delivery names
 
 /** A delivery that names the target of an action. */
@@ -114,6 +115,7 @@ export interface NamedDelivery {
 const page = z.object({ html_url: z.string() })
 const repository = z.object({ id: z.int(), html_url: z.string() })
 const ofIssue = z.object({ pull_request: page.optional(), issue: page.optional() })
+const ofComment = z.object({ comment: page })
 /** GitHub's events about a commit name the pull requests that it is the head of, also those of other repositories. */
 const listing = z.object({
   pull_requests: z.array(z.object({ number: z.int(), base: z.object({ repo: z.object({ id: z.int() }) }) })),
@@ -127,14 +129,14 @@ const ofCommit = z.object({
 const LISTING_EVENTS = ['check_suite', 'check_run', 'workflow_run'] as const
 
 /**
- * The issue or pull request that a delivery is about: the one that its payload names, or the only pull request of a check suite, a
- * check run or a workflow run.
+ * The issue or pull request that a delivery is about: the one that its payload names, with the comment if it is about one, or the only
+ * pull request of a check suite, a check run or a workflow run.
  * @throws RelayError `no_match` when it names none, or several.
  */
 export function targetOfDelivery(delivery: NamedDelivery): Target {
   const { pull_request, issue } = ofIssue.safeParse(delivery.payload).data ?? {}
   const address = (pull_request ?? issue)?.html_url
-  if (address !== undefined) return toTarget(address, delivery)
+  if (address !== undefined) return withComment(toTarget(address, delivery), delivery)
   const pulls = listedPulls(delivery)
   const [first, ...others] = pulls ?? []
   if (first !== undefined && others.length === 0) return toTarget(first, delivery)
@@ -156,11 +158,17 @@ function listedPulls({ event, payload }: NamedDelivery): string[] | undefined {
 }
 
 function toTarget(address: string, { name }: NamedDelivery): Target {
-  try {
-    return parseTarget(address)
-  } catch (cause) {
-    throw new RelayError('no_match', `${upper(name)} has no address of an issue or pull request`, { cause })
-  }
+  const target = readTarget(address)
+  if (target) return target
+  throw new RelayError('no_match', `${upper(name)} has no address of an issue or pull request`)
+}
+
+/** The comment's own address says of which kind it is. One on something else is no comment of the target. */
+function withComment(target: Target, { payload }: NamedDelivery): Target {
+  const address = ofComment.safeParse(payload).data?.comment.html_url
+  const named = address === undefined ? undefined : readTarget(address)
+  const isOnTarget = named && named.host === target.host && formatTarget(named) === formatTarget(target)
+  return isOnTarget ? { ...target, comment: named.comment } : target
 }
 
 function noTarget({ name }: NamedDelivery, pulls: readonly Target[] | undefined): RelayError {

@@ -57,6 +57,23 @@ describe.each([
     expect(react).toEqual({ code: 0, out: 'eyes\n', err: '' })
   })
 
+  it('reacts to the comment that the delivery is about, and comments on its issue', async () => {
+    const here = placeOf()
+    const { sandbox } = here
+    const { out } = await here.run('comment', 'octo/demo#1', 'hello')
+    const issue = { html_url: `${sandbox.url}/octo/demo/issues/1` }
+    const payload = { action: 'created', issue, comment: { html_url: out.trim() } }
+    const stdin = JSON.stringify({ event: 'issue_comment', payload })
+    const id = sandbox.comments.at(-1)?.id
+    expect(await here.runWith({ stdin }, 'react', '--from', '-', 'heart')).toMatchObject({ code: 0, err: '' })
+    expect(sandbox.reactions.at(-1)).toMatchObject({ content: 'heart', subject: { kind: 'comment', id } })
+    const plan = await here.runWith({ stdin }, 'react', '--from', '-', 'heart', '--dry-run')
+    expect(plan.err).toMatch(`would react heart to comment ${id} on octo/demo#1 at `)
+    const answer = ['comment', '--from', '-', 'Thanks']
+    expect(await here.runWith({ stdin }, ...answer)).toMatchObject({ code: 0, err: '' })
+    expect(sandbox.comments.at(-1)).toMatchObject({ issueNumber: 1, body: 'Thanks' })
+  })
+
   it('takes the text from what follows the delivery, wherever the chunks end', async () => {
     const here = placeOf()
     const { sandbox } = here

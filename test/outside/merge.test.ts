@@ -72,7 +72,7 @@ describe.each([
     const { code, out, err } = await here.run(...argv)
     expect({ code, out }).toEqual({ code: 0, out: '' })
     expect(err).toContain(
-      `would merge octo/demo#2 (rebase) if its head is ${SHA} at ${sandbox.url} as ${USER}, `,
+      `would merge octo/demo#2 (rebase) if its head is ${SHA} at ${sandbox.url} as ${USER}\n`,
     )
     const { request }: { request: unknown } = JSON.parse((await here.run(...argv, '--json')).out)
     expect(request).toEqual({ owner: 'octo', repo: 'demo', pullNumber: 2, method: 'rebase', sha: SHA })

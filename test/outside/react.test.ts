@@ -98,7 +98,7 @@ describe.each([
       const argv = ['react', address, 'heart', '--dry-run']
       const { code, out, err } = await here.run(...argv)
       expect({ code, out }).toEqual({ code: 0, out: '' })
-      expect(err).toContain(`would react heart to ${words} at ${sandbox.url} as ${USER}, `)
+      expect(err).toContain(`would react heart to ${words} at ${sandbox.url} as ${USER}\n`)
       const { request }: { request: unknown } = JSON.parse((await here.run(...argv, '--json')).out)
       expect(request).toEqual({ owner: 'octo', repo: 'demo', issueNumber: 1, ...ids, content: 'heart' })
     }

@@ -32,7 +32,7 @@ it('has the token as it is while it lasts, the code host and the journal', async
   const shell = shellOf()
   await using session = await openSession(shell, await attach(shell, {}))
   expect(await session.owner()).toMatchObject({ accessToken: alone.grant.access_token, userId: USER })
-  expect(session.provider.url).toBe(alone.sandbox.url)
+  expect(session.host.url).toBe(alone.sandbox.url)
   expect(await session.journal.newest()).toBe(0)
   session.remember()
   expect(readSavedProfile(session.attached.folder)).toMatchObject({ providerUrl: alone.sandbox.url })

@@ -190,6 +190,24 @@ describe('targetOfDelivery', () => {
     expect(target(event, payload)).toEqual({ ...found, number, kind })
   })
 
+  it('names the comment that the delivery is about', () => {
+    const issue = { html_url: `${WEB}/issues/1` }
+    const on = (html_url: unknown): unknown =>
+      target('issue_comment', { repository, issue, comment: { html_url } })
+    const named = { ...found, number: 1, kind: 'issue' }
+    expect(on(`${WEB}/issues/1#issuecomment-5`)).toEqual({ ...named, comment: { kind: 'issue', id: 5 } })
+    for (const other of [`${WEB}/issues/2#issuecomment-5`, `${WEB}/commit/abc#commitcomment-5`, 'x', 7])
+      expect(on(other)).toEqual(named)
+    const pull_request = { html_url: `${WEB}/pull/2` }
+    const comment = { html_url: `${WEB}/pull/2#discussion_r7` }
+    expect(target('pull_request_review_comment', { repository, pull_request, comment })).toEqual({
+      ...found,
+      number: 2,
+      kind: 'pull',
+      comment: { kind: 'review', id: 7 },
+    })
+  })
+
   it("takes a Gitea's own path for pull requests", () => {
     const html_url = 'https://git.example.org/git/octo/demo/pulls/2'
     expect(target('issue_comment', { issue: { html_url }, is_pull: true })).toEqual({

@@ -42,7 +42,7 @@ edits the comment that it made there before with the same key, instead of adding
         ['--sticky <key>', 'edit the comment made before with this key, if there is one'],
         DRY_RUN,
       ],
-      load: async () => (await import('../../old/commands/comment/comment.js')).runComment,
+      load: async () => (await import('../commands/actions.js')).runComment,
     },
 
     {
@@ -73,7 +73,7 @@ status of the head has succeeded, was skipped or is neutral, and only that head.
         DRY_RUN,
       ],
       exits: [[3, 'with --if-green: checks failed, have not finished, or are missing'], ...ACTION.exits],
-      load: async () => (await import('../../old/commands/merge/merge.js')).runMerge,
+      load: async () => (await import('../commands/actions.js')).runMerge,
     },
 
     {
@@ -93,7 +93,7 @@ the name of the reaction. A repeated reaction has no effect.`,
         ['[reaction]', `${REACTIONS.join(', ')}, or the emoji`],
       ],
       options: [FROM, DRY_RUN],
-      load: async () => (await import('../../old/commands/react/react.js')).runReact,
+      load: async () => (await import('../commands/actions.js')).runReact,
     },
   ],
 }

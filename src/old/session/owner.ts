@@ -1,6 +1,6 @@
 import { isFresh, signInAgain } from '../../auth/renew.js'
 import type { Cancellable } from '../../base/abort.js'
-import { callInstance } from '../../client/call-instance.js'
+import { callInstance } from '../../cli/instance-client.js'
 import type { InstanceRecord } from '../../instance/running.js'
 import type { CodeHost } from '../../codehost/host.js'
 import type { TokenOwner, Tokens } from '../../tokens/tokens.js'

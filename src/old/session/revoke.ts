@@ -1,7 +1,7 @@
 import { type Revocation, type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
-import { callInstance } from '../../client/call-instance.js'
+import { callInstance } from '../../cli/instance-client.js'
 import type { CodeHost } from '../../codehost/host.js'
 import type { RunningInstance } from '../../instance/running.js'
 

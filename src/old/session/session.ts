@@ -1,13 +1,11 @@
 import { renew } from '../../auth/renew.js'
 import type { Cancellable } from '../../base/abort.js'
 import { Disposal } from '../../base/disposal.js'
-import { silentLog } from '../../base/log.js'
 import { LIMITS, type Limits } from '../../base/seams.js'
 import type { OAuthClient, Settings } from '../../base/settings.js'
 import type { CodeHost } from '../../codehost/host.js'
 import { openHost } from '../../codehost/hosts.js'
 import { Journal } from '../../journal/journal.js'
-import { createClient, type RelayClient } from '../../client/client.js'
 import type { RunningInstance } from '../../instance/running.js'
 import { createLoopbackClient } from '../../net/loopback.js'
 import { findSandboxClient } from '../../sandbox/client.js'
@@ -22,7 +20,6 @@ import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import { Secret } from '../../base/secret.js'
 import { attach, type Attached, type AttachOptions, notRunning } from './attach.js'
 import { ownerThrough } from './owner.js'
-import { IN_PROCESS, sendInProcess } from './in-process.js'
 import { onlyInMemory } from './instance-settings.js'
 import type { Output } from '../output/output.js'
 import { completeSettings, profileFolder, storeOf } from '../settings/complete.js'
@@ -66,8 +63,6 @@ export interface Session extends AsyncDisposable {
    * @throws RelayError as {@link renew}: `unauthenticated` names `relay login`.
    */
   owner(options?: Cancellable): Promise<TokenOwner>
-  /** Calls to the service as that user. */
-  api(owner: TokenOwner): RelayClient
 }
 
 /**
@@ -125,12 +120,6 @@ export async function openSession(
       instance?.clientId
         ? ownerThrough(instance, { host, tokens, user }, options)
         : renew({ host, client, store, tokens, tokenTtl: settings.tokenTtl, log }, user, options),
-    api: ({ accessToken: bearer }) => {
-      if (instance) return createClient({ url: instance.url, bearer, send })
-      // The command itself reports what the service refuses.
-      const parts = { database, log: flags.verbose ? log : silentLog, signal: context.signal }
-      return createClient({ url: IN_PROCESS, bearer, send: sendInProcess(settings, parts) })
-    },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
 }
