@@ -24,6 +24,8 @@ export interface CatchUpOptions extends PatienceOptions {
   readonly place?: LogPlace | undefined
   /** Called with what is missing, before the first is asked for. */
   readonly onMissing?: ((missing: readonly HookDelivery[]) => void) | undefined
+  /** Called after each of them, whether it arrived or not, with how many that were. */
+  readonly onDone?: ((count: number) => void) | undefined
 }
 
 /** A delivery that could not be had. */
@@ -102,8 +104,9 @@ export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
   /** The largest id below which nothing is missing. */
   let reached = newest
   let inARow = 0
-  for (const delivery of missing) {
+  for (const [i, delivery] of missing.entries()) {
     const outcome = inARow < MAX_FAILED_IN_A_ROW ? await fetchOne(delivery, options) : { why: GIVEN_UP }
+    options.onDone?.(i + 1)
     // That the code host does not have one says nothing about the next.
     if (!outcome?.isGone) inARow = outcome ? inARow + 1 : 0
     if (!outcome) continue

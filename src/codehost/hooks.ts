@@ -301,6 +301,20 @@ export function explainHookError(
   return new RelayError(kind, `${message.replace(/\.$/, '')}. ${fix}`, { retryAfter, cause: error })
 }
 
+/** The same for a call about the log of a hook that was seen before: that it is not found is not for want of rights. */
+export function explainLogError(
+  error: unknown,
+  place: { readonly host: Pick<CodeHost, 'words'>; readonly repo: Repo },
+): unknown {
+  if (!(error instanceof RelayError && error.kind === 'not_found')) return explainHookError(error, place)
+  const name = `${place.repo.owner}/${place.repo.repo}`
+  return new RelayError(
+    'not_found',
+    `The delivery log of the hook of ${name} cannot be read: ${error.message}. relay hook list ${name} shows whether the hook is there`,
+    { cause: error },
+  )
+}
+
 /** Whether the code host named another address for the repository, which a write does not follow. */
 function isMoved(error: RelayError): boolean {
   return error instanceof Refusal && error.providerStatus >= 300 && error.providerStatus < 400

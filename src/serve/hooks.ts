@@ -3,7 +3,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import {
-  explainHookError,
+  explainLogError,
   type HookPlace,
   type RegisteredHook,
   registerHook,
@@ -161,7 +161,7 @@ async function catchUpFrom({ relay, plan, ...parts }: Parts, repo: Repo, hookId:
     log,
     stop,
     onChange: (state) => onHook({ repo: name, ...state }),
-    explain: (error) => explainHookError(error, place),
+    explain: (error) => explainLogError(error, place),
   })
 }
 

@@ -257,6 +257,6 @@ it('the check of hooks says nothing of a last answer or a secret, which Gitea do
   await here.run('hook', 'add', 'octo/demo')
   const ran = await here.runWith({ env: { RELAY_PUBLIC_URL: serving.address } }, 'doctor', '--json')
   const { checks }: { checks: { check: string }[] } = JSON.parse(ran.out)
-  const check = checks.find(({ check: name }) => name === 'hooks')
+  const check = checks.find(({ check: name }) => name === 'hook')
   expect(check).toMatchObject({ state: 'ok', text: 'that of octo/demo fits' })
 })

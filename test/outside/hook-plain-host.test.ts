@@ -18,6 +18,8 @@ let here: Place
 let serving: Serving
 let hook: { readonly url: string; readonly events: readonly string[] } | undefined
 let log: Entry[]
+/** Whether the log is answered 404. */
+let isLogMissing: boolean
 /** Further members of a ping. */
 let pinged: object
 const HOOKS = '/api/v3/repos/octo/demo/hooks'
@@ -46,7 +48,7 @@ function answer({ method, path, body }: Received): FullReply {
       void ping(hook?.url ?? '')
       return { status: 204 }
     case `GET ${HOOKS}/1/deliveries`:
-      return { body: log.map(entryOf) }
+      return isLogMissing ? { status: 404, body: { message: 'Not Found' } } : { body: log.map(entryOf) }
     default:
       return { status: 404, body: { message: 'Not Found' } }
   }
@@ -77,6 +79,7 @@ async function ping(url: string): Promise<void> {
 beforeEach(async () => {
   hook = undefined
   log = []
+  isLogMissing = false
   pinged = {}
   host = await receiver(answer)
   here = await place({ host: 'none', env: hostVariables('github', host.url, { id: 'id', secret: 'secret' }) })
@@ -106,7 +109,7 @@ describe('a server like GitHub that shows less', () => {
   it('is not said to have answered, or to have a hook without a secret', async () => {
     const { out } = await here.runWith({ env: { RELAY_PUBLIC_URL: serving.address } }, 'doctor', '--json')
     const { checks }: { checks: { check: string }[] } = JSON.parse(out)
-    expect(checks.find(({ check }) => check === 'hooks')).toMatchObject({
+    expect(checks.find(({ check }) => check === 'hook')).toMatchObject({
       state: 'ok',
       text: 'that of octo/demo fits',
     })
@@ -126,5 +129,18 @@ describe('a server like GitHub that shows less', () => {
         /^caught up with octo\/demo: 1 missing, 0 arrived, 1 could not be had \(push of .*: it was not sent again: GitHub refused: Not Found \(/,
       ),
     ])
+  })
+
+  it('says what failed where there is no log, and nothing of what is missing or of how far the log goes back', async () => {
+    isLogMissing = true
+    for (const flags of [[], ['--dry-run']]) {
+      const ran = await here.run('catch-up', 'octo/demo', ...flags)
+      expect(ran).toEqual({
+        code: 8,
+        out: '',
+        err: 'error: The delivery log of the hook of octo/demo cannot be read: GitHub refused: Not Found (no such repository or number, or no access to it). relay hook list octo/demo shows whether the hook is there\n',
+      })
+    }
+    expect(await here.run('hook', 'test', 'octo/demo')).toMatchObject({ code: 0, err: '' })
   })
 })

@@ -211,6 +211,16 @@ describe('relay catch-up', () => {
     ])
   })
 
+  it('counts on a terminal, and takes the count away', async () => {
+    await here.run('hook', 'add', 'octo/demo')
+    await here.sandbox.idle()
+    await serving.stop()
+    await demo.comment('one', 'two')
+    await restart()
+    const { err } = await here.runWith({ terminal: { streams: ['stderr'] } }, 'catch-up')
+    expect(err).toMatch(/^octo\/demo: 2 missing\r?\n1\/2\r\u001b\[K2\/2\r\u001b\[K$/)
+  })
+
   it('never gets again what retention has removed', async () => {
     await here.run('hook', 'add', 'octo/demo')
     await demo.comment('one', 'two', 'three')

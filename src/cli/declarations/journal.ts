@@ -287,7 +287,7 @@ created. GitHub's log covers 3 days; Gitea has none.`,
         ['--dry-run', 'list what is missing, and ask for nothing'],
       ],
       exits: [4, 6, 8, 130],
-      load: async () => (await import('../../old/commands/catch-up/catch-up.js')).runCatchUp,
+      load: async () => (await import('../commands/catch-up.js')).runCatchUp,
     },
   ],
 }

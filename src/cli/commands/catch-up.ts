@@ -1,0 +1,238 @@
+import { OwnApp } from '../../auth/setup.js'
+import { type ErrorKind, RelayError } from '../../base/errors.js'
+import {
+  type CaughtUp,
+  catchUp,
+  type CatchUpOptions,
+  findMissed,
+  oneCatchUp,
+  patiently,
+  type PatienceOptions,
+  placeIn,
+  requireLog,
+} from '../../codehost/catch-up.js'
+import { explainLogError, sameAddress, SavedHooks } from '../../codehost/hooks.js'
+import type { DeliveryLog, Hooks, Repo } from '../../codehost/host.js'
+import { parseInstant } from '../../journal/filter.js'
+import type { Flags, Shell } from '../command.js'
+import {
+  ASK_AGAIN,
+  caughtUpText,
+  eventName,
+  failedObject,
+  failedText,
+  missedObject,
+} from '../output/deliveries.js'
+import { table } from '../output/text.js'
+import { localTime } from '../output/time.js'
+import { attach, startCommand } from '../profile.js'
+import { openSession, type Session } from '../session.js'
+import { formatRepo, parseRepo } from '../target.js'
+import { findOwnHook, payloadAddress, placeOf } from './hook.js'
+
+interface CatchUpFlags extends Flags {
+  readonly since?: string
+  readonly dryRun?: boolean
+}
+
+/** Runs `relay catch-up`. */
+export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: string): Promise<void> {
+  const { out } = shell
+  const now = Date.now()
+  const given = flags.since === undefined ? undefined : parseInstant('--since', flags.since, now)
+  const named = text === undefined ? undefined : parseRepo(text)
+  await using session = await openSession(shell, await attach(shell, flags))
+  requireLog(session.host)
+  if (!flags.dryRun) requireInstance(session)
+  const sources = await findSources(shell, session, named)
+  let lost = 0
+  const problems: RelayError[] = []
+  for (const source of sources)
+    try {
+      const options = await optionsFor(shell, session, source, { given, now })
+      if (flags.dryRun) await list(shell, source, options)
+      else lost += await run(shell, session, source, options)
+    } catch (error) {
+      if (sources.length === 1 || !(error instanceof RelayError) || !OF_ONE_LOG.has(error.kind)) throw error
+      const { kind, message } = error
+      const about = `Could not catch up with ${source.name}: ${message}`
+      problems.push(new RelayError(kind, about, { cause: error }))
+    }
+  const [problem, ...others] = problems
+  for (const { message } of others) out.log.warn(message)
+  if (problem) throw problem
+  if (lost > 0) throw new RelayError('provider_failed', `${lost} could not be had. ${ASK_AGAIN}`)
+}
+
+/** The other logs may well be read: the repository, its hook or the rights there are what fails. */
+const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'forbidden', 'gone'])
+
+function requireInstance({ attached: { instance, profile } }: Session): void {
+  if (instance) return
+  throw new RelayError(
+    'unavailable',
+    `No relay is running for profile ${profile} to receive what comes. Start it with ${startCommand({ profile })} --catch-up`,
+  )
+}
+
+/** @throws RelayError `no_match` when the hook does not lead here */
+async function optionsFor(
+  { out, signal }: Shell,
+  { database, journal, limits, host }: Session,
+  source: Source,
+  { given, now }: { readonly given: number | undefined; readonly now: number },
+): Promise<CatchUpOptions> {
+  const onWait = (why: string, ms: number): void => out.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
+  const place = placeIn({ store: database.store, host, name: source.name })
+  let total = 0
+  return {
+    log: await source.open({ signal, onWait }),
+    journal,
+    // Since an instant that the user named, nothing is skipped, and what is older stays missing.
+    place: given === undefined ? place : undefined,
+    since: given ?? (host.logPeriod === undefined ? 0 : now - host.logPeriod),
+    signal,
+    limits,
+    onMissing({ length }) {
+      total = length
+      if (length > 0) out.say(`${source.name}: ${length} missing`)
+    },
+    onDone: (count) => out.count(`${count}/${total}`),
+    onWait,
+  }
+}
+
+/** Catches up once no other process does, prints the result, and returns how many could not be had. */
+async function run(shell: Shell, session: Session, source: Source, options: CatchUpOptions): Promise<number> {
+  const { out, json, signal } = shell
+  const { host, database } = session
+  const named = { host, store: database.store, name: source.name }
+  const onBusy = (text: string): void => out.say(text)
+  const result = await asked(shell, source, () =>
+    oneCatchUp(named, () => catchUp(options), { onBusy, signal }),
+  )
+  const { missing, arrived, failed } = result
+  if (json)
+    out.object({ type: 'caught-up', ...source.object, missing, arrived, failed: failed.map(failedObject) })
+  else printResult(shell, source, result)
+  return failed.length
+}
+
+function printResult({ out }: Shell, { name }: Source, result: CaughtUp): void {
+  for (const one of result.failed) out.log.warn(failedText(one))
+  out.result(caughtUpText(name, result))
+}
+
+async function list(shell: Shell, source: Source, options: CatchUpOptions): Promise<void> {
+  const { out, json } = shell
+  const { deliveries } = await asked(shell, source, () => findMissed(options))
+  if (json)
+    for (const one of deliveries) out.object({ type: 'missing', ...source.object, ...missedObject(one) })
+  else
+    for (const line of table(deliveries.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid])))
+      out.result(line)
+  out.say(`would ask for ${deliveries.length} of ${source.name}`)
+}
+
+/** Calls that read the log, and their error with the next step. */
+async function asked<Result>({ out }: Shell, source: Source, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    throw source.explain(error)
+  } finally {
+    out.count(undefined)
+  }
+}
+
+// The logs
+
+/** What is caught up from: the log of the App, or of a repository's hook. */
+interface Source {
+  /** For people. */
+  readonly name: string
+  /** For programs. */
+  readonly object: { readonly app: string } | { readonly repo: string }
+  /** Finds its hook, and waits where the code host asks for it. @throws RelayError `no_match` when it does not lead here */
+  open(patience: PatienceOptions): Promise<DeliveryLog>
+  /** The error of a call about its log, with the next step. */
+  explain(error: unknown): unknown
+}
+
+/**
+ * The logs to catch up from: that of the named repository, otherwise those of the App and of all hooks that the profile made.
+ * @throws RelayError `no_match` if there is none
+ */
+async function findSources(
+  shell: Shell,
+  session: Session,
+  named: Repo | undefined,
+): Promise<readonly Source[]> {
+  const { database, host } = session
+  const app = await OwnApp.find(database.secrets, host, { signal: shell.signal })
+  if (named) return [ofRepo(shell, session, named, app)]
+  const repos = await new SavedHooks(database.store, host).list()
+  const sources = [
+    ...(app ? [ofApp(session, app)] : []),
+    ...repos.map((repo) => ofRepo(shell, session, repo, app)),
+  ]
+  if (sources.length > 0) return sources
+  throw new RelayError(
+    'no_match',
+    'This profile has made no hooks, and no App of its own sends here. Name the repository, or make a hook with relay hook add',
+  )
+}
+
+function ofApp(session: Session, app: OwnApp): Source {
+  const { slug } = app
+  return {
+    name: `the App ${slug}`,
+    object: { app: slug },
+    async open(patience) {
+      const here = await payloadAddress(session)
+      const { url } = await patiently(() => app.hook(), patience)
+      if (here === undefined || sameAddress(url, here)) return app.log
+      throw new RelayError(
+        'no_match',
+        `The webhook of the App ${slug} leads to ${url}, and this relay receives at ${here}. ${startCommand(session.attached)} changes the webhook when it starts`,
+      )
+    },
+    explain: explainFailure,
+  }
+}
+
+const PASSING: ReadonlySet<ErrorKind> = new Set(['rate_limited', 'provider_failed', 'provider_timeout'])
+
+/** What fails for a while, with when to try again. */
+function explainFailure(error: unknown): unknown {
+  if (!(error instanceof RelayError) || !PASSING.has(error.kind)) return error
+  const { kind, message, retryAfter } = error
+  const when = retryAfter === undefined ? 'later' : `in ${retryAfter} s`
+  return new RelayError(kind, `${message}. Try again ${when}`, { retryAfter, cause: error })
+}
+
+function ofRepo(shell: Shell, session: Session, repo: Repo, app: OwnApp | undefined): Source {
+  const name = formatRepo(repo)
+  const place = placeOf(shell, session, repo)
+  return {
+    name,
+    object: { repo: name },
+    async open(patience) {
+      const list: Hooks['list'] = (of) => patiently(() => place.hooks.list(of), patience)
+      try {
+        const { id } = await findOwnHook(session, { ...place, hooks: { list } })
+        const log = place.hooks.log?.(repo, id)
+        if (log) return log
+        throw new Error('unreachable: a host without a log is refused before')
+      } catch (error) {
+        const isNone = error instanceof RelayError && error.kind === 'no_match'
+        if (!isNone || !(await app?.isInstalledOn(repo))) throw error
+        throw new RelayError(
+          'no_match',
+          `The deliveries of ${name} come through the App ${app?.slug}. relay catch-up without a repository reads its log`,
+        )
+      }
+    },
+    explain: (error) => explainLogError(error, place),
+  }
+}

@@ -1,0 +1,225 @@
+import { RelayError } from '../../base/errors.js'
+import { Secret } from '../../base/secret.js'
+import { parsePrivateAddress } from '../../base/web-address.js'
+import {
+  explainHookError,
+  findOwnHooks,
+  type HookPlace,
+  isOurs,
+  type ReadPlace,
+  registerHook,
+  SavedHooks,
+  unregisterHook,
+} from '../../codehost/hooks.js'
+import type { Repo, RepoHook } from '../../codehost/host.js'
+import { secretPrint } from '../../instance/running.js'
+import { readTunnel } from '../../serve/tunnel.js'
+import { makeProfileSecret } from '../../webhook/profile-secret.js'
+import type { Flags, Shell } from '../command.js'
+import { hookStateText } from '../output/deliveries.js'
+import { table } from '../output/text.js'
+import { attach, startCommand } from '../profile.js'
+import { openSession, type Session } from '../session.js'
+import { formatRepo, parseRepo } from '../target.js'
+
+/** What a command about the hooks of one repository works with. */
+export interface HookSession extends AsyncDisposable {
+  readonly session: Session
+  readonly place: HookPlace
+  /** `octo/demo` */
+  readonly name: string
+}
+
+/** @throws RelayError as `parseRepo`, `attach` and `openSession` */
+export async function openHookSession(shell: Shell, flags: Flags, text: string): Promise<HookSession> {
+  const repo = parseRepo(text)
+  const session = await openSession(shell, await attach(shell, flags))
+  return {
+    session,
+    place: placeOf(shell, session, repo),
+    name: formatRepo(repo),
+    [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
+  }
+}
+
+/** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
+export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPlace {
+  const { host, database } = session
+  const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
+  return { host, hooks: host.as(token, { signal }).hooks, saved: new SavedHooks(database.store, host), repo }
+}
+
+/**
+ * The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts, because it
+ * does not run.
+ */
+export async function payloadAddress({ database, attached }: Session): Promise<string | undefined> {
+  const { instance, values } = attached
+  const tunnel = instance && (await readTunnel(database.store, instance.pid))?.url
+  const base = instance?.publicUrl ?? values.publicUrl
+  return tunnel ?? (base === undefined ? undefined : `${base}/webhook`)
+}
+
+/** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
+export async function findOwnHook(session: Session, place: ReadPlace): Promise<RepoHook> {
+  const [hook] = await findOwnHooks(place, await payloadAddress(session))
+  if (hook) return hook
+  const name = formatRepo(place.repo)
+  throw new RelayError(
+    'no_match',
+    `${name} has no hook that leads here. Create it with relay hook add ${name}`,
+  )
+}
+
+/** A hook for a program. `ours`: it leads here. */
+function hookObject(hook: RepoHook, ours: boolean): Record<string, unknown> {
+  const { id, url, active, contentType, events, hasSecret = null, lastResponse = null } = hook
+  return { type: 'hook', id, url, ours, active, contentType, events, hasSecret, lastResponse }
+}
+
+interface AddressFlags extends Flags {
+  readonly url?: string
+}
+
+/** `--url`, else as {@link payloadAddress}. @throws RelayError `usage` for an invalid `--url` */
+async function addressOf(session: Session, { url }: AddressFlags): Promise<string | undefined> {
+  if (url === undefined) return payloadAddress(session)
+  try {
+    return parsePrivateAddress(url).href
+  } catch (error) {
+    throw new RelayError('usage', `--url: ${error instanceof Error ? error.message : 'is invalid'}`)
+  }
+}
+
+// add
+
+/** Runs `relay hook add`. */
+export async function runAdd(
+  shell: Shell,
+  flags: AddressFlags & { readonly events?: string },
+  text: string,
+): Promise<void> {
+  const { out, json } = shell
+  const events = flags.events === undefined ? undefined : parseEvents(flags.events)
+  await using hooks = await openHookSession(shell, flags, text)
+  const { session, place, name } = hooks
+  const { profile } = session.attached
+  const url = await addressOf(session, flags)
+  if (url === undefined)
+    throw new RelayError(
+      'unavailable',
+      `No relay is running for profile ${profile}, so the hook has no address. Start ${startCommand({ profile })} --tunnel first, or give the address with --url`,
+    )
+  const settings = { url, secret: await secretOf(session), events }
+  const chosen = flags.url !== undefined
+  const added = await registerHook(place, { settings, permanent: true, chosen, repair: true })
+  const { hook, created, repaired, found } = added
+  if (json) out.object({ ...hookObject(hook, true), created, repaired, found })
+  else out.result(hookStateText(name, added))
+}
+
+function parseEvents(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim())
+  if (names.every((name) => /^[a-z_]{1,64}$/.test(name))) return [...new Set(names)]
+  throw new RelayError('usage', '--events: must be names of events, separated by commas: push,pull_request')
+}
+
+/**
+ * The secret that the running instance verifies with, or that the next one will.
+ * @throws RelayError `settings` when this shell has another one than the instance
+ */
+async function secretOf({ attached: { values, instance }, database }: Session): Promise<Secret> {
+  const { webhookSecret: given } = values
+  const secret = given === undefined ? await makeProfileSecret(database.store) : new Secret(given)
+  if (!instance || secretPrint(instance, secret) === instance.secretPrint) return secret
+  throw new RelayError(
+    'settings',
+    `Process ${instance.pid} serves profile ${instance.profile} with another webhook secret than this shell has. Set the same RELAY_WEBHOOK_SECRET here, or restart the instance`,
+  )
+}
+
+// list
+
+/** Runs `relay hook list`. */
+export async function runList(shell: Shell, flags: Flags, text?: string): Promise<void> {
+  return text === undefined ? listSaved(shell, flags) : listAll(shell, flags, text)
+}
+
+/** The hooks that this profile made, without a request. */
+async function listSaved(shell: Shell, flags: Flags): Promise<void> {
+  const { out, json } = shell
+  await using session = await openSession(shell, await attach(shell, flags))
+  const { database, host } = session
+  const saved = await new SavedHooks(database.store, host).list()
+  if (json) {
+    for (const { id, url, permanent, ...repo } of saved)
+      out.object({ type: 'hook', repo: formatRepo(repo), id, url, permanent })
+    return
+  }
+  if (saved.length === 0)
+    return out.say(`This profile has created no hooks at ${host.url}. relay hook add creates one`)
+  const rows = saved.map(({ id, url, ...repo }) => {
+    const name = formatRepo(repo)
+    // Its creation was interrupted.
+    return [name, url, id === null ? `perhaps not there; finish with relay hook add ${name}` : '']
+  })
+  for (const line of table(rows)) out.result(line)
+}
+
+const HEADINGS = ['leads', 'id', 'last answer', 'settings', 'address']
+
+async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> {
+  const { out, json } = shell
+  await using hooks = await openHookSession(shell, flags, text)
+  const { session, place, name } = hooks
+  const saved = await place.saved.get(place.repo)
+  const url = await payloadAddress(session)
+  const ours = (hook: RepoHook): boolean => isOurs(hook, saved, url)
+  const all = await place.hooks.list(place.repo).catch((error: unknown) => {
+    throw explainHookError(error, place)
+  })
+  if (json) {
+    for (const hook of all) out.object(hookObject(hook, ours(hook)))
+    return
+  }
+  if (all.length === 0) return out.say(`${name} has no hooks. relay hook add ${name} creates one`)
+  const rows = all.map((hook) => [
+    ours(hook) ? 'here' : '',
+    String(hook.id),
+    answerText(hook),
+    settingsText(hook),
+    hook.url,
+  ])
+  for (const line of table([HEADINGS, ...rows])) out.result(line)
+}
+
+function answerText({ lastResponse }: RepoHook): string {
+  return lastResponse ? `${lastResponse.code} ${lastResponse.message}`.trimEnd() : 'unknown'
+}
+
+function settingsText({ active, contentType, events, hasSecret }: RepoHook): string {
+  return [
+    ...(active ? [] : ['inactive']),
+    contentType,
+    ...(hasSecret === false ? ['no secret'] : []),
+    events.includes('*') ? 'every event' : events.join(' '),
+  ].join(', ')
+}
+
+// remove
+
+/** Runs `relay hook remove`. */
+export async function runRemove(shell: Shell, flags: AddressFlags, text: string): Promise<void> {
+  const { out, json } = shell
+  await using hooks = await openHookSession(shell, flags, text)
+  const { session, place, name } = hooks
+  const removed = await unregisterHook(place, await addressOf(session, flags))
+  for (const hook of removed)
+    if (json) out.object(hookObject(hook, true))
+    else out.result(`hook of ${name} removed: ${hook.url}`)
+  if (removed.length === 0)
+    throw new RelayError(
+      'no_match',
+      `${name} has no hook that leads here. relay hook list ${name} shows all; name the address of another with --url`,
+    )
+}
