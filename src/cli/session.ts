@@ -82,7 +82,8 @@ export async function openSession(
   const { provider: name, providerUrl: url } = codeHostOf(values)
   const limits = { ...LIMITS, ...shell.seams?.limits }
   const host = openHost({ name, url, timeLimit: limits.codeHost })
-  const tokens = new Tokens(secrets)
+  const clock = shell.seams?.clock ?? systemClock
+  const tokens = new Tokens(secrets, clock)
   const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
   const client = (await ofSandbox) || clientOf(values)
   const resources = closing.move()
@@ -96,10 +97,10 @@ export async function openSession(
     user,
     client,
     async owner(options = {}) {
-      const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log }
+      const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
       if (client || !instance?.clientId) return renew(parts, user, options)
       const owner = await tokens.get(user)
-      if (owner?.origin === host.origin && isFresh(owner, systemClock())) return owner
+      if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
       // Also for no token, or one of another code host: the instance names the next step.
       await callInstance(instance, 'renew', { userId: user }, options)
       const renewed = await tokens.get(user)

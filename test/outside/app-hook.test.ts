@@ -120,6 +120,8 @@ describe("the check of the App's webhook", () => {
       text: `${app.slug} is installed on no repository yet: open ${app.installUrl} in a browser`,
     })
     await install()
+    here.sandbox.faults.next('deliveries', { kind: 'answer', status: 200, body: '[]' })
+    expect(await check()).toEqual({ check: 'hook', state: 'ok', text: `the webhook of ${app.slug} fits` })
     await demo.comment('hello')
     expect(await check()).toEqual({
       check: 'hook',

@@ -2,10 +2,8 @@ import { deadline } from '../../base/abort.js'
 import { systemClock } from '../../base/time.js'
 import { sendOnce } from '../../net/client.js'
 import { checkAddresses } from '../../old/commands/doctor/addresses.js'
-import { checkApp, openApp } from '../../old/commands/doctor/app.js'
 import { askCodeHost, checkClock, checkCodeHost } from '../../old/commands/doctor/code-host.js'
 import type { CheckContext } from '../../old/commands/doctor/context.js'
-import { checkHooks } from '../../old/commands/doctor/hooks.js'
 import { checkClient } from '../../old/commands/doctor/oauth-client.js'
 import { checkToken } from '../../old/commands/doctor/sign-in.js'
 import { DEFAULTS } from '../../base/settings.js'
@@ -81,17 +79,6 @@ export async function checkHost(subject: Subject): Promise<CheckResult> {
 export async function checkSignIn(subject: Subject): Promise<CheckResult> {
   if (subject.problem !== undefined) return skip('the database cannot be opened')
   return checkToken(contextOf(subject), { now: systemClock(), ...askingOf(subject) })
-}
-
-/** Whether the hooks that send here, and the App's webhook, have fitting settings. */
-export async function checkHook(subject: Subject): Promise<CheckResult> {
-  const context = contextOf(subject)
-  const asking = askingOf(subject)
-  const app = await openApp(context, asking)
-  return joined([
-    ...(app ? [await checkApp(context, app)] : []),
-    await checkHooks(context, subject.data, asking),
-  ])
 }
 
 /** The first failure, or what is fine, or the first reason for nothing to check. */

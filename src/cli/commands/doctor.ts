@@ -25,7 +25,6 @@ import { checkSecretsPlace, meantSetting } from '../settings/read.js'
 import { SETTING_NAMES, variablesOf } from '../settings/table.js'
 import {
   type Check,
-  checkHook,
   checkHost,
   type CheckResult,
   checkSignIn,
@@ -37,6 +36,7 @@ import {
   skip,
   type Subject,
 } from './doctor-host.js'
+import { checkHook } from './doctor-hook.js'
 
 export type NamedResult = CheckResult & { readonly check: string }
 
