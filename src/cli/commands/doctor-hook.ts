@@ -225,9 +225,11 @@ function problemOf(hook: RepoHook, saved: SavedHook | undefined, isAway: boolean
   return `sends ${events.join(', ')} alone, and not ${lacking.includes('*') ? 'every event' : lacking.join(', ')}`
 }
 
-function problemOfAnswer({ lastResponse }: RepoHook): string | undefined {
+function problemOfAnswer({ lastResponse, hasSecret }: RepoHook): string | undefined {
   if (!lastResponse || isAnswered(lastResponse.code)) return undefined
   const { code, message } = lastResponse
-  if (code === 401) return 'signs with another secret than this profile: its last delivery was answered 401'
-  return `failed last: ${code} ${message}`.trimEnd()
+  if (code !== 401) return `failed last: ${code} ${message}`.trimEnd()
+  // Where the code host does not show whether it has a secret, it may have none.
+  const what = hasSecret ? 'signs with another secret than' : 'does not sign with the secret of'
+  return `${what} this profile: its last delivery was answered 401`
 }
