@@ -3,7 +3,7 @@ import path from 'node:path'
 import { addAbortSignal } from 'node:stream'
 import { z } from 'zod'
 import { RelayError } from '../../base/errors.js'
-import { readBounded, TooManyBytes } from '../../base/read-bounded.js'
+import { readBounded } from '../../base/read-bounded.js'
 import { readPayload } from '../../journal/payload.js'
 import { parseJson } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
@@ -60,20 +60,11 @@ export async function readTarget(
   { address }: Operands,
 ): Promise<FindTarget> {
   if (address !== undefined) return fixed(parseTarget(address))
-  if (from === '-') {
-    const read = (): Promise<Buffer> => readBounded(standardInput(shell), MAX_DELIVERY)
-    return fixed(
-      targetOfDelivery(parseDelivery(await readInput(read, { ...DELIVERY_INPUT, signal: shell.signal }))),
-    )
-  }
+  if (from === '-') return fixed(targetOfDelivery(parseDelivery(await readDelivery(shell, MAX_DELIVERY))))
   return async ({ journal }) => {
     const entry = await findEntry(journal, from)
-    const { n, event } = entry
-    return targetOfDelivery({
-      name: `#${n} (${eventName(entry)})`,
-      event,
-      payload: readPayload(entry)?.value,
-    })
+    const name = `#${entry.n} (${eventName(entry)})`
+    return targetOfDelivery({ name, event: entry.event, payload: readPayload(entry)?.value })
   }
 }
 
@@ -83,40 +74,12 @@ function fixed(target: Target): FindTarget {
 
 /** 128 MiB: the largest delivery (25 MiB) as `wait --json` prints it, with its text escaped and its payload once more. */
 const MAX_DELIVERY = 134_217_728
-const DELIVERY_INPUT = { name: 'Standard input', tooLarge: 'larger than any delivery (128 MiB)' }
 
-const NEWLINE = 0x0a
-
-/** Opened only when it is used. */
-function standardInput({ stdin, signal }: Shell): AsyncIterable<Buffer> {
-  return addAbortSignal(signal, stdin)
-}
-
-/** The delivery in the first line of standard input, and what follows it. */
-async function readDeliveryLine(
-  shell: Shell,
-): Promise<{ readonly delivery: NamedDelivery; readonly rest: AsyncIterable<Buffer> }> {
-  const chunks = standardInput(shell)[Symbol.asyncIterator]()
-  const line: Buffer[] = []
-  let after: Buffer = Buffer.alloc(0)
-  const readLine = async (): Promise<void> => {
-    for (let size = 0, end = -1; end < 0;) {
-      const { value, done } = await chunks.next()
-      if (done) return
-      end = value.indexOf(NEWLINE)
-      line.push(end < 0 ? value : value.subarray(0, end))
-      if (end >= 0) after = value.subarray(end + 1)
-      size += value.byteLength
-      if (size > MAX_DELIVERY) throw new TooManyBytes(MAX_DELIVERY)
-    }
-  }
-  await readInput(readLine, { ...DELIVERY_INPUT, signal: shell.signal })
-  return { delivery: parseDelivery(Buffer.concat(line)), rest: following(after, chunks) }
-}
-
-async function* following(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  yield first
-  yield* { [Symbol.asyncIterator]: () => chunks }
+/** Standard input, which has a delivery, within a limit in bytes. @throws RelayError `too_large`; the signal's AbortError */
+async function readDelivery({ stdin, signal }: Shell, limit: number): Promise<Buffer> {
+  const tooLarge = 'larger than any delivery (128 MiB)'
+  const read = (): Promise<Buffer> => readBounded(addAbortSignal(signal, stdin), limit)
+  return readInput(read, { name: 'Standard input', tooLarge, signal })
 }
 
 const delivered = z.object({ event: z.string().min(1), payload: z.record(z.string(), z.unknown()) })
@@ -154,39 +117,23 @@ export interface CommentFlags extends ActionFlags {
   readonly sticky?: string
 }
 
-/** Reads target and text. Where both are on standard input, the delivery is its first line and the text is the rest. */
+/** 1 MiB: many times the longest comment that a code host accepts. */
+const MAX_TEXT = 1_048_576
+const TEXT_TOO_LARGE = 'larger than 1 MiB'
+
+/**
+ * Reads target and text: the argument, a file, or standard input (`-` in both), without its byte order mark. Where both are on standard
+ * input, the delivery is its first line and the text is the rest.
+ * @throws RelayError as {@link readTarget}; `usage` for no text, two texts, or one that is blank, not UTF-8 or not readable; `too_large`
+ * beyond 1 MiB; the signal's AbortError
+ */
 export async function readComment(
   shell: Shell,
   flags: CommentFlags,
   operands: Operands,
 ): Promise<{ readonly find: FindTarget; readonly body: string }> {
-  const source = { argument: operands.other, file: flags.bodyFile }
-  const isShared = flags.from === '-' && (source.argument === '-' || source.file === '-')
-  if (isShared) {
-    const { delivery, rest } = await readDeliveryLine(shell)
-    const body = await readText(shell, source, rest, 'Standard input has no text after the delivery')
-    return { find: fixed(targetOfDelivery(delivery)), body }
-  }
-  // The text first: standard input may be a relay wait of minutes, and an error need not wait for it.
-  const body = await readText(shell, source)
-  return { find: await readTarget(shell, flags, operands), body }
-}
-
-/** 1 MiB: many times the longest comment that a code host accepts. */
-const MAX_TEXT = 1_048_576
-
-/**
- * The text of the argument, a file, or standard input (`-` in both), without its byte order mark. `stdin`: what is left of standard input.
- * `empty`: the message for a blank text.
- * @throws RelayError `usage` for no text, two texts, or one that is blank, not UTF-8 or not readable; `too_large` beyond 1 MiB; the
- * signal's AbortError
- */
-async function readText(
-  shell: Shell,
-  { argument, file }: { readonly argument: string | undefined; readonly file: string | undefined },
-  stdin?: AsyncIterable<Uint8Array>,
-  empty = 'The text is empty',
-): Promise<string> {
+  const { other: argument } = operands
+  const { from, bodyFile: file } = flags
   if (argument !== undefined && file !== undefined)
     throw new RelayError('usage', 'The text is given twice: as an argument and with --body-file')
   const source = argument ?? file
@@ -194,20 +141,35 @@ async function readText(
     const how = shell.stdin.isTTY === true ? '- to type it here' : '- to read standard input'
     throw new RelayError('usage', `No text given. Give it as an argument, with --body-file, or ${how}`)
   }
-  const text = source === argument && source !== '-' ? source : await read(shell, source, stdin)
-  if (!/\S/.test(text)) throw new RelayError('usage', empty)
-  return text
+  if (from === '-' && source === '-') {
+    const input = await readDelivery(shell, MAX_DELIVERY + MAX_TEXT)
+    const end = input.includes('\n') ? input.indexOf('\n') : input.length
+    const delivery = parseDelivery(input.subarray(0, end))
+    const bytes = input.subarray(end + 1)
+    if (bytes.length > MAX_TEXT) throw new RelayError('too_large', `The text is ${TEXT_TOO_LARGE}`)
+    const body = notBlank(decoded(bytes, 'standard input'), 'Standard input has no text after the delivery')
+    return { find: fixed(targetOfDelivery(delivery)), body }
+  }
+  // The text first: standard input may be a relay wait of minutes, and an error need not wait for it.
+  const body = notBlank(argument !== undefined && source !== '-' ? argument : await readText(shell, source))
+  return { find: await readTarget(shell, flags, operands), body }
 }
 
-async function read(shell: Shell, source: string, stdin?: AsyncIterable<Uint8Array>): Promise<string> {
-  const { cwd, signal } = shell
-  const isStandard = source === '-'
-  const name = isStandard ? 'standard input' : `--body-file: ${source}`
-  const input = isStandard
-    ? (stdin ?? standardInput(shell))
-    : addAbortSignal(signal, createReadStream(path.resolve(cwd, source)))
-  const about = { name, tooLarge: 'larger than 1 MiB', signal }
-  const bytes = await readInput(() => readBounded(input, MAX_TEXT), about)
+function notBlank(text: string, empty = 'The text is empty'): string {
+  if (/\S/.test(text)) return text
+  throw new RelayError('usage', empty)
+}
+
+async function readText({ stdin, cwd, signal }: Shell, source: string): Promise<string> {
+  const [name, stream] =
+    source === '-'
+      ? ['standard input', stdin]
+      : [`--body-file: ${source}`, createReadStream(path.resolve(cwd, source))]
+  const read = (): Promise<Buffer> => readBounded(addAbortSignal(signal, stream), MAX_TEXT)
+  return decoded(await readInput(read, { name, tooLarge: TEXT_TOO_LARGE, signal }), name)
+}
+
+function decoded(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
