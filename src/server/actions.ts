@@ -24,11 +24,11 @@ const MAX_TOKEN_LENGTH = 8_192
 export function actionRoutes({ host, tokens }: ActionParts) {
   const handler =
     <In, Out extends object>(schema: ZodType<In>, act: Act<In, Out>) =>
-    async (c: JsonContext<In>) => {
+    async (c: Context<HttpEnv>) => {
       const token = await authenticate(c.req.header('authorization'), host, tokens)
       requireJson(c.req.header('content-type'))
       const input = parseRequest(schema, await readBody(c, MAX_BODY))
-      return c.json({ ok: true as const, ...(await act(host.as(token), input)) }, 200)
+      return c.json({ ok: true, ...(await act(host.as(token), input)) })
     }
   return new Hono<HttpEnv>()
     .post(
@@ -60,9 +60,6 @@ function commentTarget(commentId?: number, reviewCommentId?: number): CommentTar
 
 /** Performs an action at the code host, as the owner of the token. Its result is the answer. */
 type Act<In, Out> = (account: Account, input: In) => Promise<Out>
-
-/** Context of a route that takes this JSON, so that a typed client knows the type. */
-type JsonContext<In> = Context<HttpEnv, string, { in: { json: In }; out: { json: In } }>
 
 /** The user's access token. It must come from this code host's origin, since it is sent there. */
 async function authenticate(header = '', host: CodeHost, tokens: Tokens): Promise<string> {

@@ -26,7 +26,6 @@ export function authRoutes({ signIn, tokens, baseUrl }: AuthParts) {
     return c.json({ ok: true }, 200)
   }
   const { name: own } = signIn.host
-  // The paths are literals, so that a typed client knows the routes.
   return new Hono<HttpEnv>()
     .on('GET', ['/auth/provider', `/auth/${own}`], noStore, async (c) => {
       requireNavigation(c.req.header('sec-fetch-dest'))
