@@ -1,10 +1,15 @@
+import { renew, type RenewParts, revoke } from './auth/renew.js'
+import type { SignInParts } from './auth/sign-in.js'
 import type { Cancellable } from './base/abort.js'
 import { Disposal } from './base/disposal.js'
 import { createLazy } from './base/lazy.js'
+import { createLogThrottle } from './base/log-throttle.js'
 import { systemClock, type Clock } from './base/time.js'
 import { silentLog, type Log } from './base/log.js'
 import { LIMITS, type Limits, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
+import type { CodeHost } from './codehost/host.js'
+import { openHost } from './codehost/hosts.js'
 import type { TargetStatus } from './dispatch/dispatcher.js'
 import { liveRoutes } from './dispatch/live-routes.js'
 import { createRouting, type Routing } from './dispatch/routes.js'
@@ -15,12 +20,7 @@ import type { Inspector } from './inspector/inspector.js'
 import type { InspectorParts, Running } from './inspector/parts.js'
 import type { createMetrics, Metrics } from './metrics/metrics.js'
 import { Journal } from './journal/journal.js'
-import { createOAuth } from './oauth/oauth.js'
-import { renew } from './oauth/refresh.js'
-import { revokeEverywhere } from './oauth/revoke.js'
 import type { SendOnce } from './net/client.js'
-import { createProvider } from './providers/open.js'
-import type { Provider } from './providers/provider.js'
 import { createApp, type ReadyCheck } from './server/app.js'
 import { type Database, openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
@@ -61,7 +61,7 @@ export interface Relay extends AsyncDisposable {
   /** Where deliveries come in that do not come over HTTP. */
   readonly intake: Intake
   readonly refusals: Refusals
-  readonly provider: Provider
+  readonly host: CodeHost
   /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
   readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
   /** What an open inspector is notified of. */
@@ -85,12 +85,12 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const limits = { ...LIMITS, ...seams.limits }
   const { ready = () => Promise.resolve(), targets = () => [], running } = options
   const { provider: name, providerUrl: url, store: kind, folder } = settings
-  const provider = createProvider({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
+  const host = openHost({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }
   const database = options.database ?? opened.use(await openDatabase(data))
-  const common: Common = { settings, provider, database, log, clock, activity: createActivityFeed() }
+  const common: Common = { settings, host, database, log, clock, activity: createActivityFeed() }
   const measure = running && (await loadMetrics(settings))
   const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
@@ -110,7 +110,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     intake,
     refusals,
     maxBody: settings.maxBody,
-    provider,
+    host,
     hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
     log,
     baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
@@ -127,7 +127,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     database,
     tokens: signIn.tokens,
     owner: signIn.renew,
-    provider,
+    host,
     activity: common.activity,
     inspector,
     closeInspector: () => stop.abort(),
@@ -141,7 +141,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
 /** What every part needs. */
 interface Common {
   readonly settings: Settings
-  readonly provider: Provider
+  readonly host: CodeHost
   readonly database: Database
   readonly activity: ActivityFeed
   readonly log: Log
@@ -156,7 +156,7 @@ interface ReceivingOptions extends Pick<RelayOptions, 'onDelivery' | 'running'> 
 
 /** How deliveries come in, where they are stored, and which targets each is for. */
 function createReceiving(
-  { settings, provider, database, activity, log, clock }: Common,
+  { settings, host, database, activity, log, clock }: Common,
   { onDelivery, running, ready, measure }: ReceivingOptions,
 ): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> & { readonly metrics: Metrics | undefined } {
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
@@ -176,34 +176,44 @@ function createReceiving(
     log,
   })
   const onRefused = (): void => activity.publish({ type: 'refused' })
-  const refusals = new Refusals({ scheme: provider.webhook, secrets, maxBody, onRefused, log, clock })
+  const refusals = new Refusals({ scheme: host.webhook, secrets, maxBody, onRefused, log, clock })
   const plan = (delivery: Delivery): Plan => ({
     targets: routing.targetsOf(delivery),
     ignoredBy: routing.ignoredBy(delivery),
     onDuplicate,
   })
-  const senders: Senders = (source) =>
-    source === provider.name ? { scheme: provider.webhook, secrets } : undefined
+  const senders: Senders = (source) => (source === host.name ? { scheme: host.webhook, secrets } : undefined)
   const intake = createIntake({ senders, journal, plan, clock, ...(onDelivery && { onDelivery }) })
   return { routing, journal, intake, refusals, metrics }
 }
 
 /** How users sign in, and what may be done with their tokens. */
 function createSignIn(
-  { settings, provider, database, log, clock }: Common,
+  { settings, host, database, log, clock }: Common,
   publicUrl: () => string,
-  exchangeTimeout: number,
+  timeLimit: number,
 ) {
   const { oauthClient: client, tokenTtl } = settings
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)
-  const parts = { provider, client, store, tokens, tokenTtl, clock, log, exchangeTimeout }
-  const redirectUri = (): string => `${publicUrl()}/auth/${provider.name}/callback`
+  const redirectUri = (): string => `${publicUrl()}/auth/${host.name}/callback`
+  const parts: SignInParts & RenewParts = {
+    host,
+    client,
+    store,
+    tokens,
+    redirectUri,
+    tokenTtl,
+    clock,
+    log,
+    throttle: createLogThrottle(log),
+    timeLimit,
+  }
   return {
     tokens,
-    oauth: createOAuth({ ...parts, redirectUri }),
+    signIn: parts,
     renew: (userId: string, options?: Cancellable) => renew(parts, userId, options),
-    revoke: (userId: string) => revokeEverywhere(parts, userId),
+    revoke: (userId: string) => revoke(parts, userId),
   }
 }
 

@@ -17,17 +17,18 @@ const FOLDERS = ['fixtures', 'test/fixtures/github']
 const SCHEMA = 'fixtures/fixture.schema.json'
 
 const generated = fixtureFiles()
-const files = [...generated.keys()].filter((file) => file !== SCHEMA)
+const gitea = readdirSync('fixtures/gitea').map((file) => `fixtures/gitea/${file}`)
+const files = [...generated.keys(), ...gitea].filter((file) => file !== SCHEMA)
 const validate = new Ajv2020().compile(JSON.parse(generated.get(SCHEMA) ?? ''))
 
 describe('fixtures', () => {
-  it('are what `npm run fixtures` writes, byte for byte', () => {
+  it('are what `npm run fixtures` writes, byte for byte, and those of Gitea', () => {
     const entries = FOLDERS.flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))
     const found = entries
       .filter((entry) => entry.isFile())
       .map((entry) => path.join(entry.parentPath, entry.name))
-    expect(found.toSorted()).toEqual([...generated.keys()].toSorted())
-    for (const file of found) expect(readFileSync(file, 'utf8')).toBe(generated.get(file))
+    expect(found.toSorted()).toEqual([SCHEMA, ...files].toSorted())
+    for (const [file, text] of generated) expect(readFileSync(file, 'utf8')).toBe(text)
   })
 
   it('cover both providers, JSON and forms, text and bytes', async () => {

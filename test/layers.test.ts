@@ -6,9 +6,10 @@ import { describe, expect, it } from 'vitest'
 const RANKS: readonly (readonly string[])[] = [
   ['base', 'json'],
   ['store', 'http', 'net'],
-  ['providers', 'tokens', 'journal', 'fixtures', 'instance'],
-  ['webhook', 'oauth', 'actions', 'hooks', 'dispatch'],
-  ['tunnel', 'replay', 'setup'],
+  ['tokens', 'journal', 'fixtures', 'instance'],
+  ['codehost'],
+  ['webhook', 'dispatch'],
+  ['tunnel', 'replay', 'auth'],
   ['server', 'inspector', 'metrics', 'sandbox'],
   ['relay.ts', 'client'],
   ['serve'],

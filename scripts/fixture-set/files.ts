@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { fixtureText, toFixture } from '../../src/fixtures/fixture.js'
 import { fixtureSchema } from '../../src/fixtures/schema.js'
-import { giteaDeliveries } from './gitea.js'
 import { githubDeliveries } from './github.js'
 import type { Recording } from './recording.js'
 
-/** Every generated file, by its path from the project's root. */
+/** Every generated file, by its path from the project's root. Those of Gitea are kept as they were written once, from its source. */
 export function fixtureFiles(): ReadonlyMap<string, string> {
-  const recordings = [...githubDeliveries(), ...giteaDeliveries()]
+  const recordings = githubDeliveries()
   return new Map([
     ['fixtures/fixture.schema.json', `${JSON.stringify(z.toJSONSchema(fixtureSchema), null, 2)}\n`],
     ...recordings.map((one) => [fileOf(one), fixtureText(fixtureOf(one))] as const),

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { FORM_TYPE, hmac, JSON_TYPE, type Recording } from './recording.js'
 
 const COMMON = `
-  ping push create delete fork status star.created
+  ping push create delete fork status star.created star.deleted watch.started
   issues.opened issues.edited issues.labeled issues.assigned issues.closed issues.reopened
   issue_comment.created issue_comment.edited issue_comment.deleted
   pull_request.opened pull_request.labeled pull_request.ready_for_review

@@ -4,7 +4,7 @@ import { TEST_SECRET } from '../../src/testing/signed-request.js'
 
 /** One delivery of the set, as its provider sends it. */
 export interface Recording {
-  readonly provider: 'github' | 'gitea'
+  readonly provider: 'github'
   /** The file's name, without `.json`. */
   readonly name: string
   readonly event: string

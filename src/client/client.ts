@@ -1,22 +1,15 @@
 import type { hc, InferRequestType, InferResponseType } from 'hono/client'
 import type { Cancellable } from '../base/abort.js'
 import type { SendRequest } from '../net/loopback.js'
-import type {
-  CommentInput,
-  CommentResult,
-  MergeInput,
-  MergeResult,
-  ReactInput,
-  ReactResult,
-} from '../providers/provider.js'
+import type { CommentRef, Merged, Reacted } from '../codehost/host.js'
 import type { createApp } from '../server/app.js'
 import { post } from './post.js'
 
 /** What the service does for one user. */
 export interface RelayClient {
-  comment(input: CommentInput, options?: Cancellable): Promise<CommentResult>
-  merge(input: MergeInput, options?: Cancellable): Promise<MergeResult>
-  react(input: ReactInput, options?: Cancellable): Promise<ReactResult>
+  comment(input: Taken<'comment'>, options?: Cancellable): Promise<CommentRef>
+  merge(input: Taken<'merge'>, options?: Cancellable): Promise<Merged>
+  react(input: Taken<'react'>, options?: Cancellable): Promise<Reacted>
 }
 
 export interface ClientOptions {
@@ -29,7 +22,7 @@ export interface ClientOptions {
 
 /** The routes as the application declares them: the types of what they take and answer, and nothing of their code. */
 type Routes = ReturnType<typeof hc<ReturnType<typeof createApp>>>['api']
-type Taken<Name extends keyof Routes> = InferRequestType<Routes[Name]['$post']>['json']
+export type Taken<Name extends keyof Routes> = InferRequestType<Routes[Name]['$post']>['json']
 type Given<Name extends keyof Routes> = InferResponseType<Routes[Name]['$post'], 200>
 
 /**

@@ -5,7 +5,7 @@ import { suggest } from '../base/suggest.js'
 import { expandLocal } from '../base/web-address.js'
 import { type Match, matches, parseMatch } from '../journal/filter.js'
 import type { Delivery } from '../journal/types.js'
-import { EVENTS } from '../providers/events.js'
+import { EVENTS } from '../codehost/schemes.js'
 import type { Target } from './target.js'
 
 /** Which deliveries go where. */

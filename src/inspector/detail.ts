@@ -4,13 +4,13 @@ import { formatStatus, labelOf, routesFor } from '../dispatch/routes.js'
 import type { Entry, Restored, Summary, VerifiedBy } from '../journal/types.js'
 import type { Attempt } from '../journal/types.js'
 import { readPayload } from '../journal/payload.js'
-import { HUB_SIGNATURE } from '../providers/hub-signature.js'
+import { HUB_SIGNATURE } from '../codehost/host.js'
 import type { AttemptLine, DeliveryDetail } from './api.js'
 import { linesOf, targetNames } from './lines.js'
 import type { InspectorParts } from './parts.js'
 import { publicId } from './target-ids.js'
 
-type DetailParts = Pick<InspectorParts, 'journal' | 'routing' | 'running' | 'provider'>
+type DetailParts = Pick<InspectorParts, 'journal' | 'routing' | 'running' | 'host'>
 
 /** An entry with its body. @throws RelayError `not_found` when the journal does not have it, or no longer. */
 export async function findEntry({ journal }: Pick<DetailParts, 'journal'>, n: number): Promise<Entry> {
@@ -90,13 +90,13 @@ const SECRETS: Readonly<Record<VerifiedBy, string>> = {
 /** How a delivery was proved genuine, sentence by sentence. */
 function proofOf(
   { verifiedBy, restored, headers }: Pick<Summary, 'verifiedBy' | 'restored' | 'headers'>,
-  { provider }: Pick<DetailParts, 'provider'>,
+  { host }: Pick<DetailParts, 'host'>,
 ): readonly string[] {
   const isForm = headers.some(
     ([name, value]) => /^content-type$/i.test(name) && /x-www-form-urlencoded/i.test(value),
   )
   const covers =
-    isForm && provider.webhook.formSignature === 'payload'
+    isForm && host.webhook.formSignature === 'payload'
       ? 'the payload inside the form'
       : 'the exact bytes of the body'
   // As it was sent. Gitea sends another one too, which relay does not use.

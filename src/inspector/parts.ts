@@ -4,7 +4,7 @@ import type { Clock } from '../base/time.js'
 import type { TargetStatus } from '../dispatch/dispatcher.js'
 import type { Routing } from '../dispatch/routes.js'
 import type { Journal } from '../journal/journal.js'
-import type { Provider } from '../providers/provider.js'
+import type { CodeHost } from '../codehost/host.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
@@ -30,7 +30,7 @@ export interface InspectorParts {
   readonly profile: string
   /** The instance's address. */
   readonly url: () => string
-  readonly provider: Pick<Provider, 'name' | 'webhook' | 'origin'>
+  readonly host: Pick<CodeHost, 'name' | 'webhook' | 'origin'>
   readonly secrets: WebhookSecrets
   /** Largest accepted webhook body, in bytes. */
   readonly maxBody: number
@@ -39,7 +39,7 @@ export interface InspectorParts {
   readonly intake: Intake
   readonly refusals: Refusals
   readonly tokens: Tokens
-  readonly store: Pick<Store, 'get' | 'list'>
+  readonly store: Store
   readonly running: Running
   readonly activity: ActivityFeed
   /** Check of the Host header, stricter than the service's own. */

@@ -6,7 +6,7 @@ import { MAX_EXPLAINED } from '../webhook/refusals.js'
 import type { RefusedDetail, RefusedLine, RefusedPage } from './api.js'
 import type { InspectorParts } from './parts.js'
 
-type RefusedParts = Pick<InspectorParts, 'refusals' | 'secrets' | 'provider'>
+type RefusedParts = Pick<InspectorParts, 'refusals' | 'secrets' | 'host'>
 
 /** The refused requests, newest first. */
 export async function listRefused({ refusals: { list } }: RefusedParts): Promise<RefusedPage> {
@@ -40,7 +40,7 @@ async function lineOf(refused: Refused): Promise<RefusedLine> {
  * What `relay verify` says, line by line: whether the signature matches, why not, and what that cannot say. Where the bytes that
  * were signed are not known (the body was not stored whole, or a tunnel changed it), only the reason found then counts.
  */
-async function verdictOf(refused: Refused, { secrets, provider }: RefusedParts): Promise<readonly string[]> {
+async function verdictOf(refused: Refused, { secrets, host }: RefusedParts): Promise<readonly string[]> {
   const { via, body, headers, size, kind, status } = refused
   const answered =
     via === 'tunnel' ? 'It came through the tunnel and was not taken.' : `It was answered ${status}.`
@@ -54,7 +54,7 @@ async function verdictOf(refused: Refused, { secrets, provider }: RefusedParts):
     ]
   if (body.length > MAX_EXPLAINED)
     return [reason, 'Its body is too large to analyse here: relay verify does that.', answered]
-  const explanation = await explain({ headers, body }, { secrets, scheme: provider.webhook })
+  const explanation = await explain({ headers, body }, { secrets, scheme: host.webhook })
   if (!explanation.valid) return [sentence(`The signature does not match: ${explanation.hint}`), answered]
   const text = isUtf8(Buffer.from(body)) ? '' : ' Its body is not UTF-8.'
   return [`The signature matches.${text}`, reason, answered]

@@ -11,7 +11,7 @@ import { targetsNamed } from './target-ids.js'
 
 type SendParts = Pick<
   InspectorParts,
-  'journal' | 'routing' | 'running' | 'provider' | 'intake' | 'secrets' | 'maxBody'
+  'journal' | 'routing' | 'running' | 'host' | 'intake' | 'secrets' | 'maxBody'
 >
 
 /**
@@ -43,7 +43,7 @@ export async function sendEdited(
   parts: SendParts,
   { from, event, body, target }: SendRequest,
 ): Promise<Sent> {
-  const { intake, provider, secrets, maxBody } = parts
+  const { intake, host, secrets, maxBody } = parts
   const entry = await findEntry(parts, from)
   const targets = target === undefined ? undefined : targetsNamed([target], parts.routing.routes)
   const bytes = bodyOf(entry, body)
@@ -53,10 +53,10 @@ export async function sendEdited(
       `The body has ${bytes.byteLength} bytes, the limit is ${maxBody} (--max-body)`,
     )
   const headers = withEvent(entry.headers, event)
-  const recorded = { ...entry, provider: provider.name, event, headers, body: bytes }
+  const recorded = { ...entry, provider: host.name, event, headers, body: bytes }
   const request = withFreshId(prepare(recorded, { secret: secrets.current }))
   try {
-    const { n } = await intake.receive(request, { source: provider.name, edited: { from, targets } })
+    const { n } = await intake.receive(request, { source: host.name, edited: { from, targets } })
     return { n }
   } catch (error) {
     throw explained(error)

@@ -1,7 +1,7 @@
 import { createCached } from '../base/cached.js'
 import { toRelayError } from '../base/errors.js'
 import { labelOf } from '../dispatch/routes.js'
-import { listSavedHooks, type SavedHook } from '../hooks/saved.js'
+import { type SavedHook, SavedHooks } from '../codehost/hooks.js'
 import type { ForwardCounts } from '../journal/types.js'
 import type { TokenOwner } from '../tokens/tokens.js'
 import type { InstanceState } from './api.js'
@@ -31,11 +31,11 @@ export function createStateReader(parts: InspectorParts): StateReader {
   return { read: async () => describe(parts, await slow()) }
 }
 
-async function readSlow({ journal, tokens, store, provider, log }: InspectorParts): Promise<Slow> {
+async function readSlow({ journal, tokens, store, host, log }: InspectorParts): Promise<Slow> {
   const [counts, deliveries, hooks, users] = await Promise.all([
     journal.counts(),
     journal.count(),
-    listSavedHooks(store, provider),
+    new SavedHooks(store, host).list(),
     tokens.owners().catch((error: unknown) => {
       // A locked keychain: everything else is shown all the same.
       log.warn(`the inspector cannot list who is signed in: ${toRelayError(error).message}`)
@@ -46,12 +46,12 @@ async function readSlow({ journal, tokens, store, provider, log }: InspectorPart
 }
 
 function describe(parts: InspectorParts, { counts, deliveries, hooks, users }: Slow): InstanceState {
-  const { profile, provider, url, routing, running } = parts
+  const { profile, host, url, routing, running } = parts
   const nameOf = targetNames(parts, [])
   const tunnel = running.tunnel()
   return {
     profile,
-    provider: provider.name,
+    provider: host.name,
     url: url(),
     startedAt: running.startedAt(),
     deliveries,

@@ -2,7 +2,7 @@ import { RelayError } from '../base/errors.js'
 import { adapt, type Change } from './adapt.js'
 import { formPayload } from '../base/form.js'
 import { parseJson } from '../json/parse.js'
-import type { JsonStyle } from '../providers/provider.js'
+import type { Style } from '../codehost/host.js'
 import { writeJson } from '../webhook/encodings.js'
 
 export interface Edit extends Change {
@@ -35,7 +35,7 @@ export interface BodyKind {
   /** Whether the JSON is in the `payload` of a form. */
   readonly form: boolean
   /** Whose escapes its strings have. */
-  readonly style: JsonStyle
+  readonly style: Style
 }
 
 /**

@@ -2,9 +2,8 @@ import { createHmac, randomUUID } from 'node:crypto'
 import type { Secret } from '../base/secret.js'
 import { type Header, indexHeaders, passedOn, spelledHeader } from '../http/headers.js'
 import type { Recorded } from '../fixtures/fixture.js'
-import { codeHostOf } from '../providers/code-hosts.js'
-import { hubSignature } from '../providers/hub-signature.js'
-import type { WebhookScheme } from '../providers/provider.js'
+import { schemeOf } from '../codehost/schemes.js'
+import type { WebhookScheme } from '../codehost/host.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 import { isForm, provenBy, signedBytes } from '../webhook/signature.js'
 import { type Edit, editBody } from './edit.js'
@@ -30,7 +29,7 @@ const SIGNATURE = /^x-[a-z]+-signature(?:-256)?$/i
  * @throws RelayError `usage` as {@link editBody}
  */
 export function prepare(recorded: Recorded, { secret, edits = [], tamper }: PrepareOptions): WebhookRequest {
-  const { webhook: scheme } = codeHostOf(recorded.provider)
+  const scheme = schemeOf(recorded.provider)
   const headers = complete(recorded, scheme)
   const index = indexHeaders(headers)
   const form = isForm(index)
@@ -39,7 +38,7 @@ export function prepare(recorded: Recorded, { secret, edits = [], tamper }: Prep
   const isSigned = !secret || provenBy(index, body, { scheme, secrets: { current: secret } })
   const lines = isSigned
     ? headers
-    : signAgain(headers, scheme, secret, signedBytes(index, body, scheme) ?? body)
+    : signAgain(headers, secret, signedBytes(index, body, scheme) ?? body, recorded)
   if (tamper === 'signature') return { headers: lines.map(corrupted), body }
   return { headers: lines, body: tamper === 'body' ? corruptedBody(body) : body }
 }
@@ -55,35 +54,34 @@ export function deliveryId({ headers }: Pick<WebhookRequest, 'headers'>): string
   return headers.find(([name]) => DELIVERY.test(name))?.[1] ?? ''
 }
 
-function complete(recorded: Recorded, { eventHeader, deliveryHeader }: WebhookScheme): Header[] {
+function complete(recorded: Recorded, { eventHeader, idHeaders }: WebhookScheme): Header[] {
   const headers = passedOn(recorded.headers)
   const has = (wanted: RegExp): boolean => headers.some(([name]) => wanted.test(name))
   return [
     ...headers,
     ...(has(/^content-type$/i) ? [] : [['Content-Type', 'application/json'] as const]),
     ...(has(/^x-[a-z]+-event$/i) ? [] : [[spelledHeader(eventHeader), recorded.event] as const]),
-    ...(has(DELIVERY) ? [] : [[spelledHeader(deliveryHeader), recorded.deliveryId] as const]),
+    ...(has(DELIVERY) ? [] : [[spelledHeader(idHeaders[0]), recorded.deliveryId] as const]),
   ]
 }
 
 /** Signs every signature header present, and those that the provider always sends; SHA-1 only if it was present. */
 function signAgain(
   headers: readonly Header[],
-  { digestHeaders }: WebhookScheme,
   secret: Secret,
   bytes: Uint8Array,
+  { provider, event, deliveryId }: Recorded,
 ): Header[] {
-  const signature = hubSignature(secret, bytes)
-  const digest = signature.slice('sha256='.length)
-  const sha1 = `sha1=${createHmac('sha1', secret.reveal()).update(bytes).digest('hex')}`
-  let lines = withHeader(headers, 'X-Hub-Signature-256', signature)
-  const there = lines.map(([name]) => name).filter((name) => SIGNATURE.test(name))
-  for (const name of new Set([...there, ...digestHeaders.map(spelledHeader)])) {
+  const always = Object.entries(schemeOf(provider).headers(event, deliveryId, bytes, secret))
+  const own = always.filter(([name]) => SIGNATURE.test(name))
+  const others = headers.flatMap(([name]): Header[] => {
     const key = name.toLowerCase()
-    if (key === 'x-hub-signature-256') continue
-    lines = withHeader(lines, name, key === 'x-hub-signature' ? sha1 : digest)
-  }
-  return lines
+    if (!SIGNATURE.test(key) || own.some(([each]) => each.toLowerCase() === key)) return []
+    const hmac = createHmac(key === 'x-hub-signature' ? 'sha1' : 'sha256', secret.reveal())
+    const digest = hmac.update(bytes).digest('hex')
+    return [[name, key === 'x-hub-signature' ? `sha1=${digest}` : digest]]
+  })
+  return [...own, ...others].reduce((lines, [name, value]) => withHeader(lines, name, value), [...headers])
 }
 
 /** Sets a header: replaces its first line and removes the others, or adds it at the end. */

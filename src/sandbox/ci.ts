@@ -1,6 +1,6 @@
 import { sleep } from '../base/abort.js'
 import type { Log } from '../base/log.js'
-import type { Check } from '../providers/github/check-payloads.js'
+import type { Check } from './resources/checks.js'
 import type { Commit } from './commits.js'
 import type { Webhooks } from './hooks/webhooks.js'
 import { checkRunEvent, checkSuiteEvent } from './payloads.js'

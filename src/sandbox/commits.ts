@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Check } from '../providers/github/check-payloads.js'
+import type { Check } from './resources/checks.js'
 import { BoundedMap } from './bounded.js'
 
 /** Maximum number of commits with their checks, and of statuses; the oldest are removed first. */

@@ -1,4 +1,4 @@
-import type { MergeMethod, Reaction as ReactionContent } from '../providers/provider.js'
+import type { MergeMethod, Reaction as ReactionContent } from '../codehost/host.js'
 
 // Plain records that refer to each other by name and number: easy to compare and print. Times are UTC, to the second.
 

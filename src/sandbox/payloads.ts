@@ -1,11 +1,9 @@
-import { type Check, checkRunPayload, checkSuitePayload } from '../providers/github/check-payloads.js'
-import { pingPayload } from '../providers/github/hook-payload.js'
-import { pushPayload } from '../providers/github/payloads.js'
 import type { App } from './apps/apps.js'
 import type { Commit, Status } from './commits.js'
 import type { Hook } from './hooks/hook.js'
 import type { Comment, Issue, Pull } from './model.js'
 import { appHookResource, installationResource } from './resources/app.js'
+import { type Check, checkRunResource, checkSuiteResource, latestRuns, TREE } from './resources/checks.js'
 import { hookResource } from './resources/hook.js'
 import { commentResource, issueResource } from './resources/issue.js'
 import { pullResource } from './resources/pull.js'
@@ -40,9 +38,41 @@ export function mergePayload(view: View, issue: Issue, pull: Pull, login: string
   }
 }
 
-/** Payload of `push` for a commit. */
-export function pushEvent(view: View, commit: Commit) {
-  return pushPayload(context(view, commit.repo, commit.user), { ...commit, at: commit.createdAt })
+/** Payload of `push` for a commit (https://docs.github.com/webhooks/webhook-events-and-payloads#push). */
+export function pushEvent(view: View, { repo, user, createdAt, branch, before, sha, message }: Commit) {
+  const { repository, sender } = context(view, repo, user)
+  const pusher = { name: sender.login, email: `${sender.login}@example.com` }
+  const seconds = Math.floor(Date.parse(createdAt) / 1000)
+  const times = { created_at: seconds, pushed_at: seconds, stargazers: 0, master_branch: 'main' }
+  const author = { ...pusher, username: sender.login }
+  const commit = {
+    id: sha,
+    tree_id: TREE,
+    distinct: true,
+    message,
+    timestamp: createdAt,
+    url: `${repository.html_url}/commit/${sha}`,
+    author,
+    committer: author,
+    added: [],
+    removed: [],
+    modified: ['README.md'],
+  }
+  return {
+    ref: `refs/heads/${branch}`,
+    before,
+    after: sha,
+    repository: { ...repository, ...times, owner: { ...repository.owner, ...pusher } },
+    pusher,
+    sender,
+    created: false,
+    deleted: false,
+    forced: false,
+    base_ref: null,
+    compare: `${repository.html_url}/compare/${before.slice(0, 12)}...${sha.slice(0, 12)}`,
+    commits: [commit],
+    head_commit: commit,
+  }
 }
 
 /** Payload of `pull_request`, action `synchronize`, for a commit to the branch of an open pull request. */
@@ -59,12 +89,16 @@ export function synchronizeEvent(view: View, issue: Issue & { readonly pull: Pul
 
 /** Payload of `check_run`, action `completed`, for a commit that `sender` pushed. */
 export function checkRunEvent(view: View, repo: string, sender: string, check: Check) {
-  return checkRunPayload(context(view, repo, sender), check)
+  const fields = context(view, repo, sender)
+  const run = { ...checkRunResource(fields, check), check_suite: checkSuiteResource(fields, check) }
+  return { action: 'completed', check_run: run, ...fields }
 }
 
 /** Payload of `check_suite`, action `completed`, for a commit that `sender` pushed. */
 export function checkSuiteEvent(view: View, repo: string, sender: string, check: Check) {
-  return checkSuitePayload(context(view, repo, sender), check)
+  const fields = context(view, repo, sender)
+  const suite = { ...checkSuiteResource(fields, check), ...latestRuns(fields, check) }
+  return { action: 'completed', check_suite: suite, ...fields }
 }
 
 /** Payload of `status` (https://docs.github.com/webhooks/webhook-events-and-payloads#status). */
@@ -94,12 +128,16 @@ export function statusEvent(view: View, status: Status) {
 
 /** Payload of `ping` for a hook of this repository, which `sender` made or pinged. */
 export function repositoryPing(view: View, repo: string, hook: Hook, sender: string) {
-  return pingPayload(hookResource(view, repo, hook), context(view, repo, sender))
+  return { ...ping(hookResource(view, repo, hook)), ...context(view, repo, sender) }
+}
+
+function ping<Resource extends { readonly id: number }>(hook: Resource) {
+  return { zen: 'Half measures are as bad as nothing at all.', hook_id: hook.id, hook }
 }
 
 /** Payload of `ping` for the webhook of an App. */
 export function appPing(view: View, app: App, hook: Hook) {
-  return pingPayload(appHookResource(view, app, hook), {})
+  return ping(appHookResource(view, app, hook))
 }
 
 /** Payload of `installation`, action `created`, for all repositories. */

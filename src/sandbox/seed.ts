@@ -29,7 +29,7 @@ interface IssuePlan {
   readonly title: string
   readonly body: string
   readonly locked?: true
-  readonly pull?: { readonly branch: string; readonly mergeable: boolean }
+  readonly pull?: { readonly branch: string; readonly mergeable: boolean; readonly sha?: string }
 }
 
 const FAULT_MEANINGS: Readonly<Record<FaultName, string>> = {
@@ -52,7 +52,8 @@ const PLAN: readonly RepoPlan[] = [
       {
         title: 'Add a greeting',
         body: 'This pull request can be merged.',
-        pull: { branch: 'greeting', mergeable: true },
+        // The head of GitHub's example, which made-up deliveries are: one about this pull request names its head.
+        pull: { branch: 'greeting', mergeable: true, sha: 'ec26c3e57ca3a959ca5aad62de7213c562f8c821' },
       },
       {
         title: 'Rewrite everything',
@@ -138,10 +139,11 @@ export function seed(createdAt: string): Seed {
   }
 }
 
-function makePull(id: number, { branch, mergeable }: NonNullable<IssuePlan['pull']>): Pull {
+function makePull(id: number, plan: NonNullable<IssuePlan['pull']>): Pull {
+  const { branch, mergeable, sha = hashOf(`${id} ${branch}`) } = plan
   return {
     id,
-    head: { ref: branch, sha: hashOf(`${id} ${branch}`) },
+    head: { ref: branch, sha },
     base: MAIN,
     mergeable,
     merge: undefined,

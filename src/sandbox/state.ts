@@ -1,5 +1,5 @@
 import type { Clock } from '../base/time.js'
-import type { MergeMethod, Reaction as Content } from '../providers/provider.js'
+import type { MergeMethod, Reaction as Content } from '../codehost/host.js'
 import { BoundedMap } from './bounded.js'
 import { type Commit, Commits, hashOf, type Status } from './commits.js'
 import type {

@@ -1,8 +1,8 @@
+import type { OwnApp } from '../auth/setup.js'
 import { aborted } from '../base/abort.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import type { Relay } from '../relay.js'
-import type { OwnApp } from '../setup/own-app.js'
 import { keepCatchingUp } from './catching-up.js'
 import type { AppEvent } from './hook-event.js'
 import type { PayloadAddress } from './tunnel.js'
@@ -10,6 +10,8 @@ import { keepTrying } from './trying.js'
 
 interface AppOptions {
   readonly app: OwnApp
+  /** Cancels the calls of the App, too. */
+  readonly stop: AbortController
   readonly address: PayloadAddress
   /** Whether to catch up from its log. */
   readonly catchUp: boolean
@@ -22,8 +24,8 @@ interface AppOptions {
  * it stops that; the webhook stays as it is.
  */
 export function startApp(relay: Relay, settings: Settings, options: AppOptions): AsyncDisposable {
-  const stop = new AbortController()
-  const running = run(relay, settings, options, stop.signal)
+  const { stop } = options
+  const running = run(relay, settings, options)
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
@@ -36,13 +38,12 @@ export function startApp(relay: Relay, settings: Settings, options: AppOptions):
 async function run(
   relay: Relay,
   { webhookSecrets: { current: secret } }: Settings,
-  { app, address, catchUp, log = silentLog, onHook = () => {} }: AppOptions,
-  stop: AbortSignal,
+  { app, stop: { signal: stop }, address, catchUp, log = silentLog, onHook = () => {} }: AppOptions,
 ): Promise<void> {
   const url = await Promise.race([address.known, aborted(stop)])
   if (url === undefined) return
   const { slug, log: deliveries } = app
-  const repaired = await keepTrying(() => app.repair({ url, secret }, { signal: stop }), {
+  const repaired = await keepTrying(() => app.repair(url, secret), {
     stop,
     signInLook: relay.limits.signInLook,
     onFailure: (error, retries) => onHook({ app: slug, state: 'failed', error, retries }),

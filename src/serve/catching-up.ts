@@ -2,8 +2,8 @@ import { aborted } from '../base/abort.js'
 import { type RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { onSleep } from '../base/on-sleep.js'
-import { type CaughtUp, catchUp, type DeliveryLog, LOG_PERIOD_MS } from '../hooks/catch-up.js'
-import { oneCatchUp, placeIn } from '../hooks/one-catch-up.js'
+import { type CaughtUp, catchUp, oneCatchUp, placeIn } from '../codehost/catch-up.js'
+import type { DeliveryLog } from '../codehost/host.js'
 import type { Relay } from '../relay.js'
 import type { PayloadAddress } from './tunnel.js'
 import { keepTrying } from './trying.js'
@@ -18,7 +18,7 @@ interface CatchingUpOptions {
   /** Whose log it is, in messages. */
   readonly name: string
   readonly deliveries: DeliveryLog
-  readonly relay: Pick<Relay, 'journal' | 'provider' | 'database' | 'limits'>
+  readonly relay: Pick<Relay, 'journal' | 'host' | 'database' | 'limits'>
   readonly address: PayloadAddress
   readonly log: Log
   readonly stop: AbortSignal
@@ -56,21 +56,20 @@ export async function keepCatchingUp(options: CatchingUpOptions): Promise<void> 
 /** Once no other process does. */
 async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
   const { name, deliveries, relay, log, stop, onChange } = options
-  const { journal, provider, database } = relay
-  const { store } = database
+  const { journal, host, database } = relay
+  const named = { store: database.store, host, name }
   const work = (): Promise<CaughtUp> =>
     catchUp({
       log: deliveries,
       journal,
       limits: relay.limits,
-      place: placeIn(store, provider, name),
-      since: Date.now() - LOG_PERIOD_MS,
+      place: placeIn(named),
+      since: Date.now() - (host.logPeriod ?? 0),
       signal: stop,
       onMissing: ({ length }) => length > 0 && onChange({ state: 'missing', count: length }),
       onWait: (why, ms) =>
         log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
     })
-  const onBusy = (text: string): void => log.info(text)
-  const result = await oneCatchUp({ provider, store, what: name, onBusy, work, signal: stop })
+  const result = await oneCatchUp(named, work, { onBusy: (text) => log.info(text), signal: stop })
   onChange({ state: 'caught up', result })
 }

@@ -1,5 +1,5 @@
 import type { RelayError } from '../base/errors.js'
-import type { RegisteredHook } from '../hooks/registration.js'
+import type { RegisteredHook } from '../codehost/hooks.js'
 import type { CatchingUp } from './catching-up.js'
 
 /** What happened to the webhook of the App, or the hook of a repository. */

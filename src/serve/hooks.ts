@@ -2,18 +2,17 @@ import { aborted } from '../base/abort.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
-import { logOf } from '../hooks/catch-up.js'
-import { explainHookError } from '../hooks/explain.js'
 import {
+  explainHookError,
+  type HookPlace,
   type RegisteredHook,
   registerHook,
+  SavedHooks,
   unregisterHook,
-  type WantedRegistration,
-} from '../hooks/registration.js'
-import { listSavedHooks, readHook } from '../hooks/saved.js'
-import type { RepoTarget } from '../providers/provider.js'
+  type WantedHook,
+} from '../codehost/hooks.js'
+import type { Repo } from '../codehost/host.js'
 import type { Relay } from '../relay.js'
-import type { OwnApp } from '../setup/own-app.js'
 import { keepCatchingUp } from './catching-up.js'
 import type { OnHook } from './hook-event.js'
 import type { PayloadAddress } from './tunnel.js'
@@ -21,7 +20,7 @@ import { keepTrying } from './trying.js'
 
 /** Which hooks to have while relay runs. */
 export interface HookPlan {
-  readonly repos: readonly RepoTarget[]
+  readonly repos: readonly Repo[]
   /** The user on whose behalf they are made. */
   readonly user: string
   /** Catch up from them, and from those that the profile has besides; and leave them at the end. */
@@ -30,8 +29,6 @@ export interface HookPlan {
 
 interface HooksOptions {
   readonly address: PayloadAddress
-  /** The profile's App, if its webhook sends here. */
-  readonly app: OwnApp | undefined
   /** Once it aborts, the profile and its hooks belong to another process. */
   readonly lost: AbortSignal
   /** Whether another relay of the same service takes the hooks over when this one ends. Default: none does. */
@@ -48,11 +45,11 @@ export function startHooks(
   relay: Relay,
   settings: Settings,
   plan: HookPlan,
-  { address, app, lost, hasSuccessor, log = silentLog, onHook = () => {} }: HooksOptions,
+  { address, lost, hasSuccessor, log = silentLog, onHook = () => {} }: HooksOptions,
 ): AsyncDisposable {
   const stop = new AbortController()
   const cut = new AbortController()
-  const own = { relay, settings, plan, address, app, log, onHook }
+  const own = { relay, settings, plan, address, log, onHook }
   const parts: Parts = { ...own, stop: stop.signal, cut: cut.signal }
   const running = runAll(parts)
   return {
@@ -72,7 +69,7 @@ export function startHooks(
   }
 }
 
-interface Parts extends Pick<Required<HooksOptions>, 'address' | 'app' | 'log' | 'onHook'> {
+interface Parts extends Pick<Required<HooksOptions>, 'address' | 'log' | 'onHook'> {
   readonly relay: Relay
   readonly settings: Settings
   readonly plan: HookPlan
@@ -83,8 +80,8 @@ interface Parts extends Pick<Required<HooksOptions>, 'address' | 'app' | 'log' |
 }
 
 /** The hook of a repository, and the address that it is to have. */
-interface HookPlace {
-  readonly repo: RepoTarget
+interface Wanted {
+  readonly repo: Repo
   readonly url: string
 }
 
@@ -93,33 +90,34 @@ async function runAll(parts: Parts): Promise<string | undefined> {
   const { address, relay, plan, stop } = parts
   const url = await Promise.race([address.known, aborted(stop)])
   if (url === undefined) return undefined
-  const saved = plan.catchUp ? await listSavedHooks(relay.database.store, relay.provider).catch(() => []) : []
+  const saved = plan.catchUp
+    ? await savedHooks(relay)
+        .list()
+        .catch(() => [])
+    : []
   await Promise.all(distinct([...saved, ...plan.repos]).map((repo) => runHook(parts, { repo, url })))
   return url
 }
 
 /** Names of repositories have no capitals of their own; the last of several counts. */
-function distinct(repos: readonly RepoTarget[]): readonly RepoTarget[] {
+function distinct(repos: readonly Repo[]): readonly Repo[] {
   return [...new Map(repos.map((repo) => [nameOf(repo).toLowerCase(), repo])).values()]
 }
 
 /** Has one hook until relay stops. Does not reject. */
-async function runHook(parts: Parts, { repo, url }: HookPlace): Promise<void> {
+async function runHook(parts: Parts, { repo, url }: Wanted): Promise<void> {
   const hook = await makeHook(parts, { repo, url })
   if (hook && parts.plan.catchUp) await catchUpFrom(parts, repo, hook.hook.id)
   else await aborted(parts.stop)
 }
 
 /** Tries until it is made, cannot be made, or relay stops. */
-function makeHook(parts: Parts, { repo, url }: HookPlace): Promise<RegisteredHook | undefined> {
-  const { relay, plan, app, cut, stop, onHook } = parts
-  const { provider, journal, database } = relay
+function makeHook(parts: Parts, { repo, url }: Wanted): Promise<RegisteredHook | undefined> {
+  const { relay, cut, stop, onHook } = parts
   const name = nameOf(repo)
   const attempt = async (): Promise<RegisteredHook> => {
-    const { accessToken: token } = await relay.owner(plan.user, { signal: cut })
-    const wanted = await wantedHook(parts, { repo, url })
-    const own = { provider, journal, findApp: () => Promise.resolve(app), store: database.store }
-    const hook = await registerHook(own, { token, ...wanted }, { signal: cut })
+    const place = placeOf(parts, repo, cut)
+    const hook = await registerHook(place, await wantedHook(parts, place, url))
     onHook({ repo: name, state: 'ready', hook })
     return hook
   }
@@ -128,52 +126,60 @@ function makeHook(parts: Parts, { repo, url }: HookPlace): Promise<RegisteredHoo
   return keepTrying(attempt, { stop, onFailure, signInLook: relay.limits.signInLook })
 }
 
+/** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
+function placeOf({ relay, plan }: Pick<Parts, 'relay' | 'plan'>, repo: Repo, signal: AbortSignal): HookPlace {
+  const { host } = relay
+  const token = async (): Promise<string> => (await relay.owner(plan.user, { signal })).accessToken
+  return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(relay), repo }
+}
+
+function savedHooks({ database, host }: Relay): SavedHooks {
+  return new SavedHooks(database.store, host)
+}
+
 /** With the events, and the address, that the user chose for it before. */
-async function wantedHook(
-  { relay, settings }: Parts,
-  { repo, url }: HookPlace,
-): Promise<Omit<WantedRegistration, 'token'>> {
-  const saved = await readHook(relay.database.store, relay.provider, repo)
-  const chosen = saved?.chosen === true
+async function wantedHook({ settings }: Parts, { saved, repo }: HookPlace, url: string): Promise<WantedHook> {
+  const before = await saved.get(repo)
+  const chosen = before?.chosen === true
   const secret = settings.webhookSecrets.current
-  const hook = { url: chosen ? saved.url : url, secret, events: saved?.events ?? undefined }
-  return { repo, settings: hook, permanent: false, chosen }
+  const hook = { url: chosen ? before.url : url, secret, events: before?.events ?? undefined }
+  return { settings: hook, permanent: false, chosen }
 }
 
 /** Catches up now, and whenever deliveries may have been missed, until relay stops. */
-function catchUpFrom({ relay, plan, ...parts }: Parts, repo: RepoTarget, hookId: number): Promise<void> {
+async function catchUpFrom({ relay, plan, ...parts }: Parts, repo: Repo, hookId: number): Promise<void> {
   const { address, stop, log, onHook } = parts
   const name = nameOf(repo)
-  const token = async (): Promise<string> => (await relay.owner(plan.user, { signal: stop })).accessToken
+  const place = placeOf({ relay, plan }, repo, stop)
+  const deliveries = place.hooks.log?.(repo, hookId)
+  if (!deliveries) return aborted(stop)
   return keepCatchingUp({
     name,
-    deliveries: logOf(relay.provider, { token, repo }, hookId),
+    deliveries,
     relay,
     address,
     log,
     stop,
     onChange: (state) => onHook({ repo: name, ...state }),
-    explain: (error) => explainHookError(error, relay.provider, repo),
+    explain: (error) => explainHookError(error, place),
   })
 }
 
 /** Removes the hook if relay serve made it, or leaves it to be caught up from. */
-async function endHook({ relay, plan, cut, onHook }: Parts, { repo, url }: HookPlace): Promise<void> {
+async function endHook({ relay, plan, cut, onHook }: Parts, { repo, url }: Wanted): Promise<void> {
   const name = nameOf(repo)
-  const { provider } = relay
-  const { store } = relay.database
   try {
-    const saved = await readHook(store, provider, repo)
+    const place = placeOf({ relay, plan }, repo, cut)
+    const saved = await place.saved.get(repo)
     if (!saved || saved.permanent) return
-    if (plan.catchUp && provider.hooks.log) return onHook({ repo: name, state: 'kept', url })
-    const { accessToken: token } = await relay.owner(plan.user, { signal: cut })
-    const removed = await unregisterHook({ provider, store }, { token, repo, url }, { signal: cut })
+    if (plan.catchUp && place.hooks.log) return onHook({ repo: name, state: 'kept', url })
+    const removed = await unregisterHook(place, url)
     if (removed.length > 0) onHook({ repo: name, state: 'removed', url })
   } catch (thrown) {
     onHook({ repo: name, state: 'left', error: toRelayError(thrown) })
   }
 }
 
-function nameOf({ owner, repo }: RepoTarget): string {
+function nameOf({ owner, repo }: Repo): string {
   return `${owner}/${repo}`
 }

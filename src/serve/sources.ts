@@ -1,11 +1,10 @@
+import { OwnApp } from '../auth/setup.js'
 import { Disposal } from '../base/disposal.js'
 import { toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import type { Relay } from '../relay.js'
-import type { OwnApp } from '../setup/own-app.js'
-import { readAppHook } from '../setup/record.js'
 import type { OnHook } from './hook-event.js'
 import type { HookPlan } from './hooks.js'
 import { type OnTunnel, PayloadAddress, startTunnel } from './tunnel.js'
@@ -31,7 +30,8 @@ export async function startSources(
   { hooks, ...options }: SourcesOptions,
 ): Promise<AsyncDisposable> {
   await using closing = new Disposal()
-  const app = await ownAppOf(relay, options.log)
+  const stop = new AbortController()
+  const app = await ownAppOf(relay, stop.signal, options.log)
   closing.defer(async () => options.onSourcesEnd())
   const address = new PayloadAddress(settings, relay.address)
   const onTunnel: OnTunnel = (status) => {
@@ -42,25 +42,24 @@ export async function startSources(
     closing.use(await startTunnel(relay, settings, settings.tunnel, { ...options, onTunnel }))
   if (app) {
     const { startApp } = await import('./app.js')
-    closing.use(startApp(relay, settings, { ...options, app, address, catchUp: hooks?.catchUp === true }))
+    const appOptions = { ...options, app, stop, address, catchUp: hooks?.catchUp === true }
+    closing.use(startApp(relay, settings, appOptions))
   }
   if (hooks) {
     const { startHooks } = await import('./hooks.js')
-    closing.use(startHooks(relay, settings, hooks, { ...options, app, address }))
+    closing.use(startHooks(relay, settings, hooks, { ...options, address }))
   }
   return closing.move()
 }
 
 /** Does not reject: relay serves without its App when the keychain fails. */
 async function ownAppOf(
-  { database: { secrets: store }, provider }: Relay,
+  { database: { secrets }, host }: Relay,
+  signal: AbortSignal,
   log: Log = silentLog,
 ): Promise<OwnApp | undefined> {
   try {
-    if (!(await readAppHook(store, provider.url))) return undefined
-    // Loaded late: most profiles have no App of their own.
-    const { findOwnApp } = await import('../setup/own-app.js')
-    return await findOwnApp(store, provider)
+    return await OwnApp.find(secrets, host, { signal })
   } catch (error) {
     log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
     return undefined

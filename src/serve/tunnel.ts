@@ -22,7 +22,7 @@ interface TunnelOptions {
  * here.
  */
 export async function startTunnel(
-  { database: { store }, intake, refusals, provider }: Relay,
+  { database: { store }, intake, refusals, host }: Relay,
   { webhookSecrets: secrets, maxBody }: Settings,
   address: string,
   { lost, log = silentLog, clock, onTunnel }: TunnelOptions,
@@ -35,7 +35,7 @@ export async function startTunnel(
   }
   /** One after the other. */
   const write = (change: () => Promise<unknown>): void => void (written = writeAfter(written, change))
-  const { name: source, webhook: scheme } = provider
+  const { name: source, webhook: scheme } = host
   const parts = { address, source, scheme, secrets, intake, refusals, store, lost, maxBody, log, clock }
   const tunnel = openTunnel({
     ...parts,

@@ -1,13 +1,13 @@
 import { type Context, Hono } from 'hono'
 import type { ZodType } from 'zod'
-import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../actions/requests.js'
+import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../codehost/requests.js'
 import { RelayError } from '../base/errors.js'
 import { readBody, type HttpEnv } from '../http/body.js'
-import type { Provider } from '../providers/provider.js'
+import type { Account, CodeHost, CommentTarget } from '../codehost/host.js'
 import type { Tokens } from '../tokens/tokens.js'
 
 export interface ActionParts {
-  readonly provider: Provider
+  readonly host: CodeHost
   readonly tokens: Tokens
 }
 
@@ -21,43 +21,56 @@ const MAX_TOKEN_LENGTH = 8_192
  * 400 for the body, then the provider's errors. A client that disconnects cancels nothing: the write may have reached the
  * provider already.
  */
-export function actionRoutes({ provider, tokens }: ActionParts) {
+export function actionRoutes({ host, tokens }: ActionParts) {
   const handler =
     <In, Out extends object>(schema: ZodType<In>, act: Act<In, Out>) =>
     async (c: JsonContext<In>) => {
-      const token = await authenticate(c.req.header('authorization'), provider, tokens)
+      const token = await authenticate(c.req.header('authorization'), host, tokens)
       requireJson(c.req.header('content-type'))
       const input = parseRequest(schema, await readBody(c, MAX_BODY))
-      return c.json({ ok: true as const, ...(await act(token, input)) }, 200)
+      return c.json({ ok: true as const, ...(await act(host.as(token), input)) }, 200)
     }
   return new Hono<HttpEnv>()
     .post(
       '/api/comment',
-      handler(commentRequest, (token, input) => provider.comment(token, input)),
+      handler(commentRequest, (account, { issueNumber: number, body, ...repo }) =>
+        account.comment({ ...repo, number }, body),
+      ),
     )
     .post(
       '/api/merge',
-      handler(mergeRequest, (token, input) => provider.merge(token, input)),
+      handler(mergeRequest, (account, { owner, repo, pullNumber: number, ...options }) =>
+        account.merge({ owner, repo, number, kind: 'pull' }, options),
+      ),
     )
     .post(
       '/api/react',
-      handler(reactRequest, (token, input) => provider.react(token, input)),
+      handler(
+        reactRequest,
+        (account, { issueNumber: number, content, commentId, reviewCommentId, ...repo }) =>
+          account.react({ ...repo, number }, content, commentTarget(commentId, reviewCommentId)),
+      ),
     )
 }
 
+function commentTarget(commentId?: number, reviewCommentId?: number): CommentTarget | undefined {
+  if (commentId !== undefined) return { kind: 'comment', id: commentId }
+  return reviewCommentId === undefined ? undefined : { kind: 'review', id: reviewCommentId }
+}
+
 /** Performs an action at the code host, as the owner of the token. Its result is the answer. */
-type Act<In, Out> = (token: string, input: In) => Promise<Out>
+type Act<In, Out> = (account: Account, input: In) => Promise<Out>
 
 /** Context of a route that takes this JSON, so that a typed client knows the type. */
 type JsonContext<In> = Context<HttpEnv, string, { in: { json: In }; out: { json: In } }>
 
-/** The user's access token. It must come from this provider's origin, since it is sent there. */
-async function authenticate(header = '', provider: Provider, tokens: Tokens): Promise<string> {
+/** The user's access token. It must come from this code host's origin, since it is sent there. */
+async function authenticate(header = '', host: CodeHost, tokens: Tokens): Promise<string> {
   const [, given] = /^bearer +(.+)$/i.exec(header) ?? []
   if (given === undefined) throw new RelayError('unauthenticated', 'Missing bearer token')
   const wellFormed = given.length <= MAX_TOKEN_LENGTH && /^[\x21-\x7e]+$/.test(given)
   const holder = wellFormed ? await tokens.findByBearer(given) : undefined
-  if (holder?.origin !== provider.origin) throw new RelayError('invalid_token', 'Invalid or expired token')
+  if (holder?.origin !== host.origin) throw new RelayError('invalid_token', 'Invalid or expired token')
   return holder.accessToken
 }
 

@@ -1,10 +1,10 @@
 import { Hono } from 'hono'
+import type { SignInParts } from '../auth/sign-in.js'
 import { silentLog } from '../base/log.js'
 import type { HttpEnv } from '../http/body.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, errorResponse, type RouterParts } from '../http/router.js'
-import type { OAuth } from '../oauth/oauth.js'
-import type { Provider } from '../providers/provider.js'
+import type { CodeHost } from '../codehost/host.js'
 import type { Tokens } from '../tokens/tokens.js'
 import { actionRoutes } from './actions.js'
 import { authRoutes } from './auth.js'
@@ -24,9 +24,9 @@ interface Mounted {
 export type ReadyCheck = (options?: { readonly watched: boolean }) => Promise<void>
 
 export interface AppParts extends Omit<RouterParts, 'onUnrouted'>, WebhookParts, InstanceParts {
-  readonly provider: Provider
+  readonly host: CodeHost
   readonly refusals: WebhookParts['refusals']
-  readonly oauth: OAuth
+  readonly signIn: SignInParts
   readonly tokens: Tokens
   /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string

@@ -1,16 +1,12 @@
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { authorize, callback, type Outcome, parseLogin, type SignInParts } from '../auth/sign-in.js'
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/body.js'
-import { parseLogin } from '../oauth/login.js'
-import type { OAuth } from '../oauth/oauth.js'
-import type { Outcome } from '../oauth/outcome.js'
-import type { Provider } from '../providers/provider.js'
 import { type Tokens, parseUserId } from '../tokens/tokens.js'
 
 export interface AuthParts {
-  readonly provider: Pick<Provider, 'name'>
-  readonly oauth: OAuth
+  readonly signIn: SignInParts
   readonly tokens: Pick<Tokens, 'revoke'>
   /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string
@@ -23,27 +19,25 @@ export interface AuthParts {
  * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
  * In each path `provider` is an alias of the provider's own name.
  */
-export function authRoutes({ provider, oauth, tokens, baseUrl }: AuthParts) {
+export function authRoutes({ signIn, tokens, baseUrl }: AuthParts) {
   const revoke = async (c: Context<HttpEnv>) => {
     await tokens.revoke(pathUserId(c))
     return c.json({ ok: true }, 200)
   }
-  const { name: own } = provider
+  const { name: own } = signIn.host
   // The paths are literals, so that a typed client knows the routes.
   return new Hono<HttpEnv>()
     .on('GET', ['/auth/provider', `/auth/${own}`], noStore, async (c) => {
       requireNavigation(c.req.header('sec-fetch-dest'))
-      const { location, cookie } = await oauth.authorize(queryUserId(c), queryLogin(c))
+      const { location, cookie } = await authorize(signIn, queryUserId(c), queryLogin(c))
       const { name, value, ...attributes } = cookie
       setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
       return c.redirect(location, 302)
     })
     .on('GET', ['/auth/provider/callback', `/auth/${own}/callback`], noStore, async (c) => {
-      const cookies = getCookie(c)
-      const request = { query: new URL(c.req.url).searchParams, cookies }
-      const outcome = await oauth.callback(request)
-      for (const { name, ...place } of oauth.spentCookies(request))
-        if (cookies[name] !== undefined) deleteCookie(c, name, place)
+      const { searchParams: query } = new URL(c.req.url)
+      const { outcome, spent } = await callback(signIn, { query, cookies: getCookie(c) })
+      for (const { name, path, secure } of spent) deleteCookie(c, name, { path, secure })
       return c.redirect(withOutcome(baseUrl(), outcome), 302)
     })
     .delete('/auth/token/:userId', noStore, revoke)

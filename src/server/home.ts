@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import { html } from 'hono/html'
+import { type Reason, REASONS } from '../auth/sign-in.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage, type Page } from '../http/html.js'
-import { type Reason, REASONS } from '../oauth/outcome.js'
 
 /** The path of the inspector's first page. */
 export const INSPECT_PATH = '/inspect/'

@@ -3,13 +3,13 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { type Header, indexHeaders } from '../http/headers.js'
-import type { Provider } from '../providers/provider.js'
+import type { CodeHost } from '../codehost/host.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
 
 export interface WebhookParts {
   /** The sender. */
-  readonly provider: Pick<Provider, 'name' | 'webhook'>
+  readonly host: Pick<CodeHost, 'name' | 'webhook'>
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
@@ -23,13 +23,13 @@ const NONE = new Uint8Array()
  * POST /webhook: 200 `{"ok":true}` once the delivery is on disk; 413 `Request too large`, 401 `Invalid signature`,
  * 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
-export function webhookRoutes({ provider, intake, maxBody, refusals }: WebhookParts) {
+export function webhookRoutes({ host, intake, maxBody, refusals }: WebhookParts) {
   return new Hono<HttpEnv>().post('/webhook', async (c) => {
     const headers = receivedHeaders(c)
     let body: Uint8Array = NONE
     try {
       body = await readBody(c, maxBody)
-      await intake.receive({ headers, body }, { source: provider.name })
+      await intake.receive({ headers, body }, { source: host.name })
     } catch (error) {
       throw refusals.http(error, { headers, body })
     }
@@ -53,10 +53,10 @@ function accepted(c: Context<HttpEnv>): Response {
 export function misdirectedDetail(
   c: Context<HttpEnv>,
   status: number,
-  { provider, refusals }: Pick<WebhookParts, 'provider' | 'refusals'>,
+  { host, refusals }: Pick<WebhookParts, 'host' | 'refusals'>,
 ): string | undefined {
   if (c.req.method !== 'POST') return undefined
-  const { eventHeader, proof } = provider.webhook
+  const { eventHeader, proof } = host.webhook
   const headers = receivedHeaders(c)
   const lines = indexHeaders(headers)
   const isDelivery = [eventHeader, ...Object.keys(proof)].some((name) => lines.has(name))

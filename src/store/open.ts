@@ -90,8 +90,8 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   }
 }
 
-/** What every command reads at its start, and needs no keychain for: which client and which webhook `relay setup` made. */
-const isPlain = (key: string): boolean => key.startsWith('setup-')
+/** What every command reads at its start, and needs no keychain for: which client and App `relay setup` registered. */
+const isPlain = (key: string): boolean => key === 'setup'
 
 /** SQLite is native code: it is loaded by those that need it. */
 async function openLocal({ kind, folder, patience, fault }: OpenOptions): Promise<Sql> {

@@ -6,7 +6,7 @@ import type { ProviderName } from '../base/settings.js'
 import type { Fixture } from '../fixtures/fixture.js'
 import { loadFixtures as load, type NamedFixture } from '../fixtures/load.js'
 import { packagedFolder } from '../fixtures/packaged.js'
-import { synthesize } from '../sandbox/synthesize.js'
+import { synthesize } from '../replay/synthesize.js'
 
 export type { NamedFixture } from '../fixtures/load.js'
 

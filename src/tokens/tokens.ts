@@ -12,6 +12,8 @@ export interface TokenGrant {
   readonly refreshToken?: string | undefined
   /** Default: the refresh token stays until it is replaced or revoked. */
   readonly refreshExpiresAt?: number | undefined
+  /** Redirect URI of the sign-in, where the code host asks for it again at a renewal. */
+  readonly redirectUri?: string | undefined
   /** The provider's origin, and the only place the tokens may be sent to. */
   readonly origin: string
 }
@@ -29,6 +31,8 @@ export interface Refreshable {
   readonly refreshToken: string
   /** The provider's origin, and the only place the refresh token may be sent to. */
   readonly origin: string
+  /** As in {@link TokenGrant}. */
+  readonly redirectUri?: string | undefined
 }
 
 /** The last instant whose ISO form has a four-digit year. */
@@ -55,7 +59,11 @@ const parseOrigin = shape<OriginRecord>({
   token: isText,
   previous: (value) => value === undefined || parsePrevious(value) !== undefined,
 })
-const parseRefresh = shape<Refreshable>({ refreshToken: isText, origin: isText })
+const parseRefresh = shape<Refreshable>({
+  refreshToken: isText,
+  origin: isText,
+  redirectUri: (value) => value === undefined || isText(value),
+})
 
 const PREFIX = 'token:'
 const tokenKey = (userId: string): string => PREFIX + userId
@@ -172,7 +180,7 @@ const MAX_READS = 10
 
 /** All records of a grant expire with the token, except a longer-lived refresh token. */
 function* put(records: Records, userId: string, grant: TokenGrant, before?: TokenRecord): Tx<void> {
-  const { accessToken, refreshToken, origin } = grant
+  const { accessToken, refreshToken, origin, redirectUri } = grant
   const expiresAt = Math.min(Math.floor(grant.expiresAt), LATEST)
   const token = sha256(accessToken)
   const isRenewed = before !== undefined && before.accessToken !== accessToken
@@ -189,8 +197,9 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
     const end = Math.min(Date.parse(previous.expiresAt), expiresAt)
     yield* records.put(bearerPrefix(previous.token) + userId, true, end)
   }
-  if (refreshToken !== undefined)
-    yield* records.put(refreshKey(userId), { refreshToken, origin }, grant.refreshExpiresAt)
+  if (refreshToken === undefined) return
+  const refresh = { refreshToken, origin, ...(redirectUri !== undefined && { redirectUri }) }
+  yield* records.put(refreshKey(userId), refresh, grant.refreshExpiresAt)
 }
 
 /** Whether there was a token. */

@@ -10,9 +10,9 @@ import {
   passedOn,
   spelledHeader,
 } from '../http/headers.js'
+import type { WebhookScheme } from '../codehost/host.js'
 import { isTooDeep } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
-import type { WebhookScheme } from '../providers/provider.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
 import { MAX_EXPLAINED, refusalHint, type Refusals, type TunnelRefusal } from '../webhook/refusals.js'

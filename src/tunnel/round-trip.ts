@@ -4,8 +4,8 @@ import { Secret } from '../base/secret.js'
 import { type HeaderLines, only } from '../http/headers.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import type { SendOnce } from '../net/client.js'
-import { HUB_SIGNATURE, hubSignature } from '../providers/hub-signature.js'
-import type { WebhookScheme } from '../providers/provider.js'
+import { HUB_SIGNATURE, hubSignature } from '../codehost/host.js'
+import type { WebhookScheme } from '../codehost/host.js'
 import { type MessageBody, restore } from '../webhook/restore.js'
 
 export interface RoundTripParts {
@@ -56,7 +56,7 @@ export class RoundTrips {
   /** Whether relay sent the message to itself. A message that somebody else sent never is, whatever its id. */
   async isOwn(message: MessageBody, lines: HeaderLines): Promise<boolean> {
     const { scheme } = this.#parts
-    const own = this.#sent.get(only(lines, scheme.deliveryHeader) ?? '')
+    const own = this.#sent.get(only(lines, scheme.idHeaders[0]) ?? '')
     if (!own) return false
     const options = { scheme, secrets: { current: own.key }, maxBody: own.body.length }
     const restored = await restore(message, lines, options).catch(() => undefined)
@@ -94,7 +94,7 @@ export class RoundTrips {
       'content-type': 'application/json',
       'user-agent': USER_AGENT,
       [scheme.eventHeader]: 'ping',
-      [scheme.deliveryHeader]: id,
+      [scheme.idHeaders[0]]: id,
       [HUB_SIGNATURE]: hubSignature(key, body),
     }
     try {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { aborted, sleep } from '../base/abort.js'
 import { probeDelay } from '../base/backoff.js'
-import { toRelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { createLogThrottle } from '../base/log-throttle.js'
 import { onSleep } from '../base/on-sleep.js'
@@ -91,8 +91,15 @@ const GAP =
 /**
  * Listens on a channel and passes its deliveries to the intake, until it is disposed of. Whenever a connection ends or falls
  * silent, opens another one, at once and then after `delay`. What the old one still delivers counts too.
+ * @throws RelayError `usage` for a sender whose deliveries prove themselves by a plain token
  */
 export function openTunnel(options: TunnelOptions): AsyncDisposable {
+  // Any reader of the channel could copy such a proof, and put another body under it.
+  if (!options.scheme.provesBody)
+    throw new RelayError(
+      'usage',
+      `A tunnel cannot be used with ${options.source}: its deliveries do not prove their body`,
+    )
   const tunnel = new Tunnel(options)
   const running = tunnel.run()
   return {

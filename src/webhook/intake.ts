@@ -8,8 +8,8 @@ import type { Journal } from '../journal/journal.js'
 import { type Delivery, EDITED_HEADER, isEditedHeader } from '../journal/types.js'
 import type { Plan, Receipt, Restored } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
-import { eventsOf, isRepeatable, ownMember } from '../providers/event-table.js'
-import { GENERIC_DELIVERY, GENERIC_EVENT, type WebhookScheme } from '../providers/provider.js'
+import { eventsOf, isRepeatable, memberOf } from '../codehost/events.js'
+import { GENERIC_DELIVERY, GENERIC_EVENT, type WebhookScheme } from '../codehost/host.js'
 import { isForm, provenBy, type Senders, signedBytes } from './signature.js'
 
 /** A received request: every header line, and the body's exact bytes. */
@@ -118,19 +118,19 @@ function readIdentity(lines: HeaderLines, scheme: WebhookScheme): Identity {
     return value
   }
   const { event, delivery } = identityHeaders(lines, scheme)
-  const { hookHeader } = scheme
+  const { hookHeader, eventName = (value) => value } = scheme
   return {
-    event: read(event, EVENT),
+    event: eventName(read(event, EVENT)),
     deliveryId: read(delivery, ID),
     hookId: hookHeader !== undefined && lines.has(hookHeader) ? read(hookHeader, ID) : '',
   }
 }
 
 /** The names of the headers. Those that any provider may send count only where the sender's own are absent. */
-function identityHeaders(lines: HeaderLines, { eventHeader, deliveryHeader }: WebhookScheme) {
-  const either = (own: string, generic: string): string =>
-    lines.has(own) || !lines.has(generic) ? own : generic
-  return { event: either(eventHeader, GENERIC_EVENT), delivery: either(deliveryHeader, GENERIC_DELIVERY) }
+function identityHeaders(lines: HeaderLines, { eventHeader, idHeaders }: WebhookScheme) {
+  const either = (own: readonly [string, ...string[]], generic: string): string =>
+    own.find((name) => lines.has(name)) ?? (lines.has(generic) ? generic : own[0])
+  return { event: either([eventHeader], GENERIC_EVENT), delivery: either(idHeaders, GENERIC_DELIVERY) }
 }
 
 /** What a refused request claims to be. Anybody can write these headers. */
@@ -212,7 +212,7 @@ export function summarize(
   return {
     action: textAt(payload, summary.action),
     repo: textAt(payload, summary.repo),
-    number: summary.number.map((path) => memberAt(payload, path)).find(isCount) ?? null,
+    number: summary.number.map((path) => memberOf(payload, path)).find(isCount) ?? null,
     ...(ref !== null && { ref }),
   }
 }
@@ -221,12 +221,7 @@ export function summarize(
 function textAt(payload: unknown, paths: readonly string[], maxLength = MAX_LENGTH): string | null {
   const isName = (value: unknown): value is string =>
     typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
-  return paths.map((path) => memberAt(payload, path)).find(isName) ?? null
-}
-
-/** Own members only: a payload may name one `__proto__`. */
-function memberAt(payload: unknown, path: string): unknown {
-  return path.split('.').reduce(ownMember, payload)
+  return paths.map((path) => memberOf(payload, path)).find(isName) ?? null
 }
 
 function isCount(value: unknown): value is number {

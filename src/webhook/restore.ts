@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
 import type { HeaderLines } from '../http/headers.js'
 import { MAX_DEPTH } from '../json/text.js'
-import { ownMember } from '../providers/event-table.js'
+import { ownMember } from '../codehost/events.js'
 import { type EncodingId, FORMS, writings } from './encodings.js'
 import { hasProof, isForm, provenBy, type Sender, signedBytes } from './signature.js'
 

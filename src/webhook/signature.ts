@@ -2,7 +2,7 @@ import { formPayload, isFormType } from '../base/form.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { type HeaderLines, only } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
-import type { WebhookScheme } from '../providers/provider.js'
+import type { WebhookScheme } from '../codehost/host.js'
 
 /** How the deliveries of one source are signed. */
 export interface Sender {

@@ -42,10 +42,10 @@ describe('the program', () => {
     expect([...new Set(rooms)].toSorted()).toEqual([
       'base',
       'cli',
+      'codehost',
       'dispatch',
       'journal',
       'json',
-      'providers',
       'tokens',
     ])
     expect(

@@ -1,14 +1,14 @@
-import { createProvider } from '../../src/providers/open.js'
-import type { AppCalls, AppRequest, RegisteredApp } from '../../src/providers/registration.js'
-import { saveSetup } from '../../src/setup/record.js'
+import { saveSetup } from '../../src/auth/setup.js'
+import type { AppRequest, Apps, RegisteredApp } from '../../src/codehost/host.js'
+import { openHost } from '../../src/codehost/hosts.js'
 import type { Store } from '../../src/store/kv.js'
 
 /** Registers an App at a sandbox, as a person does in the browser. */
 export async function makeApp(
   url: string,
   hook?: AppRequest['hook'],
-): Promise<RegisteredApp & { readonly apps: AppCalls }> {
-  const { apps } = createProvider({ name: 'sandbox', url }).registration
+): Promise<RegisteredApp & { readonly apps: Apps }> {
+  const { apps } = openHost({ name: 'sandbox', url })
   if (!apps) throw new Error('unreachable: the sandbox has Apps')
   const own = 'http://127.0.0.1:8787'
   const redirectUrl = `${own}/setup/callback`

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Secret } from '../../src/base/secret.js'
 import type { Header } from '../../src/http/headers.js'
-import { createProvider } from '../../src/providers/open.js'
+import { openHost } from '../../src/codehost/hosts.js'
 import { TEST_SECRET as SECRET } from '../../src/testing/signed-request.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { sign } from './sign.js'
@@ -9,8 +9,8 @@ import { sign } from './sign.js'
 export { SECRET }
 export const SECRETS = { current: new Secret(SECRET) }
 
-export const GITHUB = createProvider({ name: 'github', url: 'https://github.com' })
-export const GITEA = createProvider({ name: 'gitea', url: 'https://gitea.example' })
+export const GITHUB = openHost({ name: 'github', url: 'https://github.com' })
+export const GITEA = openHost({ name: 'gitea', url: 'https://gitea.example' })
 
 export interface DeliveryOptions {
   readonly body?: string | Uint8Array

@@ -161,12 +161,23 @@ function merge(state: GiteaState, number: number, request: Received): FullReply 
   const pull = state.pulls.get(number)
   state.merges.push({ pull: number, body: JSON.parse(request.body.toString()) })
   // 1.15 looks first whether it is closed, which a merged one is.
-  if (!pull || pull.merged) return notFound
+  if (!pull) return noPull
+  if (pull.merged) return notFound
   if (pull.on === 'is not mergeable') return refused(405, '')
   if (pull.on === 'conflicts') return { status: 409, body: CONFLICT }
   if (pull.on === 'waits for checks') return { status: 201 }
   pull.merged = true
   return { status: 200 }
+}
+
+/** MergePullRequest (routers/api/v1/repo/pull.go): the name of a function, and its error. */
+const noPull: FullReply = {
+  status: 404,
+  body: {
+    message: 'GetPullRequestByIndex',
+    documentation_url: 'https://try.gitea.io/api/swagger',
+    errors: ['pull request does not exist [id: 0, issue_id: 0, head_repo_id: 0, base_repo_id: 1]'],
+  },
 }
 
 /** Two documents, as the server that forgets to return writes them. */

@@ -4,7 +4,7 @@ import type { Sql } from '../../src/store/sql.js'
 import { startRelay } from '../../src/testing/index.js'
 import { readMetrics } from '../kit/metrics.js'
 import { closedPort } from '../helpers/scripted-server.js'
-import { RecordingLog } from '../oauth/rig.js'
+import { RecordingLog } from '../helpers/log.js'
 
 it('/metrics reads the queues once for all that ask at a time; without them, it answers all the rest in time', async () => {
   await using inner = await openDatabase({ kind: 'memory', folder: '' })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Place, place, type Serving } from '../kit/place.js'
+import { closedPort } from '../kit/ports.js'
 
 const EVERY_EVENT = [
   'create',
@@ -192,6 +193,44 @@ describe('relay serve --hook on Gitea', () => {
     expect(hooks().all).toEqual([])
   })
 
+  it('leaves it alone after a kill: what Gitea has queued for it still comes', async () => {
+    await serving.stop()
+    const port = String(await closedPort())
+    const again = (): Promise<Serving> =>
+      here.serveWith({ built: true }, '--hook', 'octo/demo', '--port', port)
+    serving = await again()
+    await serving.object({ type: 'hook', state: 'ready' })
+    const before = [...hooks().all]
+    await serving.stop('SIGKILL')
+    const asked = here.gitea.received.length
+    serving = await again()
+    await serving.object({ type: 'hook', state: 'ready' })
+    expect(hooks().all).toEqual(before)
+    expect(new Set(here.gitea.received.slice(asked).map(({ method }) => method))).toEqual(new Set(['GET']))
+    await serving.stop()
+    expect(hooks().all).toEqual([])
+  })
+
+  it('moves it in place, with what a person has set, and replaces it for another secret, removing the old once', async () => {
+    await here.run('hook', 'add', 'octo/demo', '--events', 'push')
+    const own = { branchFilter: 'main', authorization: 'Bearer theirs' }
+    hooks().all.splice(0, 1, ...hooks().all.map((hook) => ({ ...hook, ...own })))
+    await serving.stop()
+    serving = await here.serve('--hook', 'octo/demo')
+    await serving.object({ type: 'hook', state: 'ready' })
+    const moved = { id: 1, url: `${serving.address}/webhook`, events: ['push'], ...own }
+    expect(hooks().all).toEqual([expect.objectContaining(moved)])
+    await serving.stop()
+    const asked = here.gitea.received.length
+    const env = { RELAY_WEBHOOK_SECRET: 'another secret of the profile' }
+    serving = await here.serveWith({ env }, '--hook', 'octo/demo')
+    await serving.object({ type: 'hook', state: 'ready' })
+    const secret = env.RELAY_WEBHOOK_SECRET
+    expect(hooks().all).toEqual([expect.objectContaining({ id: 2, events: ['push'], ...own, secret })])
+    const removed = here.gitea.received.slice(asked).filter(({ method }) => method === 'DELETE')
+    expect(removed).toHaveLength(1)
+  })
+
   it('cannot catch up, and says so at once', async () => {
     const asked = here.gitea.received.length
     expect(await here.run('serve', '--hook', 'octo/demo', '--catch-up')).toEqual({
@@ -205,4 +244,19 @@ describe('relay serve --hook on Gitea', () => {
     })
     expect(here.gitea.received).toHaveLength(asked)
   })
+})
+
+it('names the version from which on Gitea itself sends a delivery again', async () => {
+  const { err } = await here.run('catch-up', 'octo/demo')
+  expect(err.replaceAll(/\s+/g, ' ')).toContain(
+    'From Gitea 1.17 on, and in Forgejo, each delivery can be sent again',
+  )
+})
+
+it('the check of hooks says nothing of a last answer or a secret, which Gitea does not show', async () => {
+  await here.run('hook', 'add', 'octo/demo')
+  const ran = await here.runWith({ env: { RELAY_PUBLIC_URL: serving.address } }, 'doctor', '--json')
+  const { checks }: { checks: { check: string }[] } = JSON.parse(ran.out)
+  const check = checks.find(({ check: name }) => name === 'hooks')
+  expect(check).toMatchObject({ state: 'ok', text: 'that of octo/demo fits' })
 })

@@ -120,3 +120,23 @@ describe('an app without the device flow', () => {
     })
   })
 })
+
+it('stores nothing where the API does not say whose token was issued, and names its address, exit 8', async () => {
+  const codes = { device_code: 'x', user_code: 'WDJB-MJHT', expires_in: 900, interval: 1 }
+  await using host = await receiver(({ path }) => {
+    if (path === '/login/device/code')
+      return { body: { ...codes, verification_uri: 'http://127.0.0.1:9/login/device' } }
+    if (path === '/login/oauth/access_token') return { body: { access_token: 'gho_x', token_type: 'bearer' } }
+    return { status: 404, body: { message: 'Not Found' } }
+  })
+  await using here = await place({
+    host: 'none',
+    env: hostVariables('github', host.url, { id: 'id', secret: 'secret' }),
+  })
+  const { code, err } = await here.run('login', '--device')
+  expect(code).toBe(8)
+  expect(err).toContain(
+    `error: a token was issued, but the API at ${host.url}/api/v3 did not say whose it is: `,
+  )
+  expect((await here.run('token')).code).toBe(4)
+})

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { fill, waitingOf } from '../kit/journal.js'
+import { authorizationServer, OAUTH_CLIENT } from '../kit/authorization-server.js'
 import { leaveOut } from '../kit/needs.js'
 import { addressOf, beginSignIn, signInAt } from '../kit/pages.js'
-import { type Place, place } from '../kit/place.js'
+import { hostVariables, type Place, place } from '../kit/place.js'
 import { BUILT, type Ended } from '../kit/run.js'
 
 /** Runs `relay login --no-browser …`, does `visit` with the address it prints, and waits for its end. */
@@ -154,6 +155,45 @@ describe('relay login', () => {
     const { port } = new URL(address)
     expect(err).toContain(
       `From another machine, forward the port first: ssh -L ${port}:127.0.0.1:${port} <this machine>`,
+    )
+  })
+})
+
+describe('a code host that issues a token, and does not say whose it is: its API is at another address', () => {
+  it.each([
+    ['with an instance', true],
+    ['without one', false],
+  ])('is a failure in browser and command alike, %s, and the address is named, exit 4', async (_, serves) => {
+    await using server = await authorizationServer()
+    const env = hostVariables('github', server.url, OAUTH_CLIENT)
+    await using here = await place({ host: 'none', env })
+    if (serves) await here.serve()
+    let location = ''
+    let page = 'not asked for'
+    const { code, out, err } = await login(here, [], async (address) => {
+      const { authorize, cookie } = await beginSignIn(address)
+      const back = new URL(new URL(authorize).searchParams.get('redirect_uri') ?? '')
+      back.search = server.approve(authorize).toString()
+      const answer = await fetch(back, { headers: { cookie }, redirect: 'manual' })
+      location = answer.headers.get('location') ?? ''
+      if (serves) page = await (await fetch(location)).text()
+    })
+    expect(page).toContain(serves ? 'You are not signed in' : 'not asked for')
+    expect(location).toMatch(/\/\?auth=error&reason=provider_unavailable$/)
+    expect({ code, out }).toEqual({ code: 4, out: '' })
+    expect(err.split('\n').at(-2)).toBe(
+      `error: ada is not signed in at ${server.url}: the code host was unreachable or failed (provider_unavailable): a token was issued, but the API at ${server.url}/api/v3 did not say whose it is: GitHub refused: Not Found (no such repository or number, or no access to it)`,
+    )
+    expect((await here.run('token')).code).toBe(4)
+  })
+
+  it('is told from one whose token endpoint fails', async () => {
+    await using here = await place()
+    await here.serve()
+    here.sandbox.faults.next('token', '502')
+    const { err } = await login(here, [], signInAt)
+    expect(err).toContain(
+      `(provider_unavailable): the token endpoint answered 502 (${here.sandbox.url}/login/oauth/access_token)\n`,
     )
   })
 })

@@ -105,6 +105,11 @@ describe('at a Gitea under a path', () => {
     })
   })
 
+  it('says of an issue that no pull request has its number, exit 8', async () => {
+    const err = 'error: Gitea has no pull request with this number there\n'
+    expect(await here.run('merge', 'octo/demo#7')).toEqual({ code: 8, out: '', err })
+  })
+
   it('reports a merge that is scheduled, and prints no result', async () => {
     const later = 'octo/demo#2 is not merged yet. The code host merges it when its checks have passed\n'
     expect(await here.run('merge', 'octo/demo#2')).toEqual({ code: 0, out: '', err: later })

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import type { WebhookSecrets } from '../../src/base/settings.js'
-import type { Provider } from '../../src/providers/provider.js'
+import type { CodeHost } from '../../src/codehost/host.js'
 import { ENCODING_IDS, writeJson } from '../../src/webhook/encodings.js'
 import { explain, type Explanation, type Reason } from '../../src/webhook/explain.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
@@ -23,7 +23,7 @@ const BODY = '{"action":"opened","zen":"<é> \\u001B & so"}'
 const GITEA_BODY = '{\n  "action": "opened",\n  "zen": "\\u003cé\\u003e"\n}'
 const digest = (body: string): string => sign(SECRET, Buffer.from(body)).slice('sha256='.length)
 
-const explained = (request: WebhookRequest, secrets: WebhookSecrets = SECRETS, provider: Provider = GITHUB) =>
+const explained = (request: WebhookRequest, secrets: WebhookSecrets = SECRETS, provider: CodeHost = GITHUB) =>
   explain(request, { secrets, scheme: provider.webhook })
 const of = (options: DeliveryOptions, secrets?: WebhookSecrets) =>
   explained(githubDelivery({ body: BODY, ...options }), secrets)

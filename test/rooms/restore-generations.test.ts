@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { goJson } from '../../scripts/fixture-set/go-json.js'
+import { goJson } from '../helpers/go-json.js'
 import { indexHeaders } from '../../src/http/headers.js'
 import { restore } from '../../src/webhook/restore.js'
 import { sign } from '../helpers/sign.js'

@@ -6,7 +6,7 @@ import { Secret } from '../../src/base/secret.js'
 import { onSleep } from '../../src/base/on-sleep.js'
 import type { Delivery } from '../../src/journal/types.js'
 import { sendOnce, type SendOnce } from '../../src/net/client.js'
-import { codeHostOf } from '../../src/providers/code-hosts.js'
+import { schemeOf } from '../../src/codehost/schemes.js'
 import { PayloadAddress } from '../../src/serve/tunnel.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Store } from '../../src/store/kv.js'
@@ -38,7 +38,7 @@ async function tunnel(address: string, { provider = 'github', append, ...options
     changes.changed()
   }
   const log: Log = { debug: write, info: write, warn: write, error: write }
-  const sender = { scheme: codeHostOf(provider).webhook, secrets: { current: new Secret(SECRET) } }
+  const sender = { scheme: schemeOf(provider), secrets: { current: new Secret(SECRET) } }
   const journal = {
     async append(delivery: Delivery) {
       await append?.(delivery)
@@ -98,6 +98,11 @@ function numbered(n: number, bytes = 100): string {
 }
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
+
+it('a sender whose deliveries do not prove their body is refused', async () => {
+  const scheme = { ...schemeOf('github'), provesBody: false }
+  await expect(tunnel('http://127.0.0.1:9/', { scheme })).rejects.toThrow('do not prove their body')
+})
 
 describe('a message', () => {
   const UNVERIFIABLE =

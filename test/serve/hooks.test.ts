@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createProvider } from '../../src/providers/open.js'
-import type { Provider } from '../../src/providers/provider.js'
+import { openHost } from '../../src/codehost/hosts.js'
+import type { CodeHost } from '../../src/codehost/host.js'
 import type { HookEvent } from '../../src/serve/hook-event.js'
 import { type HookPlan, startHooks } from '../../src/serve/hooks.js'
 import { PayloadAddress } from '../../src/serve/tunnel.js'
@@ -12,16 +12,16 @@ const REPO = { owner: 'octo', repo: 'demo' }
 const PLAN: HookPlan = { repos: [REPO], user: USER, catchUp: false }
 
 let alone: Alone
-let provider: Provider
+let provider: CodeHost
 let token: string
 beforeEach(async () => {
   alone = await startAlone()
-  provider = createProvider({ name: 'sandbox', url: alone.sandbox.url })
+  provider = openHost({ name: 'sandbox', url: alone.sandbox.url })
   token = alone.grant.access_token
 })
 afterEach(() => alone[Symbol.asyncDispose]())
 
-const urls = async (): Promise<string[]> => (await provider.hooks.list(token, REPO)).map(({ url }) => url)
+const urls = async (): Promise<string[]> => (await provider.as(token).hooks.list(REPO)).map(({ url }) => url)
 
 /** A relay with these hooks, and what happens to them. */
 async function start(over: Partial<HookPlan> = {}) {
@@ -60,7 +60,6 @@ describe('the hooks of a running relay', () => {
       const events: HookEvent[] = []
       const hooks = startHooks(relay, settings, PLAN, {
         address: new PayloadAddress(settings, url),
-        app: undefined,
         lost: new AbortController().signal,
         hasSuccessor: () => Promise.resolve(isKept),
         onHook: (event) => events.push(event),
@@ -169,7 +168,7 @@ describe('the hooks of a running relay', () => {
     await first.event('caught up')
     await first.serving[Symbol.asyncDispose]()
     expect(first.states().at(-1)).toBe('kept')
-    await provider.comment(token, { ...REPO, issueNumber: 1, body: 'meanwhile' })
+    await provider.as(token).comment({ ...REPO, number: 1 }, 'meanwhile')
     await alone.sandbox.idle()
     await using second = await start({ repos: [], catchUp: true })
     expect((await second.event('caught up')).result).toMatchObject({ missing: 1, arrived: 1 })

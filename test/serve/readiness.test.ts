@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Journal } from '../../src/journal/journal.js'
 import { createReadiness } from '../../src/serve/readiness.js'
-import { RecordingLog } from '../oauth/rig.js'
+import { RecordingLog } from '../helpers/log.js'
 import { openDatabase } from '../../src/store/open.js'
 
 const UNAVAILABLE = { kind: 'unavailable', status: 503 }

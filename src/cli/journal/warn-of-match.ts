@@ -1,5 +1,5 @@
-import { codeHostOf } from '../../providers/code-hosts.js'
-import { whyNeverSent } from '../../providers/never-sent.js'
+import { schemeOf } from '../../codehost/schemes.js'
+import { whyNeverSent } from '../../codehost/events.js'
 import type { Prepared } from '../settings/prepare.js'
 
 /** Warns of matches that nothing will ever fit, with the nearest right ones. */
@@ -7,9 +7,9 @@ export function warnOfMatches(
   { output, options: { provider } }: Pick<Prepared, 'output' | 'options'>,
   matches: readonly string[],
 ): void {
-  const { actions } = codeHostOf(provider)
+  const { events } = schemeOf(provider)
   for (const match of matches) {
-    const why = whyNeverSent(match, provider, actions)
+    const why = whyNeverSent(match, provider, events)
     if (why !== undefined) output.log.warn(why)
   }
 }

@@ -1,4 +1,4 @@
-import type { CaughtUp, Failed } from '../../hooks/catch-up.js'
+import type { CaughtUp, Failed } from '../../codehost/catch-up.js'
 import { eventName } from './delivery-line.js'
 import { localTime } from './time.js'
 

@@ -1,4 +1,4 @@
-import type { RegisteredHook } from '../../hooks/registration.js'
+import type { RegisteredHook } from '../../codehost/hooks.js'
 
 /** `hook of octo/demo created: https://smee.io/…` */
 export function hookStateText(repo: string, { hook, created, repaired, found }: RegisteredHook): string {

@@ -11,7 +11,7 @@ import { checkHost, formatTarget, type Target } from './target.js'
 export type ActionFlags = CommonFlags & FromFlag & { readonly dryRun?: boolean }
 
 /** What an action works with: the service for what it writes, the code host itself for the rest. */
-export interface Acting extends Pick<Session, 'provider' | 'store' | 'output'> {
+export interface Acting extends Pick<Session, 'host' | 'store' | 'output'> {
   readonly api: RelayClient
   readonly owner: TokenOwner
 }
@@ -39,7 +39,7 @@ export interface Action<Result> {
 /**
  * Sends a write once and prints its result: through the running instance, or in this process if there is none. With
  * `--dry-run` it prints what it would do and writes nothing; only `Action.check` then asks the code host, or renews a token.
- * @throws RelayError as {@link openSession}, `find`, `Session.owner`, `Action`, `RelayClient` and `Provider`; the message names
+ * @throws RelayError as {@link openSession}, `find`, `Session.owner`, `Action`, `RelayClient` and `CodeHost`; the message names
  * the next step if there is one.
  */
 export async function act<Result extends object>(
@@ -93,11 +93,11 @@ function printPlan(
   output.say(`would ${description} at ${providerUrl} as ${user}, ${way}`)
 }
 
-function withNextStep(error: unknown, { user, provider }: Session): unknown {
+function withNextStep(error: unknown, { user, host }: Session): unknown {
   if (!(error instanceof RelayError)) return error
   const { kind, message, retryAfter } = error
   if (kind === 'unauthenticated')
-    return new RelayError(kind, `${message} for ${user} at ${provider.url}: run relay login`, {
+    return new RelayError(kind, `${message} for ${user} at ${host.url}: run relay login`, {
       cause: error,
     })
   return retryAfter === undefined

@@ -1,14 +1,12 @@
+import { isFresh, signInAgain } from '../../auth/renew.js'
 import type { Cancellable } from '../../base/abort.js'
-import { systemClock } from '../../base/time.js'
 import { callInstance } from '../../client/call-instance.js'
 import type { InstanceRecord } from '../../instance/running.js'
-import { isFresh } from '../../oauth/refresh.js'
-import { signInAgain } from '../../oauth/token-error.js'
-import type { Provider } from '../../providers/provider.js'
+import type { CodeHost } from '../../codehost/host.js'
 import type { TokenOwner, Tokens } from '../../tokens/tokens.js'
 
 interface OwnerParts {
-  readonly provider: Pick<Provider, 'origin'>
+  readonly host: Pick<CodeHost, 'origin'>
   readonly tokens: Pick<Tokens, 'get'>
   readonly user: string
 }
@@ -20,11 +18,11 @@ interface OwnerParts {
  */
 export async function ownerThrough(
   instance: InstanceRecord,
-  { provider, tokens, user }: OwnerParts,
+  { host, tokens, user }: OwnerParts,
   options: Cancellable = {},
 ): Promise<TokenOwner> {
   const owner = await tokens.get(user)
-  if (owner?.origin === provider.origin && isFresh(owner, systemClock())) return owner
+  if (owner?.origin === host.origin && isFresh(owner)) return owner
   // Also for no token, or one of another code host: the instance names the next step.
   await callInstance(instance, 'renew', { userId: user }, options)
   const renewed = await tokens.get(user)

@@ -1,25 +1,15 @@
+import { type Revocation, type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
-import type { OAuthClient } from '../../base/settings.js'
 import { callInstance } from '../../client/call-instance.js'
+import type { CodeHost } from '../../codehost/host.js'
 import type { RunningInstance } from '../../instance/running.js'
-import { type Revocation, revokeEverywhere } from '../../oauth/revoke.js'
-import type { Provider } from '../../providers/provider.js'
-import type { TokenOwner, Tokens } from '../../tokens/tokens.js'
 
 /** The parts of a session that revoke a token. */
-export interface RevokeParts {
-  readonly provider: Provider
-  readonly tokens: Tokens
-  readonly client: OAuthClient | undefined
+export interface RevokeParts extends RenewParts {
+  readonly host: RenewParts['host'] & Pick<CodeHost, 'url'>
   /** Undefined: none serves the profile. */
   readonly instance: RunningInstance | undefined
-  /** The user's token, renewed if necessary. */
-  owner?(options: Cancellable): Promise<TokenOwner>
-}
-
-export interface RevokeOptions extends Cancellable {
-  readonly local?: boolean | undefined
 }
 
 /**
@@ -32,20 +22,13 @@ export async function revokeUser(
   user: string,
   options: RevokeOptions = {},
 ): Promise<Revocation> {
-  const { instance } = parts
-  const isExpired = !options.local && (await isBeyondRenewal(parts, user, options))
+  const { instance, host } = parts
   const { removed, upstream } =
     instance?.clientId && !options.local
       ? await revokeThrough(instance, user, options)
-      : await revokeEverywhere(parts, user, options)
-  const why = problem(parts, upstream)
-  if (why !== undefined)
-    throw new RelayError('provider_failed', `The token of ${user} is deleted here, but ${why}`)
-  if (isExpired)
-    throw new RelayError(
-      'provider_failed',
-      `The expired token of ${user} is deleted here, but its refresh token may still be valid at ${parts.provider.url}, since it could not be renewed`,
-    )
+      : await revoke(parts, user, options)
+  const why = problem(host, user, upstream)
+  if (why !== undefined) throw new RelayError('provider_failed', why)
   return { removed, upstream }
 }
 
@@ -64,22 +47,18 @@ async function revokeThrough(
 }
 
 /** Why a token may still be valid. Undefined when there is none. */
-function problem({ provider: { url } }: RevokeParts, upstream: Revocation['upstream']): string | undefined {
+function problem(
+  { url }: Pick<CodeHost, 'url'>,
+  user: string,
+  upstream: Revocation['upstream'],
+): string | undefined {
   if (upstream === 'revoked' || upstream === 'skipped') return undefined
-  if (typeof upstream === 'object') return `${url} did not revoke it: ${upstream.failed.message}`
+  const deleted = `The token of ${user} is deleted here, but`
+  if (typeof upstream === 'object') return `${deleted} ${url} did not revoke it: ${upstream.failed.message}`
   return {
-    unsupported: `it is still valid at ${url}: only its user can revoke it, in the settings there`,
-    elsewhere: `it came from another code host than ${url}, where it may still be valid`,
-    'no client': `it is still valid at ${url}: revoking it there needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
+    unsupported: `${deleted} it is still valid at ${url}: only its user can revoke it, in the settings there`,
+    elsewhere: `${deleted} it came from another code host than ${url}, where it may still be valid`,
+    'no client': `${deleted} it is still valid at ${url}: revoking it there needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
+    expired: `The expired token of ${user} is deleted here, but its refresh token may still be valid at ${url}, since it could not be renewed`,
   }[upstream]
-}
-
-/**
- * Whether the token has expired and cannot be renewed, although there is a refresh token: the code host revokes that only together
- * with a valid token.
- */
-async function isBeyondRenewal(parts: RevokeParts, user: string, options: Cancellable): Promise<boolean> {
-  const { tokens } = parts
-  if ((await tokens.get(user)) || !(await tokens.refreshable(user))) return false
-  return (await parts.owner?.(options).catch(() => undefined)) === undefined
 }

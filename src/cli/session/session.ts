@@ -1,17 +1,16 @@
+import { renew } from '../../auth/renew.js'
 import type { Cancellable } from '../../base/abort.js'
 import { Disposal } from '../../base/disposal.js'
 import { silentLog } from '../../base/log.js'
 import { LIMITS, type Limits } from '../../base/seams.js'
 import type { OAuthClient, Settings } from '../../base/settings.js'
+import type { CodeHost } from '../../codehost/host.js'
+import { openHost } from '../../codehost/hosts.js'
 import { Journal } from '../../journal/journal.js'
 import { createClient, type RelayClient } from '../../client/client.js'
 import type { RunningInstance } from '../../instance/running.js'
 import { createLoopbackClient } from '../../net/loopback.js'
-import { renew } from '../../oauth/refresh.js'
-import { createProvider } from '../../providers/open.js'
-import type { Provider } from '../../providers/provider.js'
 import { findSandboxClient } from '../../sandbox/client.js'
-import { readStoredClient } from '../../setup/record.js'
 import type { Store } from '../../store/kv.js'
 import type { Sql } from '../../store/sql.js'
 import type { Database } from '../../store/open.js'
@@ -27,7 +26,7 @@ import { onlyInMemory } from './instance-settings.js'
 import type { Output } from '../output/output.js'
 import { completeSettings, profileFolder, storeOf } from '../settings/complete.js'
 import type { OptionValues } from '../settings/options.js'
-import { withStoredClient } from '../settings/stored.js'
+import { readStoredClient, withStoredClient } from '../settings/stored.js'
 import { type OnTaken, publish, remember } from './publish.js'
 import { readUser } from './user.js'
 
@@ -39,7 +38,7 @@ export interface Session extends AsyncDisposable {
   readonly output: Output
   /** With the provider and address of the running instance, if there is one. */
   readonly settings: Settings
-  readonly provider: Provider
+  readonly host: CodeHost
   readonly limits: Limits
   readonly store: Store
   /** For tokens and other secrets. */
@@ -99,14 +98,14 @@ export async function openSession(
   const serves = signsIn && hasClient(complete)
   const settings = completeSettings(complete, serves ? readWebhookSecret : unusedWebhookSecret)
   const limits = { ...LIMITS, ...context.seams?.limits }
-  const provider = openProvider(settings, limits)
+  const host = openHost({ name: settings.provider, url: settings.providerUrl, timeLimit: limits.codeHost })
   const tokens = new Tokens(secrets)
   const client = (await clientOfSandbox(attached, secrets)) ?? settings.oauthClient
   const resources = closing.move()
   return {
     output,
     settings,
-    provider,
+    host,
     limits,
     store,
     secrets,
@@ -123,8 +122,8 @@ export async function openSession(
     client,
     owner: (options) =>
       instance?.clientId
-        ? ownerThrough(instance, { provider, tokens, user }, options)
-        : renew({ provider, client, store, tokens, tokenTtl: settings.tokenTtl, log }, user, options),
+        ? ownerThrough(instance, { host, tokens, user }, options)
+        : renew({ host, client, store, tokens, tokenTtl: settings.tokenTtl, log }, user, options),
     api: ({ accessToken: bearer }) => {
       if (instance) return createClient({ url: instance.url, bearer, send })
       // The command itself reports what the service refuses.
@@ -149,10 +148,6 @@ async function withClient({ options, origins, instance }: Attached, store: Store
   // With an instance, its client counts.
   const stored = instance?.clientId ? undefined : await readStoredClient(store)
   return withStoredClient({ options, origins }, stored).options
-}
-
-function openProvider({ provider: name, providerUrl: url }: Settings, { codeHost }: Limits): Provider {
-  return createProvider({ name, url, timeLimit: codeHost })
 }
 
 function hasClient({ clientId, clientSecret }: OptionValues): boolean {

@@ -18,28 +18,28 @@ export interface SignedIn {
 
 /**
  * Asks the code host for the account of a token.
- * @throws RelayError as `Provider.whoAmI`.
+ * @throws RelayError as `CodeHost`.
  */
 export async function describeAccount(
   session: Session,
   owner: TokenOwner,
   options: Cancellable,
 ): Promise<SignedIn> {
-  const { login } = await session.provider.whoAmI(owner.accessToken, options)
+  const { login } = await session.host.as(owner.accessToken, options).facts()
   return signedIn(session, owner, login)
 }
 
 /** The same for a token whose owner the code host has named. */
 export function signedIn(
-  { provider, settings }: Session,
+  { host, settings }: Session,
   { userId: user, expiresAt }: Pick<TokenOwner, 'userId' | 'expiresAt'>,
   login: string,
 ): SignedIn {
   return {
     user,
     login,
-    provider: provider.name,
-    providerUrl: provider.url,
+    provider: host.name,
+    providerUrl: host.url,
     store: tokenPlace(settings),
     expiresAt: new Date(expiresAt).toISOString(),
   }

@@ -4,7 +4,7 @@ import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
-import { CODE_HOSTS } from '../../providers/code-hosts.js'
+import { HOST_KINDS } from '../../codehost/hosts.js'
 import type { GivenValues, OptionValues } from './options.js'
 import { readWebhookSecret } from './webhook-secret.js'
 
@@ -15,7 +15,7 @@ type SecretSource = typeof readWebhookSecret
 /** Adds the defaults of what is not set. */
 export function withDefaults(given: GivenValues): OptionValues {
   const values = { ...DEFAULTS, home: HOME, ...given }
-  const { defaultUrl } = CODE_HOSTS[values.provider]
+  const { defaultUrl } = HOST_KINDS[values.provider]
   return defaultUrl === undefined ? values : { providerUrl: defaultUrl, ...values }
 }
 

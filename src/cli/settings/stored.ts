@@ -1,9 +1,20 @@
-import { readStoredClient, type StoredClient } from '../../setup/record.js'
+import { readClient, readSetup as readRecord, type Setup } from '../../auth/setup.js'
+import type { OAuthClient } from '../../base/settings.js'
+import type { Store } from '../../store/kv.js'
 import { mayHaveData, openDatabase } from '../../store/open.js'
 import { profileFolder, storeOf } from './complete.js'
 import type { OptionValues } from './options.js'
 import type { Origin } from './origin.js'
 import type { LoadedOptions } from './read.js'
+
+/** What `relay setup` stored, with the client's secret. */
+export type StoredClient = Setup & { readonly client: OAuthClient }
+
+/** @throws RelayError `storage` */
+export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
+  const setup = await readRecord(secrets)
+  return setup && { ...setup, client: await readClient(secrets, setup) }
+}
 
 const SETUP: Origin = { kind: 'setup', text: 'setup' }
 

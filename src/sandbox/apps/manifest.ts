@@ -1,6 +1,6 @@
 import { parseUrl } from '../../base/parse-url.js'
 import { isObject } from '../../json/parse.js'
-import { ACTIONS } from '../../providers/github/actions.js'
+import { WEBHOOK } from '../../codehost/github/webhook.js'
 import { isLoopbackUri } from '../oauth/authorize-request.js'
 
 /** GitHub's limit for the name of an App, in characters. */
@@ -80,7 +80,7 @@ function isHttp(value: unknown): value is string {
 }
 
 function isEvent(value: unknown): value is string {
-  return typeof value === 'string' && ACTIONS.has(value)
+  return typeof value === 'string' && WEBHOOK.events.get(value)?.actions !== undefined
 }
 
 function isPermissions(value: unknown): value is Record<string, string> {

@@ -2,8 +2,7 @@ import { createHmac } from 'node:crypto'
 import { isTimeout } from '../../base/time-limit.js'
 import { describeConnectionError } from '../../net/errors.js'
 import { DeliverySender, type DeliveryResponse } from '../../net/delivery-sender.js'
-import { WEBHOOK } from '../../providers/github/webhook.js'
-import { hubSignature } from '../../providers/hub-signature.js'
+import { WEBHOOK } from '../../codehost/github/webhook.js'
 import type { ContentType, Hook } from './hook.js'
 
 /** GitHub gives up on an answer after 10 s (https://docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhooks). */
@@ -61,7 +60,7 @@ function bodyOf({ contentType, payload }: Message): Uint8Array {
 function headersOf(hook: Hook, message: Message, host: string, body: Uint8Array): Record<string, string> {
   const { secret } = hook.config
   return {
-    ...WEBHOOK.headers(message.event, message.guid),
+    ...WEBHOOK.headers(message.event, message.guid, body, secret),
     'Content-Type': message.contentType === 'json' ? 'application/json' : 'application/x-www-form-urlencoded',
     'X-GitHub-Enterprise-Host': host,
     'X-GitHub-Enterprise-Version': SERVER_VERSION,
@@ -70,7 +69,6 @@ function headersOf(hook: Hook, message: Message, host: string, body: Uint8Array)
     'X-GitHub-Hook-Installation-Target-Type': hook.app ? 'integration' : 'repository',
     ...(secret && {
       'X-Hub-Signature': `sha1=${createHmac('sha1', secret.reveal()).update(body).digest('hex')}`,
-      'X-Hub-Signature-256': hubSignature(secret, body),
     }),
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../base/log.js'
 import type { Clock } from '../../base/time.js'
-import { nodeId } from '../../providers/github/node-id.js'
+import { nodeId } from '../resources/node-id.js'
 import type { DeliveryLog, LoggedDelivery } from './delivery-log.js'
 import type { Hook } from './hook.js'
 import type { Hooks } from './hooks.js'

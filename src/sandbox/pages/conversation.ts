@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Comment, Issue, Pull, ReviewComment, Subject } from '../model.js'
-import type { Reaction } from '../../providers/provider.js'
+import type { Reaction } from '../../codehost/host.js'
 import type { View } from '../resources/view.js'
 import { sandboxPage, stateBadge } from './layout.js'
 

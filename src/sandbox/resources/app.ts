@@ -1,4 +1,4 @@
-import { nodeId } from '../../providers/github/node-id.js'
+import { nodeId } from './node-id.js'
 import type { App } from '../apps/apps.js'
 import type { Hook } from '../hooks/hook.js'
 import type { Repo } from '../model.js'

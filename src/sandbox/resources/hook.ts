@@ -1,4 +1,3 @@
-import { repositoryHook, UNUSED } from '../../providers/github/hook-payload.js'
 import type { LoggedDelivery } from '../hooks/delivery-log.js'
 import type { Hook, HookConfig } from '../hooks/hook.js'
 import type { View } from './view.js'
@@ -9,18 +8,26 @@ import type { View } from './view.js'
  */
 export function hookResource(view: View, repo: string, hook: Hook, last?: LoggedDelivery) {
   const { id, active, events, createdAt, updatedAt } = hook
-  const config = configResource(hook.config)
-  const lastResponse = last ? responseOf(last) : UNUSED
-  return repositoryHook(view.repoApi(repo), {
+  const url = `${view.repoApi(repo)}/hooks/${id}`
+  return {
+    type: 'Repository',
     id,
+    name: 'web',
     active,
     events,
-    config,
-    createdAt,
-    updatedAt,
-    lastResponse,
-  })
+    config: configResource(hook.config),
+    updated_at: updatedAt,
+    created_at: createdAt,
+    url,
+    test_url: `${url}/test`,
+    ping_url: `${url}/pings`,
+    deliveries_url: `${url}/deliveries`,
+    last_response: last ? responseOf(last) : UNUSED,
+  }
 }
+
+/** The last response of a hook that has sent nothing. */
+const UNUSED = { code: null, status: 'unused', message: null }
 
 /** Settings of a hook. The secret is never shown. */
 export function configResource({ url, contentType, insecureSsl, secret }: HookConfig) {

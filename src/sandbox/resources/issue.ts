@@ -1,4 +1,4 @@
-import { nodeId } from '../../providers/github/node-id.js'
+import { nodeId } from './node-id.js'
 import type { Comment, Issue } from '../model.js'
 import { reactionRollup } from './reaction.js'
 import { userResource } from './user.js'

@@ -1,4 +1,4 @@
-import { nodeId } from '../../providers/github/node-id.js'
+import { nodeId } from './node-id.js'
 import type { Issue, Pull } from '../model.js'
 import { association, webUrl } from './issue.js'
 import { repositoryResource } from './repository.js'

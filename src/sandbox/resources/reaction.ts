@@ -1,5 +1,5 @@
-import { nodeId } from '../../providers/github/node-id.js'
-import { REACTIONS } from '../../providers/provider.js'
+import { nodeId } from './node-id.js'
+import { REACTIONS } from '../../codehost/host.js'
 import type { Reaction, Subject } from '../model.js'
 import { userResource } from './user.js'
 import type { View } from './view.js'

@@ -1,4 +1,4 @@
-import { nodeId } from '../../providers/github/node-id.js'
+import { nodeId } from './node-id.js'
 import type { Repo } from '../model.js'
 import { userResource } from './user.js'
 import type { View } from './view.js'

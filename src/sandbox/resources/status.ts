@@ -1,4 +1,4 @@
-import { nodeId } from '../../providers/github/node-id.js'
+import { nodeId } from './node-id.js'
 import type { Status, StatusState } from '../commits.js'
 import { repositoryResource } from './repository.js'
 import { userResource } from './user.js'

@@ -1,4 +1,4 @@
-import { nodeId } from '../../providers/github/node-id.js'
+import { nodeId } from './node-id.js'
 import type { View } from './view.js'
 
 /** Account, as in every resource (https://docs.github.com/rest/users/users). */

@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono'
-import { checkRunResource, checkSuiteResource, latestRuns } from '../../providers/github/check-payloads.js'
+import { checkRunResource, checkSuiteResource, latestRuns } from '../resources/checks.js'
 import type { StatusState } from '../commits.js'
 import { GitHubError } from '../github-error.js'
 import { injectFault } from '../inject-fault.js'

@@ -1,13 +1,14 @@
 import { parseUrl } from '../../base/parse-url.js'
 import { Secret } from '../../base/secret.js'
 import { isObject } from '../../json/parse.js'
-import { ACTIONS } from '../../providers/github/actions.js'
+import { sentEvents } from '../../codehost/events.js'
+import { WEBHOOK } from '../../codehost/github/webhook.js'
 import { type FieldError, GitHubError } from '../github-error.js'
 import type { ContentType, HookConfig } from '../hooks/hook.js'
 import type { HookInput } from '../hooks/hooks.js'
 import { type JsonObject, readText } from './input.js'
 
-const EVENTS: ReadonlySet<string> = new Set(['*', ...ACTIONS.keys()])
+const EVENTS: ReadonlySet<string> = new Set(['*', ...sentEvents(WEBHOOK.events).keys()])
 const CONTENT_TYPES: readonly ContentType[] = ['json', 'form']
 
 /** Reads the settings of a new hook, with GitHub's defaults: event `push`, format `form`. @throws GitHubError 422 */

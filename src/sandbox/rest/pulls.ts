@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { MERGE_METHODS, type MergeMethod } from '../../providers/provider.js'
+import { MERGE_METHODS, type MergeMethod } from '../../codehost/host.js'
 import { found, GitHubError } from '../github-error.js'
 import type { Issue, Pull } from '../model.js'
 import { injectFault } from '../inject-fault.js'

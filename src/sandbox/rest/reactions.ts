@@ -1,5 +1,5 @@
 import { Hono, type Context } from 'hono'
-import { REACTIONS, type Reaction } from '../../providers/provider.js'
+import { REACTIONS, type Reaction } from '../../codehost/host.js'
 import { found, GitHubError } from '../github-error.js'
 import { injectFault } from '../inject-fault.js'
 import type { Issue, Subject } from '../model.js'

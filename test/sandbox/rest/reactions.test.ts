@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { REACTIONS } from '../../../src/providers/provider.js'
+import { REACTIONS } from '../../../src/codehost/host.js'
 import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
 const sandbox = await start()

@@ -2,12 +2,11 @@ import { type ErrorKind, RelayError } from '../../../base/errors.js'
 import {
   catchUp,
   type CatchUpOptions,
-  type CaughtUp,
   findMissed,
-  LOG_PERIOD_MS,
-  logOf,
-} from '../../../hooks/catch-up.js'
-import { oneCatchUp, placeIn } from '../../../hooks/one-catch-up.js'
+  oneCatchUp,
+  placeIn,
+  requireLog,
+} from '../../../codehost/catch-up.js'
 import { Journal } from '../../../journal/journal.js'
 import type { Context } from '../../context.js'
 import { parseInstant } from '../../../journal/filter.js'
@@ -26,10 +25,11 @@ type CatchUpFlags = CommonFlags & { readonly since?: string; readonly dryRun?: b
 /** Runs `relay catch-up`. */
 export async function runCatchUp(context: Context, flags: CatchUpFlags, text?: string): Promise<void> {
   const now = Date.now()
-  const since = flags.since === undefined ? now - LOG_PERIOD_MS : parseInstant('--since', flags.since, now)
+  const given = flags.since === undefined ? undefined : parseInstant('--since', flags.since, now)
   const named = text === undefined ? undefined : parseRepo(text)
   await using session = await openSession(context, flags)
-  requireLog(session)
+  requireLog(session.host)
+  const since = given ?? now - (session.host.logPeriod ?? 0)
   if (!flags.dryRun) requireInstance(session)
   const { signal } = context
   const sources = await findSources(session, named, signal)
@@ -61,11 +61,6 @@ function isOfOneLog(error: unknown): error is RelayError {
 
 const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'forbidden', 'gone'])
 
-/** @throws RelayError `unprocessable` before anything else is asked. */
-function requireLog({ provider }: Session): void {
-  logOf(provider, { token: async () => '', repo: { owner: '', repo: '' } }, 0)
-}
-
 function requireInstance({ instance, settings }: Session): void {
   if (instance) return
   throw new RelayError(
@@ -76,7 +71,7 @@ function requireInstance({ instance, settings }: Session): void {
 
 /** @throws RelayError `no_match` when the hook does not lead here. */
 async function optionsFor(
-  { output, sql, limits, store, provider }: Session,
+  { output, sql, limits, store, host }: Session,
   source: Source,
   /** Of an instant that the user named, nothing is skipped, and what is older stays missing. */
   keepsPlace: boolean,
@@ -87,7 +82,7 @@ async function optionsFor(
   return {
     log: await source.open({ signal, onWait }),
     journal: new Journal(sql),
-    ...(keepsPlace && { place: placeIn(store, provider, source.name) }),
+    ...(keepsPlace && { place: placeIn({ store, host, name: source.name }) }),
     since,
     signal,
     limits,
@@ -97,11 +92,10 @@ async function optionsFor(
 }
 
 /** Catches up once no other process does. */
-function alone({ provider, store, output }: Session, source: Source, options: CatchUpOptions) {
-  const onBusy = (text: string): void => output.say(text)
-  const work = (): Promise<CaughtUp> => catchUp(options)
-  const { signal } = options
-  return oneCatchUp({ provider, store, what: source.name, onBusy, work, signal }).catch(explained(source))
+function alone({ host, store, output }: Session, source: Source, options: CatchUpOptions) {
+  const waiting = { onBusy: (text: string): void => output.say(text), signal: options.signal }
+  const named = { host, store, name: source.name }
+  return oneCatchUp(named, () => catchUp(options), waiting).catch(explained(source))
 }
 
 function explained(source: Source): (error: unknown) => never {
@@ -127,7 +121,12 @@ async function list(
 }
 
 /** Prints the result, and returns how many failed. */
-function report({ output }: Session, { json }: CatchUpFlags, source: Source, result: CaughtUp): number {
+function report(
+  { output }: Session,
+  { json }: CatchUpFlags,
+  source: Source,
+  result: Awaited<ReturnType<typeof catchUp>>,
+): number {
   const { missing, arrived, failed } = result
   if (json)
     output.object({

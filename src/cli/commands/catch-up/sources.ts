@@ -1,15 +1,12 @@
+import { OwnApp } from '../../../auth/setup.js'
 import { type ErrorKind, RelayError } from '../../../base/errors.js'
-import { type DeliveryLog, logOf } from '../../../hooks/catch-up.js'
-import { sameAddress } from '../../../hooks/ensure.js'
-import { explainHookError } from '../../../hooks/explain.js'
-import { patiently, type PatienceOptions } from '../../../hooks/patiently.js'
-import { listSavedHooks } from '../../../hooks/saved.js'
-import type { RepoTarget } from '../../../providers/provider.js'
-import { findOwnApp, type OwnApp } from '../../../setup/own-app.js'
+import { patiently, type PatienceOptions } from '../../../codehost/catch-up.js'
+import { explainHookError, sameAddress, SavedHooks } from '../../../codehost/hooks.js'
+import type { DeliveryLog, Hooks, Repo } from '../../../codehost/host.js'
 import { formatRepo } from '../../session/repo.js'
 import type { Session } from '../../session/session.js'
 import { startCommand } from '../../session/start-command.js'
-import { findOwnHook, payloadAddress } from '../hook/hook-session.js'
+import { findOwnHook, payloadAddress, placeOf } from '../hook/hook-session.js'
 
 /** What is caught up from: the log of the App, or of a repository's hook. */
 export interface Source {
@@ -29,13 +26,13 @@ export interface Source {
  */
 export async function findSources(
   session: Session,
-  named: RepoTarget | undefined,
+  named: Repo | undefined,
   signal: AbortSignal,
 ): Promise<readonly Source[]> {
-  const { store, secrets, provider } = session
-  const app = await findOwnApp(secrets, provider)
+  const { store, secrets, host } = session
+  const app = await OwnApp.find(secrets, host, { signal })
   if (named) return [ofRepo(session, named, app, signal)]
-  const repos = await listSavedHooks(store, provider)
+  const repos = await new SavedHooks(store, host).list()
   const sources = [
     ...(app ? [ofApp(session, app)] : []),
     ...repos.map((repo) => ofRepo(session, repo, app, signal)),
@@ -54,7 +51,7 @@ function ofApp(session: Session, app: OwnApp): Source {
     object: { app: slug },
     async open(patience) {
       const here = await payloadAddress(session, {})
-      const { url } = await patiently(() => app.hook(patience), patience)
+      const { url } = await patiently(() => app.hook(), patience)
       if (here === undefined || sameAddress(url, here)) return app.log
       throw new RelayError(
         'no_match',
@@ -75,29 +72,28 @@ function explainFailure(error: unknown): unknown {
 
 const PASSING: ReadonlySet<ErrorKind> = new Set(['rate_limited', 'provider_failed', 'provider_timeout'])
 
-function ofRepo(session: Session, repo: RepoTarget, app: OwnApp | undefined, signal: AbortSignal): Source {
-  const { provider } = session
+function ofRepo(session: Session, repo: Repo, app: OwnApp | undefined, signal: AbortSignal): Source {
   const name = formatRepo(repo)
-  const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
+  const place = placeOf(session, repo, signal)
   return {
     name,
     object: { repo: name },
     async open(patience) {
-      const list: typeof provider.hooks.list = (...args) =>
-        patiently(() => provider.hooks.list(...args), patience)
-      const patient = { ...session, provider: { ...provider, hooks: { ...provider.hooks, list } } }
+      const list: Hooks['list'] = (of) => patiently(() => place.hooks.list(of), patience)
       try {
-        const hook = await findOwnHook(patient, repo, await token(), { signal })
-        return logOf(provider, { token, repo }, hook.id)
+        const { id } = await findOwnHook(session, { ...place, hooks: { list } })
+        const log = place.hooks.log?.(repo, id)
+        if (log) return log
+        throw new Error('unreachable: a host without a log is refused before')
       } catch (error) {
         const isNone = error instanceof RelayError && error.kind === 'no_match'
-        if (!isNone || !(await app?.isInstalledOn(repo, { signal }))) throw error
+        if (!isNone || !(await app?.isInstalledOn(repo))) throw error
         throw new RelayError(
           'no_match',
           `The deliveries of ${name} come through the App ${app?.slug}. relay catch-up without a repository reads its log`,
         )
       }
     },
-    explain: (error) => explainHookError(error, provider, repo),
+    explain: (error) => explainHookError(error, place),
   }
 }

@@ -1,6 +1,7 @@
-import { parseStickyKey, type StickyResult, writeSticky } from '../../../actions/sticky.js'
+import { parseStickyKey, type StickyResult, writeSticky } from '../../../codehost/pipelines.js'
 import type { Cancellable } from '../../../base/abort.js'
-import type { CommentInput, CommentResult } from '../../../providers/provider.js'
+import type { Taken } from '../../../client/client.js'
+import type { CommentRef } from '../../../codehost/host.js'
 import type { Context } from '../../context.js'
 import { act, type Acting, type ActionFlags } from '../../session/action.js'
 import { targetOfDelivery } from '../../session/delivery-target.js'
@@ -19,7 +20,7 @@ export async function runComment(
 ): Promise<void> {
   const sticky = flags.sticky === undefined ? undefined : parseStickyKey(flags.sticky)
   const { find, body } = await readInput(context, flags, readOperands(flags, [first, second], 1))
-  await act<CommentResult | StickyResult>(context, flags, find, (target) => {
+  await act<CommentRef | StickyResult>(context, flags, find, (target) => {
     const { owner, repo, number: issueNumber } = target
     const request = { owner, repo, issueNumber, body }
     const how = sticky === undefined ? '' : `, sticky ${sticky}`
@@ -56,14 +57,15 @@ async function readInput(context: Context, flags: CommentFlags, operands: Operan
 }
 
 function sendSticky(
-  { api, owner, provider, store }: Acting,
-  request: CommentInput,
+  { api, owner, host, store }: Acting,
+  request: Taken<'comment'>,
   key: string,
   options: Cancellable,
 ): Promise<StickyResult> {
-  const token = owner.accessToken
-  const create = (input: CommentInput): Promise<CommentResult> => api.comment(input, options)
-  return writeSticky({ provider, token, store, create }, request, key, options)
+  const account = host.as(owner.accessToken, options)
+  const create = (body: string): Promise<CommentRef> => api.comment({ ...request, body }, options)
+  const { issueNumber: number, body, ...repo } = request
+  return writeSticky({ host, account, store, create }, { ...repo, number }, { key, body }, options)
 }
 
 function formatBytes(bytes: number): string {

@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
-import { REACTIONS } from '../../../providers/provider.js'
+import { REACTIONS } from '../../../codehost/host.js'
 import type { WordKind } from './word-kinds.js'
 import { OPTION_NAMES, isOptionName, specOf } from '../../settings/options.js'
 

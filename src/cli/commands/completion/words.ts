@@ -1,8 +1,9 @@
 import { silentLog } from '../../../base/log.js'
 import { listProfiles } from '../../../instance/profile.js'
 import { Journal } from '../../../journal/journal.js'
-import { codeHostOf } from '../../../providers/code-hosts.js'
-import { triggers } from '../../../sandbox/synthesize.js'
+import { sentEvents } from '../../../codehost/events.js'
+import { schemeOf } from '../../../codehost/schemes.js'
+import { triggers } from '../../../replay/synthesize.js'
 import { mayHaveData, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import { createOutput } from '../../output/output.js'
@@ -28,7 +29,7 @@ async function words(context: Context, flags: CommonFlags, kind: WordKind): Prom
   const { provider } = attached.options
   if (kind === 'entries') return ['last', ...(await recentEntries(attached))]
   if (kind === 'triggers') return triggers(provider)
-  return [...codeHostOf(provider).actions].flatMap(([event, actions]) => [
+  return [...sentEvents(schemeOf(provider).events)].flatMap(([event, actions]) => [
     event,
     ...actions.map((action) => `${event}.${action}`),
   ])

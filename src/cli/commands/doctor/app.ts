@@ -1,36 +1,26 @@
+import { OwnApp } from '../../../auth/setup.js'
 import { RelayError } from '../../../base/errors.js'
-import { sameAddress } from '../../../hooks/ensure.js'
-import { listSavedHooks } from '../../../hooks/saved.js'
-import type { HookDelivery } from '../../../providers/hooks.js'
-import { createProvider } from '../../../providers/open.js'
-import type { AppHook } from '../../../providers/registration.js'
-import { findOwnApp, type OwnApp } from '../../../setup/own-app.js'
-import { formatRepo } from '../../session/repo.js'
+import type { AppHook, HookDelivery } from '../../../codehost/host.js'
+import { sameAddress } from '../../../codehost/hooks.js'
+import { openHost } from '../../../codehost/hosts.js'
 import { type CheckContext, commandFor } from './context.js'
 import { type HooksCheck, ownAddresses } from './hooks.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
 
-/** Repositories with hooks that the App is asked about at most. */
-const MAX_HOOKS = 20
-
 /** The App of the profile, if its own webhook sends here; undefined also if it cannot be read, which another check reports. */
 export async function openApp(
   { options: { provider, providerUrl }, secrets }: CheckContext,
-  { sendOnce, timeLimit }: HooksCheck,
+  { sendOnce, timeLimit, signal }: HooksCheck,
 ): Promise<OwnApp | undefined> {
   if (!secrets || providerUrl === undefined) return undefined
-  const host = createProvider({ name: provider, url: providerUrl, sendOnce, timeLimit })
-  return findOwnApp(secrets, host).catch(() => undefined)
+  const host = openHost({ name: provider, url: providerUrl, sendOnce, timeLimit })
+  return OwnApp.find(secrets, host, { signal }).catch(() => undefined)
 }
 
 /** Whether the App's webhook has fitting settings, and what its last delivery was answered. Asks with the App's key. */
-export async function checkApp(
-  context: CheckContext,
-  app: OwnApp,
-  check: Pick<HooksCheck, 'signal'>,
-): Promise<CheckResult> {
+export async function checkApp(context: CheckContext, app: OwnApp): Promise<CheckResult> {
   try {
-    return await inspect(context, app, check)
+    return await inspect(context, app)
   } catch (error) {
     if (!(error instanceof RelayError)) throw error
     const { kind, message } = error
@@ -40,15 +30,11 @@ export async function checkApp(
   }
 }
 
-async function inspect(
-  context: CheckContext,
-  app: OwnApp,
-  { signal }: Pick<HooksCheck, 'signal'>,
-): Promise<CheckResult> {
+async function inspect(context: CheckContext, app: OwnApp): Promise<CheckResult> {
   const [{ installations, installUrl }, hook, { deliveries }] = await Promise.all([
-    app.describe({ signal }),
-    app.hook({ signal }),
-    app.log.page(undefined, { signal }),
+    app.describe(),
+    app.hook(),
+    app.log.page(),
   ])
   const { instance, options } = context
   // Without an instance, the address of its tunnel is not known.
@@ -59,30 +45,9 @@ async function inspect(
       `the webhook of ${app.slug} ${problem}`,
       `${instance ? 'restart' : 'run'} ${commandFor(options, 'serve')}, which corrects it`,
     )
-  const doubled = await findDoubled(context, app, signal)
-  if (doubled !== undefined)
-    return fail(
-      `${doubled} has a hook, and ${app.slug} is installed there: each delivery comes twice`,
-      commandFor(options, `hook remove ${doubled}`),
-    )
   if (installations === 0)
     return skip(`${app.slug} is installed on no repository yet: open ${installUrl} in a browser`)
   return judgeLast(app, deliveries)
-}
-
-/** A repository with a hook of the profile where the App is installed too. */
-async function findDoubled(
-  { store, options: { providerUrl } }: CheckContext,
-  app: OwnApp,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  if (!store || providerUrl === undefined) return undefined
-  const hooks = await listSavedHooks(store, { origin: new URL(providerUrl).origin })
-  const found = await Promise.all(
-    hooks.slice(0, MAX_HOOKS).map((hook) => app.isInstalledOn(hook, { signal })),
-  )
-  const doubled = hooks.find((_, index) => found[index])
-  return doubled && formatRepo(doubled)
 }
 
 function problemOf({ url, contentType, hasSecret }: AppHook, here: readonly string[]): string | undefined {

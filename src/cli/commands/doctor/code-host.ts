@@ -4,10 +4,9 @@ import { PROVIDER_NAMES, type ProviderName } from '../../../base/settings.js'
 import type { Clock } from '../../../base/time.js'
 import { describeConnectionError } from '../../../net/errors.js'
 import { readText, type SendOnce } from '../../../net/client.js'
-import { parseJson } from '../../../providers/answer.js'
-import { CODE_HOSTS } from '../../../providers/code-hosts.js'
-import { createProvider } from '../../../providers/open.js'
-import type { HostProbe } from '../../../providers/provider.js'
+import { parseJson } from '../../../codehost/rest.js'
+import { HOST_KINDS, openHost } from '../../../codehost/hosts.js'
+import type { Probe } from '../../../codehost/host.js'
 import type { CheckContext } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
 
@@ -36,11 +35,11 @@ const MAX_CLOCK_DIFFERENCE_MS = 60_000
 
 /** Asks the code host's API for its software; if it is not of the expected kind, as each other kind. Sends no token. */
 export async function askCodeHost(provider: ProviderName, url: string, options: AskOptions): Promise<Answer> {
-  const answer = await ask(createProvider({ name: provider, url }).probe, options)
+  const answer = await ask(openHost({ name: provider, url }).probe, options)
   if (answer.software !== undefined) return answer
   const asked = new Set([answer.address])
   for (const other of PROVIDER_NAMES) {
-    const { probe } = createProvider({ name: other, url })
+    const { probe } = openHost({ name: other, url })
     if (asked.has(probe.address)) continue
     asked.add(probe.address)
     const { software } = await ask(probe, options).catch(() => ({ software: undefined }))
@@ -49,10 +48,7 @@ export async function askCodeHost(provider: ProviderName, url: string, options: 
   return answer
 }
 
-async function ask(
-  { address, recognise }: HostProbe,
-  { sendOnce, clock, signal }: AskOptions,
-): Promise<Answer> {
+async function ask({ address, recognise }: Probe, { sendOnce, clock, signal }: AskOptions): Promise<Answer> {
   const headers = { accept: 'application/json', 'user-agent': 'webhook-relay' }
   const before = clock()
   const response = await sendOnce(address, { method: 'GET', headers, signal })
@@ -100,7 +96,7 @@ function judge(answer: Answer, provider: ProviderName, { href, pathname }: URL):
       `${url} answers, but not as ${provider}: ${address} gave ${status}`,
       'check RELAY_PROVIDER_URL and its path',
     )
-  if (!CODE_HOSTS[provider].pathAllowed && pathname !== '/')
+  if (!HOST_KINDS[provider].pathAllowed && pathname !== '/')
     return fail(
       `${url} has a path, but ${software} has none`,
       `set RELAY_PROVIDER_URL=${new URL(href).origin}`,

@@ -3,13 +3,12 @@ import { RelayError } from '../../../base/errors.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { type Clock, systemClock } from '../../../base/time.js'
 import { sendOnce as sendOverNetwork, type SendOnce } from '../../../net/client.js'
-import { readStoredClient } from '../../../setup/record.js'
 import { type Database, databaseFile, openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import type { Attached } from '../../session/attach.js'
 import { profileFolder, storeOf } from '../../settings/complete.js'
 import type { CommonFlags } from '../../settings/prepare.js'
-import { withStoredClient } from '../../settings/stored.js'
+import { readStoredClient, withStoredClient } from '../../settings/stored.js'
 import { checkAddresses } from './addresses.js'
 import { checkApp, openApp } from './app.js'
 import { askCodeHost, checkClock, checkCodeHost } from './code-host.js'
@@ -114,7 +113,7 @@ async function checkAll(
     'OAuth client': () => checkClient(context, tokenCheck),
     token: () => (problem ? skip('the database cannot be opened') : checkToken(context, tokenCheck)),
     hooks: () => checkHooks(context, database, tokenCheck),
-    ...(app && { App: () => checkApp(context, app, tokenCheck) }),
+    ...(app && { App: () => checkApp(context, app) }),
     addresses: () => checkAddresses(context),
   }
   const fix = store === 'keychain' ? 'unlock the keychain, or choose --store file' : SHOW_SETTINGS

@@ -1,12 +1,10 @@
 import { parseUrl } from '../../../base/parse-url.js'
 import { type ErrorKind, RelayError } from '../../../base/errors.js'
-import { sameAddress } from '../../../hooks/ensure.js'
-import { listSavedHooks, type SavedHook } from '../../../hooks/saved.js'
+import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../../codehost/hooks.js'
 import { Journal } from '../../../journal/journal.js'
 import type { SendOnce } from '../../../net/client.js'
-import type { RepoHook } from '../../../providers/hooks.js'
-import { createProvider } from '../../../providers/open.js'
-import type { Provider } from '../../../providers/provider.js'
+import type { CodeHost, RepoHook } from '../../../codehost/host.js'
+import { openHost } from '../../../codehost/hosts.js'
 import type { Database } from '../../../store/open.js'
 import { Tokens, type TokenOwner } from '../../../tokens/tokens.js'
 import { readTunnel } from '../../../serve/tunnel.js'
@@ -47,7 +45,7 @@ export async function checkHooks(
 ): Promise<CheckResult> {
   const { provider, providerUrl } = context.options
   if (!database || providerUrl === undefined) return skip('there is no journal yet')
-  const host = createProvider({ name: provider, url: providerUrl, sendOnce, timeLimit })
+  const host = openHost({ name: provider, url: providerUrl, sendOnce, timeLimit })
   const owner = await new Tokens(database.secrets).get(readUser(context.options))
   if (owner?.origin !== host.origin) return skip('asking about them needs a sign-in')
   const repos = await knownRepos(context, database, host)
@@ -63,9 +61,11 @@ export async function checkHooks(
 async function knownRepos(
   { instance }: CheckContext,
   { sql, store }: Database,
-  host: Provider,
+  host: CodeHost,
 ): Promise<readonly Repo[]> {
-  const saved = new Map((await listSavedHooks(store, host)).map((hook) => [keyOf(formatRepo(hook)), hook]))
+  const saved = new Map(
+    (await new SavedHooks(store, host).list()).map((hook) => [keyOf(formatRepo(hook)), hook]),
+  )
   const planned = instance?.hooks ?? []
   const names = [...planned, ...[...saved.values()].map(formatRepo), ...(await recentRepos(sql))]
   const repos = new Map<string, Repo>()
@@ -102,7 +102,7 @@ interface RepoCheck {
 }
 
 async function checkRepo(
-  host: Provider,
+  host: CodeHost,
   { accessToken }: TokenOwner,
   { name, planned, saved }: Repo,
   { addresses, context, signal }: RepoCheck,
@@ -111,7 +111,7 @@ async function checkRepo(
   const [owner = '', repo = ''] = name.split('/')
   let hooks: readonly RepoHook[]
   try {
-    hooks = await host.hooks.list(accessToken, { owner, repo }, { signal })
+    hooks = await host.as(accessToken, { signal }).hooks.list({ owner, repo })
   } catch (error) {
     if (!(error instanceof RelayError)) throw error
     const text = `those of ${name} cannot be seen (${error.message})`
@@ -126,11 +126,14 @@ async function checkRepo(
   const isAway = ({ url }: RepoHook): boolean =>
     context.instance !== undefined && !isHere(url) && saved?.chosen === false
   const wrong = own
-    .map((hook) => problemOf(hook, { isAway: isAway(hook), events: eventsOf(host, saved) }))
+    .map((hook) => problemOf(hook, saved, isAway(hook)))
     .find((problem) => problem !== undefined)
   if (wrong !== undefined) return fail(`that of ${name} ${wrong}`, fix)
   const failed = own.map(problemOfAnswer).find((problem) => problem !== undefined)
-  if (failed === undefined) return ok(`that of ${name} fits, and its last delivery was answered`)
+  if (failed === undefined) {
+    const isAnswered = own.every(({ lastResponse }) => lastResponse !== undefined)
+    return ok(`that of ${name} fits${isAnswered ? ', and its last delivery was answered' : ''}`)
+  }
   // The next delivery may be long in coming.
   return fail(`that of ${name} ${failed}`, `${fix}, then ${commandFor(context.options, `hook test ${name}`)}`)
 }
@@ -138,27 +141,19 @@ async function checkRepo(
 /** Failures that do not end by themselves. */
 const LASTING: ReadonlySet<ErrorKind> = new Set(['forbidden', 'invalid_token', 'not_found', 'unprocessable'])
 
-/** The events that relay gave the hook, where the code host shows them by the same names: Gitea shows more for one. */
-function eventsOf({ name }: Provider, saved: SavedHook | undefined): readonly string[] | undefined {
-  return saved && name !== 'gitea' ? (saved.events ?? ['*']) : undefined
-}
-
-interface Expected {
-  /** Whether it leads to an address that this relay had before. */
-  readonly isAway: boolean
-  readonly events: readonly string[] | undefined
-}
-
 const CONTENT_TYPES: ReadonlySet<string> = new Set(['json', 'form'])
 
-function problemOf(hook: RepoHook, expected: Expected): string | undefined {
-  const { url, active, hasSecret, contentType, events } = hook
-  if (expected.isAway) return `sends to ${url}, which is not the address of the running relay`
+/** `isAway`: it leads to an address that this relay had before. */
+function problemOf(hook: RepoHook, saved: SavedHook | undefined, isAway: boolean): string | undefined {
+  const { url, active, contentType, events } = hook
+  if (isAway) return `sends to ${url}, which is not the address of the running relay`
   if (!active) return 'is inactive'
-  if (hasSecret === false) return 'has no secret, so that relay refuses its deliveries'
+  if (lacksSecret(hook, saved)) return 'has no secret, so that relay refuses its deliveries'
   if (!CONTENT_TYPES.has(contentType)) return `sends ${contentType}, not JSON`
   if (events.length === 0) return 'sends no event'
-  const lacking = expected.events?.filter((event) => !events.includes(event) && !events.includes('*')) ?? []
+  // As the code host showed them when relay gave them to it: Gitea shows several for one.
+  const given = saved?.shown?.events ?? []
+  const lacking = given.filter((event) => !events.includes(event) && !events.includes('*'))
   if (lacking.length > 0)
     return `sends ${events.join(', ')} alone, and not ${lacking.includes('*') ? 'every event' : lacking.join(', ')}`
   return undefined

@@ -1,8 +1,7 @@
+import { TokenEndpoint } from '../../../auth/token-endpoint.js'
 import { Secret } from '../../../base/secret.js'
+import { openHost } from '../../../codehost/hosts.js'
 import type { SendOnce } from '../../../net/client.js'
-import { isKnownClient } from '../../../oauth/known-client.js'
-import { tokenFetch } from '../../../oauth/token-fetch.js'
-import { createProvider } from '../../../providers/open.js'
 import { findSandboxClient } from '../../../sandbox/client.js'
 import { type CheckContext, commandFor } from './context.js'
 import { type CheckResult, fail, ok, skip } from './result.js'
@@ -21,13 +20,9 @@ export async function checkClient(context: CheckContext, check: ClientCheck): Pr
   const { clientId, clientSecret, provider, providerUrl } = options
   const isAskable = clientId !== undefined && clientSecret !== undefined && providerUrl !== undefined
   if (result.state !== 'ok' || !isAskable) return result
-  const host = createProvider({ name: provider, url: providerUrl })
-  const endpoint = {
-    endpoints: host.oauth,
-    client: { id: clientId, secret: new Secret(clientSecret) },
-    fetch: tokenFetch({ sendOnce: check.sendOnce, exchangeTimeout: check.timeLimit, signal: check.signal }),
-  }
-  const isKnown = await isKnownClient(endpoint)
+  const { oauth } = openHost({ name: provider, url: providerUrl })
+  const client = { id: clientId, secret: new Secret(clientSecret) }
+  const isKnown = await new TokenEndpoint(oauth, client, check).knowsClient()
   if (isKnown === undefined) return ok(`${result.text}; ${providerUrl} did not say whether it knows it`)
   if (isKnown) return ok(`${result.text}; ${providerUrl} knows it`)
   const isStored = origins.clientSecret?.kind === 'setup'

@@ -2,7 +2,7 @@ import { RelayError } from '../../../base/errors.js'
 import { Secret } from '../../../base/secret.js'
 import { secretPrint } from '../../../instance/running.js'
 import type { SendOnce } from '../../../net/client.js'
-import { createProvider } from '../../../providers/open.js'
+import { openHost } from '../../../codehost/hosts.js'
 import { Tokens } from '../../../tokens/tokens.js'
 import { roughly } from '../../output/time.js'
 import { tilde } from '../../output/display-path.js'
@@ -72,12 +72,12 @@ export async function checkToken(
     return renewal ? checkRenewal(context, user) : fail(`${user} is not signed in`, login)
   }
   if (providerUrl === undefined) return skip('the code host is not known')
-  const host = createProvider({ name: provider, url: providerUrl, sendOnce, timeLimit })
+  const host = openHost({ name: provider, url: providerUrl, sendOnce, timeLimit })
   if (owner.origin !== host.origin)
     return fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
   const expiry = `expires in ${roughly(owner.expiresAt - now)}`
   try {
-    const { login: account } = await host.whoAmI(owner.accessToken, { signal })
+    const { login: account } = await host.as(owner.accessToken, { signal }).facts()
     return ok(`${user} is signed in as ${account}; the token ${expiry}`)
   } catch (error) {
     if (!(error instanceof RelayError)) throw error

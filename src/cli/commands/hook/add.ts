@@ -1,6 +1,6 @@
 import { RelayError } from '../../../base/errors.js'
 import { Secret } from '../../../base/secret.js'
-import { registerHook } from '../../../hooks/registration.js'
+import { registerHook } from '../../../codehost/hooks.js'
 import { secretPrint } from '../../../instance/running.js'
 import type { Context } from '../../context.js'
 import { hookStateText } from '../../output/hook-text.js'
@@ -16,12 +16,11 @@ type AddFlags = AddressFlags & { readonly events?: string }
 export async function runAdd(context: Context, flags: AddFlags, text: string): Promise<void> {
   const events = readEvents(flags)
   await using hooks = await openHookSession(context, flags, text)
-  const { session, parts, repo } = hooks
+  const { session, place, repo } = hooks
   const url = requireAddress(await payloadAddress(session, flags), session)
   const settings = { url, secret: webhookSecret(session), events }
-  const wanted = { repo, settings, permanent: true, chosen: flags.url !== undefined }
-  const { signal } = context
-  const added = await registerHook(parts, { token: await hooks.token(), ...wanted }, { signal })
+  const chosen = flags.url !== undefined
+  const added = await registerHook(place, { settings, permanent: true, chosen, repair: true })
   const { hook, created, repaired, found } = added
   if (flags.json) session.output.object({ ...hookObject(hook, true), created, repaired, found })
   else session.output.result(hookStateText(formatRepo(repo), added))

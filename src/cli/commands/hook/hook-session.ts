@@ -1,11 +1,8 @@
-import type { Cancellable } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
 import { parsePrivateAddress } from '../../../base/web-address.js'
-import { findOwnHooks, type HookParts } from '../../../hooks/registration.js'
+import { findOwnHooks, type HookPlace, type ReadPlace, SavedHooks } from '../../../codehost/hooks.js'
 import { Journal } from '../../../journal/journal.js'
-import type { RepoHook } from '../../../providers/hooks.js'
-import type { RepoTarget } from '../../../providers/provider.js'
-import { findOwnApp } from '../../../setup/own-app.js'
+import type { Repo, RepoHook } from '../../../codehost/host.js'
 import { readTunnel } from '../../../serve/tunnel.js'
 import type { Context } from '../../context.js'
 import { formatRepo, parseRepo } from '../../session/repo.js'
@@ -18,11 +15,9 @@ export type AddressFlags = CommonFlags & { readonly url?: string }
 /** What a command about the hooks of a repository needs. */
 export interface HookSession extends AsyncDisposable {
   readonly session: Session
-  readonly parts: HookParts
+  readonly place: HookPlace
   readonly journal: Journal
-  readonly repo: RepoTarget
-  /** The signed-in user's token, valid for the next call. @throws RelayError as `Session.owner` */
-  readonly token: () => Promise<string>
+  readonly repo: Repo
 }
 
 /** @throws RelayError as {@link parseRepo} and {@link openSession} */
@@ -33,17 +28,20 @@ export async function openHookSession(
 ): Promise<HookSession> {
   const repo = parseRepo(text)
   const session = await openSession(context, flags)
-  const { provider, store, secrets, sql } = session
-  const journal = new Journal(sql)
-  const { signal } = context
   return {
     session,
     repo,
-    journal,
-    parts: { provider, store, journal, findApp: () => findOwnApp(secrets, provider) },
-    token: async () => (await session.owner({ signal })).accessToken,
+    journal: new Journal(session.sql),
+    place: placeOf(session, repo, context.signal),
     [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
   }
+}
+
+/** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
+export function placeOf(session: Session, repo: Repo, signal: AbortSignal): HookPlace {
+  const { host, store } = session
+  const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
+  return { host, hooks: host.as(token, { signal }).hooks, saved: new SavedHooks(store, host), repo }
 }
 
 /**
@@ -79,16 +77,10 @@ function parseUrl(url: string): string {
 }
 
 /** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
-export async function findOwnHook(
-  session: Session,
-  repo: RepoTarget,
-  token: string,
-  options: Cancellable,
-): Promise<RepoHook> {
-  const url = await payloadAddress(session, {})
-  const [hook] = await findOwnHooks(session, { token, repo, url }, options)
+export async function findOwnHook(session: Session, place: ReadPlace): Promise<RepoHook> {
+  const [hook] = await findOwnHooks(place, await payloadAddress(session, {}))
   if (hook) return hook
-  const name = formatRepo(repo)
+  const name = formatRepo(place.repo)
   throw new RelayError(
     'no_match',
     `${name} has no hook that leads here. Create it with relay hook add ${name}`,

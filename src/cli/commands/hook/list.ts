@@ -1,7 +1,5 @@
-import { isOurs } from '../../../hooks/ensure.js'
-import { explainHookError } from '../../../hooks/explain.js'
-import { listSavedHooks, readHook, type SavedHook } from '../../../hooks/saved.js'
-import type { RepoHook } from '../../../providers/hooks.js'
+import { explainHookError, isOurs, type SavedHook, SavedHooks } from '../../../codehost/hooks.js'
+import type { RepoHook } from '../../../codehost/host.js'
 import type { Context } from '../../context.js'
 import { table } from '../../output/table.js'
 import { formatRepo } from '../../session/repo.js'
@@ -18,15 +16,15 @@ export async function runList(context: Context, flags: CommonFlags, text?: strin
 /** The hooks that this profile made, without a request. */
 async function listOwn(context: Context, flags: CommonFlags): Promise<void> {
   await using session = await openSession(context, flags)
-  const { output, store, provider } = session
-  const saved = await listSavedHooks(store, provider)
+  const { output, store, host } = session
+  const saved = await new SavedHooks(store, host).list()
   if (flags.json) {
     for (const { id, url, permanent, ...hook } of saved)
       output.object({ type: 'hook', repo: formatRepo(hook), id, url, permanent })
     return
   }
   if (saved.length === 0)
-    return output.say(`This profile has created no hooks at ${provider.url}. relay hook add creates one`)
+    return output.say(`This profile has created no hooks at ${host.url}. relay hook add creates one`)
   for (const line of table(saved.map((hook) => [formatRepo(hook), hook.url, describeState(hook)])))
     output.result(line)
 }
@@ -38,14 +36,13 @@ function describeState(hook: SavedHook): string {
 
 async function listAll(context: Context, flags: CommonFlags, text: string): Promise<void> {
   await using hooks = await openHookSession(context, flags, text)
-  const { session, repo } = hooks
-  const { output, provider, store } = session
-  const saved = await readHook(store, provider, repo)
+  const { session, place, repo } = hooks
+  const { output } = session
+  const saved = await place.saved.get(repo)
   const url = await payloadAddress(session, {})
-  const ours = (hook: RepoHook): boolean => isOurs(hook, { before: saved, settings: { url: url ?? '' } })
-  const { signal } = context
-  const all = await provider.hooks.list(await hooks.token(), repo, { signal }).catch((error: unknown) => {
-    throw explainHookError(error, provider, repo)
+  const ours = (hook: RepoHook): boolean => isOurs(hook, saved, url)
+  const all = await place.hooks.list(repo).catch((error: unknown) => {
+    throw explainHookError(error, place)
   })
   if (flags.json) {
     for (const hook of all) output.object(hookObject(hook, ours(hook)))

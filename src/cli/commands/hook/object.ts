@@ -1,4 +1,4 @@
-import type { RepoHook } from '../../../providers/hooks.js'
+import type { RepoHook } from '../../../codehost/host.js'
 
 /** A hook, for a program. `ours`: it leads here. */
 export function hookObject(hook: RepoHook, ours: boolean): Record<string, unknown> {

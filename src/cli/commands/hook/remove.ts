@@ -1,5 +1,5 @@
 import { RelayError } from '../../../base/errors.js'
-import { unregisterHook } from '../../../hooks/registration.js'
+import { unregisterHook } from '../../../codehost/hooks.js'
 import type { Context } from '../../context.js'
 import { formatRepo } from '../../session/repo.js'
 import { type AddressFlags, openHookSession, payloadAddress } from './hook-session.js'
@@ -8,10 +8,9 @@ import { hookObject } from './object.js'
 /** Runs `relay hook remove`. */
 export async function runRemove(context: Context, flags: AddressFlags, text: string): Promise<void> {
   await using hooks = await openHookSession(context, flags, text)
-  const { session, parts, repo } = hooks
+  const { session, place, repo } = hooks
   const url = await payloadAddress(session, flags)
-  const { signal } = context
-  const removed = await unregisterHook(parts, { token: await hooks.token(), repo, url }, { signal })
+  const removed = await unregisterHook(place, url)
   for (const hook of removed)
     if (flags.json) session.output.object(hookObject(hook, true))
     else session.output.result(`hook of ${formatRepo(repo)} removed: ${hook.url}`)

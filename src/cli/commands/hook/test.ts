@@ -1,11 +1,10 @@
 import { deadline, sleep } from '../../../base/abort.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import type { Limits } from '../../../base/seams.js'
-import { logOf } from '../../../hooks/catch-up.js'
-import { explainHookError } from '../../../hooks/explain.js'
+import { explainHookError } from '../../../codehost/hooks.js'
 import type { Summary } from '../../../journal/types.js'
 import { parseMatch } from '../../../journal/filter.js'
-import type { HookDelivery, RepoHook } from '../../../providers/hooks.js'
+import type { HookDelivery, RepoHook } from '../../../codehost/host.js'
 import type { Context } from '../../context.js'
 import { POLL_MS } from '../../journal/poll.js'
 import { formatRepo } from '../../session/repo.js'
@@ -19,17 +18,17 @@ const RECENT = 20
 /** Runs `relay hook test`. */
 export async function runTest(context: Context, flags: CommonFlags, text: string): Promise<void> {
   await using hooks = await openHookSession(context, flags, text)
-  const { session, parts, repo } = hooks
-  const { output, provider, instance, settings, limits } = session
+  const { session, place, repo } = hooks
+  const { output, instance, settings, limits } = session
   const { signal } = context
   if (!instance)
     throw new RelayError(
       'unavailable',
       `No relay is running for profile ${settings.profile} to receive the delivery. Start it with ${startCommand(settings)}`,
     )
-  const hook = await findOwnHook(session, repo, await hooks.token(), { signal })
+  const hook = await findOwnHook(session, place)
   requireTestEvent(hooks, hook)
-  const logged = await newestLogged(hooks, hook, signal)
+  const logged = await newestLogged(hooks, hook)
   const test: Test = {
     hooks,
     hook,
@@ -38,8 +37,8 @@ export async function runTest(context: Context, flags: CommonFlags, text: string
     before: await arrivals(hooks, hook),
     logged: logged && new Set(logged.map(({ id }) => id)),
   }
-  await parts.provider.hooks.test(await hooks.token(), repo, hook.id, { signal }).catch((error: unknown) => {
-    throw explainHookError(error, provider, repo)
+  await place.hooks.test(repo, hook.id).catch((error: unknown) => {
+    throw explainHookError(error, place)
   })
   const arrived = await awaitArrival(test)
   if (flags.json) return output.object({ type: 'test', repo: formatRepo(repo), hook: hook.id, n: arrived.n })
@@ -57,29 +56,35 @@ interface Test {
   readonly logged: ReadonlySet<string> | undefined
 }
 
-/** @throws RelayError `conflict` where the code host's test is a push, and the hook gets none: then it sends nothing, and no error. */
-function requireTestEvent({ session: { provider }, repo }: HookSession, { events }: RepoHook): void {
-  if (provider.name !== 'gitea' || events.includes('push')) return
+/** @throws RelayError `conflict` where the code host's test is an event that the hook does not get: then it sends nothing, and no error. */
+function requireTestEvent({ session: { host }, repo }: HookSession, { events }: RepoHook): void {
+  const { testEvent, words } = host
+  // Every hook gets a ping.
+  if (testEvent === 'ping' || events.includes(testEvent)) return
   const name = formatRepo(repo)
   throw new RelayError(
     'conflict',
-    `Gitea tests a hook with a push, and the hook of ${name} gets none. Add that event: relay hook add ${name} --events push,…`,
+    `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: relay hook add ${name} --events ${testEvent},…`,
   )
 }
 
-/** How often each of the newest test deliveries came: an equal one counts as another arrival of the first. */
+/**
+ * How often each of the newest test deliveries came: an equal one counts as another arrival of the first. `guid`: the delivery id, once
+ * the code host's log shows it.
+ */
 async function arrivals(
   { session, journal, repo }: HookSession,
   { id }: Pick<RepoHook, 'id'>,
+  guid?: string,
 ): Promise<ReadonlyMap<number, Arrival>> {
-  const event = session.provider.name === 'gitea' ? 'push' : 'ping'
   const found = new Map<number, Arrival>()
-  // Where the delivery names its hook, that counts: a repository that was renamed sends its new name.
+  // Where the delivery names its hook, that counts: a repository that was renamed sends its new name. One that names neither may be ours.
   const isOurs = (entry: Summary): boolean =>
-    entry.hookId === ''
-      ? entry.repo?.toLowerCase() === formatRepo(repo).toLowerCase()
-      : entry.hookId === String(id)
-  for await (const entry of journal.select({ events: [parseMatch(event)], last: RECENT }))
+    entry.deliveryId === guid ||
+    (entry.hookId === ''
+      ? entry.repo === null || entry.repo.toLowerCase() === formatRepo(repo).toLowerCase()
+      : entry.hookId === String(id))
+  for await (const entry of journal.select({ events: [parseMatch(session.host.testEvent)], last: RECENT }))
     if (isOurs(entry)) found.set(entry.n, entry)
   return found
 }
@@ -92,13 +97,14 @@ async function awaitArrival(test: Test): Promise<Arrival> {
   const startedAt = performance.now()
   const limited = deadline(limits.arrival, signal)
   let logLook = limits.logLook
+  let guid: string | undefined
   try {
     for (;;) {
-      for (const entry of (await arrivals(hooks, hook)).values())
+      for (const entry of (await arrivals(hooks, hook, guid)).values())
         if (entry.duplicates > (before.get(entry.n)?.duplicates ?? -1)) return entry
       if (performance.now() - startedAt >= logLook) {
         logLook *= 2
-        await throwIfFailed(test)
+        guid = await loggedId(test)
       }
       await sleep(POLL_MS, { signal: limited })
     }
@@ -112,30 +118,29 @@ async function awaitArrival(test: Test): Promise<Arrival> {
   }
 }
 
-/** Looks into the code host's log, if it has one, so that a failure is known at once. */
-async function throwIfFailed({ hooks, hook, signal, logged }: Test): Promise<void> {
-  const ping = (await newestLogged(hooks, hook, signal))?.find(({ event }) => event === 'ping')
-  if (!ping || !logged || logged.has(ping.id)) return
-  if (ping.statusCode >= 200 && ping.statusCode < 300) return
-  throw notArrived({ hooks, hook }, 'The delivery did not arrive', `${ping.statusCode} ${ping.status}`)
+/**
+ * The id of the test delivery in the code host's log, if it has one and shows it.
+ * @throws RelayError `timed_out` if it failed, so that this is known at once
+ */
+async function loggedId({ hooks, hook, logged }: Test): Promise<string | undefined> {
+  const { testEvent } = hooks.session.host
+  const test = (await newestLogged(hooks, hook))?.find(({ event }) => event === testEvent)
+  if (!test || !logged || logged.has(test.id)) return undefined
+  if (test.statusCode >= 200 && test.statusCode < 300) return test.guid
+  throw notArrived({ hooks, hook }, 'The delivery did not arrive', `${test.statusCode} ${test.status}`)
 }
 
 /** The newest entries of the hook's log; undefined where the code host has none, or fails. */
 async function newestLogged(
-  hooks: HookSession,
+  { place: { hooks, repo } }: HookSession,
   { id }: RepoHook,
-  signal: AbortSignal,
 ): Promise<readonly HookDelivery[] | undefined> {
-  const { provider } = hooks.session
-  if (!provider.hooks.log) return undefined
-  const page = await logOf(provider, hooks, id).page(undefined, { signal }).catch(ignoreFailure)
-  return page?.deliveries
+  return (await hooks.log?.(repo, id).page().catch(ignoreFailure))?.deliveries
 }
 
 /** What the code host shows as the hook's last answer; undefined if it shows none, or fails. */
-async function lastAnswer({ hooks, hook, signal }: Test): Promise<string | undefined> {
-  const { session, repo } = hooks
-  const all = await session.provider.hooks.list(await hooks.token(), repo, { signal }).catch(ignoreFailure)
+async function lastAnswer({ hooks: { place }, hook }: Test): Promise<string | undefined> {
+  const all = await place.hooks.list(place.repo).catch(ignoreFailure)
   const last = all?.find(({ id }) => id === hook.id)?.lastResponse
   return last && `${last.code} ${last.message}`
 }
@@ -149,15 +154,12 @@ function notArrived(
   what: string,
   answer: string | undefined,
 ): RelayError {
-  const { provider } = hooks.session
+  const { url, words } = hooks.session.host
   const name = formatRepo(hooks.repo)
   const got = answer === undefined ? '' : ` The code host got: ${answer}.`
-  const gitea =
-    provider.name === 'gitea'
-      ? ` Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out; ${provider.url}/${name}/settings/hooks/${hook.id} shows what it sent.`
-      : ''
+  const hint = words.testHint?.({ ...hooks.repo, url, id: hook.id })
   return new RelayError(
     'timed_out',
-    `${what}.${got}${gitea} relay log --refused shows what was refused; relay hook add ${name} repairs the hook; relay doctor checks the rest`,
+    `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} relay log --refused shows what was refused; relay hook add ${name} repairs the hook; relay doctor checks the rest`,
   )
 }

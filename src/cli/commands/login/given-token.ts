@@ -1,9 +1,9 @@
 import { addAbortSignal } from 'node:stream'
+import { missingScopes } from '../../../auth/token-endpoint.js'
 import type { Cancellable } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
 import { readBounded } from '../../../base/read-bounded.js'
 import { systemClock } from '../../../base/time.js'
-import { missingScopes } from '../../../oauth/scopes.js'
 import type { Context } from '../../context.js'
 import { readInput } from '../../input.js'
 import type { Session } from '../../session/session.js'
@@ -41,21 +41,24 @@ export async function readGivenToken({ stdin, signal }: Context): Promise<string
 
 /**
  * Stores a token that the user made at the code host, after asking whose it is. It has no refresh token.
- * @throws RelayError `invalid_token` when the code host does not accept it, otherwise as `Provider`; `storage`.
+ * @throws RelayError `invalid_token` when the code host does not accept it, otherwise as `CodeHost`; `storage`.
  */
 export async function storeToken(
   session: Session,
   accessToken: string,
   options: Cancellable,
 ): Promise<SignedIn> {
-  const { provider, tokens, user, settings, output } = session
-  const facts = await provider.inspectToken(accessToken, options).catch((error: unknown) => {
-    throw explained(error, provider.url)
-  })
+  const { host, tokens, user, settings, output } = session
+  const facts = await host
+    .as(accessToken, options)
+    .facts()
+    .catch((error: unknown) => {
+      throw explained(error, host.url)
+    })
   const expiresAt = facts.expiresAt ?? systemClock() + settings.tokenTtl
-  await tokens.save(user, { accessToken, expiresAt, origin: provider.origin })
+  await tokens.save(user, { accessToken, expiresAt, origin: host.origin })
   session.remember()
-  const missing = missingScopes(provider, facts.scopes)
+  const missing = missingScopes(host.oauth, facts.scopes)
   if (missing.length > 0)
     output.log.warn(`The token lacks the scope ${missing.join(', ')}: some actions may be refused`)
   return signedIn(session, { userId: user, expiresAt }, facts.login)

@@ -1,13 +1,13 @@
+import { awaitLogin, type LoginOutcome, type Reason } from '../../../auth/sign-in.js'
+import { sleep } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
 import type { Settings } from '../../../base/settings.js'
 import { createLoopbackClient } from '../../../net/loopback.js'
-import { awaitLogin } from '../../../oauth/login.js'
-import type { Reason } from '../../../oauth/outcome.js'
 import type { Serving } from '../../../serve/serve.js'
 import { showAddress } from '../../browser/show-address.js'
 import type { Context } from '../../context.js'
 import type { Session } from '../../session/session.js'
-import { describeAccount, type SignedIn } from '../../session/signed-in.js'
+import { type SignedIn, signedIn } from '../../session/signed-in.js'
 
 /**
  * Signs the user in through a browser on this machine, or one whose user opens the address. The instance receives the code host's
@@ -27,9 +27,14 @@ export async function signInWithBrowser(
   await showAddress(context, session.output, { address, opens, waiting })
 
   const outcome = await awaitLogin(session.store, login, { signal })
-  if (outcome.auth === 'error') throw failed(outcome.reason, session)
-  return describeAccount(session, await session.owner({ signal }), { signal })
+  // The browser still has to fetch the page that says so.
+  if (serving) await sleep(PAGE_MS, { signal })
+  if (outcome.auth === 'error') throw failed(outcome, session)
+  return signedIn(session, await session.owner({ signal }), outcome.account)
 }
+
+/** For the browser to follow the redirect to the last page, before this process ends. Milliseconds. */
+const PAGE_MS = 300
 
 /** Runs the service during the sign-in, to receive the code host's answer. It forwards nothing. */
 async function serveCallback({ settings, client, output, onTaken }: Session): Promise<Serving> {
@@ -79,9 +84,14 @@ const REASONS: Readonly<Record<Reason, string>> = {
   storage_failed: 'the token could not be stored',
 }
 
-function failed(reason: Reason, { user, provider }: Session): RelayError {
+function failed(
+  { reason, why }: Extract<LoginOutcome, { auth: 'error' }>,
+  { user, host }: Session,
+): RelayError {
+  // It says which address failed.
+  const detail = reason === 'provider_unavailable' ? `: ${why}` : ''
   return new RelayError(
     'unauthenticated',
-    `${user} is not signed in at ${provider.url}: ${REASONS[reason]} (${reason})`,
+    `${user} is not signed in at ${host.url}: ${REASONS[reason]} (${reason})${detail}`,
   )
 }

@@ -1,12 +1,12 @@
+import { beginDeviceSignIn, type DeviceSignIn } from '../../../auth/device.js'
+import { accountOf } from '../../../auth/sign-in.js'
+import { missingScopes, toTokenGrant } from '../../../auth/token-endpoint.js'
 import type { Cancellable } from '../../../base/abort.js'
 import { RelayError } from '../../../base/errors.js'
 import { printable } from '../../../base/printable.js'
 import { formatDuration, systemClock } from '../../../base/time.js'
-import { beginDeviceSignIn, type DeviceSignIn } from '../../../oauth/device.js'
-import { missingScopes } from '../../../oauth/scopes.js'
-import { toTokenGrant } from '../../../oauth/token-endpoint.js'
 import type { Session } from '../../session/session.js'
-import { describeAccount, type SignedIn } from '../../session/signed-in.js'
+import { type SignedIn, signedIn } from '../../session/signed-in.js'
 import { notSetUp } from './in-browser.js'
 
 /**
@@ -16,23 +16,23 @@ import { notSetUp } from './in-browser.js'
  * `beginDeviceSignIn` and `DeviceSignIn`; `storage`.
  */
 export async function signInWithDevice(session: Session, options: Cancellable): Promise<SignedIn> {
-  const { provider, settings } = session
-  if (provider.oauth.deviceEndpoint === undefined)
+  const { host, settings } = session
+  if (host.oauth.deviceEndpoint === undefined)
     throw new RelayError(
       'usage',
-      `${provider.url} has no device flow. Use relay login --no-browser, or relay login --with-token`,
+      `${host.url} has no device flow. Use relay login --no-browser, or relay login --with-token`,
     )
   const clientId = clientIdOf(session)
   if (clientId === undefined) throw notSetUp(settings)
-  return complete(session, await beginDeviceSignIn({ provider, clientId, ...options }), options)
+  return complete(session, await beginDeviceSignIn({ host, clientId, ...options }), options)
 }
 
 /** The same where the code host and the OAuth client allow it; otherwise undefined. */
 export async function tryDevice(session: Session, options: Cancellable): Promise<SignedIn | undefined> {
-  const { provider, output } = session
+  const { host, output } = session
   const clientId = clientIdOf(session)
-  if (provider.oauth.deviceEndpoint === undefined || clientId === undefined) return undefined
-  const begun = await beginDeviceSignIn({ provider, clientId, ...options }).catch((error: unknown) => {
+  if (host.oauth.deviceEndpoint === undefined || clientId === undefined) return undefined
+  const begun = await beginDeviceSignIn({ host, clientId, ...options }).catch((error: unknown) => {
     if (!(error instanceof RelayError) || error.kind !== 'not_configured') throw error
     output.log.debug(error.message)
     return undefined
@@ -45,7 +45,7 @@ function clientIdOf({ instance, client }: Session): string | undefined {
 }
 
 async function complete(session: Session, begun: DeviceSignIn, options: Cancellable): Promise<SignedIn> {
-  const { provider, tokens, user, settings, output } = session
+  const { host, tokens, user, settings, output } = session
   const { userCode, address, lifetime } = begun
   const lines = [
     'Open this address in a browser on any machine, and enter the code:',
@@ -57,11 +57,13 @@ async function complete(session: Session, begun: DeviceSignIn, options: Cancella
   ]
   for (const line of lines) output.say(line)
   const response = await begun.awaitToken()
-  const terms = { origin: provider.origin, ttl: settings.tokenTtl, now: systemClock() }
-  await tokens.save(user, toTokenGrant(response, terms))
+  const grant = toTokenGrant(response, { origin: host.origin, ttl: settings.tokenTtl, now: systemClock() })
+  // Before it is stored: a command that fails has signed nobody in.
+  const { login } = await accountOf(host, response.accessToken, options)
+  await tokens.save(user, grant)
   session.remember()
-  const missing = missingScopes(provider, response.scopes)
+  const missing = missingScopes(host.oauth, response.scopes)
   if (missing.length > 0)
-    output.log.warn(`${provider.url} did not grant ${missing.join(', ')}: some actions may be refused`)
-  return describeAccount(session, await session.owner(options), options)
+    output.log.warn(`${host.url} did not grant ${missing.join(', ')}: some actions may be refused`)
+  return signedIn(session, { userId: user, expiresAt: grant.expiresAt }, login)
 }

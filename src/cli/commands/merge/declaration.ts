@@ -1,4 +1,4 @@
-import { MERGE_METHODS } from '../../../providers/provider.js'
+import { MERGE_METHODS } from '../../../codehost/host.js'
 import type { CommandSpec } from '../../command.js'
 import { ACTION_COMMAND, DRY_RUN, FROM } from '../../session/user-command.js'
 

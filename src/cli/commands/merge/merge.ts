@@ -1,6 +1,7 @@
-import { requireGreen } from '../../../actions/green.js'
+import { requireGreen } from '../../../codehost/pipelines.js'
 import { RelayError } from '../../../base/errors.js'
-import type { MergeInput, MergeMethod, MergeResult } from '../../../providers/provider.js'
+import type { Taken } from '../../../client/client.js'
+import type { Merged, MergeMethod } from '../../../codehost/host.js'
 import type { Context } from '../../context.js'
 import { act, type Action, type ActionFlags } from '../../session/action.js'
 import { readOperands, readSubject } from '../../session/subject.js'
@@ -28,7 +29,7 @@ export async function runMerge(context: Context, flags: MergeFlags, address?: st
 }
 
 /** Merges; `condition` completes the description. */
-function merge(name: string, request: MergeInput, condition = ''): Action<MergeResult> {
+function merge(name: string, request: Taken<'merge'>, condition = ''): Action<Merged> {
   const { method } = request
   return {
     name: 'merge',
@@ -43,11 +44,17 @@ function merge(name: string, request: MergeInput, condition = ''): Action<MergeR
 }
 
 /** Merges exactly the head whose checks it has read, so that a push in between is not merged unchecked. */
-function mergeIfGreen(name: string, request: MergeInput): Action<MergeResult> {
+function mergeIfGreen(name: string, request: Taken<'merge'>): Action<Merged> {
   return {
     ...merge(name, request),
-    async check({ owner, provider }, options) {
-      const head = await provider.headChecks(owner.accessToken, request, options)
+    async check({ owner, host }, options) {
+      const pull = {
+        owner: request.owner,
+        repo: request.repo,
+        number: request.pullNumber,
+        kind: 'pull',
+      } as const
+      const head = await host.as(owner.accessToken, options).headChecks(pull)
       if (request.sha !== undefined && request.sha.toLowerCase() !== head.sha)
         throw new RelayError('conflict', `${name} is not merged: its head is ${head.sha}`)
       requireGreen(name, head)

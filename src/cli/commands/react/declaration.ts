@@ -1,4 +1,4 @@
-import { REACTIONS } from '../../../providers/provider.js'
+import { REACTIONS } from '../../../codehost/host.js'
 import type { CommandSpec } from '../../command.js'
 import { ACTION_COMMAND, DRY_RUN, FROM, TARGET_HELP } from '../../session/user-command.js'
 

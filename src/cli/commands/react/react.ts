@@ -1,5 +1,6 @@
 import { RelayError } from '../../../base/errors.js'
-import { REACTIONS, type ReactInput } from '../../../providers/provider.js'
+import type { Taken } from '../../../client/client.js'
+import { REACTIONS } from '../../../codehost/host.js'
 import type { Context } from '../../context.js'
 import { act, type ActionFlags } from '../../session/action.js'
 import { readOperands, readSubject } from '../../session/subject.js'
@@ -31,7 +32,7 @@ export async function runReact(
   })
 }
 
-function subject({ owner, repo, number: issueNumber, comment }: Target): Omit<ReactInput, 'content'> {
+function subject({ owner, repo, number: issueNumber, comment }: Target): Omit<Taken<'react'>, 'content'> {
   const issue = { owner, repo, issueNumber }
   if (!comment) return issue
   return comment.kind === 'issue'

@@ -1,5 +1,5 @@
 import { RelayError } from '../../../base/errors.js'
-import { REACTIONS, type Reaction } from '../../../providers/provider.js'
+import { REACTIONS, type Reaction } from '../../../codehost/host.js'
 
 /** Other spellings of the reactions: the emoji that the code hosts show, and the names of the emoji. */
 const ALIASES: Readonly<Record<Reaction, readonly string[]>> = {

@@ -1,10 +1,10 @@
+import type { RevokeOptions } from '../../../auth/renew.js'
 import { RelayError } from '../../../base/errors.js'
-import { renew } from '../../../oauth/refresh.js'
-import { createProvider } from '../../../providers/open.js'
+import { openHost } from '../../../codehost/hosts.js'
 import type { Database } from '../../../store/open.js'
 import { Tokens } from '../../../tokens/tokens.js'
 import type { Attached } from '../../session/attach.js'
-import { type RevokeOptions, type RevokeParts, revokeUser } from '../../session/revoke.js'
+import { type RevokeParts, revokeUser } from '../../session/revoke.js'
 import { completeSettings } from '../../settings/complete.js'
 import { unusedWebhookSecret } from '../../settings/webhook-secret.js'
 
@@ -26,17 +26,11 @@ export async function revokeAll(
 ): Promise<void> {
   if (users.length === 0) return
   const settings = completeSettings(options, unusedWebhookSecret)
-  const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
+  const host = openHost({ name: settings.provider, url: settings.providerUrl })
   const tokens = new Tokens(secrets)
   const { oauthClient: client, tokenTtl } = settings
+  const parts: RevokeParts = { host, client, store, tokens, tokenTtl, log, instance: undefined }
   for (const user of users) {
-    const parts: RevokeParts = {
-      provider,
-      tokens,
-      client,
-      instance: undefined,
-      owner: (renewal) => renew({ provider, client, store, tokens, tokenTtl, log }, user, renewal),
-    }
     try {
       await revokeUser(parts, user, revocation)
     } catch (error) {

@@ -1,8 +1,8 @@
 import type { RouteSettings } from '../../../base/settings.js'
 import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
 import { matches } from '../../../journal/filter.js'
-import { codeHostOf } from '../../../providers/code-hosts.js'
-import { whyNeverSent } from '../../../providers/never-sent.js'
+import { schemeOf } from '../../../codehost/schemes.js'
+import { whyNeverSent } from '../../../codehost/events.js'
 import type { Context } from '../../context.js'
 import type { Origins } from '../../settings/origin.js'
 import { whyNotFound } from './check-command.js'
@@ -34,7 +34,7 @@ export function routeWarnings(
 }
 
 function whyNever(match: string, provider: string): string | undefined {
-  return whyNeverSent(match, provider, codeHostOf(provider).actions)
+  return whyNeverSent(match, provider, schemeOf(provider).events)
 }
 
 function prefixed(place: string, text: string | undefined): string | undefined {

@@ -1,4 +1,5 @@
 import { RelayError } from '../../../base/errors.js'
+import { HOST_KINDS } from '../../../codehost/hosts.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import { parseRepo } from '../../session/repo.js'
 import { readUser } from '../../session/user.js'
@@ -26,10 +27,11 @@ export function readHookPlan(
       'usage',
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
-  if (catchUp && options.provider === 'gitea')
+  const { noLog } = HOST_KINDS[options.provider].words
+  if (catchUp && noLog)
     throw new RelayError(
       'usage',
-      "--catch-up cannot be used with gitea, which shows programs no log of what it sent. Start without it; what was sent while relay was away can be redelivered on the hook's page there",
+      `--catch-up cannot be used with ${options.provider}, which shows programs no log of what it sent. Start without it. ${noLog.fix}`,
     )
   return { repos, user: readUser(options), catchUp }
 }

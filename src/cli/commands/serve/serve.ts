@@ -89,13 +89,13 @@ function openFeed(context: Context, { json }: CommonFlags, output: Output) {
 
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
 async function signedInUser(
-  { relay: { tokens, provider } }: Serving,
+  { relay: { tokens, host } }: Serving,
   options: OptionValues,
 ): Promise<string | undefined> {
   try {
     const user = readUser(options)
     const signIn = (await tokens.get(user)) ?? (await tokens.refreshable(user))
-    return signIn?.origin === provider.origin ? user : undefined
+    return signIn?.origin === host.origin ? user : undefined
   } catch {
     return undefined
   }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { runManifestFlow } from '../../../auth/manifest-flow.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { Secret } from '../../../base/secret.js'
-import type { AppCalls, RegisteredApp } from '../../../providers/registration.js'
-import { runManifestFlow } from '../../../setup/manifest-flow.js'
+import type { Apps, RegisteredApp } from '../../../codehost/host.js'
 import { showAddress } from '../../browser/show-address.js'
 import type { Context } from '../../context.js'
 import type { Attached } from '../../session/attach.js'
@@ -20,11 +20,11 @@ export async function registerApp(
   flags: SetupFlags,
   { attached, plan, apps, save }: AppSetup,
 ): Promise<RegisteredApp> {
-  const hook = await webhookOf(attached, plan.provider, flags.appHook === true)
+  const hook = await webhookOf(attached, flags.appHook === true)
   const { output } = attached
   const registered = await runManifestFlow({
     apps,
-    providerUrl: plan.provider.url,
+    providerUrl: plan.host.url,
     organization: flags.org,
     // GitHub's names of Apps are unique in all of GitHub.
     app: { name: `relay-${randomBytes(4).toString('hex')}`, callbackUrl: plan.callbackUrl, hook },
@@ -41,7 +41,7 @@ export async function registerApp(
 export interface AppSetup {
   readonly attached: Attached
   readonly plan: SetupPlan
-  readonly apps: AppCalls
+  readonly apps: Apps
   /** `hookUrl`: the address of its webhook, if that is active. */
   readonly save: (registered: RegisteredApp, hookUrl: string | undefined) => Promise<void>
 }
@@ -52,7 +52,7 @@ export interface AppSetup {
  */
 async function agreeOnSecret(
   { options, output }: Attached,
-  apps: AppCalls,
+  apps: Apps,
   { app, webhookSecret }: RegisteredApp,
 ): Promise<void> {
   if (!webhookSecret) return
@@ -61,7 +61,7 @@ async function agreeOnSecret(
     const { webhookSecret: given } = options
     const own = given === undefined ? readSavedWebhookSecret(folder, options.store) : new Secret(given)
     const secret = own ?? adoptWebhookSecret(folder, webhookSecret)
-    if (secret.reveal() !== webhookSecret.reveal()) await apps.hook.change(app, { secret })
+    if (secret.reveal() !== webhookSecret.reveal()) await apps.as(app).changeHook({ secret })
   } catch (error) {
     const { message } = toRelayError(error)
     const next = 'Enter the secret that relay config --reveal webhookSecret prints in the settings of the App'

@@ -15,15 +15,15 @@ const NAME = 'relay'
 export async function registerByHand(
   context: Context,
   flags: SetupFlags,
-  { provider, callbackUrl }: SetupPlan,
+  { host, callbackUrl }: SetupPlan,
   { output, prompt }: { readonly output: Output; readonly prompt: Prompt },
 ): Promise<OAuthClient> {
   // A program that pipes the values in has them already.
   if (canAsk(context)) {
     output.say('Register an OAuth application with these values:')
-    for (const line of valuesOf(provider.name, callbackUrl)) output.say(`  ${line}`)
+    for (const line of table(host.words.applicationForm({ name: NAME, callbackUrl }))) output.say(`  ${line}`)
     await showAddress(context, output, {
-      address: provider.registration.page,
+      address: host.registrationPage,
       opens: flags.browser !== false,
       waiting: 'Then create a client secret there, and enter both here. Ctrl-C cancels.',
     })
@@ -33,35 +33,16 @@ export async function registerByHand(
   return { id, secret: new Secret(secret) }
 }
 
-function valuesOf(provider: string, callbackUrl: string): readonly string[] {
-  const { origin } = new URL(callbackUrl)
-  return provider === 'gitea'
-    ? table([
-        ['Application Name', NAME],
-        ['Redirect URIs', callbackUrl],
-        ['Confidential Client', 'yes'],
-      ])
-    : table([
-        ['Application name', NAME],
-        ['Homepage URL', origin],
-        ['Authorization callback URL', callbackUrl],
-        ['Enable Device Flow', 'yes, for relay login --device'],
-      ])
-}
-
 /**
  * Registers an OAuth application with an access token of the user, which is not stored. Undefined if the user has none.
  */
 export async function registerWithToken(
-  { provider, callbackUrl }: SetupPlan,
+  { host, callbackUrl }: SetupPlan,
   { signal }: Context,
   prompt: Prompt,
 ): Promise<OAuthClient | undefined> {
-  const { registration } = provider
-  if (!registration.create) return undefined
+  if (!host.register) return undefined
   const question = 'Access token with the permission to write your user (not shown; Enter for none)'
   const token = await prompt.text(question, { hidden: true, optional: true })
-  return token === ''
-    ? undefined
-    : registration.create(token, { name: NAME, redirectUri: callbackUrl }, { signal })
+  return token === '' ? undefined : host.register(token, { name: NAME, redirectUri: callbackUrl }, { signal })
 }

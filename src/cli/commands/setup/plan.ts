@@ -1,7 +1,7 @@
 import { RelayError } from '../../../base/errors.js'
 import type { Settings } from '../../../base/settings.js'
-import { createProvider } from '../../../providers/open.js'
-import type { Provider } from '../../../providers/provider.js'
+import type { CodeHost } from '../../../codehost/host.js'
+import { openHost } from '../../../codehost/hosts.js'
 import type { Attached } from '../../session/attach.js'
 import { onlyInMemory } from '../../session/instance-settings.js'
 import { publicAddress, redirectUri } from '../../session/public-address.js'
@@ -11,7 +11,7 @@ import { unusedWebhookSecret } from '../../settings/webhook-secret.js'
 
 /** What setup works with, checked before anything is asked or registered. */
 export interface SetupPlan {
-  readonly provider: Provider
+  readonly host: CodeHost
   readonly settings: Settings
   readonly callbackUrl: string
 }
@@ -37,16 +37,16 @@ export function planSetup(attached: Attached): SetupPlan {
       `${given.text} is set, and wins over what relay setup stores. Remove it, then run relay setup again`,
     )
   // Tokens and secrets are sent there, and the next version of a checkout can name another address.
-  const host = origins.providerUrl ?? origins.provider
-  if (host && isOfFolder(host))
+  const place = origins.providerUrl ?? origins.provider
+  if (place && isOfFolder(place))
     throw new RelayError(
       'settings',
-      `Only this folder names the code host (${host.text}). Give --provider and --provider-url`,
+      `Only this folder names the code host (${place.text}). Give --provider and --provider-url`,
     )
   const settings = completeSettings(options, unusedWebhookSecret)
   const address = publicAddress(options, instance)
   if (new URL(address).port === '0')
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
-  const provider = createProvider({ name: settings.provider, url: settings.providerUrl })
-  return { provider, settings, callbackUrl: redirectUri(address, provider.name) }
+  const host = openHost({ name: settings.provider, url: settings.providerUrl })
+  return { host, settings, callbackUrl: redirectUri(address, host.name) }
 }

@@ -1,13 +1,13 @@
+import { saveSetup } from '../../../auth/setup.js'
 import { RelayError } from '../../../base/errors.js'
 import type { OAuthClient } from '../../../base/settings.js'
-import type { RegisteredApp } from '../../../providers/registration.js'
-import { saveSetup, type StoredClient } from '../../../setup/record.js'
+import type { RegisteredApp } from '../../../codehost/host.js'
 import { openDatabase } from '../../../store/open.js'
 import type { Context } from '../../context.js'
 import { canAsk, Prompt } from '../../prompt.js'
 import { type Attached, attach } from '../../session/attach.js'
 import { remember } from '../../session/publish.js'
-import { readSetup } from '../../settings/stored.js'
+import { readSetup, type StoredClient } from '../../settings/stored.js'
 import { diagnose } from '../doctor/diagnose.js'
 import { printChecks } from '../doctor/print.js'
 import { checkAppFlags, registerApp } from './app.js'
@@ -25,7 +25,7 @@ interface Registered {
 export async function runSetup(context: Context, flags: SetupFlags): Promise<void> {
   const attached = await attach(context, flags, { mayCreate: 'always' })
   const plan = planSetup(attached)
-  const isApp = plan.provider.registration.apps !== undefined && !flags.oauthApp
+  const isApp = plan.host.apps !== undefined && !flags.oauthApp
   checkAppFlags(flags, isApp)
   const registered = await register(context, flags, attached, plan)
   await report(context, flags, attached, registered)
@@ -38,19 +38,19 @@ async function register(
   attached: Attached,
   plan: SetupPlan,
 ): Promise<Registered> {
-  const { provider, settings } = plan
+  const { host, settings } = plan
   const { output } = attached
   using prompt = new Prompt(context)
   const before = await readSetup(attached.options, { create: true })
   if (before) await agreeToReplace(context, flags, before, prompt)
   const save = async (client: OAuthClient, app?: RegisteredApp, hookUrl?: string): Promise<void> => {
-    const host = { provider: provider.name, providerUrl: provider.url }
+    const place = { provider: host.name, providerUrl: host.url }
     // Opened only now: a setup that is cancelled leaves no profile behind.
     await using database = await openDatabase({ kind: settings.store, folder: settings.folder })
-    await saveSetup(database.secrets, { ...host, client, app: app?.app, hookUrl }, before)
+    await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before)
     if (!attached.instance) remember(attached, settings, false)
   }
-  const { apps } = provider.registration
+  const { apps } = host
   if (apps && !flags.oauthApp) {
     const keep = (one: RegisteredApp, hookUrl: string | undefined): Promise<void> =>
       save(one.client, one, hookUrl)

@@ -1,7 +1,7 @@
 import { RelayError } from '../../../base/errors.js'
 import { fixtureText, fromFixture, toFixture } from '../../../fixtures/fixture.js'
 import { prepare as prepareRequest } from '../../../replay/prepare.js'
-import { synthesize, triggers } from '../../../sandbox/synthesize.js'
+import { synthesize, triggers } from '../../../replay/synthesize.js'
 import type { Context } from '../../context.js'
 import { prepare } from '../../settings/prepare.js'
 import { signingSecret } from '../../settings/signing-secret.js'

@@ -4,7 +4,7 @@ import { printable } from '../../../base/printable.js'
 import { Secret } from '../../../base/secret.js'
 import type { WebhookSecrets } from '../../../base/settings.js'
 import type { Journal } from '../../../journal/journal.js'
-import { codeHostOf } from '../../../providers/code-hosts.js'
+import { schemeOf } from '../../../codehost/schemes.js'
 import { explain } from '../../../webhook/explain.js'
 import type { Context } from '../../context.js'
 import { type JournalReader, openJournalReader } from '../../journal/open.js'
@@ -46,7 +46,7 @@ export async function runVerify(
     const recorded = await item.load()
     if (!recorded) continue
     // The headers count as recorded.
-    const known = await explain(recorded, { secrets, scheme: codeHostOf(recorded.provider).webhook })
+    const known = await explain(recorded, { secrets, scheme: schemeOf(recorded.provider) })
     const explanation = item.instead?.(known) ?? known
     const verdict = { name: item.name, recorded, explanation }
     if (!explanation.valid) invalid += 1

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../../../src/base/errors.js'
 import { parseReaction } from '../../../../src/cli/commands/react/reaction.js'
-import { REACTIONS } from '../../../../src/providers/provider.js'
+import { REACTIONS } from '../../../../src/codehost/host.js'
 
 describe('parseReaction', () => {
   it.each(REACTIONS)('%s by its name, also between colons', (name) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../../../src/base/errors.js'
 import { hookObject, hookText, isProblem } from '../../../../src/cli/commands/serve/hook-lines.js'
 import { localTime } from '../../../../src/cli/output/time.js'
-import type { HookDelivery, RepoHook } from '../../../../src/providers/hooks.js'
+import type { HookDelivery, RepoHook } from '../../../../src/codehost/host.js'
 import type { HookEvent } from '../../../../src/serve/hook-event.js'
 
 const URL = 'https://smee.test/channel'

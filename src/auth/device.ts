@@ -1,0 +1,121 @@
+import { sleep } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { parseUrl } from '../base/parse-url.js'
+import { type Clock, formatDuration, systemClock } from '../base/time.js'
+import type { CodeHost } from '../codehost/host.js'
+import {
+  type CallOptions,
+  isUnknownClient,
+  TokenEndpoint,
+  TokenError,
+  type TokenResponse,
+} from './token-endpoint.js'
+
+/** Milliseconds between two polls where the code host names none, and what `slow_down` adds (RFC 8628 sections 3.2, 3.5). */
+const INTERVAL = 5_000
+/** Milliseconds. A shorter interval would only cost requests, and a longer one would look like a failure. */
+const MIN_INTERVAL = 1_000
+const MAX_INTERVAL = 60_000
+/** One hour in milliseconds. GitHub's codes live for 15 minutes, GitLab's for 5. */
+const MAX_LIFETIME = 3_600_000
+/** GitHub's codes have 9 characters; RFC 8628 section 6.1 advises short ones. */
+const MAX_CODE_LENGTH = 64
+
+export interface DeviceParts extends CallOptions {
+  readonly host: Pick<CodeHost, 'url' | 'oauth'>
+  /** The flow needs no client secret. */
+  readonly clientId: string
+  readonly clock?: Clock
+  /** Waits between two polls. */
+  readonly wait?: typeof sleep
+}
+
+/** A device flow that has begun. */
+export interface DeviceSignIn {
+  /** What the user enters at `address`. */
+  readonly userCode: string
+  readonly address: string
+  /** Milliseconds from now in which the user must do so. */
+  readonly lifetime: number
+  /**
+   * Polls until the user has decided. Stores nothing.
+   * @throws RelayError `unauthenticated` when the user refuses, `timed_out` when the code expires, otherwise as {@link beginDeviceSignIn}
+   */
+  awaitToken(): Promise<TokenResponse>
+}
+
+/**
+ * Begins a device flow, for a user whose browser is elsewhere (RFC 8628 section 3.1).
+ * @throws RelayError `not_configured`: the code host does not know the client, or the client may not use the flow · `provider_failed`,
+ * `provider_timeout`; the reason of `signal`, or an AbortError, when it aborts
+ */
+export async function beginDeviceSignIn(parts: DeviceParts): Promise<DeviceSignIn> {
+  const { host, clientId, clock = systemClock, wait = sleep, signal } = parts
+  const endpoint = new TokenEndpoint(host.oauth, { id: clientId }, parts)
+  const codes = await endpoint.deviceCodes().catch((error: unknown) => {
+    throw explained(parts, error)
+  })
+  const { device_code: deviceCode, user_code: userCode, verification_uri: address } = codes
+  if (userCode.length > MAX_CODE_LENGTH || !/^https?:/.test(address) || !parseUrl(address))
+    throw new RelayError('provider_failed', `${host.url} gave an address or a code that is not usable`)
+  const lifetime = Math.min(codes.expires_in * 1000, MAX_LIFETIME)
+  const end = clock() + lifetime
+  return {
+    userCode,
+    address,
+    lifetime,
+    async awaitToken() {
+      let pause = limited(codes.interval === undefined ? INTERVAL : codes.interval * 1000)
+      for (;;) {
+        await wait(Math.max(Math.min(pause, end - clock()), 0), { signal })
+        if (clock() >= end) throw expired(lifetime)
+        try {
+          return await endpoint.deviceToken(deviceCode)
+        } catch (error) {
+          const next = pauseAfter(error, pause)
+          if (signal?.aborted || next === undefined) throw explained(parts, error, lifetime)
+          pause = next
+        }
+      }
+    },
+  }
+}
+
+/** The pause after an answer that is no decision (RFC 8628 section 3.5), or a call that failed; undefined after one that is final. */
+function pauseAfter(error: unknown, pause: number): number | undefined {
+  if (!(error instanceof TokenError)) return undefined
+  if (error.code === 'authorization_pending') return pause
+  if (error.code === 'slow_down') return pause + INTERVAL
+  return error.passing ? limited(pause * 2) : undefined
+}
+
+function limited(interval: number): number {
+  return Math.min(Math.max(interval, MIN_INTERVAL), MAX_INTERVAL)
+}
+
+/** The error of a call, with what to do; the signal's reason if it aborted. */
+function explained({ host, clientId, signal }: DeviceParts, error: unknown, lifetime = 0): unknown {
+  signal?.throwIfAborted()
+  if (!(error instanceof TokenError)) return error
+  const { kind, code, message } = error
+  const what = `Signing in at ${host.url} failed`
+  if (code === undefined) return new RelayError(kind, `${what}: ${message}`)
+  if (code === 'expired_token') return expired(lifetime)
+  if (code === 'access_denied') return new RelayError('unauthenticated', `${what}: access was denied there`)
+  if (code === 'device_flow_disabled')
+    return new RelayError(
+      'not_configured',
+      `${what}: the OAuth app ${clientId} does not allow the device flow. Enable it in the app's settings there, or use relay login --with-token`,
+    )
+  return new RelayError(
+    isUnknownClient(error) ? 'not_configured' : kind,
+    `${what} (${message}). Check RELAY_CLIENT_ID`,
+  )
+}
+
+function expired(lifetime: number): RelayError {
+  return new RelayError(
+    'timed_out',
+    `The code was not entered within ${formatDuration(lifetime)}. Run relay login again for a new one`,
+  )
+}

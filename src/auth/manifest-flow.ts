@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { Context } from 'hono'
+import { generateCookie, getCookie } from 'hono/cookie'
+import { html } from 'hono/html'
+import { type Cancellable, deadline } from '../base/abort.js'
+import { RelayError, toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type { AppRequest, Apps, RegisteredApp } from '../codehost/host.js'
+import type { HttpEnv } from '../http/body.js'
+import { htmlPage } from '../http/html.js'
+import { listen } from '../http/listen.js'
+import { createRouter, hostCheck } from '../http/router.js'
+import { stateOf } from './sign-in.js'
+
+/** For a person to register the App: 15 minutes, in milliseconds. GitHub's own limit is an hour. */
+const FLOW_LIMIT = 900_000
+/** How long a page that is being sent may take when the flow ends, in milliseconds. */
+const GRACE_MS = 2_000
+
+const HOST = '127.0.0.1'
+const CALLBACK = '/setup/callback'
+const COOKIE = 'relay_setup'
+
+export interface ManifestFlowOptions extends Cancellable {
+  readonly apps: Apps
+  /** Web address of the code host. */
+  readonly providerUrl: string
+  /** Undefined: the App belongs to the user's account. */
+  readonly organization: string | undefined
+  readonly app: Omit<AppRequest, 'redirectUrl'>
+  readonly log: Log
+  /** Called with the address to open in a browser. */
+  readonly onListening: (address: string) => Promise<void>
+  /** Stores what the code host sent. The browser's page waits for it. */
+  readonly store: (registered: RegisteredApp) => Promise<void>
+}
+
+/**
+ * Registers an App by the manifest flow
+ * (https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest). It has a listener of its own on a free loopback
+ * port, since the running service, which a proxy may show to the internet, must have no page that installs a client. An answer counts once,
+ * with the state and the cookie of this flow; any other changes nothing.
+ * @throws RelayError as `Apps.convert` and `store`; `timed_out` after 15 minutes; `unavailable` if it cannot listen; the signal's reason
+ */
+export async function runManifestFlow(options: ManifestFlowOptions): Promise<RegisteredApp> {
+  const { apps, organization, app, providerUrl, log, onListening } = options
+  // Part of the start address, so that no other page of this browser can begin.
+  const key = random()
+  const secret = random()
+  const answered = new EventTarget()
+  let outcome: Promise<RegisteredApp> | undefined
+  let origin = ''
+
+  /** Can be opened again, after a flow that was left half way. */
+  const start = async (): Promise<Response> => {
+    const action = `${apps.page(organization)}?state=${stateOf(secret)}`
+    const manifest = apps.manifest({ ...app, redirectUrl: origin + CALLBACK })
+    const page = await startPage({ action, manifest, providerUrl, app })
+    const cookie = generateCookie(COOKIE, secret, { httpOnly: true, sameSite: 'Lax', path: CALLBACK })
+    page.headers.append('Set-Cookie', cookie)
+    return page
+  }
+  /** Not stopped by Ctrl-C: the App exists, and its secrets are shown only once. */
+  const register = async (code: string): Promise<RegisteredApp> => {
+    const registered = await apps.convert(code)
+    await options.store(registered)
+    return registered
+  }
+  const answer = async (c: Context<HttpEnv>): Promise<Response> => {
+    const { searchParams } = new URL(c.req.url)
+    const [code, ...more] = searchParams.getAll('code')
+    const isOurs = getCookie(c, COOKIE) === secret && searchParams.getAll('state').join() === stateOf(secret)
+    if (!isOurs || outcome || !code || more.length > 0) return uninvitedPage()
+    outcome = register(code)
+    answered.dispatchEvent(new Event('answer'))
+    try {
+      return await donePage((await outcome).installUrl)
+    } catch (error) {
+      return failedPage(toRelayError(error).message)
+    }
+  }
+
+  const router = createRouter({ hostAllowed: hostCheck({ host: HOST, allowed: [] }), log })
+    .get(`/setup/${key}`, start)
+    .get(CALLBACK, answer)
+  const listener = await listen(router.fetch, { host: HOST, port: 0, log, limits: { grace: GRACE_MS } })
+  origin = listener.url
+  try {
+    const signal = deadline(FLOW_LIMIT, options.signal)
+    const ended = waitFor(answered, signal, options.signal)
+    ended.catch(() => {})
+    await onListening(`${origin}/setup/${key}`)
+    await ended
+    if (!outcome) throw new Error('unreachable: there is an answer')
+    return await outcome
+  } finally {
+    await listener.close()
+  }
+}
+
+async function waitFor(
+  answered: EventTarget,
+  limit: AbortSignal,
+  stop: AbortSignal | undefined,
+): Promise<void> {
+  try {
+    await once(answered, 'answer', { signal: limit })
+  } catch (error) {
+    stop?.throwIfAborted()
+    if (!limit.aborted) throw error
+    throw new RelayError('timed_out', 'No App was registered within 15 minutes. Run relay setup again')
+  }
+}
+
+function random(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+interface StartPage extends Pick<ManifestFlowOptions, 'providerUrl' | 'app'> {
+  /** Address of the code host that takes the manifest. */
+  readonly action: string
+  readonly manifest: string
+}
+
+/** Page from which the user sends the manifest to the code host, by a button: it needs no script. */
+function startPage({ action, manifest, providerUrl, app }: StartPage): Promise<Response> {
+  const { name, callbackUrl, hook } = app
+  return htmlPage({
+    title: 'Set up relay',
+    formAction: new URL(action).origin,
+    body: html`<h1>Set up relay</h1>
+      <section class="card">
+        <p>
+          relay registers an App of yours at <strong>${providerUrl}</strong>. There you can change its name.
+        </p>
+        <ul>
+          <li>Name: <code>${name}</code></li>
+          <li>Sign-ins return to <code>${callbackUrl}</code></li>
+          <li>
+            Its own webhook:
+            ${hook ? html`<code>${hook.url}</code>${hook.active ? '' : ', inactive'}` : 'none'}
+          </li>
+        </ul>
+        <form method="post" action="${action}">
+          <input type="hidden" name="manifest" value="${manifest}" />
+          <button class="go">Continue to ${new URL(providerUrl).host}</button>
+        </form>
+      </section>`,
+  })
+}
+
+/** Page after the App was registered and stored: the next step is to install it. */
+function donePage(installUrl: string): Promise<Response> {
+  return htmlPage({
+    title: 'The App is registered',
+    body: html`<h1>The App is registered</h1>
+      <p>relay has stored its client and its keys.</p>
+      <p><a href="${installUrl}">Install it on your repositories</a>, then go back to your terminal.</p>`,
+  })
+}
+
+/** Page for a failure, which the terminal shows too. */
+function failedPage(message: string): Promise<Response> {
+  const body = html`<h1>The App was not stored</h1>
+    <p>${message}</p>
+    <p>
+      Your terminal says the same. Delete the App at the code host, and run <code>relay setup</code> again.
+    </p>`
+  return htmlPage({ title: 'The App was not stored', body }, 502)
+}
+
+/** Page for an answer that this flow did not ask for. */
+function uninvitedPage(): Promise<Response> {
+  const body = html`<h1>Nothing was stored</h1>
+    <p>This answer was used before, or belongs to another browser or another <code>relay setup</code>.</p>
+    <p>Start with the address that <code>relay setup</code> printed, and finish in the same browser.</p>`
+  return htmlPage({ title: 'Nothing was stored', body }, 400)
+}

@@ -1,0 +1,243 @@
+import type { Cancellable } from '../base/abort.js'
+import { RelayError, toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type { OAuthClient } from '../base/settings.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { CodeHost } from '../codehost/host.js'
+import { exclusively } from '../store/exclusively.js'
+import type { Store } from '../store/kv.js'
+import type { Refreshable, TokenOwner, Tokens } from '../tokens/tokens.js'
+import {
+  type CallOptions,
+  isUnknownClient,
+  TokenEndpoint,
+  TokenError,
+  toTokenGrant,
+} from './token-endpoint.js'
+
+/** What renewing and revoking a token work with. */
+export interface RenewParts extends Omit<CallOptions, 'signal'> {
+  readonly host: Pick<CodeHost, 'origin' | 'oauth' | 'as'>
+  /** Undefined: nothing can be renewed here. */
+  readonly client: OAuthClient | undefined
+  readonly store: Pick<Store, 'get' | 'update'>
+  readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'renew' | 'dropRefresh' | 'revoke'>
+  /** Lifetime of a token where the code host names none, in milliseconds. */
+  readonly tokenTtl: number
+  readonly log: Log
+  readonly clock?: Clock
+}
+
+/** What a token must have left for its caller's work: one minute, in milliseconds. */
+const MIN_LIFETIME_MS = 60_000
+/** For a process that died while it renewed, and another after it. Milliseconds. */
+const LOCK_WAIT_MS = 45_000
+
+/** Whether a token needs no renewal: it has at least a minute left. */
+export function isFresh({ expiresAt }: Pick<TokenOwner, 'expiresAt'>, now = systemClock()): boolean {
+  return expiresAt - now >= MIN_LIFETIME_MS
+}
+
+/** The error that only a new sign-in resolves. */
+export function signInAgain(why: string): RelayError {
+  return new RelayError('unauthenticated', `${why}; sign in again: relay login`)
+}
+
+/**
+ * The user's token. One that has expired, or has less than a minute left, is renewed first if it can be (RFC 6749 section 6): once among all
+ * processes, since that ends the pair before, and the new pair is stored before it is returned. The token before stays a valid bearer until
+ * it expires. `signal` stops the wait for other processes. Once the request is sent it has no effect, because the answer is the only copy of
+ * the new pair.
+ * @throws RelayError `unauthenticated`: not signed in, expired without a refresh token, refused by the code host (which removes the refresh
+ * token here), or of another code host (nothing is sent) · `not_configured`: the code host does not know the OAuth client · `provider_failed`,
+ * `provider_timeout`: nothing changes here · `timed_out`: another process renews it and does not finish · `storage`. The signal's reason, or
+ * an AbortError, when `signal` aborts.
+ */
+export async function renew(
+  parts: RenewParts,
+  userId: string,
+  { signal }: Cancellable = {},
+): Promise<TokenOwner> {
+  const before = await parts.tokens.get(userId)
+  const look = (): Promise<TokenOwner | undefined> => usable(parts, userId, before)
+  const current = await look()
+  if (current) return current
+  // Before it waits for others, when there is nothing to renew.
+  await credentials(parts, userId)
+  const { store, clock } = parts
+  const options = { what: 'renewing a token', wait: LOCK_WAIT_MS, look, signal, ...(clock && { clock }) }
+  return exclusively(store, `refresh-lock:${userId}`, options, async () => {
+    // Another process may have renewed it just before this one got the lock.
+    const renewed = await look()
+    if (renewed) return renewed
+    signal?.throwIfAborted()
+    return exchange(parts, userId, await credentials(parts, userId))
+  })
+}
+
+/** The user's token unless it has to be renewed: it is fresh, another than `before`, or cannot be renewed. */
+async function usable(
+  { host, client, tokens, clock = systemClock }: RenewParts,
+  userId: string,
+  before: TokenOwner | undefined,
+): Promise<TokenOwner | undefined> {
+  const owner = await tokens.get(userId)
+  if (!owner) return undefined
+  checkOrigin(host, userId, owner)
+  const isNew = owner.accessToken !== before?.accessToken
+  if (isNew || isFresh(owner, clock()) || !client) return owner
+  return (await tokens.refreshable(userId)) ? undefined : owner
+}
+
+interface Credentials {
+  readonly used: Refreshable
+  readonly client: OAuthClient
+}
+
+async function credentials({ host, client, tokens }: RenewParts, userId: string): Promise<Credentials> {
+  const used = await tokens.refreshable(userId)
+  if (!used)
+    throw new RelayError(
+      'unauthenticated',
+      `${userId} is not signed in, or the sign-in has ended. Run relay login`,
+    )
+  checkOrigin(host, userId, used)
+  if (client) return { used, client }
+  throw signInAgain(
+    `The token of ${userId} has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
+  )
+}
+
+function checkOrigin(
+  { origin }: Pick<CodeHost, 'origin'>,
+  userId: string,
+  token: { readonly origin: string },
+): void {
+  if (token.origin !== origin)
+    throw signInAgain(`The token of ${userId} is from ${token.origin} and is not sent to ${origin}`)
+}
+
+/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins. */
+async function exchange(
+  parts: RenewParts,
+  userId: string,
+  { used, client }: Credentials,
+): Promise<TokenOwner> {
+  const { host, tokens, tokenTtl, log, clock = systemClock } = parts
+  const { redirectUri } = used
+  const endpoint = new TokenEndpoint(host.oauth, client, parts)
+  const response = await endpoint.refresh(used.refreshToken, redirectUri).catch((error: unknown) => {
+    if (error instanceof TokenError) return error
+    throw error
+  })
+  if (response instanceof TokenError) {
+    // What another process took over or a new sign-in replaced is not the one that was refused.
+    const isReplaced = isInvalid(response) && !(await tokens.dropRefresh(userId, used))
+    const current = isReplaced ? await usable(parts, userId, undefined) : undefined
+    if (current) return current
+    throw renewalError(response, userId)
+  }
+  // Nothing may come between the answer and this write: until then only this process has the pair.
+  const grant = toTokenGrant(response, { origin: host.origin, ttl: tokenTtl, now: clock(), redirectUri })
+  if (await tokens.renew(userId, used, grant)) {
+    log.debug(`Renewed the token of ${userId}`)
+    const { accessToken, expiresAt, origin } = grant
+    return { userId, accessToken, expiresAt, origin }
+  }
+  const current = await usable(parts, userId, undefined)
+  if (!current) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
+  return current
+}
+
+/** Codes for an invalid refresh token: RFC 6749 section 5.2, GitHub, Gitea (for one that was used before). */
+const INVALID_TOKEN: ReadonlySet<string> = new Set([
+  'invalid_grant',
+  'bad_refresh_token',
+  'unauthorized_client',
+])
+
+function isInvalid({ code = '' }: TokenError): boolean {
+  return INVALID_TOKEN.has(code)
+}
+
+function renewalError(error: TokenError, userId: string): RelayError {
+  const what = `The token of ${userId} could not be renewed (${error.message})`
+  if (isInvalid(error)) return signInAgain(what)
+  if (isUnknownClient(error))
+    return new RelayError('not_configured', `${what}; check RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`)
+  return new RelayError(error.kind, what)
+}
+
+export interface RevokeOptions extends Cancellable {
+  /** Leaves the token at the code host as it is. */
+  readonly local?: boolean | undefined
+}
+
+/**
+ * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, or nothing to revoke · `elsewhere`: the
+ * token is of another code host · `no client`: that needs the OAuth client · `expired`: its refresh token may still be valid, since a code host
+ * revokes that only together with a valid token, and the token could not be renewed.
+ */
+export type Upstream =
+  | 'revoked'
+  | 'unsupported'
+  | 'skipped'
+  | 'elsewhere'
+  | 'no client'
+  | 'expired'
+  | { readonly failed: RelayError }
+
+export interface Revocation {
+  /** False when nothing was stored for the user. */
+  readonly removed: boolean
+  readonly upstream: Upstream
+}
+
+/**
+ * Removes all tokens of the user here, then revokes the token at its code host. An expired one is renewed first, so that its refresh token ends,
+ * too. A failure at the code host is part of the result: here, the tokens are gone all the same.
+ * @throws RelayError `storage`; the signal's reason, or an AbortError, when `signal` aborts before anything was removed
+ */
+export async function revoke(
+  parts: RenewParts,
+  userId: string,
+  { local = false, signal }: RevokeOptions = {},
+): Promise<Revocation> {
+  const { tokens } = parts
+  const refreshable = await tokens.refreshable(userId)
+  const isExpired = refreshable !== undefined && (await tokens.get(userId)) === undefined
+  const isRenewed = isExpired && !local && (await canRenew(parts, userId, { signal }))
+  const owner = await tokens.get(userId)
+  const removed = (await tokens.revoke(userId)) || refreshable !== undefined
+  if (local) return { removed, upstream: 'skipped' }
+  if (isExpired && !isRenewed) return { removed, upstream: 'expired' }
+  return { removed, upstream: owner ? await revokeAt(parts, owner, { signal }) : 'skipped' }
+}
+
+async function canRenew(parts: RenewParts, userId: string, options: Cancellable): Promise<boolean> {
+  try {
+    await renew(parts, userId, options)
+    return true
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    if (error instanceof RelayError && error.kind !== 'storage') return false
+    throw error
+  }
+}
+
+async function revokeAt(
+  { host, client }: RenewParts,
+  { accessToken, origin }: TokenOwner,
+  options: Cancellable,
+): Promise<Upstream> {
+  if (origin !== host.origin) return 'elsewhere'
+  const account = host.as(accessToken, options)
+  if (!account.revoke) return 'unsupported'
+  if (!client) return 'no client'
+  try {
+    await account.revoke(client)
+    return 'revoked'
+  } catch (error) {
+    return { failed: toRelayError(error) }
+  }
+}

@@ -1,0 +1,410 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4webapi'
+import { type Cancellable, sleep } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type { LogThrottle } from '../base/log-throttle.js'
+import type { OAuthClient } from '../base/settings.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { CodeHost, TokenFacts } from '../codehost/host.js'
+import { isText, shape } from '../json/shape.js'
+import type { Store } from '../store/kv.js'
+import type { Tokens } from '../tokens/tokens.js'
+import {
+  type CallOptions,
+  missingScopes,
+  refusedWith,
+  TokenEndpoint,
+  TokenError,
+  toTokenGrant,
+} from './token-endpoint.js'
+
+/** What a sign-in in the browser works with. */
+export interface SignInParts extends Omit<CallOptions, 'signal'> {
+  readonly host: Pick<CodeHost, 'name' | 'origin' | 'apiUrl' | 'oauth' | 'as'>
+  /** Undefined: sign-in is not set up. */
+  readonly client: OAuthClient | undefined
+  readonly store: Store
+  readonly tokens: Pick<Tokens, 'save'>
+  /** Public address of the callback, as registered at the code host. */
+  readonly redirectUri: () => string
+  /** Lifetime of a token where the code host names none, in milliseconds. */
+  readonly tokenTtl: number
+  readonly clock: Clock
+  readonly log: Log
+  /** For lines that any page can cause by opening the callback. */
+  readonly throttle: LogThrottle
+}
+
+/**
+ * Why a sign-in failed, as the browser is sent back with it. `invalid_state`: missing, unknown, used, expired, or of another browser or code
+ * host · `access_denied`: the user refused · `provider_unavailable`: the code host failed, gave no usable answer in time, or gave a token
+ * without an account · `storage_failed` · `exchange_failed`: everything else.
+ */
+export const REASONS = [
+  'invalid_state',
+  'access_denied',
+  'provider_unavailable',
+  'exchange_failed',
+  'storage_failed',
+] as const
+export type Reason = (typeof REASONS)[number]
+
+/** How a sign-in ended, for the browser. */
+export type Outcome =
+  | { readonly auth: 'success'; readonly userId: string }
+  | { readonly auth: 'error'; readonly reason: Reason }
+
+/** The same for the program that waits for it. */
+export type LoginOutcome =
+  | { readonly auth: 'success'; readonly userId: string; readonly account: string }
+  | { readonly auth: 'error'; readonly reason: Reason; readonly why: string }
+
+/** What identifies a cookie to a browser, and is needed to delete it. */
+export interface CookiePlace {
+  readonly name: string
+  /** Of the callback: browsers send it nowhere else. */
+  readonly path: string
+  readonly secure: boolean
+}
+
+/** Cookie that proves to the callback that this browser began the sign-in. Each sign-in has its own, so that two do not collide. */
+export interface Cookie extends CookiePlace {
+  readonly value: string
+  /** Seconds. */
+  readonly maxAge: number
+}
+
+export interface CallbackRequest {
+  readonly query: URLSearchParams
+  /** All cookies of the request, by name. */
+  readonly cookies: Readonly<Record<string, string>>
+}
+
+/** A sign-in while its user is at the code host. */
+interface PendingSignIn {
+  readonly provider: string
+  readonly origin: string
+  readonly userId: string
+  /** PKCE code verifier (RFC 7636 section 4.1). */
+  readonly verifier: string
+  /** As it was sent (RFC 6749 section 4.1.3), also if the settings change meanwhile. */
+  readonly redirectUri: string
+  /** Nonce under which a program waits for the outcome. */
+  readonly login?: string | undefined
+}
+
+const parsePending = shape<PendingSignIn>({
+  provider: isText,
+  origin: isText,
+  userId: isText,
+  verifier: isText,
+  redirectUri: isText,
+  login: (value) => value === undefined || isText(value),
+})
+
+/** 10 minutes in milliseconds, as GitHub's codes live. */
+const STATE_LIFETIME = 600_000
+const COOKIE = 'relay_oauth_'
+/** Sign-ins that one callback can end: more than a person has open, and each costs a read of the store. */
+const MAX_ENDED = 10
+
+/**
+ * Begins a sign-in: stores it for 10 minutes, and gives the address of the consent page (RFC 6749 section 4.1.1, RFC 7636 section 4.3) with
+ * the cookie to set. With `login`, its outcome is published under that nonce.
+ * @throws RelayError `not_configured` without an OAuth client; `storage`
+ */
+export async function authorize(
+  parts: SignInParts,
+  userId: string,
+  login?: string,
+): Promise<{ readonly location: string; readonly cookie: Cookie }> {
+  const { host, client, store, clock } = parts
+  if (!client)
+    throw new RelayError(
+      'not_configured',
+      'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
+    )
+  const redirectUri = parts.redirectUri()
+  const verifier = generateRandomCodeVerifier()
+  const value = randomBytes(32).toString('base64url')
+  const state = stateOf(value)
+  const { name: provider, origin } = host
+  const pending = { provider, origin, userId, verifier, redirectUri, ...(login !== undefined && { login }) }
+  await store.put(stateKey(state), pending, clock() + STATE_LIFETIME)
+  const { authorizationEndpoint, scopes } = host.oauth
+  const url = new URL(authorizationEndpoint)
+  const parameters = {
+    response_type: 'code',
+    client_id: client.id,
+    redirect_uri: redirectUri,
+    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    state,
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    // Never `plain`: GitHub refuses it, and Gitea 1.15 stores it wrongly.
+    code_challenge_method: 'S256',
+  }
+  for (const [name, text] of Object.entries(parameters)) url.searchParams.set(name, text)
+  const place = placeOf(cookieName(state), redirectUri)
+  return { location: url.href, cookie: { ...place, value, maxAge: STATE_LIFETIME / 1000 } }
+}
+
+/**
+ * Ends a sign-in (RFC 6749 section 4.1.2): takes its state, so that of any number of callbacks one can succeed, then exchanges the code, saves
+ * the token and publishes the outcome. `spent`: the cookies to delete. Never throws: a failure is an outcome and a line in the log.
+ */
+export async function callback(
+  parts: SignInParts,
+  request: CallbackRequest,
+  options: Cancellable = {},
+): Promise<{ readonly outcome: Outcome; readonly spent: readonly CookiePlace[] }> {
+  const ended = endedBy(request)
+  const logins: string[] = []
+  let published: LoginOutcome
+  let outcome: Outcome
+  try {
+    let pending: PendingSignIn | undefined
+    // First of all, so that a state works once even if the rest fails.
+    for (const { state } of ended) {
+      pending = await takePending(parts.store, state)
+      if (pending?.login !== undefined) logins.push(pending.login)
+    }
+    if (isBareCancel(request)) throw new SignInFailure('access_denied', 'the user cancelled at the provider')
+    const { userId, account } = await complete(parts, request, pending, options)
+    outcome = { auth: 'success', userId }
+    published = { ...outcome, account }
+  } catch (error) {
+    const { reason, message, cause } = toFailure(error, parts)
+    const line = `Sign-in failed: ${reason}: ${message}`
+    if (cause === undefined) parts.throttle(line, () => parts.log.warn(line))
+    else parts.throttle(line, () => parts.log.error(line, cause), 'error')
+    outcome = { auth: 'error', reason }
+    published = { ...outcome, why: message }
+  }
+  for (const login of logins) await publish(parts, login, published)
+  const sent = ended.filter(({ name }) => request.cookies[name] !== undefined)
+  const redirectUri = parts.redirectUri()
+  return { outcome, spent: sent.map(({ name }) => placeOf(name, redirectUri)) }
+}
+
+/**
+ * The sign-ins that a callback ends, by state and name of the cookie: the one that it names. Cancel of Gitea 1.15 is a link without state or
+ * error (templates/user/auth/grant.tmpl), which ends every sign-in whose cookie the browser sent.
+ */
+function endedBy(request: CallbackRequest): readonly { readonly state: string; readonly name: string }[] {
+  const { query, cookies } = request
+  if (!isBareCancel(request)) {
+    const state = query.get('state') ?? ''
+    return [{ state, name: cookieName(state) }]
+  }
+  return Object.entries(cookies)
+    .filter(([name]) => name.startsWith(COOKIE))
+    .slice(0, MAX_ENDED)
+    .map(([name, value]) => ({ state: stateOf(value), name }))
+}
+
+function isBareCancel({ query }: CallbackRequest): boolean {
+  return !['state', 'code', 'error'].some((name) => query.has(name))
+}
+
+/** Checks the callback, exchanges its code and saves the token. The account is '' where no program waits for it. */
+async function complete(
+  parts: SignInParts,
+  request: CallbackRequest,
+  taken: PendingSignIn | undefined,
+  options: Cancellable,
+): Promise<{ readonly userId: string; readonly account: string }> {
+  const { host, client, clock, log, tokens, tokenTtl } = parts
+  const { query } = request
+  const pending = checkState(parts, request, taken)
+  checkIssuer(query, host.oauth.issuer)
+  const error = single(query, 'error')
+  if (error) throw refusedWith(error)
+  if (!single(query, 'code')) throw new SignInFailure('exchange_failed', 'the provider sent no code')
+  if (!client) throw new SignInFailure('exchange_failed', 'no OAuth client is configured')
+  const { userId, redirectUri, verifier, login } = pending
+  const endpoint = new TokenEndpoint(host.oauth, client, { ...parts, ...options })
+  const state = query.get('state') ?? ''
+  const response = await endpoint.exchange(query, { state, redirectUri, verifier })
+  const now = clock()
+  const missing = missingScopes(host.oauth, response.scopes)
+  if (missing.length > 0)
+    log.warn(`The provider did not grant ${missing.join(', ')}: some actions may be refused`)
+  // Before it is saved: `relay login` names the account, and page and command must agree on whether there is one.
+  const account = login === undefined ? '' : (await accountOf(host, response.accessToken, options)).login
+  const { origin, oauth } = host
+  const terms = {
+    origin,
+    ttl: tokenTtl,
+    now,
+    redirectUri: oauth.repeatsRedirectUri ? redirectUri : undefined,
+  }
+  await tokens.save(userId, toTokenGrant(response, terms))
+  return { userId, account }
+}
+
+/**
+ * What the code host says about a token that it has just issued.
+ * @throws RelayError as `Account.facts`, which says that the API failed and not the token endpoint, and at which address
+ */
+export async function accountOf(
+  host: Pick<CodeHost, 'apiUrl' | 'as'>,
+  accessToken: string,
+  options: Cancellable = {},
+): Promise<TokenFacts> {
+  try {
+    return await host.as(accessToken, options).facts()
+  } catch (error) {
+    if (!(error instanceof RelayError) || error.kind === 'cancelled') throw error
+    const { kind, message, retryAfter } = error
+    const what = `a token was issued, but the API at ${host.apiUrl} did not say whose it is`
+    throw new RelayError(kind, `${what}: ${message}`, { retryAfter, cause: error })
+  }
+}
+
+/** The pending sign-in, if it began here, with this code host and in this browser. */
+function checkState(
+  { host, redirectUri }: SignInParts,
+  { query, cookies }: CallbackRequest,
+  pending: PendingSignIn | undefined,
+): PendingSignIn {
+  const [state = '', ...more] = query.getAll('state')
+  const cookie = cookies[cookieName(state)]
+  const isHere = pending?.provider === host.name && pending.origin === host.origin
+  if (pending && isHere && more.length === 0 && cookie !== undefined && stateOf(cookie) === state)
+    return pending
+  throw new SignInFailure(
+    'invalid_state',
+    cookie === undefined
+      ? // One that begins at `localhost` returns to 127.0.0.1, which is another site to a browser.
+        `the browser sent no cookie for this sign-in; start it at ${new URL(redirectUri()).origin}`
+      : 'the state is unknown, used or expired, or was made for another provider',
+  )
+}
+
+/** Checks `iss` (RFC 9207 section 2.4), which a code host may leave out. */
+function checkIssuer(query: URLSearchParams, issuer: string | undefined): void {
+  const given = single(query, 'iss')
+  if (issuer !== undefined && given !== undefined && given !== issuer)
+    throw new SignInFailure('exchange_failed', 'the callback came from another issuer')
+}
+
+/** Value of a parameter, none of which may come twice (RFC 6749 section 3.1). */
+function single(query: URLSearchParams, name: string): string | undefined {
+  const [value, ...more] = query.getAll(name)
+  if (more.length > 0) throw new SignInFailure('exchange_failed', `the callback has ${name} twice`)
+  return value
+}
+
+/** Ends a sign-in with this reason. The message is one line without code, token or secret; `cause`: an error of relay itself. */
+class SignInFailure extends Error {
+  readonly reason: Reason
+
+  constructor(reason: Reason, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.reason = reason
+  }
+}
+
+function toFailure(error: unknown, { host }: SignInParts): SignInFailure {
+  if (error instanceof SignInFailure) return error
+  if (error instanceof TokenError) {
+    const { code, message, passing } = error
+    // A code may have come with the browser, not from there.
+    const where = code === undefined ? ` (${host.oauth.tokenEndpoint})` : ''
+    if (passing) return new SignInFailure('provider_unavailable', message + where)
+    return new SignInFailure(code === 'access_denied' ? code : 'exchange_failed', message)
+  }
+  if (!(error instanceof RelayError))
+    return new SignInFailure('exchange_failed', 'internal error', { cause: error })
+  const { kind, message } = error
+  if (kind === 'storage') return new SignInFailure('storage_failed', message, { cause: error })
+  return new SignInFailure('provider_unavailable', message)
+}
+
+function cookieName(state: string): string {
+  return `${COOKIE}${createHash('sha256').update(state).digest('hex').slice(0, 8)}`
+}
+
+function placeOf(name: string, redirectUri: string): CookiePlace {
+  const { pathname: path, protocol } = new URL(redirectUri)
+  return { name, path, secure: protocol === 'https:' }
+}
+
+/**
+ * The state that belongs to a cookie: SHA-256 of its value, base64url (RFC 6749 section 10.12). It does not reveal the cookie, but the
+ * cookie alone finds the sign-in.
+ */
+export function stateOf(cookie: string): string {
+  return createHash('sha256').update(cookie).digest('base64url')
+}
+
+/** 32 bytes in base64url. Anything else is no state, and may be no key of the store. */
+const STATE = /^[\w-]{43}$/
+const stateKey = (state: string): string => `oauth-state:${state}`
+
+/** Takes a pending sign-in, once. Undefined for a state that is unknown, used or expired. @throws RelayError `storage` */
+async function takePending(store: Store, state: string): Promise<PendingSignIn | undefined> {
+  return STATE.test(state) ? parsePending(await store.take(stateKey(state))) : undefined
+}
+
+/** 5 minutes in milliseconds, for a sign-in in the browser, and for reading its outcome. */
+const LOGIN_LIMIT = 300_000
+/** Too short for a person to notice; a read costs almost nothing. */
+const POLL_MS = 200
+const loginKey = (login: string): string => `login:${login}`
+
+/**
+ * Checks the nonce under which a program waits for an outcome: 16 to 64 random characters of `[A-Za-z0-9_-]`.
+ * @throws RelayError `bad_request`
+ */
+export function parseLogin(text: string): string {
+  if (!/^[\w-]{16,64}$/.test(text)) throw new RelayError('bad_request', 'Invalid login')
+  return text
+}
+
+/** A failure is a line in the log only: the sign-in itself has ended. */
+async function publish(
+  { store, clock, log }: Pick<SignInParts, 'store' | 'clock' | 'log'>,
+  login: string,
+  outcome: LoginOutcome,
+): Promise<void> {
+  try {
+    await store.put(loginKey(login), { ...outcome }, clock() + LOGIN_LIMIT)
+  } catch (error) {
+    log.error('The outcome of this sign-in could not be stored, so relay login does not see it', error)
+  }
+}
+
+const parseSuccess = shape<Extract<LoginOutcome, { auth: 'success' }>>({
+  auth: (value) => value === 'success',
+  userId: isText,
+  account: isText,
+})
+
+const parseError = shape<Extract<LoginOutcome, { auth: 'error' }>>({
+  auth: (value) => value === 'error',
+  reason: (value) => REASONS.some((reason) => reason === value),
+  why: isText,
+})
+
+/**
+ * Waits until the sign-in with this nonce has ended, in whichever process, and takes its outcome.
+ * @throws RelayError `timed_out` after 5 minutes; `storage`, also for an outcome that another version wrote; AbortError when `signal` aborts
+ */
+export async function awaitLogin(
+  store: Pick<Store, 'get' | 'take'>,
+  login: string,
+  { signal, clock = systemClock }: Cancellable & { readonly clock?: Clock | undefined } = {},
+): Promise<LoginOutcome> {
+  const until = clock() + LOGIN_LIMIT
+  const key = loginKey(login)
+  while ((await store.get(key)) === undefined) {
+    if (clock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
+    await sleep(POLL_MS, { signal })
+  }
+  const record = await store.take(key)
+  const outcome = parseSuccess(record) ?? parseError(record)
+  if (!outcome) throw new RelayError('storage', 'The stored outcome of this sign-in is unreadable')
+  return outcome
+}

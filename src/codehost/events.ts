@@ -1,0 +1,164 @@
+import { suggest } from '../base/suggest.js'
+import type { EventSpec, EventTable } from './host.js'
+
+/**
+ * Reads a table of events, one a line: `name: marks | action action …`. The flag `bare` or `repeatable` may stand between the name
+ * and the colon, the second with marks of its own: `push repeatable(before==after): ref commits |`. A line that is indented by six
+ * spaces or more continues the one before.
+ *
+ * Event headers are not signed, the payload is: marks are the members that distinguish a payload from those of other events.
+ *
+ * - `comment`, `alert.tool`: the payload has this member, even with the value null
+ * - `!comment`: it has no such member
+ * - `action=started|stopped`: the member is one of these texts
+ * - `before==after`: both members are the same text
+ *
+ * Only members that the code host writes itself are marks, so that no author of an issue or a commit can add or hide one. An event
+ * without marks is proved by no payload. One without ` |` is proved, but sent to no hook that relay makes. `*` is any action.
+ */
+export function eventTable(text: string): EventTable {
+  const lines = text
+    .replaceAll(/\n {6,}/g, ' ')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+  return new Map(
+    lines.map((line) => {
+      const [head = '', actions] = line.split(/ \|(?: |$)/)
+      const [, name = '', flags = '', marks = ''] = /^ *(\w+)([^:]*):(.*)$/.exec(head) ?? []
+      const [isRepeatable, own] = /\brepeatable(?:\((.*)\))?/.exec(flags) ?? []
+      const spec: EventSpec = {
+        marks: wordsIn(marks),
+        bare: flags.includes('bare'),
+        repeatable: isRepeatable === undefined ? undefined : (wordsIn(own) ?? []),
+        actions: actions === undefined ? undefined : (wordsIn(actions) ?? []),
+      }
+      return [name, spec] as const
+    }),
+  )
+}
+
+/** Undefined if there is none. */
+function wordsIn(text = ''): readonly string[] | undefined {
+  const words = text.split(' ').filter(Boolean)
+  return words.length === 0 ? undefined : words
+}
+
+/** The events that a payload may be of. Empty for a payload of a kind that the table does not know. */
+export function eventsOf(payload: unknown, table: EventTable): readonly string[] {
+  const fitting = (isBare: boolean): readonly string[] =>
+    [...table].flatMap(([event, { bare, marks }]) =>
+      bare === isBare && marks?.every((mark) => isMarked(payload, mark)) ? [event] : [],
+    )
+  const own = fitting(false)
+  return own.length > 0 ? own : fitting(true)
+}
+
+/** Whether the code host can send this payload again for something new. `event` is one that the payload is of. */
+export function isRepeatable(event: string, payload: unknown, table: EventTable): boolean {
+  return table.get(event)?.repeatable?.every((mark) => isMarked(payload, mark)) ?? false
+}
+
+function isMarked(payload: unknown, mark: string): boolean {
+  if (mark.startsWith('!')) return memberOf(payload, mark.slice(1)) === undefined
+  const [path = '', values, same] = mark.split('=')
+  const member = memberOf(payload, path)
+  if (same !== undefined) return typeof member === 'string' && member === memberOf(payload, same)
+  if (values === undefined) return member !== undefined
+  return typeof member === 'string' && values.split('|').includes(member)
+}
+
+/** The member at a path of names joined by dots; undefined if there is none; JSON has no other undefined. */
+export function memberOf(payload: unknown, path: string): unknown {
+  return path.split('.').reduce(ownMember, payload)
+}
+
+/** An object's own member: a payload may be any JSON value, and name one `__proto__`. */
+export function ownMember(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  return Object.getOwnPropertyDescriptor(value, key)?.value
+}
+
+/** Words for events, and the events that are meant. Not all exist at every code host. */
+const MEANINGS: Readonly<Record<string, readonly string[]>> = {
+  branch: ['create'],
+  build: ['workflow_run', 'check_run'],
+  ci: ['workflow_run', 'check_run'],
+  comment: ['issue_comment'],
+  commit: ['push'],
+  merge: ['pull_request.closed'],
+  merge_request: ['pull_request'],
+  merged: ['pull_request.closed'],
+  mr: ['pull_request'],
+  pr: ['pull_request'],
+  review: ['pull_request_review', 'pull_request_approved'],
+  tag: ['create'],
+  tag_push: ['create'],
+}
+
+/** Words for actions, the likeliest meaning first. */
+const ACTION_MEANINGS: Readonly<Record<string, readonly string[]>> = {
+  changed: ['edited', 'updated'],
+  close: ['closed', 'completed'],
+  create: ['created', 'opened'],
+  created: ['opened', 'published'],
+  failed: ['completed'],
+  finished: ['completed'],
+  merge: ['closed'],
+  merged: ['closed'],
+  new: ['opened', 'created'],
+  opened: ['created'],
+  pushed: ['synchronize', 'synchronized'],
+  success: ['completed'],
+  updated: ['synchronize', 'synchronized', 'edited'],
+}
+
+/** Any action, as people choose them for `repository_dispatch`. */
+const ANY = '*'
+
+/**
+ * Why a code host sends nothing that fits this match (`push`, `issues.opened`, `*.closed`), with the nearest right one.
+ * Undefined if it may.
+ */
+export function whyNeverSent(match: string, provider: string, table: EventTable): string | undefined {
+  const [event = '', action] = match.split('.', 2)
+  const known = sentEvents(table)
+  if (event !== ANY && !known.has(event)) {
+    const meant = nearestMatch(match, table)
+    return `${provider} sends no event ${event}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`
+  }
+  const all = [...new Set([...known.values()].flat())].filter((each) => each !== ANY)
+  const actions = event === ANY ? all : (known.get(event) ?? [])
+  if (action === undefined || action === ANY || actions.includes(ANY) || actions.includes(action))
+    return undefined
+  if (actions.length === 0) return `${provider} sends ${event} without an action (did you mean ${event}?)`
+  const meant = nearestAction(action, actions)
+  const hint = meant === undefined ? '' : ` (did you mean ${event}.${meant}?)`
+  return event === ANY
+    ? `${provider} sends no event with the action ${action}${hint}`
+    : `${provider} sends ${event} with other actions than ${action}${hint || `: ${actions.join(', ')}`}`
+}
+
+/** The match that is probably meant by one that fits none of these events; undefined if nothing is near. */
+export function nearestMatch(match: string, table: EventTable): string | undefined {
+  const [event = '', action] = match.split('.', 2)
+  const known = sentEvents(table)
+  const withAction = (name: string): string => {
+    const actions = known.get(name) ?? []
+    if (action === undefined) return name
+    const meant = action === ANY || actions.includes(action) ? action : nearestAction(action, actions)
+    return meant === undefined ? name : `${name}.${meant}`
+  }
+  if (known.has(event)) return withAction(event)
+  const names = [...known.keys()]
+  const meant = MEANINGS[event]?.find((name) => known.has(name.split('.')[0] ?? '')) ?? suggest(event, names)
+  return meant === undefined || meant.includes('.') ? meant : withAction(meant)
+}
+
+/** The events that the code host sends, each with its actions. */
+export function sentEvents(table: EventTable): ReadonlyMap<string, readonly string[]> {
+  return new Map([...table].flatMap(([event, { actions }]) => (actions ? [[event, actions] as const] : [])))
+}
+
+function nearestAction(action: string, actions: readonly string[]): string | undefined {
+  return ACTION_MEANINGS[action]?.find((each) => actions.includes(each)) ?? suggest(action, actions)
+}

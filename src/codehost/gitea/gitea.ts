@@ -1,0 +1,348 @@
+import { z } from 'zod'
+import type { Cancellable } from '../../base/abort.js'
+import { RelayError } from '../../base/errors.js'
+import { Secret } from '../../base/secret.js'
+import { GitHubLikeAccount, hooksPath, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'
+import type * as host from '../host.js'
+import { type Answer, type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
+import { WEBHOOK } from './webhook.js'
+
+const WORDS: host.HostWords = {
+  label: 'Gitea',
+  hookRights: 'the scope write:repository',
+  testHint: ({ url, owner, repo, id }) =>
+    `Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out; ${url}/${owner}/${repo}/settings/hooks/${id} shows what it sent`,
+  applicationForm: ({ name, callbackUrl }) => [
+    ['Application Name', name],
+    ['Redirect URIs', callbackUrl],
+    ['Confidential Client', 'yes'],
+  ],
+  noLog: {
+    why: 'gitea shows programs no log of what it sent',
+    // The button came with 1.17 (go-gitea/gitea#19250).
+    fix: "From Gitea 1.17 on, and in Forgejo, each delivery can be sent again on the hook's page there",
+  },
+}
+
+/** Gitea and Forgejo, from Gitea 1.15 on. */
+export const GITEA: host.HostKind = {
+  defaultUrl: undefined,
+  pathAllowed: true,
+  webhook: WEBHOOK,
+  words: WORDS,
+  open: (options) => new Gitea(options),
+}
+
+class Gitea implements host.CodeHost {
+  readonly name = 'gitea'
+  readonly webhook = WEBHOOK
+  readonly words = WORDS
+  readonly testEvent = 'push'
+  readonly logPeriod = undefined
+  readonly url: string
+  readonly origin: string
+  readonly apiUrl: string
+  readonly oauth: host.OAuthServer
+  readonly probe: host.Probe
+  readonly registrationPage: string
+  readonly #api: Api
+
+  constructor({ url, sendOnce, timeLimit }: host.HostOptions) {
+    const web = url.href.replace(/\/+$/, '')
+    this.url = web
+    this.origin = url.origin
+    this.apiUrl = `${web}/api/v1`
+    this.#api = {
+      label: WORDS.label,
+      base: this.apiUrl,
+      headers: { accept: 'application/json' },
+      sendOnce,
+      timeLimit,
+    }
+    this.oauth = {
+      authorizationEndpoint: `${web}/login/oauth/authorize`,
+      tokenEndpoint: `${web}/login/oauth/access_token`,
+      issuer: undefined,
+      scopes: ['write:issue', 'write:repository', 'read:user'],
+    }
+    this.probe = { address: `${this.apiUrl}/version`, recognise }
+    this.registrationPage = `${web}/user/settings/applications`
+  }
+
+  as(token: host.TokenSource, options?: Cancellable): host.Account {
+    return new GiteaAccount(new Rest(this.#api, { token }, options))
+  }
+
+  /**
+   * POST /user/applications/oauth2 (CreateOAuth2ApplicationOptions in Gitea's modules/structs/user_app.go). Versions before 1.17
+   * ignore `confidential_client`: all their applications are confidential.
+   */
+  readonly register: NonNullable<host.CodeHost['register']> = async (token, application, options) => {
+    const { name, redirectUri } = application
+    const body = { name, redirect_uris: [redirectUri], confidential_client: true }
+    const call = { body, answer: created }
+    const rest = new Rest(this.#api, { token }, options)
+    const { value } = await rest.call('POST', '/user/applications/oauth2', call)
+    return { id: value.client_id, secret: new Secret(value.client_secret) }
+  }
+}
+
+const created = z.object({ client_id: z.string().min(1), client_secret: z.string().min(1) })
+
+/**
+ * Gitea and Forgejo at `/api/v1/version` (Gitea's routers/api/v1/misc/version.go); Forgejo adds `+gitea-…` to its own
+ * version. The `url` of its error, its API's description, identifies a server that shows nothing without a sign-in.
+ */
+function recognise({ status, json }: host.Headed & { readonly json: unknown }): string | undefined {
+  const { version, url }: Readonly<Record<string, unknown>> = Object(json)
+  if (status === 200 && typeof version === 'string')
+    return version.includes('+gitea-') ? `Forgejo ${version.split('+', 1)[0]}` : `Gitea ${version}`
+  const described = typeof url === 'string' && url.endsWith('/api/swagger')
+  return [401, 403].includes(status) && described ? 'Gitea' : undefined
+}
+
+const merged = z.object({ merged: z.literal(true), merge_commit_sha: z.string().min(1) })
+
+/** Answered with 405, not 403. "not allowed to merge [reason: …]" means something else: approvals or checks. */
+const REFUSED_MERGE = { forbidden: /^User not allowed to merge/i, draft: /^Work in progress/i }
+
+class GiteaAccount extends GitHubLikeAccount implements host.Account {
+  readonly hooks: host.Hooks
+
+  constructor(rest: Rest) {
+    super(rest)
+    this.hooks = new GiteaHooks(rest)
+  }
+
+  /** Gitea says nothing about a token; one without the scope `read:user` is refused, with that scope's name. */
+  async facts(): Promise<host.TokenFacts> {
+    const { value } = await this.rest.call('GET', '/user', { answer: login })
+    return { ...value, scopes: undefined, expiresAt: undefined }
+  }
+
+  /** 1.15 answers 500 to a comment on an issue that does not exist; reading the issue shows the reason. */
+  override async comment(on: host.Subject, body: string): Promise<host.CommentRef> {
+    try {
+      return await super.comment(on, body)
+    } catch (error) {
+      if (!(error instanceof Refusal && error.providerStatus === 500)) throw error
+      await this.rest.call('GET', issuePath(on)).catch((reason: unknown) => {
+        throw isNotFound(reason) ? reason : error
+      })
+      throw error
+    }
+  }
+
+  /**
+   * The head, then /commits/{head}/status: the newest of each context, in pages. The answer does not say how many there are.
+   * Gitea Actions reports here too; there are no other checks.
+   * @see Gitea's routers/api/v1/repo/status.go, GetCombinedCommitStatusByRef, and modules/structs/status.go
+   */
+  async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
+    const { owner, repo } = pull
+    const sha = await this.headOf(pull).catch(explainNoPull)
+    const found = new Map<string, host.Check>()
+    let before = -1
+    const hasMore = ({ value }: Answer<readonly host.Check[]>): boolean => {
+      before = found.size
+      for (const check of value) found.set(check.name, check)
+      return found.size > before
+    }
+    const where = path`/repos/${owner}/${repo}/commits/${sha}/status`
+    // Reading a page adds to what was found.
+    for await (const _ of this.rest.pages(where, combinedStatus, { limit: PAGE_SIZE }, hasMore));
+    return { sha, checks: [...found.values()] }
+  }
+
+  /**
+   * POST /repos/{owner}/{repo}/pulls/{n}/merge: an empty 200, or 201 when the merge waits for checks. The commit is
+   * read afterwards, and so is the reason of a refusal. 1.15 does not know `head_commit_id`, so the head is also compared
+   * beforehand, which leaves a moment in which it can still change.
+   */
+  async merge(pull: host.Subject, options: host.MergeOptions = {}): Promise<host.Merged> {
+    const { method = 'merge', title, message, sha } = options
+    if (sha !== undefined && (await this.headOf(pull).catch(explainNoPull)) !== sha)
+      throw new RelayError('conflict', 'Not merged: the head of the pull request is another commit')
+    const body = { Do: method, MergeTitleField: title, MergeMessageField: message, head_commit_id: sha }
+    const call = this.rest.call('POST', `${pullPath(pull)}/merge`, { body })
+    const { status } = await call.catch(async (error: unknown) => {
+      explainNoPull(await whyNotMerged(this.rest, pull, error, REFUSED_MERGE))
+    })
+    return status === 201
+      ? { merged: false, sha: null }
+      : { merged: true, sha: await this.#mergeCommit(pull) }
+  }
+
+  async #mergeCommit(pull: host.Subject): Promise<string> {
+    try {
+      return (await this.rest.call('GET', pullPath(pull), { answer: merged })).value.merge_commit_sha
+    } catch (cause) {
+      const why = cause instanceof RelayError ? cause.message : 'unknown reason'
+      throw new RelayError('provider_failed', `Gitea merged it, but did not return the commit: ${why}`, {
+        cause,
+      })
+    }
+  }
+
+  /** POST …/reactions: 201 when added, 200 when it was there already; without an id. A review comment is a comment. */
+  async react(to: host.Subject, content: host.Reaction, comment?: host.CommentTarget): Promise<host.Reacted> {
+    const { owner, repo } = to
+    const subject = comment ? path`/repos/${owner}/${repo}/issues/comments/${comment.id}` : issuePath(to)
+    const { status } = await this.rest.call('POST', `${subject}/reactions`, { body: { content } })
+    return { id: null, content, created: status === 201 }
+  }
+}
+
+/** Gitea names a function of its own where an issue, or nothing, has the number: `GetPullRequestByIndex (…)`. */
+function explainNoPull(error: unknown): never {
+  if (!(error instanceof Refusal) || !/^GetPullRequestByIndex\b/.test(error.upstreamMessage)) throw error
+  const { providerStatus } = error
+  throw new Refusal('not_found', 'Gitea has no pull request with this number there', { providerStatus })
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof RelayError && error.kind === 'not_found'
+}
+
+/** `skipped`: a job of Gitea Actions whose condition did not hold; since 1.24. */
+const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped'])
+
+/** Gitea's own name for a state is `status`. Without any, 1.15 answers with an empty body, and later versions with null. */
+const combinedStatus = z
+  .object({ statuses: z.array(z.object({ context: z.string(), status: z.string() })).nullish() })
+  .optional()
+  .transform((combined): readonly host.Check[] =>
+    (combined?.statuses ?? []).map(({ context: name, status: says }) => {
+      const other = says === 'pending' ? 'pending' : 'failed'
+      return { name, state: SUCCESSFUL.has(says) ? 'succeeded' : other, says }
+    }),
+  )
+
+/**
+ * The names for every event in the APIs of Gitea and Forgejo (`addHook` in routers/api/v1/utils/hook.go); `issues` and
+ * `pull_request` include those with a suffix. A server ignores the names that it does not know.
+ */
+const EVERY_EVENT = [
+  'action_run_failure',
+  'action_run_recover',
+  'action_run_success',
+  'create',
+  'delete',
+  'fork',
+  'issue_comment',
+  'issues',
+  'package',
+  'pull_request',
+  'push',
+  'release',
+  'repository',
+  'status',
+  'wiki',
+  'workflow_job',
+  'workflow_run',
+]
+
+const hook = z
+  .object({
+    id: z.int(),
+    active: z.boolean(),
+    events: z.array(z.string()).nullable(),
+    config: z.object({ url: z.string().default(''), content_type: z.string().default('form') }),
+  })
+  .transform(({ id, active, events, config }): host.RepoHook => ({
+    id,
+    active,
+    events: events ?? [],
+    url: config.url,
+    contentType: config.content_type,
+    hasSecret: undefined,
+    lastResponse: undefined,
+  }))
+
+/** What a person may have set on the hook's page, and relay leaves as it is. Empty fields are left out. */
+const ownSettings = z
+  .object({
+    branch_filter: z.string().optional(),
+    // A secret. The newest versions do not show it.
+    authorization_header: z.string().optional(),
+  })
+  .transform(({ branch_filter: branches, authorization_header: authorization }) => ({
+    ...(branches && { branch_filter: branches }),
+    ...(authorization && { authorization_header: authorization }),
+  }))
+
+/** routers/api/v1/repo/hook.go and routers/api/v1/utils/hook.go */
+class GiteaHooks implements host.Hooks {
+  readonly #rest: Rest
+
+  constructor(rest: Rest) {
+    this.#rest = rest
+  }
+
+  /** Page by page until one is empty: a server may be set to smaller pages. */
+  async list(repo: host.Repo): Promise<readonly host.RepoHook[]> {
+    const all: host.RepoHook[] = []
+    const isFull = ({ value }: Answer<readonly unknown[]>): boolean => value.length > 0
+    const pages = this.#rest.pages(hooksPath(repo), z.array(hook), { limit: PAGE_SIZE }, isFull)
+    for await (const page of pages) all.push(...page)
+    return all
+  }
+
+  /** Gitea makes a second hook with the same address: of two relays that do so at one moment, each leaves the newest. */
+  async create(repo: host.Repo, settings: host.HookSettings): Promise<host.RepoHook> {
+    const made = await this.#post(repo, settings)
+    const same = (await this.list(repo)).filter(({ url }) => url === settings.url)
+    const newest = same.reduce((newer, each) => (each.id > newer.id ? each : newer), made)
+    for (const { id } of same) if (id !== newest.id) await this.#removeIfThere(repo, id)
+    return newest
+  }
+
+  /**
+   * PATCH clears the events, the branch filter and the authorization that it is not sent, and does not change the secret (`editHook`).
+   * For another secret the hook is made again, and then the old one is removed.
+   */
+  async change(
+    repo: host.Repo,
+    id: number,
+    settings: host.HookSettings,
+    { sameSecret }: { readonly sameSecret: boolean },
+  ): Promise<host.RepoHook> {
+    const where = `${hooksPath(repo)}/${id}`
+    const before = await this.#rest.call('GET', where, { answer: ownSettings }).catch(ignoreGone)
+    if (sameSecret && before) {
+      const body = { ...bodyOf(settings), ...before.value }
+      return (await this.#rest.call('PATCH', where, { body, answer: hook })).value
+    }
+    const made = await this.#post(repo, settings, before?.value)
+    if (before) await this.#removeIfThere(repo, id)
+    return made
+  }
+
+  async remove(repo: host.Repo, id: number): Promise<void> {
+    await this.#rest.call('DELETE', `${hooksPath(repo)}/${id}`)
+  }
+
+  /** A `push` of the last commit. Gitea has no ping. */
+  async test(repo: host.Repo, id: number): Promise<void> {
+    await this.#rest.call('POST', `${hooksPath(repo)}/${id}/tests`)
+  }
+
+  async #post(repo: host.Repo, settings: host.HookSettings, own: object = {}): Promise<host.RepoHook> {
+    const body = { type: 'gitea', ...bodyOf(settings), ...own }
+    return (await this.#rest.call('POST', hooksPath(repo), { body, answer: hook })).value
+  }
+
+  async #removeIfThere(repo: host.Repo, id: number): Promise<void> {
+    await this.remove(repo, id).catch(ignoreGone)
+  }
+}
+
+/** `active` is false by default. */
+function bodyOf({ url, secret, events = EVERY_EVENT }: host.HookSettings) {
+  return { active: true, events, config: { url, content_type: 'json', secret: secret.reveal() } }
+}
+
+/** Another relay may have removed it a moment ago. */
+function ignoreGone(error: unknown): undefined {
+  if (!isNotFound(error)) throw error
+}

@@ -1,0 +1,238 @@
+import { z } from 'zod'
+import type { Cancellable } from '../../base/abort.js'
+import { RelayError } from '../../base/errors.js'
+import type { OAuthClient } from '../../base/settings.js'
+import { GitHubLikeAccount, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'
+import type * as host from '../host.js'
+import { type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
+import { githubApps } from './app.js'
+import { GitHubHooks } from './hooks.js'
+import { WEBHOOK } from './webhook.js'
+
+/** Classic and fine-grained (docs.github.com, "About authentication to GitHub", token formats). No application can revoke these. */
+const PERSONAL_TOKEN = /^(?:ghp|github_pat)_/
+
+/** GitHub has what it sent in the last 3 days (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
+const LOG_PERIOD_MS = 3 * 86_400_000
+
+const words = (label: string): host.HostWords => ({
+  label,
+  hookRights: 'the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks)',
+  applicationForm: ({ name, callbackUrl }) => [
+    ['Application name', name],
+    ['Homepage URL', new URL(callbackUrl).origin],
+    ['Authorization callback URL', callbackUrl],
+    ['Enable Device Flow', 'yes, for relay login --device'],
+  ],
+})
+
+/** GitHub.com, GitHub Enterprise Server and GHE.com. */
+export const GITHUB: host.HostKind = {
+  defaultUrl: 'https://github.com',
+  pathAllowed: false,
+  webhook: WEBHOOK,
+  words: words('GitHub'),
+  open: (options) => new GitHub('github', options),
+}
+
+/** The sandbox, which has the layout of an Enterprise Server. */
+export const SANDBOX: host.HostKind = {
+  ...GITHUB,
+  defaultUrl: undefined,
+  words: words('The sandbox'),
+  open: (options) => new GitHub('sandbox', options),
+}
+
+class GitHub implements host.CodeHost {
+  readonly webhook = WEBHOOK
+  readonly testEvent = 'ping'
+  readonly logPeriod = LOG_PERIOD_MS
+  readonly name: 'github' | 'sandbox'
+  readonly words: host.HostWords
+  readonly url: string
+  readonly origin: string
+  readonly apiUrl: string
+  readonly oauth: host.OAuthServer
+  readonly probe: host.Probe
+  readonly registrationPage: string
+  readonly apps: host.Apps
+  readonly #api: Api
+
+  constructor(name: 'github' | 'sandbox', { url, sendOnce, timeLimit }: host.HostOptions) {
+    const web = url.href.replace(/\/+$/, '')
+    const oauth = `${web}/login/oauth`
+    this.name = name
+    this.words = (name === 'github' ? GITHUB : SANDBOX).words
+    this.url = web
+    this.origin = url.origin
+    this.#api = {
+      label: this.words.label,
+      base: apiBase(url, web),
+      headers: { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
+      sendOnce,
+      timeLimit,
+    }
+    this.apiUrl = this.#api.base
+    this.oauth = {
+      authorizationEndpoint: `${oauth}/authorize`,
+      tokenEndpoint: `${oauth}/access_token`,
+      deviceEndpoint: `${web}/login/device/code`,
+      // The issuer of an Enterprise Server or GHE.com is not documented reliably, so it is not checked there.
+      issuer: name === 'sandbox' || url.host === 'github.com' ? oauth : undefined,
+      // The only scope with which the three actions work on private repositories too.
+      scopes: ['repo'],
+    }
+    // An Enterprise Server without rate limits has no /rate_limit; github.com's /meta is long.
+    const address = `${this.apiUrl}/${this.apiUrl.startsWith(web) ? 'meta' : 'rate_limit'}`
+    this.probe = { address, recognise }
+    this.registrationPage = `${web}/settings/applications/new`
+    this.apps = githubApps(this.#api, web)
+  }
+
+  as(token: host.TokenSource, options?: Cancellable): host.Account {
+    return new GitHubAccount(this.#api, token, options)
+  }
+}
+
+/** docs.github.com, "Getting started with the REST API": the API has a host of its own except on Enterprise Server. */
+function apiBase(url: URL, web: string): string {
+  if (url.host === 'github.com') return 'https://api.github.com'
+  if (/^[^.]+\.ghe\.com$/.test(url.host)) return `https://api.${url.host}`
+  return `${web}/api/v3`
+}
+
+/**
+ * GitHub at `/rate_limit`, GitHub Enterprise Server at `/meta` (docs.github.com/rest/rate-limit, /rest/meta/meta). Its
+ * headers identify a server that asks for a token first or has had too many requests.
+ */
+function recognise({ status, header, json }: host.Headed & { readonly json: unknown }): string | undefined {
+  const { installed_version: installed, resources }: Readonly<Record<string, unknown>> = Object(json)
+  const [, named] = /^enterprise-server@(.+)$/.exec(header('x-github-enterprise-version') ?? '') ?? []
+  const refused = [401, 403, 429].includes(status) && header('x-github-request-id') !== undefined
+  const version = named ?? (status === 200 && typeof installed === 'string' ? installed : undefined)
+  if (version !== undefined && (status === 200 || refused)) return `GitHub Enterprise Server ${version}`
+  return refused || (status === 200 && Boolean(resources)) ? 'GitHub' : undefined
+}
+
+const merged = z.object({ sha: z.string(), merged: z.literal(true) })
+const reaction = z.object({ id: z.int() })
+
+class GitHubAccount extends GitHubLikeAccount implements host.Account {
+  readonly hooks: host.Hooks
+  readonly revoke?: (client: OAuthClient) => Promise<void>
+  readonly #token: host.TokenSource
+
+  constructor(api: Api, token: host.TokenSource, options?: Cancellable) {
+    super(new Rest(api, { token }, options))
+    this.#token = token
+    this.hooks = new GitHubHooks(this.rest)
+    if (typeof token === 'string' && !PERSONAL_TOKEN.test(token))
+      this.revoke = (client) => revoke(new Rest(api, { token, client }, options), token, client)
+  }
+
+  /**
+   * GET /user, whose headers also describe the token. Those of a classic token have `X-OAuth-Scopes`, empty for one without
+   * scopes; those of a fine-grained token have none (docs.github.com, "Scopes for OAuth apps").
+   */
+  async facts(): Promise<host.TokenFacts> {
+    const { value, header } = await this.rest.call('GET', '/user', { answer: login })
+    const isClassic = typeof this.#token === 'string' && this.#token.startsWith('ghp_')
+    return {
+      login: value.login,
+      scopes: header('x-oauth-scopes')?.split(/[\s,]+/) ?? (isClassic ? [] : undefined),
+      expiresAt: parseExpiration(header('github-authentication-token-expiration')),
+    }
+  }
+
+  /**
+   * The head, then /commits/{head}/check-runs (the newest of each app and name) and /commits/{head}/status (the newest of each
+   * context): checks and statuses are two systems, and a commit can have both.
+   * @see https://docs.github.com/en/rest/checks/runs and https://docs.github.com/en/rest/commits/statuses
+   */
+  async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
+    const { owner, repo } = pull
+    const sha = await this.headOf(pull)
+    const commit = path`/repos/${owner}/${repo}/commits/${sha}`
+    const collect = async (
+      where: string,
+      answer: z.ZodType<readonly host.Check[]>,
+    ): Promise<host.Check[]> => {
+      const checks: host.Check[] = []
+      for await (const page of this.rest.pages(where, answer, { per_page: PAGE_SIZE })) checks.push(...page)
+      return checks
+    }
+    const all = [collect(`${commit}/check-runs`, checkRuns), collect(`${commit}/status`, combinedStatus)]
+    return { sha, checks: (await Promise.all(all)).flat() }
+  }
+
+  /** PUT /repos/{owner}/{repo}/pulls/{n}/merge. If that is refused, it reads the pull request to find the reason. */
+  async merge(
+    pull: host.Subject,
+    { method, title, message, sha }: host.MergeOptions = {},
+  ): Promise<host.Merged> {
+    const body = { merge_method: method, commit_title: title, commit_message: message, sha }
+    const call = this.rest.call('PUT', `${pullPath(pull)}/merge`, { body, answer: merged })
+    const { value } = await call.catch(async (error: unknown) => {
+      throw await whyNotMerged(this.rest, pull, error)
+    })
+    return { merged: true, sha: value.sha }
+  }
+
+  /** POST …/reactions of the issue, comment or review comment: 201 when added, 200 when it was there already. */
+  async react(to: host.Subject, content: host.Reaction, comment?: host.CommentTarget): Promise<host.Reacted> {
+    const { owner, repo } = to
+    const of = comment?.kind === 'review' ? 'pulls' : 'issues'
+    const subject = comment ? path`/repos/${owner}/${repo}/${of}/comments/${comment.id}` : issuePath(to)
+    const call = { body: { content }, answer: reaction }
+    const { status, value } = await this.rest.call('POST', `${subject}/reactions`, call)
+    return { id: value.id, content, created: status === 201 }
+  }
+}
+
+/** Parses `2026-12-31 23:59:59 UTC`, or with an offset such as `+0200` in place of `UTC`. */
+function parseExpiration(text = ''): number | undefined {
+  const [, day, time, zone] = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) (UTC|[+-]\d{4})$/.exec(text) ?? []
+  if (zone === undefined) return undefined
+  const offset = zone === 'UTC' ? 'Z' : `${zone.slice(0, 3)}:${zone.slice(3)}`
+  const at = Date.parse(`${day}T${time}${offset}`)
+  return Number.isNaN(at) ? undefined : at
+}
+
+/** DELETE /applications/{client_id}/token; 404 and 422 mean that this application has no such token. */
+async function revoke(rest: Rest, token: string, client: OAuthClient): Promise<void> {
+  try {
+    await rest.call('DELETE', path`/applications/${client.id}/token`, { body: { access_token: token } })
+  } catch (error) {
+    if (error instanceof Refusal && [404, 422].includes(error.providerStatus)) return
+    if (!(error instanceof RelayError) || error.kind !== 'invalid_token') throw error
+    throw new RelayError('forbidden', `${rest.label} refused: it does not know this client id and secret`)
+  }
+}
+
+/**
+ * Conclusions that count as success (docs.github.com, "About status checks": successful, skipped and neutral checks let a
+ * pull request be merged).
+ */
+const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped', 'neutral'])
+
+const checkRuns = z
+  .object({
+    check_runs: z.array(z.object({ name: z.string(), status: z.string(), conclusion: z.string().nullish() })),
+  })
+  .transform(({ check_runs: runs }): readonly host.Check[] =>
+    runs.map(({ name, status, conclusion }) =>
+      status !== 'completed' || !conclusion
+        ? { name, state: 'pending', says: status }
+        : { name, state: SUCCESSFUL.has(conclusion) ? 'succeeded' : 'failed', says: conclusion },
+    ),
+  )
+
+const combinedStatus = z
+  .object({ statuses: z.array(z.object({ context: z.string(), state: z.string() })) })
+  .transform(({ statuses }): readonly host.Check[] =>
+    statuses.map(({ context: name, state: says }) => ({
+      name,
+      state: says === 'success' ? 'succeeded' : says === 'pending' ? 'pending' : 'failed',
+      says,
+    })),
+  )

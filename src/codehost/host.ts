@@ -1,0 +1,448 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Cancellable } from '../base/abort.js'
+import type { Secret } from '../base/secret.js'
+import type { OAuthClient, ProviderName } from '../base/settings.js'
+import type { HeaderReader, SendOnce } from '../net/client.js'
+
+/** A repository. `owner` may have slashes between its parts (GitLab's groups); each part is checked. */
+export interface Repo {
+  readonly owner: string
+  readonly repo: string
+}
+
+/** An issue or a pull request. */
+export interface Subject extends Repo {
+  readonly number: number
+  /** Needed where the two are numbered apart (GitLab). Default: what has that number. */
+  readonly kind?: 'issue' | 'pull'
+}
+
+export interface CommentRef {
+  readonly id: number
+  /** The comment's web address. */
+  readonly url: string
+}
+
+/** A comment that exists. */
+export interface Comment extends CommentRef {
+  /** Name of the account that wrote it; undefined if that no longer exists. */
+  readonly author: string | undefined
+  readonly body: string
+}
+
+/** A comment of an issue or pull request, or one of a review. */
+export interface CommentTarget {
+  readonly kind: 'comment' | 'review'
+  readonly id: number
+}
+
+/** A check or a status of a commit. */
+export interface Check {
+  readonly name: string
+  readonly state: 'succeeded' | 'pending' | 'failed'
+  /** The code host's own word for its state, e.g. `timed_out`. */
+  readonly says: string
+}
+
+/** The head of a pull request, with the newest of all its checks and statuses. */
+export interface HeadChecks {
+  readonly sha: string
+  readonly checks: readonly Check[]
+}
+
+/** What the code host says about a token. */
+export interface TokenFacts {
+  /** The account that it belongs to. */
+  readonly login: string
+  /** Undefined if the code host does not name them (Gitea; GitHub's fine-grained tokens). */
+  readonly scopes: readonly string[] | undefined
+  /** Milliseconds since 1970-01-01 UTC; undefined if it does not expire, or the code host does not say. */
+  readonly expiresAt: number | undefined
+}
+
+export const MERGE_METHODS = ['merge', 'squash', 'rebase'] as const
+export type MergeMethod = (typeof MERGE_METHODS)[number]
+
+export interface MergeOptions {
+  readonly method?: MergeMethod | undefined
+  readonly title?: string | undefined
+  readonly message?: string | undefined
+  /** A whole commit id: merge only if it is the head of the pull request, else `conflict`. */
+  readonly sha?: string | undefined
+}
+
+/** `merged: false, sha: null`: the code host will merge it later (checks pending). */
+export type Merged =
+  | { readonly merged: true; readonly sha: string }
+  | { readonly merged: false; readonly sha: null }
+
+export const REACTIONS = ['+1', '-1', 'laugh', 'confused', 'heart', 'hooray', 'rocket', 'eyes'] as const
+export type Reaction = (typeof REACTIONS)[number]
+
+export interface Reacted {
+  /** Null if the code host returns none (Gitea). */
+  readonly id: number | null
+  readonly content: Reaction
+  /** False if the user had added this reaction before. */
+  readonly created: boolean
+}
+
+/** A token, or what gives a valid one for each call: in long work it may have to be renewed. */
+export type TokenSource = string | (() => Promise<string>)
+
+/**
+ * A code host at one address. Opens no connection by itself. Every call sends the user's token to the host of {@link url} or its API
+ * host only, is made once, and rejects with RelayError: `invalid_token` (401), `forbidden` (403), `not_found` (404: or no access),
+ * `conflict` (405, 409: not mergeable, head changed), `gone` (410), `unprocessable` (422), `rate_limited` (403/429, with
+ * `retryAfter`), `provider_failed` (5xx, no connection, reset, malformed answer), `provider_timeout` (no complete answer within
+ * 25 s), `cancelled`. Messages quote the code host's own, on one line without control characters; never a token.
+ */
+export interface CodeHost {
+  readonly name: ProviderName
+  /** The web address without a trailing slash. */
+  readonly url: string
+  /** Identifies the code host that issued a token; relay sends a token to no other. */
+  readonly origin: string
+  /** Address of its API, without a trailing slash: for messages that say which address failed. */
+  readonly apiUrl: string
+  readonly oauth: OAuthServer
+  readonly webhook: WebhookScheme
+  /** The event that a test of a hook delivers. */
+  readonly testEvent: string
+  /** Milliseconds for which its documentation says that it keeps a hook's deliveries; undefined without a log. */
+  readonly logPeriod: number | undefined
+  readonly words: HostWords
+  readonly probe: Probe
+  /** Page on which a user registers an OAuth application by hand. */
+  readonly registrationPage: string
+  /** The host as one user calls it; the signal cancels all of its calls. */
+  as(token: TokenSource, options?: Cancellable): Account
+  /** Registers an OAuth application with a user's token. Absent if the code host has no such call (GitHub). */
+  readonly register?: (
+    token: string,
+    application: { readonly name: string; readonly redirectUri: string },
+    options?: Cancellable,
+  ) => Promise<OAuthClient>
+  /** Absent if the code host has no Apps (Gitea). */
+  readonly apps?: Apps
+}
+
+/** What one user can do. */
+export interface Account {
+  facts(): Promise<TokenFacts>
+  comment(on: Subject, body: string): Promise<CommentRef>
+  /** The comments, oldest first; `unprocessable` after 2,500 of them. */
+  comments(on: Subject): AsyncIterable<Comment>
+  editComment(on: Subject, id: number, body: string): Promise<CommentRef>
+  /** The head and all its checks and statuses; `unprocessable` beyond 2,500 of one kind. */
+  headChecks(pull: Subject): Promise<HeadChecks>
+  merge(pull: Subject, options?: MergeOptions): Promise<Merged>
+  /** Adds a reaction to the subject, or to this comment of it. */
+  react(to: Subject, content: Reaction, comment?: CommentTarget): Promise<Reacted>
+  readonly hooks: Hooks
+  /**
+   * Revokes the token on behalf of the application that it was issued to. Resolves even if the code host does not know the token;
+   * `forbidden` if it does not know the application. Absent where only the user can do it: Gitea, tokens that a user made in the
+   * settings of GitHub, and a token that is not given as text.
+   */
+  readonly revoke?: (client: OAuthClient) => Promise<void>
+}
+
+/** Settings that relay gives a hook. Its deliveries are JSON. */
+export interface HookSettings {
+  readonly url: string
+  readonly secret: Secret
+  /** Undefined: every event. */
+  readonly events: readonly string[] | undefined
+}
+
+/** Hook of a repository, as the code host shows it. */
+export interface RepoHook {
+  readonly id: number
+  readonly url: string
+  readonly active: boolean
+  readonly contentType: string
+  /** As the code host names them: GitHub has `*` for every event, Gitea several names for one that it was given. */
+  readonly events: readonly string[]
+  /** Undefined if the code host does not show whether it has one: Gitea, and servers like GitHub's that have shown none yet. */
+  readonly hasSecret: boolean | undefined
+  /** What its receiver answered last; undefined if nothing was sent, or the code host does not show it. */
+  readonly lastResponse: { readonly code: number; readonly message: string } | undefined
+}
+
+/** The hooks of repositories. `not_found` also for a token that may not manage them. */
+export interface Hooks {
+  list(repo: Repo): Promise<readonly RepoHook[]>
+  create(repo: Repo, settings: HookSettings): Promise<RepoHook>
+  /**
+   * Gives a hook these settings and activates it: in place if the code host can. Gitea cannot change a secret; without `sameSecret`
+   * its hook is replaced, and the result has another id.
+   */
+  change(
+    repo: Repo,
+    id: number,
+    settings: HookSettings,
+    options: { readonly sameSecret: boolean },
+  ): Promise<RepoHook>
+  remove(repo: Repo, id: number): Promise<void>
+  /** Asks for a delivery of `testEvent`. Gitea sends none for a repository without a commit. */
+  test(repo: Repo, id: number): Promise<void>
+  /** Absent if the code host has no log for programs (Gitea). */
+  readonly log?: (repo: Repo, id: number) => DeliveryLog
+}
+
+/** Entry of a hook's delivery log. */
+export interface HookDelivery {
+  /** A number of up to 64 bits. */
+  readonly id: string
+  /** Delivery id, which redeliveries share. */
+  readonly guid: string
+  readonly event: string
+  readonly action: string | null
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly deliveredAt: number
+  readonly redelivery: boolean
+  /** Of the receiver's answer, or the code host's own when there was none. */
+  readonly statusCode: number
+  readonly status: string
+}
+
+/** Part of a delivery log, newest first. */
+export interface DeliveryPage {
+  readonly deliveries: readonly HookDelivery[]
+  /** Cursor of the next, older page; undefined after the last. */
+  readonly next: string | undefined
+}
+
+/** The delivery log of one hook, of a repository or an App. */
+export interface DeliveryLog {
+  page(cursor?: string): Promise<DeliveryPage>
+  /** Asks for the same delivery again. It arrives later, or not. */
+  redeliver(id: string): Promise<void>
+}
+
+/** The authorization server's endpoints, without discovery. */
+export interface OAuthServer {
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  /** RFC 8628 section 3.1; absent if the code host has no device flow (Gitea). */
+  readonly deviceEndpoint?: string
+  /** Required value of `iss` in the callback, if it is sent (RFC 9207); undefined if the host's is unknown. */
+  readonly issuer: string | undefined
+  /** The fewest scopes that comment, merge and react need; joined by a space in the authorize address. */
+  readonly scopes: readonly string[]
+  /** Whether a refresh token is exchanged with the redirect URI of its sign-in (GitLab). Default: no. */
+  readonly repeatsRedirectUri?: boolean
+}
+
+/** Status and headers of an answer. */
+export interface Headed {
+  readonly status: number
+  readonly header: HeaderReader
+}
+
+/** Finds out, without a token, which software answers at an address. */
+export interface Probe {
+  /** The address to GET. */
+  readonly address: string
+  /** The software, with its version if known, e.g. `Gitea 1.21.0`; undefined for anything else. `json`: undefined if it is not JSON. */
+  readonly recognise: (answer: Headed & { readonly json: unknown }) => string | undefined
+}
+
+/** What differs between code hosts in words. */
+export interface HostWords {
+  /** Name of its software at the beginning of a sentence: `GitHub`, `The sandbox`. */
+  readonly label: string
+  /** What a token needs to manage the hooks of a repository, in the words of its documentation. */
+  readonly hookRights: string
+  /** Why a test of a hook may send nothing or not arrive, a sentence; absent if it has no reasons of its own. `url`: the code host's. */
+  readonly testHint?: (hook: Repo & { readonly url: string; readonly id: number }) => string
+  /** Fields of its form for an OAuth application. */
+  readonly applicationForm: (application: {
+    readonly name: string
+    readonly callbackUrl: string
+  }) => readonly (readonly [field: string, value: string])[]
+  /** Why nothing can be caught up from it, and what to do; undefined where it has a log for programs. */
+  readonly noLog?: { readonly why: string; readonly fix: string }
+}
+
+/** An App, as it authenticates itself: with tokens that its private key signs. */
+export interface AppIdentity {
+  readonly id: number
+  /** Name of the App in addresses. */
+  readonly slug: string
+  /** PEM (PKCS #1). */
+  readonly privateKey: Secret
+}
+
+/** What relay asks of an App that it registers. */
+export interface AppRequest {
+  /** At most 34 characters; the user can change it. */
+  readonly name: string
+  /** Where the code host sends the browser with the code of the new App. */
+  readonly redirectUrl: string
+  /** Where sign-ins return to. */
+  readonly callbackUrl: string
+  /** The App's own webhook. Undefined: none. */
+  readonly hook: { readonly url: string; readonly active: boolean } | undefined
+}
+
+/** An App that was just registered. Its secrets are shown only once. */
+export interface RegisteredApp {
+  readonly app: AppIdentity
+  readonly client: OAuthClient
+  /** Undefined if the App has no webhook. */
+  readonly webhookSecret: Secret | undefined
+  /** Page on which a user chooses the repositories of the App. */
+  readonly installUrl: string
+}
+
+/** What the code host says about an App. */
+export interface AppDescription {
+  /** Page on which a user chooses the repositories of the App. */
+  readonly installUrl: string
+  /** Accounts that have installed it; undefined if the code host does not say (older GitHub Enterprise Servers). */
+  readonly installations: number | undefined
+}
+
+/** An App's own webhook, as the code host shows it. Whether it is active, the code host shows to people only. */
+export interface AppHook {
+  readonly url: string
+  readonly contentType: string
+  readonly hasSecret: boolean
+}
+
+/** How relay registers an App by a manifest, and what that App can do. */
+export interface Apps {
+  /** Page that takes a manifest, of the user's account or of an organization. */
+  page(organization: string | undefined): string
+  /** The manifest as JSON. */
+  manifest(request: AppRequest): string
+  /** Exchanges the code that the manifest flow ends with. It works once. */
+  convert(code: string, options?: Cancellable): Promise<RegisteredApp>
+  as(app: AppIdentity, options?: Cancellable): AppAccount
+}
+
+/**
+ * What an App can do by itself. Its calls reject with `forbidden` for a key that was removed and `gone` for an App that was deleted, with
+ * what to do; otherwise like those of {@link CodeHost}.
+ */
+export interface AppAccount {
+  describe(): Promise<AppDescription>
+  /** Whether the App is installed on a repository. */
+  isInstalled(repo: Repo): Promise<boolean>
+  hook(): Promise<AppHook>
+  /** Makes its webhook send JSON that is signed with this secret, to another address if one is given. Resolves to the webhook as it is then. */
+  changeHook(settings: { readonly url?: string | undefined; readonly secret: Secret }): Promise<AppHook>
+  /** The log of its webhook: the deliveries of all its repositories. */
+  readonly log: DeliveryLog
+}
+
+/** The ways in which code hosts write JSON, by the names that `webhook/encodings.ts` gives them. */
+export type Style = 'compact' | 'indented-go' | 'one-space-go'
+
+/** Where a payload has something: member names joined by dots. */
+export type Path = string
+
+/** How a sender names, writes and signs a delivery. Header names are lower-case. */
+export interface WebhookScheme {
+  /** The headers that prove a delivery, and the form of their values: what lacks them is refused before any byte is hashed. */
+  readonly proof: Readonly<Record<string, RegExp>>
+  /**
+   * Whether this secret made the proof of these bytes. Takes constant time; an empty secret matches nothing. `header` gives the
+   * value of a header that occurs exactly once.
+   */
+  readonly verify: (
+    header: (name: string) => string | undefined,
+    signed: Uint8Array,
+    secret: Secret,
+  ) => boolean
+  /**
+   * Whether the proof covers the body. A plain token (GitLab's X-Gitlab-Token) does not, and stands in clear in a tunnel's
+   * channel: a tunnel refuses it.
+   */
+  readonly provesBody: boolean
+  readonly eventHeader: string
+  /** The event that a value of that header names, without spaces, for routes and filters. Default: the value. */
+  readonly eventName?: (value: string) => string
+  /** Headers with the delivery id; the first that is present counts. */
+  readonly idHeaders: readonly [string, ...string[]]
+  /** Header with the hook's id. */
+  readonly hookHeader?: string
+  /** What a form delivery's signature covers: the body as sent, or the JSON text inside `payload`. */
+  readonly formSignature: 'body' | 'payload'
+  /** The headers of a made-up delivery, in the code host's spelling; with a secret, it is signed. */
+  readonly headers: (event: string, id: string, signed: Uint8Array, secret?: Secret) => Record<string, string>
+  /** Where a payload has what listings show of it; the first place with a usable value counts. */
+  readonly summary: Readonly<Record<'action' | 'repo' | 'number', readonly Path[]>>
+  /** How the JSON of an event is written. */
+  readonly style: (event: string) => Style
+  /** What it sends. */
+  readonly events: EventTable
+}
+
+/** The events of a code host, by name, as `events.ts` reads them from a table. */
+export type EventTable = ReadonlyMap<string, EventSpec>
+
+export interface EventSpec {
+  /** Marks of the event's payload; see `events.ts`. Undefined: no payload proves it. */
+  readonly marks: readonly string[] | undefined
+  /** Has no member of its own: fits only a payload that no other event fits. */
+  readonly bare: boolean
+  /**
+   * Marks of payloads that have neither a time nor an id of their own, so that the code host can send equal bytes for two things
+   * that happened. Undefined: the event has none.
+   */
+  readonly repeatable: readonly string[] | undefined
+  /** None, some, or any (`*`). Undefined: the code host sends the event to no hook that relay makes. */
+  readonly actions: readonly string[] | undefined
+}
+
+/** Header names that relay accepts from every code host; the code host's own wins. */
+export const GENERIC_EVENT = 'x-provider-event'
+export const GENERIC_DELIVERY = 'x-provider-delivery'
+
+/** A checked address, and how to call it. */
+export interface HostOptions {
+  readonly url: URL
+  readonly sendOnce: SendOnce
+  /** Milliseconds for one call, headers and body together. */
+  readonly timeLimit: number
+}
+
+/** A kind of code host, independent of its address. */
+export interface HostKind {
+  /** The default web address. */
+  readonly defaultUrl: string | undefined
+  /** Whether the web address may have a path. */
+  readonly pathAllowed: boolean
+  readonly webhook: WebhookScheme
+  readonly words: HostWords
+  /** Opens no connection. */
+  readonly open: (options: HostOptions) => CodeHost
+}
+
+/** The header in which GitHub and Gitea send the signature. */
+export const HUB_SIGNATURE = 'x-hub-signature-256'
+/** An empty digest, another algorithm or upper-case digits are refused without comparing. */
+const HUB_FORM = /^sha256=[0-9a-f]{64}$/
+
+/**
+ * The value of `X-Hub-Signature-256` for these bytes: `sha256=` and 64 lower-case hex digits.
+ * @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
+ */
+export function hubSignature(secret: Secret, bytes: Uint8Array): string {
+  return `sha256=${createHmac('sha256', secret.reveal()).update(bytes).digest('hex')}`
+}
+
+/** How a delivery with that header is proved: a part of its {@link WebhookScheme}. */
+export const HUB_PROOF = {
+  proof: { [HUB_SIGNATURE]: HUB_FORM },
+  provesBody: true,
+  /** Takes constant time. An empty secret, with which anybody could sign, matches nothing. */
+  verify(header: (name: string) => string | undefined, signed: Uint8Array, secret: Secret): boolean {
+    const claimed = header(HUB_SIGNATURE) ?? ''
+    if (!HUB_FORM.test(claimed) || secret.reveal() === '') return false
+    return timingSafeEqual(Buffer.from(claimed), Buffer.from(hubSignature(secret, signed)))
+  },
+}

@@ -1,0 +1,44 @@
+import { RelayError } from '../base/errors.js'
+import { LIMITS } from '../base/seams.js'
+import type { ProviderName } from '../base/settings.js'
+import { parsePrivateAddress } from '../base/web-address.js'
+import { sendOnce as sendOverNetwork } from '../net/client.js'
+import { GITEA } from './gitea/gitea.js'
+import { GITHUB, SANDBOX } from './github/github.js'
+import type { CodeHost, HostKind, HostOptions } from './host.js'
+
+/** Every kind of code host that relay works with. */
+export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
+  github: GITHUB,
+  gitea: GITEA,
+  sandbox: SANDBOX,
+}
+
+export interface OpenOptions extends Partial<Omit<HostOptions, 'url'>> {
+  readonly name: ProviderName
+  /** The web address; a Gitea's may have a path. */
+  readonly url: string
+}
+
+/**
+ * The code host of that name at that address. Opens no connection.
+ * @throws RelayError `settings` if the address is not absolute, contains credentials, a query or a fragment, or is neither https
+ * nor on this machine.
+ */
+export function openHost({
+  name,
+  url,
+  sendOnce = sendOverNetwork,
+  timeLimit = LIMITS.codeHost,
+}: OpenOptions): CodeHost {
+  return HOST_KINDS[name].open({ url: checked(url), sendOnce, timeLimit })
+}
+
+function checked(text: string): URL {
+  try {
+    return parsePrivateAddress(text)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : ''
+    throw new RelayError('settings', `The provider's address ${why}`)
+  }
+}

@@ -1,0 +1,107 @@
+// Actions that are made of several calls.
+import { createHash } from 'node:crypto'
+import type { Cancellable } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { printable } from '../base/printable.js'
+import { exclusively } from '../store/exclusively.js'
+import type { Store } from '../store/kv.js'
+import type { Account, Check, CodeHost, Comment, CommentRef, HeadChecks, Subject } from './host.js'
+
+/** Milliseconds for reading the comments of an issue, between two pages: 50 pages take about 20 s. */
+const LIST_LIMIT_MS = 60_000
+/** Milliseconds: the listing, its last page (25 s), the write (60 s), and a lock whose owner died. */
+const LOCK_WAIT_MS = LIST_LIMIT_MS + 100_000
+
+export interface StickyParts {
+  readonly host: Pick<CodeHost, 'origin'>
+  readonly account: Pick<Account, 'facts' | 'comments' | 'editComment'>
+  /** Has the lock that keeps two processes of this profile from both adding the comment. */
+  readonly store: Pick<Store, 'get' | 'update'>
+  /** Adds a comment. */
+  readonly create: (body: string) => Promise<CommentRef>
+}
+
+export interface StickyResult extends CommentRef {
+  /** False if an earlier comment was edited. */
+  readonly created: boolean
+}
+
+/**
+ * Parses the key of a sticky comment: 1–100 of `[A-Za-z0-9._:/-]`, which cannot end the HTML comment that it is written in.
+ * @throws RelayError `usage`
+ */
+export function parseStickyKey(text: string): string {
+  if (/^[A-Za-z0-9._:/-]{1,100}$/.test(text)) return text
+  throw new RelayError('usage', '--sticky: must be 1 to 100 of A-Z a-z 0-9 . _ : / -')
+}
+
+/**
+ * Edits the comment that this account made before with the same key on the same issue, the oldest if there are several, or
+ * adds one. An HTML comment in its first line, which pages do not show, holds the key: an end may lie in an open code block. Writes once,
+ * whatever happens. Processes of one profile take turns; two profiles at the same moment can still add one each.
+ * @throws RelayError as the calls do; `timed_out` when another process holds the turn
+ */
+export async function writeSticky(
+  { host, account, store, create }: StickyParts,
+  on: Subject,
+  { key, body: text }: { readonly key: string; readonly body: string },
+  options: Cancellable = {},
+): Promise<StickyResult> {
+  const marker = `<!-- relay-sticky: ${key} -->`
+  const body = `${marker}\n${text}`
+  const { login } = await account.facts()
+  const subject = [host.origin, login, on.owner.toLowerCase(), on.repo.toLowerCase(), on.number, key]
+  const lock = `sticky-lock:${createHash('sha256').update(JSON.stringify(subject)).digest('hex')}`
+  const isEarlier = (comment: Comment): boolean => comment.author === login && comment.body.startsWith(marker)
+  const work = async (): Promise<StickyResult> => {
+    const earlier = await findFirst(account.comments(on), isEarlier)
+    if (!earlier) return { ...(await create(body)), created: true }
+    return { ...(await account.editComment(on, earlier.id, body)), created: false }
+  }
+  const turn = { what: 'writing this sticky comment', wait: LOCK_WAIT_MS, ...options }
+  return exclusively(store, lock, turn, work)
+}
+
+async function findFirst(
+  comments: AsyncIterable<Comment>,
+  isWanted: (comment: Comment) => boolean,
+): Promise<Comment | undefined> {
+  const end = performance.now() + LIST_LIMIT_MS
+  for await (const comment of comments) {
+    if (isWanted(comment)) return comment
+    if (performance.now() > end)
+      throw new RelayError('provider_timeout', 'The code host did not list the comments within 60 s')
+  }
+  return undefined
+}
+
+/** Names in a message: enough to see what is wrong. */
+const MAX_NAMES = 20
+/** Characters of one name. */
+const MAX_NAME_LENGTH = 80
+
+/**
+ * Checks that all checks and statuses of a head have succeeded. A head without any is not green: its checks may not have begun.
+ * @throws RelayError `checks_failed` that names the others
+ */
+export function requireGreen(pull: string, { sha, checks }: HeadChecks): void {
+  const notGreen = (why: string): RelayError =>
+    new RelayError('checks_failed', `${pull} is not merged: its head ${sha.slice(0, 7)} ${why}`)
+  if (checks.length === 0)
+    throw notGreen('has no checks and no statuses. They may not have begun; try again later')
+  const failed = checks.filter(({ state }) => state === 'failed')
+  const pending = checks.filter(({ state }) => state === 'pending')
+  const parts = [
+    ...(failed.length > 0 ? [`has not succeeded in ${listed(failed)}`] : []),
+    ...(pending.length > 0 ? [`has not finished ${listed(pending)}`] : []),
+  ]
+  if (parts.length > 0) throw notGreen(parts.join(', and '))
+}
+
+function listed(checks: readonly Check[]): string {
+  const short = (text: string): string =>
+    printable(text.length > MAX_NAME_LENGTH ? `${text.slice(0, MAX_NAME_LENGTH - 1)}…` : text)
+  const names = checks.slice(0, MAX_NAMES).map(({ name, says }) => `${short(name)} (${short(says)})`)
+  const more = checks.length - names.length
+  return names.join(', ') + (more > 0 ? ` and ${more} more` : '')
+}

@@ -1,0 +1,266 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type NewSetup, OwnApp, readClient, readSetup, removeSetup, saveSetup } from '../../src/auth/setup.js'
+import { RelayError } from '../../src/base/errors.js'
+import { Secret } from '../../src/base/secret.js'
+import type { AppAccount, AppHook, AppIdentity, CodeHost } from '../../src/codehost/host.js'
+import { createCipher } from '../../src/store/cipher.js'
+import { createStore, type Store } from '../../src/store/kv.js'
+import { openDatabase } from '../../src/store/open.js'
+import { contents } from './auth-rig.js'
+
+const HOST = 'https://git.example'
+const BEFORE = 'https://relay.example/before'
+const NOW = 'https://relay.example/now'
+const REPO = { owner: 'octo', repo: 'demo' }
+const secret = new Secret('of the profile')
+const setup = (id: string, more: Partial<NewSetup> = {}): NewSetup => ({
+  provider: 'github',
+  providerUrl: HOST,
+  client: { id, secret: new Secret(`secret of ${id}`) },
+  app: undefined,
+  hookUrl: undefined,
+  ...more,
+})
+const APP: AppIdentity = { id: 301, slug: 'relay-test', privateKey: new Secret('the private key') }
+
+const database = async () => openDatabase({ kind: 'memory', folder: '' })
+
+describe('what relay setup stored', () => {
+  it('is two records, one without a secret', async () => {
+    await using data = await database()
+    await saveSetup(data.secrets, setup('one', { app: APP, hookUrl: NOW }), undefined)
+    const plain = {
+      provider: 'github',
+      providerUrl: HOST,
+      clientId: 'one',
+      app: { id: 301, slug: 'relay-test' },
+      hook: { url: NOW, former: NOW },
+    }
+    expect(await contents(data.secrets)).toEqual({
+      setup: plain,
+      'setup-secrets': { clientId: 'one', clientSecret: 'secret of one', privateKey: 'the private key' },
+    })
+    const stored = await readSetup(data.secrets)
+    expect(stored).toEqual(plain)
+    expect((await readClient(data.secrets, { clientId: 'one' })).secret.reveal()).toBe('secret of one')
+    await removeSetup(data.secrets)
+    expect([await readSetup(data.secrets), await contents(data.secrets)]).toEqual([undefined, {}])
+  })
+
+  it('is read without a key while the keychain is locked', async () => {
+    await using data = await openDatabase({
+      kind: 'file',
+      folder: mkdtempSync(path.join(tmpdir(), 'relay-')),
+    })
+    const cipher = createCipher({ current: new Secret(Buffer.alloc(32, 1).toString('base64')) }, 'default')
+    const isPlain = (key: string): boolean => key === 'setup'
+    await saveSetup(createStore(data.sql, { cipher: async () => cipher, isPlain }), setup('one'), undefined)
+    const locked = (): Promise<never> => Promise.reject(new RelayError('storage', 'The keychain is locked'))
+    const store = createStore(data.sql, { cipher: locked, isPlain })
+    expect(await readSetup(store)).toMatchObject({ clientId: 'one' })
+    await expect(readClient(store, { clientId: 'one' })).rejects.toThrow('The keychain is locked')
+    const [row] = await data.sql.query<{ value: string }>(
+      "SELECT value FROM kv WHERE key = 'setup-secrets'",
+      [],
+    )
+    expect(row?.value).not.toContain('secret of')
+  })
+
+  it('is replaced only where it is still what the user agreed to replace', async () => {
+    await using data = await database()
+    await saveSetup(data.secrets, setup('one'), undefined)
+    const before = await readSetup(data.secrets)
+    await saveSetup(data.secrets, setup('two', { app: APP }), before)
+    for (const stale of [before, undefined])
+      await expect(saveSetup(data.secrets, setup('three'), stale)).rejects.toMatchObject({
+        kind: 'conflict',
+        message:
+          'Nothing was stored: another relay setup has stored a client meanwhile. Run relay setup again to replace it',
+      })
+    expect(await readSetup(data.secrets)).toMatchObject({ clientId: 'two', app: { slug: 'relay-test' } })
+    // The secrets of one client never go with another.
+    await expect(readClient(data.secrets, { clientId: 'one' })).rejects.toMatchObject({ kind: 'storage' })
+  })
+
+  it.each([
+    ['no object', 'one'],
+    ['another shape', { provider: 'github', providerUrl: HOST, id: 'one' }],
+    ['an unknown code host', { provider: 'gitlab', providerUrl: HOST, clientId: 'one' }],
+    ['an App without its id', { provider: 'github', providerUrl: HOST, clientId: 'one', app: { slug: 'x' } }],
+    ['half a webhook', { provider: 'github', providerUrl: HOST, clientId: 'one', hook: { url: NOW } }],
+  ])('is refused clearly with %s', async (_, record) => {
+    await using data = await database()
+    await data.secrets.put('setup', record)
+    await expect(readSetup(data.secrets)).rejects.toMatchObject({
+      kind: 'storage',
+      message: expect.stringMatching(/^What relay setup stored was written by another version of relay\. /),
+    })
+  })
+})
+
+/** An App whose webhook is as given. */
+class FakeApp implements AppAccount {
+  readonly log = { page: async () => ({ deliveries: [], next: undefined }), redeliver: async () => {} }
+  readonly changes: unknown[] = []
+  fails: 'before' | 'after' | undefined
+
+  shown: AppHook | RelayError
+
+  constructor(shown: AppHook | RelayError) {
+    this.shown = shown
+  }
+
+  async describe() {
+    return { installUrl: `${HOST}/apps/relay-test`, installations: 1 }
+  }
+
+  async isInstalled(): Promise<boolean> {
+    if (this.shown instanceof RelayError) throw this.shown
+    return true
+  }
+
+  async hook(): Promise<AppHook> {
+    if (this.shown instanceof RelayError) throw this.shown
+    return this.shown
+  }
+
+  async changeHook(settings: { readonly url?: string | undefined }): Promise<AppHook> {
+    this.changes.push(settings)
+    if (this.fails === 'before') throw new RelayError('provider_failed', 'reset')
+    this.shown = hook({ url: settings.url ?? '' })
+    if (this.fails === 'after') throw new RelayError('provider_failed', 'reset')
+    return this.shown
+  }
+}
+
+const hook = (changes: Partial<AppHook> = {}): AppHook => ({
+  url: BEFORE,
+  contentType: 'json',
+  hasSecret: true,
+  ...changes,
+})
+
+function hostOf(app: AppAccount, url = HOST): Pick<CodeHost, 'url' | 'apps'> {
+  const apps: CodeHost['apps'] = {
+    page: () => '',
+    manifest: () => '',
+    convert: () => Promise.reject(new Error('not asked for')),
+    as: ({ slug, privateKey }) => {
+      expect([slug, privateKey.reveal()]).toEqual([APP.slug, APP.privateKey.reveal()])
+      return app
+    },
+  }
+  return { url, apps }
+}
+
+/** A profile with an App whose webhook relay gave the address {@link BEFORE}. */
+async function profile(shown: AppHook | RelayError = hook()) {
+  const data = await database()
+  await saveSetup(data.secrets, setup('one', { app: APP, hookUrl: BEFORE }), undefined)
+  const fake = new FakeApp(shown)
+  const { secrets } = data
+  return {
+    fake,
+    secrets,
+    own: () => found(secrets, fake),
+    [Symbol.asyncDispose]: () => data[Symbol.asyncDispose](),
+  }
+}
+
+async function found(secrets: Store, app: AppAccount): Promise<OwnApp> {
+  const own = await OwnApp.find(secrets, hostOf(app))
+  if (!own) throw new Error('the profile has no App')
+  return own
+}
+
+describe('the App whose webhook sends here', () => {
+  it('is the one of this code host, with an active webhook', async () => {
+    await using data = await database()
+    const { secrets } = data
+    const app = new FakeApp(hook())
+    expect(await OwnApp.find(secrets, hostOf(app))).toBeUndefined()
+    await saveSetup(secrets, setup('one', { app: APP }), undefined)
+    expect(await OwnApp.find(secrets, hostOf(app))).toBeUndefined()
+    await saveSetup(secrets, setup('two', { app: APP, hookUrl: NOW }), await readSetup(secrets))
+    expect(await OwnApp.find(secrets, hostOf(app))).toMatchObject({ slug: 'relay-test', savedUrl: NOW })
+    expect(await OwnApp.find(secrets, hostOf(app, 'https://elsewhere.example'))).toBeUndefined()
+    expect(await OwnApp.find(secrets, { url: HOST })).toBeUndefined()
+  })
+
+  it.each([
+    ['an address that relay gave it before', hook(), [`it led to ${BEFORE}`]],
+    ['forms', hook({ url: NOW, contentType: 'form' }), ['it sent form']],
+    ['no secret', hook({ url: NOW, hasSecret: false }), ['it had no secret']],
+    ['nothing wrong', hook({ url: NOW }), []],
+  ])('is given address and secret, and what was wrong is named: %s', async (_, shown, wrong) => {
+    await using own = await profile(shown)
+    expect(await (await own.own()).repair(NOW, secret)).toEqual(wrong)
+    expect(own.fake.changes).toEqual([{ url: NOW, secret }])
+    expect((await readSetup(own.secrets))?.hook).toEqual({ url: NOW, former: shown.url })
+  })
+
+  it.each(['before', 'after'] as const)(
+    'is known again when its change was interrupted %s it was made',
+    async (fails) => {
+      await using own = await profile()
+      own.fake.fails = fails
+      await expect((await own.own()).repair(NOW, secret)).rejects.toMatchObject({
+        kind: 'provider_failed',
+      })
+      own.fake.fails = undefined
+      const later = 'https://relay.example/later'
+      const left = fails === 'before' ? BEFORE : NOW
+      expect(await (await own.own()).repair(later, secret)).toEqual([`it led to ${left}`])
+    },
+  )
+
+  it('keeps an address that somebody entered there, and one where the code host cannot reach this', async () => {
+    const theirs = 'https://theirs.example/hook'
+    await using own = await profile(hook({ url: theirs }))
+    const app = await own.own()
+    await expect(app.repair(NOW, secret)).rejects.toMatchObject({
+      kind: 'conflict',
+      message: `The webhook of the App relay-test leads to ${theirs}, which somebody entered there. To have it here, enter ${NOW} in the settings of the App`,
+    })
+    await expect(app.repair('http://127.0.0.1:1/', secret)).rejects.toMatchObject({
+      kind: 'settings',
+    })
+    expect([own.fake.changes, (await readSetup(own.secrets))?.hook?.url]).toEqual([[], BEFORE])
+  })
+
+  it.each([
+    ['no webhook', hook({ url: '' })],
+    ['a webhook that is not found', new RelayError('not_found', 'Not Found')],
+  ])('with %s any more is an error that says what to enter', async (_, shown) => {
+    await using own = await profile(shown)
+    await expect((await own.own()).hook()).rejects.toMatchObject({
+      kind: 'gone',
+      message: `The App relay-test has no webhook at ${HOST} any more. Enter ${BEFORE} in its settings there`,
+    })
+  })
+
+  it.each([
+    ['gone', false],
+    ['forbidden', false],
+    ['provider_failed', undefined],
+  ] as const)(
+    'that cannot be asked (%s) is installed nowhere, unless that passes',
+    async (kind, installed) => {
+      await using own = await profile(new RelayError(kind, 'no'))
+      const answer = await (await own.own()).isInstalledOn(REPO).catch(() => undefined)
+      expect(answer).toBe(installed)
+    },
+  )
+
+  it('is not changed in the record once another setup has replaced it', async () => {
+    await using own = await profile()
+    const app = await own.own()
+    const other = { ...APP, slug: 'another' }
+    await saveSetup(own.secrets, setup('two', { app: other, hookUrl: NOW }), await readSetup(own.secrets))
+    await app.repair('https://relay.example/later', secret)
+    expect((await readSetup(own.secrets))?.hook).toEqual({ url: NOW, former: NOW })
+  })
+})

@@ -1,0 +1,193 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { ZodType } from 'zod'
+import type { Check, Comment, CommentRef } from '../../src/codehost/host.js'
+import { parseStickyKey, requireGreen, type StickyParts, writeSticky } from '../../src/codehost/pipelines.js'
+import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../../src/codehost/requests.js'
+import { openDatabase } from '../../src/store/open.js'
+import { ISSUE } from './codehost-rig.js'
+
+const SCHEMAS: readonly ZodType[] = [commentRequest, mergeRequest, reactRequest]
+const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
+const refused = (why: string) =>
+  expect.objectContaining({ kind: 'bad_request', message: `Invalid request: ${why}` })
+const comment = { owner: 'octo', repo: 'demo', issueNumber: 1, body: 'x' }
+
+describe('the body of an action', () => {
+  it.each<[string, Uint8Array, string]>([
+    ['cut off', Buffer.from('{"owner":'), 'not valid JSON'],
+    ['with a byte order mark', Buffer.from('\ufeff{}'), 'not valid JSON'],
+    ['not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'not valid JSON'],
+    ['a list', bytes([]), 'not a JSON object'],
+    ['null', bytes(null), 'not a JSON object'],
+  ])('%s is refused', (_, body, why) => {
+    for (const schema of SCHEMAS) expect(() => parseRequest(schema, body)).toThrow(refused(why))
+  })
+
+  it('has an error for every invalid field, at most ten', () => {
+    const react = {
+      owner: '..',
+      repo: 7,
+      issueNumber: 0,
+      content: '👍',
+      commentId: 1,
+      reviewCommentId: 2,
+      user: 1,
+    }
+    const problems = [
+      'owner: must be 1 to 100 of A-Z a-z 0-9 . _ - and not . or ..',
+      'repo: must be a string',
+      'issueNumber: must be a positive whole number',
+      'content: must be one of +1, -1, laugh, confused, heart, hooray, rocket, eyes',
+      'user: unknown field',
+      'reviewCommentId: not together with commentId',
+    ]
+    expect(() => parseRequest(reactRequest, bytes(react))).toThrow(refused(problems.join('; ')))
+    const many = Object.fromEntries(Array.from({ length: 99 }, (_, n) => [`${n}`.padStart(99, '0'), 1]))
+    const long = Array.from({ length: 6 }, () => `${'0'.repeat(50)}: unknown field`)
+    const missing = ['owner', 'repo', 'issueNumber', 'body'].map((field) => `${field}: required`)
+    expect(() => parseRequest(commentRequest, bytes(many))).toThrow(refused([...missing, ...long].join('; ')))
+  })
+
+  it('throws nothing but bad_request, for any input', () => {
+    const inputs = fc.oneof(
+      fc.uint8Array(),
+      fc.json().map((text) => Buffer.from(text)),
+    )
+    fc.assert(
+      fc.property(inputs, fc.constantFrom(...SCHEMAS), (input, schema) => {
+        expect(() => parseRequest(schema, input)).toThrow(expect.objectContaining({ kind: 'bad_request' }))
+      }),
+    )
+  })
+
+  it('names no path: owner and repository are one segment each', () => {
+    const isName = (owner: string): boolean => {
+      try {
+        parseRequest(commentRequest, bytes({ ...comment, owner }))
+        return true
+      } catch {
+        return false
+      }
+    }
+    const characters = fc.string({ unit: fc.constantFrom('.', '/', '%', 'a', 'é', '\n', '-'), maxLength: 4 })
+    fc.assert(
+      fc.property(characters, (owner) => {
+        expect(isName(owner)).toBe(/^[a.-]+$/.test(owner) && owner !== '.' && owner !== '..')
+      }),
+    )
+  })
+
+  it('takes a whole commit id, in any case', () => {
+    const merge = { owner: 'octo', repo: 'demo', pullNumber: 1 }
+    const sha = (text: string): unknown => parseRequest(mergeRequest, bytes({ ...merge, sha: text }))
+    expect(sha('AB'.repeat(20))).toEqual({ ...merge, sha: 'ab'.repeat(20) })
+    expect(sha('ab'.repeat(32))).toEqual({ ...merge, sha: 'ab'.repeat(32) })
+    expect(() => sha('abc1234')).toThrow(
+      refused('sha: must be a whole commit id of 40 or 64 hexadecimal digits'),
+    )
+  })
+})
+
+const SHA = 'abcdef0'.padEnd(40, '1')
+const check = (name: string, state: Check['state'], says: string): Check => ({ name, state, says })
+
+describe('a head', () => {
+  const judge = (...checks: Check[]) => requireGreen('octo/demo#2', { sha: SHA, checks })
+  const lint = check('lint', 'failed', 'timed_out')
+  const e2e = check('e2e', 'pending', 'queued')
+  const ok = check('build', 'succeeded', 'success')
+  it.each<[readonly Check[], string]>([
+    [[], 'has no checks and no statuses. They may not have begun; try again later'],
+    [[ok, lint], 'has not succeeded in lint (timed_out)'],
+    [[e2e, ok], 'has not finished e2e (queued)'],
+    [[e2e, lint], 'has not succeeded in lint (timed_out), and has not finished e2e (queued)'],
+    [
+      [check(`\u001b[2J${'x'.repeat(200)}`, 'failed', 'failure')],
+      `has not succeeded in \\u{1b}[2J${'x'.repeat(75)}… (failure)`,
+    ],
+    [
+      Array.from({ length: 23 }, (_, at) => check(`n${at}`, 'failed', 'f')),
+      `has not succeeded in ${Array.from({ length: 20 }, (_, at) => `n${at} (f)`).join(', ')} and 3 more`,
+    ],
+  ])('%# is not green', (checks, why) => {
+    const message = `octo/demo#2 is not merged: its head abcdef0 ${why}`
+    expect(() => judge(...checks)).toThrow(expect.objectContaining({ kind: 'checks_failed', message }))
+  })
+
+  it('is green if all have succeeded', () => {
+    expect(() => judge(ok, check('docs', 'succeeded', 'skipped'))).not.toThrow()
+  })
+})
+
+describe('a sticky comment', () => {
+  /** An issue of which `login` writes the comments. */
+  const issue = async () => {
+    const database = await openDatabase({ kind: 'memory', folder: '' })
+    const all: Comment[] = []
+    const writes: string[] = []
+    const as = (login: string): StickyParts => ({
+      host: { origin: 'https://github.com' },
+      store: database.store,
+      account: {
+        facts: async () => ({ login, scopes: undefined, expiresAt: undefined }),
+        async *comments() {
+          for (const each of all.slice()) yield await Promise.resolve(each)
+        },
+        async editComment(_, id, body): Promise<CommentRef> {
+          writes.push('edit')
+          const at = all.findIndex((each) => each.id === id)
+          all.splice(at, 1, { id, url: `https://x/${id}`, author: login, body })
+          return { id, url: `https://x/${id}` }
+        },
+      },
+      async create(body) {
+        writes.push('create')
+        const id = all.length + 1
+        all.push({ id, url: `https://x/${id}`, author: login, body })
+        return { id, url: `https://x/${id}` }
+      },
+    })
+    return { all, writes, as, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+  }
+
+  it('is one for each account and key, whatever else is there, and is written once each time', async () => {
+    const step = fc.record({ login: fc.constantFrom('ada', 'bob'), key: fc.constantFrom('ci', 'ci-2', 'c') })
+    const other = fc.constantFrom(
+      'plain',
+      'I saw <!-- relay-sticky: ci -->',
+      '```\n<!-- relay-sticky: ci -->',
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(other), fc.array(step, { maxLength: 8 }), async (others, steps) => {
+        await using here = await issue()
+        for (const body of others) await here.as('ada').create(body)
+        const known = new Set<string>()
+        for (const [n, { login, key }] of steps.entries()) {
+          const { created } = await writeSticky(here.as(login), ISSUE, { key, body: `${n}` })
+          expect(created).toBe(!known.has(`${login} ${key}`))
+          known.add(`${login} ${key}`)
+        }
+        expect(here.all.length).toBe(others.length + known.size)
+        expect(here.writes).toHaveLength(others.length + steps.length)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  it('is one of many that are written at once', async () => {
+    await using here = await issue()
+    const parts = here.as('ada')
+    const bodies = ['a', 'b', 'c', 'd']
+    const all = await Promise.all(bodies.map((body) => writeSticky(parts, ISSUE, { key: 'ci', body })))
+    expect([all.filter(({ created }) => created).length, here.all.length]).toEqual([1, 1])
+  })
+
+  it.each(['ci', 'CI/build:1.2_x-y', 'a'.repeat(100), '--'])('may have the key %s', (key) => {
+    expect(parseStickyKey(key)).toBe(key)
+  })
+
+  it.each(['', 'a b', 'a>', 'é', 'a'.repeat(101), 'a\n'])('may not have the key %j', (key) => {
+    expect(() => parseStickyKey(key)).toThrow('--sticky: must be 1 to 100 of A-Z a-z 0-9 . _ : / -')
+  })
+})

@@ -1,0 +1,219 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { emitterEventNames } from '@octokit/webhooks'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  eventsOf,
+  eventTable,
+  isRepeatable,
+  memberOf,
+  nearestMatch,
+  whyNeverSent,
+} from '../../src/codehost/events.js'
+import { HOST_KINDS } from '../../src/codehost/hosts.js'
+import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
+import { packagedEvents } from '../../src/fixtures/packaged.js'
+import { jsonOf } from '../../src/journal/payload.js'
+import { synthesize, triggers } from '../../src/replay/synthesize.js'
+
+const GITHUB = HOST_KINDS.github.webhook.events
+const GITEA = HOST_KINDS.gitea.webhook.events
+
+interface Example {
+  readonly event: string
+  readonly payload: unknown
+}
+
+/** GitHub's published examples: of github.com, and of five versions of GitHub Enterprise Server. */
+function published(): Example[] {
+  const require = createRequire(import.meta.url)
+  const folder = path.dirname(require.resolve('@octokit/webhooks-examples/package.json'))
+  const hosts = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  return hosts.flatMap(({ name: host }) => {
+    const events: { name: string; examples: unknown[] }[] = require(path.join(folder, host, 'index.json'))
+    return events.flatMap(({ name: event, examples }) => examples.map((payload) => ({ event, payload })))
+  })
+}
+
+function fixtures(provider: string): Example[] {
+  const folder = path.resolve('fixtures', provider)
+  return readdirSync(folder).map((file) => {
+    const fixture: Fixture = JSON.parse(readFileSync(path.join(folder, file), 'utf8'))
+    const headers = Object.entries(fixture.headers).map(([name, value]) => [name, String(value)] as const)
+    const json = jsonOf({ headers, body: fixtureBody(fixture) })
+    return { event: fixture.event, payload: JSON.parse(Buffer.from(json ?? []).toString()) }
+  })
+}
+
+/** The members that Gitea and Forgejo write for each event, in the order of their structs. */
+const GITEA_MEMBERS: readonly (readonly [event: string, members: string, more?: object])[] = [
+  ['create', 'sha ref ref_type repository sender'],
+  ['delete', 'ref ref_type pusher_type repository sender'],
+  ['fork', 'forkee repository sender'],
+  ['push', 'ref before after compare_url commits total_commits head_commit repository pusher sender'],
+  ['issues', 'action number issue repository sender commit_id'],
+  ['issue_comment', 'action issue comment repository sender is_pull'],
+  ['issue_comment', 'action issue pull_request comment repository sender is_pull'],
+  ['pull_request', 'action number pull_request requested_reviewer repository sender commit_id review'],
+  ...['approved', 'rejected', 'comment'].map((how) => {
+    const type = `pull_request_review_${how}`
+    return [`pull_request_${how}`, 'action number pull_request', { review: { type } }] as const
+  }),
+  ['release', 'action release repository sender'],
+  ['wiki', 'action repository sender page comment'],
+  ['repository', 'repository organization sender', { action: 'created' }],
+  ['package', 'action repository package organization sender'],
+  ['status', 'commit context created_at description id sha state target_url updated_at repository sender'],
+  ['workflow_job', 'action workflow_job organization repository sender'],
+  ['workflow_run', 'action workflow workflow_run pull_request organization repository sender'],
+]
+
+describe('the events that a payload may be of', () => {
+  it('are for each published example and each fixture of GitHub its own event alone', () => {
+    const examples = [...published(), ...fixtures('github')]
+    expect(examples.length).toBeGreaterThan(700)
+    for (const { event, payload } of examples)
+      expect([event, eventsOf(payload, GITHUB)]).toEqual([event, [event]])
+  })
+
+  it("are for each of Gitea's payloads its own event alone", () => {
+    const written = GITEA_MEMBERS.map(([event, members, more]) => {
+      const entries = members.split(' ').map((name) => [name, null] as const)
+      return { event, payload: { ...Object.fromEntries(entries), ...more } }
+    })
+    for (const { event, payload } of [...written, ...fixtures('gitea')])
+      expect([event, eventsOf(payload, GITEA)]).toEqual([event, [event]])
+  })
+
+  it('are several where events have the same members, and none of a payload that is not known', () => {
+    const runs = ['action_run_failure', 'action_run_recover', 'action_run_success']
+    expect(eventsOf({ action: 'success', run: {}, prior_status: 'failure' }, GITEA)).toEqual(runs)
+    const unknown = { action: 'made_up', repository: {}, novelty: {} }
+    for (const payload of [
+      unknown,
+      null,
+      'action',
+      [1],
+      { review: null },
+      JSON.parse('{"__proto__":{"issue":1}}'),
+    ])
+      expect(eventsOf(payload, GITHUB)).toEqual([])
+  })
+
+  it('do not depend on text that users write', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (text) => {
+        const payload = {
+          action: 'opened',
+          issue: { body: text, title: text },
+          repository: { description: text },
+        }
+        expect(eventsOf(payload, GITHUB)).toEqual(['issues'])
+      }),
+    )
+  })
+
+  it('may come again with equal bytes for something new: these, and a test push of Gitea', () => {
+    const repeatable = [...GITHUB].flatMap(([event, spec]) => (spec.repeatable ? [event] : []))
+    expect(repeatable.join(' ')).toBe(
+      'member membership org_block organization ping repository_dispatch team team_add workflow_dispatch',
+    )
+    expect(isRepeatable('ping', { zen: '', hook: {}, hook_id: 1 }, GITHUB)).toBe(true)
+    const push = (before: string) => isRepeatable('push', { before, after: 'b' }, GITEA)
+    expect([push('a'), push('b'), isRepeatable('issues', {}, GITHUB)]).toEqual([false, true, false])
+  })
+
+  it('are read from a table of one line each, which the next may continue', () => {
+    const table = eventTable(
+      '  a bare: x !y.z b=c|d | one two\n      three\n  b repeatable(x==y): x |\n  c: |\n  d: x\n',
+    )
+    const none = { bare: false, repeatable: undefined }
+    expect([...table]).toEqual([
+      ['a', { ...none, marks: ['x', '!y.z', 'b=c|d'], bare: true, actions: ['one', 'two', 'three'] }],
+      ['b', { ...none, marks: ['x'], repeatable: ['x==y'], actions: [] }],
+      ['c', { ...none, marks: undefined, actions: [] }],
+      ['d', { ...none, marks: ['x'], actions: undefined }],
+    ])
+  })
+
+  it.each(['__proto__', 'constructor', 'toString.name', 'length.x'])(
+    'depend on own members alone: %s',
+    (at) => {
+      for (const value of [{}, [], 'text', 1, null, { a: {} }]) expect(memberOf(value, at)).toBeUndefined()
+      expect(memberOf(JSON.parse('{"__proto__":1}'), '__proto__')).toBe(1)
+    },
+  )
+})
+
+const SENT = [
+  ...emitterEventNames,
+  '*',
+  '*.*',
+  '*.closed',
+  'push.*',
+  'pull_request.*',
+  'repository_dispatch.anything',
+]
+
+describe('a match', () => {
+  it('of what a code host sends, or this package has a fixture of, is right', () => {
+    const ofFixtures = (provider: 'github' | 'gitea'): string[] =>
+      // `push.newest` is a push of the newest generation.
+      packagedEvents(provider).filter((name) => !name.endsWith('.newest'))
+    const why = (name: string): unknown => whyNeverSent(name, 'github', GITHUB)
+    expect([...SENT, ...ofFixtures('github')].flatMap((name) => why(name) ?? [])).toEqual([])
+    expect(ofFixtures('gitea').flatMap((name) => whyNeverSent(name, 'gitea', GITEA) ?? [])).toEqual([])
+  })
+
+  it.each([
+    ['pul_request', 'github sends no event pul_request (did you mean pull_request?)'],
+    ['Pull-Request.openned', 'github sends no event Pull-Request (did you mean pull_request.opened?)'],
+    ['issue.opened', 'github sends no event issue (did you mean issues.opened?)'],
+    ['pr', 'github sends no event pr (did you mean pull_request?)'],
+    ['pr.*', 'github sends no event pr (did you mean pull_request.*?)'],
+    ['merge', 'github sends no event merge (did you mean pull_request.closed?)'],
+    ['tag', 'github sends no event tag (did you mean create?)'],
+    ['nonsense', 'github sends no event nonsense'],
+    [
+      'pull_request.merged',
+      'github sends pull_request with other actions than merged (did you mean pull_request.closed?)',
+    ],
+    [
+      'pull_request.synchronized',
+      'github sends pull_request with other actions than synchronized (did you mean pull_request.synchronize?)',
+    ],
+    ['watch.xyz', 'github sends watch with other actions than xyz: started'],
+    ['push.created', 'github sends push without an action (did you mean push?)'],
+    ['*.openned', 'github sends no event with the action openned (did you mean *.opened?)'],
+  ])('%s is not', (match, why) => {
+    expect(whyNeverSent(match, 'github', GITHUB)).toBe(why)
+  })
+
+  it('is right or wrong for one code host', () => {
+    expect(whyNeverSent('check_run', 'gitea', GITEA)).toBe('gitea sends no event check_run')
+    expect(whyNeverSent('pull_request.synchronized', 'gitea', GITEA)).toBeUndefined()
+    expect(nearestMatch('pr.synchronize', GITEA)).toBe('pull_request.synchronized')
+  })
+})
+
+describe.each(['github', 'gitea'] as const)('a delivery of %s that is made up', (provider) => {
+  it.each(triggers(provider))('%s is of its event, about octo/demo, and happened now', (name) => {
+    const now = Date.UTC(2030, 0, 31, 12)
+    const { event, body = '', headers } = synthesize(provider, name, now)
+    const payload: Record<string, { full_name?: string }> = JSON.parse(body)
+    const { webhook } = HOST_KINDS[provider]
+    expect(eventsOf(payload, webhook.events)).toEqual([event])
+    expect([event, memberOf(payload, 'action')]).toEqual([event, name.split('.')[1]])
+    expect(payload['repository']?.full_name ?? 'octo/demo').toBe('octo/demo')
+    expect(Object.keys(headers).filter((header) => /signature/i.test(header))).toEqual([])
+    const dates = ['issue', 'comment', 'pull_request', 'release', 'check_run', 'workflow_run']
+    const subjects = dates.flatMap((subject) => [
+      memberOf(payload, `${subject}.created_at`),
+      memberOf(payload, `${subject}.updated_at`),
+    ])
+    const known = subjects.filter((date) => date !== undefined)
+    expect(new Set([...known, '2030-01-31T12:00:00Z']).size).toBe(1)
+  })
+})

@@ -1,0 +1,357 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { Secret } from '../../src/base/secret.js'
+import { type HookPlace, registerHook, SavedHooks, unregisterHook } from '../../src/codehost/hooks.js'
+import type { Hooks, HookSettings, Repo, RepoHook } from '../../src/codehost/host.js'
+import { HOST_KINDS } from '../../src/codehost/hosts.js'
+import { openDatabase } from '../../src/store/open.js'
+import { failure, REPO, rig } from './codehost-rig.js'
+
+const URL = 'http://127.0.0.1:8787/webhook'
+const OTHER = 'https://ci.example/hook'
+const SETTINGS: HookSettings = { url: URL, secret: new Secret('hush'), events: ['push', 'issues'] }
+
+interface Stored extends Omit<RepoHook, 'hasSecret'> {
+  readonly secret: string | undefined
+}
+
+/** The hooks of a repository, as a code host has them: `github` changes them in place, `gitea` replaces them for another secret. */
+class FakeHooks implements Hooks {
+  readonly all: Stored[]
+  writes = 0
+  readonly #kind: 'github' | 'gitea'
+
+  constructor(kind: 'github' | 'gitea', all: readonly Stored[] = []) {
+    this.#kind = kind
+    this.all = [...all]
+  }
+
+  #show({ secret, ...hook }: Stored): RepoHook {
+    const hasSecret = this.#kind === 'gitea' ? undefined : secret !== undefined
+    return { ...hook, hasSecret }
+  }
+
+  #make({ url, events, secret }: HookSettings): Stored {
+    const id = Math.max(0, ...this.all.map((hook) => hook.id)) + 1
+    const common = { active: true, contentType: 'json', lastResponse: undefined }
+    return { ...common, id, url, events: events ?? ['*'], secret: secret.reveal() }
+  }
+
+  async list(): Promise<readonly RepoHook[]> {
+    return this.all.map((hook) => this.#show(hook))
+  }
+
+  async create(_: Repo, settings: HookSettings): Promise<RepoHook> {
+    this.writes++
+    const made = this.#make(settings)
+    this.all.push(made)
+    return this.#show(made)
+  }
+
+  async change(
+    _: Repo,
+    id: number,
+    settings: HookSettings,
+    { sameSecret }: { sameSecret: boolean },
+  ): Promise<RepoHook> {
+    this.writes++
+    const at = this.all.findIndex((hook) => hook.id === id)
+    const before = this.all[at]
+    const made = this.#make(settings)
+    const isInPlace = this.#kind === 'github' || sameSecret
+    const secret = this.#kind === 'github' ? made.secret : before?.secret
+    const changed = isInPlace ? { ...made, id, secret } : made
+    this.all.splice(at, 1, changed)
+    return this.#show(changed)
+  }
+
+  async remove(_: Repo, id: number): Promise<void> {
+    this.writes++
+    const at = this.all.findIndex((hook) => hook.id === id)
+    if (at === -1) throw new RelayError('not_found', 'Not Found')
+    this.all.splice(at, 1)
+  }
+
+  async test(): Promise<void> {}
+}
+
+const HOST = { url: 'http://127.0.0.1:3000', origin: 'http://127.0.0.1:3000' }
+
+async function placeWith(kind: 'github' | 'gitea', all: readonly Stored[] = []) {
+  const database = await openDatabase({ kind: 'memory', folder: '' })
+  const hooks = new FakeHooks(kind, all)
+  const saved = new SavedHooks(database.store, HOST)
+  const place = {
+    host: { ...HOST, words: HOST_KINDS[kind].words },
+    hooks,
+    saved,
+    repo: REPO,
+  } satisfies HookPlace
+  return { hooks, saved, place, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+const wanted = { settings: SETTINGS, permanent: false, chosen: false }
+const stored = fc
+  .record({
+    url: fc.constantFrom(URL, OTHER, 'http://127.0.0.1:9/before'),
+    active: fc.boolean(),
+    contentType: fc.constantFrom('json', 'form'),
+    events: fc.constantFrom(['*'], ['push'], ['push', 'issues']),
+    secret: fc.constantFrom(undefined, 'hush', 'other'),
+  })
+  .map((hook): Omit<Stored, 'id'> => ({ ...hook, lastResponse: undefined }))
+const repository = fc
+  .array(stored, { maxLength: 4 })
+  .map((all) => all.map((hook, i): Stored => ({ ...hook, id: i + 1 })))
+const kind = fc.constantFrom<'github' | 'gitea'>('github', 'gitea')
+
+describe('whatever hooks a repository has', () => {
+  it('one with the address and the settings is there afterwards, the others stay, and a second time changes nothing', async () => {
+    await fc.assert(
+      fc.asyncProperty(kind, repository, async (host, all) => {
+        await using here = await placeWith(host, all)
+        const { hook, created, found, permanent } = await registerHook(here.place, wanted)
+        const isThere = all.some(({ url }) => url === URL)
+        expect({ created, found, permanent }).toEqual({
+          created: !isThere,
+          found: isThere,
+          permanent: isThere,
+        })
+        const ours = here.hooks.all.filter(({ url }) => url === URL)
+        expect(ours).toEqual([
+          {
+            id: hook.id,
+            url: URL,
+            active: true,
+            contentType: 'json',
+            events: SETTINGS.events,
+            secret: 'hush',
+            lastResponse: undefined,
+          },
+        ])
+        expect(here.hooks.all.filter(({ url }) => url !== URL)).toEqual(all.filter(({ url }) => url !== URL))
+        const { writes } = here.hooks
+        expect(await registerHook(here.place, wanted)).toMatchObject({
+          hook: { id: hook.id },
+          created: false,
+          repaired: [],
+        })
+        expect(here.hooks.writes).toBe(writes)
+      }),
+    )
+  })
+
+  it('nothing that is wrong with ours is left, in place if the secret is the one that it has', async () => {
+    const harm = fc.record(
+      {
+        url: fc.constant('http://127.0.0.1:9/moved'),
+        active: fc.constant(false),
+        contentType: fc.constant('form'),
+        events: fc.constant(['push']),
+      },
+      { requiredKeys: [] },
+    )
+    await fc.assert(
+      fc.asyncProperty(kind, harm, fc.boolean(), async (host, spoilt, changesSecret) => {
+        await using here = await placeWith(host)
+        const { hook } = await registerHook(here.place, wanted)
+        const isTheirs = spoilt.url !== undefined
+        here.hooks.all.splice(0, 1, ...here.hooks.all.map((each) => ({ ...each, ...spoilt })))
+        const secret = new Secret(changesSecret ? 'another' : 'hush')
+        const again = await registerHook(here.place, { ...wanted, settings: { ...SETTINGS, secret } })
+        const ours = here.hooks.all.filter(({ url }) => url === URL)
+        expect(ours).toMatchObject([
+          { active: true, contentType: 'json', events: SETTINGS.events, secret: secret.reveal() },
+        ])
+        const { url: _, ...others } = spoilt
+        const isInPlace = !isTheirs && (host === 'github' || !changesSecret)
+        expect([again.created, again.hook.id === hook.id]).toEqual([isTheirs, isInPlace])
+        expect(again.repaired).toHaveLength(isTheirs ? 0 : Object.keys(others).length)
+      }),
+    )
+  })
+})
+
+describe('a hook of ours', () => {
+  it('is found at an address of before, moved, and stays what it was: permanent or not', async () => {
+    await using here = await placeWith('github')
+    const { hook } = await registerHook(here.place, wanted)
+    const moved = { ...SETTINGS, url: 'http://127.0.0.1:9999/webhook' }
+    expect(await registerHook(here.place, { ...wanted, settings: moved })).toMatchObject({
+      hook: { id: hook.id, url: moved.url },
+      repaired: [`it led to ${URL}`],
+      permanent: false,
+      found: false,
+    })
+    expect(await registerHook(here.place, { ...wanted, settings: moved, permanent: true })).toMatchObject({
+      permanent: true,
+    })
+    expect(await registerHook(here.place, { ...wanted, settings: moved })).toMatchObject({ permanent: true })
+  })
+
+  it('gets its settings again when a repair is asked for, or its last delivery was answered 401', async () => {
+    await using here = await placeWith('github')
+    await registerHook(here.place, wanted)
+    const spoil = (more: Partial<Stored>): void =>
+      void here.hooks.all.splice(
+        0,
+        1,
+        ...here.hooks.all.map((hook) => ({ ...hook, secret: 'theirs', ...more })),
+      )
+    spoil({})
+    await registerHook(here.place, { ...wanted, repair: true })
+    expect(here.hooks.all).toMatchObject([{ secret: 'hush' }])
+    spoil({ lastResponse: { code: 401, message: '' } })
+    await registerHook(here.place, wanted)
+    expect(here.hooks.all).toMatchObject([{ secret: 'hush' }])
+    spoil({ secret: undefined })
+    expect((await registerHook(here.place, wanted)).repaired).toEqual(['it had no secret'])
+  })
+
+  it('is saved before it is created, and found by its address when that was interrupted', async () => {
+    await using here = await placeWith('github')
+    const create: Hooks['create'] = here.hooks.create.bind(here.hooks)
+    here.hooks.create = async (...args) => {
+      expect(await here.saved.get(REPO)).toMatchObject({ id: null, url: URL, permanent: false })
+      await create(...args)
+      throw new RelayError('provider_timeout', 'GitHub did not answer within 25 s')
+    }
+    expect((await failure(registerHook(here.place, wanted))).message).toMatch(/25 s. Try again later$/)
+    here.hooks.create = create
+    expect(await registerHook(here.place, wanted)).toMatchObject({
+      created: false,
+      found: false,
+      permanent: false,
+    })
+  })
+
+  it.each<[ConstructorParameters<typeof RelayError>[0], boolean]>([
+    ['forbidden', false],
+    ['not_found', false],
+    ['rate_limited', false],
+    ['unprocessable', false],
+    ['provider_failed', true],
+    ['provider_timeout', true],
+    ['cancelled', true],
+  ])('is remembered after a creation that failed with %s: %s', async (reason, isSaved) => {
+    await using here = await placeWith('github')
+    here.hooks.create = () => Promise.reject(new RelayError(reason, 'no'))
+    expect((await failure(registerHook(here.place, wanted))).kind).toBe(reason)
+    expect((await here.saved.get(REPO)) !== undefined).toBe(isSaved)
+  })
+
+  it('that another relay creates at the same moment is used', async () => {
+    await using here = await placeWith('github')
+    const create: Hooks['create'] = here.hooks.create.bind(here.hooks)
+    here.hooks.create = async (...args) => {
+      await create(...args)
+      throw new RelayError('unprocessable', 'Hook already exists on this repository')
+    }
+    expect(await registerHook(here.place, wanted)).toMatchObject({ created: false })
+    expect(here.hooks.all).toHaveLength(1)
+  })
+
+  it('is removed and forgotten, also if somebody removes it first; not if it may only be seen', async () => {
+    await using here = await placeWith('github')
+    const remove: Hooks['remove'] = here.hooks.remove.bind(here.hooks)
+    for (const isFirst of [false, true]) {
+      const { hook } = await registerHook(here.place, wanted)
+      here.hooks.remove = async (...args) => {
+        if (isFirst) await remove(...args)
+        await remove(...args)
+      }
+      expect((await unregisterHook(here.place, undefined)).map(({ id }) => id)).toEqual([hook.id])
+      expect([here.hooks.all, await here.saved.list()]).toEqual([[], []])
+    }
+    await registerHook(here.place, wanted)
+    here.hooks.remove = () => Promise.reject(new RelayError('not_found', 'Not Found'))
+    expect((await failure(unregisterHook(here.place, undefined))).kind).toBe('not_found')
+    expect(await here.saved.list()).toHaveLength(1)
+  })
+
+  it('has one record, however its repository is spelled', async () => {
+    await using here = await placeWith('github')
+    await registerHook(here.place, wanted)
+    expect(await here.saved.get({ owner: 'OCTO', repo: 'Demo' })).toMatchObject(REPO)
+    expect(JSON.stringify(await here.saved.list())).not.toContain('hush')
+  })
+})
+
+it.each<[string, string, RegExp | undefined]>([
+  [URL, 'https://github.com', /^https:\/\/github.com cannot reach http:\/\/127/],
+  [URL, 'http://localhost:3000', undefined],
+  ['https://relay.example/webhook', 'https://github.com', undefined],
+])('%s is an address that %s cannot reach: %s', async (url, host, message) => {
+  await using here = await placeWith('github')
+  const place = { ...here.place, host: { ...here.place.host, url: host } }
+  const { kind, message: text } = await failure(
+    registerHook(place, { ...wanted, settings: { ...SETTINGS, url } }),
+  )
+  expect(kind).toBe(message ? 'settings' : 'none')
+  expect(text).toMatch(message ?? /did not fail/)
+})
+
+describe('a call about hooks that is refused says what to do', () => {
+  const scopes = { 'x-oauth-scopes': 'read:user', 'x-accepted-oauth-scopes': 'repo' }
+  it.each<['github' | 'gitea', number, string, Record<string, string>, string, RegExp]>([
+    ['github', 401, '', {}, 'invalid_token', /\. Sign in again with relay login$/],
+    [
+      'github',
+      404,
+      'Not Found',
+      {},
+      'not_found',
+      /needs admin rights on the repository, and a token with the scope repo or admin:repo_hook .*\. Check the name/,
+    ],
+    [
+      'github',
+      404,
+      'Not Found',
+      scopes,
+      'not_found',
+      /The token needs one of the scopes repo; it has read:user\. Sign in with/,
+    ],
+    ['gitea', 403, 'no', {}, 'forbidden', /and a token with the scope write:repository$/],
+    ['github', 403, 'OAuth App access restrictions', {}, 'forbidden', /Ask an owner of octo to approve/],
+    [
+      'github',
+      403,
+      'Resource protected by organization SAML enforcement',
+      {},
+      'forbidden',
+      /authorize the app for octo/,
+    ],
+    ['github', 403, 'Repository was archived', {}, 'forbidden', /Unarchive the repository first/],
+    ['github', 429, 'slow', { 'retry-after': '7' }, 'rate_limited', /Try again in 7 s$/],
+    ['github', 502, '', {}, 'provider_failed', /Try again later$/],
+    ['github', 301, 'Moved', {}, 'not_found', /The repository was renamed or moved\. Give its new name$/],
+    [
+      'github',
+      422,
+      'The "push" event cannot have more than 20 hooks',
+      {},
+      'unprocessable',
+      /Remove one that is not needed: relay hook list octo\/demo$/,
+    ],
+    [
+      'github',
+      422,
+      "url is not supported because it isn't reachable over the public Internet (localhost)",
+      {},
+      'unprocessable',
+      /Receive through relay serve --tunnel/,
+    ],
+  ])('%s %i %s', async (name, status, message, headers, reason, text) => {
+    await using here = await placeWith(name)
+    const answer = ({ method }: { method: string }) =>
+      method === 'GET' && ![401, 404, 429].includes(status)
+        ? { body: [] }
+        : { status, headers, body: { message } }
+    const { host, account } = rig(answer, { name })
+    const place = { host, hooks: account.hooks, saved: here.saved, repo: REPO }
+    const settings = { ...SETTINGS, url: 'https://relay.example/webhook' }
+    const failed = await failure(registerHook(place, { ...wanted, settings }))
+    expect([failed.kind, failed.message]).toEqual([reason, expect.stringMatching(text)])
+  })
+})

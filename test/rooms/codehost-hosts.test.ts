@@ -1,0 +1,489 @@
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import type { Account, Comment } from '../../src/codehost/host.js'
+import { appToken } from '../../src/codehost/github/app.js'
+import { HOST_KINDS, openHost } from '../../src/codehost/hosts.js'
+import { MERGE_COMMIT } from '../kit/gitea.js'
+import {
+  type Answer,
+  type Asked,
+  failure,
+  ISSUE,
+  PULL,
+  REPO,
+  type Reply,
+  rig,
+  TOKEN,
+} from './codehost-rig.js'
+
+const SHA = 'ab'.repeat(20)
+const refusal = (status: number, message: string): Reply => ({ status, body: { message } })
+
+describe('the address of a code host', () => {
+  it.each([
+    ['github', 'https://github.com/', 'https://api.github.com', 'https://github.com'],
+    ['github', 'https://octo.ghe.com', 'https://api.octo.ghe.com', 'https://octo.ghe.com'],
+    ['github', 'https://git.example.org', 'https://git.example.org/api/v3', 'https://git.example.org'],
+    ['sandbox', 'http://localhost:3000', 'http://localhost:3000/api/v3', 'http://localhost:3000'],
+    ['gitea', 'https://x.org/git/', 'https://x.org/git/api/v1', 'https://x.org'],
+  ] as const)('%s at %s', (name, url, apiUrl, origin) => {
+    const host = openHost({ name, url })
+    expect([host.apiUrl, host.origin, host.url]).toEqual([apiUrl, origin, url.replace(/\/$/, '')])
+  })
+
+  it.each([
+    'http://github.com',
+    'https://a:b@x.org',
+    'https://x.org?a',
+    'https://x.org#a',
+    'x.org',
+    'ftp://x',
+  ])('%s is refused', (url) => {
+    expect(() => openHost({ name: 'github', url })).toThrow(/^The provider's address must/)
+  })
+
+  it('has its issuer where that is known, and the only scopes that all actions need', () => {
+    const github = openHost({ name: 'github', url: 'https://github.com' }).oauth
+    expect([github.issuer, github.scopes]).toEqual(['https://github.com/login/oauth', ['repo']])
+    expect(openHost({ name: 'github', url: 'https://ghes.example' }).oauth.issuer).toBeUndefined()
+    const gitea = openHost({ name: 'gitea', url: 'https://x.org/git' }).oauth
+    expect(gitea).toEqual({
+      authorizationEndpoint: 'https://x.org/git/login/oauth/authorize',
+      tokenEndpoint: 'https://x.org/git/login/oauth/access_token',
+      issuer: undefined,
+      scopes: ['write:issue', 'write:repository', 'read:user'],
+    })
+  })
+})
+
+describe('the software at an address', () => {
+  const ghes = { 'x-github-enterprise-version': 'enterprise-server@3.14.2', 'x-github-request-id': 'A1' }
+  it.each<['github' | 'gitea', number, Record<string, string>, unknown, string | undefined]>([
+    ['github', 200, {}, { resources: {} }, 'GitHub'],
+    ['github', 200, {}, { installed_version: '3.14.2' }, 'GitHub Enterprise Server 3.14.2'],
+    ['github', 401, ghes, {}, 'GitHub Enterprise Server 3.14.2'],
+    ['github', 429, { 'x-github-request-id': 'A1' }, undefined, 'GitHub'],
+    ['github', 401, {}, {}, undefined],
+    ['github', 200, {}, undefined, undefined],
+    ['gitea', 200, {}, { version: '1.21.0' }, 'Gitea 1.21.0'],
+    ['gitea', 200, {}, { version: '7.0.1+gitea-1.22.0' }, 'Forgejo 7.0.1'],
+    ['gitea', 403, {}, { url: 'https://x/api/swagger' }, 'Gitea'],
+    ['gitea', 404, {}, { version: '1.21.0' }, undefined],
+  ])('%s: %i %j %j is %s', (name, status, headers, json, software) => {
+    const { recognise } = openHost({ name, url: 'https://x.org' }).probe
+    expect(recognise({ status, header: (key) => headers[key], json })).toBe(software)
+  })
+})
+
+describe('what is sent', () => {
+  const reaction = (status: number): Reply => ({ status, body: { id: 3 } })
+  const comment = { kind: 'comment', id: 5 } as const
+  const review = { kind: 'review', id: 6 } as const
+  const at = '/repos/octo/demo'
+  const options = { method: 'squash', title: 'T', message: 'M', sha: SHA } as const
+  const done: Reply = { body: { merged: true, sha: SHA, merge_commit_sha: MERGE_COMMIT, head: { sha: SHA } } }
+
+  it.each<['github' | 'gitea', Reply, (account: Account) => Promise<unknown>, string, unknown, unknown]>([
+    ['github', done, (a) => a.merge(PULL), `PUT ${at}/pulls/8/merge`, {}, { merged: true, sha: SHA }],
+    [
+      'github',
+      done,
+      (a) => a.merge(PULL, options),
+      `PUT ${at}/pulls/8/merge`,
+      { merge_method: 'squash', commit_title: 'T', commit_message: 'M', sha: SHA },
+      { merged: true, sha: SHA },
+    ],
+    [
+      'gitea',
+      done,
+      (a) => a.merge(PULL),
+      `POST ${at}/pulls/8/merge`,
+      { Do: 'merge' },
+      { merged: true, sha: MERGE_COMMIT },
+    ],
+    [
+      'gitea',
+      { status: 201, body: { head: { sha: SHA } } },
+      (a) => a.merge(PULL, options),
+      `POST ${at}/pulls/8/merge`,
+      { Do: 'squash', MergeTitleField: 'T', MergeMessageField: 'M', head_commit_id: SHA },
+      { merged: false, sha: null },
+    ],
+    [
+      'github',
+      reaction(201),
+      (a) => a.react(ISSUE, '+1'),
+      `POST ${at}/issues/7/reactions`,
+      { content: '+1' },
+      { id: 3, content: '+1', created: true },
+    ],
+    [
+      'github',
+      reaction(200),
+      (a) => a.react(ISSUE, 'eyes', comment),
+      `POST ${at}/issues/comments/5/reactions`,
+      { content: 'eyes' },
+      { id: 3, content: 'eyes', created: false },
+    ],
+    [
+      'github',
+      reaction(201),
+      (a) => a.react(ISSUE, 'heart', review),
+      `POST ${at}/pulls/comments/6/reactions`,
+      { content: 'heart' },
+      { id: 3, content: 'heart', created: true },
+    ],
+    [
+      'gitea',
+      { status: 201 },
+      (a) => a.react(ISSUE, '+1'),
+      `POST ${at}/issues/7/reactions`,
+      { content: '+1' },
+      { id: null, content: '+1', created: true },
+    ],
+    [
+      'gitea',
+      { status: 200 },
+      (a) => a.react(ISSUE, '+1', review),
+      `POST ${at}/issues/comments/6/reactions`,
+      { content: '+1' },
+      { id: null, content: '+1', created: false },
+    ],
+  ])('%s %#', async (name, answer, act, line, json, result) => {
+    const { account, asked } = rig(answer, { name })
+    expect(await act(account)).toEqual(result)
+    const write = asked.find(({ method }) => method !== 'GET')
+    expect([write?.line, write?.json]).toEqual([line, json])
+  })
+
+  it('a head that has moved is not merged at Gitea, which may not know the guard', async () => {
+    const { account, lines } = rig({ body: { head: { sha: 'c'.repeat(40) } } }, { name: 'gitea' })
+    expect(await failure(account.merge(PULL, options))).toMatchObject({ kind: 'conflict' })
+    expect(lines()).toEqual([`GET ${at}/pulls/8`])
+  })
+
+  it.each([
+    [404, { kind: 'not_found' }],
+    [200, { kind: 'provider_failed', message: expect.stringContaining('Gitea failed (500)') }],
+  ])('a comment that Gitea answers with 500 is explained by the issue: %i', async (status, error) => {
+    const answer = ({ method }: Asked): Answer => (method === 'GET' ? { status } : { status: 500 })
+    expect(await failure(rig(answer, { name: 'gitea' }).account.comment(ISSUE, 'x'))).toMatchObject(error)
+  })
+})
+
+describe('a merge that is refused', () => {
+  const open = (fields: object): Reply => ({ body: { state: 'open', merged: false, ...fields } })
+  const merged = { body: { state: 'closed', merged: true, mergeable: null } }
+  const closed = { body: { state: 'closed', merged: false, mergeable: true } }
+  const missing = refusal(404, 'Not Found')
+  const generic = refusal(405, 'no')
+  const mayNot = 'Not merged: this account or its token may not merge it'
+  const hidden = ' (no such repository or number, or no access to it)'
+  const noPull = {
+    status: 404,
+    body: { message: 'GetPullRequestByIndex', errors: ['pull request does not exist [id: 0, issue_id: 0]'] },
+  }
+  it.each<['github' | 'gitea', Answer, Answer, string, string]>([
+    ['github', generic, merged, 'conflict', 'Not merged: it is already merged'],
+    ['github', generic, closed, 'conflict', 'Not merged: it is closed'],
+    [
+      'github',
+      generic,
+      open({ mergeable: false, mergeable_state: 'dirty' }),
+      'conflict',
+      'Not merged: it conflicts with its base branch (GitHub: no)',
+    ],
+    [
+      'github',
+      generic,
+      open({ mergeable_state: 'behind' }),
+      'conflict',
+      'Not merged: its branch must first be brought up to date with the base branch (GitHub: no)',
+    ],
+    [
+      'github',
+      generic,
+      open({ mergeable_state: 'blocked' }),
+      'conflict',
+      'Not merged: approvals or checks are missing (GitHub: no)',
+    ],
+    [
+      'github',
+      generic,
+      open({ draft: true, mergeable_state: 'draft' }),
+      'conflict',
+      'Not merged: it is a draft (GitHub: no)',
+    ],
+    [
+      'github',
+      generic,
+      open({ mergeable: null, mergeable_state: 'unknown' }),
+      'conflict',
+      'Not merged: the code host is still checking whether it can be merged; try again (GitHub: no)',
+    ],
+    [
+      'github',
+      generic,
+      open({ mergeable: true, mergeable_state: 'clean' }),
+      'conflict',
+      'GitHub refused: no',
+    ],
+    ['github', missing, open({ mergeable: true }), 'forbidden', `${mayNot} (GitHub: Not Found)`],
+    ['github', missing, missing, 'not_found', `GitHub refused: Not Found${hidden}`],
+    ['github', generic, 'reset', 'conflict', 'GitHub refused: no'],
+    ['github', generic, { body: [] }, 'conflict', 'GitHub refused: no'],
+    ['gitea', refusal(405, ''), merged, 'conflict', 'Not merged: it is already merged'],
+    ['gitea', missing, closed, 'conflict', 'Not merged: it is closed'],
+    [
+      'gitea',
+      refusal(405, 'User not allowed to merge PR'),
+      open({ mergeable: true }),
+      'forbidden',
+      `${mayNot} (Gitea: User not allowed to merge PR)`,
+    ],
+    [
+      'gitea',
+      refusal(405, 'Work in progress PRs cannot be merged'),
+      open({ mergeable: false }),
+      'conflict',
+      'Not merged: it is a draft (Gitea: Work in progress PRs cannot be merged)',
+    ],
+    [
+      'gitea',
+      generic,
+      open({ mergeable: false }),
+      'conflict',
+      'Not merged: it conflicts with its base branch, or the code host is still checking that (Gitea: no)',
+    ],
+    [
+      'gitea',
+      refusal(405, 'not allowed to merge [reason: x]'),
+      open({ mergeable: true }),
+      'conflict',
+      'Gitea refused: not allowed to merge [reason: x]',
+    ],
+    ['gitea', missing, missing, 'not_found', `Gitea refused: Not Found${hidden}`],
+    ['gitea', noPull, missing, 'not_found', 'Gitea has no pull request with this number there'],
+  ])('%s %#: the pull request says why', async (name, write, read, kind, message) => {
+    const { account, asked } = rig(({ method }) => (method === 'GET' ? read : write), { name })
+    expect(await failure(account.merge(PULL))).toMatchObject({ kind, message })
+    expect(asked.filter(({ method }) => method !== 'GET')).toHaveLength(1)
+  })
+
+  it.each([403, 409, 422, 502])('with %i is not explained', async (status) => {
+    const { account, asked } = rig(refusal(status, 'no'))
+    await failure(account.merge(PULL))
+    expect(asked).toHaveLength(1)
+  })
+})
+
+/** Pages; with `next`, each names the following one. */
+const paged =
+  (pages: readonly (object | string)[], next: boolean) =>
+  ({ url }: Asked): Reply => {
+    const page = Number(new URL(url).searchParams.get('page'))
+    const link = `<https://x/?page=${page + 1}>; rel="next"`
+    return { body: pages[page - 1] ?? '', headers: next && page < pages.length ? { link } : {} }
+  }
+
+describe('the checks of a head', () => {
+  const ask = async (name: 'github' | 'gitea', answers: Record<string, (asked: Asked) => Reply>) => {
+    const answer = (asked: Asked): Reply =>
+      Object.entries(answers).find(([end]) => asked.line.split('?')[0]?.endsWith(end))?.[1](asked) ?? {
+        status: 404,
+      }
+    const { account, lines } = rig(answer, { name })
+    return { result: await account.headChecks(PULL).catch((error: unknown) => error), lines: lines() }
+  }
+  const head = (): Reply => ({ body: { head: { sha: SHA } } })
+  const run = (name: string, status: string, conclusion: string | null) => ({ name, status, conclusion })
+
+  it('are at GitHub all check runs and statuses, from every page', async () => {
+    const runs = [
+      'success',
+      'neutral',
+      'skipped',
+      'failure',
+      'cancelled',
+      'timed_out',
+      'action_required',
+      'stale',
+    ]
+    const pages = [
+      { check_runs: runs.map((conclusion) => run(conclusion, 'completed', conclusion)) },
+      { check_runs: ['queued', 'in_progress', 'waiting'].map((status) => run(status, status, null)) },
+    ]
+    const statuses = ['success', 'pending', 'failure', 'error'].map((state) => ({ context: state, state }))
+    const { result } = await ask('github', {
+      '/pulls/8': head,
+      '/check-runs': paged(pages, true),
+      '/status': paged([{ statuses }], true),
+    })
+    const states = 'succeeded succeeded succeeded failed failed failed failed failed pending pending pending'
+    const { sha, checks }: { sha: string; checks: { state: string }[] } = Object(result)
+    expect([sha, checks.map(({ state }) => state).join(' ')]).toEqual([
+      SHA,
+      `${states} succeeded pending failed failed`,
+    ])
+  })
+
+  it('are at Gitea read until a page brings nothing new, empty or null', async () => {
+    const status = (context: string, state: string) => ({ context, status: state })
+    const first = { statuses: [status('build', 'success'), status('lint', 'warning')] }
+    const second = { statuses: [status('e2e', 'pending'), status('docs', 'skipped')] }
+    const { result, lines } = await ask('gitea', {
+      '/pulls/8': head,
+      '/status': paged([first, second, { statuses: null }], false),
+    })
+    expect(result).toEqual({
+      sha: SHA,
+      checks: [
+        { name: 'build', state: 'succeeded', says: 'success' },
+        { name: 'lint', state: 'failed', says: 'warning' },
+        { name: 'e2e', state: 'pending', says: 'pending' },
+        { name: 'docs', state: 'succeeded', says: 'skipped' },
+      ],
+    })
+    expect(lines).toHaveLength(4)
+    const none = await ask('gitea', { '/pulls/8': head, '/status': () => ({}) })
+    expect(none.result).toEqual({ sha: SHA, checks: [] })
+    const same = await ask('gitea', { '/pulls/8': head, '/status': () => ({ body: first }) })
+    expect(same.lines).toHaveLength(3)
+  })
+
+  it('are an error when they never end, and of a head that is no commit', async () => {
+    const endless = paged(
+      Array.from({ length: 99 }, () => ({ check_runs: [], statuses: [] })),
+      true,
+    )
+    const { result } = await ask('github', { '/pulls/8': head, '/check-runs': endless, '/status': endless })
+    expect(result).toMatchObject({ kind: 'unprocessable' })
+    const other = await ask('github', { '/pulls/8': () => ({ body: { head: { sha: '../main' } } }) })
+    expect(other.result).toMatchObject({ kind: 'provider_failed' })
+  })
+})
+
+it.each(['github', 'gitea'] as const)('comments of %s are read page by page, and edited', async (name) => {
+  const comment = (id: number, login: string | null) => ({
+    id,
+    html_url: `https://x/${id}`,
+    body: login && 'x',
+    user: login && { login },
+  })
+  const pages = paged([[comment(1, 'mona')], [comment(2, null)]], true)
+  const { account, lines } = rig(
+    (asked) => (asked.method === 'GET' ? pages(asked) : { body: comment(2, 'mona') }),
+    { name },
+  )
+  const found: Comment[] = []
+  for await (const each of account.comments(ISSUE)) found.push(each)
+  expect(found).toEqual([
+    { id: 1, url: 'https://x/1', author: 'mona', body: 'x' },
+    { id: 2, url: 'https://x/2', author: undefined, body: '' },
+  ])
+  expect(await account.editComment(ISSUE, 2, 'new')).toEqual({ id: 2, url: 'https://x/2' })
+  expect(lines().at(-1)).toBe('PATCH /repos/octo/demo/issues/comments/2')
+})
+
+describe('a token', () => {
+  const date = '2026-12-31 23:59:59'
+  const expiry = 'github-authentication-token-expiration'
+  it.each<[string, Record<string, string>, readonly string[] | undefined, string | undefined]>([
+    ['gho_x', { 'x-oauth-scopes': 'repo, user' }, ['repo', 'user'], undefined],
+    ['ghp_x', {}, [], undefined],
+    ['github_pat_x', { [expiry]: `${date} UTC` }, undefined, '2026-12-31T23:59:59Z'],
+    ['ghp_x', { 'x-oauth-scopes': 'repo', [expiry]: `${date} +0200` }, ['repo'], '2026-12-31T21:59:59Z'],
+    ['gho_x', { [expiry]: 'soon' }, undefined, undefined],
+  ])('%s with %j', async (token, headers, scopes, expires) => {
+    const { host } = rig({ headers, body: { login: 'mona' } })
+    const expiresAt = expires === undefined ? undefined : Date.parse(expires)
+    expect(await host.as(token).facts()).toEqual({ login: 'mona', scopes, expiresAt })
+  })
+
+  const client = { id: 'the-id', secret: new Secret('the-secret') }
+  it.each([
+    [204, undefined],
+    [404, undefined],
+    [422, undefined],
+    [401, { kind: 'forbidden', message: 'GitHub refused: it does not know this client id and secret' }],
+    [503, { kind: 'provider_failed' }],
+  ])('is revoked as the application: %i', async (status, error) => {
+    const { account, asked } = rig({ status })
+    const failed = await failure(account.revoke?.(client) ?? Promise.resolve())
+    expect(failed).toMatchObject(error ?? { kind: 'none' })
+    expect(asked.map(({ line, json, headers }) => [line, json, headers['authorization']])).toEqual([
+      ['DELETE /applications/the-id/token', { access_token: TOKEN }, `Basic ${btoa('the-id:the-secret')}`],
+    ])
+  })
+
+  it('that a user made, or of Gitea, only the user can revoke', () => {
+    const { host } = rig({})
+    expect(['ghp_x', 'github_pat_x', async () => TOKEN].map((token) => host.as(token).revoke)).toEqual(
+      Array(3).fill(undefined),
+    )
+    expect(rig({}, { name: 'gitea' }).account.revoke).toBeUndefined()
+  })
+})
+
+describe('an App', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const pem = String(privateKey.export({ type: 'pkcs1', format: 'pem' }))
+  const app = { id: 12, slug: 'relay-x', privateKey: new Secret(pem) }
+
+  it('signs a token for nine minutes, dated back by one', () => {
+    const [head = '', claims = '', signature = ''] = appToken(app, 1_800_000_000_500).split('.')
+    const key = createPublicKey(publicKey.export({ type: 'spki', format: 'pem' }))
+    expect(
+      verify('RSA-SHA256', Buffer.from(`${head}.${claims}`), key, Buffer.from(signature, 'base64url')),
+    ).toBe(true)
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toEqual({
+      iat: 1_799_999_940,
+      exp: 1_800_000_540,
+      iss: '12',
+    })
+  })
+
+  it('does not quote a key that is none', () => {
+    const broken = { ...app, privateKey: new Secret('-----BEGIN not a key') }
+    expect(() => appToken(broken, 0)).toThrow('The stored key of the App is unusable. Run relay setup again')
+  })
+
+  it.each<[Reply, string, RegExp]>([
+    [refusal(404, 'Integration not found'), 'gone', /has no App relay-x any more: it was deleted there/],
+    [
+      refusal(401, 'A JSON web token could not be decoded'),
+      'forbidden',
+      /refused the key of the App relay-x/,
+    ],
+    [
+      refusal(401, "'Expiration time' claim ('exp') is too far in the future"),
+      'forbidden',
+      /Set this machine's clock/,
+    ],
+    [refusal(404, 'Not Found'), 'not_found', /Not Found/],
+    [refusal(502, ''), 'provider_failed', /failed \(502\)/],
+  ])('is refused by %j with what to do, whatever it asks', async (answer, kind, message) => {
+    const { host } = rig(answer)
+    const account = host.apps?.as(app)
+    const calls = [account?.describe(), account?.hook(), account?.log.page()]
+    for (const call of calls)
+      expect(await failure(Promise.resolve(call))).toMatchObject({
+        kind,
+        message: expect.stringMatching(message),
+      })
+    const installed = await account?.isInstalled(REPO).catch((error: unknown) => Object(error).kind)
+    expect(installed).toBe(kind === 'not_found' ? false : kind)
+  })
+})
+
+describe('the words of a code host', () => {
+  it('name the fields of its form', () => {
+    const form = { name: 'relay', callbackUrl: 'http://127.0.0.1:8787/auth/github/callback' }
+    const fields = Object.values(HOST_KINDS).map(({ words }) =>
+      words.applicationForm(form).map(([field]) => field),
+    )
+    const github = ['Application name', 'Homepage URL', 'Authorization callback URL', 'Enable Device Flow']
+    expect(fields).toEqual([github, ['Application Name', 'Redirect URIs', 'Confidential Client'], github])
+  })
+})

@@ -1,0 +1,277 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { path } from '../../src/codehost/rest.js'
+import { type Answer, failure, ISSUE, PULL, REPO, type Reply, rig, TOKEN } from './codehost-rig.js'
+
+const DOUBT = '; the request may have been carried out all the same'
+const HIDDEN = ' (no such repository or number, or no access to it)'
+const me: Reply = { body: { login: 'mona' } }
+const created: Reply = { status: 201, body: { id: 5, html_url: 'https://github.com/x' } }
+
+describe('a path', () => {
+  it('walks nowhere else, whatever its parts are', () => {
+    const isPlain = (part: string): boolean =>
+      part.split('/').every((name) => !['', '.', '..'].includes(name))
+    const part = fc.string({ unit: 'grapheme' }).filter(isPlain)
+    fc.assert(
+      fc.property(part, part, (owner, repo) => {
+        const { pathname } = new URL(path`/repos/${owner}/${repo}/issues`, 'https://x')
+        expect(pathname.split('/').map(decodeURIComponent)).toEqual(['', 'repos', owner, repo, 'issues'])
+      }),
+    )
+  })
+
+  it.each(['..', '.', '', 'a/..', 'a//b', '/a'])(
+    'with the owner %j is refused before anything is sent',
+    async (owner) => {
+      const { account, asked } = rig(created)
+      expect(await failure(account.comment({ ...ISSUE, owner }, 'x'))).toMatchObject({ kind: 'bad_request' })
+      expect(asked).toEqual([])
+    },
+  )
+
+  it('takes an owner of several parts as one', async () => {
+    const { account, lines } = rig(created)
+    await account.comment({ ...ISSUE, owner: 'group/sub' }, 'x')
+    expect(lines()).toEqual(['POST /repos/group%2Fsub/demo/issues/7/comments'])
+  })
+})
+
+describe('a call without a usable answer is made once', () => {
+  it.each<[string, Answer, string]>([
+    ['broken off', 'reset', 'GitHub gave no complete answer (connection closed before an answer)'],
+    ['not JSON', { status: 201, body: '{"id":' }, 'GitHub gave an answer that was not understood'],
+    ['an HTML page', { body: '<html>' }, 'GitHub gave an answer that was not understood'],
+    ['another shape', { status: 201, body: { id: 'x' } }, 'GitHub gave an answer that was not understood'],
+    ['nothing', { status: 201 }, 'GitHub gave an answer that was not understood'],
+    ['8 MiB', { status: 201, body: ' '.repeat(8 * 1_048_576) }, 'GitHub gave an answer that is too large'],
+  ])('%s', async (_, answer, said) => {
+    const { account, asked } = rig(answer)
+    for (const call of [account.comment(ISSUE, 'x'), account.merge(PULL)])
+      expect(await failure(call)).toMatchObject({ kind: 'provider_failed', message: `${said}${DOUBT}` })
+    expect(asked).toHaveLength(2)
+  })
+
+  it('without a doubt where nothing can have reached the host', async () => {
+    const message = 'GitHub could not be reached (connection refused)'
+    expect(await failure(rig('refused').account.comment(ISSUE, 'x'))).toMatchObject({ message })
+  })
+
+  it("ends at the caller's signal, with its reason", async () => {
+    const reason = new RelayError('cancelled', 'Interrupted')
+    const { host } = rig(me)
+    expect(await failure(host.as(TOKEN, { signal: AbortSignal.abort(reason) }).facts())).toBe(reason)
+    expect(await failure(host.as(TOKEN, { signal: AbortSignal.abort() }).facts())).toMatchObject({
+      kind: 'cancelled',
+    })
+  })
+})
+
+describe('redirects', () => {
+  const to = (status: number, location: string, answer: Reply) =>
+    rig(({ url }) => (url.endsWith('/moved') ? answer : { status, headers: { location } }))
+
+  it.each([301, 302, 307, 308])('%i within the origin: a read follows, with the token', async (status) => {
+    const { account, asked } = to(status, '/moved', me)
+    expect(await account.facts()).toMatchObject({ login: 'mona' })
+    expect(asked.map(({ headers }) => headers['authorization'])).toEqual(Array(2).fill(`Bearer ${TOKEN}`))
+  })
+
+  it.each([
+    [301, false, ''],
+    [302, false, ''],
+    // RFC 9110 section 15.4.4: the way to answer a POST that was carried out.
+    [303, false, DOUBT],
+    [307, true, ''],
+    [308, true, ''],
+  ])('%i within the origin: a write follows: %s', async (status, follows, doubt) => {
+    const { account, asked } = to(status, '/moved', created)
+    const error = await failure(account.comment(ISSUE, 'hello'))
+    expect(error.message).toBe(
+      follows
+        ? 'it did not fail'
+        : `GitHub answered with a redirect that is not followed (${status})${doubt}`,
+    )
+    const bodies = asked.map(({ method, json }) => [method, json])
+    expect(bodies).toEqual(Array.from({ length: follows ? 2 : 1 }, () => ['POST', { body: 'hello' }]))
+  })
+
+  it.each(['https://other.example/moved', 'http://git.example/moved', 'http://[', ''])(
+    'to %j: nothing is sent there',
+    async (location) => {
+      const { account, asked } = rig({ status: 307, headers: { location } })
+      expect((await failure(account.facts())).kind).toBe('provider_failed')
+      expect((await failure(account.comment(ISSUE, 'x'))).kind).toBe('provider_failed')
+      expect(asked.every(({ url }) => url.startsWith('https://git.example/'))).toBe(true)
+    },
+  )
+
+  it('loops end: a read after three, a write after one', async () => {
+    const { account, asked } = rig({ status: 307, headers: { location: '/again' } })
+    await failure(account.facts())
+    expect(asked).toHaveLength(4)
+    await failure(account.comment(ISSUE, 'x'))
+    expect(asked).toHaveLength(6)
+  })
+})
+
+describe('what a code host refuses', () => {
+  const invalid = {
+    message: 'Validation Failed',
+    errors: [
+      { resource: 'IssueComment', field: 'body', code: 'missing_field' },
+      'body is too long',
+      { code: 'custom', message: 'no' },
+    ],
+  }
+  const message = (text: string) => ({ message: text })
+  it.each<[number, string | object, string, string]>([
+    [401, message('Bad credentials'), 'invalid_token', 'Invalid or expired token'],
+    [403, message('Issue is locked'), 'forbidden', 'GitHub refused: Issue is locked'],
+    [404, message('Not Found'), 'not_found', `GitHub refused: Not Found${HIDDEN}`],
+    [405, { message: 'no', status: '405' }, 'conflict', 'GitHub refused: no'],
+    [409, message('moved'), 'conflict', 'GitHub refused: moved'],
+    [410, message('Issues are disabled'), 'gone', 'GitHub refused: Issues are disabled'],
+    [
+      422,
+      invalid,
+      'unprocessable',
+      'GitHub refused: Validation Failed (IssueComment.body: missing_field, body is too long, no)',
+    ],
+    [423, '', 'forbidden', 'GitHub refused: it is locked'],
+    [451, '', 'unprocessable', 'GitHub refused: status 451'],
+    [500, message('Server Error'), 'provider_failed', `GitHub failed (500): Server Error${DOUBT}`],
+    [502, '<html><h1>Bad gateway</h1>', 'provider_failed', `GitHub failed (502)${DOUBT}`],
+    // GitLab's may be an object.
+    [503, { message: { base: ['x'] } }, 'provider_failed', `GitHub failed (503)${DOUBT}`],
+  ])('%i %j', async (status, body, kind, text) => {
+    const error = await failure(rig({ status, body }).account.comment(ISSUE, 'x'))
+    expect(error).toMatchObject({ kind, message: text, retryAfter: undefined })
+  })
+
+  it('is one line of at most 300 characters, without control characters and the token', async () => {
+    const text = fc.string({
+      unit: fc.oneof(fc.constantFrom(TOKEN, '\u2028', '\u001b[2J', '\u202e', '😀'), fc.string()),
+    })
+    await fc.assert(
+      fc.asyncProperty(text, fc.nat(400), async (start, length) => {
+        const { account } = rig({ status: 422, body: { message: `${start}${'x'.repeat(length)}${TOKEN}` } })
+        const said = (await failure(account.comment(ISSUE, 'x'))).message.replace('GitHub refused: ', '')
+        expect(said.length).toBeLessThanOrEqual(300)
+        expect(said).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
+        expect(said).not.toContain(TOKEN)
+      }),
+    )
+  })
+
+  it('is, in the last of several documents, what counts', async () => {
+    const body = '{"Style":"merge","Err":{}}\n{"message":"Merge Conflict Error"}\n'
+    expect(await failure(rig({ status: 409, body }).account.merge(PULL))).toMatchObject({
+      message: 'GitHub refused: Merge Conflict Error',
+    })
+  })
+
+  const scopes = (held: string | undefined, accepted: string) => ({
+    ...(held !== undefined && { 'x-oauth-scopes': held }),
+    'x-accepted-oauth-scopes': accepted,
+  })
+  it.each<[string, Reply, string | undefined]>([
+    [
+      'a scope',
+      { status: 404, headers: scopes('read:user', 'repo, admin:repo_hook') },
+      'one of the scopes repo, admin:repo_hook; it has read:user',
+    ],
+    [
+      'a classic token without scopes',
+      { status: 403, headers: scopes('', 'repo') },
+      'one of the scopes repo; it has none',
+    ],
+    ['a token that has one', { status: 404, headers: scopes('repo', 'repo, admin:repo_hook') }, undefined],
+    ['a fine-grained token', { status: 404, headers: scopes(undefined, 'repo') }, undefined],
+    [
+      'a permission',
+      {
+        status: 403,
+        headers: { 'x-accepted-github-permissions': 'issues=write; pull_requests=write' },
+        body: { message: 'Resource not accessible by personal access token' },
+      },
+      'the permission issues=write, pull_requests=write',
+    ],
+    [
+      'a permission that is not what is wrong',
+      { status: 403, headers: { 'x-accepted-github-permissions': 'issues=write' }, body: { message: 'No' } },
+      undefined,
+    ],
+  ])('names what the token lacks: %s', async (_, answer, missingRight) => {
+    expect(await failure(rig(answer).account.hooks.list(REPO))).toMatchObject({ missingRight })
+  })
+})
+
+describe('rate limits', () => {
+  const date = 'Fri, 20 Nov 2026 10:00:00 GMT'
+  const reset = String(Date.parse(date) / 1000 + 90)
+  const primary = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset, date }
+  const limit = { message: 'API rate limit exceeded' }
+  const secondary = { message: 'You have exceeded a secondary rate limit.' }
+  it.each<[Reply, number]>([
+    [{ status: 403, headers: primary, body: limit }, 90],
+    [{ status: 429, headers: primary, body: limit }, 90],
+    [{ status: 403, headers: { ...primary, 'x-ratelimit-reset': '1' }, body: limit }, 1],
+    [{ status: 403, headers: { 'retry-after': '7' }, body: secondary }, 7],
+    [{ status: 429, headers: { 'retry-after': 'Fri, 20 Nov 2026 10:00:30 GMT', date }, body: secondary }, 30],
+    [{ status: 403, headers: { 'x-ratelimit-remaining': '12' }, body: secondary }, 60],
+    [{ status: 429, headers: { 'retry-after': 'soon' }, body: secondary }, 60],
+    [{ status: 429, headers: { 'retry-after': '9'.repeat(30) }, body: secondary }, 86_400],
+  ])('%j', async (answer, retryAfter) => {
+    expect(await failure(rig(answer).account.facts())).toMatchObject({ kind: 'rate_limited', retryAfter })
+  })
+
+  it('are not what every 403 means', async () => {
+    const answer = { status: 403, headers: { 'x-ratelimit-remaining': '12' }, body: { message: 'No' } }
+    expect((await failure(rig(answer).account.facts())).kind).toBe('forbidden')
+  })
+})
+
+it.each(['', 'a b', 'a\nb', 'é'])('the token %j is not sent, and not quoted', async (token) => {
+  const { host, asked } = rig(me)
+  const error = await failure(host.as(token).facts())
+  expect(error).toEqual(new RelayError('invalid_token', 'Invalid or expired token'))
+  expect(error).not.toHaveProperty('cause')
+  expect(asked).toEqual([])
+})
+
+it('a token may be another at each call', async () => {
+  const { host, asked } = rig(me)
+  const tokens = ['one', 'two']
+  const account = host.as(async () => tokens.shift() ?? '')
+  await account.facts()
+  await account.facts()
+  expect(asked.map(({ headers }) => headers['authorization'])).toEqual(['Bearer one', 'Bearer two'])
+})
+
+it('ids of 64 bits stay exact, and the cursor of a log comes from the query of its link alone', async () => {
+  const id = '9223372036854775807'
+  const entry = {
+    guid: 'g',
+    event: 'push',
+    action: null,
+    delivered_at: '2026-01-01T00:00:00Z',
+    redelivery: false,
+  }
+  const body = `[${JSON.stringify({ ...entry, status: 'OK', status_code: 200 }).replace('{', `{"id":${id},`)}]`
+  const link = '<https://evil.example/x?per_page=100&cursor=v1_2>; rel="next"'
+  const { account, asked, lines } = rig({ body, headers: { link } })
+  const log = account.hooks.log?.(REPO, 3)
+  const page = await log?.page()
+  expect(page).toMatchObject({ deliveries: [{ id, statusCode: 200 }], next: 'v1_2' })
+  await log?.page(page?.next)
+  await log?.redeliver(id)
+  const where = '/repos/octo/demo/hooks/3/deliveries'
+  expect(lines()).toEqual([
+    `GET ${where}?per_page=100`,
+    `GET ${where}?per_page=100&cursor=v1_2`,
+    `POST ${where}/${id}/attempts`,
+  ])
+  expect(asked.every(({ url }) => url.startsWith('https://git.example/'))).toBe(true)
+})
