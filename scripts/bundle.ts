@@ -4,9 +4,6 @@ import { build } from 'rolldown'
 import { bundleBrowser } from './bundle/browser.js'
 import { licences } from './bundle/licences.js'
 
-/** The programs that are started: relay itself, and the helper for the browser. */
-const ENTRIES = ['bin/relay.ts', 'src/old/browser/browser-helper.ts']
-
 const OPTIONS = {
   platform: 'node',
   tsconfig: false,
@@ -15,7 +12,7 @@ const OPTIONS = {
 
 await build({
   ...OPTIONS,
-  input: ENTRIES,
+  input: 'bin/relay.ts',
   // Packages that are native, read files of their own, or serve few commands.
   external: [
     '@photostructure/sqlite',

@@ -48,10 +48,8 @@ describe('the layers of src', () => {
   })
 
   it('prints and paints in one place', () => {
-    const painters = files.filter(
-      (file) =>
-        !file.startsWith('old/') &&
-        /from 'chalk'|\bconsole\./.test(readFileSync(path.join(SRC, file), 'utf8')),
+    const painters = files.filter((file) =>
+      /from 'chalk'|\bconsole\./.test(readFileSync(path.join(SRC, file), 'utf8')),
     )
     expect(painters).toEqual(['cli/output/text.ts'])
   })
@@ -112,8 +110,7 @@ function sendsHttp(source: string): boolean {
 }
 
 function roomOf(file: string): string {
-  // Until its last command is replaced, the earlier command line is part of the new one.
-  return (file.split(path.sep)[0] ?? file).replace(/^old$/, 'cli')
+  return file.split(path.sep)[0] ?? file
 }
 
 function rankOf(room: string): number {

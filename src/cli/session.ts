@@ -152,35 +152,6 @@ export function userOf({ user }: Pick<Values, 'user'>): string {
   }
 }
 
-/** The signed-in account, as `login` and `whoami` print it. */
-export interface Account {
-  readonly user: string
-  /** The account's name at the code host. */
-  readonly login: string
-  readonly provider: string
-  readonly providerUrl: string
-  /** Where the token is stored. */
-  readonly store: string
-  /** ISO 8601 in UTC. */
-  readonly expiresAt: string
-}
-
-/** The account of a token whose owner the code host has named. */
-export function accountOf(
-  { host, attached }: Session,
-  { userId: user, expiresAt }: Pick<TokenOwner, 'userId' | 'expiresAt'>,
-  login: string,
-): Account {
-  return {
-    user,
-    login,
-    provider: host.name,
-    providerUrl: host.url,
-    store: tokenPlace(attached),
-    expiresAt: new Date(expiresAt).toISOString(),
-  }
-}
-
 /** A description of where the tokens of a profile are stored. */
 export function tokenPlace({
   values,

@@ -416,6 +416,8 @@ export interface HostKind {
   readonly defaultUrl: string | undefined
   /** Whether the web address may have a path. */
   readonly pathAllowed: boolean
+  /** relay itself emulates it: it runs where relay says, and makes the OAuth client. */
+  readonly isEmulated: boolean
   readonly webhook: WebhookScheme
   readonly words: HostWords
   /** Opens no connection. */

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import type { Context } from '../../src/old/context.js'
+import type { Context } from '../../src/cli/context.js'
 
 /** A context whose streams are kept, in an empty folder and environment, with nothing on standard input. */
 export function testContext(over: Partial<Context> = {}): {
@@ -20,6 +20,7 @@ export function testContext(over: Partial<Context> = {}): {
     stdout,
     stderr,
     signal: new AbortController().signal,
+    endAtSignal: () => {},
     onHangup: () => () => {},
     onKey: () => undefined,
     isInForeground: () => true,

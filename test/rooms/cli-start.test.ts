@@ -30,11 +30,12 @@ it('imports at every start only what help is made of', () => {
   const names = [...reached('src/cli/main.ts')]
   const packages = names.filter((name) => !name.endsWith('.ts') && !name.endsWith('.json'))
   expect(packages.filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
+    'chalk',
     'commander',
     'fast-string-truncated-width',
   ])
   const rooms = names.flatMap((name) => /^src\/(\w+)/.exec(name)?.[1] ?? [])
-  expect([...new Set(rooms)].toSorted()).toEqual(['base', 'cli', 'dispatch', 'journal', 'providers'])
+  expect([...new Set(rooms)].toSorted()).toEqual(['base', 'cli', 'codehost', 'dispatch', 'journal'])
   expect(names.filter((name) => name.includes('cli/commands/'))).toEqual([])
 })
 

@@ -1,30 +1,122 @@
 import { type Revocation, type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
-import { callInstance } from '../instance-client.js'
 import type { CodeHost } from '../../codehost/host.js'
 import type { RunningInstance } from '../../instance/running.js'
+import type { TokenOwner } from '../../tokens/tokens.js'
+import type { Flags, Shell } from '../command.js'
+import { callInstance } from '../instance-client.js'
+import { spokenInstant } from '../output/time.js'
+import { attach } from '../profile.js'
+import { openSession, type Session, tokenPlace } from '../session.js'
 
-/** The parts of a session that revoke a token. */
-export interface RevokeParts extends RenewParts {
+// What a user does with a stored token: print it, ask whose it is, delete it.
+
+/** Runs `relay token`. */
+export async function runToken(shell: Shell, flags: Flags & { readonly header?: boolean }): Promise<void> {
+  const { out, json, signal } = shell
+  await using session = await openSession(shell, await attach(shell, flags))
+  const { accessToken, expiresAt } = await session.owner({ signal })
+  if (json) out.object({ user: session.user, accessToken, expiresAt: new Date(expiresAt).toISOString() })
+  else out.result(flags.header ? `Authorization: Bearer ${accessToken}` : accessToken)
+}
+
+/** The signed-in account, as `login` and `whoami` print it. */
+export interface SignedIn {
+  readonly user: string
+  /** The account's name at the code host. */
+  readonly login: string
+  readonly provider: string
+  readonly providerUrl: string
+  /** Where the token is stored. */
+  readonly store: string
+  /** ISO 8601 in UTC. */
+  readonly expiresAt: string
+}
+
+/** The account of a token whose owner the code host has named. */
+export function signedIn(
+  { host, attached, user }: Session,
+  { expiresAt }: Pick<TokenOwner, 'expiresAt'>,
+  login: string,
+): SignedIn {
+  return {
+    user,
+    login,
+    provider: host.name,
+    providerUrl: host.url,
+    store: tokenPlace(attached),
+    expiresAt: new Date(expiresAt).toISOString(),
+  }
+}
+
+/** Runs `relay whoami`. */
+export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
+  const { out, json, signal } = shell
+  await using session = await openSession(shell, await attach(shell, flags))
+  const { host, user } = session
+  const owner = await session.owner({ signal })
+  const facts = await host
+    .as(owner.accessToken, { signal })
+    .facts()
+    .catch((error: unknown) => {
+      throw withUser(error, user)
+    })
+  const account = signedIn(session, owner, facts.login)
+  if (json) return out.object({ ...account })
+  const expiry = out.isTerminal ? spokenInstant(owner.expiresAt, Date.now()) : account.expiresAt
+  const lines = [
+    ['account', account.login],
+    ['code host', account.providerUrl],
+    ['user', account.user],
+    ['token', `in ${account.store}, expires ${expiry}`],
+  ] as const
+  for (const [name, text] of lines) out.result(`${name.padEnd(11)}${text}`)
+}
+
+/** Names the user when the code host did not answer: the token may be valid. */
+function withUser(error: unknown, user: string): unknown {
+  if (!(error instanceof RelayError) || !error.kind.startsWith('provider_')) return error
+  const message = `Could not get the account of ${user}: ${error.message}`
+  return new RelayError(error.kind, message, { cause: error })
+}
+
+/** Runs `relay revoke`. */
+export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: boolean }): Promise<void> {
+  const { out, json, signal } = shell
+  await using session = await openSession(shell, await attach(shell, flags))
+  const { host, client, tokens, database, user, attached } = session
+  const { instance, values } = attached
+  const { store } = database
+  const local = flags.local === true
+  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: out.log, instance }
+  const { removed, upstream } = await revokeUser(parts, user, { local, signal })
+  if (json) return out.object({ user, removed, upstream })
+  const deleted = `the token of ${user} is deleted here`
+  if (upstream === 'revoked') out.say(`${deleted}, and revoked at ${host.url}`)
+  else if (!removed) out.say(`${user} was not signed in, so there was nothing to revoke`)
+  else out.say(local ? `${deleted}, and not revoked at the code host` : `${deleted}; it had expired`)
+}
+
+/** What revokes a token. */
+interface RevokeParts extends RenewParts {
   readonly host: RenewParts['host'] & Pick<CodeHost, 'url'>
   /** Undefined: none serves the profile. */
   readonly instance: RunningInstance | undefined
 }
 
 /**
- * Revokes a user's token in the profile's store.
- * The instance, if it has an OAuth client, revokes it at the code host.
- * @throws RelayError `provider_failed` when a token is deleted here and may still be valid at the code host; `storage`
+ * Revokes a user's token in the profile's store, and at the code host: with this shell's client or, if it has none, by the instance.
+ * @throws RelayError `provider_failed` when a token is deleted here and may still be valid at the code host; `storage`; as `callInstance`
  */
 export async function revokeUser(
   parts: RevokeParts,
   user: string,
   options: RevokeOptions = {},
 ): Promise<Revocation> {
-  const { instance, host } = parts
+  const { instance, client, host } = parts
   const { removed, upstream } =
-    instance?.clientId && !options.local
+    instance?.clientId && !client && !options.local
       ? await revokeThrough(instance, user, options)
       : await revoke(parts, user, options)
   const why = problem(host, user, upstream)
@@ -32,21 +124,17 @@ export async function revokeUser(
   return { removed, upstream }
 }
 
-/**
- * Has the instance revoke the user's token, here and, with its OAuth client, at the code host.
- * @throws RelayError as {@link callInstance}; a failure at the code host is part of the result.
- */
 async function revokeThrough(
   instance: RunningInstance,
   userId: string,
-  { signal }: Cancellable,
+  options: Cancellable,
 ): Promise<Revocation> {
-  const { removed, upstream } = await callInstance(instance, 'revoke', { userId }, { signal })
+  const { removed, upstream } = await callInstance(instance, 'revoke', { userId }, options)
   if (typeof upstream === 'string') return { removed, upstream }
   return { removed, upstream: { failed: new RelayError('provider_failed', upstream.message) } }
 }
 
-/** Why a token may still be valid. Undefined when there is none. */
+/** Why a token may still be valid. Undefined when it is not. */
 function problem(
   { url }: Pick<CodeHost, 'url'>,
   user: string,

@@ -55,7 +55,7 @@ it. Asks before it replaces a client. Ends with the checks of relay doctor.`,
         8,
         130,
       ],
-      load: async () => (await import('../../old/commands/setup/setup.js')).runSetup,
+      load: async () => (await import('../commands/setup.js')).runSetup,
     },
 
     {

@@ -43,7 +43,7 @@ uses the device flow if the code host has it: you enter a code in a browser on a
         8,
         130,
       ],
-      load: async () => (await import('../../old/commands/login/login.js')).runLogin,
+      load: async () => (await import('../commands/login.js')).runLogin,
     },
 
     {
@@ -56,7 +56,7 @@ uses the device flow if the code host has it: you enter a code in a browser on a
       examples: ['relay revoke', 'relay revoke --user ada --local'],
       options: [['--local', 'do not revoke the token at the code host']],
       exits: [[8, 'deleted here, but the code host did not revoke it'], 130],
-      load: async () => (await import('../../old/commands/revoke/revoke.js')).runRevoke,
+      load: async () => (await import('../commands/tokens.js')).runRevoke,
     },
 
     {
@@ -70,7 +70,7 @@ code host themselves.`,
         'relay token --user ada --json',
       ],
       options: [['--header', 'print "Authorization: Bearer …", for curl -H @-']],
-      load: async () => (await import('../../old/commands/token/token.js')).runToken,
+      load: async () => (await import('../commands/tokens.js')).runToken,
     },
 
     {
@@ -79,7 +79,7 @@ code host themselves.`,
       summary: 'show the signed-in account',
       description: `Shows the account of the user's token at the code host, where the token is stored, and when it expires.`,
       examples: ['relay whoami', 'relay whoami --json | jq -r .login'],
-      load: async () => (await import('../../old/commands/whoami/whoami.js')).runWhoami,
+      load: async () => (await import('../commands/tokens.js')).runWhoami,
     },
   ],
 }

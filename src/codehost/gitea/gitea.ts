@@ -28,6 +28,7 @@ const WORDS: host.HostWords = {
 export const GITEA: host.HostKind = {
   defaultUrl: undefined,
   pathAllowed: true,
+  isEmulated: false,
   webhook: WEBHOOK,
   words: WORDS,
   open: (options) => new Gitea(options),

@@ -30,6 +30,7 @@ const words = (label: string): host.HostWords => ({
 export const GITHUB: host.HostKind = {
   defaultUrl: 'https://github.com',
   pathAllowed: false,
+  isEmulated: false,
   webhook: WEBHOOK,
   words: words('GitHub'),
   open: (options) => new GitHub('github', options),
@@ -39,6 +40,7 @@ export const GITHUB: host.HostKind = {
 export const SANDBOX: host.HostKind = {
   ...GITHUB,
   defaultUrl: undefined,
+  isEmulated: true,
   words: words('The sandbox'),
   open: (options) => new GitHub('sandbox', options),
 }

@@ -1,0 +1,308 @@
+import { addAbortSignal } from 'node:stream'
+import { beginDeviceSignIn, type DeviceSignIn } from '../../auth/device.js'
+import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
+import { missingScopes, toTokenGrant } from '../../auth/token-endpoint.js'
+import { aborted, deadline } from '../../base/abort.js'
+import { RelayError } from '../../base/errors.js'
+import { createLogThrottle } from '../../base/log-throttle.js'
+import { printable } from '../../base/printable.js'
+import { readBounded } from '../../base/read-bounded.js'
+import { formatDuration, systemClock } from '../../base/time.js'
+import { listen } from '../../http/listen.js'
+import { createRouter, hostCheck } from '../../http/router.js'
+import { createLoopbackClient } from '../../net/loopback.js'
+import { authRoutes } from '../../server/auth.js'
+import { homeRoutes } from '../../server/home.js'
+import { hasDisplay, showAddress } from '../browser.js'
+import type { Flags, Shell } from '../command.js'
+import { readInput } from '../input.js'
+import { attach, publicAddress, redirectUri } from '../profile.js'
+import { openSession, type Session } from '../session.js'
+import { type SignedIn, signedIn } from './tokens.js'
+
+interface LoginFlags extends Flags {
+  readonly browser?: boolean
+  readonly device?: boolean
+  readonly withToken?: boolean
+}
+
+/** Runs `relay login`. */
+export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
+  if (flags.device && flags.withToken)
+    throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
+  // Standard input first: an error there needs neither the profile nor the code host.
+  const token = flags.withToken ? await readGivenToken(shell) : undefined
+  const attached = await attach(shell, flags, token === undefined ? 'with client' : 'may create')
+  const { clientId, clientSecret, store } = attached.values
+  const create = token !== undefined || (clientId !== undefined && clientSecret !== undefined)
+  await using session = await openSession(shell, attached, { create })
+  if (store === 'memory')
+    throw new RelayError('settings', '--store memory would lose the token as soon as this command ends')
+  const account = await signIn(shell, session, flags, token)
+  session.remember()
+  if (shell.json) return shell.out.object({ ...account })
+  shell.out.say(`signed in as ${account.login} at ${account.providerUrl}, for user ${account.user}`)
+  shell.out.say(`the token is in ${account.store} and expires ${account.expiresAt}`)
+}
+
+async function signIn(
+  shell: Shell,
+  session: Session,
+  { browser = true, device }: LoginFlags,
+  token: string | undefined,
+): Promise<SignedIn> {
+  if (token !== undefined) return storeToken(shell, session, token)
+  if (device) return signInWithDevice(shell, session)
+  if (browser && !hasDisplay(shell.env)) {
+    const account = await tryDevice(shell, session)
+    if (account) return account
+  }
+  return signInWithBrowser(shell, session, browser)
+}
+
+// --with-token
+
+/** The longest token that relay stores, and a line end. Bytes. */
+const MAX_BYTES = 8_194
+const INPUT = { name: 'Standard input', tooLarge: 'longer than any token (8 KiB)' }
+/** Visible ASCII, as an Authorization header requires. */
+const TOKEN = /^[\x21-\x7e]+$/
+
+/**
+ * Reads an access token from standard input, without one newline at its end.
+ * @throws RelayError `usage` for a terminal, which would show it, for no token and for text that is none, which is not quoted;
+ * `too_large`; the signal's AbortError
+ */
+async function readGivenToken({ stdin, signal }: Shell): Promise<string> {
+  if (stdin.isTTY === true)
+    throw new RelayError(
+      'usage',
+      'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
+    )
+  const input = addAbortSignal(signal, stdin)
+  const bytes = await readInput(() => readBounded(input, MAX_BYTES), { ...INPUT, signal })
+  const token = bytes.toString('latin1').replace(/\r?\n$/, '')
+  if (TOKEN.test(token)) return token
+  throw new RelayError(
+    'usage',
+    token === ''
+      ? 'Standard input has no token'
+      : 'Standard input is not one token: it has white space, or characters that no token has',
+  )
+}
+
+/**
+ * Stores a token that the user made at the code host, after asking whose it is. It has no refresh token.
+ * @throws RelayError `invalid_token` when the code host does not accept it, otherwise as `Account.facts`; `storage`
+ */
+async function storeToken({ out, signal }: Shell, session: Session, accessToken: string): Promise<SignedIn> {
+  const { host, tokens, user, attached } = session
+  const facts = await host
+    .as(accessToken, { signal })
+    .facts()
+    .catch((error: unknown) => {
+      if (!(error instanceof RelayError) || error.kind !== 'invalid_token') throw error
+      throw new RelayError('invalid_token', `${host.url} does not accept this token. Nothing is stored`)
+    })
+  const expiresAt = facts.expiresAt ?? systemClock() + attached.values.tokenTtl
+  await tokens.save(user, { accessToken, expiresAt, origin: host.origin })
+  const missing = missingScopes(host.oauth, facts.scopes)
+  if (missing.length > 0)
+    out.log.warn(`The token lacks the scope ${missing.join(', ')}: some actions may be refused`)
+  return signedIn(session, { expiresAt }, facts.login)
+}
+
+// --device
+
+/**
+ * Signs the user in with a code to enter in any browser. Needs the OAuth client's id, that of the instance if one runs, and no secret.
+ * @throws RelayError `usage` where the code host has no device flow; `settings` without an OAuth client; as `beginDeviceSignIn` and
+ * `DeviceSignIn`; `storage`
+ */
+async function signInWithDevice(shell: Shell, session: Session): Promise<SignedIn> {
+  const { host } = session
+  if (host.oauth.deviceEndpoint === undefined)
+    throw new RelayError(
+      'usage',
+      `${host.url} has no device flow. Use relay login --no-browser, or relay login --with-token`,
+    )
+  const clientId = clientIdOf(session)
+  if (clientId === undefined) throw notSetUp(session)
+  return completeDevice(shell, session, await beginDeviceSignIn({ host, clientId, signal: shell.signal }))
+}
+
+/** The same where the code host and the OAuth client allow it; otherwise undefined. */
+async function tryDevice(shell: Shell, session: Session): Promise<SignedIn | undefined> {
+  const { out, signal } = shell
+  const { host } = session
+  const clientId = clientIdOf(session)
+  if (host.oauth.deviceEndpoint === undefined || clientId === undefined) return undefined
+  const begun = await beginDeviceSignIn({ host, clientId, signal }).catch((error: unknown) => {
+    if (!(error instanceof RelayError) || error.kind !== 'not_configured') throw error
+    out.log.debug(error.message)
+    return undefined
+  })
+  return begun && completeDevice(shell, session, begun)
+}
+
+function clientIdOf({ attached, client }: Session): string | undefined {
+  return attached.instance?.clientId ?? client?.id
+}
+
+async function completeDevice(
+  { out, signal }: Shell,
+  session: Session,
+  begun: DeviceSignIn,
+): Promise<SignedIn> {
+  const { host, tokens, user, attached } = session
+  const { userCode, address, lifetime } = begun
+  const lines = [
+    'Open this address in a browser on any machine, and enter the code:',
+    '',
+    `  ${printable(address)}`,
+    `  ${printable(userCode)}`,
+    '',
+    `Waiting up to ${formatDuration(lifetime)} for you to do so. Ctrl-C cancels.`,
+  ]
+  for (const line of lines) out.say(line)
+  const response = await begun.awaitToken()
+  const terms = { origin: host.origin, ttl: attached.values.tokenTtl, now: systemClock() }
+  const grant = toTokenGrant(response, terms)
+  // Before it is stored: a command that fails has signed nobody in.
+  const { login } = await accountOf(host, response.accessToken, { signal })
+  await tokens.save(user, grant)
+  const missing = missingScopes(host.oauth, response.scopes)
+  if (missing.length > 0)
+    out.log.warn(`${host.url} did not grant ${missing.join(', ')}: some actions may be refused`)
+  return signedIn(session, grant, login)
+}
+
+// In the browser
+
+/**
+ * Signs the user in through a browser on this machine, or one whose user opens the address. The instance receives the code host's
+ * answer or, if none runs, this process.
+ * @throws RelayError `unauthenticated` when the sign-in fails, `timed_out`, `not_configured`, `settings`, `storage`; `unavailable` when the
+ * port is in use
+ */
+async function signInWithBrowser(shell: Shell, session: Session, opens: boolean): Promise<SignedIn> {
+  const { signal } = shell
+  const { attached, database, user, host } = session
+  const { instance, values } = attached
+  await using receiver = instance ? undefined : await receiveCallback(shell, session)
+  const own = instance?.url ?? receiver?.url ?? ''
+  const path = `/auth/${host.name}?userId=${encodeURIComponent(user)}`
+  await checkStart(new URL(own + path), signal)
+  const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
+  const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
+  const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
+  await showAddress(shell, { address, opens, waiting })
+  const outcome = await awaitLogin(database.store, login, { signal })
+  await receiver?.lastPage()
+  if (outcome.auth === 'error') throw failed(outcome, session)
+  return signedIn(session, await session.owner({ signal }), outcome.account)
+}
+
+/** Asks the start address first, so that an error appears in the terminal and not in the browser. @throws RelayError `not_configured` */
+async function checkStart(address: URL, signal: AbortSignal): Promise<void> {
+  using client = createLoopbackClient()
+  const { status, text } = await client.send(address, { method: 'GET', headers: {} }, { signal })
+  if (status === 302) return
+  const { error }: { error?: string } = JSON.parse(text)
+  throw new RelayError('not_configured', error ?? `relay at ${address.origin} answered ${status}`)
+}
+
+/** Listens for the code host's answer while the user signs in. */
+interface CallbackReceiver extends AsyncDisposable {
+  readonly url: string
+  /** Resolves once the browser has asked for the last page, or does not ask for it here. What it asked for is still answered. */
+  lastPage(): Promise<void>
+}
+
+/** For a browser to follow the redirect to the last page, in milliseconds. Programs do not follow it. */
+const LAST_PAGE_LIMIT = 1_000
+
+/**
+ * Answers a sign-in's requests on the configured port, and nothing else: a delivery that comes meanwhile gets 404. Takes no profile.
+ * @throws RelayError `settings` without an OAuth client; `unavailable` when it cannot listen
+ */
+async function receiveCallback({ out, seams }: Shell, session: Session): Promise<CallbackReceiver> {
+  const { client, host, tokens, database, attached, limits } = session
+  if (!client) throw notSetUp(session)
+  const {
+    publicUrl,
+    baseUrl,
+    tokenTtl,
+    port,
+    host: address,
+    allowHost = [],
+    inspectHost = [],
+  } = attached.values
+  const { log } = out
+  const reached = (): string => publicUrl ?? listener.url
+  const names = publicUrl === undefined ? [] : [new URL(publicUrl).hostname]
+  const asked = new AbortController()
+  const router = createRouter({
+    hostAllowed: hostCheck({ host: address, allowed: [...allowHost, ...inspectHost, ...names] }),
+    log,
+  })
+  router.use('/', (c, next) => {
+    if (c.req.query('auth') !== undefined) asked.abort()
+    return next()
+  })
+  const signIn = {
+    host,
+    client,
+    store: database.store,
+    tokens,
+    redirectUri: () => redirectUri(reached(), host.name),
+    tokenTtl,
+    clock: seams?.clock ?? systemClock,
+    log,
+    throttle: createLogThrottle(log),
+    timeLimit: limits.tokenEndpoint,
+  }
+  router
+    .route('/', homeRoutes({ hasInspector: false }))
+    .route('/', authRoutes({ signIn, tokens, baseUrl: () => baseUrl ?? `${reached()}/` }))
+  const { headers, request, idle, stop: grace } = limits
+  const timeLimits = { headers, request, idle, grace }
+  const listener = await listen(router.fetch, { host: address, port, log, limits: timeLimits })
+  return {
+    url: listener.url,
+    async lastPage() {
+      if (baseUrl === undefined) await aborted(deadline(LAST_PAGE_LIMIT, asked.signal))
+    },
+    [Symbol.asyncDispose]: () => listener.close(),
+  }
+}
+
+/** The error where no OAuth client is known. */
+function notSetUp({ host, attached }: Session): RelayError {
+  const callback = redirectUri(publicAddress(attached), host.name)
+  return new RelayError(
+    'settings',
+    `Sign-in at ${host.url} is not set up. Run relay setup, or set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app with the callback ${callback}`,
+  )
+}
+
+const REASONS: Readonly<Record<Reason, string>> = {
+  access_denied: 'access was denied at the code host',
+  invalid_state:
+    'the browser returned with an unknown state. Start and finish in one browser, within 10 minutes',
+  provider_unavailable: 'the code host was unreachable or failed',
+  exchange_failed: 'the code host issued no token. Check client id, client secret and callback address',
+  storage_failed: 'the token could not be stored',
+}
+
+function failed(
+  { reason, why }: Extract<LoginOutcome, { auth: 'error' }>,
+  { user, host }: Session,
+): RelayError {
+  // It says which address failed.
+  const detail = reason === 'provider_unavailable' ? `: ${why}` : ''
+  return new RelayError(
+    'unauthenticated',
+    `${user} is not signed in at ${host.url}: ${REASONS[reason]} (${reason})${detail}`,
+  )
+}

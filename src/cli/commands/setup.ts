@@ -1,0 +1,290 @@
+import { randomBytes } from 'node:crypto'
+import { runManifestFlow } from '../../auth/manifest-flow.js'
+import { saveSetup } from '../../auth/setup.js'
+import { RelayError, toRelayError } from '../../base/errors.js'
+import { isLoopback } from '../../base/loopback.js'
+import { Secret } from '../../base/secret.js'
+import type { OAuthClient, StorePlace } from '../../base/settings.js'
+import type { Apps, CodeHost, RegisteredApp } from '../../codehost/host.js'
+import { openHost } from '../../codehost/hosts.js'
+import { readTunnel } from '../../serve/tunnel.js'
+import { openDatabase } from '../../store/open.js'
+import { makeProfileSecret } from '../../webhook/profile-secret.js'
+import { showAddress } from '../browser.js'
+import type { Flags, Shell } from '../command.js'
+import { canAsk, Prompt } from '../input.js'
+import { t, table } from '../output/text.js'
+import {
+  type Attached,
+  attach,
+  onlyInMemory,
+  openData,
+  publicAddress,
+  redirectUri,
+  remember,
+  storeOf,
+} from '../profile.js'
+import { codeHostOf, readSetup, type StoredClient } from '../session.js'
+import { isOfFolder } from '../settings/read.js'
+import { diagnose, printChecks } from './doctor.js'
+
+interface SetupFlags extends Flags {
+  readonly appHook?: boolean
+  readonly browser?: boolean
+  readonly oauthApp?: boolean
+  readonly org?: string
+  readonly yes?: boolean
+}
+
+/** What was registered. */
+interface Registered {
+  readonly client: OAuthClient
+  readonly app?: Pick<RegisteredApp, 'app' | 'installUrl'>
+}
+
+/** Runs `relay setup`. */
+export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
+  const attached = await attach(shell, flags, 'may create')
+  const plan = planSetup(attached)
+  const apps = flags.oauthApp ? undefined : plan.host.apps
+  if (!apps && (flags.appHook || flags.org !== undefined))
+    throw new RelayError('usage', '--app-hook and --org are for a GitHub App only')
+  const registered = await register(shell, flags, plan, apps)
+  await report(shell, flags, attached, registered)
+}
+
+/** What setup works with, checked before anything is asked or registered. */
+interface Plan {
+  readonly attached: Attached
+  readonly host: CodeHost
+  readonly store: StorePlace
+  readonly callbackUrl: string
+}
+
+/**
+ * Checks that what setup stores would take effect.
+ * @throws RelayError `settings` that names what to change
+ */
+function planSetup(attached: Attached): Plan {
+  const { values, origins, instance, profile } = attached
+  if (instance?.sandbox)
+    throw new RelayError('settings', `Profile ${profile} needs no setup: its sandbox makes the client`)
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'what setup stores')
+  if (values.store === 'memory')
+    throw new RelayError('settings', '--store memory would lose the client as soon as this command ends')
+  const given = origins.clientSecret ?? origins.clientId
+  if (given)
+    throw new RelayError(
+      'settings',
+      `${given.text} is set, and wins over what relay setup stores. Remove it, then run relay setup again`,
+    )
+  // Tokens and secrets are sent there, and the next version of a checkout can name another address.
+  const place = origins.providerUrl ?? origins.provider
+  if (place && isOfFolder(place))
+    throw new RelayError(
+      'settings',
+      `Only this folder names the code host (${place.text}). Give --provider and --provider-url`,
+    )
+  const { provider: name, providerUrl: url } = codeHostOf(values)
+  const store = storeOf(values)
+  const address = publicAddress(attached)
+  if (new URL(address).port === '0')
+    throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
+  const host = openHost({ name, url })
+  return { attached, host, store, callbackUrl: redirectUri(address, host.name) }
+}
+
+/** Registers at the code host, and stores the result. Nothing is stored before. */
+async function register(
+  shell: Shell,
+  flags: SetupFlags,
+  plan: Plan,
+  apps: Apps | undefined,
+): Promise<Registered> {
+  const { attached, host, store } = plan
+  using prompt = new Prompt(shell)
+  const before = await readSetup(attached, { create: true })
+  if (before) await agreeToReplace(shell, flags, before, prompt)
+  const save: Save = async (client, app, hookUrl) => {
+    const place = { provider: host.name, providerUrl: host.url }
+    // Opened only now: a setup that is cancelled leaves no profile behind.
+    await using database = await openDatabase({ kind: store, folder: attached.folder })
+    await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before)
+    if (!attached.instance) remember(attached, place, false)
+  }
+  if (apps) {
+    const app = await registerApp(shell, flags, plan, { apps, save })
+    return { client: app.client, app }
+  }
+  const client =
+    (flags.oauthApp ? undefined : await registerWithToken(shell, plan, prompt)) ??
+    (await registerByHand(shell, flags, plan, prompt))
+  await save(client)
+  return { client }
+}
+
+/** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
+type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Promise<void>
+
+/** @throws RelayError `usage` where there is no terminal to ask on; `cancelled` for any answer but yes */
+async function agreeToReplace(
+  shell: Shell,
+  { yes }: SetupFlags,
+  { client, providerUrl }: StoredClient,
+  prompt: Prompt,
+): Promise<void> {
+  if (yes) return
+  const existing = `This profile has the client ${client.id} of ${providerUrl}`
+  if (!canAsk(shell))
+    throw new RelayError('usage', `${existing}. To replace it without being asked, give --yes`)
+  if (!(await prompt.confirm(`${existing}. Replace it?`)))
+    throw new RelayError('cancelled', 'Nothing was changed')
+}
+
+// An App
+
+const WAITING = 'Waiting up to 15 minutes for you to register the App there. Ctrl-C cancels.'
+
+/** Registers an App in the browser. `save` stores it before the browser's page says so. */
+async function registerApp(
+  shell: Shell,
+  flags: SetupFlags,
+  { attached, host, callbackUrl }: Plan,
+  { apps, save }: { readonly apps: Apps; readonly save: Save },
+): Promise<RegisteredApp> {
+  const hook = await webhookOf(attached, host, flags.appHook === true)
+  const registered = await runManifestFlow({
+    apps,
+    providerUrl: host.url,
+    organization: flags.org,
+    // GitHub's names of Apps are unique in all of GitHub.
+    app: { name: `relay-${randomBytes(4).toString('hex')}`, callbackUrl, hook },
+    log: shell.out.log,
+    signal: shell.signal,
+    onListening: (address) =>
+      showAddress(shell, { address, opens: flags.browser !== false, waiting: WAITING }),
+    store: (app) => save(app.client, app, hook?.active ? hook.url : undefined),
+  })
+  await agreeOnSecret(shell, attached, apps, registered)
+  return registered
+}
+
+/**
+ * The App's own webhook leads to the tunnel, or to the public address. Undefined if the code host cannot reach relay.
+ * @throws RelayError `settings` if it is to be active and there is no address
+ */
+async function webhookOf(
+  attached: Attached,
+  host: Pick<CodeHost, 'url'>,
+  active: boolean,
+): Promise<{ readonly url: string; readonly active: boolean } | undefined> {
+  const address = publicAddress(attached)
+  // A code host on this machine reaches it too.
+  const isReachable = isLoopback(new URL(host.url).hostname) || !isLoopback(new URL(address).hostname)
+  const url = (await tunnelOf(attached)) ?? (isReachable ? `${address}/webhook` : undefined)
+  if (url !== undefined) return { url, active }
+  if (!active) return undefined
+  throw new RelayError(
+    'settings',
+    `The code host cannot reach ${address}. Start relay serve --tunnel first, or give --public-url`,
+  )
+}
+
+/** Address of the running tunnel. */
+async function tunnelOf(attached: Attached): Promise<string | undefined> {
+  const { instance } = attached
+  if (!instance) return undefined
+  await using database = await openData(attached)
+  return (database && (await readTunnel(database.store, instance.pid)))?.url ?? undefined
+}
+
+/**
+ * Has the App's webhook sign with the profile's secret, which hooks at the code host may have already. A profile without one adopts
+ * that of the App. A failure is a warning, since the App itself is registered.
+ */
+async function agreeOnSecret(
+  { out }: Shell,
+  { values, folder }: Attached,
+  apps: Apps,
+  { app, webhookSecret }: RegisteredApp,
+): Promise<void> {
+  if (!webhookSecret) return
+  try {
+    const { webhookSecret: given } = values
+    await using database = await openDatabase({ kind: storeOf(values), folder })
+    const secret =
+      given === undefined ? await makeProfileSecret(database.store, webhookSecret) : new Secret(given)
+    if (secret.reveal() !== webhookSecret.reveal()) await apps.as(app).changeHook({ secret })
+  } catch (error) {
+    const { message } = toRelayError(error)
+    const next = 'Enter the secret that relay config --reveal webhookSecret prints in the settings of the App'
+    out.log.warn(`the App's webhook has another secret than this profile: ${message}. ${next}`)
+  }
+}
+
+// An OAuth application
+
+/** Name of the application, as users see it at the code host. */
+const NAME = 'relay'
+
+/** Has the user register an OAuth application in the browser, and asks for its id and secret. */
+async function registerByHand(
+  shell: Shell,
+  flags: SetupFlags,
+  { host, callbackUrl }: Plan,
+  prompt: Prompt,
+): Promise<OAuthClient> {
+  // A program that pipes the values in has them already.
+  if (canAsk(shell)) {
+    shell.out.say('Register an OAuth application with these values:')
+    for (const line of table(host.words.applicationForm({ name: NAME, callbackUrl })))
+      shell.out.say(t`  ${line}`)
+    await showAddress(shell, {
+      address: host.registrationPage,
+      opens: flags.browser !== false,
+      waiting: 'Then create a client secret there, and enter both here. Ctrl-C cancels.',
+    })
+  }
+  const id = await prompt.text('Client id')
+  const secret = await prompt.text('Client secret (not shown)', { hidden: true })
+  return { id, secret: new Secret(secret) }
+}
+
+/** Registers an OAuth application with an access token of the user, which is not stored. Undefined if the user has none. */
+async function registerWithToken(
+  { signal }: Shell,
+  { host, callbackUrl }: Plan,
+  prompt: Prompt,
+): Promise<OAuthClient | undefined> {
+  if (!host.register) return undefined
+  const question = 'Access token with the permission to write your user (not shown; Enter for none)'
+  const token = await prompt.text(question, { hidden: true, optional: true })
+  return token === '' ? undefined : host.register(token, { name: NAME, redirectUri: callbackUrl }, { signal })
+}
+
+/** Prints what was registered, what the profile lacks, and the next step. */
+async function report(
+  shell: Shell,
+  flags: SetupFlags,
+  { values, profile, instance }: Attached,
+  { client, app }: Registered,
+): Promise<void> {
+  const { out, json } = shell
+  const { provider, providerUrl } = values
+  if (!json) {
+    out.say(`Stored the client ${client.id} of ${providerUrl} in profile ${profile}`)
+    if (app) out.say(`Install the App on your repositories: ${app.installUrl}`)
+  }
+  const checks = await diagnose(shell, flags)
+  if (json) {
+    const { id, slug } = app?.app ?? {}
+    const described = app ? { id, slug, installUrl: app.installUrl } : null
+    return out.object({ provider, providerUrl, clientId: client.id, app: described, checks })
+  }
+  printChecks(checks, out)
+  out.say(
+    instance
+      ? `Restart relay serve (process ${instance.pid}), which does not know this client yet. Then run relay login`
+      : 'Next: relay login',
+  )
+}
