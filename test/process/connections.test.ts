@@ -48,7 +48,7 @@ describe('CONNECT, reset by the client,', () => {
     await using program = start(['login', '--no-browser', '--port', String(port)], { env, built: true })
     await program.says('Waiting up to 5 minutes')
     expect(await connectAndReset(port)).toEqual(REFUSED)
-    expect((await exchange(port, requestText('GET', '/health'))).status).toBe(200)
+    expect((await exchange(port, requestText('GET', '/'))).status).toBe(200)
     expect((await program.stop()).code).toBe(130)
   })
 })
