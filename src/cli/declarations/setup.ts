@@ -118,7 +118,7 @@ journal. Needs a running relay serve.`,
       name: 'config',
       summary: 'show the settings and where each comes from',
       description: `Shows every setting, its value, and where it comes from. A flag wins over the environment, which wins over .env
-in the working folder, the project's relay.json, your own config.json, what relay setup stored, and the default. Where a running relay serve has another
+in the working folder, the project's relay.json, your own config.json, what relay setup stored, what the profile was last served with, and the default. Where a running relay serve has another
 value, commands use that one. Secrets are masked.`,
       examples: [
         'relay config',
