@@ -163,6 +163,15 @@ describe('catching up', () => {
     expect(asked).toEqual(['g2', 'g4'])
   })
 
+  it('does not ask again for what the code host no longer has', async () => {
+    const { run, place, asked } = rig((guid) => (guid === 'g3' ? error('not_found', 'no') : 'arrives'))
+    expect(await run()).toMatchObject({ missing: 5, arrived: 4, failed: [{ delivery: sent(3) }] })
+    expect(place()).toBe(5n)
+    asked.length = 0
+    expect(await run()).toEqual({ missing: 0, arrived: 0, failed: [] })
+    expect(asked).toEqual([])
+  })
+
   it.each([
     ['unprocessable', 5],
     // That the log has forgotten one says nothing about the next.
