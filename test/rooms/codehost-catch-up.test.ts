@@ -10,7 +10,7 @@ import {
   requireLog,
 } from '../../src/codehost/catch-up.js'
 import type { DeliveryLog, HookDelivery } from '../../src/codehost/host.js'
-import { HOST_KINDS } from '../../src/codehost/hosts.js'
+import { HOST_KINDS, openHost } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
 import { failure } from './codehost-rig.js'
 
@@ -114,6 +114,11 @@ describe('what is missing', () => {
       arrived: 1,
     })
     expect(asked).toEqual(['g3'])
+  })
+
+  it('goes back to the first delivery where the code host names no end of its log', async () => {
+    const { logPeriod } = openHost({ name: 'gitea', url: 'https://git.example' })
+    expect(await rig().run({ since: Date.now() - logPeriod })).toMatchObject({ missing: 5 })
   })
 
   it('is compared by ids of 64 bits', async () => {
