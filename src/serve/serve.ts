@@ -114,11 +114,14 @@ export async function serve(
   const gate = createReadinessGate(readiness.check)
   const listener = await startListener(gate, given, limits, log)
   const { url } = listener
+  const closeListener = async (): Promise<void> => {
+    // What still waits at the gate, since the start failed, is answered now.
+    gate.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
+    await listener.close()
+  }
   const opened = await open(given, url, closing, options, state, readiness.check).catch(
     async (error: unknown) => {
-      // It has answered nothing yet; what waits for it is answered now.
-      gate.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
-      await listener.close()
+      await closeListener()
       throw error
     },
   )
@@ -128,7 +131,7 @@ export async function serve(
   // In this order: the profile is ours until the last request is answered.
   closing.defer(() => relay.journal.flush())
   closing.use(duties)
-  closing.defer(() => listener.close())
+  closing.defer(closeListener)
   // While it still answers what they send.
   closing.defer(async () => state.sources?.[Symbol.asyncDispose]())
   closing.defer(async () => relay.closeInspector())
