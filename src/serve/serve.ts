@@ -34,8 +34,6 @@ import type { OnTunnel } from './tunnel.js'
 
 export interface ServeOptions
   extends Omit<RelayOptions, 'prove' | 'ready' | 'targets' | 'running'>, Cancellable {
-  /** False: deliveries are stored, and forwarded by the next instance; nothing is removed from the journal. Default: true. */
-  readonly forwarding?: boolean
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env']
   /**
@@ -141,8 +139,7 @@ export async function serve(
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
   gate.open(relay.app.fetch)
   readiness.start(relay.journal)
-  if (options.forwarding !== false)
-    await duties.run((turn) => startDuties(turn, relay, settings, options, state))
+  await duties.run((turn) => startDuties(turn, relay, settings, options, state))
   closing.defer(() => readiness.stop())
   const owner = closing.move()
   return {
