@@ -257,6 +257,14 @@ describe('what is refused, and changes nothing', () => {
     expect(await demo.hooks()).toEqual([])
   })
 
+  it('relay hook add without the secret that the instance verifies with, and makes none', async () => {
+    const env = { RELAY_WEBHOOK_SECRET: undefined }
+    const ran = await here.runWith({ env }, 'hook', 'add', 'octo/demo')
+    expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('with another webhook secret')])
+    const { settings } = JSON.parse((await here.runWith({ env }, 'config', '--json')).out)
+    expect(settings.webhookSecret).toMatchObject({ set: false })
+  })
+
   it('relay catch-up without a hook ends with 6, and with 2 for a bad time', async () => {
     expect(await here.run('catch-up')).toMatchObject({
       code: 6,

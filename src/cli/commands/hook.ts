@@ -1,5 +1,5 @@
 import { RelayError } from '../../base/errors.js'
-import { Secret } from '../../base/secret.js'
+import type { Secret } from '../../base/secret.js'
 import { parsePrivateAddress } from '../../base/web-address.js'
 import {
   explainHookError,
@@ -18,7 +18,7 @@ import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
 import { hookStateText } from '../output/deliveries.js'
 import { table } from '../output/text.js'
-import { attach, startCommand } from '../profile.js'
+import { attach, startCommand, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
@@ -110,7 +110,7 @@ export async function runAdd(
       'unavailable',
       `No relay is running for profile ${profile}, so the hook has no address. Start ${startCommand({ profile })} --tunnel first, or give the address with --url`,
     )
-  const settings = { url, secret: await secretOf(session), events }
+  const settings = { url, secret: await secretOf(shell, session), events }
   const chosen = flags.url !== undefined
   const added = await registerHook(place, { settings, permanent: true, chosen, repair: true })
   const { hook, created, repaired, found } = added
@@ -128,10 +128,11 @@ function parseEvents(text: string): readonly string[] {
  * The secret that the running instance verifies with, or that the next one will.
  * @throws RelayError `settings` when this shell has another one than the instance
  */
-async function secretOf({ attached: { values, instance }, database }: Session): Promise<Secret> {
-  const { webhookSecret: given } = values
-  const secret = given === undefined ? await makeProfileSecret(database.store) : new Secret(given)
-  if (!instance || secretPrint(instance, secret) === instance.secretPrint) return secret
+async function secretOf(shell: Shell, { attached, database }: Session): Promise<Secret> {
+  const { instance } = attached
+  const { secret } = (await webhookSecret(shell, attached, { data: database })) ?? {}
+  if (!instance) return secret ?? makeProfileSecret(database.store)
+  if (secret && secretPrint(instance, secret) === instance.secretPrint) return secret
   throw new RelayError(
     'settings',
     `Process ${instance.pid} serves profile ${instance.profile} with another webhook secret than this shell has. Set the same RELAY_WEBHOOK_SECRET here, or restart the instance`,
