@@ -39,13 +39,12 @@ const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
  *
  * `openSettings` reads 2 to 6 and 9. Provider and address are one setting: a place that sets either of them sets the code host. The stored
  * client counts only for its own code host, since its secret must reach no other, and not where this process or the instance has another
- * client. A store in memory continues nothing, so the last use does not count.
+ * client.
  * @throws RelayError `settings` when this version of relay does not know the instance's code host
  */
 export function join({ own, instance, setup, saved }: Parts): Loaded {
   const { origins } = own
   const isOpen = !origins.provider && !origins.providerUrl
-  const last = own.values.store === 'memory' ? undefined : saved
   let joined = own
   const take = (given: Partial<Values>, origin: Origin): void => {
     const names = Object.keys(given).map((name) => [name, origin])
@@ -54,24 +53,23 @@ export function join({ own, instance, setup, saved }: Parts): Loaded {
       origins: { ...joined.origins, ...Object.fromEntries(names) },
     }
   }
-  if (instance) joined = { values: { ...own.values, ...servedBy(instance) }, origins }
-  else {
-    if (last && !origins.store) take({ store: last.store }, SAVED)
+  if (instance) {
+    const { clientId: _id, ...others } = own.values
+    // The instance has the OAuth client. A client id alone, as in relay.json, is no mistake in that case.
+    const isHalf = instance.clientId && others.clientSecret === undefined
+    joined = { values: { ...(isHalf ? others : own.values), ...servedBy(instance) }, origins }
+  } else {
+    if (saved && !origins.store) take({ store: saved.store }, SAVED)
     if (isOpen && setup) take({ provider: setup.provider, providerUrl: setup.providerUrl }, SETUP)
-    else if (isOpen && last?.provider && last.providerUrl)
-      take({ provider: last.provider, providerUrl: last.providerUrl }, SAVED)
+    else if (isOpen && saved?.provider && saved.providerUrl)
+      take({ provider: saved.provider, providerUrl: saved.providerUrl }, SAVED)
   }
   const { clientId, clientSecret, provider, providerUrl } = joined.values
-  if (clientSecret !== undefined) return joined
-  const isOther = [clientId, instance?.clientId].some((id) => id && id !== setup?.client.id)
-  if (setup && !isOther && setup.provider === provider && setup.providerUrl === providerUrl) {
-    const { id, secret } = setup.client
+  if (!setup || clientSecret !== undefined) return joined
+  const { id, secret } = setup.client
+  const isOther = [clientId, instance?.clientId].some((known) => known && known !== id)
+  if (!isOther && setup.provider === provider && setup.providerUrl === providerUrl)
     take({ clientSecret: secret.reveal(), ...(clientId === undefined && { clientId: id }) }, SETUP)
-  } else if (instance?.clientId) {
-    // The instance has the OAuth client. A client id alone, as in relay.json, is no mistake in that case.
-    const { clientId: _half, ...values } = joined.values
-    return { ...joined, values }
-  }
   return joined
 }
 

@@ -83,7 +83,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
 }
 
 /**
- * The settings of this process, and what the profile that it continues remembers.
+ * The settings of this process, and what the profile remembers unless its data is not used: with a store in memory.
  * @throws RelayError `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
  * deliveries are of another code host.
  */
