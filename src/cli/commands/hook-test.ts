@@ -71,17 +71,19 @@ async function recent({ session: { journal, host } }: HookSession): Promise<Read
   return found
 }
 
-/**
- * How a delivery is known as the test: by its delivery id, once the code host's log shows it; or, where there is no log, by its event and time
- * alone, once nothing that names the repository has come.
- */
-type Sign = string | 'time' | undefined
+/** What is known of the test's delivery besides its event. */
+interface Signs {
+  /** Its id, once the code host's log shows it. */
+  readonly guid?: string | undefined
+  /** There is no log, and nothing that names the repository has come: the time decides. */
+  readonly byTime?: boolean
+}
 
 /** Where a delivery names its hook, that counts: a repository that was renamed sends its new name. */
-function isOurs({ hooks, hook }: Test, { deliveryId, hookId, repo }: Summary, sign: Sign): boolean {
-  if (deliveryId === sign) return true
+function isOurs({ hooks, hook }: Test, { deliveryId, hookId, repo }: Summary, signs: Signs): boolean {
+  if (deliveryId === signs.guid) return true
   if (hookId !== '') return hookId === String(hook.id)
-  return sign === 'time' || repo === null || repo.toLowerCase() === hooks.name.toLowerCase()
+  return signs.byTime === true || repo === null || repo.toLowerCase() === hooks.name.toLowerCase()
 }
 
 /** @throws RelayError `timed_out` if it does not arrive, with what the code host got for an answer */
@@ -91,16 +93,16 @@ async function awaitArrival(test: Test): Promise<Summary> {
   const startedAt = performance.now()
   const limited = deadline(limits.arrival, signal)
   let logLook = limits.logLook
-  let sign: Sign
+  let signs: Signs = {}
   try {
     for (;;) {
       // An equal delivery is a duplicate of an earlier one: its count tells of another arrival.
       for (const entry of (await recent(hooks)).values())
-        if (entry.duplicates > (before.get(entry.n)?.duplicates ?? -1) && isOurs(test, entry, sign))
+        if (entry.duplicates > (before.get(entry.n)?.duplicates ?? -1) && isOurs(test, entry, signs))
           return entry
       if (performance.now() - startedAt >= logLook) {
         logLook *= 2
-        sign = test.logged ? await loggedId(test) : 'time'
+        signs = test.logged ? { guid: await loggedId(test) } : { byTime: true }
       }
       await sleep(POLL_MS, { signal: limited })
     }
