@@ -26,7 +26,8 @@ import {
   type OpenSettings,
   type Origin,
 } from './settings/read.js'
-import type { SettingName, Values } from './settings/table.js'
+import type { Values } from './settings/parse.js'
+import type { SettingName } from './settings/table.js'
 
 /** The profile of `serve --sandbox` where none is named. */
 export const SANDBOX_PROFILE = 'sandbox'

@@ -33,7 +33,7 @@ import {
   storeOf,
 } from './profile.js'
 import { join, type Parts, type StoredClient } from './settings/join.js'
-import type { Values } from './settings/table.js'
+import type { Values } from './settings/parse.js'
 
 // All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
 

@@ -35,7 +35,7 @@ it('imports at every start only what help is made of', () => {
     'fast-string-truncated-width',
   ])
   const rooms = names.flatMap((name) => /^src\/(\w+)/.exec(name)?.[1] ?? [])
-  expect([...new Set(rooms)].toSorted()).toEqual(['base', 'cli', 'codehost', 'dispatch', 'journal'])
+  expect([...new Set(rooms)].toSorted()).toEqual(['base', 'cli', 'codehost', 'journal'])
   expect(names.filter((name) => name.includes('cli/commands/'))).toEqual([])
 })
 

@@ -1,5 +1,6 @@
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { plain } from '../../base/suggest.js'
+import { withoutSecrets } from '../../dispatch/routes.js'
 import { type RunningInstance, secretPrint } from '../../instance/running.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
@@ -7,15 +8,9 @@ import { table, tilde } from '../output/text.js'
 import { type Attached, attach, webhookSecret } from '../profile.js'
 import { readSetup, userOf } from '../session.js'
 import { join, servedBy } from '../settings/join.js'
+import type { Values } from '../settings/parse.js'
 import { didYouMean, type Loaded } from '../settings/read.js'
-import {
-  defaultText,
-  formatValue,
-  SETTING_NAMES,
-  type SettingName,
-  settingOf,
-  type Values,
-} from '../settings/table.js'
+import { defaultText, formatValue, SETTING_NAMES, type SettingName, settingOf } from '../settings/table.js'
 
 /** A value as a user would write it. Of a secret, the secret. */
 type Value = string | number | readonly string[]
@@ -155,8 +150,7 @@ function asRow({ name, value, origin, note }: Described): string[] {
 
 /** Hides passwords, which only `--reveal` prints. */
 function masked(name: SettingName, value: Value): Value {
-  const { mask } = settingOf(name)
-  return mask && typeof value === 'object' ? value.map(mask) : value
+  return name === 'forward' && typeof value === 'object' ? value.map(withoutSecrets) : value
 }
 
 function textOf(value: Value): string {

@@ -24,7 +24,7 @@ import {
   startCommand,
   webhookSecret,
 } from '../profile.js'
-import { targetAddress } from '../settings/table.js'
+import { targetAddress } from '../settings/parse.js'
 
 /** The flags of the commands that send requests: replay and trigger. */
 export interface SendFlags extends Flags {

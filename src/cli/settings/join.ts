@@ -4,7 +4,7 @@ import { type OAuthClient, PROVIDER_NAMES } from '../../base/settings.js'
 import type { SavedProfile } from '../../instance/profile.js'
 import type { RunningInstance } from '../../instance/running.js'
 import type { Loaded, Origin } from './read.js'
-import type { Values } from './table.js'
+import type { Values } from './parse.js'
 
 /** What `relay setup` stored, with the client's secret. */
 export type StoredClient = Setup & { readonly client: OAuthClient }

@@ -11,9 +11,9 @@ import { parseForward } from '../../dispatch/routes.js'
 import { isObject } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
 import { type FolderFiles, folderFiles, readJsonObject, readSecretFile, readSmallFile } from './files.js'
+import { type GivenValues, PARSERS, type Values } from './parse.js'
 import {
   GITHUB_URL,
-  type GivenValues,
   isSettingName,
   keysOf,
   type Kind,
@@ -21,14 +21,10 @@ import {
   type SettingName,
   settingOf,
   userFile,
-  type Values,
   variablesOf,
 } from './table.js'
 
-/**
- * Where a value came from. `text` is for messages: `--port`, `RELAY_PORT`, `RELAY_PORT in .env`, `port in /path/relay.json`. Nothing
- * of a default.
- */
+/** Where a value came from. `text` is for messages: `--port`, `RELAY_PORT in .env`, `port in /path/relay.json`. */
 export interface Origin {
   readonly kind: 'flag' | 'environment' | 'dotenv' | 'project' | 'user' | 'setup' | 'profile'
   readonly text: string
@@ -76,25 +72,28 @@ export function isOfFolder({ kind }: Origin): boolean {
  * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value
  */
 export function openSettings(shell: Shell, flags: Flags): OpenSettings {
+  const { env } = shell
   const files = folderFiles(shell)
+  const dotenv = readDotenv(shell, files)
   const own = [
     flagSource(flags),
-    ...variableSources(shell, files),
-    flags.sandbox ? sandboxProfile : () => undefined,
+    variableSource(env, 'environment', shell),
+    variableSource(dotenv, 'dotenv', shell),
+    bareBaseUrl(env, 'environment', shell),
+    bareBaseUrl(dotenv, 'dotenv', shell),
+    ...(flags.sandbox ? [sandboxProfile] : []),
   ]
-  const projectFile = files.project(shell.out.log)
-  const project = projectFile === undefined ? undefined : readSettingsFile(projectFile, 'project')
+  const project = readSettingsFile(files.project(shell.out.log), 'project')
   const user = readSettingsFile(userFile(shell), 'user')
-  const common = [...own, ...commonOf(project), ...commonOf(user)]
-  const { profile: named, home } = loaded(common, [], ['profile', 'home']).values
+  const common = [...own, project.common, user.common]
+  const { profile: named, home = defaultHome() } = loaded(common, [], ['profile', 'home']).values
   return {
-    home: path.resolve(home ?? defaultHome()),
+    home: path.resolve(home),
     profile: named,
-    profiles: user ? [...user.profiles.keys()] : [],
+    profiles: [...user.profiles.keys()],
     read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES) {
-      const ofProfile = user?.profiles.get(profile)
-      const users = [...(ofProfile ? [ofProfile] : []), ...commonOf(user)]
-      const sources = [...own, ...commonOf(project), ...users, bareFlagSource(flags)]
+      const users = [user.profiles.get(profile) ?? NOTHING, user.common]
+      const sources = [...own, project.common, ...users, bareFlagSource(flags)]
       const { values, origins } = loaded(sources, users, names)
       return { values: withDefaults({ ...values, profile }), origins }
     },
@@ -124,12 +123,16 @@ export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void 
   )
 }
 
-/** What the first source that has it says of each setting. What the folder says and the user's own file too counts as the user's. */
+/**
+ * What the first source that has it says of each setting. What the folder says and the user's own file too counts as the user's. The
+ * password in the address of a shared store is taken out: the address is shown and saved.
+ * @throws RelayError `settings`, also for a password in a flag, which every user of this machine can read
+ */
 function loaded(
   sources: readonly Source[],
   users: readonly Source[],
   names: readonly SettingName[],
-): { values: GivenValues; origins: Origins } {
+): { readonly values: GivenValues; readonly origins: Origins } {
   const values: Record<string, unknown> = {}
   const origins: Record<string, Origin> = {}
   for (const name of names) {
@@ -139,7 +142,20 @@ function loaded(
     values[name] = found.value
     origins[name] = own && own.value === found.value ? own.origin : found.origin
   }
-  return splitStore(values, origins)
+  const all: { readonly values: GivenValues; readonly origins: Origins } = { values, origins }
+  const { store: place } = all.origins
+  if (!place || !all.values.store || !isSharedAddress(all.values.store)) return all
+  const { address, password } = splitPassword(all.values.store)
+  values['store'] = address
+  if (password === '') return all
+  if (place.kind === 'flag')
+    throw new RelayError(
+      'settings',
+      `${place.text}: a password in the arguments can be read by every user of this machine. Change it, then set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE`,
+    )
+  values['storePassword'] = password
+  origins['storePassword'] = place
+  return all
 }
 
 function firstOf(sources: readonly Source[], name: SettingName): Given | undefined {
@@ -150,43 +166,35 @@ function firstOf(sources: readonly Source[], name: SettingName): Given | undefin
   return undefined
 }
 
-/**
- * Takes the password out of the address of a shared store: the address is shown and remembered.
- * @throws RelayError `settings` for a password in a flag, which every user of this machine can read
- */
-function splitStore(values: GivenValues, origins: Origins): { values: GivenValues; origins: Origins } {
-  const { store: place } = origins
-  if (values.store === undefined || !place || !isSharedAddress(values.store)) return { values, origins }
-  const { address: store, password } = splitPassword(values.store)
-  if (password === '') return { values: { ...values, store }, origins }
-  if (place.kind === 'flag')
-    throw new RelayError(
-      'settings',
-      `${place.text}: a password in the arguments can be read by every user of this machine. Change it, then set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE`,
-    )
-  return {
-    values: { ...values, store, storePassword: password },
-    origins: { ...origins, storePassword: place },
+const NOTHING: Source = () => undefined
+
+/** Parses a value; empty text counts as not set. @throws RelayError `settings` that names the origin, never the value */
+function given(name: SettingName, text: string | undefined, origin: Origin): Given | undefined {
+  if (!text) return undefined
+  try {
+    return { value: PARSERS[name](text), origin }
+  } catch (cause) {
+    throw new RelayError('settings', `${origin.text}: ${reasonOf(cause)}`)
   }
 }
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : 'invalid value'
+}
+
+// Flags
 
 function flagSource(flags: Flags): Source {
   return (name) => {
     const text = flags[name]
-    return text === undefined || text === true
-      ? undefined
-      : given(name, [text].flat().join('\n'), flagOrigin(name))
+    return text === true ? undefined : given(name, [text].flat().join('\n'), flagOrigin(name))
   }
 }
 
 /** Flags that were given without a value: any other place wins. */
 function bareFlagSource(flags: Flags): Source {
-  return (name) => {
-    const { bareDefault } = settingOf(name)
-    return flags[name] === true && bareDefault !== undefined
-      ? given(name, bareDefault, flagOrigin(name))
-      : undefined
-  }
+  return (name) =>
+    flags[name] === true ? given(name, settingOf(name).bareDefault, flagOrigin(name)) : undefined
 }
 
 function flagOrigin(name: SettingName): Origin {
@@ -198,56 +206,28 @@ function flagOrigin(name: SettingName): Origin {
 const sandboxProfile: Source = (name) =>
   name === 'profile' ? { value: 'sandbox', origin: { kind: 'flag', text: '--sandbox' } } : undefined
 
-/** Parses a value; empty text counts as not set. @throws RelayError `settings` that names the origin, never the value */
-function given(name: SettingName, text: string, origin: Origin): Given | undefined {
-  if (text === '') return undefined
-  try {
-    return { value: settingOf(name).parse(text), origin }
-  } catch (cause) {
-    throw new RelayError('settings', `${origin.text}: ${reasonOf(cause)}`)
-  }
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : 'invalid value'
-}
-
 // Variables
 
-/** Those of the environment, those of `.env`, and of both the one that is everybody's. */
-function variableSources(shell: Shell, files: FolderFiles): Source[] {
-  const { env, cwd } = shell
-  const dotenv = readDotenv(shell, files)
-  return [
-    variableSource(env, 'environment', cwd),
-    variableSource(dotenv, 'dotenv', cwd),
-    bareBaseUrl(env, 'environment', shell),
-    bareBaseUrl(dotenv, 'dotenv', shell),
-  ]
-}
+type VariableKind = 'environment' | 'dotenv'
 
 /**
- * Settings from variables. A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names, relative to
- * `cwd`.
+ * Settings from variables. A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names, relative to the
+ * working folder.
  */
-function variableSource(variables: Variables, kind: 'environment' | 'dotenv', cwd: string): Source {
+function variableSource(variables: Variables, kind: VariableKind, { cwd }: Shell): Source {
   return (name) => {
-    const { env, secret, inFile = secret } = settingOf(name)
-    const text = variables[env]
-    const file = inFile && variables[`${env}_FILE`]
-    const origin = originOf(text ? env : `${env}_FILE`, kind)
-    const found = text
-      ? given(name, text, origin)
-      : file
-        ? given(name, readSecretFile(path.resolve(cwd, file), origin.text), origin)
-        : undefined
+    const [env = '', fileEnv = ''] = variablesOf(name)
+    const file = variables[fileEnv]
+    const origin = variableOrigin(variables[env] || !file ? env : fileEnv, kind)
+    const text = variables[env] || (file && readSecretFile(path.resolve(cwd, file), origin.text))
+    const found = given(name, text, origin)
     const why = found && kind === 'dotenv' ? notThisMachine(name, found.value) : undefined
-    if (why !== undefined) throw new RelayError('settings', `${originOf(env, kind).text}: ${why}`)
+    if (why !== undefined) throw new RelayError('settings', `${origin.text}: ${why}`)
     return found
   }
 }
 
-function originOf(variable: string, kind: 'environment' | 'dotenv'): Origin {
+function variableOrigin(variable: string, kind: VariableKind): Origin {
   return { kind, text: kind === 'dotenv' ? `${variable} in .env` : variable }
 }
 
@@ -255,16 +235,15 @@ function originOf(variable: string, kind: 'environment' | 'dotenv'): Origin {
  * The setting in `BASE_URL`. Other programs use that variable too (test runners set it to "/"), so a value that relay cannot
  * use is ignored with a warning.
  */
-function bareBaseUrl(variables: Variables, kind: 'environment' | 'dotenv', { out }: Shell): Source {
-  const text = variables['BASE_URL']
-  const origin = originOf('BASE_URL', kind)
+function bareBaseUrl(variables: Variables, kind: VariableKind, { out }: Shell): Source {
+  const origin = variableOrigin('BASE_URL', kind)
   return (name) => {
-    if (name !== 'baseUrl' || !text) return undefined
+    if (name !== 'baseUrl') return undefined
     try {
-      const { value } = given(name, text, origin) ?? {}
-      if (kind === 'environment' || notThisMachine(name, value) === undefined) return { value, origin }
+      const found = given(name, variables['BASE_URL'], origin)
+      if (!found || kind === 'environment' || notThisMachine(name, found.value) === undefined) return found
     } catch {
-      // Said below.
+      // Not an address.
     }
     const valid = `absolute http:// or https:// address${kind === 'dotenv' ? ' on this machine' : ''}`
     const instead = kind === 'dotenv' ? 'RELAY_BASE_URL in the environment' : 'RELAY_BASE_URL'
@@ -289,12 +268,28 @@ function readDotenv(shell: Shell, files: FolderFiles): Variables {
     if (project ?? secret) continue
     const elsewhere = `${variable} cannot be set by a project: set it in the environment`
     const ways = [flag && `with ${flag.split(' ')[0]}`, `as ${name} in ${userFile(shell)}`].filter(Boolean)
-    if (name) throw new RelayError('settings', `${file}: ${[elsewhere, ...ways].join(', or ')}`)
-    if (variable === 'RELAY_DEBUG') throw new RelayError('settings', `${file}: ${elsewhere}`)
     const near = didYouMean(variable, SETTING_NAMES.flatMap(variablesOf))
-    throw new RelayError('settings', `${file}: ${variable} is not a setting${near}`)
+    const why = name
+      ? [elsewhere, ...ways].join(', or ')
+      : variable === 'RELAY_DEBUG'
+        ? elsewhere
+        : `${variable} is not a setting${near}`
+    throw new RelayError('settings', `${file}: ${why}`)
   }
   return variables
+}
+
+/** Why a project's file may not set this: it may point some settings at this machine only. */
+function notThisMachine(name: SettingName, value: unknown): string | undefined {
+  const { project, list, env } = settingOf(name)
+  if (project !== 'this machine') return undefined
+  const addresses = [value].flat().map((text) => {
+    const { target } = list ? parseForward(String(text)) : {}
+    return target?.kind === 'http' ? target.url : String(text)
+  })
+  return addresses.every((address) => isLoopback(new URL(address).hostname))
+    ? undefined
+    : `must be on this machine in a project's file: ${env} in the environment sets any other`
 }
 
 // Files
@@ -306,108 +301,71 @@ interface SettingsFile {
   readonly profiles: ReadonlyMap<string, Source>
 }
 
-interface Section {
-  readonly kind: Kind
-  readonly file: string
-  /** Where in the file, for messages: '' or `profiles.work.`. */
-  readonly prefix: string
-}
-
-/** Undefined when there is none. @throws RelayError `settings` that names the file, the key, and the closest valid key or what the value must be */
-function readSettingsFile(file: string, kind: Kind): SettingsFile | undefined {
-  const values = readJsonObject(file)
-  if (!values) return undefined
-  const { profiles = {}, ...common } = values
-  if (kind === 'project' && 'profiles' in values)
-    throw wrong(file, 'profiles', 'can only be set in your own config.json')
-  if (!isObject(profiles)) throw wrong(file, 'profiles', 'must be an object of profiles')
-  const sections = Object.entries(profiles).map(([name, section]) => {
+/** @throws RelayError `settings` that names the file, the key, and the closest valid key or what the value must be */
+function readSettingsFile(file: string | undefined, kind: Kind): SettingsFile {
+  const content = (file !== undefined && readJsonObject(file)) || {}
+  const { profiles = {}, ...common } = content
+  const fail = (key: string, why: string): RelayError => new RelayError('settings', `${file}: ${key} ${why}`)
+  const section = (values: Readonly<Record<string, unknown>>, prefix = ''): Source => {
+    const entries = Object.entries(values).map(([key, value]) => {
+      const place = { kind, key, file: file ?? '', origin: { kind, text: `${prefix}${key} in ${file}` } }
+      try {
+        return readEntry(place, value)
+      } catch (cause) {
+        throw cause instanceof RelayError ? cause : fail(prefix + key, reasonOf(cause))
+      }
+    })
+    const found = new Map(entries)
+    return (name) => found.get(name)
+  }
+  if (kind === 'project' && 'profiles' in content)
+    throw fail('profiles', 'can only be set in your own config.json')
+  if (!isObject(profiles)) throw fail('profiles', 'must be an object of profiles')
+  const sections = Object.entries(profiles).map(([name, values]) => {
     const prefix = `profiles.${name}`
-    if (!isObject(section)) throw wrong(file, prefix, 'must be an object of settings')
+    if (!isObject(values)) throw fail(prefix, 'must be an object of settings')
     for (const key of ['profile', 'home'])
-      if (key in section) throw wrong(file, `${prefix}.${key}`, 'cannot be set for one profile')
-    return [name, readSection({ kind, file, prefix: `${prefix}.` }, section)] as const
+      if (key in values) throw fail(`${prefix}.${key}`, 'cannot be set for one profile')
+    return [name, section(values, `${prefix}.`)] as const
   })
-  return { common: readSection({ kind, file, prefix: '' }, common), profiles: new Map(sections) }
+  return { common: section(common), profiles: new Map(sections) }
 }
 
-function commonOf(file: SettingsFile | undefined): Source[] {
-  return file ? [file.common] : []
+interface Place {
+  readonly kind: Kind
+  readonly key: string
+  readonly file: string
+  readonly origin: Origin
 }
 
-function readSection(section: Section, values: Readonly<Record<string, unknown>>): Source {
-  const found = new Map(Object.entries(values).map(([key, value]) => readEntry(section, key, value)))
-  return (name) => found.get(name)
-}
-
-function readEntry({ kind, file, prefix }: Section, key: string, value: unknown): [SettingName, Given] {
-  const fail = (why: string): RelayError => wrong(file, prefix + key, why)
-  const name = settingNamed(key)
-  if (name === undefined) throw fail(`is not a setting${didYouMean(key, keysOf(kind))}`)
-  const { project, env, flag, secret } = settingOf(name)
+/** Numbers and lists can be JSON numbers and arrays. @throws Error whose message completes "<key> …"; RelayError `settings` */
+function readEntry({ kind, key, file, origin }: Place, value: unknown): [SettingName, Given] {
+  // A secret's key names the file that holds it.
+  const name = [key, key.replace(/File$/, '')].find(isSettingName)
+  if (name === undefined || (key !== name && !settingOf(name).secret))
+    throw new Error(`is not a setting${didYouMean(key, keysOf(kind))}`)
+  const { project, env, flag, secret, list } = settingOf(name)
   if (kind === 'project' && !project) {
     const ways = [flag?.split(' ')[0], env, secret && `${env}_FILE`].filter(Boolean).join(' or ')
-    throw fail(`cannot be set by a project: set it with ${ways}`)
+    throw new Error(`cannot be set by a project: set it with ${ways}`)
   }
-  if (secret && key === name) throw fail(`is a secret: name a file that holds it as ${name}File`)
-  const origin: Origin = { kind, text: `${prefix}${key} in ${file}` }
-  try {
-    const parsed = parseValue(name, value, (text) => resolveFile(name, text, origin, file))
-    const why = kind === 'project' ? notThisMachine(name, parsed) : undefined
-    if (why !== undefined) throw fail(why)
-    return [name, { value: parsed, origin }]
-  } catch (cause) {
-    throw cause instanceof RelayError ? cause : fail(reasonOf(cause))
-  }
-}
-
-/** Numbers and lists can be JSON numbers and arrays. */
-function parseValue(name: SettingName, value: unknown, resolve: (text: string) => string): unknown {
-  const { list, parse } = settingOf(name)
-  const text = Array.isArray(value)
-    ? value.join(list ? '\n' : ',')
-    : typeof value === 'number'
-      ? String(value)
-      : value
-  if (typeof text !== 'string') throw new Error('must be a text, a number, or a list of texts')
+  if (secret && key === name) throw new Error(`is a secret: name a file that holds it as ${name}File`)
+  const text = Array.isArray(value) ? value.join(list ? '\n' : ',') : value
+  if (typeof text !== 'string' && typeof text !== 'number')
+    throw new Error('must be a text, a number, or a list of texts')
   if (text === '') throw new Error('must not be empty: leave it out instead')
-  const parsed = parse(resolve(text))
-  const fits =
-    typeof value === 'string' || (Array.isArray(value) ? Array.isArray(parsed) : typeof parsed === 'number')
+  // File names are relative to the settings file, or to the user's home (`~/`).
+  const full = path.resolve(path.dirname(file), String(text).replace(/^~(?=\/|$)/, homedir()))
+  const parsed = PARSERS[name](
+    secret ? readSecretFile(full, origin.text) : name === 'home' ? full : String(text),
+  )
+  const fits = Array.isArray(value)
+    ? Array.isArray(parsed)
+    : typeof value === 'string' || typeof parsed === 'number'
   if (!fits) throw new Error('must be a text')
-  return parsed
-}
-
-/** Reads a secret from its file. File names are relative to the settings file, or to the user's home (`~/`). */
-function resolveFile(name: SettingName, text: string, origin: Origin, file: string): string {
-  const { secret } = settingOf(name)
-  if (!secret && name !== 'home') return text
-  const full = path.resolve(path.dirname(file), text.replace(/^~(?=\/|$)/, homedir()))
-  return secret ? readSecretFile(full, origin.text) : full
-}
-
-/** The setting of a key; a secret's key names the file that holds it. */
-function settingNamed(key: string): SettingName | undefined {
-  if (isSettingName(key)) return key
-  const name = key.replace(/File$/, '')
-  return isSettingName(name) && settingOf(name).secret ? name : undefined
-}
-
-function wrong(file: string, key: string, why: string): RelayError {
-  return new RelayError('settings', `${file}: ${key} ${why}`)
-}
-
-/** Why a project's file may not set this: it may point some settings at this machine only. */
-function notThisMachine(name: SettingName, value: unknown): string | undefined {
-  const { project, list, env } = settingOf(name)
-  if (project !== 'this machine') return undefined
-  const addresses = [value].flat().map((text) => {
-    const { target } = list ? parseForward(String(text)) : { target: undefined }
-    return target?.kind === 'http' ? target.url : String(text)
-  })
-  return addresses.every((address) => isLoopback(new URL(address).hostname))
-    ? undefined
-    : `must be on this machine in a project's file: ${env} in the environment sets any other`
+  const why = kind === 'project' ? notThisMachine(name, parsed) : undefined
+  if (why !== undefined) throw new Error(why)
+  return [name, { value: parsed, origin }]
 }
 
 // Misspelt names

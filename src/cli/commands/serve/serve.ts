@@ -15,7 +15,7 @@ import { profileFolder, publication, routeSettings, SANDBOX_PROFILE, startComman
 import { readSetup, serviceSettings, userOf } from '../../session.js'
 import { join, type Parts } from '../../settings/join.js'
 import { checkSecretsPlace, openSettings, type Origins } from '../../settings/read.js'
-import type { Values } from '../../settings/table.js'
+import type { Values } from '../../settings/parse.js'
 import { formatRepo, parseRepo } from '../../target.js'
 import { banner, BANNER_INDENT, bannerObject, type BannerParts } from './banner.js'
 import { LiveOutput } from './events.js'

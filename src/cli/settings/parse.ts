@@ -1,0 +1,169 @@
+import {
+  type DEFAULTS,
+  MAX_MAX_BODY,
+  NEW_TUNNEL,
+  ON_DUPLICATE,
+  PROVIDER_NAMES,
+  STORE_KINDS,
+  type StoreText,
+} from '../../base/settings.js'
+import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-store.js'
+import { parseDuration } from '../../base/time.js'
+import { parseUserId } from '../../base/user-id.js'
+import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
+import { parseExec, parseForward } from '../../dispatch/routes.js'
+import { parseMatch } from '../../journal/filter.js'
+import { type SettingName, SIZES } from './table.js'
+
+/** More in parallel than a program on the same machine is likely to answer faster. */
+const MAX_CONCURRENCY = 64
+
+const anyText = (text: string): string => text
+const port = wholeNumber(0, 65_535)
+const hostName = matching(/^[A-Za-z0-9._-]{1,255}$/, 'a host name, without a port')
+
+/**
+ * Reads the text of each setting. Not in the table, since help does without. Each throws an Error whose message completes "<name>: …"
+ * and never repeats the text: it can be a secret in the wrong place.
+ */
+export const PARSERS = {
+  profile: matching(
+    /^(?!\.)[A-Za-z0-9._-]{1,64}$/,
+    '1–64 letters, digits, ".", "_" or "-", not starting with "."',
+  ),
+  home: anyText,
+  user: userId,
+  provider: oneOf(PROVIDER_NAMES),
+  providerUrl: webAddress,
+  clientId: anyText,
+  clientSecret: anyText,
+  webhookSecret: anyText,
+  webhookSecretPrevious: anyText,
+  port,
+  host: matching(/^[A-Za-z0-9.:_-]{1,255}$/, 'a host name or an IP address, without brackets or port'),
+  allowHost: hostNames,
+  inspectHost: lines(hostName),
+  metrics: oneOf(['on', 'off']),
+  logFormat: oneOf(['text', 'json']),
+  publicUrl: webAddress,
+  baseUrl: pageAddress,
+  store: storePlace,
+  storePassword: anyText,
+  tokenKey: encryptionKey,
+  tokenKeyPrevious: encryptionKey,
+  maxBody: wholeNumber(1, MAX_MAX_BODY),
+  tokenTtl: duration,
+  forward: lines(parseForward),
+  exec: lines(parseExec),
+  ignore: lines(parseMatch),
+  concurrency: wholeNumber(1, MAX_CONCURRENCY),
+  onDuplicate: oneOf(ON_DUPLICATE),
+  keep: duration,
+  keepMax: size,
+  tunnel: (text: string) => (text === NEW_TUNNEL ? NEW_TUNNEL : withoutSlash(parsePrivateAddress(text))),
+  sandboxPort: port,
+} satisfies Readonly<Record<SettingName, (text: string) => unknown>>
+
+type AllValues = { [Name in SettingName]: ReturnType<(typeof PARSERS)[Name]> }
+/** What is set, by the name of the setting. */
+export type GivenValues = Partial<AllValues>
+/** The settings, with the defaults of what nothing sets. */
+export type Values = GivenValues & Pick<AllValues, keyof typeof DEFAULTS | 'home'>
+
+function oneOf<const Name extends string>(names: readonly Name[]): (text: string) => Name {
+  return (text) => {
+    const found = names.find((name) => name === text)
+    if (found === undefined) throw new Error(`must be one of ${names.join(', ')}`)
+    return found
+  }
+}
+
+function matching(pattern: RegExp, description: string): (text: string) => string {
+  return (text) => {
+    if (!pattern.test(text)) throw new Error(`must be ${description}`)
+    return text
+  }
+}
+
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`)
+    return value
+  }
+}
+
+/** Milliseconds. */
+function duration(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined) throw new Error('must be a duration such as 12h or 30d')
+  return ms
+}
+
+/** Bytes. */
+function size(text: string): number {
+  const [, amount = '', unit = 'none'] = /^(\d{1,12})(|KiB|MiB|GiB|TiB)$/.exec(text) ?? []
+  const bytes = Number(amount) * (SIZES[unit] ?? 0)
+  if (!(bytes > 0 && Number.isSafeInteger(bytes))) throw new Error('must be a size such as 500MiB or 1GiB')
+  return bytes
+}
+
+/** A kind of store, or the address of a shared one, which may hold a password. */
+function storePlace(text: string): StoreText {
+  const kind = STORE_KINDS.find((known) => known === text)
+  if (kind !== undefined) return kind
+  if (!isSharedAddress(text))
+    throw new Error(`must be one of ${STORE_KINDS.join(', ')}, or like postgres://user@host/database`)
+  // Checks the rest.
+  void new SharedStore(splitPassword(text).address)
+  return text
+}
+
+/** 32 bytes in base64. */
+function encryptionKey(text: string): string {
+  if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return text
+  throw new Error('must be 32 bytes in base64: openssl rand -base64 32')
+}
+
+/** An absolute http(s) address to which paths are added. */
+function webAddress(text: string): string {
+  return withoutSlash(parseWebAddress(text))
+}
+
+function withoutSlash({ href }: URL): string {
+  return href.replace(/\/+$/, '')
+}
+
+/** An absolute http(s) address of a page, as it was written. */
+function pageAddress(text: string): string {
+  parseHttpUrl(text)
+  return text
+}
+
+/** An address to send to; `3000` and `localhost:3000/hooks` are on this machine. */
+export function targetAddress(text: string): string {
+  return pageAddress(expandLocal(text))
+}
+
+/** Several values, one a line. `check` throws an Error that says what is wrong with one. */
+function lines(check: (text: string) => unknown): (text: string) => readonly string[] {
+  return (text) => {
+    const values = text.split('\n').flatMap((line) => line.trim() || [])
+    for (const value of values) check(value)
+    return values
+  }
+}
+
+function hostNames(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim())
+  if (names.every((name) => /^[A-Za-z0-9._-]{1,255}$/.test(name))) return names
+  throw new Error('must be host names, separated by commas')
+}
+
+function userId(text: string): string {
+  try {
+    return parseUserId(text)
+  } catch {
+    throw new Error('must be 1–256 bytes without white space, control characters or "/"')
+  }
+}
