@@ -14,7 +14,7 @@ import {
   readFilter,
   warnOfMatches,
 } from '../journal.js'
-import { createPrinter, type Printer } from '../output/deliveries.js'
+import { Printer } from '../output/deliveries.js'
 import { dim } from '../output/text.js'
 import { attach, type Attached } from '../profile.js'
 import { describeCounts, listRefused, refusedLines, refusedObject } from '../refused.js'
@@ -43,7 +43,7 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
   const { journal } = reader
   const isForPerson = out.isTerminal && !shell.json
   const named = isForPerson ? namedTargets(attached) : []
-  const printer = createPrinter(shell, journal, named)
+  const printer = new Printer(shell, journal, named)
   // Read first, so that every entry appended meanwhile is printed by one of the two functions.
   const last = await journal.newest()
   const follower = flags.follow ? await createFollower(journal, filter, last) : undefined

@@ -8,7 +8,7 @@ import { readPayload } from '../../journal/payload.js'
 import { type Entry, hasFailed, type Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { awaitForwarded, awaitJournal, hasJournal, openJournal, poll, warnOfMatches } from '../journal.js'
-import { createPrinter, entryObject, progressOf } from '../output/deliveries.js'
+import { entryObject, Printer, progressOf } from '../output/deliveries.js'
 import { type Attached, attach, startCommand } from '../profile.js'
 
 interface WaitFlags extends Flags {
@@ -60,7 +60,7 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
     : found.summary
   if (!summary) throw late(`#${entry.n} was received, but not forwarded`)
   if (shell.json) out.object(entryObject(entry, await progressOf(journal, summary)))
-  else await createPrinter(shell, journal).print(summary)
+  else await new Printer(shell, journal).print(summary)
   if (flags.forwarded && hasFailed(summary))
     throw new RelayError('target_failed', `#${summary.n} failed at a target`)
 }

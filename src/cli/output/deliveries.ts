@@ -23,7 +23,8 @@ import {
   type Summary,
 } from '../../journal/types.js'
 import type { Shell } from '../command.js'
-import { bold, dim, green, join, type Line, red, t, type Text, textOf, yellow } from './text.js'
+import type { Output } from './output.js'
+import { bold, dim, green, join, red, t, type Text, textOf, yellow } from './text.js'
 import { localTime, spokenTime } from './time.js'
 
 // How deliveries, attempts, targets and hooks are shown: for people as text, for programs as objects.
@@ -149,15 +150,20 @@ export function entryObject(entry: Entry, progress: readonly TargetProgress[]): 
 
 /** What happened to a delivery at one target, for a line. */
 interface Cell {
-  readonly state: 'succeeded' | 'failed' | 'retry' | 'waiting'
+  readonly state: keyof typeof SIGNS
   /** `202`, `exit 1`, `unreachable`; empty where the sign says it all. */
   readonly result: string
   /** `38ms`, `again in 2s`, `answered 500 five times`; empty for none. */
   readonly detail: string
 }
 
-/** The sign of each state: colour alone says nothing to some readers. */
-const SIGNS = { succeeded: '✓', failed: '✗', retry: '↻', waiting: '◦' } as const
+/** Each state has a sign, since colour alone says nothing to some readers. */
+const SIGNS = {
+  succeeded: green('✓'),
+  failed: red('✗'),
+  retry: yellow('↻'),
+  waiting: yellow('◦'),
+} as const
 const COLORS = { succeeded: green, failed: red, retry: yellow, waiting: yellow } as const
 
 /** `✓ 202 38ms`, `✗ exit 1 20ms`, `↻ 503 again in 2s`; `retryAt` is when the target asked for another attempt. */
@@ -167,9 +173,7 @@ export function attemptText(forward: Forward, attempt: Attempt | undefined, retr
 
 function cellOf({ status, reason }: Forward, attempt: Attempt | undefined, retryAt?: number): Cell {
   if (!attempt)
-    return status === 'waiting'
-      ? { state: status, result: 'waiting', detail: '' }
-      : { state: status, result: reason ?? '', detail: '' }
+    return { state: status, result: status === 'waiting' ? 'waiting' : (reason ?? ''), detail: '' }
   const result = attemptResult(attempt)
   const time = shortTime(attempt.ms)
   if (status === 'succeeded')
@@ -185,137 +189,52 @@ function cellOf({ status, reason }: Forward, attempt: Attempt | undefined, retry
 
 /** The time, and what the status does not say about a failure. */
 function failure({ status, error }: Attempt, reason = error ?? '', time: string): string {
-  const known = [`answered ${status}`, `exit code ${status}`].find((start) => reason.startsWith(start))
-  const more = known === undefined ? reason : reason.slice(known.length).replace(/^, /, '')
+  const known = [`answered ${status}`, `exit code ${status}`].find((start) => reason.startsWith(start)) ?? ''
+  const more = reason.slice(known.length).replace(/^, /, '')
   return more === '' ? time : `${time}, ${more}`
 }
 
 function cellText({ state, result, detail }: Cell): Text {
-  const parts = [COLORS[state](SIGNS[state]), COLORS[state](result), dim(detail)]
+  return spaced([SIGNS[state], COLORS[state](result), dim(detail)], ' ')
+}
+
+/** Those that are not empty. */
+function spaced(parts: readonly Text[], gap: string): Text {
   return join(
     parts.filter(({ width }) => width > 0),
-    ' ',
+    gap,
   )
-}
-
-/** Prints entries, one per line. */
-export interface Printer {
-  /** Widens the columns for an entry that is printed later. */
-  fit(summary: Summary): void
-  /** Prints the names of the columns, for a person. */
-  header(): void
-  /** @throws RelayError `storage` */
-  print(summary: Summary): Promise<void>
-}
-
-/**
- * As objects; for a person, in columns as wide as the terminal allows, with the targets' short names; else in columns with
- * everything in full.
- */
-export function createPrinter(
-  { out, json }: Shell,
-  journal: Journal,
-  named: readonly NamedTarget[] = [],
-): Printer {
-  if (json)
-    return {
-      fit() {},
-      header() {},
-      print: async (summary) => out.object(summaryObject(summary, await progressOf(journal, summary))),
-    }
-  const columns = out.isTerminal ? new Rows(named) : new Records()
-  return {
-    fit: (summary) => columns.fit(summary),
-    header() {
-      const header = columns.header(out.width)
-      if (header) out.result(header)
-    },
-    async print(summary) {
-      columns.fit(summary)
-      out.result(columns.line(summary, await progressOf(journal, summary), out.width))
-    },
-  }
 }
 
 const GAP = '  '
-
-/** For programs that read text: `#7  2026-01-31 12:04:11  push  octo/demo  → http://localhost:3000 202 38ms`; `-` for an empty column. */
-class Records {
-  readonly #widths = [0, 0, 0, 0]
-
-  fit(summary: Summary): void {
-    for (const [i, cell] of this.#cells(summary).entries())
-      this.#widths[i] = Math.max(this.#widths[i] ?? 0, cell.width)
-  }
-
-  header(): undefined {}
-
-  line(summary: Summary, progress: readonly TargetProgress[]): Text {
-    const cells = this.#cells(summary).map((cell, i) => cell.pad(this.#widths[i] ?? 0))
-    const note = noteOf(summary)
-    return join([...cells, progressText(progress, summary), ...(note === '' ? [] : [yellow(note)])], GAP)
-  }
-
-  #cells(summary: Summary): Text[] {
-    const { n, receivedAt } = summary
-    return [
-      textOf(`#${n}`),
-      dim(localTime(receivedAt)),
-      bold(eventName(summary)),
-      textOf(placeName(summary) || '-'),
-    ]
-  }
-}
-
-/** `edited copy of #3, 1 duplicate`; empty for a usual entry. */
-function noteOf(summary: Pick<Summary, 'duplicates' | 'headers'>): string {
-  const from = editedFrom(summary)
-  const { duplicates: count } = summary
-  return [
-    ...(from === undefined ? [] : [`edited copy of #${from}`]),
-    ...(count === 0 ? [] : [`${count} duplicate${count === 1 ? '' : 's'}`]),
-  ].join(', ')
-}
-
-/** Shows the last answer of a single target, and counts of several. */
-function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summary): Line {
-  const [only] = progress
-  if (!only) return ignoredBy === undefined ? '-' : ignoredText(ignoredBy)
-  if (progress.length === 1) {
-    const { label, forward, attempts } = only
-    const last = attempts.at(-1)
-    const text = `→ ${label}${last ? ` ${attemptResult(last)} ${shortTime(last.ms)}` : ''}`
-    if (forward.status === 'succeeded') return text
-    return t`${text} ${forward.status === 'failed' ? red('failed') : yellow('waiting')}`
-  }
-  const of = (state: string): number => progress.filter(({ forward }) => forward.status === state).length
-  const [failed, waiting, total] = [of('failed'), of('waiting'), progress.length]
-  if (failed + waiting === 0) return `→ ${total} targets`
-  return join(
-    [
-      ...(failed > 0 ? [red(`${failed} of ${total} failed`)] : []),
-      ...(waiting > 0 ? [yellow(`${waiting} of ${total} waiting`)] : []),
-    ],
-    ', ',
-  )
-}
-
 /** The columns of a terminal below which the event, the place and the targets do not all fit. */
 const MIN_WIDTH = 40
 /** The columns of an event that are enough to know it. */
 const MIN_EVENT = 5
 const UNROUTED = 'no route'
 
-/** For a person: `12:04:11  #7  push  octo/demo  main  app ✓ 202 38ms`, in columns as wide as the widest row so far, as far as they fit. */
-class Rows {
+/**
+ * Prints entries, one per line: as objects; on a terminal `12:04:11  #7  push  octo/demo  main  app ✓ 202 38ms`, as wide as the widest row so
+ * far, as far as that fits; elsewhere `#7  2026-01-31 12:04:11  push  octo/demo  → http://localhost:3000 202 38ms`, in full, with `-` for an
+ * empty column.
+ */
+export class Printer {
   readonly #now = Date.now()
+  readonly #out: Output
+  readonly #json: boolean
+  readonly #journal: Journal
   readonly #named: readonly NamedTarget[]
-  readonly #widths = { time: 0, n: 0, event: 0, place: 0, targets: 'targets'.length }
+  /** Of the two first columns, of event and place, and what the targets need at least. */
+  #widths = [0, 0, 0, 0, 'targets'.length]
 
-  constructor(named: readonly NamedTarget[]) {
+  constructor({ out, json }: Shell, journal: Journal, named: readonly NamedTarget[] = []) {
+    this.#out = out
+    this.#json = json
+    this.#journal = journal
     this.#named = named
   }
 
+  /** Widens the columns for an entry that is printed later. */
   fit(summary: Summary): void {
     const progress = Object.entries(summary.forwards).map(([id, forward]) => ({
       id: publicId(id),
@@ -323,126 +242,135 @@ class Rows {
       forward,
       attempts: [],
     }))
-    const texts = {
-      time: this.#time(summary),
-      n: textOf(`#${summary.n}`),
-      event: textOf(eventName(summary)),
-      place: textOf(placeName(summary)),
-      targets: this.#isUnrouted(summary) ? textOf(UNROUTED) : (this.#targets(progress).at(-1) ?? textOf('')),
-    }
-    for (const name of ['time', 'n', 'event', 'place', 'targets'] as const)
-      this.#widths[name] = Math.max(this.#widths[name], texts[name].width)
+    const targets = this.#isUnrouted(summary) ? textOf(UNROUTED) : this.#forms(progress).at(-1)
+    const cells = [...this.#cells(summary), targets]
+    this.#widths = this.#widths.map((width, i) => Math.max(width, cells[i]?.width ?? 0))
   }
 
-  header(width: number): Text {
-    const names = { time: dim('time'), n: dim('#'), event: dim('event'), place: dim('repository') }
-    return this.#row(names, () => dim('targets'), width)
+  /** Prints the names of the columns, for a person. */
+  header(): void {
+    if (this.#json || !this.#out.isTerminal) return
+    const names = ['time', '#', 'event', 'repository']
+    this.#out.result(this.#row(names.map(dim), () => dim('targets')))
   }
 
-  line(summary: Summary, progress: readonly TargetProgress[], width: number): Text {
-    const { event } = this.#share(width)
-    const cells = {
-      time: dim(this.#time(summary)),
-      n: textOf(`#${summary.n}`),
-      event: bold(cutEvent(summary, event)),
-      place: textOf(placeName(summary)),
-    }
-    const note = this.#notes(summary, progress)
-    const forms = this.#targets(progress)
-    const end = (room: number): Text => {
-      if (progress.length === 0) return yellow(note)
-      const shortest = forms.at(-1) ?? textOf('')
-      const fitting = (columns: number): Text => forms.find((form) => form.width <= columns) ?? shortest
-      const rest = room - note.length - GAP.length
-      return note === '' || shortest.width > rest ? fitting(room) : join([fitting(rest), yellow(note)], GAP)
-    }
-    return this.#row(cells, end, width)
+  /** @throws RelayError `storage` */
+  async print(summary: Summary): Promise<void> {
+    const progress = await progressOf(this.#journal, summary)
+    if (this.#json) return this.#out.object(summaryObject(summary, progress))
+    this.fit(summary)
+    const end = this.#out.isTerminal
+      ? (room: number) => this.#end(summary, progress, room)
+      : () => spaced([progressText(progress, summary), yellow(noteOf(summary))], GAP)
+    const cells = this.#cells(summary, this.#share().event)
+    this.#out.result(this.#row(cells, end))
   }
 
-  #row(
-    { time, n, event, place }: Readonly<Record<'time' | 'n' | 'event' | 'place', Text>>,
-    end: (room: number) => Text,
-    width: number,
-  ): Text {
-    const widths = { ...this.#widths, ...this.#share(width) }
-    const start = [time.pad(widths.time), n.pad(widths.n), event.pad(widths.event)]
-    const last = place.cutStart(widths.place)
-    const room = width - widths.time - widths.n - widths.event - widths.place - 4 * GAP.length
-    const targets = end(room)
-    const cells = targets.width === 0 ? [...start, last] : [...start, last.pad(widths.place), targets]
-    return join(cells, GAP).cut(width)
+  #cells(summary: Summary, width = Infinity): Text[] {
+    const { n, receivedAt } = summary
+    const [number, place] = [textOf(`#${n}`), placeName(summary)]
+    const event = bold(cutEvent(summary, width))
+    if (this.#out.isTerminal) return [dim(spokenTime(receivedAt, this.#now)), number, event, textOf(place)]
+    return [number, dim(localTime(receivedAt)), event, textOf(place || '-')]
+  }
+
+  #row(cells: readonly Text[], end: (room: number) => Text): Text {
+    const { event, place, room } = this.#share()
+    const [first = 0, second = 0] = this.#widths
+    const widths = [first, second, event, place]
+    const columns = cells.map((cell, i) => (i === 3 ? cell.cutStart(place) : cell).pad(widths[i] ?? 0))
+    return join([...columns, end(room)], GAP).cut(this.#out.width)
   }
 
   /**
-   * The columns of event and place. Both are as wide as their texts if the targets then still have room for their names and
-   * signs; otherwise the targets get that, up to half of the line, and both are cut.
+   * The columns of event and place, and what they leave to the targets. Both are as wide as their texts if the targets then still have room
+   * for their names and signs; otherwise the targets get that, up to half of the line, and both are cut, the narrower one below half of the
+   * room only.
    */
-  #share(columns: number): { readonly event: number; readonly place: number } {
-    const { time, n, event, place, targets } = this.#widths
-    const room = Math.max(columns, MIN_WIDTH) - time - n - 4 * GAP.length
-    const both = room - Math.min(targets, Math.floor(room / 2))
-    if (event + place <= both) return { event, place }
-    // The narrower one is cut only below half of the room.
-    const half = Math.floor(both / 2)
-    if (place <= half) return { event: both - place, place }
-    if (event <= both - half) return { event, place: both - event }
-    return { event: both - half, place: half }
+  #share(): { readonly event: number; readonly place: number; readonly room: number } {
+    const [first = 0, second = 0, wholeEvent = 0, wholePlace = 0, targets = 0] = this.#widths
+    const { width } = this.#out
+    const left = Math.max(width, MIN_WIDTH) - first - second - 4 * GAP.length
+    const both = left - Math.min(targets, Math.floor(left / 2))
+    const event = Math.min(wholeEvent, Math.max(both - wholePlace, Math.ceil(both / 2)))
+    const place = Math.min(wholePlace, both - event)
+    return { event, place, room: width - first - second - event - place - 4 * GAP.length }
   }
 
-  #time({ receivedAt }: Summary): Text {
-    return textOf(spokenTime(receivedAt, this.#now))
+  /** The targets as far as they fit, with what is unusual about the entry if that fits too; for no target why there is none. */
+  #end(summary: Summary, progress: readonly TargetProgress[], room: number): Text {
+    const { ignoredBy } = summary
+    const note = noteOf(summary)
+    const why = ignoredBy === undefined ? (this.#isUnrouted(summary) ? UNROUTED : '') : ignoredText(ignoredBy)
+    if (progress.length === 0) return yellow([why, note].filter(Boolean).join(', '))
+    const forms = this.#forms(progress)
+    const noted = note === '' ? [] : forms.map((form) => join([form, yellow(note)], GAP))
+    return [...noted, ...forms].find(({ width }) => width <= room) ?? forms.at(-1) ?? textOf('')
   }
 
-  /** The targets in forms that get shorter: `app ✓ 202 38ms`, `app ✓ 202`, `app ✓`; what is no success stays longest. */
-  #targets(progress: readonly TargetProgress[]): readonly Text[] {
+  /** The targets in forms that get shorter: `app ✓ 202 38ms`, `app ✓ 202`, `:3000 ✓ 202`, `:3000 ✓`; what is no success stays longest. */
+  #forms(progress: readonly TargetProgress[]): readonly Text[] {
     const names = shortNames([...this.#named, ...progress])
-    const cells = progress.map(({ id, forward, attempts }) => ({
-      name: names.get(id) ?? id,
-      ...cellOf(forward, attempts.at(-1)),
-    }))
-    type Named = (typeof cells)[number]
-    const text = (cell: Named): Text => t`${cell.name} ${cellText(cell)}`
-    const brief = (cell: Named): Named => ({ ...cell, detail: '' })
-    // `:3000` for an address on this machine.
-    const near = (cell: Named): Named => ({
-      ...brief(cell),
-      name: cell.name.replace(/^(?:localhost|127\.0\.0\.1|\[::1\])(?=:\d)/, ''),
+    const cells = progress.map(({ id, forward, attempts }) => {
+      const { state, result, detail } = cellOf(forward, attempts.at(-1))
+      const name = names.get(id) ?? id
+      const near = name.replace(/^(?:localhost|127\.0\.0\.1|\[::1\])(?=:\d)/, '')
+      const notable = state === 'failed' || state === 'retry' ? result : ''
+      return [
+        t`${name} ${cellText({ state, result, detail })}`,
+        t`${name} ${cellText({ state, result, detail: '' })}`,
+        t`${near} ${cellText({ state, result, detail: '' })}`,
+        t`${near} ${cellText({ state, result: notable, detail: '' })}`,
+      ]
     })
-    const notable = (cell: Named): Named => ({
-      ...near(cell),
-      result: cell.state === 'failed' || cell.state === 'retry' ? cell.result : '',
-    })
-    const forms = [(cell: Named) => cell, brief, near, notable]
-    return forms.map((form) =>
+    return [0, 1, 2, 3].map((form) =>
       join(
-        cells.map((cell) => text(form(cell))),
+        cells.map((texts) => texts[form] ?? ''),
         GAP,
       ),
     )
   }
 
+  /** No route took it, though there are some. */
   #isUnrouted({ forwards, ignoredBy }: Summary): boolean {
     return Object.keys(forwards).length === 0 && ignoredBy === undefined && this.#named.length > 0
   }
+}
 
-  /** Why an entry has no targets, where there are routes at all, and what else is unusual about it. */
-  #notes(summary: Summary, progress: readonly unknown[]): string {
-    const { ignoredBy } = summary
-    return [
-      ...(progress.length === 0 && ignoredBy !== undefined ? [ignoredText(ignoredBy)] : []),
-      ...(this.#isUnrouted(summary) ? [UNROUTED] : []),
-      ...[noteOf(summary)].filter((note) => note !== ''),
-    ].join(', ')
+/** `edited copy of #3, 1 duplicate`; empty for a usual entry. */
+function noteOf(summary: Summary): string {
+  const from = editedFrom(summary)
+  const { duplicates: count } = summary
+  const duplicates = count === 0 ? '' : `${count} duplicate${count === 1 ? '' : 's'}`
+  return [from === undefined ? '' : `edited copy of #${from}`, duplicates].filter(Boolean).join(', ')
+}
+
+/** Shows the last answer of a single target, and counts of several. */
+function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summary): Text {
+  const [only] = progress
+  if (!only) return textOf(ignoredBy === undefined ? '-' : ignoredText(ignoredBy))
+  const total = progress.length
+  if (total === 1) {
+    const { label, forward, attempts } = only
+    const last = attempts.at(-1)
+    const state = { failed: red('failed'), waiting: yellow('waiting'), succeeded: textOf('') }[forward.status]
+    const answer = last ? `${attemptResult(last)} ${shortTime(last.ms)}` : ''
+    return spaced([textOf(`→ ${label}`), textOf(answer), state], ' ')
   }
+  const counts = (['failed', 'waiting'] as const).flatMap((state) => {
+    const count = progress.filter(({ forward }) => forward.status === state).length
+    return count === 0 ? [] : [COLORS[state](`${count} of ${total} ${state}`)]
+  })
+  return counts.length === 0 ? textOf(`→ ${total} targets`) : join(counts, ', ')
 }
 
 /** `pull_requ….opened`: the action says more than the end of the event, as long as enough of the event is left to know it. */
 function cutEvent(delivery: DeliveryName, width: number): Text {
   const whole = textOf(eventName(delivery))
-  if (whole.width <= width || delivery.action === null) return whole.cut(width)
-  const action = textOf(`.${delivery.action}`)
+  const action = textOf(delivery.action === null ? '' : `.${delivery.action}`)
   const room = width - action.width
-  return room < MIN_EVENT ? whole.cut(width) : t`${textOf(delivery.event).cut(room)}${action}`
+  if (whole.width <= width || action.width === 0 || room < MIN_EVENT) return whole.cut(width)
+  return t`${textOf(delivery.event).cut(room)}${action}`
 }
 
 // Hooks and catching up
