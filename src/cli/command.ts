@@ -97,3 +97,14 @@ export function exitCodes(codes: CommandSpec['exits'] = []): [ExitCode, string][
   const all = new Map<ExitCode, string>([...COMMON.map((code) => [code, EXIT_CODES[code]] as const), ...own])
   return [...all].toSorted(([one], [other]) => one - other)
 }
+
+/** What something is called, and what it is. */
+export type Row = readonly [string, string]
+
+/** Lines of help: what things are called in a column as wide as the longest of them, or so wide. */
+export function columns(
+  rows: readonly Row[],
+  width = Math.max(...rows.map(([name]) => name.length)),
+): string[] {
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`)
+}

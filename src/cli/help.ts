@@ -3,11 +3,13 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { printableText } from '../base/printable.js'
 import { suggest } from '../base/suggest.js'
 import {
+  columns,
   type CommandGroup,
   type CommandSpec,
   exitCodes,
   type Flags,
   type FlagSpec,
+  type Row,
   type Run,
 } from './command.js'
 import type { Context, TextStream } from './context.js'
@@ -16,7 +18,6 @@ import { JOURNAL } from './declarations/journal.js'
 import { SERVICE } from './declarations/service.js'
 import { SETUP } from './declarations/setup.js'
 import { SIGNING_IN } from './declarations/signing-in.js'
-import { table } from './output/text.js'
 import { defaultText, SETTING_NAMES, type SettingName, settingOf } from './settings/table.js'
 
 // The command line as commander knows it, and its help.
@@ -27,7 +28,7 @@ export const COMMANDS: readonly CommandSpec[] = GROUPS.flatMap(({ commands }) =>
 
 /** relay itself: its options are those of every command. */
 export const RELAY: Omit<CommandSpec, 'name' | 'summary'> & {
-  readonly variables: readonly (readonly [string, string])[]
+  readonly variables: readonly Row[]
 } = {
   description: `Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.`,
   examples: [
@@ -73,7 +74,6 @@ export function createProgram(
 ): Command {
   const { stdout, stderr } = context
   const program = new Command('relay')
-    .description(introduction(RELAY, context))
     .version(packageJson.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
@@ -82,28 +82,18 @@ export function createProgram(
       writeOut: (text) => void stdout.write(fit(text, helpWidth(stdout))),
       writeErr: (text) => void (isSilent || stderr.write(fit(printableText(text), helpWidth(stderr)))),
       outputError: (text) => void (isSilent || stderr.write(printableText(text))),
-      getOutHelpWidth: () => helpWidth(stdout),
-      getErrHelpWidth: () => helpWidth(stderr),
       // Help has no colors; to ask would open the terminal.
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-    .configureHelp({
-      showGlobalOptions: true,
-      optionDescription: ({ description }) => description,
-      argumentDescription: ({ description }) => description,
-      boxWrap: fit,
-    })
     .exitOverride()
-    .addHelpText('after', ({ error }) => (error ? '' : conclusion(RELAY)))
     .on('command:*', ([word = '']: string[]) => program.error(unknownCommand(word)))
   for (const option of optionsOf(RELAY)) program.addOption(toOption(option))
-  const full = program.helpInformation.bind(program)
   // Without a command, commander prints the help as an error; `main` prints the overview.
-  program.helpInformation = (options) => (options?.error ? '' : full(options))
-  for (const { heading, commands } of GROUPS)
+  program.helpInformation = (options) => (options?.error ? '' : helpPage(program, RELAY, context))
+  for (const { commands } of GROUPS)
     for (const spec of commands) {
-      const command = program.command(spec.name).helpCommand(false).summary(spec.summary).helpGroup(heading)
+      const command = program.command(spec.name).helpCommand(false).summary(spec.summary)
       if (argv?.includes(spec.name) !== false) declare(command, spec, context, start)
     }
   return program
@@ -111,7 +101,6 @@ export function createProgram(
 
 /** Declares a command to commander. What the command runs is imported when it runs. */
 function declare(command: Command, spec: CommandSpec, context: Context, start: Start): void {
-  command.description(introduction(spec, context)).addHelpText('after', () => conclusion(spec))
   command.allowExcessArguments(spec.takesMore === true)
   for (const [name, help, choices] of spec.args ?? []) {
     const argument = new Argument(name, help)
@@ -120,6 +109,7 @@ function declare(command: Command, spec: CommandSpec, context: Context, start: S
   for (const option of optionsOf(spec)) command.addOption(toOption(option))
   for (const sub of spec.subcommands ?? [])
     declare(command.command(sub.name).helpCommand(false).summary(sub.summary), sub, context, start)
+  command.helpInformation = () => helpPage(command, spec, context)
   const usage = command.createHelp().commandUsage(command)
   command.showHelpAfterError(`Usage: ${usage}\n(${usage.replace(/ (?:\[|<).*/, '')} --help says more)`)
   const { load } = spec
@@ -171,8 +161,8 @@ function toOption(entry: OptionEntry): Option {
 }
 
 /** The variables of settings: name and description of each. */
-export function variableRows(names: readonly SettingName[]): [string, string][] {
-  return names.map((name) => {
+export function variableRows(names: readonly SettingName[]): Row[] {
+  return names.map((name): Row => {
     const { env, help, list } = settingOf(name)
     const text = defaultText(name)
     return [env, `${help}${list ? ' (one per line)' : ''}${text === undefined ? '' : ` (default: ${text})`}`]
@@ -181,45 +171,59 @@ export function variableRows(names: readonly SettingName[]): [string, string][] 
 
 export const SECRET_FILES = 'A secret can be in a file: set its name with _FILE added to the path.'
 
-/** The first part of a command's help: what it does, with examples. */
-function introduction(
-  { description, examples, details }: Pick<CommandSpec, 'description' | 'examples' | 'details'>,
-  context: Context,
-): string {
-  const parts = [joinParagraphs(description), ['Examples:', ...indented(examples)].join('\n')]
-  return [...parts, ...(details ? [details(context)] : [])].join('\n\n')
-}
+type Section = readonly [heading: string, rows: readonly Row[]]
 
-/** The last part of a command's help. */
-function conclusion({
-  env = [],
-  exits,
-  variables = [],
-}: Pick<CommandSpec, 'env' | 'exits'> & { readonly variables?: (typeof RELAY)['variables'] }): string {
-  const rows = table([...variableRows(env), ...variables]).map(String)
-  const codes = exitCodes(exits).map(([code, text]) => [String(code).padStart(3), text])
-  return [
-    ...(rows.length > 0 ? ['', 'Environment:', ...indented(rows)] : []),
-    ...(env.some((name) => settingOf(name).secret) ? indented([SECRET_FILES]) : []),
-    '',
-    'Exit codes:',
-    ...indented(table(codes).map(String)),
-  ].join('\n')
-}
-
-function indented(lines: readonly string[]): string[] {
-  return lines.map((line) => `  ${line}`)
+/** The help of a command, before it is fitted to a terminal. */
+function helpPage(command: Command, spec: typeof RELAY | CommandSpec, context: Context): string {
+  const { description, examples, details, env = [], exits } = spec
+  const { parent } = command
+  const isRoot = spec === RELAY
+  const options = ({ options }: Command): Row[] =>
+    options.map(({ flags, description }) => [flags, description])
+  const commands: readonly Section[] = isRoot
+    ? GROUPS.map(({ heading, commands }) => [heading, commands.map(({ name, summary }) => [name, summary])])
+    : [['Commands:', command.commands.map((each) => [`${each.name()} ${each.usage()}`, each.summary()])]]
+  const sections: readonly Section[] = [
+    ['Arguments:', command.registeredArguments.map((each) => [each.name(), each.description])],
+    ['Options:', [...options(command), ['-h, --help', 'print this help']]],
+    ['Global Options:', parent ? options(parent.parent ?? parent) : []],
+    ...commands,
+  ]
+  const width = Math.max(...sections.flatMap(([, rows]) => rows.map(([term]) => term.length)))
+  const section = (heading: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : [[heading, ...lines].join('\n')]
+  const secrets = env.some((name) => settingOf(name).secret) ? [`  ${SECRET_FILES}`] : []
+  const codes = exitCodes(exits).map(([code, text]): Row => [String(code).padStart(3), text])
+  const parts = [
+    `Usage: ${command.createHelp().commandUsage(command)}`,
+    joinParagraphs(description),
+    ...section(
+      'Examples:',
+      examples.map((line) => `  ${line}`),
+    ),
+    ...(details ? [details(context)] : []),
+    ...sections.flatMap(([heading, rows]) => section(heading, columns(rows, width))),
+    ...section('Environment:', [
+      ...columns([...variableRows(env), ...(isRoot ? RELAY.variables : [])]),
+      ...secrets,
+    ]),
+    ...section('Exit codes:', columns(codes)),
+  ]
+  return `${parts.join('\n\n')}\n`
 }
 
 /** The commands that most people need, in the order in which they need them. */
 const FIRST = ['serve', 'trigger', 'log', 'show', 'login', 'comment']
 
+/** The longest heading, and two spaces. */
+const OTHERS = Math.max(...GROUPS.map(({ heading }) => heading.length)) + 2
+
 /** What `relay` alone prints: the first commands with what they do, the names of the others, and where to read on. */
-export function overview({ columns = 80 }: TextStream): string {
+export function overview({ columns: width = 80 }: TextStream): string {
   const first = FIRST.flatMap((name) => COMMANDS.find((spec) => spec.name === name) ?? [])
   const others = GROUPS.flatMap(({ heading, commands }) => {
     const names = commands.filter((spec) => !first.includes(spec)).map(({ name }) => name)
-    return names.length === 0 ? [] : [[heading, names.join(', ')]]
+    return names.length === 0 ? [] : [`${heading.padEnd(OTHERS)}${names.join(', ')}`]
   })
   const lines = [
     'Usage: relay <command> [options]',
@@ -230,27 +234,27 @@ export function overview({ columns = 80 }: TextStream): string {
     'First steps, without an account or a network: relay serve --sandbox',
     '',
     'Most used:',
-    ...table(first.map(({ name, summary }) => [`  ${name}`, summary])),
+    ...columns(first.map(({ name, summary }) => [name, summary])),
     '',
-    ...table(others),
+    ...others,
     '',
     'relay help <command> explains a command, relay help settings lists the settings.',
     '',
   ]
-  return fit(lines.join('\n'), columns)
+  return fit(lines.join('\n'), width)
 }
 
 /** `relay help settings`: every setting, as a table as wide as its terminal. */
-export function settingsHelp({ columns = 80 }: TextStream): string {
-  const rows = SETTING_NAMES.map((name) => {
+export function settingsHelp({ columns: width = 80 }: TextStream): string {
+  const rows = SETTING_NAMES.map((name): Row => {
     const { env, flag = '', help } = settingOf(name)
     const text = defaultText(name)
     const names = [env, flag.split(' ')[0]].filter(Boolean).join(', ')
-    return [`  ${names}`, `${help}${text === undefined ? '' : ` (default: ${text})`}`]
+    return [names, `${help}${text === undefined ? '' : ` (default: ${text})`}`]
   })
   const end =
     'relay config shows the settings in force, and where each comes from. docs/settings.md says where they can be set.'
-  return fit(['Settings, by variable and flag:', ...table(rows), '', end, ''].join('\n'), columns)
+  return fit(['Settings, by variable and flag:', ...columns(rows), '', end, ''].join('\n'), width)
 }
 
 /** What other programs call things, and the command line that does it here. */
@@ -316,37 +320,30 @@ const HANGING = 4
  * or more), or indented; a second column that starts too far right gets its own lines.
  */
 export function fit(text: string, width: number): string {
-  return text
-    .split('\n')
-    .flatMap((line) => (line.length <= width ? line : broken(line, width)))
-    .join('\n')
+  const lines = text.split('\n')
+  return lines.flatMap((line) => (line.length <= width ? line : broken(line, width))).join('\n')
 }
 
 function broken(line: string, width: number): string[] {
   const [, indent = '', first = '', gap = '', second = ''] =
     /^(\s*)(\S+(?: \S+)*)(\s{2,})?(.*)$/.exec(line) ?? []
-  if (second === '') return fill(first, indent, `${indent}${' '.repeat(indent === '' ? 0 : HANGING)}`, width)
+  const below = indent === '' && second === '' ? '' : indent + ' '.repeat(HANGING)
   const column = indent.length + first.length + gap.length
-  if (column <= width / 2) return fill(second, `${indent}${first}${gap}`, ' '.repeat(column), width)
-  const below = `${indent}${' '.repeat(HANGING)}`
-  return [...fill(first, indent, below, width), ...fill(second, below, below, width)]
+  if (second !== '' && column <= width / 2)
+    return fill(second, line.slice(0, column), ' '.repeat(column), width)
+  return [...fill(first, indent, below, width), ...(second === '' ? [] : fill(second, below, below, width))]
 }
 
 /** Not the space in `(env: NAME)` or `(default: value)`, which is easier to read on one line. */
 const SPACE = /(?<!\((?:env|default):)\s+/
 
 function fill(text: string, start: string, next: string, width: number): string[] {
-  const lines: string[] = []
-  let line = start
-  let isEmpty = true
-  for (const word of text.split(SPACE)) {
-    if (!isEmpty && line.length + 1 + word.length > width) {
-      lines.push(line)
-      line = next
-      isEmpty = true
-    }
-    line += isEmpty ? word : ` ${word}`
-    isEmpty = false
+  const [first = '', ...others] = text.split(SPACE)
+  const lines = [start + first]
+  for (const word of others) {
+    const line = `${lines.at(-1)} ${word}`
+    if (line.length > width) lines.push(next + word)
+    else lines.splice(-1, 1, line)
   }
-  return [...lines, line]
+  return lines
 }

@@ -1,5 +1,5 @@
-import type { CommandGroup, FlagSpec } from '../command.js'
-import { table, tilde } from '../output/text.js'
+import { homedir } from 'node:os'
+import { columns, type CommandGroup, type FlagSpec, type Row } from '../command.js'
 import { keysOf, SETTING_NAMES, type SettingName, userFile } from '../settings/table.js'
 import { REPOSITORY, USER_COMMAND } from './signing-in.js'
 
@@ -129,18 +129,18 @@ value, commands use that one. Secrets are masked.`,
         'relay config --reveal webhookSecret  the secret to enter at the code host',
       ],
       details: (context) => {
-        const files = [
+        const files: readonly Row[] = [
           ['.env', 'in the working folder: variables of settings that relay.json can set, and secrets'],
           [
             'relay.json',
             `in the working folder or above it in its checkout: ${keysOf('project').join(', ')}`,
           ],
           [
-            tilde(userFile(context)),
+            userFile(context).replace(homedir(), '~'),
             'every setting, secrets as <name>File; and "profiles": {"<profile>": {…}}',
           ],
         ]
-        return ['Files:', ...table(files).map((line) => `  ${String(line)}`)].join('\n')
+        return ['Files:', ...columns(files)].join('\n')
       },
       options: [['--reveal <name>', 'print only the value of this setting, even a secret']],
       env: SETTING_NAMES.filter((name) => name !== 'profile'),
