@@ -55,7 +55,7 @@ function endWithoutOutput(error: NodeJS.ErrnoException): void {
     const failure = new RelayError('storage', `The output could not be written: ${error.message}`)
     // Set first, since reporting the failure may fail in the same way.
     outputExitCode = failure.exitCode
-    report(failure, argv, context)
+    void report(failure, argv, context)
   }
   settle()
   root.abort(new RelayError('broken_pipe', 'The reader of the output closed its end'))
@@ -107,9 +107,9 @@ const connectionListeners = new Set<(error: Error) => void>()
 process.on('uncaughtException', (error: unknown, origin) => {
   const { syscall = '' }: NodeJS.ErrnoException = Object(error)
   const isConnection = BROKEN.has(errorCode(error) ?? '') && CALLS.has(syscall)
-  if (connectionListeners.size === 0 || origin !== 'uncaughtException' || !isConnection)
-    process.exit(report(defect(error), argv, context))
-  for (const listener of connectionListeners) listener(error instanceof Error ? error : new Error(syscall))
+  if (connectionListeners.size > 0 && origin === 'uncaughtException' && isConnection)
+    for (const listener of connectionListeners) listener(error instanceof Error ? error : new Error(syscall))
+  else void report(defect(error), argv, context).then(process.exit, () => process.exit(1))
 })
 
 /** Leaves out the error's own text, which may contain anything. */

@@ -42,10 +42,10 @@ await build({
         // All that `relay --version` needs.
         { name: 'version', test: /package\.json$/ },
         { name: 'main', test: /bin\/process\.ts$/ },
-        // What the commands that read a profile share.
+        // What the commands that read a profile share, and nearly all that print.
         {
           name: 'profile',
-          test: /src\/(?:cli\/(?:profile|journal|refused|output\/deliveries)|store\/(?:open|schema|sql))\.ts$/,
+          test: /src\/(?:cli\/(?:profile|journal|refused|output\/(?:output|deliveries))|store\/(?:open|schema|sql))\.ts$/,
         },
         // With the native code of SQLite.
         { name: 'sqlite', test: /src\/store\/sqlite\.ts$/ },

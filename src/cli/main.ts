@@ -3,7 +3,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import type { Flags, Shell } from './command.js'
 import type { Context } from './context.js'
 import { createProgram, overview } from './help.js'
-import { Output } from './output/output.js'
+import type { Output, OutputOptions } from './output/output.js'
 import { settingOf } from './settings/table.js'
 
 /**
@@ -14,8 +14,12 @@ export async function main(argv: readonly string[], context: Context): Promise<n
   const program = createProgram(
     context,
     async (load, flags, args) => {
-      const shell = openShell(context, flags, jsonLog)
-      const run = await load()
+      const [run, out] = await Promise.all([load(), openOutput(context, { ...flags, jsonLog })])
+      // It inherits the context, whose standard input is opened when it is first used: that alone changes a terminal.
+      const shell: Shell = Object.create(context, {
+        out: { value: out },
+        json: { value: flags.json === true },
+      })
       await run(shell, flags, ...args)
     },
     { argv, isSilent: json || jsonLog },
@@ -28,7 +32,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
     if (!(thrown instanceof CommanderError)) {
       const error = toRelayError(thrown)
       // Nothing can be reported to a reader that has closed its end.
-      return error.kind === 'broken_pipe' ? error.exitCode : report(error, argv, context, { color })
+      return error.kind === 'broken_pipe' ? error.exitCode : await report(error, argv, context, { color })
     }
     if (thrown.exitCode === 0) return 0 // --help or --version
     const [group] = program.args
@@ -42,43 +46,25 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       : thrown.message.replace(/^error: /, '')
     // Commander has already printed the error, or the help, as text.
     const error = new RelayError('usage', why)
-    return json || jsonLog ? report(error, argv, context) : error.exitCode
+    return json || jsonLog ? await report(error, argv, context) : error.exitCode
   }
 }
 
-function openShell(context: Context, flags: Flags, jsonLog: boolean): Shell {
-  const { env, cwd, configFolder, stdout, stderr, seams, signal } = context
-  return {
-    env,
-    cwd,
-    configFolder,
-    // Opened when it is first used: that alone changes a terminal.
-    get stdin() {
-      return context.stdin
-    },
-    stdout,
-    stderr,
-    seams,
-    signal,
-    endAtSignal: () => context.endAtSignal(),
-    continueWithoutOutput: (listener) => context.continueWithoutOutput(listener),
-    onHangup: (listener) => context.onHangup(listener),
-    onKey: (listener) => context.onKey(listener),
-    isInForeground: () => context.isInForeground(),
-    onConnectionError: (listener) => context.onConnectionError(listener),
-    out: new Output(context, { ...flags, jsonLog }),
-    json: flags.json === true,
-  }
+/** Loaded late: help has neither styles nor messages. */
+async function openOutput(context: Context, options: OutputOptions): Promise<Output> {
+  const { Output } = await import('./output/output.js')
+  return new Output(context, options)
 }
 
 /** Prints a failure on stderr, as an object where programs read it, and returns its exit code. */
-export function report(
+export async function report(
   error: RelayError,
   argv: readonly string[],
   context: Context,
   { color }: Pick<Flags, 'color'> = {},
-): number {
-  new Output(context, { color, ...formatsOf(argv, context) }).failure(error)
+): Promise<number> {
+  const out = await openOutput(context, { color, ...formatsOf(argv, context) })
+  out.failure(error)
   return error.exitCode
 }
 
