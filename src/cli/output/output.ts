@@ -4,7 +4,7 @@ import type { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { printable, printableJson, printableText } from '../../base/printable.js'
 import type { Context, TextStream } from '../context.js'
-import { dim, join, type Line, red, t, textOf, yellow } from './text.js'
+import { dim, join, type Line, red, t, type Text, textOf, yellow } from './text.js'
 import { timeOfDay } from './time.js'
 
 export type ColorMode = 'auto' | 'always' | 'never'
@@ -18,7 +18,7 @@ export interface OutputOptions {
   readonly verbose?: boolean | undefined
   /** Whether a failure is an object. */
   readonly json?: boolean | undefined
-  /** Whether messages are JSON. Default: false. */
+  /** Whether messages are JSON. */
   readonly jsonLog?: boolean | undefined
 }
 
@@ -30,6 +30,12 @@ export interface JsonLog extends Log {
 
 /** Under the text of a line that begins with the time of day. */
 export const TIMED_INDENT = 10
+
+/** A stream, and whether it shows styles. */
+interface Pen {
+  readonly stream: TextStream
+  readonly color: boolean
+}
 
 /**
  * Results on stdout, messages on stderr. Every method escapes what could rewrite a terminal's display, since text may come
@@ -47,7 +53,8 @@ export class Output {
   readonly jsonLog: JsonLog | undefined
   readonly #context: Pick<Context, 'stdout' | 'stderr' | 'env'>
   readonly #options: OutputOptions
-  readonly #colors: { readonly results: boolean; readonly messages: boolean }
+  readonly #results: Pen
+  readonly #messages: Pen
   /** A counter stands on the last line of the terminal. */
   #isCounting = false
 
@@ -56,7 +63,8 @@ export class Output {
     const { color, quiet, jsonLog } = options
     this.#context = context
     this.#options = options
-    this.#colors = { results: wantsColor(stdout, env, color), messages: wantsColor(stderr, env, color) }
+    this.#results = { stream: stdout, color: wantsColor(stdout, env, color) }
+    this.#messages = { stream: stderr, color: wantsColor(stderr, env, color) }
     this.isTerminal = stdout.isTTY === true
     this.quiet = quiet === true
     this.jsonLog = jsonLog ? this.#createJsonLog() : undefined
@@ -71,17 +79,17 @@ export class Output {
 
   /** The columns of a line of a result; no limit where it is no terminal. */
   get width(): number {
-    return columnsOf(this.#context.stdout)
+    return columnsOf(this.#results.stream)
   }
 
   /** The same of a message. */
   get messageWidth(): number {
-    return columnsOf(this.#context.stderr)
+    return columnsOf(this.#messages.stream)
   }
 
   /** A line of a result. On a terminal it is broken at spaces, with the further lines indented by so many columns. */
   result(line: Line, indent?: number): void {
-    this.#write(this.#rendered(line, indent))
+    this.#write(this.#results, rendered(this.#results, textOf(line).wrap(this.width, indent)))
   }
 
   /** The lines of a long result; on a terminal that is too small for them in a pager. */
@@ -90,19 +98,19 @@ export class Output {
     const { width } = this
     const broken = lines.flatMap((line) => textOf(line).wrap(width))
     const height = broken.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.width / width)), 0)
-    const text = broken.map((line) => `${line.render(this.#colors.results)}\n`).join('')
+    const text = rendered(this.#results, broken)
     const isLong = this.isTerminal && stdout.rows !== undefined && height >= stdout.rows
-    if (!isLong || !(await showInPager(text, env))) this.#write(text)
+    if (!isLong || !(await showInPager(text, env))) this.#write(this.#results, text)
   }
 
   /** A result byte for byte, with nothing added. On a terminal it is escaped, except line feeds and tabs. */
   exactly(bytes: string | Uint8Array): void {
-    this.#write(this.isTerminal ? printableText(Buffer.from(bytes).toString()) : bytes)
+    this.#write(this.#results, this.isTerminal ? printableText(Buffer.from(bytes).toString()) : bytes)
   }
 
   /** A result for a program: one JSON object on a line, marked `"v":1`. */
   object(value: object): void {
-    this.#write(jsonLine(value))
+    this.#write(this.#results, jsonLine(value))
   }
 
   /** A line of a message, broken like a result; silent under `--quiet`. */
@@ -114,17 +122,11 @@ export class Output {
    * A count of long work, such as `120/10000`: only on a terminal, and not under `--quiet`. The next count replaces it, any other output and
    * undefined remove it.
    */
-  count(text: string | undefined): void {
-    const { stderr } = this.#context
-    if (stderr.isTTY !== true || this.quiet || this.jsonLog) return
-    this.#endCount()
-    if (text === undefined) return
-    stderr.write(
-      textOf(text)
-        .cut(this.messageWidth - 1)
-        .toString(),
-    )
-    this.#isCounting = true
+  count(text = ''): void {
+    const { stream } = this.#messages
+    if (stream.isTTY !== true || this.quiet || this.jsonLog) return
+    this.#write(this.#messages, String(textOf(text).cut(this.messageWidth - 1)))
+    this.#isCounting = text !== ''
   }
 
   /** A failure that ends the command, as an object where programs read it. */
@@ -132,42 +134,27 @@ export class Output {
     const { message, kind, cause = error } = error
     const object = { type: 'error', code: kind, error: message }
     if (this.jsonLog) this.jsonLog.event('error', message, { ...object, ...this.#causeField(cause) })
-    else if (this.#options.json) this.#writeError(jsonLine(object))
+    else if (this.#options.json) this.#write(this.#messages, jsonLine(object))
     else this.log.error(message, cause)
   }
 
-  #rendered(line: Line, indent?: number): string {
-    const lines = textOf(line).wrap(this.width, indent)
-    return lines.map((each) => `${each.render(this.#colors.results)}\n`).join('')
-  }
-
   #message(line: Line, indent?: number): void {
-    if (this.jsonLog) return this.jsonLog.info(textOf(line).toString())
-    const lines = textOf(line).wrap(this.messageWidth, indent)
-    for (const each of lines) this.#writeError(`${each.render(this.#colors.messages)}\n`)
+    const text = textOf(line)
+    if (this.jsonLog) this.jsonLog.info(String(text))
+    else this.#write(this.#messages, rendered(this.#messages, text.wrap(this.messageWidth, indent)))
   }
 
-  #write(text: string | Uint8Array): void {
-    this.#endCount()
-    this.#context.stdout.write(text)
-  }
-
-  #writeError(text: string): void {
-    this.#endCount()
-    this.#context.stderr.write(text)
-  }
-
-  #endCount(): void {
+  #write({ stream }: Pen, text: string | Uint8Array): void {
     if (this.#isCounting) this.#context.stderr.write('\r\u001b[K')
     this.#isCounting = false
+    if (text.length > 0) stream.write(text)
   }
 
   #createLog(start: () => Line, indent?: number): Log {
-    const { verbose } = this.#options
     const write = (...parts: readonly Line[]): void => this.#message(join([start(), ...parts]), indent)
     return {
       debug: (text) => {
-        if (verbose && !this.quiet) write(dim(text))
+        if (this.#options.verbose && !this.quiet) write(dim(text))
       },
       info: (text) => {
         if (!this.quiet) write(text)
@@ -186,7 +173,7 @@ export class Output {
       if (this.quiet && level === 'info') return
       const { time: _, ...about } = fields
       const time = new Date().toISOString()
-      this.#writeError(jsonLine({ time, level, message: printable(message), ...about }))
+      this.#write(this.#messages, jsonLine({ time, level, message: printable(message), ...about }))
     }
     return {
       event,
@@ -207,6 +194,10 @@ export class Output {
   get #isDebugging(): boolean {
     return Boolean(this.#context.env['RELAY_DEBUG'])
   }
+}
+
+function rendered({ color }: Pen, lines: readonly Text[]): string {
+  return lines.map((line) => `${line.render(color)}\n`).join('')
 }
 
 /** The object on one line, marked `"v":1`; what could rewrite a terminal's display is escaped, which is the same JSON. */
