@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { errorReason } from '../../base/errno.js'
-import { RelayError } from '../../base/errors.js'
+import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { isObject } from '../../json/parse.js'
 import { lineOf } from '../../json/text.js'
@@ -30,7 +30,7 @@ export function readSmallFile(file: string): string | undefined {
   // To open a pipe that nothing writes to would wait for ever.
   if (!stats.isFile())
     throw new RelayError('settings', `${file} is not a regular file. Replace it with a file of at most 1 MiB`)
-  return attempt(file, () => readAll(file))
+  return readAll(file)
 }
 
 /**
@@ -39,38 +39,38 @@ export function readSmallFile(file: string): string | undefined {
  * @throws RelayError `settings`
  */
 export function readSecretFile(file: string, setting: string): string {
-  let secret: string
   try {
-    secret = attempt(file, () => readAll(file)).replace(/\r?\n$/, '')
+    const secret = readAll(file).replace(/\r?\n$/, '')
+    // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
+    if (secret === '') throw new RelayError('settings', `${file} is empty`)
+    return secret
   } catch (cause) {
-    const why = cause instanceof RelayError ? cause.message : `${file} cannot be read`
-    throw new RelayError('settings', `${setting}: ${why}`, { cause })
+    throw new RelayError('settings', `${setting}: ${toRelayError(cause).message}`, { cause })
   }
-  // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
-  if (secret === '') throw new RelayError('settings', `${setting}: ${file} is empty`)
-  return secret
+}
+
+function readAll(file: string): string {
+  const bytes = Buffer.alloc(MAX_BYTES + 1)
+  const size = attempt(file, () => {
+    const opened = openSync(file, 'r')
+    try {
+      for (let size = 0, read = -1; ; size += read) {
+        read = readSync(opened, bytes, size, bytes.length - size, null)
+        if (read === 0) return size
+      }
+    } finally {
+      closeSync(opened)
+    }
+  })
+  if (size > MAX_BYTES) throw new RelayError('settings', `${file} is larger than 1 MiB`)
+  return bytes.toString('utf8', 0, size)
 }
 
 function attempt<Result>(file: string, read: () => Result): Result {
   try {
     return read()
   } catch (cause) {
-    if (cause instanceof RelayError) throw cause
     throw new RelayError('settings', `${file} cannot be read`, { cause })
-  }
-}
-
-function readAll(file: string): string {
-  const opened = openSync(file, 'r')
-  try {
-    const bytes = Buffer.alloc(MAX_BYTES + 1)
-    let size = 0
-    for (let read = -1; read !== 0 && size < bytes.length; size += read)
-      read = readSync(opened, bytes, size, bytes.length - size, null)
-    if (size > MAX_BYTES) throw new RelayError('settings', `${file} is larger than 1 MiB`)
-    return bytes.toString('utf8', 0, size)
-  } finally {
-    closeSync(opened)
   }
 }
 
@@ -92,67 +92,69 @@ export function readJsonObject(file: string): Readonly<Record<string, unknown>> 
   throw new RelayError('settings', `${file}: must be one JSON object, { … }`)
 }
 
-/** The settings files whose changes take effect while relay runs, also those that do not exist yet. */
-export function watchedFiles(context: Pick<Context, 'cwd' | 'env' | 'configFolder'>): readonly string[] {
-  const { folders } = folderFiles(context)
-  return [...folders.map((folder) => path.join(folder, PROJECT_FILE)), userFile(context)]
-}
-
 const PROJECT_FILE = 'relay.json'
 const REMEDY = 'To use it, check its content, then make it yours with chown and chmod go-w'
 
-/** The files of a working folder and its checkout, which can belong to another user. */
-export interface FolderFiles {
-  /** The folders where the project's settings file can be, nearest first. */
-  readonly folders: readonly string[]
-  /**
-   * The project's settings file: the nearest `relay.json` from the working folder up to the root of its git checkout. Outside
-   * a checkout only the working folder counts, so that no file in a shared parent folder does. A file of another user is
-   * ignored with a warning.
-   */
-  readonly project: (log: Log) => string | undefined
-  /** Whether the file is there, no folder (Python's `.env`), and trusted; if it is not trusted, a warning says why. */
-  readonly isUsable: (file: string, log: Log) => boolean
+type Place = Pick<Context, 'cwd' | 'env'>
+
+/** The settings files whose changes take effect while relay runs, also those that do not exist yet. */
+export function watchedFiles(context: Place & Pick<Context, 'configFolder'>): readonly string[] {
+  const { folders } = checkoutOf(context, createTrust(context.env))
+  return [...folders.map((folder) => path.join(folder, PROJECT_FILE)), userFile(context)]
 }
 
-export function folderFiles({ cwd, env }: Pick<Context, 'cwd' | 'env'>): FolderFiles {
-  const distrust = createTrust(env)
-  const isTrusted = (file: string, log: Log): boolean => {
+/** The files of a working folder and its checkout that are there and trusted. */
+export interface FolderFiles {
+  /** `.env` in the working folder; not a folder of that name, which is Python's. */
+  readonly dotenv: string | undefined
+  /**
+   * The project's settings file: the nearest `relay.json` from the working folder up to the root of its git checkout. Outside
+   * a checkout only the working folder counts, so that no file in a shared parent folder does.
+   */
+  readonly project: string | undefined
+}
+
+/** Files that belong to another user are ignored with a warning. @throws RelayError `settings` when `.env` cannot be read */
+export function folderFiles(context: Place, log: Log): FolderFiles {
+  const distrust = createTrust(context.env)
+  const isTrusted = (file: string): boolean => {
     const why = distrust(file)
     if (why !== undefined) log.warn(`${file} is ignored: ${why}. ${REMEDY}`)
     return why === undefined
   }
-  const counts = (git: string): boolean => existsSync(git) && distrust(git) === undefined
-  const folders = upToCheckout(cwd, counts) ?? [path.resolve(cwd)]
-  const filesIn = (all: readonly string[]): string[] => all.map((folder) => path.join(folder, PROJECT_FILE))
-  return {
-    folders,
-    project(log) {
-      const found = filesIn(folders).find((file) => existsSync(file) && isTrusted(file, log))
-      if (found !== undefined) return found
-      // Of a checkout whose `.git` is another user's, which any program would run commands from (CVE-2022-24765).
-      const checkout = upToCheckout(cwd, existsSync) ?? []
-      const beyond = filesIn(checkout.filter((folder) => !folders.includes(folder))).find(existsSync)
-      const git = path.join(checkout.at(-1) ?? cwd, '.git')
-      if (beyond !== undefined)
-        log.warn(`${beyond} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
-      return undefined
-    },
-    isUsable(file, log) {
-      const found = attempt(file, () => statSync(file, { throwIfNoEntry: false }))
-      return found !== undefined && !found.isDirectory() && isTrusted(file, log)
-    },
-  }
+  const dotenv = path.join(context.cwd, '.env')
+  const found = attempt(dotenv, () => statSync(dotenv, { throwIfNoEntry: false }))
+  const isUsable = found !== undefined && !found.isDirectory() && isTrusted(dotenv)
+  const { folders, beyond, git } = checkoutOf(context, distrust)
+  const filesIn = (all: readonly string[]): string[] =>
+    all.map((folder) => path.join(folder, PROJECT_FILE)).filter(existsSync)
+  const project = filesIn(folders).find(isTrusted)
+  const [passed] = filesIn(beyond)
+  if (project === undefined && passed !== undefined)
+    log.warn(`${passed} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
+  return { dotenv: isUsable ? dotenv : undefined, project }
 }
 
-/** The folders from `cwd` up to the first whose `.git` counts; undefined when there is none. */
-function upToCheckout(cwd: string, counts: (git: string) => boolean): string[] | undefined {
-  const folders: string[] = []
-  for (let folder = path.resolve(cwd); ; folder = path.dirname(folder)) {
-    folders.push(folder)
-    if (counts(path.join(folder, '.git'))) return folders
-    if (folder === path.dirname(folder)) return undefined
+/**
+ * The folders from the working folder up to the root of its checkout, nearest first; outside a checkout only itself. Those `beyond` are in a
+ * checkout whose `.git` is another user's, which any program would run commands from (CVE-2022-24765).
+ */
+function checkoutOf(
+  { cwd }: Place,
+  distrust: (file: string) => string | undefined,
+): { readonly folders: readonly string[]; readonly beyond: readonly string[]; readonly git: string } {
+  const upTo = (counts: (git: string) => boolean): string[] | undefined => {
+    const folders: string[] = []
+    for (let folder = path.resolve(cwd); ; folder = path.dirname(folder)) {
+      folders.push(folder)
+      if (counts(path.join(folder, '.git'))) return folders
+      if (folder === path.dirname(folder)) return undefined
+    }
   }
+  const folders = upTo((git) => existsSync(git) && distrust(git) === undefined) ?? [path.resolve(cwd)]
+  const all = upTo(existsSync) ?? []
+  const beyond = all.filter((folder) => !folders.includes(folder))
+  return { folders, beyond, git: path.join(all.at(-1) ?? cwd, '.git') }
 }
 
 /** Write permission of the group, and of all others. */

@@ -10,7 +10,7 @@ import { plain, suggest } from '../../base/suggest.js'
 import { parseForward } from '../../dispatch/routes.js'
 import { isObject } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
-import { type FolderFiles, folderFiles, readJsonObject, readSecretFile, readSmallFile } from './files.js'
+import { folderFiles, readJsonObject, readSecretFile, readSmallFile } from './files.js'
 import { type GivenValues, PARSERS, type Values } from './parse.js'
 import {
   GITHUB_URL,
@@ -73,8 +73,8 @@ export function isOfFolder({ kind }: Origin): boolean {
  */
 export function openSettings(shell: Shell, flags: Flags): OpenSettings {
   const { env } = shell
-  const files = folderFiles(shell)
-  const dotenv = readDotenv(shell, files)
+  const files = folderFiles(shell, shell.out.log)
+  const dotenv = files.dotenv === undefined ? {} : readDotenv(files.dotenv, shell)
   const own = [
     flagSource(flags),
     variableSource(env, 'environment', shell),
@@ -83,7 +83,7 @@ export function openSettings(shell: Shell, flags: Flags): OpenSettings {
     bareBaseUrl(dotenv, 'dotenv', shell),
     ...(flags.sandbox ? [sandboxProfile] : []),
   ]
-  const project = readSettingsFile(files.project(shell.out.log), 'project')
+  const project = readSettingsFile(files.project, 'project')
   const user = readSettingsFile(userFile(shell), 'user')
   const common = [...own, project.common, user.common]
   const { profile: named, home = defaultHome() } = loaded(common, [], ['profile', 'home']).values
@@ -257,9 +257,7 @@ function bareBaseUrl(variables: Variables, kind: VariableKind, { out }: Shell): 
  * secrets. Variables without `RELAY_` belong to other programs.
  * @throws RelayError `settings` naming the file, the variable, and where to set it instead
  */
-function readDotenv(shell: Shell, files: FolderFiles): Variables {
-  const file = path.join(shell.cwd, '.env')
-  if (!files.isUsable(file, shell.out.log)) return {}
+function readDotenv(file: string, shell: Shell): Variables {
   const variables = parseEnv(readSmallFile(file) ?? '')
   for (const [variable, text] of Object.entries(variables)) {
     if (!text || !variable.startsWith('RELAY_')) continue
