@@ -75,11 +75,11 @@ function section(
 ): string[] {
   const { description, examples, details, env = [] } = spec
   const title = titleOf(command)
-  const options = optionsOf(spec).map((option) => [
-    code(option.flags),
-    option.repeatable ? `${option.help} (repeatable)` : option.help,
-    code(option.env),
-    option.defaultText ?? code(option.default),
+  const options = optionsOf(spec).map(([flags, help, more = {}]) => [
+    code(flags),
+    more.repeatable ? `${help} (repeatable)` : help,
+    code(more.env),
+    more.defaultText ?? code(more.default),
   ])
   const isAll = env.length + optionsOf(spec).length >= SETTING_NAMES.length - 1
   const rows = [...(isAll ? [] : variableRows(env)), ...variables]

@@ -61,15 +61,19 @@ export interface CommandSpec {
 /** `<target>`, `[text]`, `<file...>`, its help, and the words that it can be. */
 export type ArgumentSpec = readonly [name: string, help: string, choices?: readonly string[]]
 
-/** A flag that is no setting, such as `--out <file>`, and its help. */
+/** A flag, such as `--out <file>`, and its help. */
 export type FlagSpec = readonly [flags: string, help: string, more?: FlagDetails]
 
-export interface FlagDetails {
+interface FlagDetails {
   readonly choices?: readonly string[]
   readonly default?: string
   /** The default in words, where the command has no fixed value for it. */
-  readonly defaultText?: string
-  readonly repeatable?: true
+  readonly defaultText?: string | undefined
+  readonly repeatable?: true | undefined
+  /** The variable of a setting. */
+  readonly env?: string
+  /** The value of the flag without one. */
+  readonly bare?: string | undefined
 }
 
 /** The codes that relay exits with. `base/errors.ts` says which failure has which. */

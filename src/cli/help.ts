@@ -116,44 +116,27 @@ function declare(command: Command, spec: CommandSpec, context: Context, start: S
   if (load) command.action((...args) => start(load, command.optsWithGlobals(), args))
 }
 
-/** An option as help shows it: a flag of one command, or the flag of a setting. */
-export interface OptionEntry {
-  readonly flags: string
-  readonly help: string
-  readonly choices?: readonly string[] | undefined
-  readonly default?: string | undefined
-  /** The default in words. */
-  readonly defaultText?: string | undefined
-  readonly repeatable?: true | undefined
-  readonly env?: string
-  /** The value of the flag without one. */
-  readonly bare?: string | undefined
-}
-
 /** The options of a command, in the order of its help. */
 export function optionsOf({
   options = [],
   settings = [],
-}: Pick<CommandSpec, 'options' | 'settings'>): readonly OptionEntry[] {
-  const flags = options.map(([name, help, more]: FlagSpec) => ({ flags: name, help, ...more }))
-  return [
-    ...flags,
-    ...settings.map((name) => {
-      const { flag = '', help, env, bare, list } = settingOf(name)
-      return { flags: flag, help, env, bare, repeatable: list, defaultText: defaultText(name) }
-    }),
-  ]
+}: Pick<CommandSpec, 'options' | 'settings'>): readonly FlagSpec[] {
+  const flags = settings.map((name): FlagSpec => {
+    const { flag = '', help, env, bare, list } = settingOf(name)
+    return [flag, help, { env, bare, repeatable: list, defaultText: defaultText(name) }]
+  })
+  return [...options, ...flags]
 }
 
 /** With `port to listen on (env: RELAY_PORT) (default: 8787)` as its help. */
-function toOption(entry: OptionEntry): Option {
-  const { flags, help, choices, repeatable, env, bare, default: value, defaultText: words = value } = entry
+function toOption([flags, help, more = {}]: FlagSpec): Option {
+  const { choices, repeatable, env, bare, default: value, defaultText: words = value } = more
   const notes = [
-    ...(repeatable ? ['repeatable'] : []),
-    ...(env === undefined ? [] : [`env: ${env}`]),
-    ...(words === undefined ? [] : [`default: ${words}`]),
+    ...(repeatable ? ['(repeatable)'] : []),
+    ...(env === undefined ? [] : [`(env: ${env})`]),
+    ...(words === undefined ? [] : [`(default: ${words})`]),
   ]
-  const option = new Option(flags, [help, ...notes.map((note) => `(${note})`)].join(' ')).preset(bare)
+  const option = new Option(flags, [help, ...notes].join(' ')).preset(bare)
   if (value !== undefined) option.default(value)
   if (choices) option.choices(choices)
   if (repeatable) option.argParser<readonly string[] | undefined>((text, before) => [...(before ?? []), text])

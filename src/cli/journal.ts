@@ -8,20 +8,16 @@ import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
 import { type Attached, onlyInMemory, openData, routeSettings, startCommand, storeOf } from './profile.js'
 
-/** A profile's journal, open for reading. */
-export interface JournalReader extends AsyncDisposable {
-  readonly journal: Journal
-}
-
 /**
  * Opens the journal of the profile, whether its instance runs or not; it sees what the instance writes from then on. Makes none. A locked
  * keychain is no obstacle.
  * @throws RelayError `no_match` when the profile has no journal yet; `settings` for a store that other processes cannot read;
  * `storage`
  */
-export async function openJournal(attached: Attached): Promise<JournalReader> {
-  const { values, instance } = attached
-  if (values.store === 'memory' && !instance)
+export async function openJournal(
+  attached: Attached,
+): Promise<AsyncDisposable & { readonly journal: Journal }> {
+  if (attached.values.store === 'memory' && !attached.instance)
     throw new RelayError('settings', 'RELAY_STORE is memory: only relay serve itself can read that journal')
   const database = await openData(attached)
   return {

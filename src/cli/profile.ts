@@ -75,7 +75,12 @@ export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'
   const folder = profileFolder(values)
   const parts = { own, instance, saved: readSavedProfile(folder) }
   const conflicts = instance ? conflictsWith(instance, own) : []
-  if (conflicts[0] && !isTolerant && need !== 'alone') throw contradiction(conflicts[0])
+  const [conflict] = conflicts
+  if (conflict && !isTolerant && need !== 'alone')
+    throw new RelayError(
+      'settings',
+      `${conflict.text}. ${conflict.fix}, or name another profile with --profile`,
+    )
   const mayBeNew = need === 'with client' ? values.clientSecret !== undefined : !NEEDS_PROFILE.has(need)
   if (!instance && !mayBeNew) checkProfile(settings, own)
   const joined = instance && need === 'alone' ? own : join(parts)
@@ -93,19 +98,17 @@ async function chooseInstance(
   { out, signal }: Shell,
   { home, profile }: OpenSettings,
 ): Promise<RunningInstance | undefined> {
-  const [first, ...others] = await findRunning(home, { profile, signal })
-  if (!first) return undefined
-  if (others.length > 0) throw severalRun([first, ...others])
-  if (profile === undefined && first.profile !== DEFAULTS.profile)
+  const running = await findRunning(home, { profile, signal })
+  const [first] = running
+  if (running.length > 1) {
+    const names = running.map(({ profile, pid, url }) => `${profile} (process ${pid} at ${url})`).join(', ')
+    const isOne = running.every((each) => each.profile === first?.profile)
+    const fix = isOne ? 'Stop all but one, or give each its own --profile' : 'Name one with --profile'
+    throw new RelayError('usage', `Several relays are running: ${names}. ${fix}`)
+  }
+  if (first && profile === undefined && first.profile !== DEFAULTS.profile)
     out.say(`Using profile ${first.profile}, which runs at ${first.url}`)
   return first
-}
-
-function severalRun(running: readonly RunningInstance[]): RelayError {
-  const names = running.map(({ profile, pid, url }) => `${profile} (process ${pid} at ${url})`).join(', ')
-  const isOne = new Set(running.map(({ profile }) => profile)).size === 1
-  const fix = isOne ? 'Stop all but one, or give each its own --profile' : 'Name one with --profile'
-  return new RelayError('usage', `Several relays are running: ${names}. ${fix}`)
 }
 
 /**
@@ -138,16 +141,9 @@ export function notRunning(profile: string): RelayError {
 }
 
 /** The command line that starts a profile's instance. */
-export function startCommand({
-  profile,
-  sandbox = false,
-}: {
-  readonly profile: string
-  readonly sandbox?: boolean
-}): string {
+export function startCommand({ profile, sandbox }: { profile: string; sandbox?: boolean }): string {
   const usual = sandbox ? SANDBOX_PROFILE : DEFAULTS.profile
-  const name = profile === usual ? '' : ` --profile ${profile}`
-  return `relay serve${sandbox ? ' --sandbox' : ''}${name}`
+  return `relay serve${sandbox ? ' --sandbox' : ''}${profile === usual ? '' : ` --profile ${profile}`}`
 }
 
 /** How to fix a setting that contradicts the instance, by where it was set for this one command. Files never contradict it. */
@@ -169,15 +165,10 @@ function conflictsWith(instance: RunningInstance, { values, origins }: Loaded): 
   return served.flatMap(([name, value, how]) => {
     const origin = origins[name]
     const fix = origin && FIXES[origin.kind]
-    if (fix === undefined || value === null || value === undefined || values[name] === value) return []
+    if (fix === undefined || (value ?? values[name]) === values[name]) return []
     const text = `${origin?.text} is ${String(values[name])}, but process ${pid} serves profile ${profile} ${how}`
     return [{ text, fix }]
   })
-}
-
-/** The error where a setting contradicts the instance. */
-export function contradiction({ text, fix }: Conflict): RelayError {
-  return new RelayError('settings', `${text}. ${fix}, or name another profile with --profile`)
 }
 
 /** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */
@@ -289,9 +280,8 @@ export interface Publication {
 }
 
 /**
- * Registers a service that this process starts while it runs, with the
- * repositories of its `--hook`, and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that
- * fails, it warns.
+ * Registers a service that this process starts while it runs, with the repositories of its `--hook`, and has its profile remember how it
+ * was used. With a memory store, nothing but the registration is written; if that fails, it warns.
  */
 export function publication({ out }: Shell, loaded: Loaded, hooks: readonly string[] = []): Publication {
   const { values, origins } = loaded
@@ -311,7 +301,7 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
         // No other place has the one that is made with a memory store.
         madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,
       }
-      if (store !== 'memory') remember(loaded, settings, sandbox)
+      remember(loaded, settings, sandbox)
       try {
         return publishInstance(home, running)
       } catch (error) {
@@ -332,7 +322,7 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
   }
 }
 
-/** Has a profile remember how it is used. @throws RelayError `settings` and `storage` as `saveProfile` */
+/** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
 export function remember(
   { values, origins }: Loaded,
   { provider, providerUrl }: Pick<Settings, 'provider' | 'providerUrl'>,

@@ -82,23 +82,18 @@ export async function refusedItem(shell: Shell, attached: Attached, id: number):
 }
 
 /** What requests of each kind have in common. */
-const KIND_NAMES: Readonly<Record<RefusedKind, string>> = {
-  no_signature: 'without a well-formed signature',
-  invalid_signature: 'whose signature does not match',
-  invalid_event: 'malformed, or under the wrong event',
-  too_large: 'too large',
-  wrong_path: 'sent to another path',
-}
+const KINDS: readonly (readonly [RefusedKind, string])[] = [
+  ['no_signature', 'without a well-formed signature'],
+  ['invalid_signature', 'whose signature does not match'],
+  ['invalid_event', 'malformed, or under the wrong event'],
+  ['too_large', 'too large'],
+  ['wrong_path', 'sent to another path'],
+]
 
 /** `34,890 without a well-formed signature, 3 too large` */
 export function describeCounts(counts: RefusedAnswer['counts']): string {
-  const given: ReadonlyMap<string, number> = new Map(Object.entries(counts))
-  return Object.entries(KIND_NAMES)
-    .flatMap(([kind, name]) => {
-      const count = given.get(kind)
-      return count === undefined ? [] : [`${count.toLocaleString('en-US')} ${name}`]
-    })
-    .join(', ')
+  const counted = KINDS.filter(([kind]) => counts[kind] !== undefined)
+  return counted.map(([kind, name]) => `${counts[kind]?.toLocaleString('en-US')} ${name}`).join(', ')
 }
 
 /** `refused:3  2026-01-31 12:04:11  tunnel 401  push  72d3162e`, and the reason: on the same line where it fits `columns`. */

@@ -6,7 +6,8 @@ import { Disposal } from '../base/disposal.js'
 import { RelayError } from '../base/errors.js'
 import { LIMITS, type Limits } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
-import type { OAuthClient, Settings, StoreKind } from '../base/settings.js'
+import type { OAuthClient, Settings } from '../base/settings.js'
+import { isSharedAddress } from '../base/shared-store.js'
 import { systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import { openHost } from '../codehost/hosts.js'
@@ -76,7 +77,11 @@ export async function openSession(
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
   if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
   await using closing = new Disposal()
-  const database = closing.use(await openSessionData(shell, attached, create && !instance))
+  const { values: known, folder } = attached
+  const isNew = create && !instance
+  const kind = isNew || mayHaveData(storeOf(known), folder) ? storeOf(known) : 'memory'
+  const onSlow = (text: string): void => shell.out.say(text)
+  const database = closing.use(await openDatabase({ kind, folder, create: isNew, onSlow }))
   const { secrets, store } = database
   const joined = join({ ...attached, setup: await readStoredClient(secrets) })
   const { values } = joined
@@ -116,16 +121,6 @@ export async function openSession(
   }
 }
 
-async function openSessionData(
-  { out }: Shell,
-  { values, folder }: Attached,
-  create: boolean,
-): Promise<Database> {
-  const place = storeOf(values)
-  const kind = create || mayHaveData(place, folder) ? place : 'memory'
-  return openDatabase({ kind, folder, create, onSlow: (text) => out.say(text) })
-}
-
 /**
  * The user that a command acts for: that of the settings, else the name on this machine.
  * @throws RelayError `usage` when the machine has no name, or one that is not a valid user id
@@ -150,15 +145,9 @@ export function tokenPlace({
   profile,
   folder,
 }: Pick<Attached, 'values' | 'profile' | 'folder'>): string {
-  const places: Readonly<Record<StoreKind, string>> = {
-    file: tilde(folder),
-    keychain: `the keychain, service relay:${profile}`,
-    memory: 'memory',
-  }
   const { store } = values
-  return store === 'file' || store === 'keychain' || store === 'memory'
-    ? places[store]
-    : `the shared store ${store}`
+  const places = { file: tilde(folder), keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
+  return isSharedAddress(store) ? `the shared store ${store}` : places[store]
 }
 
 // What relay setup stored

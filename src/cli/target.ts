@@ -32,12 +32,16 @@ export interface Target {
 }
 
 const NAME = '(?!\\.{1,2}[/#])[A-Za-z0-9._-]{1,100}'
-const SHORT = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})#(?<number>\\d+)$`)
+const NUMBER = '[1-9]\\d{0,14}'
+const SHORT = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})#(?<number>${NUMBER})$`)
 /** GitHub has pages below a pull request, with other anchors. A Gitea can have a path. */
 const PATH = new RegExp(
-  `^(?<base>.*)/(?<owner>${NAME})/(?<repo>${NAME})/(?<page>issues|pulls?)/(?<number>\\d+)(?:/(?:files|changes|commits|checks))?/*$`,
+  `^(?<base>.*)/(?<owner>${NAME})/(?<repo>${NAME})/(?<page>issues|pulls?)/(?<number>${NUMBER})(?:/(?:files|changes|commits|checks))?/*$`,
 )
-const COMMENT = /^#(?:(?<issue>issuecomment-)|(?<review>discussion_r|r))(?<id>\d+)$/
+/** `#issue-5` is GitHub's anchor for the text of the issue itself. */
+const ANCHOR = new RegExp(
+  `^(?:|#issue-\\d+|#(?:(?<issue>issuecomment-)|(?:discussion_r|r))(?<id>${NUMBER}))$`,
+)
 
 /**
  * Parses `owner/repo#12`, or the web address of an issue, a pull request, or a comment on one. {@link checkHost} checks its
@@ -55,9 +59,23 @@ export function parseTarget(text: string): Target {
 
 function readTarget(text: string): Target | undefined {
   const short = SHORT.exec(text)?.groups
-  if (short) return targetOf(short)
+  if (short) return named(short)
   const url = parseUrl(text)
-  return url && parseAddress(url)
+  const groups = PATH.exec(url?.pathname ?? '')?.groups
+  const anchor = ANCHOR.exec(url?.hash ?? '')
+  if (!url || !groups || !anchor || !/^https?:$/.test(url.protocol) || url.username || url.password)
+    return undefined
+  const { issue, id } = anchor.groups ?? {}
+  return {
+    ...named(groups),
+    kind: groups['page'] === 'issues' ? 'issue' : 'pull',
+    ...(id !== undefined && { comment: { kind: issue === undefined ? 'review' : 'issue', id: Number(id) } }),
+    host: `${url.origin}${groups['base'] ?? ''}`,
+  }
+}
+
+function named({ owner = '', repo = '', number }: Partial<Record<string, string>>): Target {
+  return { owner, repo, number: Number(number) }
 }
 
 /**
@@ -74,31 +92,6 @@ export function checkHost({ host }: Target, providerUrl: string): void {
 /** `owner/repo#12`. */
 export function formatTarget({ owner, repo, number }: Target): string {
   return `${owner}/${repo}#${number}`
-}
-
-function parseAddress(url: URL): Target | undefined {
-  const groups = PATH.exec(url.pathname)?.groups
-  if (!groups || !/^https?:$/.test(url.protocol) || url.username || url.password) return undefined
-  const target = targetOf(groups)
-  const kind = groups['page'] === 'issues' ? 'issue' : 'pull'
-  const host = `${url.origin}${groups['base'] ?? ''}`
-  // GitHub's anchor for the text of the issue itself.
-  if (url.hash === '' || /^#issue-\d+$/.test(url.hash)) return target && { ...target, kind, host }
-  const comment = commentOf(url.hash)
-  return target && comment && { ...target, kind, comment, host }
-}
-
-function targetOf({ owner = '', repo = '', number = '' }: Record<string, string>): Target | undefined {
-  return isNumber(number) ? { owner, repo, number: Number(number) } : undefined
-}
-
-function commentOf(hash: string): Target['comment'] {
-  const { issue, id = '' } = COMMENT.exec(hash)?.groups ?? {}
-  return isNumber(id) ? { kind: issue ? 'issue' : 'review', id: Number(id) } : undefined
-}
-
-function isNumber(digits: string): boolean {
-  return /^[1-9]\d*$/.test(digits) && Number.isSafeInteger(Number(digits))
 }
 
 // The target that a delivery names
@@ -137,13 +130,15 @@ export function targetOfDelivery(delivery: NamedDelivery): Target {
   const { pull_request, issue } = ofIssue.safeParse(delivery.payload).data ?? {}
   const address = (pull_request ?? issue)?.html_url
   if (address !== undefined) return withComment(toTarget(address, delivery), delivery)
-  const pulls = listedPulls(delivery)
+  const pulls = listedPulls(delivery)?.map((pull) => toTarget(pull, delivery))
   const [first, ...others] = pulls ?? []
-  if (first !== undefined && others.length === 0) return toTarget(first, delivery)
-  throw noTarget(
-    delivery,
-    pulls?.map((pull) => toTarget(pull, delivery)),
-  )
+  if (first && others.length === 0) return first
+  const which = !pulls
+    ? 'is about no issue or pull request. Give the target, for example octo/demo#12'
+    : first
+      ? `names several pull requests: ${pulls.map(formatTarget).join(', ')}. Give one of them`
+      : 'names no pull request. GitHub names none if its branch is in a fork. Give the target, for example octo/demo#12'
+  throw new RelayError('no_match', `${upper(delivery.name)} ${which}`)
 }
 
 /** The addresses of the pull requests that the event lists; undefined for an event that lists none by its kind. */
@@ -169,16 +164,6 @@ function withComment(target: Target, { payload }: NamedDelivery): Target {
   const named = address === undefined ? undefined : readTarget(address)
   const isOnTarget = named && named.host === target.host && formatTarget(named) === formatTarget(target)
   return isOnTarget ? { ...target, comment: named.comment } : target
-}
-
-function noTarget({ name }: NamedDelivery, pulls: readonly Target[] | undefined): RelayError {
-  const which =
-    pulls === undefined
-      ? 'is about no issue or pull request. Give the target, for example octo/demo#12'
-      : pulls.length === 0
-        ? 'names no pull request. GitHub names none if its branch is in a fork. Give the target, for example octo/demo#12'
-        : `names several pull requests: ${pulls.map(formatTarget).join(', ')}. Give one of them`
-  return new RelayError('no_match', `${upper(name)} ${which}`)
 }
 
 function upper(name: string): string {
