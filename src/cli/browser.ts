@@ -105,7 +105,8 @@ const USE_LIMIT_MS = 60_000
 const POLL_MS = 150
 
 /**
- * Opens the inspector in the user's browser, through a private file that is removed once it was used or a minute later.
+ * Opens the inspector in the user's browser, through a page that posts the code as soon as it is opened: only the page's path stands in a
+ * process list. Only this user can read it (0600, in a folder of its own with 0700), and it is removed once it was used or a minute later.
  * @param place `home`: the data folder
  * @throws the signal's reason
  */
@@ -113,34 +114,29 @@ export async function openInspector(
   { url, code, entry, isPending }: InspectorToOpen,
   { home, env, signal }: Cancellable & { readonly home: string; readonly env: Env },
 ): Promise<Opened> {
-  const fields = { code, ...(entry !== undefined && { entry }) }
-  using file = writeRedirectFile(home, `${url}/inspect/open`, fields)
-  if (!(await openBrowser(file.url, env, { signal }))) return 'not started'
-  const end = performance.now() + USE_LIMIT_MS
-  while (performance.now() < end) {
-    if (!(await isPending())) return 'opened'
-    await sleep(POLL_MS, { signal })
-  }
-  return 'not used'
-}
-
-/**
- * Writes a page that posts a form to an address as soon as it is opened. Only this user can read it (0600, in a folder of its own
- * with 0700), and only its path stands in a process list. Disposing of it removes it.
- */
-export function writeRedirectFile(
-  home: string,
-  address: string,
-  fields: Readonly<Record<string, string>>,
-): Disposable & { readonly url: string } {
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const folder = mkdtempSync(path.join(home, '.open-'))
   const file = path.join(folder, 'relay.html')
-  const dispose = (): void => rmSync(folder, { recursive: true, force: true })
+  try {
+    const fields = { code, ...(entry !== undefined && { entry }) }
+    writeFileSync(file, redirectPage(`${url}/inspect/open`, fields), { mode: 0o600, flag: 'wx' })
+    if (!(await openBrowser(pathToFileURL(file).href, env, { signal }))) return 'not started'
+    const end = performance.now() + USE_LIMIT_MS
+    while (performance.now() < end) {
+      if (!(await isPending())) return 'opened'
+      await sleep(POLL_MS, { signal })
+    }
+    return 'not used'
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function redirectPage(address: string, fields: Readonly<Record<string, string>>): string {
   const inputs = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`,
   )
-  const page = `<!doctype html>
+  return `<!doctype html>
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">
 <title>relay</title>
@@ -150,13 +146,6 @@ ${inputs.join('\n')}
 </form>
 <script>document.forms[0].submit()</script>
 `
-  try {
-    writeFileSync(file, page, { mode: 0o600, flag: 'wx' })
-  } catch (error) {
-    dispose()
-    throw error
-  }
-  return { url: pathToFileURL(file).href, [Symbol.dispose]: dispose }
 }
 
 function escaped(text: string): string {
