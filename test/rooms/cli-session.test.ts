@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import path from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { readSavedProfile } from '../../src/instance/profile.js'
 import { attach, webhookSecret } from '../../src/cli/profile.js'
@@ -55,16 +53,6 @@ it('renews with this shell’s client or, without one, by the instance', async (
   expect(session.client).toBeUndefined()
   const again = await session.owner()
   expect(again.accessToken).not.toBe(renewed.accessToken)
-})
-
-it('makes no profile, and no folder', async () => {
-  const home = emptyFolder()
-  const shell = shellOf({ RELAY_HOME: home })
-  {
-    await using session = await openSession(shell, await attach(shell, {}))
-    await expect(session.owner()).rejects.toMatchObject({ kind: 'unauthenticated' })
-  }
-  expect(existsSync(path.join(home, 'default'))).toBe(false)
 })
 
 it('has the webhook secret of a variable, the settings, the instance or the profile, in this order', async () => {

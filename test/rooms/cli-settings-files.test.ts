@@ -1,20 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Flags } from '../../src/cli/command.js'
 import type { Context } from '../../src/cli/context.js'
-import {
-  createTrust,
-  readJsonObject,
-  readSecretFile,
-  readSmallFile,
-  type System,
-} from '../../src/cli/settings/files.js'
+import { createTrust, readJsonObject, type System } from '../../src/cli/settings/files.js'
 import { type Loaded, openSettings, withDefaults } from '../../src/cli/settings/read.js'
 import { failure } from '../helpers/failure.js'
 import { emptyFolder } from '../kit/folder.js'
-import { describeWith } from '../kit/needs.js'
 import { testShell } from './cli-shell.js'
 
 type Place = Partial<Pick<Context, 'env' | 'cwd' | 'configFolder'>>
@@ -148,65 +140,6 @@ describe.runIf(process.geteuid?.() === 0)('settings files of another user', () =
     mkdirSync(path.join(bare, 'a'))
     chownSync(bare, NOBODY, NOBODY)
     expect(readIn(path.join(bare, 'a'))).toEqual({ values: withDefaults({}), warnings: [] })
-  })
-})
-
-const MIB = 1_048_576
-
-/** A pipe with a name, and what a shell runs to write to it. */
-function pipe(script = ''): string {
-  const file = path.join(emptyFolder(), 'pipe')
-  spawnSync('mkfifo', [file])
-  if (script !== '') spawn('sh', ['-c', `{ ${script}; } > "$0"`, file], { stdio: 'ignore' })
-  return file
-}
-
-describe('readSmallFile', () => {
-  it('reads up to 1 MiB, also through a link', () => {
-    const file = path.join(emptyFolder(), 'file')
-    writeFileSync(file, 'é'.repeat(MIB / 2))
-    symlinkSync(file, `${file}.link`)
-    expect(readSmallFile(`${file}.link`)).toBe('é'.repeat(MIB / 2))
-    writeFileSync(file, 'x'.repeat(MIB + 1))
-    expect(failure(() => readSmallFile(file))).toEqual({
-      kind: 'settings',
-      message: `${file} is larger than 1 MiB`,
-    })
-  })
-
-  it('returns undefined for a missing file, and throws for one that cannot be opened', () => {
-    const file = path.join(emptyFolder(), 'nothing')
-    expect(readSmallFile(file)).toBeUndefined()
-    symlinkSync(file, file)
-    expect(failure(() => readSmallFile(file))).toEqual({
-      kind: 'settings',
-      message: `${file} cannot be read`,
-    })
-  })
-})
-
-describeWith('Linux', 'readSmallFile of something that is not a file', () => {
-  const refused = (file: string) => ({
-    kind: 'settings',
-    message: `${file} is not a regular file. Replace it with a file of at most 1 MiB`,
-  })
-
-  it('refuses a device, a pipe and a folder at once', () => {
-    const folder = emptyFolder()
-    const link = path.join(folder, 'link')
-    symlinkSync('/dev/zero', link)
-    mkdirSync(path.join(folder, 'folder'))
-    for (const file of [link, pipe(), path.join(folder, 'folder')])
-      expect(failure(() => readSmallFile(file))).toEqual(refused(file))
-  })
-
-  it('but a secret may come from a pipe, whose end is waited for', () => {
-    expect(readSecretFile(pipe('sleep 0.1; printf one; sleep 0.1; printf " two\\n"'), 'x')).toBe('one two')
-    for (const file of ['/dev/zero', pipe('head -c 2000000 /dev/zero')])
-      expect(failure(() => readSecretFile(file, 'x'))).toEqual({
-        kind: 'settings',
-        message: `x: ${file} is larger than 1 MiB`,
-      })
   })
 })
 
