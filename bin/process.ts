@@ -109,8 +109,13 @@ process.on('uncaughtException', (error: unknown, origin) => {
   const isConnection = BROKEN.has(errorCode(error) ?? '') && CALLS.has(syscall)
   if (connectionListeners.size > 0 && origin === 'uncaughtException' && isConnection)
     for (const listener of connectionListeners) listener(error instanceof Error ? error : new Error(syscall))
-  else void report(defect(error), argv, context).then(process.exit, () => process.exit(1))
+  else void endByDefect(error)
 })
+
+async function endByDefect(thrown: unknown): Promise<void> {
+  const code = await report(defect(thrown), argv, context).catch(() => 1)
+  process.exit(code)
+}
 
 /** Leaves out the error's own text, which may contain anything. */
 function defect(error: unknown): RelayError {
