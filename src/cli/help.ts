@@ -60,7 +60,7 @@ export const RELAY: Omit<CommandSpec, 'name' | 'summary'> & {
 export type Start = (load: () => Promise<Run>, flags: Flags, args: readonly unknown[]) => Promise<void>
 
 export interface ProgramOptions {
-  /** The command line. A command that it does not name is only listed: to declare them all takes milliseconds. All are declared without it. */
+  /** The command line. A command that it does not name is left out: to declare them all takes milliseconds. All are declared without it. */
   readonly argv?: readonly string[]
   /** The caller reports usage errors, as objects. */
   readonly isSilent?: boolean
@@ -93,8 +93,11 @@ export function createProgram(
   program.helpInformation = (options) => (options?.error ? '' : helpPage(program, RELAY, context))
   for (const { commands } of GROUPS)
     for (const spec of commands) {
+      const isNamed = argv?.includes(spec.name) !== false
+      // Completion offers the others. One has to be known, or commander does not miss it.
+      if (!isNamed && spec.name !== 'help' && !argv?.includes('completion')) continue
       const command = program.command(spec.name).helpCommand(false).summary(spec.summary)
-      if (argv?.includes(spec.name) !== false) declare(command, spec, context, start)
+      if (isNamed) declare(command, spec, context, start)
     }
   return program
 }
