@@ -43,7 +43,7 @@ export function canAsk({ stdin, stderr }: Pick<Context, 'stdin' | 'stderr'>): bo
 export class Prompt implements Disposable {
   readonly #context: Context
   /** Reads what is piped in. It reads ahead, so there is one for all answers. */
-  #piped: { readonly lines: Interface; readonly answers: AsyncIterator<string> } | undefined
+  #piped: Interface | undefined
 
   constructor(context: Context) {
     this.#context = context
@@ -69,57 +69,41 @@ export class Prompt implements Disposable {
   }
 
   async #answer(question: string, hidden: boolean): Promise<string> {
-    this.#context.signal.throwIfAborted()
-    return (canAsk(this.#context) ? await this.#ask(question, hidden) : await this.#next()).trim()
-  }
-
-  async #ask(question: string, hidden: boolean): Promise<string> {
-    const { stdin, stderr, signal } = this.#context
+    const { stderr, signal } = this.#context
+    signal.throwIfAborted()
+    if (!canAsk(this.#context)) return nextLine((this.#piped ??= this.#open(false)), signal)
     stderr.write(question)
-    // In raw mode the terminal shows nothing by itself, and Readline would show it on this stream.
-    const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
-    const lines = createInterface({
-      input: stdin,
-      output: hidden ? silent : undefined,
-      terminal: hidden,
-      historySize: 0,
-    })
+    const lines = this.#open(hidden)
     try {
-      return await firstLine(lines, signal)
+      return await nextLine(lines, signal)
     } finally {
       lines.close()
       if (hidden) stderr.write('\n')
     }
   }
 
-  async #next(): Promise<string> {
+  #open(hidden: boolean): Interface {
     const { stdin, signal } = this.#context
-    if (!this.#piped) {
-      const lines = createInterface({ input: stdin, signal })
-      this.#piped = { lines, answers: lines[Symbol.asyncIterator]() }
-    }
-    const { value, done } = await this.#piped.answers.next()
-    signal.throwIfAborted()
-    return done ? '' : value
+    // In raw mode the terminal shows nothing by itself, and Readline would show it on this stream.
+    const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+    const output = hidden ? silent : undefined
+    return createInterface({ input: stdin, output, terminal: hidden, historySize: 0, signal })
   }
 
   [Symbol.dispose](): void {
-    this.#piped?.lines.close()
+    this.#piped?.close()
   }
 }
 
-async function firstLine(lines: Interface, signal: AbortSignal): Promise<string> {
-  let cancel = (): void => {}
-  try {
-    return await new Promise((resolve, reject) => {
-      cancel = () => reject(new RelayError('cancelled', 'Interrupted'))
-      signal.addEventListener('abort', cancel, { once: true })
-      lines
-        .once('line', resolve)
-        .once('SIGINT', cancel)
-        .once('close', () => resolve(''))
-    })
-  } finally {
-    signal.removeEventListener('abort', cancel)
-  }
+/** Without white space around it; empty at the end of the input. @throws RelayError `cancelled` at Ctrl-C */
+async function nextLine(lines: Interface, signal: AbortSignal): Promise<string> {
+  // In raw mode Ctrl-C is no signal, and only ends the input.
+  const interrupted = new AbortController()
+  lines.once('SIGINT', () => {
+    interrupted.abort(new RelayError('cancelled', 'Interrupted'))
+    lines.close()
+  })
+  const { value = '' } = await lines[Symbol.asyncIterator]().next()
+  AbortSignal.any([signal, interrupted.signal]).throwIfAborted()
+  return value.trim()
 }
