@@ -44,7 +44,7 @@ export function readKeys(stdin: ReadStream, listener: (key: string) => void): ((
 }
 
 /** Whether this process is in the foreground group of its terminal. */
-export function isInForeground(): boolean {
+function isInForeground(): boolean {
   try {
     const [group, foreground] = groups()
     return group === foreground

@@ -6,7 +6,7 @@ import { errorCode } from '../src/base/errno.js'
 import { RelayError } from '../src/base/errors.js'
 import type { Context, TextStream } from '../src/cli/context.js'
 import { main, report } from '../src/cli/main.js'
-import { isInForeground, readKeys } from './keys.js'
+import { readKeys } from './keys.js'
 
 const argv = process.argv.slice(2)
 const root = new AbortController()
@@ -155,7 +155,6 @@ const context: Context = {
     return () => void process.off('SIGHUP', onSignal)
   },
   onKey: (listener) => readKeys(process.stdin, listener),
-  isInForeground,
   onConnectionError(listener) {
     connectionListeners.add(listener)
     return () => void connectionListeners.delete(listener)

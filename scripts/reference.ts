@@ -42,7 +42,6 @@ const context: Context = {
   continueWithoutOutput: () => {},
   onHangup: () => () => {},
   onKey: () => undefined,
-  isInForeground: () => false,
   onConnectionError: () => () => {},
 }
 

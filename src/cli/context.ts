@@ -28,8 +28,6 @@ export interface Context {
    * what they always do. Returns a function that ends it, or undefined where there is no such terminal.
    */
   onKey(listener: (key: string) => void): (() => void) | undefined
-  /** Whether relay was started in the foreground of its terminal. In the background, the terminal belongs to another program. */
-  isInForeground(): boolean
   /**
    * Calls `listener` when a connection fails to which no part of relay listens; the process then keeps running. Returns a
    * function that removes it.
@@ -42,7 +40,4 @@ export interface TextStream {
   readonly columns?: number | undefined
   readonly rows?: number | undefined
   write(text: string | Uint8Array): unknown
-  /** The size of the terminal has changed. */
-  on?(event: 'resize', listener: () => void): unknown
-  off?(event: 'resize', listener: () => void): unknown
 }

@@ -23,7 +23,6 @@ export function testContext(over: Partial<Context> = {}): {
     endAtSignal: () => {},
     onHangup: () => () => {},
     onKey: () => undefined,
-    isInForeground: () => true,
     continueWithoutOutput: () => {},
     onConnectionError: () => () => {},
     ...over,

@@ -302,7 +302,6 @@ class InProcess extends Output implements Running {
         return () => void this.#hangUp.delete(listener)
       },
       onKey: () => undefined,
-      isInForeground: () => true,
       continueWithoutOutput: () => {},
       onConnectionError: () => () => {},
     })

@@ -24,7 +24,6 @@ export function testShell(options: Options = {}): {
     endAtSignal: () => {},
     onHangup: () => () => {},
     onKey: () => undefined,
-    isInForeground: () => true,
     continueWithoutOutput: () => {},
     onConnectionError: () => () => {},
     ...options,
