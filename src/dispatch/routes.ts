@@ -5,7 +5,7 @@ import { suggest } from '../base/suggest.js'
 import { expandLocal } from '../base/web-address.js'
 import { type Match, matches, parseMatch } from '../journal/filter.js'
 import type { Delivery } from '../journal/types.js'
-import { EVENT_NAMES } from '../codehost/event-names.js'
+import { eventNames } from '../codehost/event-names.js'
 import type { Target } from './target.js'
 
 /** Which deliveries go where. */
@@ -47,7 +47,6 @@ export function parseForward(text: string): Route {
 }
 
 const NAMED = /^([a-z][\w-]{0,31})=(.*)$/is
-const MATCH_FOLLOWS = new RegExp(`^(?:\\*|(?:\\*|${EVENT_NAMES.join('|')})(?:\\.[\\w.:*-]+)?)=`)
 
 /**
  * The target's name, if the text begins with one: a word that is no event, before a match or, where `isTarget` holds for the
@@ -59,10 +58,11 @@ function readName(
 ): { readonly name?: string; readonly rest: string } {
   const [, name = '', after = ''] = NAMED.exec(text) ?? []
   const rest = after.trim()
+  if (name === '') return { rest: text }
+  const events = eventNames()
+  const match = new RegExp(`^(?:\\*|(?:\\*|${events.join('|')})(?:\\.[\\w.:*-]+)?)=`)
   const isName =
-    name !== '' &&
-    !EVENT_NAMES.includes(name) &&
-    (MATCH_FOLLOWS.test(rest) || (isTarget(rest) && suggest(name, EVENT_NAMES) === undefined))
+    !events.includes(name) && (match.test(rest) || (isTarget(rest) && suggest(name, events) === undefined))
   return isName ? { name, rest } : { rest: text }
 }
 

@@ -201,7 +201,7 @@ function cellText({ state, result, detail }: Cell): Text {
 /** Those that are not empty. */
 function spaced(parts: readonly Text[], gap: string): Text {
   return join(
-    parts.filter(({ width }) => width > 0),
+    parts.filter(({ ansi }) => ansi !== ''),
     gap,
   )
 }

@@ -75,7 +75,7 @@ export class Text {
 
   /** The start in at most `width` columns; what is cut off is shown as `…`. */
   cut(width: number): Text {
-    if (this.isWhole || this.width <= width) return this
+    if (this.#fits(width)) return this
     if (width <= 0) return new Text('')
     let [shown, room] = ['', width - 1]
     for (const [piece] of this.ansi.matchAll(PIECE)) {
@@ -106,7 +106,7 @@ export class Text {
    * whole.
    */
   wrap(width: number, indent = this.#indent()): readonly Text[] {
-    if (this.isWhole || this.width <= width) return [this]
+    if (this.#fits(width)) return [this]
     const lines: string[] = []
     let [line, used] = ['', 0]
     for (const [, gap = '', word = ''] of this.ansi.matchAll(/( *)([^ ]*)/g)) {
@@ -121,6 +121,11 @@ export class Text {
       }
     }
     return [...lines, line].map((ansi) => new Text(ansi))
+  }
+
+  /** Where lines have no limit nothing is measured, which takes longest of all for the first line. */
+  #fits(width: number): boolean {
+    return this.isWhole || width === Infinity || this.width <= width
   }
 
   #indent(): number {

@@ -1,5 +1,3 @@
-import { eventTable } from '../events.js'
-
 /**
  * Gitea's events by the name in `X-Gitea-Event`, and those that Forgejo adds. Every pull request's payload has a `review`, which is null
  * unless it was reviewed. The events of Forgejo's `run` have equal members. "Test delivery" sends a push of the newest commit onto
@@ -7,7 +5,7 @@ import { eventTable } from '../events.js'
  *
  * @see https://github.com/go-gitea/gitea/blob/main/modules/webhook/type.go and modules/structs/hook.go
  */
-export const EVENTS = eventTable(`
+export const EVENTS = `
   action_run_failure: run prior_status |
   action_run_recover: run prior_status |
   action_run_success: run prior_status |
@@ -32,4 +30,4 @@ export const EVENTS = eventTable(`
   wiki: page action | created deleted edited
   workflow_job: workflow_job | completed in_progress queued waiting
   workflow_run: workflow_run | completed in_progress requested
-`)
+`

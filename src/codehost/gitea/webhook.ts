@@ -1,3 +1,4 @@
+import { eventTable } from '../events.js'
 import { HUB_PROOF, hubSignature } from '../hub-signature.js'
 import type { WebhookScheme } from '../host.js'
 import { EVENTS } from './events.js'
@@ -11,7 +12,7 @@ export const WEBHOOK: WebhookScheme = {
   eventHeader: 'x-gitea-event',
   idHeaders: ['x-gitea-delivery'],
   formSignature: 'payload',
-  events: EVENTS,
+  events: eventTable(EVENTS),
   summary: {
     action: ['action'],
     // `repository` is the fork, and at GitHub what was forked: services/webhook/notifier.go, ForkRepository.

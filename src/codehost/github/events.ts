@@ -1,7 +1,5 @@
-import { eventTable } from '../events.js'
-
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads */
-export const EVENTS = eventTable(`
+export const EVENTS = `
   branch_protection_configuration bare: repository action=enabled|disabled | disabled enabled
   branch_protection_rule: rule | created deleted edited
   cache_sync: cache_location
@@ -100,4 +98,4 @@ export const EVENTS = eventTable(`
   workflow_dispatch repeatable: inputs workflow |
   workflow_job: workflow_job | completed in_progress queued waiting
   workflow_run: workflow_run workflow !deployment !since | completed in_progress requested
-`)
+`

@@ -1,3 +1,4 @@
+import { eventTable } from '../events.js'
 import { HUB_PROOF, hubSignature } from '../hub-signature.js'
 import type { WebhookScheme } from '../host.js'
 import { EVENTS } from './events.js'
@@ -12,7 +13,7 @@ export const WEBHOOK: WebhookScheme = {
   idHeaders: ['x-github-delivery'],
   hookHeader: 'x-github-hook-id',
   formSignature: 'body',
-  events: EVENTS,
+  events: eventTable(EVENTS),
   summary: {
     action: ['action'],
     repo: ['repository.full_name'],
