@@ -83,14 +83,14 @@ export function forwardedHeaders(recorded: readonly Header[], attempt: number): 
 }
 
 /** Bytes of names and values that are stored of an answer, as many as of its body: no web framework's answer has more. */
-export const MAX_HEADER_BYTES = 4096
+const MAX_HEADER_BYTES = 4096
 /** Headers whose values are credentials for the target. */
 const SECRET = /^(?:set-cookie2?|authorization|authentication-info|proxy-.*)$/i
 /** In place of such a value: that it was there explains a session; what it was would let others take the session over. */
 const NOT_KEPT = '(not stored)'
 
 /** The headers of a target's answer that are stored with an attempt: the first ones, without credentials. */
-export function answerHeaders(headers: readonly Header[]): readonly Header[] {
+function answerHeaders(headers: readonly Header[]): readonly Header[] {
   let room = MAX_HEADER_BYTES
   const kept: Header[] = []
   for (const [name, value] of headers) {
