@@ -247,7 +247,7 @@ class Lane {
 
   /** What is being sent ends, what waits stays in the journal. */
   detach(): void {
-    void this.#open?.target[Symbol.asyncDispose]()
+    void this.#end()
     if (this.#open) this.#goneSince = this.#parts.clock()
     this.#open = undefined
     this.#down = undefined
@@ -260,8 +260,13 @@ class Lane {
   async close(): Promise<void> {
     this.#cancel()
     await this.#filling
+    await this.#end()
+  }
+
+  async #end(): Promise<void> {
+    const { target } = this.#open ?? {}
     await Promise.all(this.#attempts)
-    await this.#open?.target[Symbol.asyncDispose]()
+    await target?.[Symbol.asyncDispose]()
   }
 
   take(): void {

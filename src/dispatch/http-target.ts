@@ -25,7 +25,7 @@ export interface HttpTargetOptions {
 export function openHttpTarget(url: string, { clock, limit }: HttpTargetOptions): OpenTarget {
   const { username, password } = new URL(url)
   const own = username === '' && password === '' ? [] : [basic(username, password)]
-  const sender = new DeliverySender(url, { limit })
+  const sender = new DeliverySender(url, limit)
 
   const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<DeliveryResult> => {
     const sent = [...forwardedHeaders(entry.headers, attempt), ...own]

@@ -29,10 +29,10 @@ const { signal: NEVER } = new AbortController()
 
 /**
  * Sends to one address. Follows no redirect. Reaches other machines through the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY
- * name. Opens at most `connections` connections.
+ * name.
  */
-export function openSender(url: string, connections = 1): Sender {
-  const sender = new DeliverySender(url, { limit: TIME_LIMIT_MS, connections })
+export function openSender(url: string): Sender {
+  const sender = new DeliverySender(url, TIME_LIMIT_MS)
   const failed = (error: unknown): Omit<Answer, 'ms'> => {
     const why = isTimeout(error)
       ? `no answer within ${TIME_LIMIT_MS / 1000} s`

@@ -13,7 +13,7 @@ import { portOf, scriptedServer } from '../helpers/scripted-server.js'
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const PROTOCOL = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'
 const GET = { method: 'GET', headers: {} } as const
-const LIMIT = { limit: 5000 }
+const LIMIT = 5000
 const { signal: never } = new AbortController()
 
 /** Called with each request that came whole: its `X-N`, and how many its connection has had. */
@@ -134,7 +134,7 @@ describe('a delivery', () => {
       headers: { 'content-length': '9' },
       body: 'half',
     }))
-    await using sender = new DeliverySender(`${app.url}/hook?a=b`, { limit: 500 })
+    await using sender = new DeliverySender(`${app.url}/hook?a=b`, 500)
     const lines = [
       ['X-A', '1'],
       ['X-A', '2'],
@@ -152,25 +152,12 @@ describe('a delivery', () => {
     expect(connections.length).toBeLessThanOrEqual(2)
   })
 
-  it('is waited for when its sender is disposed of, which then accepts no other', async () => {
-    let answer = (): void => {}
-    const url = await start((socket) => (answer = () => void socket.write(OK)))
-    const sender = new DeliverySender(url, LIMIT)
-    const posting = post(sender, 0)
-    await vi.waitFor(() => expect(received).toEqual(['0']))
-    const disposed = sender[Symbol.asyncDispose]()
-    await expect(sender.post([], Buffer.of(), never)).rejects.toThrow('closed')
-    answer()
-    expect(await posting).toBe('200')
-    await disposed
-  })
-
   it('is given up at once while its connection is still being made', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     vi.stubEnv('http_proxy', `http://127.0.0.1:${portOf(silent)}`)
     vi.stubEnv('no_proxy', '')
-    await using sender = new DeliverySender('http://app.invalid/', { limit: 60_000 })
+    await using sender = new DeliverySender('http://app.invalid/', 60_000)
     const stop = AbortSignal.timeout(50)
     await expect(sender.post([], Buffer.of(), stop)).rejects.toMatchObject({ name: 'TimeoutError' })
     silent.close()

@@ -80,7 +80,7 @@ async function post(
   body: Uint8Array,
   stop: AbortSignal,
 ): Promise<DeliveryResponse> {
-  await using sender = new DeliverySender(url, { limit: TIME_LIMIT_MS })
+  await using sender = new DeliverySender(url, TIME_LIMIT_MS)
   return await sender.post(Object.entries(headers), body, stop)
 }
 
