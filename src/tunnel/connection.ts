@@ -1,12 +1,13 @@
-import type { SmeeClient } from 'smee-client'
 import { onAbort } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
 import { onSleep } from '../base/on-sleep.js'
-import { type Clock } from '../base/time.js'
-import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
+import { isTimeout, withTimeLimit } from '../base/time-limit.js'
+import type { Clock } from '../base/time.js'
 import type { OutboundResponse, SendOnce } from '../net/client.js'
+import { failureOf, refusal } from './channel.js'
 
-/** Milliseconds, except for `message`. */
-export interface ConnectionLimits {
+/** Milliseconds, except for `message` and `waiting`. */
+export interface TunnelLimits {
   /** Until the server answers. */
   readonly opening: number
   /** Without traffic, until the connection counts as lost. The server pings every 30 s, and one ping may be lost. */
@@ -17,8 +18,14 @@ export interface ConnectionLimits {
   readonly replaced: number
   /** Between two looks at the clock. */
   readonly tick: number
+  /** After which a connection counts as stable, which resets the backoff. */
+  readonly steady: number
+  /** In which the message to itself must come back. */
+  readonly roundTrip: number
   /** Bytes of one message. */
   readonly message: number
+  /** Characters of the messages that may wait. A single one may be longer. */
+  readonly waiting: number
 }
 
 export interface ConnectionOptions {
@@ -28,9 +35,9 @@ export interface ConnectionOptions {
   readonly lastEventId: string | undefined
   readonly sendOnce: SendOnce
   readonly clock: Clock
-  readonly limits: ConnectionLimits
+  readonly limits: TunnelLimits
   /** Called before each read. Nothing is read until its promise resolves. */
-  readonly ready: () => Promise<void> | undefined
+  readonly ready: () => Promise<void>
   /** Called with each message's text and id, which is empty if it has none. Must not throw. */
   readonly onMessage: (text: string, id: string) => void
   /** Called for each message that is dropped because of its size. */
@@ -50,17 +57,6 @@ export interface Connection {
   replace(): void
 }
 
-/** Why there is no connection. */
-export class NotConnected extends Error {
-  /** Milliseconds that the server asked relay to wait. */
-  readonly retryAfter: number | undefined
-
-  constructor(reason: string, retryAfter?: number) {
-    super(reason)
-    this.retryAfter = retryAfter
-  }
-}
-
 const EVENTS = 'text/event-stream'
 /** What gosmee's server sends if its stream has lost messages after `Last-Event-ID`. */
 const GAP = 'gosmee-gap'
@@ -68,17 +64,19 @@ const GAP = 'gosmee-gap'
 /**
  * Opens a connection to a channel, which ends when `signal` aborts. smee-client parses the events. To request, pause and end the
  * stream is left to this: the client's EventSource would reconnect by itself after some ends, and after a 502 never again.
- * @throws NotConnected
+ * @throws RelayError `provider_failed` that says why there is none
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
-  const { url, limits, clock, signal, ready, onTooLarge } = options
-  const closing = new AbortController()
-  const ignore = onAbort(signal, () => closing.abort())
-  const { body } = await request(options, closing).catch((error: unknown) => {
-    ignore()
-    throw error
-  })
-  const chunks = body[Symbol.asyncIterator]()
+  const { url, limits, clock, signal, ready, onMessage, onTooLarge, onGap } = options
+  const { SmeeClient } = await import('smee-client')
+  const response = await withTimeLimit(limits.opening, signal, (limited) => request(options, limited)).catch(
+    (error: unknown) => {
+      if (!isTimeout(error)) throw failureOf(error)
+      throw new RelayError('provider_failed', `no answer within ${limits.opening / 1000} s`)
+    },
+  )
+  const ignore = onAbort(signal, response.discard)
+  const chunks = response.body[Symbol.asyncIterator]()
   const [lost, ended] = [new AbortController(), new AbortController()]
   const cut = createCutter(limits.message, onTooLarge)
   let isReading = false
@@ -113,12 +111,24 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     idle += limits.tick
     age += limits.tick
     if (idle >= limits.silence) lost.abort(`no traffic for ${limits.silence / 1000} s`)
-    if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) closing.abort()
+    if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) response.discard()
   }, limits.tick)
   const stopWatching = onSleep(() => lost.abort('this machine slept'), { clock, every: limits.tick })
-  const client = await createClient(url, stream)
-  // Until it has subscribed, nothing is read.
-  const subscribed = subscribe(client, options)
+  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body: stream }
+  const client = new SmeeClient({
+    source: url,
+    target: url,
+    fetch: () => Promise.resolve(answer),
+    forward: false,
+    logger: { info: () => {}, error: () => {} },
+  })
+  const subscribe = async (): Promise<void> => {
+    const events = await client.start()
+    events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
+    events.addEventListener(GAP, onGap)
+  }
+  // Until it has, nothing is read.
+  const subscribed = subscribe()
   return {
     lost: lost.signal,
     ended: ended.signal,
@@ -129,79 +139,41 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   }
 }
 
-/** A client that reads these events. */
-async function createClient(url: string, events: ReadableStream<Uint8Array>): Promise<SmeeClient> {
-  const { SmeeClient } = await import('smee-client')
-  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body: events }
-  return new SmeeClient({
-    source: url,
-    target: url,
-    fetch: () => Promise.resolve(answer),
-    forward: false,
-    logger: { info: () => {}, error: () => {} },
-  })
-}
-
-async function subscribe(client: SmeeClient, { onMessage, onGap }: ConnectionOptions): Promise<void> {
-  const events = await client.start()
-  events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
-  events.addEventListener(GAP, onGap)
-}
-
 /** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */
 const HEADERS = { accept: EVENTS, 'user-agent': 'webhook-relay (as gosmee)' }
 
-/** The server's answer with the channel's events. @throws NotConnected */
-async function request(options: ConnectionOptions, closing: AbortController): Promise<OutboundResponse> {
-  const { url, lastEventId, clock, limits } = options
-  let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    closing.abort()
-  }, limits.opening)
-  const { signal } = closing
-  try {
-    const first = await get(url, lastEventId, { ...options, signal })
-    const hasRefusedId = first.status === 400 && lastEventId !== undefined
-    if (hasRefusedId) first.discard()
-    const response = hasRefusedId ? await get(url, undefined, { ...options, signal }) : first
-    const reason = rejectionReason(response)
-    if (reason === undefined) return response
-    response.discard()
-    throw new NotConnected(reason, parseRetryAfter(response.header, clock()))
-  } catch (error) {
-    if (error instanceof NotConnected) throw error
-    const reason = isLate ? `no answer within ${limits.opening / 1000} s` : describeConnectionError(error)
-    throw new NotConnected(reason)
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** gosmee's server has a page at `/channel`, and the events at `/events/channel`. */
-async function get(
-  url: string,
-  id: string | undefined,
-  { sendOnce, signal }: Pick<ConnectionOptions, 'sendOnce' | 'signal'>,
+/** The server's answer with the channel's events. @throws RelayError `provider_failed` for another answer */
+async function request(
+  { url, lastEventId, sendOnce }: ConnectionOptions,
+  signal: AbortSignal,
 ): Promise<OutboundResponse> {
-  const headers = id === undefined ? HEADERS : { ...HEADERS, 'last-event-id': id }
-  const page = await sendOnce(url, { method: 'GET', headers, signal })
-  if (page.status !== 200 || isEvents(page)) return page
-  const events = await sendOnce(url.replace(/[^/]*$/, 'events/$&'), { method: 'GET', headers, signal })
-  const isUsed = isEvents(events) || (events.status === 400 && id !== undefined)
-  const [used, other] = isUsed ? [events, page] : [page, events]
-  other.discard()
-  return used
-}
-
-/** Why the response is not an event stream; undefined if it is. */
-function rejectionReason(response: OutboundResponse): string | undefined {
+  /** gosmee's server has a page at `/channel`, and the events at `/events/channel`. */
+  const get = async (id: string | undefined): Promise<OutboundResponse> => {
+    const headers = id === undefined ? HEADERS : { ...HEADERS, 'last-event-id': id }
+    const page = await sendOnce(url, { method: 'GET', headers, signal })
+    if (page.status !== 200 || isEvents(page)) return page
+    const events = await sendOnce(url.replace(/[^/]*$/, 'events/$&'), { method: 'GET', headers, signal })
+    const isUsed = isEvents(events) || (events.status === 400 && id !== undefined)
+    const [used, other] = isUsed ? [events, page] : [page, events]
+    other.discard()
+    return used
+  }
+  let response = await get(lastEventId)
+  if (response.status === 400 && lastEventId !== undefined) {
+    response.discard()
+    response = await get(undefined)
+  }
+  if (isEvents(response)) return response
+  response.discard()
   const { status, header } = response
   const location = header('location')
-  if (location) return `the server answers ${status}: it redirects to ${location}`
-  if (status !== 200) return `the server answers ${status}`
-  if (isEvents(response)) return undefined
-  return `no channel at this address: the server answers with ${header('content-type') ?? 'no type'}`
+  if (status === 200 && !location)
+    throw refusal(
+      `no channel at this address: the server answers with ${header('content-type') ?? 'no type'}`,
+      response,
+    )
+  const redirect = location ? `: it redirects to ${location}` : ''
+  throw refusal(`the server answers ${status}${redirect}`, response)
 }
 
 function isEvents({ status, header }: OutboundResponse): boolean {
@@ -223,7 +195,7 @@ function createCutter(limit: number, onCut: () => void): (chunk: Uint8Array) => 
   let isCutting = false
   return (chunk) => {
     const text = before + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
-    const start = text.length - chunk.length
+    const start = before.length
     before = text.slice(-2)
     let from = start
     if (isCutting) {

@@ -19,7 +19,9 @@ export interface RefusalParts extends Sender {
 }
 
 /** Why a message of the tunnel was refused: an error of the intake, or a reason that is found on demand. */
-export type TunnelRefusal = RelayError | { readonly reason: () => string | Promise<string> }
+export type TunnelRefusal =
+  | RelayError
+  | { readonly reason: (held: WebhookRequest) => string | Promise<string> }
 
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
 const WRONG_PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
@@ -71,7 +73,7 @@ export class Refusals {
     this.#throttle(`${TUNNEL}: ${summaryOf(kind, error)}`, () => (isFirst = true))
     if (!isFirst) return
     if (kept) await this.#write(TUNNEL, kept)
-    else this.#parts.log.warn(`${TUNNEL}: ${await reason()}`)
+    else this.#parts.log.warn(`${TUNNEL}: ${await reason(NOTHING)}`)
   }
 
   /** Adds a request to the list. `find` is called for the reason when it is first asked for, with what the list holds. */

@@ -583,7 +583,7 @@ it('a network that stalls without loss delivers everything once it continues: in
 describe('the message to itself', () => {
   const limits = { roundTrip: 150 }
 
-  it('is no delivery, and is refused if others send it again', async () => {
+  it('is no delivery, also if others send it again, and that of another relay is refused', async () => {
     await using server = await smee()
     const sent: [string, Record<string, string>][] = []
     const recording: SendOnce = (url, request) => {
@@ -596,9 +596,12 @@ describe('the message to itself', () => {
     expect([rig.stored, rig.logged, sent.length]).toEqual([[], [], 1])
     const [[body, headers] = ['', {}]] = sent
     await post(server.channel, { headers: Object.entries(headers), body: Buffer.from(body) })
+    const others = { ...headers, 'x-hub-signature-256': sign('another', body) }
+    await post(server.channel, { headers: Object.entries(others), body: Buffer.from(body) })
     expect(await rig.says('refused')).toMatch(
       /^a tunnel message was refused: another relay on this channel sent it to itself \(unproved: event ping, /,
     )
+    expect([rig.stored, rig.logged.length]).toEqual([[], 1])
   })
 
   it('does not swallow a delivery with the same id', async () => {
@@ -607,7 +610,7 @@ describe('the message to itself', () => {
     const taking: SendOnce = async (url, request) => {
       if (request.method !== 'POST') return sendOnce(url, request)
       id = request.headers['x-github-delivery'] ?? ''
-      await post(server.channel, githubDelivery({ id }))
+      await post(server.channel, githubDelivery({ id, set: { 'User-Agent': 'webhook-relay' } }))
       return { status: 200, header: () => undefined, body: new Blob([]).stream(), discard: () => {} }
     }
     await using rig = await tunnel(server.channel, { sendOnce: taking, limits })
