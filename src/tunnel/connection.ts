@@ -22,7 +22,7 @@ export interface TunnelLimits {
   readonly steady: number
   /** In which the message to itself must come back. */
   readonly roundTrip: number
-  /** Bytes of one message. */
+  /** Bytes of one message, which is in memory whole. */
   readonly message: number
   /** Characters of the messages that may wait. A single one may be longer. */
   readonly waiting: number
@@ -40,8 +40,6 @@ export interface ConnectionOptions {
   readonly ready: () => Promise<void>
   /** Called with each message's text and id, which is empty if it has none. Must not throw. */
   readonly onMessage: (text: string, id: string) => void
-  /** Called for each message that is dropped because of its size. */
-  readonly onTooLarge: () => void
   /** Called if the server says that it no longer has all messages after `lastEventId`. */
   readonly onGap: () => void
   readonly signal: AbortSignal
@@ -67,7 +65,7 @@ const GAP = 'gosmee-gap'
  * @throws RelayError `provider_failed` that says why there is none
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
-  const { url, limits, clock, signal, ready, onMessage, onTooLarge, onGap } = options
+  const { url, limits, clock, signal, ready, onMessage, onGap } = options
   const { SmeeClient } = await import('smee-client')
   const response = await withTimeLimit(limits.opening, signal, (limited) => request(options, limited)).catch(
     (error: unknown) => {
@@ -78,10 +76,11 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   const ignore = onAbort(signal, response.discard)
   const chunks = response.body[Symbol.asyncIterator]()
   const [lost, ended] = [new AbortController(), new AbortController()]
-  const cut = createCutter(limits.message, onTooLarge)
   let isReading = false
   /** Milliseconds of reading since something arrived, and since it was replaced. */
   let [idle, age] = [0, -Infinity]
+  /** Bytes of the message that is being read, at least. */
+  let size = 0
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -91,7 +90,13 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
         isReading = true
         const next = await chunks.next().catch(() => undefined)
         isReading = false
-        if (next && next.done !== true) return controller.enqueue(cut(next.value))
+        if (next && next.done !== true) {
+          const end = Buffer.from(next.value).lastIndexOf('\n\n')
+          size = end === -1 ? size + next.value.length : next.value.length - end
+          if (size <= limits.message) return controller.enqueue(next.value)
+          lost.abort(`the server sends a message of over ${limits.message} bytes`)
+          response.discard()
+        }
         ignore()
         clearInterval(timer)
         stopWatching()
@@ -178,39 +183,4 @@ async function request(
 
 function isEvents({ status, header }: OutboundResponse): boolean {
   return status === 200 && /^text\/event-stream\b/.test(header('content-type') ?? '')
-}
-
-/** Ends an event, wherever it is cut, as one of a type that nothing listens to. */
-const ABANDON = Buffer.from(':\nevent: abandoned\n\n')
-const END = /\n\r?\n/
-
-/**
- * Cuts events over `limit` bytes out of a stream, since the parser holds each until it is complete. Called with one chunk after
- * the other. What a single chunk adds may pass.
- */
-function createCutter(limit: number, onCut: () => void): (chunk: Uint8Array) => Uint8Array {
-  /** The empty line after an event can lie across two chunks. */
-  let before = ''
-  let size = 0
-  let isCutting = false
-  return (chunk) => {
-    const text = before + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
-    const start = before.length
-    before = text.slice(-2)
-    let from = start
-    if (isCutting) {
-      const end = END.exec(text)
-      if (!end) return new Uint8Array()
-      from = end.index + end[0].length
-      isCutting = false
-      size = 0
-    }
-    const last = Math.max(text.lastIndexOf('\n\n') + 2, text.lastIndexOf('\n\r\n') + 3)
-    size = last > from ? text.length - last : size + text.length - from
-    const rest = chunk.subarray(from - start)
-    if (size <= limit) return rest
-    isCutting = true
-    onCut()
-    return Buffer.concat([rest, ABANDON])
-  }
 }

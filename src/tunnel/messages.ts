@@ -186,8 +186,6 @@ interface Message extends MessageBody {
 const NOT_HEADERS = new Set(['body', 'bodyB', 'query', 'timestamp'])
 /** Characters of header names and values: Node's limit over HTTP. */
 const MAX_HEADERS = 16_384
-/** Characters that a message may hold besides the body: its headers. JSON may write each character as six. */
-export const MAX_AROUND_BODY = 131_072
 /**
  * Headers that proxies in front of a tunnel's server add: standard ones, and those of hosting providers (Cloudflare,
  * Azure, AWS, Heroku, Render, Fly).

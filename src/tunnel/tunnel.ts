@@ -4,7 +4,6 @@ import { aborted, sleep } from '../base/abort.js'
 import { probeDelay } from '../base/backoff.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { createLogThrottle } from '../base/log-throttle.js'
 import { onSleep } from '../base/on-sleep.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
@@ -14,7 +13,7 @@ import type { Refusals } from '../webhook/refusals.js'
 import type { Sender } from '../webhook/signature.js'
 import { findChannel } from './channel.js'
 import { type Connection, openConnection, type TunnelLimits } from './connection.js'
-import { MAX_AROUND_BODY, Messages } from './messages.js'
+import { Messages } from './messages.js'
 import { RoundTrips } from './round-trip.js'
 
 /** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
@@ -61,7 +60,7 @@ export interface TunnelOptions extends Sender {
   readonly delay?: ((failures: number) => number) | undefined
 }
 
-const LIMITS: Omit<TunnelLimits, 'message'> = {
+const LIMITS: TunnelLimits = {
   opening: 15_000,
   silence: 65_000,
   linger: 5000,
@@ -69,13 +68,14 @@ const LIMITS: Omit<TunnelLimits, 'message'> = {
   tick: 1000,
   steady: 10_000,
   roundTrip: 10_000,
+  // 64 MiB: the largest body of any code host, 25 MiB, in base64 or escaped.
+  message: 67_108_864,
   // 4,000 pushes of GitHub, since gosmee's server drops what relay leaves unread beyond 100.
   waiting: 33_554_432,
 }
 /** 15 minutes: a server that asks for a longer wait may have been repaired by then. */
 const MAX_RETRY_AFTER_MS = 900_000
 
-const TOO_LARGE = 'the tunnel dropped a message: it is larger than --max-body allows'
 const GAP =
   "the tunnel's server did not store all messages that it received while relay was away: redeliver the missing ones at the code host"
 
@@ -117,9 +117,9 @@ class Tunnel implements AsyncDisposable {
   #newest: { readonly connection: Connection; overlap?: Overlap } | undefined
 
   constructor(options: TunnelOptions) {
-    const { clock = systemClock, sendOnce = sendOverNetwork, maxBody, limits, scheme } = options
+    const { clock = systemClock, sendOnce = sendOverNetwork, limits, scheme } = options
     this.#options = options
-    this.#limits = { ...LIMITS, message: 2 * maxBody + MAX_AROUND_BODY, ...limits }
+    this.#limits = { ...LIMITS, ...limits }
     this.#clock = clock
     this.#sendOnce = sendOnce
     this.#delay = options.delay ?? ((failures) => probeDelay(failures, Math.random))
@@ -198,7 +198,6 @@ class Tunnel implements AsyncDisposable {
   /** @throws RelayError `provider_failed` */
   async #open(channel: Channel): Promise<Connection> {
     const { log } = this.#options
-    const throttle = createLogThrottle(log)
     const old = this.#newest
     const overlap = new Overlap()
     // From its request on, both may deliver the same message.
@@ -220,7 +219,6 @@ class Tunnel implements AsyncDisposable {
         if (STREAM_ID.test(id)) channel.position = id
         channel.messages.take(text, id)
       },
-      onTooLarge: () => throttle(TOO_LARGE, () => log.warn(TOO_LARGE)),
       onGap: () => log.warn(GAP),
       signal: this.#stop.signal,
     })
