@@ -74,8 +74,8 @@ function isSigned(
 ): boolean {
   const header = (name: string): string | undefined =>
     name === HUB_SIGNATURE ? signature : only(lines, name)
-  const { current, previous = current } = secrets
-  return [...new Set([current, previous])].some((secret) => scheme.verify(header, bytes, secret))
+  const { current, previous } = secrets
+  return [current, previous].some((secret) => secret && scheme.verify(header, bytes, secret))
 }
 
 /** The bytes that should have been signed; all of them if Content-Type says form but the body is not one. */
@@ -99,18 +99,17 @@ function explainHeader(request: Mismatch): Invalid | undefined {
   if (/^(?:sha256=)?\s*$/i.test(signature)) return EMPTY
   if (/^sha1=/i.test(signature))
     return invalid('only_sha1', `${HEADER} holds a SHA-1 signature, expected ${EXPECTED}`)
-  const defect = formatDefect(signature)
-  if (defect === undefined) return undefined
+  if (/^sha256=[0-9a-f]{64}$/.test(signature)) return undefined
+  const [defect] = DEFECTS.find(([, form]) => form.test(signature)) ?? ['is malformed']
   const note = matchNote(request, normalize(signature))
   return invalid('malformed_signature', `${HEADER} ${defect}, expected ${EXPECTED}${note}`)
 }
 
-function formatDefect(signature: string): string | undefined {
-  if (/^sha256=[0-9a-f]{64}$/.test(signature)) return undefined
-  if (/^[0-9a-f]{64}$/i.test(signature)) return 'lacks the prefix sha256='
-  if (/^sha256=[0-9a-f]{64}$/i.test(signature)) return 'is in upper case'
-  return BASE64.test(signature) ? 'is in base64' : 'is malformed'
-}
+const DEFECTS = [
+  ['lacks the prefix sha256=', /^[0-9a-f]{64}$/i],
+  ['is in upper case', /^sha256=[0-9a-f]{64}$/i],
+  ['is in base64', BASE64],
+] as const
 
 /** Headers with a bare digest, like `X-Gitea-Signature`. They are empty if the webhook has no secret. */
 const DIGEST = /^x-(?!hub-)[a-z]+-signature$/
@@ -166,26 +165,21 @@ function matchNote(request: Mismatch, signature: string | undefined): string {
 
 /** White space at either end of the secret that only one side has. Hashes the body at most 30 times for each secret. */
 function explainSecret(request: Mismatch): Invalid | undefined {
-  const { lines, sender } = request
   const bytes = expected(request)
-  const header = (name: string): string | undefined => only(lines, name)
-  for (const [secret, reason] of likelySecrets(sender.secrets))
-    if (sender.scheme.verify(header, bytes, secret)) return reason
+  for (const [current, reason] of likelySecrets(request.sender.secrets))
+    if (isSigned({ ...request, sender: { ...request.sender, secrets: { current } } }, bytes)) return reason
   return undefined
 }
 
 /** White space that copying adds before and after a secret, and its names in messages. */
-const STARTS = ['', ' ', '\t', '\n'] as const
-const ENDS = ['', '\n', '\r\n', ' ', '\t'] as const
+const STARTS = ['', ' ', '\t', '\n']
+const ENDS = ['', '\n', '\r\n', ' ', '\t']
 const NAMES: Readonly<Record<string, string>> = {
   ' ': 'a space',
   '\t': 'a tab',
   '\n': 'a newline',
   '\r\n': 'a carriage return and newline',
 }
-
-/** The white space around a secret. */
-type Edges = readonly [start: string, end: string]
 
 /**
  * The secrets with other white space at their ends, the smallest changes first, and the reason if the sender has that one. None for
@@ -199,22 +193,23 @@ export function* likelySecrets({
     const text = secret.reveal()
     const bare = text.trim()
     if (bare === '') continue
-    const own: Edges = [text.slice(0, text.indexOf(bare)), text.slice(text.trimEnd().length)]
-    for (const start of new Set([own[0], ...STARTS]))
-      for (const end of new Set([own[1], ...ENDS]))
-        if (start !== own[0] || end !== own[1])
-          yield [new Secret(start + bare + end), invalid('secret_white_space', secretHint(own, [start, end]))]
+    const [ownStart, ownEnd] = [text.slice(0, text.indexOf(bare)), text.slice(text.trimEnd().length)]
+    for (const start of new Set([ownStart, ...STARTS]))
+      for (const end of new Set([ownEnd, ...ENDS])) {
+        const [startDiffers, endDiffers] = [start !== ownStart, end !== ownEnd]
+        if (!startDiffers && !endDiffers) continue
+        const added = [
+          ...(startDiffers && start !== '' ? [`begins with ${NAMES[start]}`] : []),
+          ...(endDiffers && end !== '' ? [`ends in ${NAMES[end]}`] : []),
+        ].join(' and ')
+        const sides = [...(startDiffers ? ['start'] : []), ...(endDiffers ? ['end'] : [])].join(' and ')
+        const hint =
+          added === ''
+            ? `relay's secret has white space at its ${sides}, the sender's does not`
+            : `the sender's secret ${added}, relay's does not`
+        yield [new Secret(start + bare + end), invalid('secret_white_space', hint)]
+      }
   }
-}
-
-function secretHint(own: Edges, [start, end]: Edges): string {
-  const added = [
-    ...(start !== own[0] && start !== '' ? [`begins with ${NAMES[start]}`] : []),
-    ...(end !== own[1] && end !== '' ? [`ends in ${NAMES[end]}`] : []),
-  ]
-  if (added.length > 0) return `the sender's secret ${added.join(' and ')}, relay's does not`
-  const sides = [...(start === own[0] ? [] : ['start']), ...(end === own[1] ? [] : ['end'])]
-  return `relay's secret has white space at its ${sides.join(' and ')}, the sender's does not`
 }
 
 /** Sender and relay disagree on whether the body is a form, or on which part of the form is signed. */
