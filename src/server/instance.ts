@@ -135,7 +135,8 @@ function callsOf({ renew, revoke, routes, refusals: { list }, inspector }: Insta
   }
 }
 
-async function summaryOf({ reason, headers: _, body: __, ...rest }: Refused): Promise<RefusedSummary> {
+async function summaryOf(refused: Refused): Promise<RefusedSummary> {
+  const { headers: _headers, body: _body, reason, ...rest } = refused
   return { ...rest, reason: await reason() }
 }
 

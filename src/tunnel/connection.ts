@@ -1,3 +1,4 @@
+import type { SmeeClient } from 'smee-client'
 import { onAbort } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { onSleep } from '../base/on-sleep.js'
@@ -65,22 +66,14 @@ const GAP = 'gosmee-gap'
  * @throws RelayError `provider_failed` that says why there is none
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
-  const { url, limits, clock, signal, ready, onMessage, onGap } = options
-  const { SmeeClient } = await import('smee-client')
-  const response = await withTimeLimit(limits.opening, signal, (limited) => request(options, limited)).catch(
-    (error: unknown) => {
-      if (!isTimeout(error)) throw failureOf(error)
-      throw new RelayError('provider_failed', `no answer within ${limits.opening / 1000} s`)
-    },
-  )
+  const { limits, clock, signal, ready } = options
+  const response = await request(options)
   const ignore = onAbort(signal, response.discard)
   const chunks = response.body[Symbol.asyncIterator]()
   const [lost, ended] = [new AbortController(), new AbortController()]
   let isReading = false
-  /** Milliseconds of reading since something arrived, and since it was replaced. */
-  let [idle, age] = [0, -Infinity]
-  /** Bytes of the message that is being read, at least. */
-  let size = 0
+  /** Milliseconds of reading since something arrived, and since it was replaced; bytes of the message that is read. */
+  let [idle, age, size] = [0, -Infinity, 0]
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -110,6 +103,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     // Nothing is read ahead.
     { highWaterMark: 0 },
   )
+  const client = await createClient(options, stream)
   const timer = setInterval(() => {
     // While relay reads nothing, silence means nothing.
     if (!isReading) return
@@ -119,21 +113,8 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) response.discard()
   }, limits.tick)
   const stopWatching = onSleep(() => lost.abort('this machine slept'), { clock, every: limits.tick })
-  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body: stream }
-  const client = new SmeeClient({
-    source: url,
-    target: url,
-    fetch: () => Promise.resolve(answer),
-    forward: false,
-    logger: { info: () => {}, error: () => {} },
-  })
-  const subscribe = async (): Promise<void> => {
-    const events = await client.start()
-    events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
-    events.addEventListener(GAP, onGap)
-  }
   // Until it has, nothing is read.
-  const subscribed = subscribe()
+  const subscribed = subscribe(client, options)
   return {
     lost: lost.signal,
     ended: ended.signal,
@@ -144,16 +125,41 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   }
 }
 
+/** A client that reads these events. */
+async function createClient(
+  { url }: ConnectionOptions,
+  body: ReadableStream<Uint8Array>,
+): Promise<SmeeClient> {
+  const { SmeeClient } = await import('smee-client')
+  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body }
+  return new SmeeClient({
+    source: url,
+    target: url,
+    fetch: () => Promise.resolve(answer),
+    forward: false,
+    logger: { info: () => {}, error: () => {} },
+  })
+}
+
+async function subscribe(client: SmeeClient, { onMessage, onGap }: ConnectionOptions): Promise<void> {
+  const events = await client.start()
+  events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
+  events.addEventListener(GAP, onGap)
+}
+
 /** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */
 const HEADERS = { accept: EVENTS, 'user-agent': 'webhook-relay (as gosmee)' }
 
-/** The server's answer with the channel's events. @throws RelayError `provider_failed` for another answer */
-async function request(
-  { url, lastEventId, sendOnce }: ConnectionOptions,
-  signal: AbortSignal,
-): Promise<OutboundResponse> {
+/** The server's answer with the channel's events. @throws RelayError `provider_failed` for another answer, or none in time */
+async function request({
+  url,
+  lastEventId,
+  sendOnce,
+  limits,
+  signal: stop,
+}: ConnectionOptions): Promise<OutboundResponse> {
   /** gosmee's server has a page at `/channel`, and the events at `/events/channel`. */
-  const get = async (id: string | undefined): Promise<OutboundResponse> => {
+  const get = async (id: string | undefined, signal: AbortSignal): Promise<OutboundResponse> => {
     const headers = id === undefined ? HEADERS : { ...HEADERS, 'last-event-id': id }
     const page = await sendOnce(url, { method: 'GET', headers, signal })
     if (page.status !== 200 || isEvents(page)) return page
@@ -163,20 +169,21 @@ async function request(
     other.discard()
     return used
   }
-  let response = await get(lastEventId)
-  if (response.status === 400 && lastEventId !== undefined) {
-    response.discard()
-    response = await get(undefined)
-  }
+  const response = await withTimeLimit(limits.opening, stop, async (signal) => {
+    const first = await get(lastEventId, signal)
+    if (first.status !== 400 || lastEventId === undefined) return first
+    first.discard()
+    return get(undefined, signal)
+  }).catch((error: unknown) => {
+    if (!isTimeout(error)) throw failureOf(error)
+    throw new RelayError('provider_failed', `no answer within ${limits.opening / 1000} s`)
+  })
   if (isEvents(response)) return response
   response.discard()
   const { status, header } = response
-  const location = header('location')
+  const [location, type] = [header('location'), header('content-type') ?? 'no type']
   if (status === 200 && !location)
-    throw refusal(
-      `no channel at this address: the server answers with ${header('content-type') ?? 'no type'}`,
-      response,
-    )
+    throw refusal(`no channel at this address: the server answers with ${type}`, response)
   const redirect = location ? `: it redirects to ${location}` : ''
   throw refusal(`the server answers ${status}${redirect}`, response)
 }
