@@ -1,13 +1,33 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openCommandTarget } from '../../src/dispatch/command-target.js'
+import { commandEnvironment, openCommandTarget } from '../../src/dispatch/command-target.js'
 import type { DeliveryResult } from '../../src/dispatch/target.js'
 import type { Entry } from '../../src/journal/types.js'
-import { emptyFolder } from '../helpers/context.js'
+import { emptyFolder } from '../kit/folder.js'
 import { isAlive, readProc } from '../kit/processes.js'
-import { entryOf } from './entry.js'
+
+/** An entry of the journal, as targets get it. */
+function entryOf(over: Partial<Entry> = {}): Entry {
+  return {
+    n: 1,
+    receivedAt: 0,
+    provider: 'github',
+    event: 'issues',
+    deliveryId: '72d3162e',
+    hookId: '42',
+    verifiedBy: 'current',
+    action: 'opened',
+    repo: 'octo/demo',
+    number: 7,
+    duplicates: 0,
+    headers: [],
+    body: Buffer.from('{"zen":"Keep it logically awesome."}'),
+    ...over,
+  }
+}
 
 const { signal: never } = new AbortController()
 const env = { PATH: process.env['PATH'] }
@@ -66,33 +86,6 @@ describe('a command', () => {
       outcome: 'succeeded',
       output: `$(touch x)|\`id\`|'; exit 3; '|"; exit 4|/bin/sh|0|`,
     })
-  })
-
-  it("finds no secret of relay's in its environment", async () => {
-    const secrets = {
-      RELAY_CLIENT_SECRET: 'hush-1',
-      RELAY_WEBHOOK_SECRET: 'hush-2',
-      RELAY_WEBHOOK_SECRET_PREVIOUS: 'hush-3',
-      RELAY_WEBHOOK_SECRET_FILE: 'hush-4',
-      RELAY_CLIENT_SECRET_FILE: 'hush-5',
-    }
-    const { output } = shown(
-      await run('tr "\\0" "\\n" < /proc/self/environ', { env: { ...env, KEPT: 'yes', ...secrets } }),
-    )
-    expect(
-      output
-        .trim()
-        .split('\n')
-        .filter((line) => !/^(PWD|OLDPWD|SHLVL|_)=/.test(line))
-        .toSorted(),
-    ).toEqual([
-      'KEPT=yes',
-      `PATH=${env.PATH}`,
-      'RELAY_ACTION=opened',
-      'RELAY_DELIVERY=72d3162e',
-      'RELAY_EVENT=issues',
-      'RELAY_REPO=octo/demo',
-    ])
   })
 
   it('shows its output and error output in the order written, up to 4 KiB', async () => {
@@ -205,5 +198,51 @@ describe('a command that takes too long', () => {
     const file = path.join(emptyFolder(), 'started')
     const result = await run(`touch ${file}`, { signal: AbortSignal.abort() })
     expect([result.outcome, existsSync(file)]).toEqual(['killed', false])
+  })
+})
+
+const delivery = { event: 'push', action: null, repo: null, deliveryId: 'id' }
+
+describe('the environment of a command', () => {
+  it("passes the environment on without relay's secrets", () => {
+    const secrets = ['CLIENT_SECRET', 'WEBHOOK_SECRET', 'WEBHOOK_SECRET_PREVIOUS'].flatMap((name) => [
+      [`RELAY_${name}`, 'secret'],
+      [`RELAY_${name}_FILE`, '/run/secret'],
+    ])
+    const env = { PATH: '/bin', HOME: '/home/mona', RELAY_PROFILE: 'sandbox', GONE: undefined }
+    expect(commandEnvironment({ ...env, ...Object.fromEntries(secrets) }, delivery)).toEqual({
+      ...env,
+      RELAY_EVENT: 'push',
+      RELAY_ACTION: '',
+      RELAY_REPO: '',
+      RELAY_DELIVERY: 'id',
+    })
+  })
+
+  it('describes the delivery, whatever the environment has', () => {
+    const env = { RELAY_EVENT: 'old', RELAY_ACTION: 'old', RELAY_REPO: 'old', RELAY_DELIVERY: 'old' }
+    const told = { event: 'issues', action: 'opened', repo: 'octo/demo', deliveryId: '1-2' }
+    expect(commandEnvironment(env, told)).toEqual({
+      RELAY_EVENT: 'issues',
+      RELAY_ACTION: 'opened',
+      RELAY_REPO: 'octo/demo',
+      RELAY_DELIVERY: '1-2',
+    })
+    expect(commandEnvironment(env, delivery)['RELAY_ACTION']).toBe('')
+  })
+
+  it('drops control characters, and cuts at 1 KiB where a character ends', () => {
+    const repoOf = (repo: string) => commandEnvironment({}, { ...delivery, repo })['RELAY_REPO']
+    expect(repoOf('a\0b\nc\u007fd\u0085e\x1b[31m')).toBe('abcde[31m')
+    expect(repoOf('x'.repeat(2000))).toBe('x'.repeat(1024))
+    expect(repoOf(`${'x'.repeat(1022)}\u20ac`)).toBe('x'.repeat(1022))
+    expect(repoOf(`${'x'.repeat(1020)}\u{1f600}`)).toBe(`${'x'.repeat(1020)}\u{1f600}`)
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 1500 }), (text) => {
+        const clean = repoOf(text) ?? ''
+        expect(Buffer.byteLength(clean)).toBeLessThanOrEqual(1024)
+        expect(text.replaceAll(/\p{Cc}/gu, '').startsWith(clean)).toBe(true)
+      }),
+    )
   })
 })
