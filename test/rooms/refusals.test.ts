@@ -1,10 +1,15 @@
+import { Secret } from '../../src/base/secret.js'
+import { schemeOf } from '../../src/codehost/schemes.js'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
-import { type DeliveryOptions, GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
+import { type DeliveryOptions, githubDelivery, SECRET } from '../kit/delivery.js'
 import { recordingLog } from '../helpers/log.js'
+
+const GITHUB = schemeOf('github')
+const SECRETS = { current: new Secret(SECRET) }
 
 const LIMIT = 65_536
 const refused = (why: string, claim = 'event push, delivery d-1'): string =>
@@ -18,7 +23,7 @@ const large = (length: number) =>
 
 function setUp() {
   const { log, lines } = recordingLog()
-  const parts = { secrets: SECRETS, scheme: GITHUB.webhook, maxBody: 1000, log }
+  const parts = { secrets: SECRETS, scheme: GITHUB, maxBody: 1000, log }
   const refusals = new Refusals({ ...parts, clock: () => 1000 })
   const error = new RelayError('invalid_signature', 'Invalid signature')
   return {
