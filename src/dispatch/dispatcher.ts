@@ -368,12 +368,10 @@ class Lane {
     // Without the body, which need not stay in memory until the disk has answered.
     const { body: _, ...rest } = entry
     const problem = `#${n} → ${route.label}: the attempt could not be recorded yet`
-    const isRecorded = await this.#stored(problem, async () => {
+    await this.#stored(problem, async () => {
       await journal.record(n, attempt, forward)
-      return true
+      onAttempt({ n, entry: rest, route, attempt, forward, ...(backsOff && { retryAt: now + wait }) })
     })
-    const retryAt = backsOff ? { retryAt: now + wait } : {}
-    if (isRecorded) onAttempt({ n, entry: rest, route, attempt, forward, ...retryAt })
     if (backsOff) this.#busy.set(n, clock() + wait)
     else this.#busy.delete(n)
     if (this.#open === open && DOWN.has(result.outcome)) await this.#markDown(route, isProbe)

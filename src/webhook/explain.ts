@@ -8,7 +8,7 @@ import type { VerifiedBy } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
 import { endOfString } from '../json/text.js'
 import { HUB_SIGNATURE } from '../codehost/hub-signature.js'
-import { FORMS, writeJson, writings } from './encodings.js'
+import { FORMS, writings } from './encodings.js'
 import type { WebhookRequest } from './intake.js'
 import { isForm, provenBy, type Sender, signedBytes } from './signature.js'
 
@@ -233,16 +233,8 @@ async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> 
   const payload = payloadOf(request)
   const json = payload ?? request.body
   if (!isUtf8(json)) return undefined
-  const text = Buffer.from(json).toString()
-  for (const [original, as] of possibleOriginals(text)) {
-    if (isSigned(request, Buffer.from(original))) return invalid('re_encoded', `${RE_ENCODED} ${as}`)
-    await setImmediate()
-  }
-  for (const form of possibleForms(text)) {
-    if (isSigned(request, Buffer.from(form)))
-      return payload
-        ? invalid('re_encoded', `${RE_ENCODED} as a form in another encoding`)
-        : invalid('form', `${RE_ENCODED} as a form`)
+  for (const [original, reason] of originals(Buffer.from(json), payload !== undefined)) {
+    if (isSigned(request, Buffer.from(original))) return reason
     await setImmediate()
   }
   return undefined
@@ -257,39 +249,32 @@ function payloadOf({ lines, body }: Mismatch): Uint8Array | undefined {
 const MAX_GROWTH = 8
 const MIN_LIMIT = 65_536
 
-/** What the text may have been before it was changed. The smallest changes come first. */
-function* possibleOriginals(text: string): Generator<readonly [text: string, as: string]> {
-  yield [`${text}\n`, 'with a newline at its end']
-  yield [text.trimEnd(), 'without white space at its end']
-  yield [text.replaceAll('\r\n', '\n'), 'with LF line ends']
-  yield [text.replaceAll(/\r?\n/g, '\r\n'), 'with CRLF line ends']
-  yield [text.replace(/^\uFEFF/, ''), 'without a byte order mark']
-  yield [`\uFEFF${text}`, 'with a byte order mark']
-  yield [Buffer.from(text, 'latin1').toString(), 'as UTF-8 but was read as Latin-1']
-  const value = valueOf(text)
-  if (value === undefined) return
-  for (const written of writings(value, Math.max(MAX_GROWTH * text.length, MIN_LIMIT))) {
-    if (written.text === undefined) continue
-    yield [written.text, `as ${written.name}`]
-    yield [`${written.text}\n`, `as ${written.name}, with a newline at its end`]
-  }
-}
-
-/** The text as a form. JSON is also tried compact, since programs that send forms write it so. */
-function* possibleForms(text: string): Generator<string> {
-  const value = valueOf(text)
-  const compact =
-    value === undefined ? [] : (['compact', 'compact-upper'] as const).map((id) => writeJson(id, value))
-  for (const json of new Set([text, ...compact])) for (const write of FORMS) yield write(json)
-}
-
-/** Undefined if the text is not JSON. */
-function valueOf(text: string): unknown {
+/** What a body, or the payload of a form, may have been before it was changed. The smallest changes come first. */
+function* originals(bytes: Buffer, inForm: boolean): Generator<readonly [original: string, Invalid]> {
+  const text = bytes.toString()
+  const as = (how: string): Invalid => invalid('re_encoded', `${RE_ENCODED} ${how}`)
+  yield [`${text}\n`, as('with a newline at its end')]
+  yield [text.trimEnd(), as('without white space at its end')]
+  yield [text.replaceAll('\r\n', '\n'), as('with LF line ends')]
+  yield [text.replaceAll(/\r?\n/g, '\r\n'), as('with CRLF line ends')]
+  yield [text.replace(/^\uFEFF/, ''), as('without a byte order mark')]
+  yield [`\uFEFF${text}`, as('with a byte order mark')]
+  yield [Buffer.from(text, 'latin1').toString(), as('as UTF-8 but was read as Latin-1')]
+  // Programs that send forms write their JSON compact.
+  const inForms = new Set([text])
   try {
-    return parseJson(Buffer.from(text))
+    const value = parseJson(bytes)
+    for (const written of writings(value, Math.max(MAX_GROWTH * text.length, MIN_LIMIT))) {
+      if (written.text === undefined) continue
+      yield [written.text, as(`as ${written.name}`)]
+      yield [`${written.text}\n`, as(`as ${written.name}, with a newline at its end`)]
+      if (written.id === 'compact' || written.id === 'compact-upper') inForms.add(written.text)
+    }
   } catch {
-    return undefined
+    // It is no JSON.
   }
+  const form = inForm ? as('as a form in another encoding') : invalid('form', `${RE_ENCODED} as a form`)
+  for (const json of inForms) for (const write of FORMS) yield [write(json), form]
 }
 
 /** The most likely reason if nothing matches. */

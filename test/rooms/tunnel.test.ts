@@ -13,10 +13,8 @@ import type { Store } from '../../src/store/kv.js'
 import { openTunnel, type TunnelOptions, type TunnelStatus } from '../../src/tunnel/tunnel.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
-import { selfSigned } from '../kit/certificate.js'
 import { Changes } from '../kit/changes.js'
-import { type DeliveryOptions, githubDelivery, giteaDelivery, post, SECRET, sign } from '../kit/delivery.js'
-import { describeWith } from '../kit/needs.js'
+import { type DeliveryOptions, githubDelivery, post, SECRET, sign } from '../kit/delivery.js'
 import { stalling } from '../kit/network.js'
 import { receiver } from '../kit/receiver.js'
 import { gosmee, smee } from '../kit/smee.js'
@@ -245,22 +243,6 @@ describe('a message', () => {
       ['__proto__', 'x'],
     ])
   })
-
-  it('of Gitea is restored, large and small alike, in order', async () => {
-    await using server = await smee()
-    await using rig = await tunnel(server.channel, { provider: 'gitea' })
-    await rig.status({ roundTrip: 'ok' })
-    const large = JSON.stringify(
-      { title: 'é', text: 'x'.repeat(100_000), list: Array(5000).fill('"\\/') },
-      null,
-      2,
-    )
-    const sent = ['{"n":1}', large, '{"n":2}', `${large}\n`, '{"n":3}']
-    for (const body of sent) await post(server.channel, giteaDelivery({ body }))
-    await rig.has(5)
-    expect(rig.bodies()).toEqual(sent)
-    expect(rig.logged).toEqual([])
-  })
 })
 
 describe('a burst', () => {
@@ -464,29 +446,6 @@ describe('a connection that fails', () => {
     const seen = rig.statuses.length
     server.hangUp()
     await rig.status({ state: 'waiting', attempt: 1 }, seen)
-  })
-})
-
-describeWith('openssl', 'a connection with TLS', () => {
-  it('to a server that does not speak it says so', async () => {
-    await using server = await smee()
-    await using rig = await tunnel(server.channel.replace('http:', 'https:'))
-    expect((await rig.status({ state: 'waiting' })).why).toBe(
-      'no TLS connection: check that the address is https and the port right',
-    )
-  })
-
-  it('to a server of an unknown authority says what to do, also where a channel is to be made', async () => {
-    await using server = await smee({ certificate: selfSigned('127.0.0.1') })
-    const why =
-      "its certificate is from an unknown authority: set NODE_EXTRA_CA_CERTS to a file with your company's certificate"
-    await using rig = await tunnel(server.channel)
-    expect((await rig.status({ state: 'waiting' })).why).toBe(why)
-    await using making = await tunnel(server.url)
-    expect(await making.status({ state: 'waiting' })).toMatchObject({
-      why: `${server.url} did not create a channel: ${why}`,
-      url: null,
-    })
   })
 })
 
