@@ -1,10 +1,12 @@
 import { Secret } from '../../src/base/secret.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
 import { setImmediate } from 'node:timers/promises'
+import * as fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
+import { type RefusedKind, RefusedList } from '../../src/webhook/refused.js'
 import { type DeliveryOptions, githubDelivery, SECRET } from '../kit/delivery.js'
 import { recordingLog } from '../helpers/log.js'
 
@@ -176,5 +178,60 @@ describe('the list of refused requests', () => {
       'warn a tunnel message was refused: Invalid signature … and 2 more like it in the last second',
       'warn a tunnel message was refused: no well-formed signature … and 2 more like it in the last second',
     ])
+  })
+})
+
+const KINDS = ['no_signature', 'invalid_signature', 'too_large'] as const
+const entry = (kind: RefusedKind, length = 0) => ({
+  at: 1000,
+  via: 'tunnel' as const,
+  status: 401,
+  kind,
+  reason: () => Promise.resolve('unverifiable'),
+  event: 'push',
+  deliveryId: 'd-1',
+  headers: [],
+  body: new Uint8Array(length),
+  size: length,
+})
+
+describe('the list itself', () => {
+  it('gives each a number and keeps the start of its body', () => {
+    const list = new RefusedList()
+    const [short, long] = [entry('no_signature', 20), entry('too_large', 262_145)]
+    const kept = { ...long, id: 2, body: new Uint8Array(262_144) }
+    expect([short, long].map((one) => list.add(one))).toEqual([{ ...short, id: 1 }, kept])
+    expect([list.list().map(({ id }) => id), list.get(2), list.get(3)]).toEqual([[1, 2], kept, undefined])
+  })
+
+  it('keeps the rare ones through a flood of others, and counts all', () => {
+    const list = new RefusedList()
+    list.add(entry('invalid_signature'))
+    for (let i = 0; i < 1000; i++) list.add(entry('no_signature'))
+    expect(list.list().map(({ id }) => id)).toEqual([1, ...Array.from({ length: 99 }, (_, i) => i + 903)])
+    expect(list.counts()).toEqual({ invalid_signature: 1, no_signature: 1000 })
+  })
+
+  it('holds a hundred, 256 KiB of each body and 8 MiB in all, whatever comes, and in order', () => {
+    const some = fc.array(fc.tuple(fc.constantFrom(...KINDS), fc.nat({ max: 300_000 })), { maxLength: 150 })
+    const few = fc.array(fc.tuple(fc.constantFrom(...KINDS), fc.nat({ max: 20 })), {
+      minLength: 90,
+      maxLength: 120,
+    })
+    fc.assert(
+      fc.property(fc.oneof(some, few), (given) => {
+        const list = new RefusedList()
+        for (const [kind, length] of given) list.add(entry(kind, length))
+        const kept = list.list()
+        const total = kept.reduce((sum, { body }) => sum + body.length, 0)
+        expect([
+          kept.length <= 100,
+          kept.length >= Math.min(given.length, 32),
+          total <= 8_388_608,
+          kept.map(({ id }) => id),
+        ]).toEqual([true, true, true, kept.map(({ id }) => id).toSorted((one, other) => one - other)])
+      }),
+      { numRuns: 30 },
+    )
   })
 })
