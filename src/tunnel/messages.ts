@@ -15,7 +15,7 @@ import { isTooDeep } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
-import { MAX_EXPLAINED, refusalHint, type Refusals, type TunnelRefusal } from '../webhook/refusals.js'
+import { MAX_EXPLAINED, refusalHint, type Refusals } from '../webhook/refusals.js'
 import { type MessageBody, restore, type RestoreOptions } from '../webhook/restore.js'
 import { hasProof } from '../webhook/signature.js'
 import { claimsRoundTrip, type RoundTrips } from './round-trip.js'
@@ -43,9 +43,10 @@ const STORAGE_RETRY_MS = 1000
 const TURN_MS = 10
 /** Unsigned messages that are read in a second, to say what they are, and their length. Anybody may send any number. */
 const EXPLAINED = { count: 10, length: 32_768 }
-const UNSIGNED: TunnelRefusal = {
-  reason: () => 'invalid signature (there is no X-Hub-Signature-256, or it is malformed)',
-}
+const UNPROVED = new RelayError('invalid_signature', 'Invalid signature')
+const UNSIGNED = new RelayError('invalid_signature', 'Invalid signature', {
+  cause: new Error('invalid signature (there is no X-Hub-Signature-256, or it is malformed)'),
+})
 
 /** A delivery whose bytes are restored. */
 interface Restored {
@@ -128,9 +129,10 @@ export class Messages {
       const { headers, lines, raw } = message
       const restored = await restore(message, lines, this.#parts)
       if (restored) return { request: { headers, body: restored.body }, how: restored.how }
-      await refusals.tunnel(arrived(message), {
-        reason: (held) => whyUnproved(held, raw !== undefined, this.#parts),
-      })
+      // Without the message, which may be long.
+      const isRaw = raw !== undefined
+      const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts)
+      await refusals.tunnel(arrived(message), UNPROVED, why)
     } catch (error) {
       await this.#fail(message ? arrived(message) : { headers: [], body: Buffer.from(text) }, error)
     }

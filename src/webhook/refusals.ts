@@ -18,10 +18,8 @@ export interface RefusalParts extends Sender {
   readonly clock?: Clock | undefined
 }
 
-/** Why a message of the tunnel was refused: an error of the intake, or a reason that is found on demand. */
-export type TunnelRefusal =
-  | RelayError
-  | { readonly reason: (held: WebhookRequest) => string | Promise<string> }
+/** Finds why a request was refused, from what the list holds of it. */
+type FindReason = (held: WebhookRequest) => string | Promise<string>
 
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
 const WRONG_PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
@@ -60,20 +58,20 @@ export class Refusals {
     return `${WRONG_PATH} (${claim})`
   }
 
-  /** A message of the tunnel; undefined if it was not read, so that it is only logged. Resolves once it is logged, or counted. */
-  async tunnel(request: WebhookRequest | undefined, refusal: TunnelRefusal): Promise<void> {
-    const isError = refusal instanceof RelayError
-    const error = isError ? refusal : new RelayError('invalid_signature', 'Invalid signature')
+  /**
+   * A message of the tunnel that is refused with this error; undefined if it was not read, so that it is only logged. The reason is
+   * that of the error, unless it is to be found. Resolves once it is logged, or counted.
+   */
+  async tunnel(request: WebhookRequest | undefined, error: RelayError, find?: FindReason): Promise<void> {
     const kind = this.#kindOf(error, request ?? NOTHING) ?? 'invalid_event'
-    // That of an error is found at once, so that a large request is not held for it.
+    // Found at once, so that a large request is not held for it.
     const known = this.#reasonOf(error, request ?? NOTHING)
-    const find = isError ? () => known : refusal.reason
     const about = { via: 'tunnel', status: error.status, kind } as const
-    const refused = request && this.#add(request, about, find)
+    const refused = request && this.#add(request, about, find ?? (() => known))
     let isFirst = false
     this.#throttle(`${TUNNEL}: ${summaryOf(kind, error)}`, () => (isFirst = true))
     if (!isFirst) return
-    const line = refused ? `${await refused.reason()} (${refused.claim})` : await find(NOTHING)
+    const line = refused ? `${await refused.reason()} (${refused.claim})` : known
     this.#parts.log.warn(`${TUNNEL}: ${line}`)
   }
 
@@ -81,7 +79,7 @@ export class Refusals {
   #add(
     { headers, body }: WebhookRequest,
     about: Pick<Refused, 'via' | 'status' | 'kind'>,
-    find: (held: WebhookRequest) => string | Promise<string>,
+    find: FindReason,
   ): Pick<Refused, 'reason'> & { readonly claim: string } {
     const { scheme, onRefused, clock = systemClock } = this.#parts
     const lines = indexHeaders(headers)

@@ -23,6 +23,8 @@ const other = (set: DeliveryOptions['set'] = {}) => githubDelivery({ id: 'd-1', 
 const large = (length: number) =>
   githubDelivery({ id: 'd-1', body: 'x'.repeat(length), set: { 'X-Hub-Signature-256': undefined } })
 
+const unproved = new RelayError('invalid_signature', 'Invalid signature')
+
 function setUp() {
   const { log, lines } = recordingLog()
   const parts = { secrets: SECRETS, scheme: GITHUB, maxBody: 1000, log }
@@ -112,7 +114,7 @@ describe('the list of refused requests', () => {
     refusals.http(new RelayError('storage', 'Delivery could not be stored'), request)
     refusals.misdirected([['X-GitHub-Event', 'push']], 404)
     await refusals.tunnel(request, wrongEvent)
-    await refusals.tunnel({ ...request, headers: [] }, { reason: () => 'unverifiable' })
+    await refusals.tunnel({ ...request, headers: [] }, unproved, () => 'unverifiable')
     await takeLines(3)
     const list = await Promise.all(
       refusals.list.list().map(async ({ reason, ...refused }) => ({ ...refused, reason: await reason() })),
@@ -168,8 +170,8 @@ describe('the list of refused requests', () => {
     const { refusals, logged } = setUp()
     const reason = (): string => 'unverifiable'
     for (let i = 0; i < 3; i++) {
-      await refusals.tunnel(other(), { reason })
-      await refusals.tunnel(githubDelivery({ set: { 'X-Hub-Signature-256': 'x' } }), { reason })
+      await refusals.tunnel(other(), unproved, reason)
+      await refusals.tunnel(githubDelivery({ set: { 'X-Hub-Signature-256': 'x' } }), unproved, reason)
     }
     const first = logged.splice(0).map((line) => line.slice(0, line.indexOf('(')))
     expect(first).toEqual(Array.from({ length: 2 }, () => 'warn a tunnel message was refused: unverifiable '))
