@@ -8,26 +8,28 @@ import type { OutboundResponse, SendOnce } from '../net/client.js'
 import { failureOf, refusal } from './channel.js'
 
 /** Milliseconds, except for `message` and `waiting`. */
-export interface TunnelLimits {
+export const LIMITS = {
   /** Until the server answers. */
-  readonly opening: number
+  opening: 15_000,
   /** Without traffic, until the connection counts as lost. The server pings every 30 s, and one ping may be lost. */
-  readonly silence: number
+  silence: 65_000,
   /** Without traffic, until nothing more is expected from a connection that was replaced. */
-  readonly linger: number
+  linger: 5000,
   /** Until a connection that was replaced is closed although it still delivers: the new one delivers the same. */
-  readonly replaced: number
+  replaced: 30_000,
   /** Between two looks at the clock. */
-  readonly tick: number
+  tick: 1000,
   /** After which a connection counts as stable, which resets the backoff. */
-  readonly steady: number
+  steady: 10_000,
   /** In which the message to itself must come back. */
-  readonly roundTrip: number
-  /** Bytes of one message, which is in memory whole. */
-  readonly message: number
-  /** Characters of the messages that may wait. A single one may be longer. */
-  readonly waiting: number
+  roundTrip: 10_000,
+  /** Bytes of one message, which is in memory whole: the largest body of any code host, 25 MiB, in base64 or escaped. */
+  message: 67_108_864,
+  /** Characters of the messages that may wait: 4,000 pushes of GitHub, since gosmee's server drops what is unread beyond 100. */
+  waiting: 33_554_432,
 }
+
+export type TunnelLimits = Readonly<typeof LIMITS>
 
 export interface ConnectionOptions {
   /** The channel's address. */

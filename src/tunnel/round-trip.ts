@@ -18,12 +18,6 @@ export function claimsRoundTrip(lines: HeaderLines): boolean {
   return only(lines, 'user-agent') === USER_AGENT
 }
 
-interface Sent {
-  readonly id: string
-  readonly returned: AbortController
-  isChanged: boolean
-}
-
 /**
  * Checks that the server passes messages on and that relay can restore their bytes, by messages to itself. They are signed with a
  * key of their own instead of the webhook secret: no delivery can be mistaken for one, and a copy that others send is no delivery.
@@ -32,7 +26,7 @@ export class RoundTrips {
   readonly #key = new Secret(randomBytes(32).toString('hex'))
   readonly #scheme: WebhookScheme
   /** The last one. */
-  #sent: Sent | undefined
+  #sent = { id: '', returned: new AbortController(), isChanged: false }
 
   constructor(scheme: WebhookScheme) {
     this.#scheme = scheme
@@ -43,7 +37,7 @@ export class RoundTrips {
     if (!claimsRoundTrip(lines)) return false
     const options = { scheme: this.#scheme, secrets: { current: this.#key }, maxBody: MAX_BODY }
     const restored = await restore(message, lines, options).catch(() => undefined)
-    if (this.#sent && only(lines, this.#scheme.idHeaders[0]) === this.#sent.id) {
+    if (only(lines, this.#scheme.idHeaders[0]) === this.#sent.id) {
       if (restored) this.#sent.returned.abort()
       else this.#sent.isChanged = true
     }
@@ -58,7 +52,7 @@ export class RoundTrips {
     url: string,
     { sendOnce, limit, signal }: { sendOnce: SendOnce; limit: number; signal: AbortSignal },
   ): Promise<void> {
-    const sent: Sent = { id: randomUUID(), returned: new AbortController(), isChanged: false }
+    const sent = { id: randomUUID(), returned: new AbortController(), isChanged: false }
     this.#sent = sent
     const body = createBody()
     const headers = {

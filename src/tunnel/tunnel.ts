@@ -12,7 +12,7 @@ import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
 import type { Sender } from '../webhook/signature.js'
 import { findChannel } from './channel.js'
-import { type Connection, openConnection, type TunnelLimits } from './connection.js'
+import { type Connection, LIMITS, openConnection, type TunnelLimits } from './connection.js'
 import { Messages } from './messages.js'
 import { RoundTrips } from './round-trip.js'
 
@@ -60,19 +60,6 @@ export interface TunnelOptions extends Sender {
   readonly delay?: ((failures: number) => number) | undefined
 }
 
-const LIMITS: TunnelLimits = {
-  opening: 15_000,
-  silence: 65_000,
-  linger: 5000,
-  replaced: 30_000,
-  tick: 1000,
-  steady: 10_000,
-  roundTrip: 10_000,
-  // 64 MiB: the largest body of any code host, 25 MiB, in base64 or escaped.
-  message: 67_108_864,
-  // 4,000 pushes of GitHub, since gosmee's server drops what relay leaves unread beyond 100.
-  waiting: 33_554_432,
-}
 /** 15 minutes: a server that asks for a longer wait may have been repaired by then. */
 const MAX_RETRY_AFTER_MS = 900_000
 
