@@ -49,7 +49,8 @@ export async function explain({ headers, body }: WebhookRequest, sender: Sender)
   const lines = indexHeaders(headers)
   const by = provenBy(lines, body, sender)
   if (by) return { valid: true, by }
-  const request = { lines, body, sender }
+  const payload = isForm(lines) ? formPayload(body) : undefined
+  const request = { lines, body, payload, signed: signedBytes(lines, body, sender.scheme) ?? body, sender }
   return (
     explainHeader(request) ??
     explainSecret(request) ??
@@ -63,6 +64,10 @@ export async function explain({ headers, body }: WebhookRequest, sender: Sender)
 interface Mismatch {
   readonly lines: HeaderLines
   readonly body: Uint8Array
+  /** The form's, if Content-Type says form. JSON text may contain something that looks like a form field. */
+  readonly payload: Uint8Array | undefined
+  /** The bytes that should have been signed; all of them if Content-Type says form but the body is not one. */
+  readonly signed: Uint8Array
   readonly sender: Sender
 }
 
@@ -76,11 +81,6 @@ function isSigned(
     name === HUB_SIGNATURE ? signature : only(lines, name)
   const { current, previous } = secrets
   return [current, previous].some((secret) => secret && scheme.verify(header, bytes, secret))
-}
-
-/** The bytes that should have been signed; all of them if Content-Type says form but the body is not one. */
-function expected({ lines, body, sender }: Mismatch): Uint8Array {
-  return signedBytes(lines, body, sender.scheme) ?? body
 }
 
 const HEADER = 'X-Hub-Signature-256'
@@ -114,12 +114,22 @@ const DEFECTS = [
 /** Headers with a bare digest, like `X-Gitea-Signature`. They are empty if the webhook has no secret. */
 const DIGEST = /^x-(?!hub-)[a-z]+-signature$/
 
+/** Code hosts send three at most, and each may cost a hash of the body. */
+const MAX_OTHERS = 4
+const MAX_NAME_LENGTH = 64
+
 /** Looks for the signature in other headers. */
 function explainAbsence(request: Mismatch): Invalid {
-  const { lines } = request
-  const others = otherSignatures(lines)
+  const { lines, signed } = request
+  const others = [...lines]
+    .filter(([name]) => name.length <= MAX_NAME_LENGTH && /signature|hmac|digest|sha-?256/.test(name))
+    .flatMap(([name, [value = '']]) => {
+      const signature = normalize(value)
+      return signature === undefined ? [] : [[name, signature] as const]
+    })
+    .slice(0, MAX_OTHERS)
   const found =
-    others.find(([, signature]) => isSigned(request, expected(request), signature)) ??
+    others.find(([, signature]) => isSigned(request, signed, signature)) ??
     others.find(([name]) => name.includes('signature'))
   if (found) {
     const [name, signature] = found
@@ -133,21 +143,6 @@ function explainAbsence(request: Mismatch): Invalid {
   return invalid('no_signature', `there is no ${HEADER}: does the webhook have a secret at the code host?`)
 }
 
-/** Code hosts send three at most, and each may cost a hash of the body. */
-const MAX_OTHERS = 4
-const MAX_NAME_LENGTH = 64
-
-/** Other headers that hold a SHA-256 signature, which is returned in the form `sha256=…`. */
-function otherSignatures(lines: HeaderLines): (readonly [name: string, signature: string])[] {
-  return [...lines]
-    .filter(([name]) => name.length <= MAX_NAME_LENGTH && /signature|hmac|digest|sha-?256/.test(name))
-    .flatMap(([name, [value = '']]) => {
-      const signature = normalize(value)
-      return signature === undefined ? [] : [[name, signature] as const]
-    })
-    .slice(0, MAX_OTHERS)
-}
-
 /** The signature in the form `sha256=…`. */
 function normalize(value: string): string | undefined {
   const [, hex] = HEX.exec(value) ?? []
@@ -158,16 +153,16 @@ function normalize(value: string): string | undefined {
 
 function matchNote(request: Mismatch, signature: string | undefined): string {
   if (signature === undefined) return ''
-  return isSigned(request, expected(request), signature)
+  return isSigned(request, request.signed, signature)
     ? '; otherwise it is right'
     : '; it does not match the secret and the body either'
 }
 
 /** White space at either end of the secret that only one side has. Hashes the body at most 30 times for each secret. */
 function explainSecret(request: Mismatch): Invalid | undefined {
-  const bytes = expected(request)
   for (const [current, reason] of likelySecrets(request.sender.secrets))
-    if (isSigned({ ...request, sender: { ...request.sender, secrets: { current } } }, bytes)) return reason
+    if (isSigned({ ...request, sender: { ...request.sender, secrets: { current } } }, request.signed))
+      return reason
   return undefined
 }
 
@@ -230,7 +225,7 @@ const RE_ENCODED = 'the body was re-encoded on its way: it was signed'
 
 /** A proxy or library parsed the body and wrote it again, which changed the bytes that were signed. */
 async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> {
-  const payload = payloadOf(request)
+  const { payload } = request
   const json = payload ?? request.body
   if (!isUtf8(json)) return undefined
   for (const [original, reason] of originals(Buffer.from(json), payload !== undefined)) {
@@ -238,11 +233,6 @@ async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> 
     await setImmediate()
   }
   return undefined
-}
-
-/** The form's payload, if Content-Type says form. JSON text may contain something that looks like a form field. */
-function payloadOf({ lines, body }: Mismatch): Uint8Array | undefined {
-  return isForm(lines) ? formPayload(body) : undefined
 }
 
 /** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */
@@ -278,12 +268,12 @@ function* originals(bytes: Buffer, inForm: boolean): Generator<readonly [origina
 }
 
 /** The most likely reason if nothing matches. */
-function likeliestReason(request: Mismatch): Invalid {
-  const { length } = request.body
-  const announced = Number(only(request.lines, 'content-length'))
+function likeliestReason({ lines, body, payload }: Mismatch): Invalid {
+  const { length } = body
+  const announced = Number(only(lines, 'content-length'))
   if (announced > length)
     return invalid('truncated', `the body is cut off: only ${length} of ${announced} bytes arrived`)
-  if (isCutOff(Buffer.from(payloadOf(request) ?? request.body).toString()))
+  if (isCutOff(Buffer.from(payload ?? body).toString()))
     return invalid('truncated', `the body seems cut off: its JSON is incomplete after ${length} bytes`)
   return invalid('wrong_secret', 'signed with another secret, or the body was changed on its way')
 }
