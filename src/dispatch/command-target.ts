@@ -109,7 +109,7 @@ const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK)_SECRET|TOKEN_KEY|STORE|FORWARD$)/
 const MAX_LENGTH = 1024
 
 /** The environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
-export function commandEnvironment(
+function commandEnvironment(
   env: Environment,
   { event, action, repo, deliveryId }: Pick<Summary, 'event' | 'action' | 'repo' | 'deliveryId'>,
 ): Record<string, string | undefined> {

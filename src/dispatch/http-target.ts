@@ -74,7 +74,7 @@ function decoded(text: string): string {
 const ATTEMPT = 'X-Relay-Attempt'
 
 /** The headers for a target: the provider's as recorded, in their order and spelling, and the number of the attempt. */
-export function forwardedHeaders(recorded: readonly Header[], attempt: number): Header[] {
+function forwardedHeaders(recorded: readonly Header[], attempt: number): Header[] {
   const headers = passedOn(recorded).filter(
     // With one that is not sendable, the delivery would never be sent.
     (header) => header[0].toLowerCase() !== ATTEMPT.toLowerCase() && isSendable(header),

@@ -113,7 +113,7 @@ export function writeJson(id: EncodingId, value: unknown, indent?: string): stri
 }
 
 /** A value in one of the ways. */
-export interface Written {
+interface Written {
   readonly id: EncodingId
   /** For a sentence: `compact JSON with Go's escapes`. */
   readonly name: string
@@ -244,7 +244,7 @@ function writtenFor(found: string, upper: boolean): string {
 }
 
 /** Writes a form with the one field `payload`. Half surrogates become U+FFFD, as in UTF-8. */
-export type WriteForm = (payload: string) => string
+type WriteForm = (payload: string) => string
 
 /** The ways in which programs write a form. The likeliest come first. */
 export const FORMS: readonly WriteForm[] = [

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { forwardedHeaders, openHttpTarget } from '../../src/dispatch/http-target.js'
+import { openHttpTarget } from '../../src/dispatch/http-target.js'
 import type { DeliveryResult, OpenTarget } from '../../src/dispatch/target.js'
 import type { Entry } from '../../src/journal/types.js'
 import { githubDelivery } from '../kit/delivery.js'
@@ -39,8 +39,8 @@ describe('the headers that a target gets', () => {
   const ordinary = [
     ['Accept', '*/*'],
     ['x-GitHub-EVENT', 'push'],
-    ['X-Twice', 'one'],
     ['Content-Type', 'application/json'],
+    ['X-Twice', 'one'],
     ['X-Twice', 'two'],
     ['X-Empty', ''],
     ['X-Latin', 'caf\u00e9'],
@@ -72,8 +72,13 @@ describe('the headers that a target gets', () => {
         ['', 'a'],
       ],
     ],
-  ])('are those recorded, in order and spelling, but those %s', (_, lines) => {
-    expect(forwardedHeaders([...lines, ...ordinary], 3)).toEqual([...ordinary, LAST])
+  ])('are those recorded, in order and spelling, but those %s', async (_, lines) => {
+    await using server = await receiver()
+    await using target = open(server.url)
+    const headers = [...lines, ...ordinary]
+    await target.deliver(entryOf({ headers, body: new Uint8Array() }), 3, { signal: never })
+    // After Host and Connection, and before Content-Length.
+    expect(server.received[0]?.headers.slice(2, -1)).toEqual([...ordinary, LAST])
   })
 })
 
