@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
+import { inTime } from '../base/time-limit.js'
 
 /**
  * Type of `c.env`: Node's own request and response, and what all bodies of the listener have taken. All are missing when the
@@ -148,27 +149,16 @@ export async function discardBody(env: Partial<HttpBindings> | undefined): Promi
   const { incoming, outgoing } = env ?? {}
   // A destroyed request emits no more events.
   if (!incoming || incoming.readableEnded || incoming.destroyed || hasSentNoBody(incoming)) return
-  await new Promise<void>((resolve) => {
-    let bytes = 0
-    const finish = (): void => {
-      clearTimeout(timer)
-      incoming.off('data', count).off('end', finish).off('close', finish)
-      resolve()
-    }
-    const giveUp = (): void => {
-      incoming.pause()
-      if (outgoing) outgoing.shouldKeepAlive = false
-      // Node calls this once the answer is written. Its own version would reset the connection of a client that still writes.
-      incoming.socket.destroySoon = () => closeGently(incoming.resume().socket)
-      finish()
-    }
-    const count = (chunk: Uint8Array): void => {
-      bytes += chunk.byteLength
-      if (bytes > MAX_DISCARD_BYTES) giveUp()
-    }
-    const timer = setTimeout(giveUp, DISCARD_TIMEOUT_MS)
-    incoming.on('data', count).on('end', finish).on('close', finish)
-  })
+  let bytes = 0
+  const reading = readChunks(incoming, ({ byteLength }) =>
+    (bytes += byteLength) > MAX_DISCARD_BYTES ? tooLarge() : undefined,
+  )
+  const refusal = await inTime(DISCARD_TIMEOUT_MS, reading).catch(tooLarge)
+  if (refusal?.kind !== 'too_large') return
+  incoming.pause()
+  if (outgoing) outgoing.shouldKeepAlive = false
+  // Node calls this once the answer is written. Its own version would reset the connection of a client that still writes.
+  incoming.socket.destroySoon = () => closeGently(incoming.resume().socket)
 }
 
 /** No body, or a client still waiting for `100 Continue`, which is sent when reading starts (see listen.ts). */
