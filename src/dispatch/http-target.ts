@@ -12,17 +12,15 @@ function statusOutcome(status: number): Outcome {
   return status >= 500 || [408, 425, 429].includes(status) ? 'retry' : 'refused'
 }
 
-export interface HttpTargetOptions {
-  readonly clock: Clock
-  /** Time limit of an attempt in milliseconds, from connecting to the end of the answer. */
-  readonly limit: number
-}
-
 /**
  * Posts deliveries to an address with the recorded bytes and headers, through {@link DeliverySender}. If the answer is not HTTP,
- * the delivery has failed: sending it again to that port would change nothing.
+ * the delivery has failed: sending it again to that port would change nothing. `limit`: milliseconds of an attempt, from connecting to
+ * the end of the answer.
  */
-export function openHttpTarget(url: string, { clock, limit }: HttpTargetOptions): OpenTarget {
+export function openHttpTarget(
+  url: string,
+  { clock, limit }: { readonly clock: Clock; readonly limit: number },
+): OpenTarget {
   const { username, password } = new URL(url)
   const own = username === '' && password === '' ? [] : [basic(username, password)]
   const sender = new DeliverySender(url, limit)
