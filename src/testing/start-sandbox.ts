@@ -1,16 +1,12 @@
 import { Secret } from '../base/secret.js'
 import type { Faults } from '../sandbox/faults.js'
-import type { SandboxOptions } from '../sandbox/options.js'
-import { type Sandbox, startSandbox as start } from '../sandbox/start.js'
-import type { SandboxState } from '../sandbox/state.js'
+import { type Sandbox, type SandboxOptions, startSandbox as start } from '../sandbox/sandbox.js'
+import type { State } from '../sandbox/state.js'
 import { type Client, grantAt } from './grant.js'
 import { TEST_SECRET } from './signed-request.js'
 
 /** Current contents. Lists are oldest first. */
-type Contents = Pick<
-  SandboxState,
-  'issue' | 'comments' | 'reviewComments' | 'reactions' | 'merges' | 'requests'
->
+type Contents = Pick<State, 'issue' | 'comments' | 'reviewComments' | 'reactions' | 'merges' | 'requests'>
 
 /**
  * Emulated code host with the paths of GitHub Enterprise Server and the repository `octo/demo`: issues #1 and #4 (locked),
@@ -49,13 +45,12 @@ export async function startSandbox(options: TestSandboxOptions = {}): Promise<Te
   const { webhook, secret = TEST_SECRET, client = CLIENT, ...rest } = options
   const sandbox = await start({
     ...rest,
-    clientId: client.id,
-    clientSecret: new Secret(client.secret),
+    client,
     ...(webhook !== undefined && {
       webhook: { url: typeof webhook === 'string' ? () => webhook : webhook, secret: new Secret(secret) },
     }),
   })
-  return viewOf(sandbox, client, { [Symbol.asyncDispose]: () => sandbox.close() })
+  return viewOf(sandbox, client, { [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose]() })
 }
 
 /** Reduces a sandbox to the members for tests, and adds `more`. */

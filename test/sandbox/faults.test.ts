@@ -4,7 +4,7 @@ import { answerOf, call, getCode, NOW, redeem, refusal, signIn, start } from './
 
 const sandbox = await start()
 const headers = await signIn(sandbox)
-afterAll(() => sandbox.close())
+afterAll(() => sandbox[Symbol.asyncDispose]())
 
 const comment = (repo: string, signal?: AbortSignal): Promise<Response> =>
   fetch(`${sandbox.url}/api/v3/repos/octo/${repo}/issues/1/comments`, {
@@ -158,7 +158,7 @@ describe('set in-process', () => {
     sandbox.faults.always('user', 'slow')
     const waiting = call(sandbox, 'GET /user', authorization)
     while (sandbox.state.requests.at(-1)?.path !== '/api/v3/user') await new Promise(setImmediate)
-    await sandbox.close()
+    await sandbox[Symbol.asyncDispose]()
     expect((await waiting).status).toBe(503)
   })
 })

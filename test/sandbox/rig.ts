@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Secret } from '../../src/base/secret.js'
-import type { SandboxOptions } from '../../src/sandbox/options.js'
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.js'
 import { grantAt } from '../../src/testing/grant.js'
 
 export const CLIENT = { id: 'relay-test', secret: 'client secret ✓' }
@@ -13,8 +11,7 @@ export const NOW = 1_777_863_721_000
 
 /** Sandbox with a stopped clock, at {@link NOW} unless `options` say otherwise. */
 export function start(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
-  const clientSecret = new Secret(CLIENT.secret)
-  return startSandbox({ clientId: CLIENT.id, clientSecret, clock: () => NOW, ...options })
+  return startSandbox({ client: CLIENT, clock: () => NOW, ...options })
 }
 
 /** Authorize URL of a valid request, with `changes` that replace or (null) remove parameters. */

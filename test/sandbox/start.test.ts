@@ -8,7 +8,7 @@ describe('a sandbox', () => {
     expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     const port = Number(new URL(first.url).port)
     await expect(start({ port })).rejects.toMatchObject({ kind: 'unavailable' })
-    await first.close()
+    await first[Symbol.asyncDispose]()
     await using second = await start({ port })
     expect(second.url).toBe(first.url)
   })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.js'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { verify } from '../../helpers/sign.js'
 import { type ScriptedServer, scriptedServer } from '../../helpers/scripted-server.js'
 import { answerOf, call, json, NOW, refusal, signIn, start } from '../rig.js'
@@ -18,7 +18,7 @@ beforeEach(async () => {
   await sandbox.idle()
 })
 afterEach(async () => {
-  await sandbox.close()
+  await sandbox[Symbol.asyncDispose]()
   await receiver[Symbol.asyncDispose]()
 })
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { grantAt } from '../../../src/testing/grant.js'
 import { answerOf, call, json, NOW, refusal, start } from '../rig.js'
 import { convert, install, makeApp, manifest, post, REDIRECT, register, tokenIn } from './rig.js'
@@ -12,7 +12,7 @@ beforeEach(async () => {
   now = NOW
   sandbox = await start({ clock: () => now })
 })
-afterEach(() => sandbox.close())
+afterEach(() => sandbox[Symbol.asyncDispose]())
 
 describe('the manifest flow', () => {
   it('registers an App with its name from the page, and shows its secrets once', async () => {

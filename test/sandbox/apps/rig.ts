@@ -1,5 +1,5 @@
 import { createPrivateKey, sign } from 'node:crypto'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { call, json } from '../rig.js'
 
 export const REDIRECT = 'http://127.0.0.1:8787/setup/callback'

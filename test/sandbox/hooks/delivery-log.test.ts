@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { DeliveryLog } from '../../../src/sandbox/hooks/delivery-log.js'
+import { DeliveryLog } from '../../../src/sandbox/hooks.js'
 
 const delivery = (hookId: number, payload: string) => ({
   hookId,

@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { type Log, silentLog } from '../../../src/base/log.js'
 import { Secret } from '../../../src/base/secret.js'
-import { DeliveryLog } from '../../../src/sandbox/hooks/delivery-log.js'
+import { DeliveryLog } from '../../../src/sandbox/hooks.js'
 import { Hooks } from '../../../src/sandbox/hooks/hooks.js'
 import { Webhooks } from '../../../src/sandbox/hooks/webhooks.js'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import {
   type Answer,
   type Received,
@@ -34,7 +34,7 @@ async function startPair(answer: (request: Received) => Answer = () => ({})): Pr
     receiver,
     warnings,
     async [Symbol.asyncDispose]() {
-      await sandbox.close()
+      await sandbox[Symbol.asyncDispose]()
       await receiver[Symbol.asyncDispose]()
     },
   }
@@ -137,7 +137,7 @@ describe('a delivery', () => {
       const sandbox = await start({ webhook })
       const ping = sandbox.ping()
       await arrival
-      await sandbox.close()
+      await sandbox[Symbol.asyncDispose]()
       await ping
       expect(events(receiver)).toEqual(['ping'])
     },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { authorizeUrl, CLIENT, consent, landing, NOW, postConsent, REDIRECT_URI, start } from '../rig.js'
 
 let now = NOW
@@ -7,7 +7,7 @@ let sandbox: Sandbox
 beforeAll(async () => {
   sandbox = await start({ clock: () => now })
 })
-afterAll(() => sandbox.close())
+afterAll(() => sandbox[Symbol.asyncDispose]())
 
 describe('the consent page', () => {
   it('shows the application, the scopes, the account and the redirect URI', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { answerOf, call, CLIENT, json, NOW, start } from '../rig.js'
 
 const JSON_TYPE = { accept: 'application/json' }
@@ -17,7 +17,7 @@ beforeEach(async () => {
   now = NOW
   sandbox = await start({ clock: () => now })
 })
-afterEach(() => sandbox.close())
+afterEach(() => sandbox[Symbol.asyncDispose]())
 
 const post = (path: string, fields: Record<string, string>, headers = {}): Promise<Response> =>
   fetch(sandbox.url + path, { method: 'POST', body: new URLSearchParams(fields), headers })

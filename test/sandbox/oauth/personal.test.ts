@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { answerOf, call, json, refusal, start } from '../rig.js'
 
 const sandbox = await start()
-afterAll(() => sandbox.close())
+afterAll(() => sandbox[Symbol.asyncDispose]())
 
 /** Makes a token in the page, as a browser sends its form. */
 async function make(

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { answerOf, call, CLIENT, refusal, signIn, start } from '../rig.js'
 
 let sandbox: Sandbox
 beforeAll(async () => {
   sandbox = await start()
 })
-afterAll(() => sandbox.close())
+afterAll(() => sandbox[Symbol.asyncDispose]())
 
 describe('revocation by the application', () => {
   const basic = `Basic ${Buffer.from(`${CLIENT.id}:${CLIENT.secret}`).toString('base64')}`

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { answerOf, call, CLIENT, getCode, json, NOW, redeem, REDIRECT_URI, start, VERIFIER } from '../rig.js'
 
 let now = NOW
@@ -8,7 +8,7 @@ let sandbox: Sandbox
 beforeAll(async () => {
   sandbox = await start({ clock: () => now })
 })
-afterAll(() => sandbox.close())
+afterAll(() => sandbox[Symbol.asyncDispose]())
 
 const TOKEN = expect.stringMatching(/^gho_[0-9a-f]{40}$/)
 

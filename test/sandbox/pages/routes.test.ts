@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { call, json, signIn, start } from '../rig.js'
 
 async function page(sandbox: Sandbox, path: string): Promise<string> {

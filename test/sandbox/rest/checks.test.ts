@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.js'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { type ScriptedServer, scriptedServer } from '../../helpers/scripted-server.js'
 import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
@@ -14,7 +14,7 @@ beforeEach(async () => {
   headers = await signIn(sandbox)
 })
 afterEach(async () => {
-  await sandbox.close()
+  await sandbox[Symbol.asyncDispose]()
   await receiver[Symbol.asyncDispose]()
 })
 

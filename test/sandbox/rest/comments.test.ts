@@ -5,7 +5,7 @@ import { answerOf, call, json, NOW, refusal, signIn, start } from '../rig.js'
 
 const sandbox = await start()
 const headers = await signIn(sandbox)
-afterAll(() => sandbox.close())
+afterAll(() => sandbox[Symbol.asyncDispose]())
 
 const comment = (issue: string, body: unknown): Promise<Response> =>
   call(sandbox, `POST /repos/${issue}/comments`, headers, body)

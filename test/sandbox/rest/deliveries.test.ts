@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import {
   closedPort,
   type Received,
@@ -33,7 +33,7 @@ beforeEach(async () => {
   hook = `/repos/octo/demo/hooks/${made.id}`
   await sandbox.idle()
 })
-afterEach(() => sandbox.close())
+afterEach(() => sandbox[Symbol.asyncDispose]())
 
 /** A receiver at the hook's address. */
 const receive = (status = 200): Promise<ScriptedServer> =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { exchange, requestText } from '../../kit/http.js'
 import { answerOf, call, CLIENT, NOW, refusal, signIn, start } from '../rig.js'
 
@@ -7,7 +7,7 @@ let sandbox: Sandbox
 beforeAll(async () => {
   sandbox = await start()
 })
-afterAll(() => sandbox.close())
+afterAll(() => sandbox[Symbol.asyncDispose]())
 
 describe('the REST API', () => {
   it('describes the token and the limits in headers', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.js'
-import type { Sandbox } from '../../../src/sandbox/start.js'
+import type { Sandbox } from '../../../src/sandbox/sandbox.js'
 import { type ScriptedServer, scriptedServer } from '../../helpers/scripted-server.js'
 import { verify } from '../../helpers/sign.js'
 import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
@@ -26,7 +26,7 @@ beforeEach(async () => {
   headers = await signIn(sandbox, 'repo')
 })
 afterEach(async () => {
-  await sandbox.close()
+  await sandbox[Symbol.asyncDispose]()
   await receiver[Symbol.asyncDispose]()
 })
 
@@ -155,7 +155,7 @@ describe('a hook', () => {
     await create()
     await arrived
     expect(receiver.received.map(({ headers }) => headers['x-github-event'])).toEqual(['ping'])
-    await sandbox.close()
+    await sandbox[Symbol.asyncDispose]()
   })
 
   it('is pinged on request, though it is inactive', async () => {

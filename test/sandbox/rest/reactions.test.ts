@@ -4,7 +4,7 @@ import { answerOf, call, json, refusal, signIn, start } from '../rig.js'
 
 const sandbox = await start()
 const headers = await signIn(sandbox)
-afterAll(() => sandbox.close())
+afterAll(() => sandbox[Symbol.asyncDispose]())
 
 const react = (subject: string, content: unknown): Promise<Response> =>
   call(sandbox, `POST /repos/octo/demo/${subject}/reactions`, headers, { content })
