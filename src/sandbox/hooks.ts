@@ -366,17 +366,7 @@ export function hookRoutes(hooks: Hooks, host: Host): Hono<RestEnv> {
 
   /** Returns the settings. @throws GitHubError 422 when another hook of the repository has the same receiver and event */
   function accepted(repo: string, input: HookInput, itself?: Hook): HookInput {
-    const { url, contentType, insecureSsl } = input.config
-    // The secret, which GitHub does not show, is no part of what makes two hooks the same here (unverified).
-    const isSame = ({ id, config, events }: Hook): boolean =>
-      id !== itself?.id &&
-      config.url() === url() &&
-      config.contentType === contentType &&
-      config.insecureSsl === insecureSsl &&
-      [...events, ...input.events].some(
-        (each) => each === '*' || (events.includes(each) && input.events.includes(each)),
-      )
-    if (hooks.of(repo).some(isSame))
+    if (hooks.of(repo).some((hook) => hook.id !== itself?.id && conflicts(hook, input)))
       throw invalid({ code: 'custom', message: 'Hook already exists on this repository' })
     return input
   }
@@ -388,6 +378,15 @@ export function hookRoutes(hooks: Hooks, host: Host): Hono<RestEnv> {
   function show(hook: Hook): Json & { readonly id: number } {
     return hookResource(hook, urlOf(hook), hooks.deliveries(hook)[0])
   }
+}
+
+/** Whether GitHub takes both for one hook. The secret, which it does not show, is no part of that here (unverified). */
+function conflicts(one: HookInput, other: HookInput): boolean {
+  const [{ url, contentType, insecureSsl }, { config }] = [one.config, other]
+  const isSame = url() === config.url() && contentType === config.contentType
+  const overlaps =
+    [...one.events, ...other.events].includes('*') || one.events.some((each) => other.events.includes(each))
+  return isSame && insecureSsl === config.insecureSsl && overlaps
 }
 
 /** Hook of a repository (https://docs.github.com/rest/repos/webhooks). `last` is its last delivery. */

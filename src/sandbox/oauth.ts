@@ -5,7 +5,7 @@ import { isLoopback } from '../base/loopback.js'
 import { parseUrl } from '../base/parse-url.js'
 import type { Clock } from '../base/time.js'
 import { type HttpEnv, readBody } from '../http/body.js'
-import { notePage, sandboxPage } from './pages.js'
+import { type Html, notePage, sandboxPage } from './pages.js'
 import { GitHubError, type Host, readObject } from './protocol.js'
 import { BoundedMap, OWNER } from './state.js'
 import { type OAuth, Once, randomSecret } from './tokens.js'
@@ -52,6 +52,8 @@ const POLL_INTERVAL_S = 5
 /** Consonants, so that no code is a word (RFC 8628 section 6.1). */
 const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ'
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
+const NOT_HERE = 'The redirect URI is not an address on this computer, such as http://127.0.0.1:8787/.'
 
 /** Scopes that relay asks for, explained for the user (https://docs.github.com/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps). */
 const SCOPES: Readonly<Record<string, string>> = {
@@ -164,11 +166,7 @@ function authorizeRoutes(
       if (!client) return refusal(404, 'No application has this client id.')
       const redirectUri = query.get('redirect_uri') ?? ''
       // Shown to the user: a redirect to it would be an open redirect (RFC 6749 section 4.1.2.1).
-      if (!isLoopbackUri(redirectUri))
-        return refusal(
-          400,
-          'The redirect URI is not an address on this computer, such as http://127.0.0.1:8787/.',
-        )
+      if (!isLoopbackUri(redirectUri)) return refusal(400, NOT_HERE)
       const request = {
         clientId: client.id,
         redirectUri,
@@ -188,14 +186,9 @@ function authorizeRoutes(
           request,
           fault('invalid_request', 'Only a code challenge made with S256 is supported.'),
         )
-      return sandboxPage({
-        title: `Authorize ${client.id}`,
-        formAction: ANYWHERE,
-        body: html`<div class="narrow">
-          ${consentCard(client.id, request.scopes, consents.put(request), '/login/oauth/authorize')}
-          <p class="soft center">Either way you return to<br /><code>${redirectUri}</code></p>
-        </div>`,
-      })
+      const card = consentCard(client.id, request.scopes, consents.put(request), '/login/oauth/authorize')
+      const note = html`Either way you return to<br /><code>${redirectUri}</code>`
+      return consentPage(client.id, card, note, ANYWHERE)
     })
     .post('/login/oauth/authorize', async (c) => {
       const form = await readForm(c)
@@ -282,14 +275,7 @@ function deviceRoutes(oauth: OAuth, devices: Devices, { clock, faults, payloads 
       const { clientId, scopes, userCode } = request
       const card = consentCard(clientId, scopes, forms.put(request), '/login/device/confirmation')
       const warning = `Continue only if your own screen shows ${userCode}. Otherwise someone else would sign in as you.`
-      return sandboxPage({
-        title: `Authorize ${clientId}`,
-        formAction: "'self'",
-        body: html`<div class="narrow">
-          ${card}
-          <p class="soft center">${warning}</p>
-        </div>`,
-      })
+      return consentPage(clientId, card, warning, "'self'")
     })
     .post('/login/device/confirmation', async (c) => {
       const form = await readForm(c)
@@ -397,6 +383,19 @@ async function revoke(c: Context<HttpEnv>, oauth: OAuth): Promise<Response> {
  */
 export const ANYWHERE = "'self' http: https:"
 
+function consentPage(
+  clientId: string,
+  card: Html,
+  note: Html | string,
+  formAction: string,
+): Promise<Response> {
+  const body = html`<div class="narrow">
+    ${card}
+    <p class="soft center">${note}</p>
+  </div>`
+  return sandboxPage({ title: `Authorize ${clientId}`, formAction, body })
+}
+
 /** Names the application and what it wants, with a button for each decision. `token` is the form's anti-forgery token. */
 function consentCard(clientId: string, scopes: readonly string[], token: string, action: string) {
   return html`<p class="joined" aria-hidden="true">
@@ -461,7 +460,9 @@ function failure(error: keyof typeof FAILURES): Fields {
 }
 
 function toForm(object: object): URLSearchParams {
-  return new URLSearchParams(Object.entries(object).map(([name, value]): [string, string] => [name, String(value)]))
+  return new URLSearchParams(
+    Object.entries(object).map(([name, value]): [string, string] => [name, String(value)]),
+  )
 }
 
 /** Reads a list of scopes, separated by spaces or, as GitHub accepts too, by commas. */

@@ -54,7 +54,7 @@ const EMOJI: Readonly<Record<Reaction, string>> = {
   eyes: '👀',
 }
 
-type Html = ReturnType<typeof html>
+export type Html = ReturnType<typeof html>
 
 /** Page of the sandbox's web site: a header that says what this is, and the content. */
 export function sandboxPage({ body, ...page }: Page, status = 200): Promise<Response> {

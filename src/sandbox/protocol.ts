@@ -55,15 +55,11 @@ export class GitHubError extends Error {
 /** Sends GitHub's error body: `{message, errors?, documentation_url, status}`, where `status` is a string. */
 export async function answerError(c: Context<HttpEnv>, thrown: unknown, log: Log): Promise<Response> {
   await discardBody(c.env)
-  let error = thrown
-  if (!(error instanceof GitHubError)) {
-    // An error of the shared HTTP edge, such as a body over the limit, or a bug.
-    const { kind, status, message } = toRelayError(error)
-    if (kind === 'internal') log.error('The sandbox failed to respond', error)
-    error = new GitHubError(status, message)
-  }
-  const { status, message, errors } = error as GitHubError
-  const more = errors.length > 0 ? { errors } : {}
+  // Others are of the shared HTTP edge, such as a body over the limit, or bugs.
+  const error = thrown instanceof GitHubError ? thrown : toRelayError(thrown)
+  if ('kind' in error && error.kind === 'internal') log.error('The sandbox failed to respond', thrown)
+  const { status, message } = error
+  const more = 'errors' in error && error.errors.length > 0 ? { errors: error.errors } : {}
   const documentation_url = 'https://docs.github.com/rest'
   return c.json({ message, ...more, documentation_url, status: String(status) }, status)
 }

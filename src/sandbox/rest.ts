@@ -88,7 +88,8 @@ function commentRoutes(hooks: Hooks, { state, payloads, faults }: Host): Hono<Re
       const issue = issueOf(comment)
       const describe = (): Json => payloads.commentEvent(issue, comment)
       hooks.publish('issue_comment', issue.repo, describe, responseSent(c))
-      return c.json(payloads.comment(issue, comment), 201)
+      const resource = payloads.comment(issue, comment)
+      return c.json(resource, 201, { Location: String(resource['url']) })
     })
     .get(`${ISSUE}/comments`, (c) => {
       const issue = findIssue(c, state)
@@ -262,7 +263,8 @@ function checkRoutes(hooks: Hooks, { state, payloads, faults }: Host): Hono<Rest
       const given = readStatus(await readObject(c))
       const status = state.addStatus({ ...commit, ...given, user: c.get('grant').login })
       hooks.publish('status', status.repo, () => payloads.statusEvent(status), responseSent(c))
-      return c.json({ ...payloads.status(status), creator: payloads.user(status.user) }, 201)
+      const resource = { ...payloads.status(status), creator: payloads.user(status.user) }
+      return c.json(resource, 201, { Location: String(payloads.status(status)['url']) })
     })
 
   function findCommit(c: Context<RestEnv>, ref: string): { repo: string; sha: string } {
