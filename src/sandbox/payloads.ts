@@ -1,7 +1,7 @@
 import { REACTIONS } from '../codehost/host.js'
 import { memberOf } from '../codehost/events.js'
-import { fixtureBody } from '../fixtures/fixture.js'
-import { packagedFixture } from '../fixtures/packaged.js'
+import { fixtureBody } from '../replay/fixture.js'
+import { packagedFixture } from '../replay/load.js'
 import { isObject } from '../json/parse.js'
 import {
   type Check,

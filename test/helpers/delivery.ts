@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Secret } from '../../src/base/secret.js'
 import type { Header } from '../../src/http/headers.js'
 import { openHost } from '../../src/codehost/hosts.js'
-import { TEST_SECRET as SECRET } from '../../src/testing/signed-request.js'
+import { TEST_SECRET as SECRET } from '../../src/testing/request.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { sign } from './sign.js'
 

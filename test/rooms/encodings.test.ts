@@ -3,7 +3,7 @@ import path from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { formPayload } from '../../src/base/form.js'
-import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
+import { type Fixture, fixtureBody } from '../../src/replay/fixture.js'
 import { ENCODING_IDS, type EncodingId, FORMS, writeJson, writings } from '../../src/webhook/encodings.js'
 
 const write = (id: EncodingId, json: string): string => writeJson(id, JSON.parse(json))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.js'
-import { grantAt } from '../../src/testing/grant.js'
+import { grantAt } from '../../src/testing/sandbox.js'
 
 export const CLIENT = { id: 'relay-test', secret: 'client secret ✓' }
 export const REDIRECT_URI = 'http://127.0.0.1:8787/auth/sandbox/callback'

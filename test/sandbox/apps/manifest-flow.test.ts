@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../../src/sandbox/sandbox.js'
-import { grantAt } from '../../../src/testing/grant.js'
+import { grantAt } from '../../../src/testing/sandbox.js'
 import { answerOf, call, json, NOW, refusal, start } from '../rig.js'
 import { convert, install, makeApp, manifest, post, REDIRECT, register, tokenIn } from './rig.js'
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import type { Header } from '../../src/http/headers.js'
-import { type Fixture, fromFixture } from '../../src/fixtures/fixture.js'
+import { type Fixture, fromFixture } from '../../src/replay/fixture.js'
 import { deliveryId, prepare, withFreshId } from '../../src/replay/prepare.js'
 
 const secret = new Secret('s')
