@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/sandbox.js'
-import { answerOf, call, CLIENT, json, NOW, start } from '../rig.js'
+import type { Sandbox } from '../../src/sandbox/sandbox.js'
+import { answerOf, call, CLIENT, json, NOW, start } from './sandbox-rig.js'
 
 const JSON_TYPE = { accept: 'application/json' }
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -128,14 +128,34 @@ describe('the device flow', () => {
     expect((await post('/login/device/confirmation', confirm)).status).toBe(200)
     expect((await post('/login/device/confirmation', confirm)).status).toBe(422)
   })
+})
 
-  it('reads at most 50 codes in an hour, so that none can be guessed', async () => {
-    const { user_code } = await requestCodes()
-    for (let i = 0; i < 50; i++)
-      expect((await post('/login/device', { user_code: 'BBBB-BBBB' })).status).toBe(422)
-    expect((await post('/login/device', { user_code })).status).toBe(429)
-    now += 3_600_000
-    const fresh = await requestCodes()
-    expect((await post('/login/device', { user_code: fresh.user_code })).status).toBe(200)
+describe('a personal access token', () => {
+  it.each([
+    ['classic', /^ghp_[0-9a-f]{40}$/, 'repo'],
+    ['write', /^github_pat_[0-9a-f]{40}$/, null],
+    ['read', /^github_pat_[0-9a-f]{40}$/, null],
+  ])(
+    'of the kind %s looks like %s, has the scopes %s, and may do everything',
+    async (kind, shape, scopes) => {
+      const form = await (await fetch(`${sandbox.url}/settings/tokens/new`)).text()
+      const [, authenticity_token = ''] = /name="authenticity_token" value="([^"]+)"/.exec(form) ?? []
+      const page = await (await post('/settings/tokens', { authenticity_token, kind })).text()
+      const [, token = ''] = /<code id="token">([^<]+)</.exec(page) ?? []
+      expect(token).toMatch(shape)
+      const headers = { authorization: `Bearer ${token}` }
+      const user = await call(sandbox, 'GET /user', headers)
+      expect(['scopes', 'client-id'].map((name) => user.headers.get(`x-oauth-${name}`))).toEqual([
+        scopes,
+        null,
+      ])
+      const made = await call(sandbox, 'POST /repos/octo/demo/issues/1/comments', headers, { body: 'x' })
+      expect(made.status).toBe(201)
+    },
+  )
+
+  it('is made only by the form', async () => {
+    const answer = await post('/settings/tokens', { kind: 'classic' })
+    expect([answer.status, await answer.text()]).toEqual([422, expect.not.stringContaining('ghp_')])
   })
 })

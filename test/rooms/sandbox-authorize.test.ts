@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sandbox } from '../../../src/sandbox/sandbox.js'
-import { authorizeUrl, CLIENT, consent, landing, NOW, postConsent, REDIRECT_URI, start } from '../rig.js'
+import type { Sandbox } from '../../src/sandbox/sandbox.js'
+import {
+  authorizeUrl,
+  CLIENT,
+  consent,
+  landing,
+  NOW,
+  postConsent,
+  REDIRECT_URI,
+  start,
+} from './sandbox-rig.js'
 
 let now = NOW
 let sandbox: Sandbox

@@ -1,10 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Secret } from '../../../src/base/secret.js'
-import type { Sandbox } from '../../../src/sandbox/sandbox.js'
-import { verify } from '../../helpers/sign.js'
-import { type ScriptedServer, scriptedServer } from '../../helpers/scripted-server.js'
-import { answerOf, call, json, NOW, refusal, signIn, start } from '../rig.js'
-import { type Converted, install, jwt, makeApp } from './rig.js'
+import { Secret } from '../../src/base/secret.js'
+import type { Sandbox } from '../../src/sandbox/sandbox.js'
+import { verify } from '../helpers/sign.js'
+import { type ScriptedServer, scriptedServer } from '../helpers/scripted-server.js'
+import {
+  answerOf,
+  call,
+  type Converted,
+  install,
+  json,
+  jwt,
+  makeApp,
+  NOW,
+  refusal,
+  signIn,
+  start,
+} from './sandbox-rig.js'
 
 let sandbox: Sandbox
 let receiver: ScriptedServer

@@ -1,18 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type Log, silentLog } from '../../../src/base/log.js'
-import { Secret } from '../../../src/base/secret.js'
-import { DeliveryLog } from '../../../src/sandbox/hooks.js'
-import { Hooks } from '../../../src/sandbox/hooks/hooks.js'
-import { Webhooks } from '../../../src/sandbox/hooks/webhooks.js'
-import type { Sandbox } from '../../../src/sandbox/sandbox.js'
+import { type Log, silentLog } from '../../src/base/log.js'
+import { Secret } from '../../src/base/secret.js'
+import type { Sandbox } from '../../src/sandbox/sandbox.js'
 import {
   type Answer,
   type Received,
   type ScriptedServer,
   scriptedServer,
-} from '../../helpers/scripted-server.js'
-import { call, NOW, signIn, start } from '../rig.js'
+} from '../helpers/scripted-server.js'
+import { call, signIn, start } from './sandbox-rig.js'
 
 const SECRET = "It's a Secret to Everybody"
 
@@ -144,26 +141,16 @@ describe('a delivery', () => {
   )
 
   it('is dropped with a warning when a thousand are queued', async () => {
-    const warnings: string[] = []
-    const log: Log = { ...silentLog, warn: (message) => void warnings.push(message) }
-    const clock = (): number => NOW
-    const [hooks, deliveries] = [new Hooks(clock), new DeliveryLog(clock)]
-    const webhooks = new Webhooks({ hooks, deliveries, host: () => '127.0.0.1', log, clock })
-    const config = { url: () => 'http://127.0.0.1:9', contentType: 'json', insecureSsl: '0' } as const
-    const hook = hooks.add({
-      repo: undefined,
-      active: true,
-      events: ['*'],
-      config: { ...config, secret: undefined },
-    })
-    let release = (): void => {}
-    const held = new Promise<void>((resolve) => (release = resolve))
-    const payload = { repository: { id: 1, full_name: 'octo/demo' } }
-    for (let i = 0; i <= 1000; i++) webhooks.send(hook, 'ping', payload, held)
+    await using pair = await startPair(() => 'silence')
+    const { sandbox, warnings } = pair
+    const issue = sandbox.state.issue('octo/demo', 1)
+    const headers = await signIn(sandbox)
+    const edit = `PATCH /repos/octo/demo/issues/comments/${issue && sandbox.state.addComment(issue, 'octo', 'x').id}`
+    for (let i = 0; i < 10; i++)
+      await Promise.all(Array.from({ length: 100 }, () => call(sandbox, edit, headers, { body: 'y' })))
+    expect(warnings).toEqual([])
+    await call(sandbox, edit, headers, { body: 'z' })
     expect(warnings).toEqual(['The sandbox dropped a webhook: 1000 are queued'])
-    release()
-    await webhooks.close()
-    expect(warnings).toHaveLength(1)
   })
 })
 
