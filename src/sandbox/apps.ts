@@ -4,6 +4,7 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { html } from 'hono/html'
 import { z } from 'zod'
 import { Secret } from '../base/secret.js'
+import { memberOf } from '../codehost/events.js'
 import { WEBHOOK } from '../codehost/github/webhook.js'
 import type { HttpEnv } from '../http/body.js'
 import { isObject } from '../json/parse.js'
@@ -25,6 +26,7 @@ import {
   found,
   GitHubError,
   type Host,
+  jsonOf,
   readObject,
   responseSent,
   setCommonHeaders,
@@ -45,38 +47,20 @@ const MAX_CALLBACKS = 10
 /** Names that GitHub gives to accounts: up to 39 letters, digits and single hyphens. */
 const ACCOUNT_NAME = /^(?=.{1,39}$)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*$/
 
-const httpUrl = (problem: string) => z.string(problem).refine(isHttpUrl, problem)
+const httpUrl = z.string().refine(isHttpUrl, 'not a web address')
 const isEvent = (event: string): boolean => WEBHOOK.events.get(event)?.actions !== undefined
 
 /** @see https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#github-app-manifest-parameters */
-const MANIFEST = z.object(
-  {
-    name: z.string().max(MAX_NAME, `The name is over ${MAX_NAME} characters.`).default(''),
-    url: httpUrl('The manifest has no homepage: url.'),
-    description: z.string('The description is malformed.').default(''),
-    public: z.boolean('The description is malformed.').default(false),
-    redirect_url: z
-      .string('The redirect_url is not an address on this computer.')
-      .refine(isLoopbackUri, 'The redirect_url is not an address on this computer.'),
-    callback_urls: z
-      .array(httpUrl(`The callback_urls are not up to ${MAX_CALLBACKS} addresses.`))
-      .max(MAX_CALLBACKS, `The callback_urls are not up to ${MAX_CALLBACKS} addresses.`)
-      .default([]),
-    hook_attributes: z
-      .object(
-        { url: httpUrl('The hook_attributes have no url.'), active: z.boolean().default(true) },
-        'The hook_attributes have no url.',
-      )
-      .optional(),
-    default_events: z
-      .array(z.string().refine(isEvent, 'The default_events have one that is unknown.'))
-      .default([]),
-    default_permissions: z
-      .record(z.string(), z.enum(['read', 'write', 'admin'], 'The default_permissions are malformed.'))
-      .default({}),
-  },
-  'The manifest is not a JSON object.',
-)
+const MANIFEST = z.object({
+  name: z.string().max(MAX_NAME).default(''),
+  url: httpUrl,
+  description: z.string().default(''),
+  redirect_url: z.string().refine(isLoopbackUri, 'not an address on this computer'),
+  callback_urls: z.array(httpUrl).max(MAX_CALLBACKS).default([]),
+  hook_attributes: z.object({ url: httpUrl, active: z.boolean().default(true) }).optional(),
+  default_events: z.array(z.string().refine(isEvent, 'not an event')).default([]),
+  default_permissions: z.record(z.string(), z.enum(['read', 'write', 'admin'])).default({}),
+})
 
 /** A registered App. */
 interface App {
@@ -175,7 +159,6 @@ export class Apps {
       installation: undefined,
     }
     this.#apps.set(app.slug, app)
-    this.#host.state.addOrganization(owner)
     // Like GitHub's, device flow is off until the owner switches it on.
     this.#oauth.addClient({ id: app.clientId, secret: clientSecret, deviceFlow: false, isApp: true })
     const webhook_secret = hook ? webhookSecret : null
@@ -260,8 +243,9 @@ export function appRoutes(apps: Apps, hooks: Hooks, host: Host): Hono<AppEnv> {
 function authenticate(apps: Apps, token: string, now: number): App {
   const undecodable = (): GitHubError => new GitHubError(401, 'A JSON web token could not be decoded')
   const [header = '', payload = '', signature = '', ...rest] = token.split('.')
+  const decode = (part: string): unknown => jsonOf(Buffer.from(part, 'base64url').toString())
   const claims = decode(payload)
-  if (rest.length > 0 || decode(header)?.['alg'] !== 'RS256' || !claims) throw undecodable()
+  if (rest.length > 0 || memberOf(decode(header), 'alg') !== 'RS256' || !isObject(claims)) throw undecodable()
   const { iss, iat, exp } = claims
   if (typeof iss !== 'string' && typeof iss !== 'number')
     throw new GitHubError(401, "Missing 'issuer' claim ('iss') in assertion")
@@ -282,15 +266,6 @@ function authenticate(apps: Apps, token: string, now: number): App {
       "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued",
     )
   return app
-}
-
-function decode(part: string): Json | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString())
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** App (https://docs.github.com/rest/apps/apps#get-the-authenticated-app). */
@@ -316,27 +291,14 @@ function appResource(app: App, { payloads }: Host): Json {
 
 /** Installation of an App on all repositories (https://docs.github.com/rest/apps/apps#get-a-repository-installation-for-the-authenticated-app). */
 function installationResource({ id, slug, manifest, installation }: App, { payloads }: Host): Json {
-  const account = payloads.user(OWNER)
   return {
-    id: installation?.id,
-    account,
-    repository_selection: 'all',
-    access_tokens_url: `${payloads.api}/app/installations/${installation?.id}/access_tokens`,
-    repositories_url: `${payloads.api}/installation/repositories`,
-    html_url: `${payloads.web}/settings/installations/${installation?.id}`,
+    ...payloads.installation(installation?.id ?? 0),
     app_id: id,
     app_slug: slug,
-    target_id: account['id'],
-    target_type: 'User',
     permissions: manifest.default_permissions,
     events: manifest.default_events,
     created_at: installation?.createdAt,
     updated_at: installation?.createdAt,
-    single_file_name: null,
-    has_multiple_single_files: false,
-    single_file_paths: [],
-    suspended_by: null,
-    suspended_at: null,
   }
 }
 
@@ -398,18 +360,10 @@ export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
   async function ask(c: Context<HttpEnv>, owner: string): Promise<Response> {
     if (!ACCOUNT_NAME.test(owner)) throw new GitHubError(404, 'Not Found')
     const text = (await readForm(c)).get('manifest') ?? ''
-    const { data: manifest, error } = MANIFEST.safeParse(parse(text))
-    if (error) return notePage(NOT_REGISTERED, error.issues[0]?.message ?? '', 422)
+    const { data: manifest, error } = MANIFEST.safeParse(jsonOf(text))
+    if (error) return notePage(NOT_REGISTERED, `Its manifest is invalid. ${z.prettifyError(error)}`, 422)
     const registration = { manifest, owner, state: c.req.query('state') }
     return newAppPage(registration, pages.put(registration))
-  }
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
   }
 }
 

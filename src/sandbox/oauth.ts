@@ -6,7 +6,7 @@ import { parseUrl } from '../base/parse-url.js'
 import type { Clock } from '../base/time.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { type Html, notePage, sandboxPage } from './pages.js'
-import { GitHubError, type Host, readObject } from './protocol.js'
+import { GitHubError, type Host, jsonOf, readObject } from './protocol.js'
 import { BoundedMap, OWNER } from './state.js'
 import { type OAuth, Once, randomSecret } from './tokens.js'
 
@@ -436,12 +436,8 @@ export async function readForm(c: Context<HttpEnv>): Promise<URLSearchParams> {
 /** Reads a form or a JSON object, the two encodings that GitHub accepts. Anything else has no fields. */
 async function readFields(c: Context<HttpEnv>): Promise<URLSearchParams> {
   const text = new TextDecoder().decode(await readBody(c, FORM_LIMIT))
-  if (!/^application\/json\b/i.test(c.req.header('content-type') ?? '')) return new URLSearchParams(text)
-  try {
-    return toForm(Object(JSON.parse(text)))
-  } catch {
-    return new URLSearchParams()
-  }
+  const isJson = /^application\/json\b/i.test(c.req.header('content-type') ?? '')
+  return isJson ? toForm(Object(jsonOf(text))) : new URLSearchParams(text)
 }
 
 /** Sends a form, or JSON if `Accept` names it, like GitHub. */

@@ -257,6 +257,18 @@ export class Payloads {
     }
   }
 
+  /** Installation of an App on all repositories, without what is the App's. */
+  installation(id: number): Json {
+    const account = this.user(OWNER)
+    return {
+      // The installation of the example, in its addresses.
+      ...example('installation.created', 'installation', { ...this.#addresses(), 957387: id }),
+      account,
+      target_id: account['id'],
+      repository_selection: 'all',
+    }
+  }
+
   /** Payload of `issue_comment`, `created`; `edited` if the text was another before. */
   commentEvent(issue: Issue, comment: Comment, before?: string): Json {
     return {

@@ -72,15 +72,19 @@ export function found<T>(value: T | undefined): T {
 
 /** Reads the request's JSON object. An absent body is an empty object. @throws GitHubError 400 for any other body. */
 export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Promise<Json> {
-  const text = new TextDecoder().decode(await readBody(c, BODY_LIMIT))
-  let value: unknown
-  try {
-    value = JSON.parse(text || '{}')
-  } catch {
-    throw new GitHubError(400, 'Problems parsing JSON')
-  }
+  const value = jsonOf(new TextDecoder().decode(await readBody(c, BODY_LIMIT)) || '{}')
+  if (value === undefined) throw new GitHubError(400, 'Problems parsing JSON')
   if (!isObject(value)) throw new GitHubError(400, 'Body should be a JSON object')
   return value
+}
+
+/** The value of JSON text; undefined for other text. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** A field that is text or absent. @throws GitHubError 422 */

@@ -264,16 +264,11 @@ export class State {
     if (pull) this.#setHead(repo, pull.head.ref, pull.head.sha)
   }
 
-  /** The account of that name, which a payload refers to. */
+  /** The account of that name. One that is not known is an organization: each is the user's. */
   user(login: string): User {
-    const user = this.#users.get(login)
-    if (!user) throw new Error(`the sandbox has no account ${login}`)
+    const user = this.#users.get(login) ?? { id: this.newId(), login, type: 'Organization' }
+    this.#users.set(login, user)
     return user
-  }
-
-  /** Makes an organization of that name, unless there is such an account. */
-  addOrganization(login: string): void {
-    if (!this.#users.has(login)) this.#users.set(login, { id: this.newId(), login, type: 'Organization' })
   }
 
   get issues(): readonly Issue[] {

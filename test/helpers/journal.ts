@@ -4,8 +4,6 @@ import type { Journal } from '../../src/journal/journal.js'
 /** Stores a delivery, and forwards it to no target. */
 export const NOWHERE: Plan = { targets: [], onDuplicate: 'if-failed' }
 
-export const nowhere = (): Plan => NOWHERE
-
 /** Every entry, oldest first, without its body. */
 export function summariesOf(journal: Pick<Journal, 'after'>): Promise<readonly Summary[]> {
   return journal.after(0, 1_000_000)
