@@ -224,7 +224,7 @@ export function appRoutes(apps: Apps, hooks: Hooks, host: Host): Hono<AppEnv> {
     .patch('/app/hook/config', fault, async (c) => {
       const hook = findHook(c)
       const config = readConfig(await readObject(c), hook.config)
-      return c.json(configResource(hooks.change(hook, { config, app: hook.app })))
+      return c.json(configResource(hooks.change(hook, { config })))
     })
     .route('/app/hook/deliveries', deliveryRoutes(hooks, host, findHook))
 

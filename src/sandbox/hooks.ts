@@ -138,7 +138,7 @@ export class Hooks {
     return made
   }
 
-  change(hook: Hook, input: Partial<HookInput> & Pick<Hook, 'app'>): Hook {
+  change(hook: Hook, input: Partial<HookInput & Pick<Hook, 'app'>>): Hook {
     const changed = { ...hook, ...input, updatedAt: timestamp(this.#host.clock()) }
     this.#hooks.set(hook.id, changed)
     return changed
@@ -342,7 +342,7 @@ export function hookRoutes(hooks: Hooks, host: Host): Hono<RestEnv> {
     .patch(HOOK, fault, async (c) => {
       const hook = findHook(c)
       const input = accepted(hook.repo ?? '', readHook(await readObject(c), hook), hook)
-      return c.json(show(hooks.change(hook, { ...input, app: undefined })))
+      return c.json(show(hooks.change(hook, input)))
     })
     .delete(HOOK, fault, (c) => {
       hooks.remove(findHook(c))

@@ -238,16 +238,11 @@ export class Payloads {
   /** @see https://docs.github.com/rest/checks/runs#get-a-check-run */
   checkRun(check: Check): Json {
     const { runId: id, suiteId, commit, result } = check
-    const { html_url: _, ...swapped } = example('check_run.completed', 'check_run', {
-      ...this.#swaps(commit.repo),
-      // The run of the example, in its addresses.
-      128620228: id,
-    })
     return {
-      ...swapped,
+      // The run of the example, in its addresses.
+      ...example('check_run.completed', 'check_run', { ...this.#swaps(commit.repo), 128620228: id }),
       node_id: nodeId('CheckRun', id),
       head_sha: commit.sha,
-      html_url: `${this.web}/${commit.repo}/runs/${id}`,
       details_url: `${this.web}/${commit.repo}/runs/${id}`,
       name: 'test',
       started_at: commit.createdAt,
