@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import type { Fault } from '../../src/sandbox/faults.js'
 import { exchange, requestText } from '../kit/http.js'
-import { answerOf, call, getCode, NOW, redeem, refusal, signIn, start } from './sandbox-rig.js'
+import { answerOf, call, getCode, json, NOW, redeem, refusal, signIn, start } from './sandbox-rig.js'
 
 const sandbox = await start()
 const headers = await signIn(sandbox)
@@ -16,144 +15,98 @@ const comment = (repo: string, signal?: AbortSignal): Promise<Response> =>
   })
 const stored = (repo: string): number =>
   sandbox.state.comments.filter((comment) => comment.repo === `octo/${repo}`).length
-
-describe('by repository', () => {
-  it('502 is the HTML page of a proxy', async () => {
-    const answer = await comment('fault-502')
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([502, 'text/html'])
-    expect(await answer.text()).toMatch(/^<html>.*Bad Gateway/)
-    expect(stored('fault-502')).toBe(0)
+const react = (content: string, signal?: AbortSignal): Promise<Response> =>
+  fetch(`${sandbox.url}/api/v3/repos/octo/demo/issues/1/reactions`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ content }),
+    ...(signal && { signal }),
   })
 
-  it('rate-limit is a 403 with the end of the hour', async () => {
-    const answer = await comment('fault-rate-limit')
-    const limits = ['limit', 'remaining', 'used', 'reset'].map((name) =>
-      answer.headers.get(`x-ratelimit-${name}`),
-    )
-    expect(limits).toEqual(['5000', '0', '5000', String(NOW / 1000 + 60)])
-    expect(answer.headers.get('retry-after')).toBeNull()
-    expect(await answerOf(answer)).toEqual(refusal(403, 'API rate limit exceeded for user ID 1.'))
-  })
+const RATE_LIMIT = '{"message":"API rate limit exceeded for user ID 1.",'
+const SECONDARY =
+  '{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",'
 
-  it('secondary-limit is a 403 with the time to wait', async () => {
-    const answer = await comment('fault-secondary-limit')
-    expect([answer.headers.get('retry-after'), answer.headers.get('x-ratelimit-remaining')]).toEqual([
-      '60',
-      '4999',
-    ])
-    const message =
-      'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.'
-    expect(await answerOf(answer)).toEqual(refusal(403, message))
-  })
-
-  it('invalid-json is cut off in the middle, with status 200', async () => {
-    const answer = await comment('fault-invalid-json')
+describe('the fault of a repository', () => {
+  it.each([
+    ['502', 502, 'text/html', {}, '<html><head><title>502 Bad Gateway'],
+    ['rate-limit', 403, 'application/json', { remaining: '0', reset: String(NOW / 1000 + 60) }, RATE_LIMIT],
+    ['secondary-limit', 403, 'application/json', { remaining: '4999' }, SECONDARY],
+    ['invalid-json', 200, 'application/json', { remaining: '4999' }, '{"id":1,"html_url":"http'],
+  ])('%s is answered %i with %s, and nothing is written', async (name, status, type, limits, text) => {
+    const answer = await comment(`fault-${name}`)
     expect([answer.status, answer.headers.get('content-type')]).toEqual([
-      200,
-      'application/json; charset=utf-8',
+      status,
+      expect.stringContaining(type),
     ])
-    await expect(answer.json()).rejects.toThrow(SyntaxError)
+    for (const [limit, value] of Object.entries(limits))
+      expect(answer.headers.get(`x-ratelimit-${limit}`)).toBe(value)
+    expect(answer.headers.get('retry-after')).toBe(name === 'secondary-limit' ? '60' : null)
+    expect((await answer.text()).startsWith(text)).toBe(true)
+    expect(stored(`fault-${name}`)).toBe(0)
   })
 
-  it('reset ends the connection and does nothing', async () => {
-    await expect(comment('fault-reset')).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
-    expect(stored('fault-reset')).toBe(0)
-  })
-
-  it('reset-after does the operation and ends the connection', async () => {
-    await expect(comment('fault-reset-after')).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
-    expect(stored('fault-reset-after')).toBe(1)
+  it.each([
+    ['reset', 0],
+    ['reset-after', 1],
+  ])('%s ends the connection when %i comment was written', async (name, count) => {
+    await expect(comment(`fault-${name}`)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+    expect(stored(`fault-${name}`)).toBe(count)
   })
 
   it('slow does nothing for a client that disconnected', async () => {
-    await expect(comment('fault-slow', AbortSignal.timeout(200))).rejects.toMatchObject({
-      name: 'TimeoutError',
-    })
+    const waiting = comment('fault-slow', AbortSignal.timeout(200))
+    await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' })
     expect(stored('fault-slow')).toBe(0)
   })
 
-  it('applies to each of the three writes', async () => {
+  it('applies to each of the three writes, of a request with a valid token', async () => {
     const repo = '/repos/octo/fault-502'
     const merge = await call(sandbox, `PUT ${repo}/pulls/2/merge`, headers)
-    const react = await call(sandbox, `POST ${repo}/issues/1/reactions`, headers, { content: 'heart' })
-    expect([merge.status, react.status]).toEqual([502, 502])
-    expect((await call(sandbox, `GET ${repo}/issues/1`, headers)).status).toBe(200)
-  })
-
-  it('applies only to requests with a valid token', async () => {
-    const answer = await call(sandbox, 'POST /repos/octo/fault-502/issues/1/comments', {}, { body: 'x' })
-    expect(answer.status).toBe(401)
+    const reacted = await call(sandbox, `POST ${repo}/issues/1/reactions`, headers, { content: 'heart' })
+    const read = await call(sandbox, `GET ${repo}/issues/1`, headers)
+    const stranger = await call(sandbox, `POST ${repo}/issues/1/comments`, {}, { body: 'x' })
+    expect([merge, reacted, read, stranger].map(({ status }) => status)).toEqual([502, 502, 200, 401])
   })
 })
 
-describe('set in-process', () => {
-  it('a one-shot fault applies once, several apply in order', async () => {
-    sandbox.faults.next('comment', '502')
+describe('a fault that is set', () => {
+  it('applies once, in order, or until it is cleared', async () => {
+    sandbox.faults.always('comment', '502')
     sandbox.faults.next('comment', { kind: 'answer', status: 418, body: '{}' })
-    const statuses = []
-    for (let i = 0; i < 3; i++) statuses.push((await comment('demo')).status)
-    expect(statuses).toEqual([502, 418, 201])
-  })
-
-  it('a permanent fault applies until it is cleared', async () => {
-    sandbox.faults.always('user', '502')
-    const user = async (): Promise<number> => (await call(sandbox, 'GET /user', headers)).status
-    expect([await user(), await user()]).toEqual([502, 502])
+    sandbox.faults.next('comment', 'rate-limit')
+    const statuses: number[] = []
+    for (let i = 0; i < 4; i++) statuses.push((await comment('demo')).status)
     sandbox.faults.clear()
-    expect(await user()).toBe(200)
+    statuses.push((await comment('demo')).status)
+    expect(statuses).toEqual([418, 403, 502, 502, 201])
   })
 
-  it('a slow operation is done after the given time', async () => {
-    const fault: Fault = { kind: 'slow', ms: 50 }
-    sandbox.faults.next('react', fault)
+  it('slow delays an operation, late its answer', async () => {
+    sandbox.faults.next('react', { kind: 'slow', ms: 50 })
     const started = performance.now()
-    const answer = await call(sandbox, 'POST /repos/octo/demo/issues/1/reactions', headers, {
-      content: 'eyes',
-    })
-    expect(answer.status).toBe(201)
+    expect((await react('eyes')).status).toBe(201)
     expect(performance.now() - started).toBeGreaterThanOrEqual(45)
-  })
-
-  it('a late operation is done before the given time', async () => {
     sandbox.faults.next('react', { kind: 'late', ms: 60_000 })
     const stop = new AbortController()
-    const reactions = `${sandbox.url}/api/v3/repos/octo/demo/issues/1/reactions`
-    const answer = fetch(reactions, {
-      method: 'POST',
-      headers,
-      body: '{"content":"rocket"}',
-      signal: stop.signal,
-    })
+    const late = react('rocket', stop.signal)
     await expect.poll(() => sandbox.state.reactions.map(({ content }) => content)).toContain('rocket')
     stop.abort()
-    await expect(answer).rejects.toThrow('aborted')
+    await expect(late).rejects.toThrow('aborted')
   })
 
-  it('asking for a device code and exchanging a manifest fail too', async () => {
+  it('applies to what needs no token, too', async () => {
     sandbox.faults.next('device', '502')
     sandbox.faults.next('convert', '502')
     for (const path of ['/login/device/code', '/api/v3/app-manifests/x/conversions'])
       expect((await fetch(sandbox.url + path, { method: 'POST' })).status).toBe(502)
-  })
-
-  it('the token endpoint fails like the other operations', async () => {
     const code = await getCode(sandbox)
-    sandbox.faults.next('token', '502')
-    expect((await redeem(sandbox, code)).status).toBe(502)
-    sandbox.faults.next('token', 'invalid-json')
-    await expect((await redeem(sandbox, code)).json()).rejects.toThrow(SyntaxError)
     sandbox.faults.next('token', 'reset')
     await expect(redeem(sandbox, code)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
-    expect(await (await redeem(sandbox, code)).json()).toHaveProperty('access_token')
+    expect(await json(redeem(sandbox, code))).toHaveProperty('access_token')
   })
 
-  it('a merge is done before reset-after', async () => {
-    sandbox.faults.next('merge', 'reset-after')
-    await expect(call(sandbox, 'PUT /repos/octo/demo/pulls/5/merge', headers)).rejects.toThrow('fetch failed')
-    expect(sandbox.state.merges).toMatchObject([{ pullNumber: 5 }])
-  })
-
-  it('closing the sandbox ends a slow operation', async () => {
+  it('ends when the sandbox closes', async () => {
     const sandbox = await start()
     const authorization = await signIn(sandbox)
     sandbox.faults.always('user', 'slow')
@@ -175,44 +128,50 @@ describe('a sandbox', () => {
     expect(second.url).toBe(first.url)
   })
 
-  it.each(['evil.example', 'evil.example:8788', '192.0.2.1'])(
-    'refuses the foreign Host %s everywhere',
-    async (Host) => {
-      await using sandbox = await start()
-      const port = Number(new URL(sandbox.url).port)
-      for (const path of ['/', '/login/oauth/authorize', '/api/v3/user']) {
-        const { status, body } = await exchange(port, requestText('GET', path, { Host }))
-        expect({ status, body: JSON.parse(body) }).toEqual(refusal(403, 'Forbidden host'))
-      }
-      expect((await exchange(port, requestText('GET', '/'))).status).toBe(200)
-    },
-  )
-
-  it('responds to an unknown path like GitHub', async () => {
-    await using sandbox = await start()
-    for (const path of [
-      '/nothing',
-      '/octo/nothing',
-      '/octo/demo/issues/99',
-      '/octo/no-issues/issues/1',
-      '/a/b/c',
-    ]) {
-      expect(await answerOf(await fetch(sandbox.url + path))).toEqual(refusal(404, 'Not Found'))
+  it.each(['evil.example', 'evil.example:8788', '192.0.2.1'])('refuses the foreign Host %s', async (Host) => {
+    const port = Number(new URL(sandbox.url).port)
+    for (const path of ['/', '/login/oauth/authorize', '/api/v3/user']) {
+      const { status, body } = await exchange(port, requestText('GET', path, { Host }))
+      expect({ status, body: JSON.parse(body) }).toEqual(refusal(403, 'Forbidden host'))
     }
   })
 
+  it.each(['/nothing', '/octo/nothing', '/octo/demo/issues/99', '/octo/no-issues/issues/1', '/a/b/c'])(
+    'has no page %s',
+    async (path) => {
+      expect(await answerOf(await fetch(sandbox.url + path))).toEqual(refusal(404, 'Not Found'))
+    },
+  )
+
   it('records requests without queries', async () => {
-    await using sandbox = await start()
     await fetch(`${sandbox.url}/?code=secret`)
-    expect(sandbox.state.requests).toEqual([{ method: 'GET', path: '/' }])
+    expect(sandbox.state.requests.at(-1)).toEqual({ method: 'GET', path: '/' })
   })
 
-  it('works without a webhook', async () => {
-    await using sandbox = await start()
-    await sandbox.ping()
-    const headers = await signIn(sandbox)
-    const answer = await call(sandbox, 'POST /repos/octo/demo/issues/1/comments', headers, { body: 'x' })
-    expect(answer.status).toBe(201)
-    await sandbox.idle()
+  it('shows text of others as text', async () => {
+    const body = `<script>alert(1)</script><img src=x onerror="alert(2)">`
+    await call(sandbox, 'POST /repos/octo/demo/issues/1/comments', headers, { body })
+    const shown = await (await fetch(`${sandbox.url}/octo/demo/issues/1`)).text()
+    expect(shown).toContain('&lt;script&gt;alert(1)')
+    expect(shown).not.toMatch(/<script|<img/)
+  })
+
+  it('has a page behind every link of its front page', async () => {
+    const front = await (await fetch(sandbox.url)).text()
+    const links = [...front.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link)
+    expect(links).toHaveLength(16)
+    for (const link of links) expect((await fetch(sandbox.url + link)).status).toBe(200)
+  })
+
+  it('shows the newest hundred comments, and leads from an issue to its pull request', async () => {
+    await using other = await start()
+    const issue = other.state.issue('octo/demo', 2)
+    for (let i = 0; i < 102; i++) if (issue) other.state.addComment(issue, 'octo', `comment ${i}.`)
+    const answer = await fetch(`${other.url}/octo/demo/issues/2`)
+    expect(answer.url).toBe(`${other.url}/octo/demo/pull/2`)
+    const shown = await answer.text()
+    expect(shown).toContain('2 older comments')
+    expect(shown).not.toContain('comment 1.')
+    expect(shown).toContain('comment 2.')
   })
 })

@@ -158,14 +158,6 @@ describe('a hook', () => {
     await sandbox[Symbol.asyncDispose]()
   })
 
-  it('is pinged on request, though it is inactive', async () => {
-    const { id } = await create({ active: false })
-    await sandbox.idle()
-    expect((await hooks(`POST /${id}/pings`)).status).toBe(204)
-    await sandbox.idle()
-    expect(receiver.received.map(({ headers }) => headers['x-github-event'])).toEqual(['ping', 'ping'])
-  })
-
   it('is changed, and loses a secret that the change does not repeat', async () => {
     const { id } = await create({ events: ['push'] })
     const changed = await json<HookAnswer>(
@@ -199,22 +191,6 @@ describe('a hook', () => {
       expect(await answerOf(await hooks(`${request} /${id}`))).toEqual(refusal(404, 'Not Found'))
     expect(await answerOf(await hooks(`GET /${id}/deliveries`))).toEqual(refusal(404, 'Not Found'))
   })
-
-  it('is listed page by page, with links to the others', async () => {
-    for (const path of ['a', 'b', 'c']) await create({ config: config({ url: `${receiver.url}/${path}` }) })
-    const page = async (query: string): Promise<unknown[]> => {
-      const answer = await hooks(`GET ?per_page=1${query}`)
-      const [hook] = await json<HookAnswer[]>(answer)
-      return [hook?.config['url']?.at(-1), answer.headers.get('link')]
-    }
-    const link = (n: number, rel: string): string =>
-      `<${sandbox.url}/api/v3/repos/octo/demo/hooks?per_page=1&page=${n}>; rel="${rel}"`
-    expect([await page(''), await page('&page=2'), await page('&page=3')]).toEqual([
-      ['a', `${link(2, 'next')}, ${link(3, 'last')}`],
-      ['b', `${link(1, 'prev')}, ${link(3, 'next')}, ${link(3, 'last')}, ${link(1, 'first')}`],
-      ['c', `${link(2, 'prev')}, ${link(1, 'first')}`],
-    ])
-  })
 })
 
 describe('a hook is refused', () => {
@@ -244,14 +220,6 @@ describe('a hook is refused', () => {
     ],
   ])('for %s', async (_, body, error) => {
     expect(await answerOf(await hooks('POST ', body))).toEqual(invalid(error))
-  })
-
-  it('when the sandbox is set to fail', async () => {
-    sandbox.faults.next('hook', '502')
-    expect((await hooks('POST ', { config: config() })).status).toBe(502)
-    const faulty = await call(sandbox, 'POST /repos/octo/fault-502/hooks', headers, { config: config() })
-    expect(faulty.status).toBe(502)
-    expect(await json(hooks('GET '))).toEqual([])
   })
 })
 
