@@ -88,14 +88,15 @@ export class Apps {
   readonly #host: Host
   readonly #oauth: OAuth
   readonly #hooks: Hooks
-  readonly #codes: Once<Registration>
+  /** Codes of agreed registrations, each converted once, within an hour. */
+  readonly codes: Once<Registration>
   readonly #apps = new Map<string, App>()
 
   constructor(host: Host, oauth: OAuth, hooks: Hooks) {
     this.#host = host
     this.#oauth = oauth
     this.#hooks = hooks
-    this.#codes = new Once(host.clock, FLOW_MS)
+    this.codes = new Once(host.clock, FLOW_MS)
   }
 
   /** App with this id or client id: a token's `iss` may be either. */
@@ -118,14 +119,9 @@ export class Apps {
     return this.#apps.has(slugOf(name)) ? 'Name is already taken.' : undefined
   }
 
-  /** Issues the code of an agreed registration, which is converted once, within an hour. */
-  issueCode(registration: Registration): string {
-    return this.#codes.put(registration)
-  }
-
   /** Registers the App of a code, with its client and its hook. Returns what only this shows, or undefined for a wrong code. */
   async convert(code: string): Promise<{ app: App; secrets: Json } | undefined> {
-    const registration = this.#codes.take(code)
+    const registration = this.codes.take(code)
     if (!registration) return undefined
     const { manifest, owner } = registration
     const keys = await promisify(generateKeyPair)('rsa', {
@@ -339,7 +335,7 @@ export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
       const why = apps.refusal(manifest.name)
       if (why !== undefined) return newAppPage(registration, pages.put(registration), why)
       const location = new URL(manifest.redirect_url)
-      location.searchParams.set('code', apps.issueCode({ ...registration, manifest }))
+      location.searchParams.set('code', apps.codes.put({ ...registration, manifest }))
       if (registration.state !== undefined) location.searchParams.set('state', registration.state)
       return c.redirect(location.href)
     })

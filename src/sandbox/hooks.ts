@@ -12,11 +12,10 @@ import { describeConnectionError } from '../net/errors.js'
 import { type Json, nodeId } from './payloads.js'
 import {
   cursorPageOf,
-  type FieldError,
   findRepo,
   found,
-  GitHubError,
   type Host,
+  invalidField,
   pageOf,
   readObject,
   responseSent,
@@ -367,7 +366,7 @@ export function hookRoutes(hooks: Hooks, host: Host): Hono<RestEnv> {
   /** Returns the settings. @throws GitHubError 422 when another hook of the repository has the same receiver and event */
   function accepted(repo: string, input: HookInput, itself?: Hook): HookInput {
     if (hooks.of(repo).some((hook) => hook.id !== itself?.id && conflicts(hook, input)))
-      throw invalid({ code: 'custom', message: 'Hook already exists on this repository' })
+      throw invalidField('Hook', { code: 'custom', message: 'Hook already exists on this repository' })
     return input
   }
 
@@ -499,7 +498,7 @@ function readHook(body: Json, known?: HookInput): HookInput {
 export function readConfig(config: unknown, known?: HookInput['config']): HookInput['config'] {
   const { url, content_type: contentType, insecure_ssl: insecure, secret } = parsed(CONFIG, config)
   if (url === undefined && !known)
-    throw invalid({ code: 'custom', message: 'Config must contain URL for webhooks' })
+    throw invalidField('Hook', { code: 'custom', message: 'Config must contain URL for webhooks' })
   return {
     url: url === undefined && known ? known.url : () => url ?? '',
     contentType: contentType ?? known?.contentType ?? 'form',
@@ -512,10 +511,5 @@ function parsed<T>(schema: z.ZodType<T>, value: unknown): T {
   const { data, error } = schema.safeParse(value)
   if (!error) return data
   const field = error.issues[0]?.path.find((step) => typeof step === 'string' && step !== 'config')
-  throw invalid({ code: 'invalid', field: String(field ?? 'config') })
-}
-
-/** GitHub's answer to settings that it refuses. */
-function invalid(error: Omit<FieldError, 'resource'>): GitHubError {
-  return new GitHubError(422, 'Validation Failed', [{ resource: 'Hook', ...error }])
+  throw invalidField('Hook', { code: 'invalid', field: String(field ?? 'config') })
 }

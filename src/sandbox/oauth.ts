@@ -6,7 +6,7 @@ import { parseUrl } from '../base/parse-url.js'
 import type { Clock } from '../base/time.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { type Html, notePage, sandboxPage } from './pages.js'
-import { GitHubError, type Host, jsonOf, readObject } from './protocol.js'
+import { GitHubError, type Host, invalidField, jsonOf, readObject } from './protocol.js'
 import { BoundedMap, OWNER } from './state.js'
 import { type OAuth, Once, randomSecret } from './tokens.js'
 
@@ -29,9 +29,9 @@ interface DeviceRequest {
   readonly userCode: string
   readonly expiresAt: number
   /** Seconds between two polls. */
-  readonly interval: number
-  readonly polledAt: number | undefined
-  readonly decision: 'pending' | 'granted' | 'denied'
+  interval: number
+  polledAt: number
+  decision: 'pending' | 'granted' | 'denied'
 }
 
 /** Fields of a response. */
@@ -89,16 +89,16 @@ class Devices {
 
   issue(clientId: string, scopes: readonly string[]): DeviceRequest {
     const four = (): string => Array.from({ length: 4 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
-    const request = {
+    const request: DeviceRequest = {
       clientId,
       scopes,
       deviceCode: randomSecret(),
       userCode: `${four()}-${four()}`,
       expiresAt: this.#clock() + DEVICE_S * 1000,
       interval: POLL_INTERVAL_S,
-      polledAt: undefined,
+      polledAt: -Infinity,
       decision: 'pending',
-    } as const
+    }
     this.#requests.set(request.deviceCode, request)
     return request
   }
@@ -112,25 +112,20 @@ class Devices {
     )
   }
 
-  decide(request: DeviceRequest, decision: 'granted' | 'denied'): void {
-    this.#requests.set(request.deviceCode, { ...request, decision })
-  }
-
   /** The granted request, which uses the code up, or GitHub's error. */
   poll(clientId: string, deviceCode: string | null): DeviceRequest | { readonly failed: Fields } {
     const request = this.#requests.get(deviceCode ?? '')
     if (!request || request.clientId !== clientId) return { failed: failure('incorrect_device_code') }
     const now = this.#clock()
     if (now >= request.expiresAt) return { failed: failure('expired_token') }
-    const { polledAt, interval, decision } = request
-    if (polledAt !== undefined && now - polledAt < interval * 1000) {
-      const longer = interval + POLL_INTERVAL_S
-      this.#requests.set(request.deviceCode, { ...request, interval: longer, polledAt: now })
-      return { failed: { ...failure('slow_down'), interval: longer } }
+    const isEarly = now - request.polledAt < request.interval * 1000
+    request.polledAt = now
+    if (isEarly) {
+      request.interval += POLL_INTERVAL_S
+      return { failed: { ...failure('slow_down'), interval: request.interval } }
     }
-    this.#requests.set(request.deviceCode, { ...request, polledAt: now })
-    if (decision === 'pending') return { failed: failure('authorization_pending') }
-    if (decision === 'denied') return { failed: failure('access_denied') }
+    if (request.decision === 'pending') return { failed: failure('authorization_pending') }
+    if (request.decision === 'denied') return { failed: failure('access_denied') }
     this.#requests.delete(request.deviceCode)
     return request
   }
@@ -281,9 +276,8 @@ function deviceRoutes(oauth: OAuth, devices: Devices, { clock, faults, payloads 
       const form = await readForm(c)
       const request = devices.enter(forms.take(form.get('authenticity_token'))?.userCode ?? null)
       if (!request) return enterCodePage(422)
-      const isGranted = form.get('authorize') === '1'
-      devices.decide(request, isGranted ? 'granted' : 'denied')
-      return isGranted
+      request.decision = form.get('authorize') === '1' ? 'granted' : 'denied'
+      return request.decision === 'granted'
         ? notePage('You are signed in', 'The program continues by itself. You can close this page.')
         : notePage('You were not signed in', 'The program gets no access. You can close this page.')
     })
@@ -368,9 +362,7 @@ async function revoke(c: Context<HttpEnv>, oauth: OAuth): Promise<Response> {
   const { access_token: accessToken } = await readObject(c)
   if (c.req.param('client') !== client.id) throw new GitHubError(404, 'Not Found')
   if (typeof accessToken !== 'string' || accessToken === '')
-    throw new GitHubError(422, 'Validation Failed', [
-      { resource: 'OauthAccess', code: 'missing_field', field: 'access_token' },
-    ])
+    throw invalidField('OauthAccess', { code: 'missing_field', field: 'access_token' })
   const grant = oauth.find(accessToken)
   if (grant?.clientId !== client.id) throw new GitHubError(404, 'Not Found')
   oauth.revoke(grant)

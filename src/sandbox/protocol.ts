@@ -31,25 +31,26 @@ const BODY_LIMIT = 1_048_576
 /** GitHub's page sizes (https://docs.github.com/rest/using-the-rest-api/using-pagination-in-the-rest-api). */
 const PAGE_SIZE = { default: 30, max: 100 }
 
-/** Entry of `errors` in a 422 response. */
-export interface FieldError {
-  readonly resource: string
-  readonly field?: string
-  readonly code: 'missing_field' | 'invalid' | 'custom' | 'unprocessable'
-  readonly message?: string
-}
-
 /** Error response with GitHub's text; a route throws it, {@link answerError} sends it. */
 export class GitHubError extends Error {
   override readonly name = 'GitHubError'
   readonly status: ContentfulStatusCode
-  readonly errors: readonly FieldError[]
+  /** `errors` of a 422 response. */
+  readonly errors: readonly Json[]
 
-  constructor(status: ContentfulStatusCode, message: string, errors: readonly FieldError[] = []) {
+  constructor(status: ContentfulStatusCode, message: string, errors: readonly Json[] = []) {
     super(message)
     this.status = status
     this.errors = errors
   }
+}
+
+/** GitHub's refusal of a field. `code`: missing_field, invalid, custom or unprocessable. */
+export function invalidField(
+  resource: string,
+  error: { code: string; field?: string; message?: string },
+): GitHubError {
+  return new GitHubError(422, 'Validation Failed', [{ resource, ...error }])
 }
 
 /** Sends GitHub's error body: `{message, errors?, documentation_url, status}`, where `status` is a string. */

@@ -10,6 +10,7 @@ import {
   found,
   GitHubError,
   type Host,
+  invalidField,
   pageOf,
   readObject,
   readText,
@@ -121,9 +122,7 @@ function readComment(body: Json): string {
   const text = readText(body, 'body')
   if (text === undefined) throw new GitHubError(422, 'Invalid request.\n\n"body" wasn\'t supplied.')
   const invalid = (message: string): GitHubError =>
-    new GitHubError(422, 'Validation Failed', [
-      { resource: 'IssueComment', code: 'unprocessable', field: 'data', message },
-    ])
+    invalidField('IssueComment', { code: 'unprocessable', field: 'data', message })
   if (text.trim() === '') throw invalid("Body can't be blank")
   if (text.length > MAX_COMMENT_LENGTH)
     throw invalid(`Body is too long (maximum is ${MAX_COMMENT_LENGTH} characters)`)
@@ -152,10 +151,7 @@ function reactionRoutes({ state, payloads, faults }: Host): Hono<RestEnv> {
   async function react(c: Context<RestEnv>, { locked }: Issue, subject: Subject): Promise<Response> {
     const wanted = (await readObject(c))['content']
     const content = REACTIONS.find((reaction) => reaction === wanted)
-    if (!content)
-      throw new GitHubError(422, 'Validation Failed', [
-        { resource: 'Reaction', code: 'invalid', field: 'content' },
-      ])
+    if (!content) throw invalidField('Reaction', { code: 'invalid', field: 'content' })
     if (locked) throw new GitHubError(403, 'Unable to create reaction because issue is locked.')
     const { reaction, created } = state.addReaction(subject, c.get('grant').login, content)
     return c.json(payloads.reaction(reaction), created ? 201 : 200)
@@ -279,10 +275,7 @@ function readStatus(body: Json): Pick<Status, 'state' | 'context' | 'description
   const given = readText(body, 'state')
   const state = STATES.find((each) => each === given)
   const message = 'State is not included in the list'
-  if (!state)
-    throw new GitHubError(422, 'Validation Failed', [
-      { resource: 'Status', code: 'custom', field: 'state', message },
-    ])
+  if (!state) throw invalidField('Status', { code: 'custom', field: 'state', message })
   return {
     state,
     context: readText(body, 'context') ?? 'default',
