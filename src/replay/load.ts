@@ -184,7 +184,8 @@ function unreadable(name: string, cause: unknown): RelayError {
 function parse(bytes: Uint8Array, name: string, { event, provider = 'github' }: LoadOptions): Fixture {
   let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    // Without a byte order mark, which editors on Windows write.
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
     throw unreadable(name, cause)
   }
@@ -208,17 +209,11 @@ export function parseFixture(text: string, name: string): Fixture {
 }
 
 function parseJson(text: string, name: string): unknown {
-  const json = withoutMark(text)
   try {
-    return JSON.parse(json)
+    return JSON.parse(text)
   } catch (cause) {
-    throw new RelayError('usage', `${name}, line ${lineOf(json)}: not JSON`, { cause })
+    throw new RelayError('usage', `${name}, line ${lineOf(text)}: not JSON`, { cause })
   }
-}
-
-/** Without a byte order mark, which editors on Windows write. */
-function withoutMark(text: string): string {
-  return text.replace(/^\uFEFF/, '')
 }
 
 function check(value: unknown, text: string, name: string): Fixture {
@@ -226,7 +221,7 @@ function check(value: unknown, text: string, name: string): Fixture {
   if (isFixture(value)) return value
   const [path, why] = problemOf(value) ?? [[], 'not a fixture']
   const field = path.length > 0 ? `${path.map(String).join('.')}: ` : ''
-  throw new RelayError('usage', `${name}, line ${lineOf(withoutMark(text), path)}: ${field}${why}`)
+  throw new RelayError('usage', `${name}, line ${lineOf(text, path)}: ${field}${why}`)
 }
 
 function isFixture(value: unknown): value is Fixture {
