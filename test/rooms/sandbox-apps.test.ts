@@ -134,6 +134,7 @@ describe('the webhook of an App', () => {
       installation: { id: 401, app_id: app.id, account: { login: 'octo' } },
       sender: { login: 'octo' },
     })
+    expect(installation?.body).not.toMatch(/Codertocat|Hello-World|api\.github\.com|957387/)
     expect(event?.headers).toMatchObject({
       'x-github-hook-installation-target-type': 'integration',
       'x-github-hook-installation-target-id': String(app.id),
