@@ -34,6 +34,13 @@ export interface Refreshable {
   readonly redirectUri?: string | undefined
 }
 
+/** What a revocation removed. */
+export interface Removed {
+  /** With the token, unless that had expired. */
+  readonly owner: TokenOwner | undefined
+  readonly refreshable: Refreshable | undefined
+}
+
 /** The last instant whose ISO form has a four-digit year. */
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
@@ -151,9 +158,16 @@ export class Tokens {
     })
   }
 
-  /** Removes everything stored for the user, in one transaction; false when there was no token. */
-  revoke(userId: string): Promise<boolean> {
-    return this.#store.update((records) => removeAll(records, userId))
+  /** Removes everything stored for the user, in one transaction. */
+  revoke(userId: string): Promise<Removed> {
+    const clock = this.#clock
+    return this.#store.update(function* (records): Tx<Removed> {
+      const token = parseToken(yield* records.get(tokenKey(userId)))
+      const origin = parseOrigin(yield* records.get(originKey(userId)))
+      const refreshable = parseRefresh(yield* records.get(refreshKey(userId)))
+      yield* removeAll(records, userId)
+      return { owner: ownerOf(userId, token, origin, clock()), refreshable }
+    })
   }
 
   async #find(
@@ -165,13 +179,26 @@ export class Tokens {
       if (!token) return undefined
       const origin = parseOrigin(await this.#store.get(originKey(userId)))
       if (origin?.token !== sha256(token.accessToken)) continue
-      const expiresAt = Date.parse(token.expiresAt)
-      // The record's own time counts, too.
-      if (this.#clock() >= expiresAt) return undefined
-      return { owner: { userId, accessToken: token.accessToken, expiresAt, origin: origin.origin }, origin }
+      const owner = ownerOf(userId, token, origin, this.#clock())
+      return owner && { owner, origin }
     }
     return undefined
   }
+}
+
+/** Undefined for a token that has expired, or whose origin is another's. */
+function ownerOf(
+  userId: string,
+  token: TokenRecord | undefined,
+  origin: OriginRecord | undefined,
+  now: number,
+): TokenOwner | undefined {
+  if (!token || origin?.token !== sha256(token.accessToken)) return undefined
+  const expiresAt = Date.parse(token.expiresAt)
+  // The record's own time counts, too.
+  return now >= expiresAt
+    ? undefined
+    : { userId, accessToken: token.accessToken, expiresAt, origin: origin.origin }
 }
 
 /** More sign-ins of one user within a read than ever happen. */
@@ -201,21 +228,19 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
   yield* records.put(refreshKey(userId), refresh, grant.refreshExpiresAt)
 }
 
-/** Whether there was a token. */
-function* removeAll(records: Records, userId: string): Tx<boolean> {
+function* removeAll(records: Records, userId: string): Tx<void> {
   yield* records.delete(refreshKey(userId))
-  return yield* removeToken(records, userId)
+  yield* removeToken(records, userId)
 }
 
-/** With the index entries of the current and the previous token; whether there was one. */
-function* removeToken(records: Records, userId: string): Tx<boolean> {
+/** With the index entries of the current and the previous token. */
+function* removeToken(records: Records, userId: string): Tx<void> {
   const token = parseToken(yield* records.get(tokenKey(userId)))
   const origin = parseOrigin(yield* records.get(originKey(userId)))
   if (token) yield* records.delete(bearerPrefix(sha256(token.accessToken)) + userId)
   if (origin?.previous) yield* records.delete(bearerPrefix(origin.previous.token) + userId)
-  const had = yield* records.delete(tokenKey(userId))
+  yield* records.delete(tokenKey(userId))
   yield* records.delete(originKey(userId))
-  return had
 }
 
 function* isStored(records: Records, userId: string, used: Refreshable): Tx<boolean> {
