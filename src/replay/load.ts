@@ -62,6 +62,9 @@ export const fixtureSchema = z
       provider: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github').describe(
         'The code host that sends it: github, gitea, sandbox.',
       ),
+      source: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github')
+        .optional()
+        .describe('What received it, by name; the provider if absent.'),
       event: text(/^[A-Za-z0-9_.: -]{1,100}$/, 'the name of an event, like push').describe(
         'The event as the provider names it in its header.',
       ),
