@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
-import { type Fixture, fixtureBody, fixtureLines } from '../../src/fixtures/fixture.js'
-import { loadFixtures } from '../../src/fixtures/load.js'
+import { type Fixture, fixtureBody, fixtureLines } from '../../src/replay/fixture.js'
+import { loadFixtures } from '../../src/replay/load.js'
 import { isForm } from '../../src/webhook/signature.js'
 import { goJson } from '../kit/go-json.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
