@@ -96,7 +96,8 @@ export function followLinks(): void {
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
     if (!isPlain || event.defaultPrevented || !(event.target instanceof Element)) return
     const link = event.target.closest('a')
-    if (!link || link.origin !== location.origin || link.hasAttribute('download') || link.target !== '') return
+    if (!link || link.origin !== location.origin || link.hasAttribute('download') || link.target !== '')
+      return
     const next = link.hash === '' ? parseAddress(link.pathname, link.search) : undefined
     if (!next) return
     event.preventDefault()

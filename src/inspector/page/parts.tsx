@@ -43,9 +43,7 @@ export function Visible({ text }: { readonly text: string }) {
   if (parts.length === 1) return <>{text}</>
   // With a group in the pattern, each second part is a hidden character.
   return (
-    <>
-      {parts.map((part, i) => (i % 2 === 0 ? part : <span class="hidden-char">{symbolOf(part)}</span>))}
-    </>
+    <>{parts.map((part, i) => (i % 2 === 0 ? part : <span class="hidden-char">{symbolOf(part)}</span>))}</>
   )
 }
 
@@ -152,7 +150,13 @@ function describeMark(target: TargetMark): string {
 }
 
 /** What stands where there is nothing to show: what that means, and what to do next. */
-export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
+export function Empty({
+  title,
+  children,
+}: {
+  readonly title: string
+  readonly children?: ComponentChildren
+}) {
   return (
     <div class="empty">
       <p class="empty-title">{title}</p>
