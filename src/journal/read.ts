@@ -53,7 +53,8 @@ export async function* walk(sql: Sql, filter: Filter, clock: Clock): AsyncGenera
   const isIndexed = filter.repo !== undefined || filter.events !== undefined
   const { text } = filter
   const plain = conditions.length === 0
-  const window = plain ? Infinity : isIndexed ? INDEXED_WINDOW : WINDOW
+  const isMarked = conditions.length === 1 && MARKED.has(filter.status)
+  let window = plain ? Infinity : isIndexed ? INDEXED_WINDOW : WINDOW
   let before = Math.min(filter.before ?? Infinity, (await newest(sql)) + 1)
   const first = (await oldest(sql)) ?? before
   for (let left = filter.last ?? Infinity; left > 0 && before > first;) {
@@ -65,6 +66,8 @@ export async function* walk(sql: Sql, filter: Filter, clock: Clock): AsyncGenera
     const found = (await summaries(sql, matching)).filter((summary) => passes(summary, filter)).slice(0, left)
     left -= found.length
     before = entries.length >= limit ? (entries.at(-1)?.n ?? from) : from
+    // Where none is marked a wider step costs nothing, and a distant server has fewer to answer.
+    if (isMarked) window = entries.length === 0 ? Math.min(2 * window, INDEXED_WINDOW) : WINDOW
     yield { found, before: before <= first ? 0 : before }
     await setImmediate()
   }
