@@ -6,15 +6,15 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Header } from '../../src/http/headers.js'
 import { curlCommand } from '../../src/inspector/curl.js'
-import { emptyFolder } from '../helpers/context.js'
-import { startTarget, type TargetServer } from '../helpers/target.js'
+import { emptyFolder } from '../kit/folder.js'
+import { type Receiver, receiver } from '../kit/receiver.js'
 
 const run = promisify(execFile)
 
 describe('a curl command', () => {
-  let target: TargetServer
+  let target: Receiver
   beforeAll(async () => {
-    target = await startTarget()
+    target = await receiver()
   })
   afterAll(() => target[Symbol.asyncDispose]())
 

@@ -1,0 +1,201 @@
+import type { ServerResponse } from 'node:http'
+import { RelayError, toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type { JournalChange } from '../journal/journal.js'
+import type { Refusals } from '../webhook/refusals.js'
+import type { LiveEvent } from './api.js'
+import { type DeliveryParts, linesOf } from './deliveries.js'
+
+/** Something that an open page shows has changed. Says what to read again, not what it is now. */
+export type Change =
+  | JournalChange
+  /** Another relay of the profile has changed entries, which are not known. */
+  | { readonly type: 'stale' }
+  /** A request was refused. */
+  | { readonly type: 'refused' }
+  /** A target, the tunnel or a hook has changed. */
+  | { readonly type: 'state' }
+
+export interface LiveParts extends DeliveryParts {
+  readonly refusals: Refusals
+  /** Aborts when the instance stops. */
+  readonly stopped: AbortSignal
+  readonly log: Log
+}
+
+/** The page that reads a stream. */
+export interface Page {
+  /** Whether it may still read. @throws RelayError `storage` */
+  readonly isOpen: () => Promise<boolean>
+  /** Its answer; undefined for a request made in-process. */
+  readonly outgoing: ServerResponse | undefined
+}
+
+/** Open streams at once: more pages than a person keeps open. */
+const MAX_PAGES = 20
+/** Ten times a second: as often as a person can see rows change. */
+const PERIOD_MS = 100
+/** Entries that one event has: more than a window shows. */
+const MAX_LINES = 200
+/** Shorter than the minute after which the service closes a connection without a byte. */
+const HEARTBEAT_MS = 15_000
+/** For the last bytes of a stream at the end of relay: a page that does not read would keep relay from ending. Milliseconds. */
+const CLOSE_LIMIT_MS = 500
+/** 1 MiB: what a stream may hold for a page that reads slowly. Then it is closed; the page connects again and reads what it shows. */
+const MAX_UNREAD = 1_048_576
+
+const HEADERS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' }
+const HEARTBEAT = Buffer.from(':\n\n')
+
+interface Client extends Page {
+  readonly controller: ReadableStreamDefaultController<Uint8Array>
+}
+
+/**
+ * Sends all open pages what changes: {@link PERIOD_MS} after a change, what has changed by then is read once. Nothing is numbered or
+ * sent again; a page that connects reads what it shows.
+ */
+export class LiveHub {
+  readonly #parts: LiveParts
+  readonly #clients = new Set<Client>()
+  readonly #numbers = new Set<number>()
+  /** What else is to be sent. */
+  #due = new Set<'stale' | 'refused' | 'state'>()
+  #removed: number | undefined
+  #timer: NodeJS.Timeout | undefined
+  #heartbeat: NodeJS.Timeout | undefined
+
+  constructor(parts: LiveParts) {
+    this.#parts = parts
+    parts.stopped.addEventListener('abort', () => this.#close())
+  }
+
+  /** Must be cheap, and does not throw: every change of the instance passes here. */
+  changed(change: Change): void {
+    if (this.#clients.size === 0) return
+    if (change.type === 'removed') this.#removed = change.oldest
+    else if (change.type !== 'changed') this.#due.add(change.type)
+    else if (this.#numbers.size <= MAX_LINES) this.#numbers.add(change.n)
+    this.#schedule()
+  }
+
+  /**
+   * A stream of {@link LiveEvent}s, the first with the number of refused requests. It ends when the instance stops, or when the page may no longer
+   * read. @throws RelayError `unavailable` while {@link MAX_PAGES} streams are open
+   */
+  open(page: Page): Response {
+    const { stopped, refusals } = this.#parts
+    if (stopped.aborted) throw new RelayError('unavailable', 'relay is stopping')
+    if (this.#clients.size >= MAX_PAGES)
+      throw new RelayError('unavailable', `${MAX_PAGES} inspectors are open. Close one`, { retryAfter: 10 })
+    let client: Client | undefined
+    const gone = (): void => {
+      if (client) this.#remove(client)
+    }
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          client = { ...page, controller }
+          this.#clients.add(client)
+          this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref()
+          controller.enqueue(encoded({ type: 'refused', count: countOf(refusals) }))
+        },
+        cancel: gone,
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD }),
+    )
+    const { outgoing } = page
+    outgoing?.once('close', gone)
+    // The service leaves a connection open that a client has half closed; a page that is gone closes it so.
+    outgoing?.socket?.once('end', () => outgoing.destroy())
+    return new Response(stream, { headers: HEADERS })
+  }
+
+  /** Sends what has changed. No timer runs meanwhile, so that a slow disk sets the pace. Does not reject. */
+  async #flush(): Promise<void> {
+    const numbers = [...this.#numbers]
+    const [due, removed] = [this.#due, this.#removed]
+    this.#numbers.clear()
+    this.#due = new Set()
+    this.#removed = undefined
+    let isLost = false
+    try {
+      const events = this.#clients.size > 0 ? await this.#events(numbers, due, removed) : []
+      const bytes = Buffer.concat(events.map(encoded))
+      if (bytes.length > 0) for (const client of this.#clients) this.#send(client, bytes)
+    } catch (error) {
+      isLost = true
+      this.#parts.log.warn(`open inspectors could not be updated: ${toRelayError(error).message}`)
+    }
+    this.#timer = undefined
+    if (this.#numbers.size > 0 || this.#due.size > 0 || this.#removed !== undefined) this.#schedule()
+    // With the next change: what has just failed would fail again.
+    if (isLost) this.#due.add('stale')
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => void this.#flush(), PERIOD_MS).unref()
+  }
+
+  async #events(
+    numbers: readonly number[],
+    due: ReadonlySet<'stale' | 'refused' | 'state'>,
+    removed: number | undefined,
+  ): Promise<readonly LiveEvent[]> {
+    const { journal, refusals } = this.#parts
+    const isStale = due.has('stale') || numbers.length > MAX_LINES
+    const ordered = numbers.toSorted((one, other) => one - other)
+    const lines = isStale ? [] : await linesOf(this.#parts, await journal.summaries(ordered))
+    return [
+      ...(isStale ? [{ type: 'stale' } as const] : []),
+      ...(lines.length > 0 ? [{ type: 'lines', lines } as const] : []),
+      ...(due.has('refused') ? [{ type: 'refused', count: countOf(refusals) } as const] : []),
+      ...(due.has('state') ? [{ type: 'state' } as const] : []),
+      ...(removed === undefined ? [] : [{ type: 'removed', below: removed } as const]),
+    ]
+  }
+
+  #send(client: Client, bytes: Uint8Array): void {
+    if ((client.controller.desiredSize ?? 0) > 0) return client.controller.enqueue(bytes)
+    // What it has not read would come before its end.
+    client.outgoing?.destroy()
+    this.#remove(client)
+  }
+
+  async #beat(): Promise<void> {
+    for (const client of this.#clients) {
+      const isOpen = await client.isOpen().catch(() => true)
+      if (!this.#clients.has(client)) continue
+      if (isOpen) this.#send(client, HEARTBEAT)
+      else this.#end(client)
+    }
+  }
+
+  #close(): void {
+    clearTimeout(this.#timer)
+    for (const client of this.#clients) {
+      this.#end(client)
+      setTimeout(() => client.outgoing?.destroy(), CLOSE_LIMIT_MS).unref()
+    }
+  }
+
+  #end(client: Client): void {
+    this.#remove(client)
+    client.controller.close()
+  }
+
+  #remove(client: Client): void {
+    this.#clients.delete(client)
+    if (this.#clients.size > 0) return
+    clearInterval(this.#heartbeat)
+    this.#heartbeat = undefined
+  }
+}
+
+function countOf({ list }: Refusals): number {
+  return Object.values(list.counts()).reduce((sum, count) => sum + count, 0)
+}
+
+function encoded(event: LiveEvent): Uint8Array {
+  return Buffer.from(`data: ${JSON.stringify(event)}\n\n`)
+}

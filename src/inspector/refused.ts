@@ -1,0 +1,72 @@
+import { isUtf8 } from 'node:buffer'
+import { RelayError } from '../base/errors.js'
+import { explain } from '../webhook/explain.js'
+import type { Refused } from '../webhook/refused.js'
+import { MAX_EXPLAINED, type Refusals } from '../webhook/refusals.js'
+import type { RefusedDetail, RefusedLine, RefusedPage } from './api.js'
+import type { CodeHost } from '../codehost/host.js'
+import type { WebhookSecrets } from '../base/settings.js'
+
+export interface RefusedParts {
+  readonly refusals: Refusals
+  readonly secrets: WebhookSecrets
+  readonly host: Pick<CodeHost, 'webhook'>
+}
+
+/** The refused requests, newest first. */
+export async function listRefused({ refusals: { list } }: RefusedParts): Promise<RefusedPage> {
+  return { refused: await Promise.all(list.list().toReversed().map(lineOf)), counts: list.counts() }
+}
+
+/** One refused request, as far as it was stored. @throws RelayError `not_found` */
+export async function describeRefused(parts: RefusedParts, id: number): Promise<RefusedDetail> {
+  const refused = parts.refusals.list.get(id)
+  if (!refused)
+    throw new RelayError(
+      'not_found',
+      `Refused request ${id} is no longer in the list, which has the last 100`,
+    )
+  const { headers, body, size } = refused
+  return {
+    ...(await lineOf(refused)),
+    headers,
+    body: Buffer.from(body).toString(),
+    isCut: body.length < size,
+    verdict: await verdictOf(refused, parts),
+  }
+}
+
+async function lineOf(refused: Refused): Promise<RefusedLine> {
+  const { id, at, via, status, kind, event, deliveryId, size, reason } = refused
+  return { id, at, via, status, kind, event, deliveryId, size, reason: await reason() }
+}
+
+/**
+ * What `relay verify` says, line by line: whether the signature matches, why not, and what that cannot say. Where the bytes that
+ * were signed are not known (the body was not stored whole, or a tunnel changed it), only the reason found then counts.
+ */
+async function verdictOf(refused: Refused, { secrets, host }: RefusedParts): Promise<readonly string[]> {
+  const { via, body, headers, size, kind, status } = refused
+  const answered =
+    via === 'tunnel' ? 'It came through the tunnel and was not taken.' : `It was answered ${status}.`
+  const reason = sentence(await refused.reason())
+  if (kind === 'too_large' || kind === 'wrong_path') return [reason, answered]
+  if (via === 'tunnel' || body.length < size)
+    return [
+      reason,
+      'The bytes that were signed are not known, so the signature cannot be checked again.',
+      answered,
+    ]
+  if (body.length > MAX_EXPLAINED)
+    return [reason, 'Its body is too large to analyse here: relay verify does that.', answered]
+  const explanation = await explain({ headers, body }, { secrets, scheme: host.webhook })
+  if (!explanation.valid) return [sentence(`The signature does not match: ${explanation.hint}`), answered]
+  const text = isUtf8(Buffer.from(body)) ? '' : ' Its body is not UTF-8.'
+  return [`The signature matches.${text}`, reason, answered]
+}
+
+/** A reason begins in lower case and has no full stop, since log lines continue after it. */
+function sentence(text: string): string {
+  const start = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.?!]$/.test(start) ? start : `${start}.`
+}
