@@ -1,110 +1,112 @@
-import { RelayError } from '../base/errors.js';
-import { parseDuration } from '../base/time.js';
-import { isFailedAttempt } from './types.js';
+import { RelayError } from '../base/errors.js'
+import { parseDuration } from '../base/time.js'
+import { isFailedAttempt } from './types.js'
 /** A word of letters, digits, `_ . : -` and inner spaces: what events may be called, less a dot at either end. */
-const NAME = '[\\w:-](?:[\\w.: -]*[\\w:-])?';
-const WHOLE = new RegExp(`^(?:\\*|${NAME})(?:\\.(?:\\*|${NAME}))?$`);
+const NAME = '[\\w:-](?:[\\w.: -]*[\\w:-])?'
+const WHOLE = new RegExp(`^(?:\\*|${NAME})(?:\\.(?:\\*|${NAME}))?$`)
 /** Events are at most 100 characters, so are the actions people choose for `repository_dispatch`. */
-const MAX_LENGTH = 201;
+const MAX_LENGTH = 201
 /**
  * Reads `event` or `event.action`. `*` may stand for all of either part, never for a piece of one.
  * @throws RelayError `usage`
  */
 export function parseMatch(text) {
-    if (text.length <= MAX_LENGTH && WHOLE.test(text))
-        return { text };
-    const named = text.length <= MAX_LENGTH ? ` '${text}'` : '';
-    throw new RelayError('usage', `Invalid match${named}: write event or event.action, with * for all of a part`);
+  if (text.length <= MAX_LENGTH && WHOLE.test(text)) return { text }
+  const named = text.length <= MAX_LENGTH ? ` '${text}'` : ''
+  throw new RelayError(
+    'usage',
+    `Invalid match${named}: write event or event.action, with * for all of a part`,
+  )
 }
 /** An event alone, and `event.*`, mean it with any action and with none; `*.action` means any event with that action. */
 export function matches({ text }, { event, action }) {
-    return (text === '*' ||
-        text === '*.*' ||
-        text === event ||
-        text === `${event}.*` ||
-        (action !== null && (text === `${event}.${action}` || text === `*.${action}`)));
+  return (
+    text === '*' ||
+    text === '*.*' ||
+    text === event ||
+    text === `${event}.*` ||
+    (action !== null && (text === `${event}.${action}` || text === `*.${action}`))
+  )
 }
-export const DELIVERY_STATUSES = ['failed', 'waiting', 'succeeded', 'none'];
+export const DELIVERY_STATUSES = ['failed', 'waiting', 'succeeded', 'none']
 /** Whether an entry is looked for, apart from its text, when it was received, and how many there may be. */
 export function passes(summary, { events = [], repo, status }) {
-    return ((repo === undefined || summary.repo?.toLowerCase() === repo.toLowerCase()) &&
-        (events.length === 0 || events.some((match) => matches(match, summary))) &&
-        (status === undefined || hasStatus(summary, status)));
+  return (
+    (repo === undefined || summary.repo?.toLowerCase() === repo.toLowerCase()) &&
+    (events.length === 0 || events.some((match) => matches(match, summary))) &&
+    (status === undefined || hasStatus(summary, status))
+  )
 }
 function hasStatus({ forwards }, wanted) {
-    const all = Object.values(forwards);
-    if (wanted === 'failed attempt')
-        return all.some(isFailedAttempt);
-    if (wanted === 'none')
-        return all.length === 0;
-    if (wanted === 'succeeded')
-        return all.length > 0 && all.every(({ status }) => status === 'succeeded');
-    return all.some(({ status }) => status === wanted);
+  const all = Object.values(forwards)
+  if (wanted === 'failed attempt') return all.some(isFailedAttempt)
+  if (wanted === 'none') return all.length === 0
+  if (wanted === 'succeeded') return all.length > 0 && all.every(({ status }) => status === 'succeeded')
+  return all.some(({ status }) => status === wanted)
 }
 /**
  * How far the order of the entries and that in which they were received may differ, in milliseconds: several requests are under way at
  * once, and clocks are corrected a little.
  */
-export const DISORDER_MS = 60000;
+export const DISORDER_MS = 60000
 /** Whether an entry was received when the clock was ahead of what it is `now`. */
 export function isFromFuture({ receivedAt }, now) {
-    return receivedAt > now + DISORDER_MS;
+  return receivedAt > now + DISORDER_MS
 }
 /** Longer than anybody types. */
-const MAX_TEXT = 200;
+const MAX_TEXT = 200
 /**
  * Reads a filter. `nameOf` says how a part is called in messages: `--since` on the command line.
  * @throws RelayError `usage` that begins with the name of the part.
  */
 export function parseFilter({ event, repo, since, until, status, text }, now, nameOf) {
-    const given = DELIVERY_STATUSES.find((each) => each === status);
-    if (repo !== undefined && !/^[^\s/]+\/[^\s/]+$/.test(repo))
-        throw new RelayError('usage', `${nameOf('repo')}: must be owner/name`);
-    if (status !== undefined && given === undefined)
-        throw new RelayError('usage', `${nameOf('status')}: must be one of ${DELIVERY_STATUSES.join(', ')}`);
-    if (text !== undefined && (text === '' || text.length > MAX_TEXT))
-        throw new RelayError('usage', `${nameOf('text')}: must be 1 to ${MAX_TEXT} characters`);
-    return {
-        ...(event && { events: event.map(parseMatch) }),
-        ...(repo !== undefined && { repo }),
-        ...(since !== undefined && { since: parseSince(nameOf('since'), since, now) }),
-        ...(until !== undefined && { until: parseInstant(nameOf('until'), until, now) }),
-        ...(given && { status: given }),
-        ...(text !== undefined && { text }),
-    };
+  const given = DELIVERY_STATUSES.find((each) => each === status)
+  if (repo !== undefined && !/^[^\s/]+\/[^\s/]+$/.test(repo))
+    throw new RelayError('usage', `${nameOf('repo')}: must be owner/name`)
+  if (status !== undefined && given === undefined)
+    throw new RelayError('usage', `${nameOf('status')}: must be one of ${DELIVERY_STATUSES.join(', ')}`)
+  if (text !== undefined && (text === '' || text.length > MAX_TEXT))
+    throw new RelayError('usage', `${nameOf('text')}: must be 1 to ${MAX_TEXT} characters`)
+  return {
+    ...(event && { events: event.map(parseMatch) }),
+    ...(repo !== undefined && { repo }),
+    ...(since !== undefined && { since: parseSince(nameOf('since'), since, now) }),
+    ...(until !== undefined && { until: parseInstant(nameOf('until'), until, now) }),
+    ...(given && { status: given }),
+    ...(text !== undefined && { text }),
+  }
 }
 /** A date, or a date and time with or without its zone (RFC 3339, whose `T` can be a space). */
-const ISO = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/;
+const ISO = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
 /** Milliseconds since 1970, from 2001 on: what a page has of the instants that it shows. */
-const MILLISECONDS = /^\d{12,15}$/;
+const MILLISECONDS = /^\d{12,15}$/
 /**
  * Reads a filter's `name` (`--since`), in milliseconds: a duration ago (`1h`), an instant (`2026-01-31T12:00Z`; local time without a zone;
  * milliseconds since 1970), or `now`.
  * @throws RelayError `usage` that begins with the name.
  */
 export function parseInstant(name, text, now) {
-    if (text === 'now')
-        return now;
-    const ago = parseDuration(text);
-    const at = ago === undefined ? fixedInstant(text) : now - ago;
-    if (!Number.isNaN(at))
-        return at;
-    throw new RelayError('usage', `${name}: must be a duration such as 1h, a time such as 2026-01-31T12:00, or now`);
+  if (text === 'now') return now
+  const ago = parseDuration(text)
+  const at = ago === undefined ? fixedInstant(text) : now - ago
+  if (!Number.isNaN(at)) return at
+  throw new RelayError(
+    'usage',
+    `${name}: must be a duration such as 1h, a time such as 2026-01-31T12:00, or now`,
+  )
 }
 /** Reads `--since`. `now` is Infinity: it means entries that do not exist yet, whatever any clock says. @throws as {@link parseInstant} */
 export function parseSince(name, text, now) {
-    return text === 'now' ? Infinity : parseInstant(name, text, now);
+  return text === 'now' ? Infinity : parseInstant(name, text, now)
 }
 function fixedInstant(text) {
-    if (MILLISECONDS.test(text))
-        return Number(text);
-    if (!ISO.test(text) || !isDay(text.slice(0, 10)))
-        return Number.NaN;
-    // JavaScript reads a date alone as UTC.
-    return Date.parse(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T'));
+  if (MILLISECONDS.test(text)) return Number(text)
+  if (!ISO.test(text) || !isDay(text.slice(0, 10))) return Number.NaN
+  // JavaScript reads a date alone as UTC.
+  return Date.parse(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T'))
 }
 /** False for a day that does not exist, such as 31 February, which Date.parse reads as a day in March. */
 function isDay(date) {
-    const at = Date.parse(`${date}T00:00Z`);
-    return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date);
+  const at = Date.parse(`${date}T00:00Z`)
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date)
 }

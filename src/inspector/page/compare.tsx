@@ -10,6 +10,7 @@ import { EventName, lines, Subject } from './list.js'
 import { dialog, go, isNarrow, messageFrom, query as shownQuery, takeFocus } from './model.js'
 import { Button, Icon, Section, Time, Visible } from './parts.js'
 import { payloadOf } from './payload.js'
+import { pretty } from './pretty.js'
 
 interface CompareProps {
   readonly n: number
@@ -80,15 +81,13 @@ function Side({ detail, query, class: name, sign }: SideProps) {
 
 function Comparison({ before, after }: { readonly before: DeliveryDetail; readonly after: DeliveryDetail }) {
   const isText = before.bodyKind !== 'bytes' && after.bodyKind !== 'bytes'
-  const payloads = async (): Promise<readonly string[]> => {
-    const { pretty } = await import('./pretty.js')
-    return Promise.all(
+  const payloads = (): Promise<readonly string[]> =>
+    Promise.all(
       [before, after].map(async ({ n, bodyKind }) => {
         const text = payloadOf(await bodyOf(n), bodyKind)
         return bodyKind === 'text' ? text.replaceAll(/\r\n?/g, '\n') : pretty(text).text
       }),
     )
-  }
   return (
     <>
       {isText ? (

@@ -25,7 +25,7 @@ const SPANS: Readonly<Record<string, string>> = {
 /** The filters, applied while they are typed. Fields are named as in the address, and a render never changes what they hold. */
 export function Filters({ query }: { readonly query: ListQuery }) {
   const form = useRef<HTMLFormElement>(null)
-  const timer = useRef<ReturnType<typeof setTimeout>>()
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const [initial] = useState(query)
   const apply = (): void => {
     clearTimeout(timer.current)

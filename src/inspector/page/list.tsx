@@ -1,6 +1,5 @@
 import { batch, signal } from '@preact/signals'
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core'
-import { memo } from 'preact/compat'
 import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import type { DeliveryLine, DeliveryPage, ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered } from './address.js'
@@ -204,7 +203,7 @@ function Rows({ pane, query, openN }: RowsProps) {
         const line = all[index]
         return line ? (
           <li key={line.n} class={line.n > newest.current ? 'fresh' : ''}>
-            <MemoRow line={line} query={query} isOpen={line.n === openN} />
+            <Row line={line} query={query} isOpen={line.n === openN} />
           </li>
         ) : null
       })}
@@ -286,24 +285,26 @@ function Row({ line, query, isOpen }: RowProps) {
       data-n={n}
       aria-current={isOpen ? 'true' : undefined}
     >
-      <span class="row-n">#{n}</span>
-      <span class="row-event">
-        <EventName line={line} />
-        <Badges line={line} />
+      <span class="row-line">
+        <span class="row-event">
+          <EventName line={line} />
+          <Badges line={line} />
+        </span>
+        <span class="row-n">#{n}</span>
+        <Time class="row-time" at={receivedAt} />
       </span>
-      <Time class="row-time" at={receivedAt} />
-      <span class="row-subject">
-        <Subject line={line} />
+      <span class="row-line">
+        <span class="row-subject">
+          <Subject line={line} />
+        </span>
+        <span class="row-marks">
+          <Marks line={line} />
+        </span>
+        <span class="row-size">{formatSize(size)}</span>
       </span>
-      <span class="row-marks">
-        <Marks line={line} />
-      </span>
-      <span class="row-size">{formatSize(size)}</span>
     </a>
   )
 }
-
-const MemoRow = memo(Row)
 
 /** `pull_request.opened`: the action in a weaker tone. */
 export function EventName({

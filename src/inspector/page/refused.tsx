@@ -92,16 +92,20 @@ function RefusedRow({ line, isOpen }: { readonly line: RefusedLine; readonly isO
       href={addressOf({ page: 'refused', id })}
       aria-current={isOpen ? 'true' : undefined}
     >
-      <span class="row-event">
-        <MarkWord status="failed" word={KINDS[kind]} />
-        <span class="badge">{status}</span>
-        {via === 'tunnel' ? <span class="badge">tunnel</span> : null}
+      <span class="row-line">
+        <span class="row-event">
+          <MarkWord status="failed" word={KINDS[kind]} />
+          <span class="badge">{status}</span>
+          {via === 'tunnel' ? <span class="badge">tunnel</span> : null}
+        </span>
+        <Time class="row-time" at={at} />
       </span>
-      <Time class="row-time" at={at} />
-      <span class="row-subject">
-        <Visible text={event === null ? reason : `${event} · ${reason}`} />
+      <span class="row-line">
+        <span class="row-subject">
+          <Visible text={event === null ? reason : `${event} · ${reason}`} />
+        </span>
+        <span class="row-size">{formatSize(size)}</span>
       </span>
-      <span class="row-size">{formatSize(size)}</span>
     </a>
   )
 }
