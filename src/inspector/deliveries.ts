@@ -148,9 +148,8 @@ export async function findEntry({ journal }: Pick<DeliveryParts, 'journal'>, n: 
   return (await journal.read(n)) ?? missing(journal, n)
 }
 
-/** @throws RelayError `not_found`. `n`: 0 for the newest of none. */
+/** @throws RelayError `not_found` */
 async function missing(journal: Journal, n: number): Promise<never> {
-  if (n === 0) throw new RelayError('not_found', 'There is no delivery yet')
   const isOver = n <= (await journal.newest())
   throw new RelayError(
     'not_found',

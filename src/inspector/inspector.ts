@@ -74,6 +74,7 @@ const PAGES = [
   '/inspect/refused',
   '/inspect/refused/:id{[0-9]+}',
   '/inspect/state',
+  '/inspect/open',
 ]
 
 /** Loaded, and made, when it is first asked for: see relay.ts. */
@@ -122,29 +123,28 @@ type Router = ReturnType<typeof createRouter>
 
 function addReads(app: Router, parts: InspectorParts): void {
   const readState = createStateReader(parts)
-  const numberOf = (c: Context<HttpEnv>) => readNumber(c, 'n', () => parts.journal.newest())
   app
     .get('/inspect/api/deliveries', async (c) =>
       c.json<DeliveryPage>(await listDeliveries(parts, c.req.query())),
     )
     .get('/inspect/api/deliveries/:n', async (c) =>
-      c.json<DeliveryDetail>(await describeDelivery(parts, await numberOf(c))),
+      c.json<DeliveryDetail>(await describeDelivery(parts, readNumber(c, 'n'))),
     )
     .get('/inspect/api/deliveries/:n/body', async (c) => {
-      const { n, body } = await findEntry(parts, await numberOf(c))
+      const { n, body } = await findEntry(parts, readNumber(c, 'n'))
       return c.body(new Uint8Array(body), 200, download(`delivery-${n}`, 'application/octet-stream'))
     })
     .get('/inspect/api/deliveries/:n/fixture', async (c) => {
-      const entry = await findEntry(parts, await numberOf(c))
+      const entry = await findEntry(parts, readNumber(c, 'n'))
       const name = `${entry.event.replaceAll(/[^\w-]/g, '-')}-${entry.n}.json`
       return c.body(fixtureText(toFixture(entry)), 200, download(name, 'application/json'))
     })
     .get('/inspect/api/deliveries/:n/curl', async (c) =>
-      c.text(curlCommand(await findEntry(parts, await numberOf(c)), `${parts.url()}/webhook`)),
+      c.text(curlCommand(await findEntry(parts, readNumber(c, 'n')), `${parts.url()}/webhook`)),
     )
     .get('/inspect/api/refused', async (c) => c.json<RefusedPage>(await listRefused(parts)))
     .get('/inspect/api/refused/:id', async (c) =>
-      c.json<RefusedDetail>(await describeRefused(parts, await readNumber(c, 'id'))),
+      c.json<RefusedDetail>(await describeRefused(parts, readNumber(c, 'id'))),
     )
     .get('/inspect/api/state', async (c) => c.json<InstanceState>(await readState()))
     .get('/inspect/api/timeline', async (c) => c.json<Timeline>(await readTimeline(parts)))
@@ -172,7 +172,7 @@ function addChanges(app: Router, parts: InspectorParts): void {
   app
     .post('/inspect/api/deliveries/:n/forward', async (c) => {
       const request: ForwardRequest = await readJson(c, FORWARD, MAX_REQUEST)
-      return c.json<Sent>(await forwardAgain(parts, await readNumber(c, 'n'), request))
+      return c.json<Sent>(await forwardAgain(parts, readNumber(c, 'n'), request))
     })
     .post('/inspect/api/send', async (c) => {
       const request: SendRequest = await readJson(c, SEND, maxSend)
@@ -251,14 +251,9 @@ function download(name: string, type: string): Record<string, string> {
   return { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` }
 }
 
-/** `newest` has the number that `last` means. @throws RelayError `not_found` for what is no number */
-async function readNumber(
-  c: Context<HttpEnv>,
-  name: string,
-  newest?: () => Promise<number>,
-): Promise<number> {
+/** @throws RelayError `not_found` for what is no number */
+function readNumber(c: Context<HttpEnv>, name: string): number {
   const text = c.req.param(name) ?? ''
-  if (newest && text === 'last') return newest()
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
   throw new RelayError('not_found', 'Not found')
 }

@@ -127,7 +127,7 @@ describe('opening the inspector', () => {
   })
 
   it('answers every address with the same page, which holds no data and needs no cookie', async () => {
-    const paths = ['', 'deliveries/7', 'deliveries/last', 'deliveries/7/compare/8', 'refused', 'refused/3', 'state']
+    const paths = ['', 'deliveries/7', 'deliveries/last', 'deliveries/7/compare/8', 'refused', 'refused/3', 'state', 'open']
     const pages = await Promise.all(paths.map((each) => fetch(`${url}/inspect/${each}?event=push`)))
     expect(pages.map(({ status }) => status)).toEqual(paths.map(() => 200))
     const texts = await Promise.all(pages.map((each) => each.text()))

@@ -1,7 +1,8 @@
-import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../kit/folder.js'
+import { enter } from '../kit/inspector.js'
 import { describeWith } from '../kit/needs.js'
 import { Pane } from '../kit/pane.js'
 import { place } from '../kit/place.js'
@@ -25,12 +26,10 @@ function recordingBrowser() {
   }
 }
 
-/** Where the page of a private file posts its code. */
-function formIn(file: URL) {
-  const page = readFileSync(file, 'utf8')
-  const [, action = ''] = /action="([^"]*)"/.exec(page) ?? []
-  const [, code = ''] = /name="code" value="([^"]*)"/.exec(page) ?? []
-  return { action, code }
+/** Where the page of a private file leads. */
+function addressIn(file: URL): string {
+  const [, address = '""'] = /location\.replace\(("[^"]*")\)/.exec(readFileSync(file, 'utf8')) ?? []
+  return JSON.parse(address)
 }
 
 describeWith('tmux', 'the key i of relay serve', () => {
@@ -40,9 +39,8 @@ describeWith('tmux', 'the key i of relay serve', () => {
     await using pane = new Pane('relay serve --port 0', { width: 100, height: 50, env: here.env })
     await pane.shows(/key i, or relay inspect[^]*Press \?/)
     pane.press('i')
-    const { action, code } = formIn(await browser.opened())
-    const opened = await fetch(action, { method: 'POST', body: new URLSearchParams({ code }) })
-    expect(opened.status).toBe(200)
+    const { origin, hash } = new URL(addressIn(await browser.opened()))
+    expect((await enter(origin, hash.slice(1))).status).toBe(200)
     await pane.shows(/The inspector is open in your browser/)
     pane.press('q')
     await pane.ended()
@@ -52,7 +50,8 @@ describeWith('tmux', 'the key i of relay serve', () => {
 describeWith('Linux', 'relay inspect', () => {
   it('opens the page through a private file, with the code in no process list', async () => {
     using browser = recordingBrowser()
-    await using here = await place({ host: 'none', env: { BROWSER: browser.program } })
+    const home = emptyFolder()
+    await using here = await place({ host: 'none', env: { BROWSER: browser.program, HOME: home } })
     const { address } = await here.serve()
     const command = here.start('inspect', '7')
 
@@ -60,24 +59,43 @@ describeWith('Linux', 'relay inspect', () => {
     expect(file.protocol).toBe('file:')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(statSync(path.dirname(file.pathname)).mode & 0o777).toBe(0o700)
-    const { action, code } = formIn(file)
-    expect(action).toBe(`${address}/inspect/open`)
-    expect(code).toMatch(/^(?:\w{4}-){3}\w{4}$/)
+    // A browser from a Snap reads no folder whose name begins with a dot.
+    expect(path.relative(home, file.pathname)).toMatch(/^relay-inspect-\w+\/relay\.html$/)
+    const { origin, pathname, hash } = new URL(addressIn(file))
+    const [, code = ''] = /^#((?:\w{4}-){3}\w{4})\/7$/.exec(hash) ?? []
+    expect([origin, pathname, code.length]).toEqual([address, '/inspect/', 19])
     expect(commandLines()).toContain(file.pathname)
     expect(commandLines()).not.toContain(code)
 
-    const body = new URLSearchParams({ code, entry: '7' })
-    const opened = await fetch(action, { method: 'POST', headers: { Origin: 'null' }, body })
-    expect([opened.status, await opened.text()]).toEqual([
-      200,
-      expect.stringContaining('data-to="/inspect/deliveries/7"'),
-    ])
+    expect((await enter(address, code)).status).toBe(200)
     expect(await command.ended).toMatchObject({
       code: 0,
       out: '',
       err: `The inspector is open in your browser: ${address}/inspect/deliveries/7\n`,
     })
-    expect(existsSync(path.dirname(file.pathname))).toBe(false)
+    expect(readdirSync(home)).toEqual([])
+  })
+
+  it('says after 5 seconds how to open the page by hand', async () => {
+    using browser = recordingBrowser()
+    await using here = await place({ host: 'none', env: { BROWSER: browser.program, HOME: emptyFolder() } })
+    const { address } = await here.serve()
+    const command = here.start('inspect', '--json')
+    await command.says(/and enter the code .*\n/)
+    const [, shown, code = ''] = /Open (\S+) and enter the code (\S+)/.exec(command.err) ?? []
+    expect(shown).toBe(`${address}/inspect/`)
+    expect((await enter(address, code)).status).toBe(200)
+    const { code: exit, out } = await command.ended
+    expect([exit, JSON.parse(out)]).toEqual([0, { v: 1, address: `${address}/inspect/`, opened: true }])
+  })
+
+  it('prints address and code where the private file cannot be written', async () => {
+    await using here = await place({ host: 'none', env: { HOME: '/dev/null' } })
+    const { address } = await here.serve()
+    expect(await here.run('inspect')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(`^${address}/inspect/\n(?:\\w{4}-){3}\\w{4}\n$`),
+    })
   })
 
   it('prints address and code on lines of their own, and the way in from another machine', async () => {
