@@ -248,7 +248,8 @@ export interface InstanceState {
   }[]
   /** Who is signed in: never a token. Null where the keychain did not answer. */
   readonly users:
-    readonly { readonly userId: string; readonly expiresAt: number; readonly origin: string }[] | null
+    | readonly { readonly userId: string; readonly expiresAt: number; readonly origin: string }[]
+    | null
 }
 
 export interface Timeline {

@@ -13,6 +13,7 @@ import type {
   ForwardRequest,
   InstanceState,
   Opened,
+  OpenRequest,
   RefusedDetail,
   RefusedPage,
   SendRequest,
@@ -93,7 +94,7 @@ export async function createInspector(parts: InspectorParts): Promise<Inspector>
   for (const [address, file] of assets) app.get(address, (c) => sendFile(c, file))
   app.use('/inspect/api/*', refuseOtherSites)
   app.post('/inspect/api/open', async (c) => {
-    const { code } = await readJson(c, OPEN, MAX_REQUEST)
+    const { code }: OpenRequest = await readJson(c, OPEN, MAX_REQUEST)
     const session = await sessions.open(code)
     if (!session)
       throw new RelayError(

@@ -104,7 +104,9 @@ async function dropOldest(store: Store): Promise<void> {
   const ends = await Promise.all(
     keys.map(async (key) => ({ key, until: parseRecord(await store.get(key))?.until ?? 0 })),
   )
-  const oldest = ends.toSorted((one, other) => one.until - other.until).slice(0, keys.length - MAX_SESSIONS + 1)
+  const oldest = ends
+    .toSorted((one, other) => one.until - other.until)
+    .slice(0, keys.length - MAX_SESSIONS + 1)
   for (const { key } of oldest) await store.delete(key)
 }
 

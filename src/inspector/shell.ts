@@ -29,7 +29,7 @@ const TYPES = {
 } as const
 
 /** What the page asks first, as it asks it, so that the browser fetches it while it loads the script. */
-const FIRST = "/inspect/api/deliveries?limit=50"
+const FIRST = '/inspect/api/deliveries?limit=50'
 
 /** Reads the files that `npm run build` writes to `dist/inspect`. Without them the page says so. */
 export async function openShell(): Promise<Shell> {
@@ -68,7 +68,9 @@ function application() {
       <body>
         <div id="app"></div>
         <noscript>
-          <p>The inspector needs JavaScript. In a terminal, relay log and relay show have the same deliveries.</p>
+          <p>
+            The inspector needs JavaScript. In a terminal, relay log and relay show have the same deliveries.
+          </p>
         </noscript>
       </body>
     </html> `

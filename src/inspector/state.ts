@@ -89,8 +89,7 @@ export function createStateReader(parts: StateParts): () => Promise<InstanceStat
       ignored: routing.ignore.map(({ text }) => text),
       tunnel: tunnel ? { state: tunnel.state, payloadUrl: tunnel.url, detail: tunnel.why } : null,
       hooks: hookStates(hooks, running.hookProblems()),
-      users:
-        owners?.map(({ userId, expiresAt, origin }) => ({ userId, expiresAt, origin })) ?? null,
+      users: owners?.map(({ userId, expiresAt, origin }) => ({ userId, expiresAt, origin })) ?? null,
     }
   }
 }

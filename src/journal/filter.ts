@@ -77,10 +77,7 @@ export function passes(
   )
 }
 
-function hasStatus(
-  { forwards }: Pick<Summary, 'forwards'>,
-  wanted: NonNullable<Filter['status']>,
-): boolean {
+function hasStatus({ forwards }: Pick<Summary, 'forwards'>, wanted: NonNullable<Filter['status']>): boolean {
   const all = Object.values(forwards)
   if (wanted === 'failed attempt') return all.some(isFailedAttempt)
   if (wanted === 'none') return all.length === 0

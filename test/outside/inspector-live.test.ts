@@ -189,8 +189,7 @@ describe('a page that reads slowly', () => {
       // In rounds of 2 MB that the quick page has whole: far more than the stream and the sockets hold.
       for (let round = 1; round <= 8; round++) {
         await Promise.all(Array.from({ length: 10 }, () => serving.deliver()))
-        for (let last = 0; last < round * 10;)
-          last = numbersOf(await next(quick, 'lines')).at(-1) ?? last
+        for (let last = 0; last < round * 10;) last = numbersOf(await next(quick, 'lines')).at(-1) ?? last
       }
       slow.incoming?.resume()
       await cut

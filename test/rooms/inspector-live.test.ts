@@ -31,7 +31,9 @@ function openHub() {
   /** The events of the next frame. */
   const next = async (): Promise<LiveEvent[]> => {
     const { value } = (await reader?.read()) ?? {}
-    const messages = Buffer.from(value ?? []).toString().split('\n\n')
+    const messages = Buffer.from(value ?? [])
+      .toString()
+      .split('\n\n')
     return messages.filter(Boolean).map((text) => JSON.parse(text.replace('data: ', '')))
   }
   return { hub, journal, next }
