@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { clock } from '../kit/clock.js'
 import { type Inspector, openInspector } from '../kit/inspector.js'
@@ -145,6 +146,16 @@ describe('a stream of changes', () => {
     time.advance(30_000)
     await serving.deliver({ id: 'new' })
     expect(await next(stream, 'removed')).toEqual({ type: 'removed', below: 2 })
+  })
+
+  it('ends when its page closes its half of the connection', async () => {
+    const { host, hostname, port } = new URL(inspector.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(`GET /inspect/api/live HTTP/1.1\r\nHost: ${host}\r\nCookie: ${inspector.cookie}\r\n\r\n`)
+    await once(socket, 'data')
+    const closed = once(socket, 'close')
+    socket.end()
+    await closed
   })
 
   it('is one of few', async () => {
