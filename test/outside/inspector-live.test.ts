@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { clock } from '../kit/clock.js'
 import { type Inspector, openInspector } from '../kit/inspector.js'
+import { describeWith } from '../kit/needs.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 
@@ -173,6 +174,18 @@ describe('a stream of changes', () => {
       return response.status
     }
     await expect.poll(probe).toBe(200)
+  })
+})
+
+describeWith('postgres', 'a relay of several', () => {
+  it('asks its pages to read again what another one has changed', async () => {
+    await using own = await place({ host: 'none', store: 'postgres' })
+    const other = await own.serve()
+    const serving = await own.serve()
+    using stream = await follow(await openInspector(own, serving))
+    await next(stream, 'refused')
+    await other.deliver()
+    expect(await next(stream, 'stale')).toEqual({ type: 'stale' })
   })
 })
 
