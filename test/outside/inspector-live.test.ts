@@ -156,7 +156,7 @@ describe('a stream of changes', () => {
     await once(socket, 'data')
     const closed = once(socket, 'close')
     socket.end()
-    await closed
+    expect(await closed).toEqual([false])
   })
 
   it('is one of few', async () => {
