@@ -20,5 +20,5 @@ if (!isVersionWritten(process.argv.slice(2))) {
   // Node 22.8 and later keep compiled code between starts, for the modules loaded after this call.
   if ('enableCompileCache' in module && typeof module.enableCompileCache === 'function')
     module.enableCompileCache()
-  await import('./process.js')
+  void import('./process.js')
 }

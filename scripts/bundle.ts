@@ -29,9 +29,13 @@ await build({
   plugins: [licences()],
   output: {
     dir: 'dist/bin',
-    format: 'esm',
-    chunkFileNames: '[name].js',
+    // Node's loader of ES modules takes 3 to 6 ms more.
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name].cjs',
     sourcemap: true,
+    // Names stay, for the stack of a defect; comments are a third of what would be read at each start.
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
     codeSplitting: {
       // Each group contains its imports that no earlier group contains.
       groups: [

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Browser, chromium } from 'playwright-core'
 import { drawInspector } from './pictures/inspector.js'
 
-const PROGRAM = path.resolve('dist/bin/relay.js')
+const PROGRAM = path.resolve('dist/bin/relay.cjs')
 const FOLDER = path.resolve('docs/pictures')
 /** Counts the bytes of payloads of pull requests. */
 const ROUTE = 'pull_request.*=wc -c'

@@ -90,8 +90,8 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }
   const database = options.database ?? opened.use(await openDatabase(data))
-  let openedInspector: Inspector | undefined
-  const changed = (change: Change): void => openedInspector?.changed(change)
+  const live: { inspector?: Inspector } = {}
+  const changed = (change: Change): void => live.inspector?.changed(change)
   const common: Common = { settings, host, database, log, clock, changed }
   const measure = running && (await loadMetrics(settings))
   const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
@@ -99,7 +99,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
   const { routing, journal, intake, refusals } = receiving
   const stop = new AbortController()
-  const inspect = lazyInspector(settings, running, {
+  const inspector = lazyInspector(settings, running, live, {
     ...common,
     ...receiving,
     url: () => relay.address,
@@ -107,7 +107,6 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     store: database.store,
     stopped: stop.signal,
   })
-  const inspector = inspect && (async () => (openedInspector = await inspect()))
   const app = createApp({
     ...signIn,
     intake,
@@ -222,10 +221,14 @@ function createSignIn(
 
 type Inspected = Omit<InspectorParts, 'profile' | 'secrets' | 'maxBody' | 'running' | 'hostAllowed'>
 
-/** Loads the inspector when it is first asked for: without one, relay starts as fast, and takes no more memory. Undefined if it is off. */
+/**
+ * Loads the inspector when it is first asked for, and sets it in `live`: without one, relay starts as fast, and takes no more memory.
+ * Undefined if it is off.
+ */
 function lazyInspector(
   settings: Settings,
   running: Running | undefined,
+  live: { inspector?: Inspector },
   parts: Inspected,
 ): (() => Promise<Inspector>) | undefined {
   const { profile, webhookSecrets: secrets, maxBody, inspect } = settings
@@ -233,7 +236,14 @@ function lazyInspector(
   const hostAllowed = ownHosts(settings)
   return createLazy(async () => {
     const { createInspector } = await import('./inspector/inspector.js')
-    return createInspector({ ...parts, profile, secrets, maxBody, running, hostAllowed })
+    return (live.inspector = await createInspector({
+      ...parts,
+      profile,
+      secrets,
+      maxBody,
+      running,
+      hostAllowed,
+    }))
   })
 }
 

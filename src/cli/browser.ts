@@ -136,7 +136,10 @@ export async function openInspector(
  * Snap or Flatpak, as Ubuntu's are, reads no hidden one and no temporary one (https://github.com/jupyter/notebook/issues/4500).
  * Disposing of it removes it.
  */
-function writeRedirectFile(home: string, address: string): (Disposable & { readonly url: string }) | undefined {
+function writeRedirectFile(
+  home: string,
+  address: string,
+): (Disposable & { readonly url: string }) | undefined {
   const page = `<!doctype html>
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">

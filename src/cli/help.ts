@@ -58,11 +58,19 @@ export const RELAY: Omit<CommandSpec, 'name' | 'summary'> & {
 /** Runs what a command loads, with its flags and then its arguments. */
 export type Start = (load: () => Promise<Run>, flags: Flags, args: readonly unknown[]) => Promise<void>
 
-/**
- * The command tree as commander knows it, with the options that every command takes.
- * @param isSilent the caller reports usage errors, as objects
- */
-export function createProgram(context: Context, start: Start, isSilent = false): Command {
+export interface ProgramOptions {
+  /** The command line. A command that it does not name is only listed: to declare them all takes milliseconds. All are declared without it. */
+  readonly argv?: readonly string[]
+  /** The caller reports usage errors, as objects. */
+  readonly isSilent?: boolean
+}
+
+/** The command tree as commander knows it, with the options that every command takes. */
+export function createProgram(
+  context: Context,
+  start: Start,
+  { argv, isSilent = false }: ProgramOptions = {},
+): Command {
   const { stdout, stderr } = context
   const program = new Command('relay')
     .description(introduction(RELAY, context))
@@ -94,13 +102,15 @@ export function createProgram(context: Context, start: Start, isSilent = false):
   // Without a command, commander prints the help as an error; `main` prints the overview.
   program.helpInformation = (options) => (options?.error ? '' : full(options))
   for (const { heading, commands } of GROUPS)
-    for (const spec of commands) declare(program, spec, context, start).helpGroup(heading)
+    for (const spec of commands) {
+      const command = program.command(spec.name).helpCommand(false).summary(spec.summary).helpGroup(heading)
+      if (argv?.includes(spec.name) !== false) declare(command, spec, context, start)
+    }
   return program
 }
 
-/** Adds a command to a commander program. What the command runs is imported when it runs. */
-function declare(parent: Command, spec: CommandSpec, context: Context, start: Start): Command {
-  const command = parent.command(spec.name).helpCommand(false).summary(spec.summary)
+/** Declares a command to commander. What the command runs is imported when it runs. */
+function declare(command: Command, spec: CommandSpec, context: Context, start: Start): void {
   command.description(introduction(spec, context)).addHelpText('after', () => conclusion(spec))
   command.allowExcessArguments(spec.takesMore === true)
   for (const [name, help, choices] of spec.args ?? []) {
@@ -108,12 +118,12 @@ function declare(parent: Command, spec: CommandSpec, context: Context, start: St
     command.addArgument(choices ? argument.choices(choices) : argument)
   }
   for (const option of optionsOf(spec)) command.addOption(toOption(option))
-  for (const subcommand of spec.subcommands ?? []) declare(command, subcommand, context, start)
+  for (const sub of spec.subcommands ?? [])
+    declare(command.command(sub.name).helpCommand(false).summary(sub.summary), sub, context, start)
   const usage = command.createHelp().commandUsage(command)
   command.showHelpAfterError(`Usage: ${usage}\n(${usage.replace(/ (?:\[|<).*/, '')} --help says more)`)
   const { load } = spec
   if (load) command.action((...args) => start(load, command.optsWithGlobals(), args))
-  return command
 }
 
 /** An option as help shows it: a flag of one command, or the flag of a setting. */

@@ -18,7 +18,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       const run = await load()
       await run(shell, flags, ...args)
     },
-    json || jsonLog,
+    { argv, isSilent: json || jsonLog },
   )
   try {
     await program.parseAsync(argv, { from: 'user' })

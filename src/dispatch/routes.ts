@@ -5,7 +5,7 @@ import { suggest } from '../base/suggest.js'
 import { expandLocal } from '../base/web-address.js'
 import { type Match, matches, parseMatch } from '../journal/filter.js'
 import type { Delivery } from '../journal/types.js'
-import { EVENTS } from '../codehost/schemes.js'
+import { EVENT_NAMES } from '../codehost/event-names.js'
 import type { Target } from './target.js'
 
 /** Which deliveries go where. */
@@ -47,7 +47,7 @@ export function parseForward(text: string): Route {
 }
 
 const NAMED = /^([a-z][\w-]{0,31})=(.*)$/is
-const MATCH_FOLLOWS = new RegExp(`^(?:\\*|(?:\\*|${EVENTS.join('|')})(?:\\.[\\w.:*-]+)?)=`)
+const MATCH_FOLLOWS = new RegExp(`^(?:\\*|(?:\\*|${EVENT_NAMES.join('|')})(?:\\.[\\w.:*-]+)?)=`)
 
 /**
  * The target's name, if the text begins with one: a word that is no event, before a match or, where `isTarget` holds for the
@@ -61,8 +61,8 @@ function readName(
   const rest = after.trim()
   const isName =
     name !== '' &&
-    !EVENTS.includes(name) &&
-    (MATCH_FOLLOWS.test(rest) || (isTarget(rest) && suggest(name, EVENTS) === undefined))
+    !EVENT_NAMES.includes(name) &&
+    (MATCH_FOLLOWS.test(rest) || (isTarget(rest) && suggest(name, EVENT_NAMES) === undefined))
   return isName ? { name, rest } : { rest: text }
 }
 

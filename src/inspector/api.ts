@@ -21,7 +21,7 @@
  * Every GET needs the cookie; every POST but `api/open` also needs the session's key in the header `X-Relay-Key`. Requests of another
  * site's page are refused (403). Errors are `{"error": "<sentence>"}`.
  *
- * A stream has no ids and resumes nothing: who connects, or connects again, reads again what it shows.
+ * A stream has no ids and resumes nothing: a page that connects, or connects again, reads again what it shows. The first event is `refused`.
  */
 import type { Header } from '../http/headers.js'
 import type { DeliveryStatus } from '../journal/filter.js'
@@ -65,7 +65,10 @@ export interface TargetMark {
   /** Short name, as in `relay log`. */
   readonly name: string
   readonly status: ForwardStatus
-  /** Attempts that failed before the last one; 0 where the first one succeeded. */
+  /**
+   * Answers before the last one that asked for another attempt (408, 425, 429, 5xx); 0 where the first one succeeded. An attempt that found
+   * the target unreachable or too slow is not one of them: the target is down then.
+   */
   readonly tries: number
   /** Set while it waits for a target that is down or no longer configured. */
   readonly down?: true

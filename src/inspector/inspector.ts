@@ -7,18 +7,7 @@ import { fixtureText, toFixture } from '../fixtures/fixture.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, type HostCheck, requireForwardedHost } from '../http/router.js'
-import type {
-  DeliveryDetail,
-  DeliveryPage,
-  ForwardRequest,
-  InstanceState,
-  Opened,
-  RefusedDetail,
-  RefusedPage,
-  SendRequest,
-  Sent,
-  Timeline,
-} from './api.js'
+import type { Opened, OpenRequest } from './api.js'
 import { curlCommand } from './curl.js'
 import { describeDelivery, findEntry, listDeliveries } from './deliveries.js'
 import { type Change, LiveHub, type LiveParts } from './live.js'
@@ -124,12 +113,8 @@ type Router = ReturnType<typeof createRouter>
 function addReads(app: Router, parts: InspectorParts): void {
   const readState = createStateReader(parts)
   app
-    .get('/inspect/api/deliveries', async (c) =>
-      c.json<DeliveryPage>(await listDeliveries(parts, c.req.query())),
-    )
-    .get('/inspect/api/deliveries/:n', async (c) =>
-      c.json<DeliveryDetail>(await describeDelivery(parts, readNumber(c, 'n'))),
-    )
+    .get('/inspect/api/deliveries', async (c) => c.json(await listDeliveries(parts, c.req.query())))
+    .get('/inspect/api/deliveries/:n', async (c) => c.json(await describeDelivery(parts, readNumber(c, 'n'))))
     .get('/inspect/api/deliveries/:n/body', async (c) => {
       const { n, body } = await findEntry(parts, readNumber(c, 'n'))
       return c.body(new Uint8Array(body), 200, download(`delivery-${n}`, 'application/octet-stream'))
@@ -142,12 +127,10 @@ function addReads(app: Router, parts: InspectorParts): void {
     .get('/inspect/api/deliveries/:n/curl', async (c) =>
       c.text(curlCommand(await findEntry(parts, readNumber(c, 'n')), `${parts.url()}/webhook`)),
     )
-    .get('/inspect/api/refused', async (c) => c.json<RefusedPage>(await listRefused(parts)))
-    .get('/inspect/api/refused/:id', async (c) =>
-      c.json<RefusedDetail>(await describeRefused(parts, readNumber(c, 'id'))),
-    )
-    .get('/inspect/api/state', async (c) => c.json<InstanceState>(await readState()))
-    .get('/inspect/api/timeline', async (c) => c.json<Timeline>(await readTimeline(parts)))
+    .get('/inspect/api/refused', async (c) => c.json(await listRefused(parts)))
+    .get('/inspect/api/refused/:id', async (c) => c.json(await describeRefused(parts, readNumber(c, 'id'))))
+    .get('/inspect/api/state', async (c) => c.json(await readState()))
+    .get('/inspect/api/timeline', async (c) => c.json(await readTimeline(parts)))
 }
 
 /** 16 KiB: the ids of all targets. */
@@ -157,7 +140,7 @@ const MAX_HEADERS = 16_384
 /** JSON may write each byte of a text as six. */
 const ESCAPED = 6
 
-const OPEN = z.strictObject({ code: z.string() })
+const OPEN: z.ZodType<OpenRequest> = z.strictObject({ code: z.string() })
 const FORWARD = z.strictObject({ targets: z.array(z.string()).optional() })
 const SEND = z.strictObject({
   from: z.int().positive(),
@@ -171,13 +154,10 @@ function addChanges(app: Router, parts: InspectorParts): void {
   const maxSend = (parts.maxBody + MAX_HEADERS) * ESCAPED + MAX_REQUEST
   app
     .post('/inspect/api/deliveries/:n/forward', async (c) => {
-      const request: ForwardRequest = await readJson(c, FORWARD, MAX_REQUEST)
-      return c.json<Sent>(await forwardAgain(parts, readNumber(c, 'n'), request))
+      const request = await readJson(c, FORWARD, MAX_REQUEST)
+      return c.json(await forwardAgain(parts, readNumber(c, 'n'), request))
     })
-    .post('/inspect/api/send', async (c) => {
-      const request: SendRequest = await readJson(c, SEND, maxSend)
-      return c.json<Sent>(await sendEdited(parts, request))
-    })
+    .post('/inspect/api/send', async (c) => c.json(await sendEdited(parts, await readJson(c, SEND, maxSend))))
 }
 
 /**

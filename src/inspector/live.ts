@@ -58,10 +58,8 @@ interface Client extends Page {
 export class LiveHub {
   readonly #parts: LiveParts
   readonly #clients = new Set<Client>()
-  readonly #numbers = new Set<number>()
-  /** What else is to be sent. */
-  #due = new Set<'stale' | 'refused' | 'state'>()
-  #removed: number | undefined
+  /** What is to be sent: entries by their number, the rest by its type. */
+  #due = new Map<number | string, Change>()
   #timer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
@@ -73,9 +71,7 @@ export class LiveHub {
   /** Must be cheap, and does not throw: every change of the instance passes here. */
   changed(change: Change): void {
     if (this.#clients.size === 0) return
-    if (change.type === 'removed') this.#removed = change.oldest
-    else if (change.type !== 'changed') this.#due.add(change.type)
-    else if (this.#numbers.size <= MAX_LINES) this.#numbers.add(change.n)
+    this.#due.set(change.type === 'changed' ? change.n : change.type, change)
     this.#schedule()
   }
 
@@ -113,14 +109,11 @@ export class LiveHub {
 
   /** Sends what has changed. No timer runs meanwhile, so that a slow disk sets the pace. Does not reject. */
   async #flush(): Promise<void> {
-    const numbers = [...this.#numbers]
-    const [due, removed] = [this.#due, this.#removed]
-    this.#numbers.clear()
-    this.#due = new Set()
-    this.#removed = undefined
+    const changes = [...this.#due.values()]
+    this.#due = new Map()
     let isLost = false
     try {
-      const events = this.#clients.size > 0 ? await this.#events(numbers, due, removed) : []
+      const events = this.#clients.size > 0 ? await this.#events(changes) : []
       const bytes = Buffer.concat(events.map(encoded))
       if (bytes.length > 0) for (const client of this.#clients) this.#send(client, bytes)
     } catch (error) {
@@ -128,30 +121,30 @@ export class LiveHub {
       this.#parts.log.warn(`open inspectors could not be updated: ${toRelayError(error).message}`)
     }
     this.#timer = undefined
-    if (this.#numbers.size > 0 || this.#due.size > 0 || this.#removed !== undefined) this.#schedule()
+    if (this.#due.size > 0) this.#schedule()
     // With the next change: what has just failed would fail again.
-    if (isLost) this.#due.add('stale')
+    if (isLost) this.#due.set('stale', { type: 'stale' })
   }
 
   #schedule(): void {
     this.#timer ??= setTimeout(() => void this.#flush(), PERIOD_MS).unref()
   }
 
-  async #events(
-    numbers: readonly number[],
-    due: ReadonlySet<'stale' | 'refused' | 'state'>,
-    removed: number | undefined,
-  ): Promise<readonly LiveEvent[]> {
+  async #events(changes: readonly Change[]): Promise<readonly LiveEvent[]> {
     const { journal, refusals } = this.#parts
-    const isStale = due.has('stale') || numbers.length > MAX_LINES
+    const numbers = changes.flatMap((change) => (change.type === 'changed' ? [change.n] : []))
+    const isStale = numbers.length > MAX_LINES || changes.some(({ type }) => type === 'stale')
     const ordered = numbers.toSorted((one, other) => one - other)
     const lines = isStale ? [] : await linesOf(this.#parts, await journal.summaries(ordered))
+    const others = changes.flatMap((change): LiveEvent[] => {
+      if (change.type === 'refused') return [{ type: 'refused', count: countOf(refusals) }]
+      if (change.type === 'removed') return [{ type: 'removed', below: change.oldest }]
+      return change.type === 'state' ? [change] : []
+    })
     return [
       ...(isStale ? [{ type: 'stale' } as const] : []),
       ...(lines.length > 0 ? [{ type: 'lines', lines } as const] : []),
-      ...(due.has('refused') ? [{ type: 'refused', count: countOf(refusals) } as const] : []),
-      ...(due.has('state') ? [{ type: 'state' } as const] : []),
-      ...(removed === undefined ? [] : [{ type: 'removed', below: removed } as const]),
+      ...others,
     ]
   }
 

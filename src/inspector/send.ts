@@ -75,7 +75,7 @@ export async function sendEdited(parts: SendParts, edit: SendRequest): Promise<S
 /** A header that names the event, of any provider: Gitea sends three. */
 const EVENT = /^x-[a-z]+-event$/i
 
-/** The headers of a copy, of which the id and the signatures are still those of the entry. */
+/** The headers of a copy. Its id and its signatures are still those of the entry. */
 function headersOf(entry: Entry, { event, headers: edited }: SendRequest): readonly Header[] {
   for (const header of edited ?? []) {
     const name = JSON.stringify(header[0])

@@ -43,7 +43,7 @@ export async function openShell(): Promise<Shell> {
       // Not built.
     }
   }
-  const page = await (assets.has(`${ASSETS}app.js`) ? application() : notBuilt())
+  const page = await document(assets.has(`${ASSETS}app.js`) ? APPLICATION : NOT_BUILT)
   return { page: staticFile('text/html; charset=utf-8', Buffer.from(String(page))), assets }
 }
 
@@ -52,7 +52,26 @@ function staticFile(type: string, bytes: Uint8Array): StaticFile {
   return { type, body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` }
 }
 
-function application() {
+type Markup = ReturnType<typeof html>
+
+const APPLICATION = {
+  head: html`<link rel="preload" as="fetch" crossorigin="anonymous" href="${FIRST}" />
+    <link rel="stylesheet" href="${ASSETS}app.css" />
+    <script type="module" src="${ASSETS}app.js"></script>`,
+  body: html`<div id="app"></div>
+    <noscript
+      >The inspector needs JavaScript. In a terminal, relay log and relay show have the same
+      deliveries.</noscript
+    >`,
+}
+
+const NOT_BUILT = {
+  head: '',
+  body: html`<h1>The inspector is not built</h1>
+    <p>Run <code>npm run build</code> in the folder of relay, and start relay again.</p>`,
+}
+
+function document({ head, body }: { readonly head: Markup | string; readonly body: Markup }): Markup {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -61,31 +80,10 @@ function application() {
         <meta name="color-scheme" content="light dark" />
         <title>Deliveries · relay</title>
         <link rel="icon" href="data:," />
-        <link rel="preload" as="fetch" crossorigin="anonymous" href="${FIRST}" />
-        <link rel="stylesheet" href="${ASSETS}app.css" />
-        <script type="module" src="${ASSETS}app.js"></script>
+        ${head}
       </head>
       <body>
-        <div id="app"></div>
-        <noscript>
-          <p>
-            The inspector needs JavaScript. In a terminal, relay log and relay show have the same deliveries.
-          </p>
-        </noscript>
-      </body>
-    </html> `
-}
-
-function notBuilt() {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <title>Not built · relay</title>
-      </head>
-      <body>
-        <h1>The inspector is not built</h1>
-        <p>Run <code>npm run build</code> in the folder of relay, and start relay again.</p>
+        ${body}
       </body>
     </html> `
 }

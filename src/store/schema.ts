@@ -17,7 +17,7 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
  * - `removed`: one row, once there is any: when the last of the removed entries came.
  * - `minute`, `target`: how many were received, how many of these failed or needed another attempt at a target (each once), and how many
- *   forwards have each status, kept as they are written: counting a million rows for a picture takes a second.
+ *   forwards have each status, updated with each write: counting a million rows for a picture takes a second.
  */
 export const SCHEMA = `
 CREATE TABLE relay_schema (version INTEGER NOT NULL);

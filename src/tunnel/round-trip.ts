@@ -4,7 +4,7 @@ import { Secret } from '../base/secret.js'
 import { type HeaderLines, only } from '../http/headers.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import type { SendOnce } from '../net/client.js'
-import { HUB_SIGNATURE, hubSignature } from '../codehost/host.js'
+import { HUB_SIGNATURE, hubSignature } from '../codehost/hub-signature.js'
 import type { WebhookScheme } from '../codehost/host.js'
 import { type MessageBody, restore } from '../webhook/restore.js'
 

@@ -7,7 +7,7 @@ import { type HeaderLines, indexHeaders, only, spelledHeader } from '../http/hea
 import type { VerifiedBy } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
 import { endOfString } from '../json/text.js'
-import { HUB_SIGNATURE } from '../codehost/host.js'
+import { HUB_SIGNATURE } from '../codehost/hub-signature.js'
 import { FORMS, writeJson, writings } from './encodings.js'
 import type { WebhookRequest } from './intake.js'
 import { isForm, provenBy, type Sender, signedBytes } from './signature.js'

@@ -12,7 +12,7 @@ export interface PaneOptions {
   readonly env?: Env
 }
 
-const RELAY = `"${process.execPath}" "${path.resolve('dist/bin/relay.js')}"`
+const RELAY = `"${process.execPath}" "${path.resolve('dist/bin/relay.cjs')}"`
 const DONE = 'done'
 
 /** A terminal of so many columns and rows, in tmux, in which the built program runs as `relay`. */

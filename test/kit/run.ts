@@ -10,7 +10,7 @@ export type Seams = NonNullable<Context['seams']>
 
 /** Whether tests that inject nothing run the built program instead of the sources in this process. */
 export const BUILT = Boolean(process.env['RELAY_TEST_BUILT'])
-export const PROGRAM = path.resolve('dist/bin/relay.js')
+export const PROGRAM = path.resolve('dist/bin/relay.cjs')
 export const LEASH = path.resolve('test/kit/leash.mjs')
 
 /** What a command printed, and its exit code. */

@@ -50,7 +50,7 @@ describe('one-time codes', () => {
     for (const secret of [opened.cookie.split('=')[1] ?? '', opened.key, code])
       expect(stored).not.toContain(secret)
 
-    const second = await own.startWith({ seams: { clock: time.now } }, 'serve', '--port', port, '--json')
+    const second = own.startWith({ seams: { clock: time.now } }, 'serve', '--port', port, '--json')
     expect(await second.url()).toBe(opened.url)
     // A connection of before may still be in this process's pool.
     await expect.poll(() => read(opened.cookie, opened.url).catch(() => 0)).toBe(200)
@@ -127,7 +127,16 @@ describe('opening the inspector', () => {
   })
 
   it('answers every address with the same page, which holds no data and needs no cookie', async () => {
-    const paths = ['', 'deliveries/7', 'deliveries/last', 'deliveries/7/compare/8', 'refused', 'refused/3', 'state', 'open']
+    const paths = [
+      '',
+      'deliveries/7',
+      'deliveries/last',
+      'deliveries/7/compare/8',
+      'refused',
+      'refused/3',
+      'state',
+      'open',
+    ]
     const pages = await Promise.all(paths.map((each) => fetch(`${url}/inspect/${each}?event=push`)))
     expect(pages.map(({ status }) => status)).toEqual(paths.map(() => 200))
     const texts = await Promise.all(pages.map((each) => each.text()))

@@ -8,7 +8,10 @@ import { type Place, place, type Serving } from '../kit/place.js'
 const GITEA = { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://gitea.example' }
 
 interface DeliveryPage {
-  readonly deliveries: readonly { readonly n: number; readonly targets: readonly { readonly tries: number }[] }[]
+  readonly deliveries: readonly {
+    readonly n: number
+    readonly targets: readonly { readonly tries: number }[]
+  }[]
 }
 
 /** A part of what the inspector's API says of a delivery. */
@@ -97,7 +100,12 @@ describe('a delivery that failed at first', () => {
         receivedAt: Date.now(),
         forwards: {
           [app]: { attempts: [retry(1), retry(2), retry(3), { answer: 'yes' }], tries: 3 },
-          [other]: { attempts: [retry(1), retry(2)], tries: 2, status: 'failed', reason: 'answered 500, 2 times' },
+          [other]: {
+            attempts: [retry(1), retry(2)],
+            tries: 2,
+            status: 'failed',
+            reason: 'answered 500, 2 times',
+          },
         },
       },
       { id: 'down', receivedAt: Date.now(), forwards: { [app]: { attempts: [lost, {}] } } },
@@ -202,7 +210,6 @@ describe('what an inspector shows', () => {
     expect(await Promise.all(kinds)).toEqual(['json', 'form', 'text', 'bytes'])
     expect(await opened.json('deliveries/4')).toMatchObject({ n: 4, older: 3, newer: null })
   })
-
 
   it('is JSON that no browser takes for a page, whatever the payload holds', async () => {
     const text = '</script><img src=x onerror=alert(1)>\u0000\u001b[2J\u202e'

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { clock } from '../kit/clock.js'
 import { type Inspector, openInspector } from '../kit/inspector.js'
+import { describeWith } from '../kit/needs.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 
@@ -147,6 +149,16 @@ describe('a stream of changes', () => {
     expect(await next(stream, 'removed')).toEqual({ type: 'removed', below: 2 })
   })
 
+  it('ends when its page closes its half of the connection', async () => {
+    const { host, hostname, port } = new URL(inspector.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(`GET /inspect/api/live HTTP/1.1\r\nHost: ${host}\r\nCookie: ${inspector.cookie}\r\n\r\n`)
+    await once(socket, 'data')
+    const closed = once(socket, 'close')
+    socket.end()
+    expect(await closed).toEqual([false])
+  })
+
   it('is one of few', async () => {
     const streams = await Promise.all(Array.from({ length: 20 }, () => follow()))
     const refused = await inspector.get('live')
@@ -162,6 +174,18 @@ describe('a stream of changes', () => {
       return response.status
     }
     await expect.poll(probe).toBe(200)
+  })
+})
+
+describeWith('postgres', 'a relay of several', () => {
+  it('asks its pages to read again what another one has changed', async () => {
+    await using own = await place({ host: 'none', store: 'postgres' })
+    const other = await own.serve()
+    const serving = await own.serve()
+    using stream = await follow(await openInspector(own, serving))
+    await next(stream, 'refused')
+    await other.deliver()
+    expect(await next(stream, 'stale')).toEqual({ type: 'stale' })
   })
 })
 
@@ -189,8 +213,7 @@ describe('a page that reads slowly', () => {
       // In rounds of 2 MB that the quick page has whole: far more than the stream and the sockets hold.
       for (let round = 1; round <= 8; round++) {
         await Promise.all(Array.from({ length: 10 }, () => serving.deliver()))
-        for (let last = 0; last < round * 10;)
-          last = numbersOf(await next(quick, 'lines')).at(-1) ?? last
+        for (let last = 0; last < round * 10;) last = numbersOf(await next(quick, 'lines')).at(-1) ?? last
       }
       slow.incoming?.resume()
       await cut

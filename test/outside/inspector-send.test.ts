@@ -223,6 +223,20 @@ describe('edit and send', () => {
     ])
   })
 
+  it('may be written in JSON with six bytes for each', async () => {
+    const payload = JSON.stringify('x'.repeat(300_000))
+    const escaped = Array.from(payload, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+    const { url, cookie, key } = inspector
+    const answer = await fetch(`${url}/inspect/api/send`, {
+      method: 'POST',
+      headers: { Cookie: cookie, 'X-Relay-Key': key, Origin: url },
+      body: `{"from":1,"event":"star","body":"${escaped}"}`,
+    })
+    expect(await answerOf(answer)).toEqual([200, { n: 2 }])
+    await target.has(2)
+    expect(target.received[1]?.body.toString() === payload).toBe(true)
+  })
+
   it('cannot be claimed by a delivery from outside', async () => {
     await relay.deliver({ id: 'liar', set: { 'X-Relay-Edited': '1' } })
     const { headers, editedFrom } = await detail(2)

@@ -117,8 +117,9 @@ describe('an idle relay serve', () => {
     await relay.url()
     expect(await relay.stop()).toMatchObject({ code: 0 })
     const files = readFileSync(LOADED, 'utf8').trim().split('\n')
-    expect(files).toContain(path.resolve('dist/bin/relay.js'))
+    expect(files).toContain(path.resolve('dist/bin/relay.cjs'))
     const lazy = /\/node_modules\/(?:oauth4webapi|open|pg|playwright-core|prom-client|smee-client|undici)\//
     expect(files.filter((file) => lazy.test(file))).toEqual([])
+    expect(files).not.toContain(path.resolve('dist/bin/inspector.cjs'))
   })
 })

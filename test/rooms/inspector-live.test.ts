@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import type { LiveEvent } from '../../src/inspector/api.js'
 import { LiveHub, type LiveParts } from '../../src/inspector/live.js'
 import { createRouting } from '../../src/dispatch/routes.js'
+
+afterEach(() => vi.useRealTimers())
 
 const summary = (n: number) => ({ n, headers: [], forwards: {}, number: null, restored: undefined })
 
@@ -27,14 +29,17 @@ function openHub() {
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only what a hub uses
   const hub = new LiveHub(parts as unknown as LiveParts)
-  const reader = hub.open({ isOpen: async () => true, outgoing: undefined }).body?.getReader()
+  const page = { mayRead: true, isOpen: async () => page.mayRead, outgoing: undefined }
+  const reader = hub.open(page).body?.getReader()
   /** The events of the next frame. */
   const next = async (): Promise<LiveEvent[]> => {
     const { value } = (await reader?.read()) ?? {}
-    const messages = Buffer.from(value ?? []).toString().split('\n\n')
+    const messages = Buffer.from(value ?? [])
+      .toString()
+      .split('\n\n')
     return messages.filter(Boolean).map((text) => JSON.parse(text.replace('data: ', '')))
   }
-  return { hub, journal, next }
+  return { hub, journal, page, reader, next }
 }
 
 it('reads at most 200 entries at once, and says that more are stale', async () => {
@@ -78,4 +83,15 @@ it('says that all is stale, with the next change, after the journal could not be
   // Without a change nothing is read again: a disk that fails would be asked ten times a second.
   hub.changed({ type: 'state' })
   expect(await next()).toEqual([{ type: 'stale' }, { type: 'state' }])
+})
+
+it('sends a sign of life every 15 seconds, until the page may no longer read', async () => {
+  vi.useFakeTimers()
+  const { page, reader, next } = openHub()
+  await next()
+  await vi.advanceTimersByTimeAsync(15_000)
+  expect(await reader?.read()).toEqual({ done: false, value: Buffer.from(':\n\n') })
+  page.mayRead = false
+  await vi.advanceTimersByTimeAsync(15_000)
+  expect(await reader?.read()).toEqual({ done: true, value: undefined })
 })

@@ -34,7 +34,9 @@ describeWith('postgres', 'failed attempts', () => {
       for (const query of QUERIES) {
         const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${query}`)
         const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
-        expect(plan).toMatch(/Index (?:Only )?Scan (?:Backward )?using forward_failed|Bitmap Index Scan on forward_failed/)
+        expect(plan).toMatch(
+          /Index (?:Only )?Scan (?:Backward )?using forward_failed|Bitmap Index Scan on forward_failed/,
+        )
       }
     } finally {
       await client.end()

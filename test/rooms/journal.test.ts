@@ -211,7 +211,12 @@ describe('whatever happens to it, the journal is what the model is', () => {
     await fc.assert(
       fc.asyncProperty(some, async (all) => {
         await using opened = await memory()
-        await run(opened.sql, all, [{}, { status: 'failed' }, { status: 'failed attempt' }, { repo: 'octo/demo' }])
+        await run(opened.sql, all, [
+          {},
+          { status: 'failed' },
+          { status: 'failed attempt' },
+          { repo: 'octo/demo' },
+        ])
       }),
       { numRuns: 60 },
     )

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { indexHeaders } from '../../src/http/headers.js'
-import { hubSignature } from '../../src/codehost/host.js'
+import { hubSignature } from '../../src/codehost/hub-signature.js'
 import { hasProof, provenBy } from '../../src/webhook/signature.js'
 import { GITEA, GITHUB } from '../helpers/delivery.js'
 

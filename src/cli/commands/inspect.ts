@@ -24,9 +24,7 @@ export async function runInspect(
     (await callInstance(instance, 'inspect pending', { code }, { signal })).pending
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const opened =
-    flags.browser === false
-      ? 'not started'
-      : await openInspector(shell, { url, code, entry, isPending })
+    flags.browser === false ? 'not started' : await openInspector(shell, { url, code, entry, isPending })
   if (opened === 'not used')
     throw new RelayError(
       'timed_out',

@@ -182,16 +182,10 @@ async function signedInUser(
 }
 
 /** Resolves at a signal, or at the key for it. */
-async function untilQuit(
-  shell: Shell,
-  serving: Serving,
-  nameOf: (id: string) => string,
-): Promise<void> {
+async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) => string): Promise<void> {
   const { out, signal } = shell
   const quit = new AbortController()
-  using keys = out.jsonLog
-    ? undefined
-    : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort() })
+  using keys = out.jsonLog ? undefined : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort() })
   if (keys) out.say(dim('Press ? for keys, Ctrl-C to stop.'))
   const stopped = Promise.race([signal, quit.signal].map(aborted))
   await Promise.race([serving.sandbox?.ping(), stopped])
