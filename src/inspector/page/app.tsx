@@ -22,6 +22,7 @@ const refused = signal(0)
 function App() {
   const { page } = view.value
   const isClosed = connection.value === 'closed' || page === 'open'
+  const state = isClosed ? 'closed' : connection.value
   useEffect(() => {
     if (page === 'list') document.title = 'Deliveries · relay'
   }, [page])
@@ -39,7 +40,9 @@ function App() {
           <Place view={{ page: 'refused' }} text="Refused" count={refused.value} />
           <Place view={{ page: 'state' }} text="State" />
         </nav>
-        <span class={`connection connection-${connection.value}`}>{WORDS[connection.value]}</span>
+        <span class={`connection connection-${state}`} title={WORDS[state]}>
+          <span>{WORDS[state]}</span>
+        </span>
       </header>
       <main id="main" class="main" tabIndex={-1}>
         {isClosed ? (
@@ -136,7 +139,7 @@ function Gate() {
   const submit = async (): Promise<void> => {
     try {
       await open(field.current?.value ?? '')
-      if (view.value.page === 'open') go({ page: 'list', query: {} })
+      location.replace(addressOf(view.value.page === 'open' ? { page: 'list', query: {} } : view.value))
     } catch (error) {
       setProblem(messageFrom(error))
       field.current?.select()
@@ -183,13 +186,12 @@ function Gate() {
 }
 
 /** Uses the code that `relay inspect` left in the fragment, where no server and no process list sees it. */
-async function enter(): Promise<void> {
-  const { hash, pathname, search } = location
-  const [, code, entry] = /^#([\w-]{16,})(?:\/(\w+))?$/.exec(hash) ?? []
-  if (code === undefined) return
+async function enter(code: string, entry: string | undefined): Promise<void> {
+  const { pathname, search } = location
   history.replaceState(null, '', pathname + search)
-  await open(code).catch(() => (connection.value = 'closed'))
-  if (entry !== undefined) history.replaceState(null, '', `${BASE}/deliveries/${entry}`)
+  await open(code).catch(() => {})
+  // Loaded again, since what the browser has fetched ahead was refused.
+  location.replace(entry === undefined ? pathname + search : `${BASE}/deliveries/${entry}`)
 }
 
 /** Resolves `/inspect/deliveries/last`, which only the journal can. */
@@ -201,9 +203,9 @@ async function findLast(): Promise<void> {
 }
 
 async function start(root: HTMLElement): Promise<void> {
-  await enter()
+  const [, code, entry] = /^#([\w-]{16,})(?:\/(\w+))?$/.exec(location.hash) ?? []
+  if (code !== undefined) return enter(code, entry)
   await findLast()
-  dispatchEvent(new PopStateEvent('popstate'))
   followLinks()
   followKeys()
   shareKey()
@@ -212,7 +214,7 @@ async function start(root: HTMLElement): Promise<void> {
     if (event.type === 'stale') void countRefused()
   })
   render(<App />, root)
-  followLive()
+  if (view.value.page !== 'open') followLive()
 }
 
 async function countRefused(): Promise<void> {

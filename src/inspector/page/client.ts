@@ -75,10 +75,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
 
 /** Exchanges a one-time code for a session. @throws RequestError, with status 401 for a wrong code. */
 export async function open(code: string): Promise<void> {
-  const opened = await postJson<Opened>('open', { code })
-  setKey(opened.key)
-  disconnect('connecting')
-  connect()
+  setKey((await postJson<Opened>('open', { code })).key)
 }
 
 function setKey(value: string): void {

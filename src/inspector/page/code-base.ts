@@ -221,8 +221,9 @@ function findPanel(view: EditorView): Panel {
     mount() {
       const { search, regexp } = getSearchQuery(view.state)
       if (!regexp) field.value = search
-      commit()
       field.select()
+      // The view is in the middle of an update.
+      queueMicrotask(commit)
     },
   }
 }

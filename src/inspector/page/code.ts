@@ -80,8 +80,8 @@ export interface Problem {
 /** Of a longer line only the start is shown at first: one of 1 MB takes half a second to lay out. Characters. */
 const MAX_SHOWN = 10_000
 const START_SHOWN = 200
-/** Raw text has no longer lines: one of 25 MB would take 17 seconds. Characters. */
-const MAX_RAW = 2000
+/** Raw text is shown in lines of this length: one line of 25 MB would take 17 seconds. Characters. */
+const MAX_RAW = 400
 /** `unifiedMergeView` draws a removed block whole, which takes half a minute for a large one. Lines. */
 const MAX_UNIFIED = 2000
 
@@ -131,7 +131,7 @@ export function showText(into: HTMLElement, text: string): CodeView {
 function inShortLines(text: string): string {
   const lines = text.split('\n')
   if (lines.every((line) => line.length <= MAX_RAW)) return text
-  return lines.map((line) => line.match(/.{1,2000}/gs)?.join('\n') ?? '').join('\n')
+  return lines.map((line) => line.match(/.{1,400}/gs)?.join('\n') ?? '').join('\n')
 }
 
 /** Its own scroller: 25 MB would make the page 14 million pixels high, and what follows unreachable. */
