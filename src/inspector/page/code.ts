@@ -43,6 +43,7 @@ import {
 import { base, COLOURS, PARSED_COLOURS, reading, shadowOf } from './code-base.js'
 import { lineDiff } from './diff.js'
 import { counted } from './format.js'
+import { HIDDEN, symbolOf } from './parts.js'
 import { pathAt, pretty, type Pretty } from './pretty.js'
 
 // All that CodeMirror does here, loaded with the first delivery. Each view is in a shadow tree of its own, because only there
@@ -312,6 +313,20 @@ export interface CompareOptions {
 
 /** Two texts next to each other, with their equal parts folded away. */
 export function compare(
+  into: HTMLElement,
+  before: string,
+  after: string,
+  options: CompareOptions,
+): CompareView {
+  // What is removed is shown by a widget that knows nothing of special characters.
+  return compareVisible(into, visible(before), visible(after), options)
+}
+
+function visible(text: string): string {
+  return text.replaceAll(HIDDEN, (char) => (char === '\n' || char === '\t' ? char : symbolOf(char)))
+}
+
+function compareVisible(
   into: HTMLElement,
   before: string,
   after: string,

@@ -332,10 +332,13 @@ export function Subject({
 }) {
   return (
     <>
-      {repo === null ? null : <Visible text={repo} />}
+      {repo === null ? null : (
+        <span class="repo">
+          <Visible text={repo} />
+        </span>
+      )}{' '}
       {subject === null ? null : (
         <span class="subject">
-          {' '}
           <Visible text={subject} />
         </span>
       )}
