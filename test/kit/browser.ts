@@ -106,8 +106,17 @@ export const inspector = {
   focusedEditor: (page: Page): Locator => page.locator('.editor .cm-content:focus'),
   /** What has the focus when a dialog opens. */
   firstOfDialog: (page: Page): Locator => page.locator('dialog [data-first]:focus'),
-  /** The lines that differ between two deliveries. */
-  changes: (page: Page): Locator => page.locator('.cm-changedLine'),
+  /** The lines that differ between two deliveries, those of the older one first; of the payload or the headers alone. */
+  changes: (page: Page, part: 'Payload' | 'Headers' | '' = ''): Locator =>
+    page.locator('.section', { hasText: part }).locator('.cm-changedLine'),
+  /** Equal lines that are folded away. */
+  equal: (page: Page): Locator => page.locator('.cm-collapsedLines'),
+  /** The headers of an edit. */
+  editedHeaders: (page: Page): Locator => page.locator('.edit-headers'),
+  /** The parts of a delivery's page, from the top. */
+  parts: (page: Page): Locator => page.locator('.detail h2, .actions'),
+  /** How many attempts each target took, where it was more than one. */
+  tries: (page: Page): Locator => page.locator('.rows .tries'),
 
   // The other views.
   refused: (page: Page): Locator => page.locator('.row-refused'),
