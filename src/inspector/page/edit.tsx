@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { DeliveryDetail, Header, Sent } from '../api.js'
+import type { DeliveryDetail, Header, SendRequest, Sent } from '../api.js'
 import { isMadeHeader } from '../made-headers.js'
 import { bodyOf, postJson, whyNot } from './client.js'
 import type { Editor, Problem } from './code.js'
@@ -11,26 +11,17 @@ import { pretty } from './pretty.js'
 
 /** Edits a delivery and sends it as a new one: through intake, or to one target. */
 export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
-  const { n } = detail
   const form = useRef<HTMLFormElement>(null)
   const editor = useRef<Editor | null>(null)
   const original = useRef('')
   const [problem, setProblem] = useState<Problem | null>(null)
   const [failure, setFailure] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
-  const send = async (): Promise<void> => {
+  const submit = async (): Promise<void> => {
     if (!editor.current || !form.current || whyNot.value !== null || isBusy) return
-    const body = editor.current.text()
     setBusy(true)
     try {
-      JSON.parse(body)
-      const fields = new FormData(form.current)
-      const [event, target] = [String(fields.get('event')), String(fields.get('target'))]
-      const headers = parseHeaders(String(fields.get('headers')))
-      const sent = await postJson<Sent>('send', { from: n, event, body, headers, ...(target && { target }) })
-      notify(`Sent as #${sent.n}`)
-      dialog.value = null
-      go({ page: 'delivery', n: sent.n, query: query.value })
+      await send(detail.n, form.current, editor.current.text())
     } catch (error) {
       // The line of the problem says what is wrong with the JSON, and where.
       if (!(error instanceof SyntaxError)) setFailure(messageFrom(error))
@@ -39,16 +30,16 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
   }
   const isChanged = (): boolean => editor.current !== null && editor.current.text() !== original.current
   const mayClose = (): boolean => !isChanged() || confirm('Close without sending? Your edit is lost.')
-  const why = whyNot.value ?? (problem ? `The payload is not JSON: ${placeOf(problem)}` : failure)
+  const why = whyNot.value ?? (problem ? `The payload is not JSON: ${placeOf(problem)}` : null)
   return (
-    <Dialog title={`Edit #${n} and send`} isWide mayClose={mayClose}>
+    <Dialog title={`Edit #${detail.n} and send`} isWide mayClose={mayClose}>
       <form
         class="edit"
         ref={form}
         onInput={() => setFailure(null)}
         onSubmit={(event) => {
           event.preventDefault()
-          void send()
+          void submit()
         }}
       >
         <Fields detail={detail} />
@@ -61,13 +52,15 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
           onProblem={setProblem}
         />
         <div class="edit-end">
-          <p id="edit-why" class={why === null ? 'quiet' : 'error-text'} role="status">
-            {why ?? 'Signed again with the current secret, with a new delivery id, and marked as edited.'}
+          <p id="edit-why" class={why === null && failure === null ? 'quiet' : 'error-text'} role="status">
+            {why ??
+              failure ??
+              'Signed again with the current secret, with a new delivery id, and marked as edited.'}
           </p>
           <button
             type="submit"
             class="button button-main"
-            aria-disabled={why !== null && why !== failure ? 'true' : undefined}
+            aria-disabled={why === null ? undefined : 'true'}
             aria-describedby="edit-why"
           >
             Send
@@ -76,6 +69,26 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
       </form>
     </Dialog>
   )
+}
+
+/** Sends the edit and shows what was made. @throws SyntaxError for what is no JSON; RequestError; Error for a wrong header */
+async function send(from: number, form: HTMLFormElement, body: string): Promise<void> {
+  JSON.parse(body)
+  const fields = new Map(
+    [...new FormData(form)].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+  )
+  const target = fields.get('target')
+  const request: SendRequest = {
+    from,
+    event: fields.get('event') ?? '',
+    headers: parseHeaders(fields.get('headers') ?? ''),
+    body,
+    ...(target && { target }),
+  }
+  const sent = await postJson<Sent>('send', request)
+  notify(`Sent as #${sent.n}`)
+  dialog.value = null
+  go({ page: 'delivery', n: sent.n, query: query.value })
 }
 
 function placeOf({ message, line, column }: Problem): string {

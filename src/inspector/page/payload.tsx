@@ -7,58 +7,24 @@ import { formatSize } from './format.js'
 import { copy, messageFrom } from './model.js'
 import { Button, Section, Visible } from './parts.js'
 
+type Way = 'json' | 'raw'
+
 /** The payload: laid out where it is JSON, or the text of the body. */
 export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
-  const { n, size, bodyKind } = detail
-  const isJson = bodyKind === 'json' || bodyKind === 'form'
-  const [chosen, choose] = useState<'json' | 'raw'>('json')
+  const { size, bodyKind } = detail
+  const [chosen, choose] = useState<Way>('json')
   const [path, setPath] = useState('')
   const view = useRef<CodeView | JsonView | null>(null)
-  const way = isJson ? chosen : 'raw'
-  const json = (): JsonView | null => (view.current && 'fold' in view.current ? view.current : null)
-  const isText = bodyKind !== 'bytes'
+  const way = bodyKind === 'json' || bodyKind === 'form' ? chosen : 'raw'
   return (
     <Section
       title="Payload"
       count={formatSize(size)}
-      tools={
-        <>
-          {isJson ? (
-            <span class="switch" role="group" aria-label="Show the payload as">
-              {(['json', 'raw'] as const).map((each) => (
-                <button type="button" aria-pressed={way === each} onClick={() => choose(each)}>
-                  {each === 'json' ? 'JSON' : 'Raw'}
-                </button>
-              ))}
-            </span>
-          ) : null}
-          <span class="section-tools">
-            {way === 'json' ? (
-              <>
-                <Tool text="Fold" onClick={() => json()?.fold()} />
-                <Tool text="Unfold" onClick={() => json()?.unfold()} />
-              </>
-            ) : null}
-            {isText ? (
-              <>
-                <Tool text="Find" onClick={() => view.current?.find()} />
-                <Tool text="Copy" onClick={() => void copy('the payload', textOf(n))} />
-              </>
-            ) : null}
-            {whyNotRead.value === null ? (
-              <a class="link" href={`${BASE}/api/deliveries/${n}/body`} download>
-                Download
-              </a>
-            ) : (
-              <Button class="link" reason={whyNotRead} onClick={() => {}}>
-                Download
-              </Button>
-            )}
-          </span>
-        </>
-      }
+      tools={<Tools detail={detail} way={way} choose={choose} view={() => view.current} />}
     >
-      {isText ? (
+      {bodyKind === 'bytes' ? (
+        <p class="quiet">The body is not UTF-8 text. Download it to see its bytes.</p>
+      ) : (
         <Code
           key={way}
           detail={detail}
@@ -66,8 +32,6 @@ export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
           onPath={setPath}
           onView={(shown) => (view.current = shown)}
         />
-      ) : (
-        <p class="quiet">The body is not UTF-8 text. Download it to see its bytes.</p>
       )}
       {way === 'json' && path !== '' ? (
         <p class="path">
@@ -81,6 +45,50 @@ export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
   )
 }
 
+interface ToolsProps {
+  readonly detail: DeliveryDetail
+  readonly way: Way
+  readonly choose: (way: Way) => void
+  readonly view: () => CodeView | JsonView | null
+}
+
+function Tools({ detail: { n, bodyKind }, way, choose, view }: ToolsProps) {
+  const fold = (kind: 'fold' | 'unfold') => () => {
+    const shown = view()
+    if (shown && 'fold' in shown) shown[kind]()
+  }
+  return (
+    <>
+      {bodyKind === 'json' || bodyKind === 'form' ? (
+        <span class="switch" role="group" aria-label="Show the payload as">
+          {(['json', 'raw'] as const).map((each) => (
+            <button type="button" aria-pressed={way === each} onClick={() => choose(each)}>
+              {each === 'json' ? 'JSON' : 'Raw'}
+            </button>
+          ))}
+        </span>
+      ) : null}
+      <span class="section-tools">
+        {way === 'json' ? <Tool text="Fold" onClick={fold('fold')} /> : null}
+        {way === 'json' ? <Tool text="Unfold" onClick={fold('unfold')} /> : null}
+        {bodyKind === 'bytes' ? null : <Tool text="Find" onClick={() => view()?.find()} />}
+        {bodyKind === 'bytes' ? null : (
+          <Tool text="Copy" onClick={() => void copy('the payload', textOf(n))} />
+        )}
+        {whyNotRead.value === null ? (
+          <a class="link" href={`${BASE}/api/deliveries/${n}/body`} download>
+            Download
+          </a>
+        ) : (
+          <Button class="link" reason={whyNotRead} onClick={() => {}}>
+            Download
+          </Button>
+        )}
+      </span>
+    </>
+  )
+}
+
 function Tool({ text, onClick }: { readonly text: string; readonly onClick: () => void }) {
   return (
     <button type="button" class="link" onClick={onClick}>
@@ -91,7 +99,7 @@ function Tool({ text, onClick }: { readonly text: string; readonly onClick: () =
 
 interface CodeProps {
   readonly detail: DeliveryDetail
-  readonly way: 'json' | 'raw'
+  readonly way: Way
   readonly onPath: (path: string) => void
   readonly onView: (view: CodeView | null) => void
 }
