@@ -22,7 +22,7 @@ describeWith('chromium', 'a delivery in the inspector', () => {
     expect(await row.getByText('builds').count()).toBe(1)
     await expect.poll(() => inspector.tries(tab.page).allTextContents()).toEqual(['×4 4 attempts'])
     await row.click()
-    const attempts = tab.page.getByRole('list', { name: /^Attempts at builds/ }).locator('summary')
+    const attempts = inspector.attempts(tab.page, 'builds')
     await attempts.nth(3).waitFor()
     const words = (await attempts.allTextContents()).map(
       (text) => /^Attempt \d(?:succeeded|failed)\d{3}/.exec(text)?.[0],
@@ -120,7 +120,7 @@ describeWith('chromium', 'a delivery in the inspector', () => {
 
   it('shows a payload of 25 MiB with few elements, to its end', async () => {
     await using here = await place({ host: 'none' })
-    const relay = await here.serve()
+    const relay = await here.serve('--max-body', '26214400')
     const value = 'y'.repeat(240)
     const body = JSON.stringify(Array.from({ length: 99_000 }, (_, i) => ({ i, value })))
     expect((await relay.deliver({ body })).status).toBe(200)

@@ -28,6 +28,8 @@ export interface Tab extends AsyncDisposable {
 export async function newPage(options: BrowserContextOptions = {}): Promise<Tab> {
   const viewport = { width: 1440, height: 900 }
   const context = await (await browser()).newContext({ viewport, ...options })
+  // Below the limit of a test, so that a failure names what was waited for.
+  context.setDefaultTimeout(15_000)
   const page = await context.newPage()
   const faults: string[] = []
   page.on('console', (message) => {
@@ -115,6 +117,9 @@ export const inspector = {
   editedHeaders: (page: Page): Locator => page.locator('.edit-headers'),
   /** The parts of a delivery's page, from the top. */
   parts: (page: Page): Locator => page.locator('.detail h2, .actions'),
+  /** The attempts at a target, the newest first. */
+  attempts: (page: Page, target: string): Locator =>
+    page.getByRole('list', { name: `Attempts at ${target}` }).locator('> li > details > summary'),
   /** How many attempts each target took, where it was more than one. */
   tries: (page: Page): Locator => page.locator('.rows .tries'),
 

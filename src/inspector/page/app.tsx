@@ -10,7 +10,7 @@ import { Dialogs } from './dialogs.js'
 import { formatCount } from './format.js'
 import { followKeys } from './keys.js'
 import { List } from './list.js'
-import { followLinks, go, message, messageFrom, view } from './model.js'
+import { followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
 import { Empty, Icon } from './parts.js'
 import { Refused } from './refused.js'
 import { State } from './state.js'
@@ -41,7 +41,7 @@ function App() {
           <Place view={{ page: 'state' }} text="State" />
         </nav>
         <span class={`connection connection-${state}`} title={WORDS[state]}>
-          <span>{WORDS[state]}</span>
+          <span class={isNarrow.value ? 'sr-only' : ''}>{WORDS[state]}</span>
         </span>
       </header>
       <main id="main" class="main" tabIndex={-1}>

@@ -24,7 +24,9 @@ export const whyNotRead = computed(() => (isAway.value ? 'relay is stopped' : nu
 export const whyNot = computed(
   () =>
     whyNotRead.value ??
-    (key.value === null ? 'This tab can only read. Run relay inspect to open one that can change.' : null),
+    (key.value === null
+      ? 'Without a key for changes. Run relay inspect in a terminal to open a tab that has one.'
+      : null),
 )
 
 export const canOnlyRead = computed(() => key.value === null)

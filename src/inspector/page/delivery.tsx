@@ -72,16 +72,19 @@ export function NotLoaded({ loaded: { value, problem }, n, query }: NotLoadedPro
     )
   if (value !== null) return null
   return (
-    <Empty title={problem.isMissing ? `#${n} is not in the journal` : `#${n} could not be read`}>
-      <p>
-        {problem.isMissing
-          ? 'There is no entry with this number, or retention has removed it. serve --keep says how long entries stay.'
-          : problem.message}
-      </p>
-      <p>
-        <a href={addressOf({ page: 'list', query })}>Back to the deliveries</a>
-      </p>
-    </Empty>
+    <>
+      <h1 class="sr-only">#{n}</h1>
+      <Empty title={problem.isMissing ? `#${n} is not in the journal` : `#${n} could not be read`}>
+        <p>
+          {problem.isMissing
+            ? 'There is no entry with this number, or retention has removed it. serve --keep says how long entries stay.'
+            : problem.message}
+        </p>
+        <p>
+          <a href={addressOf({ page: 'list', query })}>Back to the deliveries</a>
+        </p>
+      </Empty>
+    </>
   )
 }
 

@@ -187,6 +187,8 @@ function Rows({ pane, query, openN }: RowsProps) {
   const element = useRef<HTMLOListElement>(null)
   const newest = useRef(Infinity)
   const all = lines.value
+  // Rendered again when the cursor moves, so that its row gets the focus.
+  void cursor.value
   const virtual = useVirtual(pane, element, all.length)
   useLayoutEffect(() => {
     newest.current = Math.max(all[0]?.n ?? 0, newest.current === Infinity ? 0 : newest.current)
