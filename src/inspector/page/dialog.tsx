@@ -20,8 +20,11 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
     current?.showModal()
     current?.querySelector<HTMLElement>('[data-first]')?.focus()
     return () => {
+      const { activeElement } = document
+      const hasFocus = activeElement === document.body || current?.contains(activeElement)
       current?.close()
-      if (previous instanceof HTMLElement && previous.isConnected) previous.focus()
+      if (hasFocus && previous instanceof HTMLElement && previous.isConnected) previous.focus()
+      else if (!hasFocus && activeElement instanceof HTMLElement) activeElement.focus()
     }
   }, [])
   const close = (): void => {

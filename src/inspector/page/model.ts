@@ -79,6 +79,9 @@ export function takeFocus(): boolean {
   return isDue
 }
 
+// After a key the user has moved on: what loads late must not take the focus from where the next key goes.
+document.addEventListener('keydown', () => (isFocusDue = false), { capture: true })
+
 /** Shows a view. `replace` leaves no step in the history: for filters while they are typed, and steps from one row to the next. */
 export function go(next: View, { replace = false }: { readonly replace?: boolean } = {}): void {
   const address = addressOf(next)
