@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { addressOf, parseAddress, type View } from '../../src/inspector/page/address.js'
 import { lineDiff } from '../../src/inspector/page/diff.js'
@@ -94,7 +94,7 @@ describe('the address of a view', () => {
   ])('%s', (address, view) => {
     const [path = '', search] = address.split(/(?=\?)/)
     expect(parseAddress(path, search ?? '')).toEqual(view)
-    if (view) expect(parseAddress(...split(addressOf(view)))).toEqual(view)
+    expect(view && parseAddress(...split(addressOf(view)))).toEqual(view)
   })
 })
 

@@ -160,9 +160,13 @@ function rangeOf({ pairs }: Pretty, bracket: number, lineStart: number) {
   return to === undefined || bracket < lineStart ? null : { from: bracket + 1, to }
 }
 
+/** Folding more takes seconds; a person scrolls through fewer. */
+const MAX_FOLDS = 10_000
+
 function membersOf(laid: Pretty): StateEffect<unknown>[] {
   const effects: StateEffect<unknown>[] = []
   for (const [bracket, to] of laid.pairs) {
+    if (effects.length >= MAX_FOLDS) break
     const lineStart = laid.text.lastIndexOf('\n', bracket) + 1
     const isMember = lineStart > 0 && /^ {2}\S/.test(laid.text.slice(lineStart, lineStart + 3))
     if (isMember) effects.push(foldEffect.of({ from: bracket + 1, to }))

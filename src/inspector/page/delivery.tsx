@@ -22,8 +22,11 @@ import { Payload } from './payload.js'
 
 /** One delivery, kept up to date while it is shown. */
 export function Delivery({ n, query }: { readonly n: number; readonly query: ListQuery }) {
-  // At once, and not when it is known what it is.
-  bodyOf(n).catch(() => {})
+  useEffect(() => {
+    // At once, and not when it is known what it is.
+    void import('./code.js')
+    bodyOf(n).catch(() => {})
+  }, [n])
   const loaded = useApi<DeliveryDetail>(`deliveries/${n}`, (event) => concerns(event, n))
   const pane = useRef<HTMLElement>(null)
   const detail = loaded.value

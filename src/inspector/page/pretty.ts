@@ -22,14 +22,14 @@ export function pretty(json: string): Pretty {
   const pairs = new Map<number, number>()
   const opened: number[] = []
   const text = new Joined()
-  const breakLine = (): void => text.add(`\n${'  '.repeat(opened.length)}`)
+  const breaks: string[] = []
+  const breakLine = (): string => (breaks[opened.length] ??= `\n${'  '.repeat(opened.length)}`)
   let isFirst = false
   for (let at = 0; at < json.length;) {
     const code = json.charCodeAt(at)
     if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) at++
     else if (code === COMMA) {
-      text.add(',')
-      breakLine()
+      text.add(`,${breakLine()}`)
       at++
     } else if (code === COLON) {
       text.add(': ')
@@ -37,13 +37,13 @@ export function pretty(json: string): Pretty {
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
       const start = opened.pop()
       if (!isFirst) {
-        breakLine()
+        text.add(breakLine())
         if (start !== undefined) pairs.set(start, text.length)
       }
       text.add(json.charAt(at++))
       isFirst = false
     } else {
-      if (isFirst) breakLine()
+      if (isFirst) text.add(breakLine())
       isFirst = code === OPEN_LIST || code === OPEN_OBJECT
       if (isFirst && opened.push(text.length) > MAX_DEPTH) return { text: json, pairs: new Map() }
       const end = isFirst ? at + 1 : code === QUOTE ? endOfString(json, at) : endOfScalar(json, at)
