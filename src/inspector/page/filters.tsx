@@ -62,8 +62,8 @@ export function Filters({ query }: { readonly query: ListQuery }) {
           autoComplete="off"
         />
       </label>
-      <Field label="Event" name="event" value={initial.event} placeholder="any event" />
-      <Field label="Repository" name="repo" value={initial.repo} placeholder="any repository" />
+      <Field label="Event" name="event" value={initial.event} placeholder="event" />
+      <Field label="Repository" name="repo" value={initial.repo} placeholder="repository" />
       <Choices label="Status" name="status" none="any status" choices={STATUSES} />
       <Choices
         label="Time"
