@@ -36,6 +36,8 @@ const missed = signal(0)
 let shown: ListQuery = {}
 /** The newest delivery in the list, or counted. */
 let newest = 0
+/** Deliveries with a larger number have just come in. */
+let freshAfter = Infinity
 let isAtTop = true
 let request = new AbortController()
 let refresh: ReturnType<typeof setTimeout> | undefined
@@ -48,6 +50,7 @@ async function openList(query: ListQuery): Promise<void> {
   await read(null, (page) => {
     lines.value = page.deliveries
     newest = page.deliveries[0]?.n ?? 0
+    freshAfter = Infinity
     missed.value = 0
   })
 }
@@ -96,6 +99,7 @@ function refreshSoon(): void {
       else {
         const read = new Map(deliveries.map((line) => [line.n, line]))
         const old = lines.value.flatMap((line) => (line.n < oldest ? [line] : (read.get(line.n) ?? [])))
+        if (come.length > 0) freshAfter = first
         if (isAtTop) lines.value = [...come, ...old]
         else [lines.value, missed.value] = [old, come.length]
       }
@@ -120,6 +124,7 @@ function takeIn(reported: readonly DeliveryLine[]): void {
     missed.value += come.length
     return
   }
+  freshAfter = come.length > 0 ? (updated[0]?.n ?? 0) : freshAfter
   const all = [...come, ...updated]
   const isLong = all.length > 2 * MAX_FOLLOWED
   lines.value = isLong ? all.slice(0, MAX_FOLLOWED) : all
@@ -185,13 +190,11 @@ interface RowsProps {
 /** The rows in view. Only those are in the document, so that a list of any length scrolls smoothly. */
 function Rows({ pane, query, openN }: RowsProps) {
   const element = useRef<HTMLOListElement>(null)
-  const newest = useRef(Infinity)
   const all = lines.value
   // Rendered again when the cursor moves, so that its row gets the focus.
   void cursor.value
   const virtual = useVirtual(pane, element, all.length)
   useLayoutEffect(() => {
-    newest.current = Math.max(all[0]?.n ?? 0, newest.current === Infinity ? 0 : newest.current)
     focusCursor(element.current)
   })
   if (all.length === 0) return null
@@ -204,7 +207,7 @@ function Rows({ pane, query, openN }: RowsProps) {
       {items.map(({ index }) => {
         const line = all[index]
         return line ? (
-          <li key={line.n} class={line.n > newest.current ? 'fresh' : ''}>
+          <li key={line.n} class={line.n > freshAfter ? 'fresh' : ''}>
             <Row line={line} query={query} isOpen={line.n === openN} />
           </li>
         ) : null
