@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import type { DeliveryPage, LiveEvent, Opened } from '../api.js'
 import { BASE } from './address.js'
 import { messageFrom } from './model.js'
@@ -189,7 +189,8 @@ export function useApi<T>(path: string, isStale: (event: LiveEvent) => boolean):
     value: null,
     problem: null,
   })
-  useEffect(() => {
+  // Not after the next frame, as an effect would be.
+  useLayoutEffect(() => {
     const ended = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const read = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { AttemptLine, DeliveryDetail, ListQuery, LiveEvent, TargetDetail } from '../api.js'
 import { addressOf, BASE } from './address.js'
 import { bodyOf, getText, type Loaded, useApi, whyNot, whyNotRead } from './client.js'
@@ -22,7 +22,7 @@ import { Payload } from './payload.js'
 
 /** One delivery, kept up to date while it is shown. */
 export function Delivery({ n, query }: { readonly n: number; readonly query: ListQuery }) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     // At once, and not when it is known what it is.
     void import('./code.js')
     bodyOf(n).catch(() => {})

@@ -156,7 +156,8 @@ export const scroller: { toLine: (n: number) => void } = {
 /** The list with its filters; `openN` is the delivery that is shown next to it. */
 export function List({ query, openN }: { readonly query: ListQuery; readonly openN: number | null }) {
   const pane = useRef<HTMLElement>(null)
-  useEffect(() => {
+  // Not after the next frame, as an effect would be.
+  useLayoutEffect(() => {
     pane.current?.scrollTo({ top: 0 })
     isAtTop = true
     void openList(query)
