@@ -5,7 +5,7 @@ import { parsePrivateAddress } from '../base/web-address.js'
 import { sendOnce as sendOverNetwork } from '../net/client.js'
 import { GITEA } from './gitea/gitea.js'
 import { GITHUB, SANDBOX } from './github/github.js'
-import type { CodeHost, HostKind, HostOptions } from './host.js'
+import type { CodeHost, HostKind, HostPlace } from './host.js'
 
 /** Every kind of code host that relay works with. */
 export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
@@ -14,7 +14,7 @@ export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
   sandbox: SANDBOX,
 }
 
-export interface OpenOptions extends Partial<Omit<HostOptions, 'url'>> {
+export interface OpenOptions extends Partial<Omit<HostPlace, 'url'>> {
   readonly name: ProviderName
   /** The web address; a Gitea's may have a path. */
   readonly url: string
