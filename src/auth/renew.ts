@@ -12,6 +12,7 @@ import {
   isUnknownClient,
   TokenEndpoint,
   TokenError,
+  type TokenResponse,
   toTokenGrant,
 } from './token-endpoint.js'
 
@@ -117,7 +118,7 @@ function checkOrigin(
     throw signInAgain(`The token of ${userId} is from ${token.origin} and is not sent to ${origin}`)
 }
 
-/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins. */
+/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins, and the pair is revoked. */
 async function exchange(
   parts: RenewParts,
   userId: string,
@@ -125,25 +126,29 @@ async function exchange(
 ): Promise<TokenOwner> {
   const { host, tokens, tokenTtl, log, clock = systemClock } = parts
   const { redirectUri } = used
-  const endpoint = new TokenEndpoint(host.oauth, client, parts)
-  const response = await endpoint.refresh(used.refreshToken, redirectUri).catch((error: unknown) => {
-    if (error instanceof TokenError) return error
-    throw error
-  })
-  if (response instanceof TokenError) {
+  const { origin } = host
+  let response: TokenResponse
+  try {
+    response = await new TokenEndpoint(host.oauth, client, parts).refresh(used.refreshToken, redirectUri)
+  } catch (error) {
+    if (!(error instanceof TokenError)) throw error
     // What another process took over or a new sign-in replaced is not the one that was refused.
-    const isReplaced = isInvalid(response) && !(await tokens.dropRefresh(userId, used))
+    const isReplaced = isInvalid(error) && !(await tokens.dropRefresh(userId, used))
     const current = isReplaced ? await usable(parts, userId, undefined) : undefined
     if (current) return current
-    throw renewalError(response, userId)
+    throw renewalError(error, userId)
   }
   // Nothing may come between the answer and this write: until then only this process has the pair.
-  const grant = toTokenGrant(response, { origin: host.origin, ttl: tokenTtl, now: clock(), redirectUri })
+  const grant = toTokenGrant(response, { origin, ttl: tokenTtl, now: clock(), redirectUri })
+  const { accessToken, expiresAt } = grant
+  const owner = { userId, accessToken, expiresAt, origin }
   if (await tokens.renew(userId, used, grant)) {
     log.debug(`Renewed the token of ${userId}`)
-    const { accessToken, expiresAt, origin } = grant
-    return { userId, accessToken, expiresAt, origin }
+    return owner
   }
+  const ended = await revokeAt(parts, owner)
+  if (typeof ended === 'object')
+    log.warn(`A renewed token of ${userId} was dropped, and may still be valid: ${ended.failed.message}`)
   const current = await usable(parts, userId, undefined)
   if (!current) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
   return current
@@ -174,10 +179,9 @@ export interface RevokeOptions extends Cancellable {
 }
 
 /**
- * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, or nothing to revoke · `elsewhere`: the
- * token is of another code host · `no client`: that needs the OAuth client · `expired`: its refresh token may still be valid, since a code host
- * revokes that only together with a valid token, and the token could not be renewed. One that the code host refused to renew has ended there:
- * `skipped`.
+ * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, nothing to revoke, or the code host
+ * refused to renew it, so that it has ended · `elsewhere`: it is of another code host · `no client`: that needs the OAuth client · `expired`:
+ * its refresh token, which ends only with a valid token, may still be valid, and could not be renewed.
  */
 export type Upstream =
   | 'revoked'
@@ -223,7 +227,7 @@ export async function revoke(
 async function revokeAt(
   { host, client }: RenewParts,
   { accessToken, origin }: TokenOwner,
-  options: Cancellable,
+  options: Cancellable = {},
 ): Promise<Upstream> {
   if (origin !== host.origin) return 'elsewhere'
   const account = host.as(accessToken, options)

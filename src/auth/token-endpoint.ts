@@ -36,33 +36,24 @@ export class TokenError extends RelayError {
   override readonly name = 'TokenError'
   /**
    * `error` of the answer (RFC 6749 section 5.2), whatever its status: GitHub refuses with 200. Empty if it does not look like an error
-   * code, and is not repeated. Undefined if the answer has none, or there is no answer.
+   * code. Undefined if the answer has none, or there is no answer.
    */
   readonly code: string | undefined
   /** Whether the same call may succeed later: the endpoint was not reached, did not answer in time, failed, was busy or unreadable. */
   readonly passing: boolean
 
-  constructor(message: string, { code, passing = false, late = false }: TokenErrorOptions = {}) {
-    super(late ? 'provider_timeout' : 'provider_failed', message)
-    this.code = code
-    this.passing = passing || late
+  constructor(
+    message: string,
+    options: {
+      readonly code?: string
+      readonly passing?: boolean
+      readonly kind?: 'provider_failed' | 'provider_timeout'
+    } = {},
+  ) {
+    super(options.kind ?? 'provider_failed', message)
+    this.code = options.code
+    this.passing = options.passing ?? false
   }
-}
-
-interface TokenErrorOptions {
-  readonly code?: string
-  readonly passing?: boolean
-  readonly late?: boolean
-}
-
-/** Codes of a server that is down or busy (RFC 6749 section 4.1.2.1). */
-const PASSING: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable'])
-
-/** The error for a refusal with this `error`, in an answer or in the address that a browser returns to. */
-export function refusedWith(code: string): TokenError {
-  return /^[a-z_]{1,64}$/.test(code)
-    ? new TokenError(`the provider answered ${code}`, { code, passing: PASSING.has(code) })
-    : new TokenError('the provider gave an unknown error', { code: '' })
 }
 
 /** Codes for a wrong client: RFC 6749 section 5.2, GitHub. */
@@ -113,20 +104,22 @@ export class TokenEndpoint {
   }
 
   /**
-   * Exchanges the code of a callback (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
-   * @param callback the parameters as they came: `state` and `iss` are compared once more, and none may occur twice.
+   * Checks the parameters of a callback as they came (RFC 6749 section 4.1.2: none may occur twice; `iss`: RFC 9207), and exchanges its
+   * code (RFC 6749 section 4.1.3, RFC 7636 section 4.5). An `error` among them is the {@link TokenError}'s code.
    */
-  exchange(
+  async exchange(
     callback: URLSearchParams,
     sent: { readonly state: string; readonly redirectUri: string; readonly verifier: string },
   ): Promise<TokenResponse> {
+    const [server, client] = [this.#server, this.#client]
     const received = new URLSearchParams(callback)
     if (!this.#hasIssuer) received.delete('iss')
-    return this.#call(async (server, client, proof, options) => {
-      const { state, redirectUri, verifier } = sent
-      const checked = oauth.validateAuthResponse(server, client, received, state)
-      const parameters = [checked, redirectUri, verifier] as const
-      const answer = await oauth.authorizationCodeGrantRequest(server, client, proof, ...parameters, options)
+    const isValid = async () => oauth.validateAuthResponse(server, client, received, sent.state)
+    const checked = await asTokenError(isValid, 'the callback is not valid')
+    if (!checked.get('code')) throw new TokenError('the provider sent no code')
+    return asTokenError(async () => {
+      const parameters = [checked, sent.redirectUri, sent.verifier, this.#options] as const
+      const answer = await oauth.authorizationCodeGrantRequest(server, client, this.#proof, ...parameters)
       return toTokenResponse(await oauth.processAuthorizationCodeResponse(server, client, answer))
     })
   }
@@ -136,27 +129,35 @@ export class TokenEndpoint {
    * allows no other. `redirectUri`: only where the code host asks for it again.
    */
   refresh(refreshToken: string, redirectUri?: string): Promise<TokenResponse> {
-    return this.#call(async (server, client, proof, options) => {
-      const additionalParameters = redirectUri === undefined ? {} : { redirect_uri: redirectUri }
-      const all = { ...options, additionalParameters }
-      const answer = await oauth.refreshTokenGrantRequest(server, client, proof, refreshToken, all)
+    const [server, client] = [this.#server, this.#client]
+    const additionalParameters = redirectUri === undefined ? {} : { redirect_uri: redirectUri }
+    const options = { ...this.#options, additionalParameters }
+    return asTokenError(async () => {
+      const answer = await oauth.refreshTokenGrantRequest(server, client, this.#proof, refreshToken, options)
       return toTokenResponse(await oauth.processRefreshTokenResponse(server, client, answer))
     })
   }
 
   /** Asks for the codes of a device flow (RFC 8628 section 3.1). */
   deviceCodes(): Promise<oauth.DeviceAuthorizationResponse> {
-    return this.#call(async (server, client, proof, options) => {
-      const scope = { scope: this.#scope }
-      const answer = await oauth.deviceAuthorizationRequest(server, client, proof, scope, options)
+    const [server, client, scope] = [this.#server, this.#client, { scope: this.#scope }]
+    return asTokenError(async () => {
+      const answer = await oauth.deviceAuthorizationRequest(server, client, this.#proof, scope, this.#options)
       return oauth.processDeviceAuthorizationResponse(server, client, answer)
     })
   }
 
   /** Asks once for the token of a device flow (section 3.4); code `authorization_pending` or `slow_down` until the user has decided. */
   deviceToken(deviceCode: string): Promise<TokenResponse> {
-    return this.#call(async (server, client, proof, options) => {
-      const answer = await oauth.deviceCodeGrantRequest(server, client, proof, deviceCode, options)
+    const [server, client] = [this.#server, this.#client]
+    return asTokenError(async () => {
+      const answer = await oauth.deviceCodeGrantRequest(
+        server,
+        client,
+        this.#proof,
+        deviceCode,
+        this.#options,
+      )
       return toTokenResponse(await oauth.processDeviceCodeResponse(server, client, answer))
     })
   }
@@ -176,45 +177,24 @@ export class TokenEndpoint {
       return error.code !== '' && !isUnknownClient(error)
     }
   }
-
-  async #call<Result>(
-    request: (
-      server: oauth.AuthorizationServer,
-      client: oauth.Client,
-      proof: oauth.ClientAuth,
-      options: oauth.TokenEndpointRequestOptions,
-    ) => Promise<Result>,
-  ): Promise<Result> {
-    try {
-      return await request(this.#server, this.#client, this.#proof, this.#options)
-    } catch (error) {
-      throw toTokenError(error)
-    }
-  }
 }
 
-export interface GrantTerms {
-  /** Of the code host. */
-  readonly origin: string
-  /** Lifetime of a token for which the answer names none, in milliseconds. */
-  readonly ttl: number
-  /** When the answer came. */
-  readonly now: number
-  /** To be sent again at a renewal; undefined where the code host does not ask for it. */
-  readonly redirectUri?: string | undefined
-}
-
-/** What is stored of an answer. */
+/**
+ * What is stored of an answer that came at `now`. `ttl`: lifetime of a token for which it names none, in milliseconds; `origin`: the code
+ * host's; `redirectUri`: if a renewal has to send it again.
+ */
 export function toTokenGrant(
   { accessToken, expiresIn, refreshToken, refreshExpiresIn }: TokenResponse,
-  { origin, ttl, now, redirectUri }: GrantTerms,
+  terms: Pick<TokenGrant, 'origin' | 'redirectUri'> & { readonly ttl: number; readonly now: number },
 ): TokenGrant {
+  const { origin, redirectUri, ttl, now } = terms
+  const refreshExpiresAt = refreshExpiresIn === undefined ? undefined : now + refreshExpiresIn
   return {
     accessToken,
     expiresAt: now + (expiresIn ?? ttl),
     origin,
     refreshToken,
-    refreshExpiresAt: refreshExpiresIn === undefined ? undefined : now + refreshExpiresIn,
+    refreshExpiresAt,
     redirectUri,
   }
 }
@@ -230,7 +210,7 @@ export function missingScopes(
 /** 64 KiB: answers are below 4 KiB (GitHub), or a little larger where the tokens are JWTs (Gitea). */
 const MAX_ANSWER = 65_536
 
-/** The library's `fetch`: resolves once the whole answer is there. */
+/** The library's `fetch`: resolves once the whole answer is there. @throws TokenError */
 async function send(
   url: string,
   { headers, body }: { readonly headers: Record<string, string>; readonly body: URLSearchParams },
@@ -259,7 +239,10 @@ async function send(
     if (error instanceof TokenError) throw error
     if (error instanceof TooManyBytes) throw unavailable(`answered more than ${MAX_ANSWER} bytes`)
     if (error instanceof Error && error.name === 'TimeoutError')
-      throw new TokenError('the token endpoint did not answer in time', { late: true })
+      throw new TokenError('the token endpoint did not answer in time', {
+        passing: true,
+        kind: 'provider_timeout',
+      })
     throw unavailable(`could not be reached (${describeWithoutQuote(error)})`)
   }
 }
@@ -293,15 +276,28 @@ function lifetime(seconds: number | undefined): number | undefined {
   return Math.min(Math.floor(seconds * 1000), MAX_LIFETIME)
 }
 
+/** Codes of a server that is down or busy (RFC 6749 section 4.1.2.1). */
+const PASSING: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable'])
+
 /** Of an error of the library only its code is used, since it contains request and response. */
-function toTokenError(error: unknown): TokenError {
-  if (error instanceof TokenError) return error
-  const kind: unknown = Object(error).code
-  const refusal: unknown =
-    error instanceof oauth.ResponseBodyError ? error.error : Object(Object(Object(error).cause).body).error
-  if (typeof refusal === 'string' && refusal !== '') return refusedWith(refusal)
-  if (kind === oauth.RESPONSE_IS_NOT_JSON || kind === oauth.PARSE_ERROR)
-    return new TokenError('the response of the token endpoint is not JSON', { passing: true })
-  const why = typeof kind === 'string' ? ` (${kind})` : ''
-  return new TokenError(`the token endpoint gave no token${why}`)
+async function asTokenError<Result>(
+  work: () => Promise<Result>,
+  what = 'the token endpoint gave no token',
+): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof TokenError) throw error
+    const { code: kind, cause }: { readonly code?: unknown; readonly cause?: unknown } = Object(error)
+    const isRefusal =
+      error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError
+    const code: unknown = isRefusal ? error.error : Object(Object(cause).body).error
+    if (typeof code === 'string' && code !== '')
+      throw /^[a-z_]{1,64}$/.test(code)
+        ? new TokenError(`the provider answered ${code}`, { code, passing: PASSING.has(code) })
+        : new TokenError('the provider gave an unknown error', { code: '' })
+    if (kind === oauth.RESPONSE_IS_NOT_JSON || kind === oauth.PARSE_ERROR)
+      throw new TokenError('the response of the token endpoint is not JSON', { passing: true })
+    throw new TokenError(`${what}${typeof kind === 'string' ? ` (${kind})` : ''}`)
+  }
 }
