@@ -251,8 +251,16 @@ describe('a renewal that fails', () => {
     expect(await stored(rig)).toEqual(['gho_Signed', undefined])
   })
 
-  it('because of a revocation meanwhile brings nothing back', async () => {
-    await using rig = await signedIn(async () => {
+  it.each<[string, Reply, RegExp | undefined]>([
+    ['revokes it', { status: 204 }, undefined],
+    [
+      'says that it may be valid',
+      { status: 502 },
+      /^warn A renewed token of ada was dropped, and may still be valid: GitHub failed/,
+    ],
+  ])('because of a revocation meanwhile brings no token back, and %s', async (_, reply, warning) => {
+    await using rig = await signedIn(async (asked) => {
+      if (!isRefresh(asked)) return reply
       await rig.tokens.revoke('ada')
       return pair(1)
     })
@@ -261,6 +269,11 @@ describe('a renewal that fails', () => {
       message: 'The token of ada was revoked meanwhile; sign in again: relay login',
     })
     expect(await stored(rig)).toEqual([undefined, undefined])
+    expect(rig.asked.map(({ method, form }) => [method, JSON.stringify(form).includes('gho_New1')])).toEqual([
+      ['POST', false],
+      ['DELETE', true],
+    ])
+    expect(rig.log.lines).toEqual(warning ? [expect.stringMatching(warning)] : [])
   })
 
   it.each([0, MINUTE, DAY])(
