@@ -16,11 +16,6 @@ const INTERVAL = 5_000
 /** Milliseconds. A shorter interval would only cost requests, and a longer one would look like a failure. */
 const MIN_INTERVAL = 1_000
 const MAX_INTERVAL = 60_000
-/** One hour in milliseconds. GitHub's codes live for 15 minutes, GitLab's for 5. */
-const MAX_LIFETIME = 3_600_000
-/** GitHub's codes have 9 characters; RFC 8628 section 6.1 advises short ones. */
-const MAX_CODE_LENGTH = 64
-
 export interface DeviceParts extends CallOptions {
   readonly host: Pick<CodeHost, 'url' | 'oauth'>
   /** The flow needs no client secret. */
@@ -56,9 +51,9 @@ export async function beginDeviceSignIn(parts: DeviceParts): Promise<DeviceSignI
     throw explained(parts, error)
   })
   const { device_code: deviceCode, user_code: userCode, verification_uri: address } = codes
-  if (userCode.length > MAX_CODE_LENGTH || !/^https?:/.test(address) || !parseUrl(address))
-    throw new RelayError('provider_failed', `${host.url} gave an address or a code that is not usable`)
-  const lifetime = Math.min(codes.expires_in * 1000, MAX_LIFETIME)
+  if (!/^https?:/.test(address) || !parseUrl(address))
+    throw new RelayError('provider_failed', `${host.url} gave an address that is not usable`)
+  const lifetime = codes.expires_in * 1000
   const end = clock() + lifetime
   return {
     userCode,

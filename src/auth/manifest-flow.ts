@@ -43,7 +43,7 @@ export interface ManifestFlowOptions extends Cancellable {
  * @throws RelayError as `Apps.convert` and `store`; `timed_out` after 15 minutes; `unavailable` if it cannot listen; the signal's reason
  */
 export async function runManifestFlow(options: ManifestFlowOptions): Promise<RegisteredApp> {
-  const { apps, organization, app, providerUrl, log, onListening } = options
+  const { apps, organization, app, log, onListening } = options
   // Part of the start address, so that no other page of this browser can begin.
   const key = random()
   const secret = random()
@@ -55,7 +55,7 @@ export async function runManifestFlow(options: ManifestFlowOptions): Promise<Reg
   const start = async (): Promise<Response> => {
     const action = `${apps.page(organization)}?state=${stateOf(secret)}`
     const manifest = apps.manifest({ ...app, redirectUrl: origin + CALLBACK })
-    const page = await startPage({ action, manifest, providerUrl, app })
+    const page = await startPage(action, manifest, options)
     const cookie = generateCookie(COOKIE, secret, { httpOnly: true, sameSite: 'Lax', path: CALLBACK })
     page.headers.append('Set-Cookie', cookie)
     return page
@@ -101,14 +101,12 @@ function random(): string {
   return randomBytes(32).toString('base64url')
 }
 
-interface StartPage extends Pick<ManifestFlowOptions, 'providerUrl' | 'app'> {
-  /** Address of the code host that takes the manifest. */
-  readonly action: string
-  readonly manifest: string
-}
-
-/** Page from which the user sends the manifest to the code host, by a button: it needs no script. */
-function startPage({ action, manifest, providerUrl, app }: StartPage): Promise<Response> {
+/** Page from which the user sends the manifest to the code host at `action`, by a button: it needs no script. */
+function startPage(
+  action: string,
+  manifest: string,
+  { providerUrl, app }: Pick<ManifestFlowOptions, 'providerUrl' | 'app'>,
+): Promise<Response> {
   const { name, callbackUrl, hook } = app
   return htmlPage({
     title: 'Set up relay',

@@ -141,7 +141,7 @@ export class OwnApp {
     return new OwnApp(secrets, account, { ...setup, app, hook })
   }
 
-  describe(): Promise<host.AppDescription> {
+  describe(): ReturnType<host.AppAccount['describe']> {
     return this.#account.describe()
   }
 

@@ -89,9 +89,6 @@ interface PendingSignIn {
 /** 10 minutes in milliseconds, as GitHub's codes live. */
 const STATE_LIFETIME = 600_000
 const COOKIE = 'relay_oauth_'
-/** Sign-ins that one callback can end: more than a person has open, and each costs a read of the store. */
-const MAX_ENDED = 10
-
 /**
  * Begins a sign-in: stores it for 10 minutes, and gives the address of the consent page (RFC 6749 section 4.1.1, RFC 7636 section 4.3) with
  * the cookie to set. With `login`, its outcome is published under that nonce.
@@ -177,7 +174,6 @@ export async function callback(
 function begunBy(cookies: CallbackRequest['cookies']) {
   return Object.entries(cookies)
     .filter(([name]) => name.startsWith(COOKIE))
-    .slice(0, MAX_ENDED)
     .map(([name, value]) => ({ state: stateOf(value), name }))
 }
 

@@ -45,9 +45,6 @@ export interface Missed extends HookDelivery {
   readonly first: bigint
 }
 
-/** Far more pages of 100 than a hook's log of 3 days has. */
-const MAX_PAGES = 1000
-
 /**
  * What the log has and the journal neither has nor had, oldest first, once for each GUID however often it was sent: as the newest entry
  * of its GUID, in the order of the oldest, which is when the event happened. Without pings: they report nothing that happened, and equal
@@ -59,17 +56,17 @@ export async function findMissed(
 ): Promise<{ readonly deliveries: readonly Missed[]; readonly newest: bigint }> {
   const { log, journal, host, since = Date.now() - host.logPeriod } = options
   // What retention has removed was here: it is not missing.
-  const from = Math.max(since, await journal.keptSince())
+  const start = Math.max(since, await journal.keptSince())
   const after = options.since === undefined ? await reachedBefore(options) : -1n
   const missing = new Map<string, Missed>()
   let newest = 0n
   let cursor: string | undefined
-  for (let pages = 0; pages < MAX_PAGES; pages++) {
-    const at = cursor
-    const { deliveries, next } = await patiently(() => log.page(at), options)
+  do {
+    const from = cursor
+    const { deliveries, next } = await patiently(() => log.page(from), options)
     const [first] = deliveries
     if (first && BigInt(first.id) > newest) newest = BigInt(first.id)
-    const recent = deliveries.filter(({ deliveredAt, id }) => deliveredAt >= from && BigInt(id) > after)
+    const recent = deliveries.filter(({ deliveredAt, id }) => deliveredAt >= start && BigInt(id) > after)
     const known = await journal.known([...new Set(recent.map(({ guid }) => guid))])
     for (const delivery of recent.filter(({ guid, event }) => !known.has(guid) && event !== 'ping')) {
       const latest = missing.get(delivery.guid) ?? delivery
@@ -77,9 +74,8 @@ export async function findMissed(
       missing.delete(delivery.guid)
       missing.set(delivery.guid, { ...latest, first: BigInt(delivery.id) })
     }
-    cursor = next
-    if (cursor === undefined || recent.length === 0) break
-  }
+    cursor = recent.length > 0 ? next : undefined
+  } while (cursor !== undefined)
   return { deliveries: [...missing.values()].toReversed(), newest }
 }
 
@@ -161,9 +157,8 @@ async function hasArrived({ guid }: HookDelivery, { journal }: CatchUpOptions): 
   return (await journal.known([guid])).size > 0
 }
 
-/** First look into the journal, and the longest time between two, in milliseconds. */
-const FIRST_LOOK_MS = 5
-const MAX_LOOK_MS = 250
+/** Milliseconds: little beside the second or two that a redelivery takes. */
+const POLL_MS = 25
 
 /** Looks into the log after 1, 2, 4 s, too, whether the redelivery failed. */
 async function awaitArrival(
@@ -173,7 +168,7 @@ async function awaitArrival(
   const { log, signal, limits = LIMITS } = options
   const began = performance.now()
   let logLook = limits.logLook
-  for (let look = FIRST_LOOK_MS; ; look = Math.min(look * 2, MAX_LOOK_MS)) {
+  for (;;) {
     if (await hasArrived(delivery, options)) return undefined
     const elapsed = performance.now() - began
     if (elapsed >= limits.arrival) return { why: `it did not arrive within ${limits.arrival / 1000} s` }
@@ -186,7 +181,7 @@ async function awaitArrival(
       const why = page && failureIn(page, delivery)
       if (why !== undefined && !(await hasArrived(delivery, options))) return { why }
     }
-    await sleep(look, { signal })
+    await sleep(POLL_MS, { signal })
   }
 }
 

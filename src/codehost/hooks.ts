@@ -208,9 +208,8 @@ function ownAmong(
   before: SavedHook | undefined,
   url: string | undefined,
 ): readonly RepoHook[] {
-  const ours = all.filter((hook) => isOurs(hook, before, url))
-  const isBefore = ({ id }: RepoHook): boolean => id === before?.id
-  return [...ours.filter(isBefore), ...ours.filter((hook) => !isBefore(hook))]
+  const order = ({ id }: RepoHook): number => (id === before?.id ? 0 : 1)
+  return all.filter((hook) => isOurs(hook, before, url)).toSorted((one, other) => order(one) - order(other))
 }
 
 /** Whether a hook leads to `url`, or was made before and still has an address that it was given. */

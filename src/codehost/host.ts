@@ -311,14 +311,6 @@ export interface RegisteredApp {
   readonly installUrl: string
 }
 
-/** What the code host says about an App. */
-export interface AppDescription {
-  /** As in {@link RegisteredApp}. */
-  readonly installUrl: string
-  /** Accounts that have installed it; undefined at older GitHub Enterprise Servers. */
-  readonly installations: number | undefined
-}
-
 /** An App's own webhook, as the code host shows it. Whether it is active, the code host shows to people only. */
 export interface AppHook {
   readonly url: string
@@ -339,7 +331,8 @@ export interface Apps {
 
 /** What an App can do by itself. Also rejects with `forbidden` for a removed key and `gone` for a deleted App, with what to do. */
 export interface AppAccount {
-  describe(): Promise<AppDescription>
+  /** `installations`: accounts that have installed it; undefined at older GitHub Enterprise Servers. */
+  describe(): Promise<Pick<RegisteredApp, 'installUrl'> & { readonly installations: number | undefined }>
   isInstalled(repo: Repo): Promise<boolean>
   hook(): Promise<AppHook>
   /** Makes its webhook send JSON that is signed with this secret, to another address if one is given. */

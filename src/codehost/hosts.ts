@@ -31,14 +31,11 @@ export function openHost({
   sendOnce = sendOverNetwork,
   timeLimit = LIMITS.codeHost,
 }: OpenOptions): CodeHost {
-  return HOST_KINDS[name].open({ url: checked(url), sendOnce, timeLimit })
-}
-
-function checked(text: string): URL {
+  let checked: URL
   try {
-    return parsePrivateAddress(text)
+    checked = parsePrivateAddress(url)
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : ''
-    throw new RelayError('settings', `The provider's address ${why}`)
+    throw new RelayError('settings', `The provider's address ${cause instanceof Error ? cause.message : ''}`)
   }
+  return HOST_KINDS[name].open({ url: checked, sendOnce, timeLimit })
 }

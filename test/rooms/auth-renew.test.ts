@@ -251,14 +251,12 @@ describe('a renewal that fails', () => {
     expect(await stored(rig)).toEqual(['gho_Signed', undefined])
   })
 
-  it.each<[string, Reply, RegExp | undefined]>([
-    ['revokes it', { status: 204 }, undefined],
-    [
-      'says that it may be valid',
-      { status: 502 },
-      /^warn A renewed token of ada was dropped, and may still be valid: GitHub failed/,
-    ],
-  ])('because of a revocation meanwhile brings no token back, and %s', async (_, reply, warning) => {
+  const warning =
+    'warn A renewed token of ada was dropped, and may still be valid: GitHub failed (502); the request may have been carried out all the same'
+  it.each<[string, Reply, readonly string[]]>([
+    ['revokes it', { status: 204 }, []],
+    ['says that it may be valid', { status: 502 }, [warning]],
+  ])('because of a revocation meanwhile brings no token back, and %s', async (_, reply, lines) => {
     await using rig = await signedIn(async (asked) => {
       if (!isRefresh(asked)) return reply
       await rig.tokens.revoke('ada')
@@ -273,7 +271,7 @@ describe('a renewal that fails', () => {
       ['POST', false],
       ['DELETE', true],
     ])
-    expect(rig.log.lines).toEqual(warning ? [expect.stringMatching(warning)] : [])
+    expect(rig.log.lines).toEqual(lines)
   })
 
   it.each([0, MINUTE, DAY])(

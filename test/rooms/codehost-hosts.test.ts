@@ -1,5 +1,6 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import type { Account, Comment } from '../../src/codehost/host.js'
 import { HOST_KINDS, openHost } from '../../src/codehost/hosts.js'
@@ -454,7 +455,7 @@ describe('an App', () => {
     const broken = { ...app, privateKey: new Secret('-----BEGIN not a key') }
     const call = rig({}).host.apps?.as(broken).hook() ?? Promise.resolve()
     const message = 'The stored key of the App is unusable. Run relay setup again'
-    expect(await failure(call)).toMatchObject({ kind: 'settings', message, cause: undefined })
+    expect(await failure(call)).toEqual(new RelayError('settings', message))
   })
 
   it.each<[Reply, string, RegExp]>([

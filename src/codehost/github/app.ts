@@ -89,7 +89,7 @@ const converted = z
 
 const described = z
   .object({ html_url: webAddress, installations_count: z.int().optional() })
-  .transform(({ html_url, installations_count }): host.AppDescription => ({
+  .transform(({ html_url, installations_count }) => ({
     installUrl: `${html_url}/installations/new`,
     installations: installations_count,
   }))
