@@ -89,6 +89,7 @@ interface PendingSignIn {
 /** 10 minutes in milliseconds, as GitHub's codes live. */
 const STATE_LIFETIME = 600_000
 const COOKIE = 'relay_oauth_'
+
 /**
  * Begins a sign-in: stores it for 10 minutes, and gives the address of the consent page (RFC 6749 section 4.1.1, RFC 7636 section 4.3) with
  * the cookie to set. With `login`, its outcome is published under that nonce.
@@ -118,7 +119,7 @@ export async function authorize(
     response_type: 'code',
     client_id: client.id,
     redirect_uri: redirectUri,
-    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    scope: scopes.join(' '),
     state,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     // Never `plain`: GitHub refuses it, and Gitea 1.15 stores it wrongly.
@@ -321,12 +322,12 @@ async function publish(
 export async function awaitLogin(
   store: Pick<Store, 'get' | 'take'>,
   login: string,
-  { signal, clock = systemClock }: Cancellable & { readonly clock?: Clock | undefined } = {},
+  { signal }: Cancellable = {},
 ): Promise<LoginOutcome> {
-  const until = clock() + LOGIN_LIMIT
+  const until = systemClock() + LOGIN_LIMIT
   const key = loginKey(login)
   while ((await store.get(key)) === undefined) {
-    if (clock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
+    if (systemClock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
     await sleep(POLL_MS, { signal })
   }
   return Object(await store.take(key))

@@ -157,7 +157,7 @@ async function hasArrived({ guid }: HookDelivery, { journal }: CatchUpOptions): 
   return (await journal.known([guid])).size > 0
 }
 
-/** Milliseconds: little beside the second or two that a redelivery takes. */
+/** Milliseconds: little compared with the second or two that a redelivery takes. */
 const POLL_MS = 25
 
 /** Looks into the log after 1, 2, 4 s, too, whether the redelivery failed. */

@@ -64,13 +64,8 @@ const MAX_PAGES = 50
  * @throws RelayError `bad_request` for a part that is empty, one dot or two dots
  */
 export function path(texts: TemplateStringsArray, ...parts: readonly (string | number)[]): string {
-  if (
-    parts.some((part) =>
-      String(part)
-        .split('/')
-        .some((name) => /^\.{0,2}$/.test(name)),
-    )
-  )
+  const names = parts.flatMap((part) => String(part).split('/'))
+  if (names.some((name) => ['', '.', '..'].includes(name)))
     throw new RelayError('bad_request', 'A name in a provider path is empty, one dot or two dots')
   return String.raw({ raw: texts }, ...parts.map(encodeURIComponent))
 }

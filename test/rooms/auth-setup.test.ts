@@ -201,20 +201,6 @@ describe('the App whose webhook sends here', () => {
     },
   )
 
-  it('keeps an address that somebody entered there, and one where the code host cannot reach this', async () => {
-    const theirs = 'https://theirs.example/hook'
-    await using own = await profile(hook({ url: theirs }))
-    const app = await own.own()
-    await expect(app.repair(NOW, secret)).rejects.toMatchObject({
-      kind: 'conflict',
-      message: `The webhook of the App relay-test leads to ${theirs}, which somebody entered there. To have it here, enter ${NOW} in the settings of the App`,
-    })
-    await expect(app.repair('http://127.0.0.1:1/', secret)).rejects.toMatchObject({
-      kind: 'settings',
-    })
-    expect([own.fake.changes, (await readSetup(own.secrets))?.hook?.url]).toEqual([[], BEFORE])
-  })
-
   it.each([
     ['no webhook', hook({ url: '' })],
     ['a webhook that is not found', new RelayError('not_found', 'Not Found')],

@@ -1,16 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { authorize, awaitLogin, callback, type SignInParts } from '../../src/auth/sign-in.js'
-import { RelayError } from '../../src/base/errors.js'
-import {
-  ACCESS_TOKEN,
-  type Asked,
-  createRig,
-  MINUTE,
-  NOW,
-  REDIRECT_URI,
-  type Reply,
-  WEB,
-} from './auth-rig.js'
+import { ACCESS_TOKEN, type Asked, createRig, REDIRECT_URI, type Reply, WEB } from './auth-rig.js'
 
 const LOGIN = 'A-login_of-our0wn'
 const API = `${WEB}/api/v3`
@@ -73,25 +63,6 @@ describe('a sign-in that relay login waits for', () => {
       expect(rig.log.text()).not.toContain(ACCESS_TOKEN)
     },
   )
-
-  it('learns of its outcome for five minutes', async () => {
-    await using rig = await createRig(host())
-    await callback(rig.parts, await begin(rig, LOGIN))
-    rig.time.now = NOW + 5 * MINUTE
-    let looks = 0
-    const clock = (): number => NOW + looks++ * 5 * MINUTE
-    await expect(awaitLogin(rig.store, LOGIN, { clock })).rejects.toMatchObject({
-      kind: 'timed_out',
-      message: 'No sign-in was completed within 5 minutes',
-    })
-  })
-
-  it('may be interrupted', async () => {
-    await using rig = await createRig(host())
-    const reason = new RelayError('cancelled', 'Interrupted')
-    const waiting = awaitLogin(rig.store, LOGIN, { signal: AbortSignal.abort(reason) })
-    await expect(waiting).rejects.toMatchObject({ name: 'AbortError', cause: reason })
-  })
 
   it('does not learn of it when the store fails, which does not change the sign-in', async () => {
     await using rig = await createRig(host())

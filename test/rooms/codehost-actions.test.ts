@@ -121,7 +121,7 @@ describe('a head', () => {
 })
 
 describe('a sticky comment', () => {
-  /** An issue of which `login` writes the comments. */
+  /** An issue whose comments `login` writes. */
   const issue = async () => {
     const database = await openDatabase({ kind: 'memory', folder: '' })
     const all: Comment[] = []

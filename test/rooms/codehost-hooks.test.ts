@@ -76,7 +76,7 @@ class FakeHooks implements Hooks {
   async test(): Promise<void> {}
 }
 
-/** The calls as functions, some of which a test replaces. */
+/** The calls as functions, so that a test can replace some. */
 function bound(hooks: FakeHooks): Hooks {
   return {
     list: () => hooks.list(),

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import type { Account, Comment } from '../../src/codehost/host.js'
-import { HOST_KINDS, openHost } from '../../src/codehost/hosts.js'
+import { openHost } from '../../src/codehost/hosts.js'
 import { MERGE_COMMIT } from '../kit/gitea.js'
 import {
   type Answer,
@@ -483,16 +483,5 @@ describe('an App', () => {
       })
     const installed = await account?.isInstalled(REPO).catch((error: unknown) => Object(error).kind)
     expect(installed).toBe(kind === 'not_found' ? false : kind)
-  })
-})
-
-describe('the words of a code host', () => {
-  it('name the fields of its form', () => {
-    const form = { name: 'relay', callbackUrl: 'http://127.0.0.1:8787/auth/github/callback' }
-    const fields = Object.values(HOST_KINDS).map(({ words }) =>
-      words.applicationForm(form).map(([field]) => field),
-    )
-    const github = ['Application name', 'Homepage URL', 'Authorization callback URL', 'Enable Device Flow']
-    expect(fields).toEqual([github, ['Application Name', 'Redirect URIs', 'Confidential Client'], github])
   })
 })
