@@ -147,8 +147,9 @@ async function exchange(
     return owner
   }
   const ended = await revokeAt(parts, owner)
-  if (typeof ended === 'object')
-    log.warn(`A renewed token of ${userId} was dropped, and may still be valid: ${ended.failed.message}`)
+  const why = typeof ended === 'object' ? `: ${ended.failed.message}` : ''
+  if (ended !== 'revoked')
+    log.warn(`A renewed token of ${userId} was dropped, and may still be valid at ${origin}${why}`)
   const current = await usable(parts, userId, undefined)
   if (!current) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
   return current

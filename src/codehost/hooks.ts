@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { isLoopback } from '../base/loopback.js'
 import { parseUrl } from '../base/parse-url.js'
@@ -8,32 +7,25 @@ import type { CodeHost, Hooks, HookSettings, Repo, RepoHook } from './host.js'
 import { isNotFound, Refusal } from './rest.js'
 
 /** A hook that this profile made or uses. */
-export type SavedHook = Readonly<z.infer<typeof schema>>
-
-const schema = z.object({
-  owner: z.string(),
-  repo: z.string(),
+export interface SavedHook extends Repo {
   /** Null: it was about to be created or changed, which can give it another id (Gitea). */
-  id: z.int().nullable(),
-  url: z.string(),
+  readonly id: number | null
+  readonly url: string
   /** The address that it had when it was about to be changed. */
-  former: z.string().nullable().default(null),
+  readonly former: string | null
   /** Whether the user chose this address: then it stays when that of the tunnel changes. */
-  chosen: z.boolean(),
+  readonly chosen: boolean
   /** Null: every event. */
-  events: z.array(z.string()).nullable(),
+  readonly events: readonly string[] | null
   /** Whether it outlives `relay serve`: made by `relay hook add`, or there before. */
-  permanent: z.boolean(),
-  /** What the code host showed once it had the settings. Null: it was about to get them. */
-  shown: z
-    .object({
-      events: z.array(z.string()),
-      hasSecret: z.boolean(),
-      /** Digest of the secret that relay gave it. */
-      secret: z.string(),
-    })
-    .nullable(),
-})
+  readonly permanent: boolean
+  /** What the code host showed once it had the settings; `secret`: digest of the one that relay gave it. Null: it was about to get them. */
+  readonly shown: {
+    readonly events: readonly string[]
+    readonly hasSecret: boolean
+    readonly secret: string
+  } | null
+}
 
 /** The hooks of one code host that the profile made or uses, one for each repository. All methods reject with RelayError `storage`. */
 export class SavedHooks {
@@ -51,14 +43,15 @@ export class SavedHooks {
   }
 
   async get(repo: Repo): Promise<SavedHook | undefined> {
-    return schema.safeParse(await this.#store.get(this.#key(repo))).data
+    const record = await this.#store.get(this.#key(repo))
+    return record === undefined ? undefined : Object(record)
   }
 
   /** By the name of their repository. */
   async list(): Promise<readonly SavedHook[]> {
     const keys = await this.#store.list(this.#prefix)
     const records = await Promise.all(keys.map((key) => this.#store.get(key)))
-    return records.flatMap((record) => schema.safeParse(record).data ?? [])
+    return records.flatMap((record) => (record === undefined ? [] : [Object(record)]))
   }
 
   async put({ owner, repo }: Repo, hook: Omit<SavedHook, 'owner' | 'repo'>): Promise<void> {
@@ -114,7 +107,7 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
   const secret = digestOf(place, settings)
   const lasts = (created: boolean): boolean => permanent || (before?.permanent ?? !created)
   const save = (created: boolean, hook: Pick<SavedHook, 'id' | 'former' | 'shown'>): Promise<void> =>
-    saved.put(repo, { ...hook, url, chosen, events: events && [...events], permanent: lasts(created) })
+    saved.put(repo, { ...hook, url, chosen, events, permanent: lasts(created) })
   const change = async (own: RepoHook): Promise<Ensured> => {
     // Somebody may have given it another secret since: what a user asks for does not rely on what was remembered.
     const sameSecret = !permanent && before?.id === own.id && before.shown?.secret === secret
@@ -147,7 +140,7 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
   })
   const { hook, created } = ensured
   const hasSecret = hook.hasSecret ?? (hook.id === before?.id && before.shown?.hasSecret === true)
-  const shown = { events: [...hook.events], hasSecret, secret }
+  const shown = { events: hook.events, hasSecret, secret }
   await save(created, { id: hook.id, former: null, shown })
   return { ...ensured, permanent: lasts(created), found: !created && !before }
 }

@@ -16,9 +16,9 @@ export interface Subject extends Repo {
   readonly kind?: 'issue' | 'pull'
 }
 
+/** `url`: its web address. */
 export interface CommentRef {
   readonly id: number
-  /** The comment's web address. */
   readonly url: string
 }
 
@@ -48,9 +48,8 @@ export interface HeadChecks {
   readonly checks: readonly Check[]
 }
 
-/** What the code host says about a token. */
+/** What the code host says about a token. `login`: the account that it belongs to. */
 export interface TokenFacts {
-  /** The account that it belongs to. */
   readonly login: string
   /** Undefined if the code host does not name them (Gitea; GitHub's fine-grained tokens). */
   readonly scopes: readonly string[] | undefined
@@ -249,15 +248,13 @@ export interface OAuthServer {
   readonly repeatsRedirectUri?: boolean
 }
 
-/** Status and headers of an answer. */
 export interface Headed {
   readonly status: number
   readonly header: HeaderReader
 }
 
-/** Finds out, without a token, which software answers at an address. */
+/** Finds out, by a GET without a token, which software answers at an address. */
 export interface Probe {
-  /** The address to GET. */
   readonly address: string
   /** The software, e.g. `Gitea 1.21.0`; undefined for anything else. `json`: undefined if the answer is not JSON. */
   readonly recognise: (answer: Headed & { readonly json: unknown }) => string | undefined
@@ -295,7 +292,6 @@ export interface AppRequest {
   readonly name: string
   /** Where the code host sends the browser with the code of the new App. */
   readonly redirectUrl: string
-  /** Where sign-ins return to. */
   readonly callbackUrl: string
   /** The App's own webhook. Undefined: none. */
   readonly hook: { readonly url: string; readonly active: boolean } | undefined

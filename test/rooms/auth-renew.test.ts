@@ -252,7 +252,7 @@ describe('a renewal that fails', () => {
   })
 
   const warning =
-    'warn A renewed token of ada was dropped, and may still be valid: GitHub failed (502); the request may have been carried out all the same'
+    'warn A renewed token of ada was dropped, and may still be valid at https://git.example: GitHub failed (502); the request may have been carried out all the same'
   it.each<[string, Reply, readonly string[]]>([
     ['revokes it', { status: 204 }, []],
     ['says that it may be valid', { status: 502 }, [warning]],
