@@ -1,14 +1,14 @@
 import { sleep } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/parse-url.js'
-import { type Clock, formatDuration, systemClock } from '../base/time.js'
+import { formatDuration, systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import {
   type CallOptions,
+  type IssuedToken,
   isUnknownClient,
   TokenEndpoint,
   TokenError,
-  type TokenResponse,
 } from './token-endpoint.js'
 
 /** Milliseconds between two polls where the code host names none, and what `slow_down` adds (RFC 8628 sections 3.2, 3.5). */
@@ -17,10 +17,9 @@ const INTERVAL = 5_000
 const MIN_INTERVAL = 1_000
 const MAX_INTERVAL = 60_000
 export interface DeviceParts extends CallOptions {
-  readonly host: Pick<CodeHost, 'url' | 'oauth'>
+  readonly host: Pick<CodeHost, 'url' | 'origin' | 'oauth'>
   /** The flow needs no client secret. */
   readonly clientId: string
-  readonly clock?: Clock
   /** Waits between two polls. */
   readonly wait?: typeof sleep
 }
@@ -36,7 +35,7 @@ export interface DeviceSignIn {
    * Polls until the user has decided. Stores nothing.
    * @throws RelayError `unauthenticated` when the user refuses, `timed_out` when the code expires, otherwise as {@link beginDeviceSignIn}
    */
-  awaitToken(): Promise<TokenResponse>
+  awaitToken(): Promise<IssuedToken>
 }
 
 /**
@@ -46,7 +45,7 @@ export interface DeviceSignIn {
  */
 export async function beginDeviceSignIn(parts: DeviceParts): Promise<DeviceSignIn> {
   const { host, clientId, clock = systemClock, wait = sleep, signal } = parts
-  const endpoint = new TokenEndpoint(host.oauth, { id: clientId }, parts)
+  const endpoint = new TokenEndpoint(host, { id: clientId }, parts)
   const codes = await endpoint.deviceCodes().catch((error: unknown) => {
     throw explained(parts, error)
   })

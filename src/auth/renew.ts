@@ -2,18 +2,17 @@ import type { Cancellable } from '../base/abort.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
-import { type Clock, systemClock } from '../base/time.js'
+import { systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
 import type { Refreshable, TokenOwner, Tokens } from '../tokens/tokens.js'
 import {
   type CallOptions,
+  type IssuedToken,
   isUnknownClient,
   TokenEndpoint,
   TokenError,
-  type TokenResponse,
-  toTokenGrant,
 } from './token-endpoint.js'
 
 /** What renewing and revoking a token work with. */
@@ -23,10 +22,7 @@ export interface RenewParts extends Omit<CallOptions, 'signal'> {
   readonly client: OAuthClient | undefined
   readonly store: Pick<Store, 'get' | 'update'>
   readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'renew' | 'dropRefresh' | 'revoke'>
-  /** Lifetime of a token where the code host names none, in milliseconds. */
-  readonly tokenTtl: number
   readonly log: Log
-  readonly clock?: Clock
 }
 
 /** What a token must have left for its caller's work: one minute, in milliseconds. */
@@ -124,12 +120,10 @@ async function exchange(
   userId: string,
   { used, client }: Credentials,
 ): Promise<TokenOwner> {
-  const { host, tokens, tokenTtl, log, clock = systemClock } = parts
-  const { redirectUri } = used
-  const { origin } = host
-  let response: TokenResponse
+  const { host, tokens, log } = parts
+  let issued: IssuedToken
   try {
-    response = await new TokenEndpoint(host.oauth, client, parts).refresh(used.refreshToken, redirectUri)
+    issued = await new TokenEndpoint(host, client, parts).refresh(used)
   } catch (error) {
     if (!(error instanceof TokenError)) throw error
     // What another process took over or a new sign-in replaced is not the one that was refused.
@@ -139,10 +133,9 @@ async function exchange(
     throw renewalError(error, userId)
   }
   // Nothing may come between the answer and this write: until then only this process has the pair.
-  const grant = toTokenGrant(response, { origin, ttl: tokenTtl, now: clock(), redirectUri })
-  const { accessToken, expiresAt } = grant
+  const { accessToken, expiresAt, origin } = issued
   const owner = { userId, accessToken, expiresAt, origin }
-  if (await tokens.renew(userId, used, grant)) {
+  if (await tokens.renew(userId, used, issued)) {
     log.debug(`Renewed the token of ${userId}`)
     return owner
   }

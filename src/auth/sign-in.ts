@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost, TokenFacts } from '../codehost/host.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
-import { type CallOptions, missingScopes, TokenEndpoint, TokenError, toTokenGrant } from './token-endpoint.js'
+import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
 
 /** What a sign-in in the browser works with. */
 export interface SignInParts extends Omit<CallOptions, 'signal'> {
@@ -20,8 +20,6 @@ export interface SignInParts extends Omit<CallOptions, 'signal'> {
   readonly tokens: Pick<Tokens, 'save'>
   /** Public address of the callback, as registered at the code host. */
   readonly redirectUri: () => string
-  /** Lifetime of a token where the code host names none, in milliseconds. */
-  readonly tokenTtl: number
   readonly clock: Clock
   readonly log: Log
   /** For lines that any page can cause by opening the callback. */
@@ -184,7 +182,7 @@ async function complete(
   { query, cookies }: CallbackRequest,
   pending: PendingSignIn | undefined,
 ): Promise<{ readonly userId: string; readonly account: string }> {
-  const { host, client, clock, log, tokens, tokenTtl } = parts
+  const { host, client, log, tokens } = parts
   const { origin, oauth } = host
   const [state = '', ...more] = query.getAll('state')
   const cookie = cookies[cookieName(state)]
@@ -202,16 +200,14 @@ async function complete(
     )
   if (!client) throw new SignInFailure('exchange_failed', 'no OAuth client is configured')
   const { userId, redirectUri, verifier, login } = pending
-  const endpoint = new TokenEndpoint(oauth, client, parts)
-  const response = await endpoint.exchange(query, { state, redirectUri, verifier })
-  const now = clock()
-  const missing = missingScopes(oauth, response.scopes)
+  const endpoint = new TokenEndpoint(host, client, parts)
+  const issued = await endpoint.exchange(query, { state, redirectUri, verifier })
+  const missing = missingScopes(oauth, issued.scopes)
   if (missing.length > 0)
     log.warn(`The provider did not grant ${missing.join(', ')}: some actions may be refused`)
   // Before it is saved: `relay login` names the account, and page and command must agree on whether there is one.
-  const account = login === undefined ? '' : (await accountOf(host, response.accessToken)).login
-  const terms = { origin, ttl: tokenTtl, now, ...(oauth.repeatsRedirectUri && { redirectUri }) }
-  await tokens.save(userId, toTokenGrant(response, terms))
+  const account = login === undefined ? '' : (await accountOf(host, issued.accessToken)).login
+  await tokens.save(userId, issued)
   return { userId, account }
 }
 

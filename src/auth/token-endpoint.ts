@@ -5,10 +5,12 @@ import { isLoopback } from '../base/loopback.js'
 import { readBounded, TooManyBytes } from '../base/read-bounded.js'
 import { LIMITS } from '../base/seams.js'
 import type { Secret } from '../base/secret.js'
-import type { OAuthServer } from '../codehost/host.js'
+import { DEFAULTS } from '../base/settings.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { CodeHost, OAuthServer } from '../codehost/host.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import { describeWithoutQuote } from '../net/errors.js'
-import type { TokenGrant } from '../tokens/tokens.js'
+import type { Refreshable, TokenGrant } from '../tokens/tokens.js'
 
 /** How the token endpoint is called. */
 export interface CallOptions extends Cancellable {
@@ -16,14 +18,13 @@ export interface CallOptions extends Cancellable {
   readonly sendOnce?: SendOnce | undefined
   /** For a whole call with its answer, in milliseconds. Default: 10 s. */
   readonly timeLimit?: number | undefined
+  /** Lifetime of a token for which the answer names none, in milliseconds. Default: 30 days. */
+  readonly tokenTtl?: number | undefined
+  readonly clock?: Clock | undefined
 }
 
-/** An answer of the token endpoint. Lifetimes are in milliseconds; undefined where it names none that is usable. */
-export interface TokenResponse {
-  readonly accessToken: string
-  readonly expiresIn: number | undefined
-  readonly refreshToken: string | undefined
-  readonly refreshExpiresIn: number | undefined
+/** A token that the code host has issued. */
+export interface IssuedToken extends TokenGrant {
   /** Undefined where the code host does not name them (Gitea; a GitHub App). */
   readonly scopes: readonly string[] | undefined
 }
@@ -73,21 +74,21 @@ const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
  * rejects with {@link TokenError} unless it says otherwise.
  */
 export class TokenEndpoint {
-  readonly #scope: string
-  readonly #hasIssuer: boolean
+  readonly #host: Pick<CodeHost, 'origin' | 'oauth'>
   readonly #server: oauth.AuthorizationServer
   readonly #client: oauth.Client
   readonly #proof: oauth.ClientAuth
-  readonly #options: oauth.TokenEndpointRequestOptions
+  readonly #request: oauth.TokenEndpointRequestOptions
+  readonly #options: CallOptions
 
   constructor(
-    server: OAuthServer,
+    host: Pick<CodeHost, 'origin' | 'oauth'>,
     { id, secret }: { readonly id: string; readonly secret?: Secret | undefined },
     options: CallOptions = {},
   ) {
-    const { authorizationEndpoint, tokenEndpoint, deviceEndpoint, issuer, scopes } = server
-    this.#scope = scopes.join(' ')
-    this.#hasIssuer = issuer !== undefined
+    const { authorizationEndpoint, tokenEndpoint, deviceEndpoint, issuer } = host.oauth
+    this.#host = host
+    this.#options = options
     this.#server = {
       // The library requires an issuer. Where none is known, nothing is compared with this one.
       issuer: issuer ?? new URL(authorizationEndpoint).origin,
@@ -97,7 +98,7 @@ export class TokenEndpoint {
     this.#client = { client_id: id }
     // Not Basic, which percent-encodes the id: Gitea's is a UUID, and Gitea does not decode it.
     this.#proof = secret ? oauth.ClientSecretPost(secret.reveal()) : oauth.None()
-    this.#options = {
+    this.#request = {
       [oauth.customFetch]: (url, request) => send(url, request, options),
       [oauth.allowInsecureRequests]: isLoopback(new URL(tokenEndpoint).hostname),
     }
@@ -110,45 +111,48 @@ export class TokenEndpoint {
   async exchange(
     callback: URLSearchParams,
     sent: { readonly state: string; readonly redirectUri: string; readonly verifier: string },
-  ): Promise<TokenResponse> {
-    const [server, client] = [this.#server, this.#client]
+  ): Promise<IssuedToken> {
+    const [server, client, { issuer, repeatsRedirectUri }] = [this.#server, this.#client, this.#host.oauth]
+    const { state, redirectUri, verifier } = sent
     const received = new URLSearchParams(callback)
-    if (!this.#hasIssuer) received.delete('iss')
-    const isValid = async () => oauth.validateAuthResponse(server, client, received, sent.state)
+    if (issuer === undefined) received.delete('iss')
+    const isValid = async () => oauth.validateAuthResponse(server, client, received, state)
     const checked = await asTokenError(isValid, 'the callback is not valid')
     if (!checked.get('code')) throw new TokenError('the provider sent no code')
     return asTokenError(async () => {
-      const parameters = [checked, sent.redirectUri, sent.verifier, this.#options] as const
+      const parameters = [checked, redirectUri, verifier, this.#request] as const
       const answer = await oauth.authorizationCodeGrantRequest(server, client, this.#proof, ...parameters)
-      return toTokenResponse(await oauth.processAuthorizationCodeResponse(server, client, answer))
+      const issued = await oauth.processAuthorizationCodeResponse(server, client, answer)
+      return this.#toToken(issued, repeatsRedirectUri ? redirectUri : undefined)
     })
   }
 
   /**
    * Exchanges a refresh token for a new pair, which ends the old one (RFC 6749 section 6). No scope is sent: the same ones, and GitHub
-   * allows no other. `redirectUri`: only where the code host asks for it again.
+   * allows no other.
    */
-  refresh(refreshToken: string, redirectUri?: string): Promise<TokenResponse> {
+  refresh({ refreshToken, redirectUri }: Omit<Refreshable, 'origin'>): Promise<IssuedToken> {
     const [server, client] = [this.#server, this.#client]
     const additionalParameters = redirectUri === undefined ? {} : { redirect_uri: redirectUri }
-    const options = { ...this.#options, additionalParameters }
+    const options = { ...this.#request, additionalParameters }
     return asTokenError(async () => {
       const answer = await oauth.refreshTokenGrantRequest(server, client, this.#proof, refreshToken, options)
-      return toTokenResponse(await oauth.processRefreshTokenResponse(server, client, answer))
+      return this.#toToken(await oauth.processRefreshTokenResponse(server, client, answer), redirectUri)
     })
   }
 
   /** Asks for the codes of a device flow (RFC 8628 section 3.1). */
   deviceCodes(): Promise<oauth.DeviceAuthorizationResponse> {
-    const [server, client, scope] = [this.#server, this.#client, { scope: this.#scope }]
+    const [server, client] = [this.#server, this.#client]
+    const scope = { scope: this.#host.oauth.scopes.join(' ') }
     return asTokenError(async () => {
-      const answer = await oauth.deviceAuthorizationRequest(server, client, this.#proof, scope, this.#options)
+      const answer = await oauth.deviceAuthorizationRequest(server, client, this.#proof, scope, this.#request)
       return oauth.processDeviceAuthorizationResponse(server, client, answer)
     })
   }
 
   /** Asks once for the token of a device flow (section 3.4); code `authorization_pending` or `slow_down` until the user has decided. */
-  deviceToken(deviceCode: string): Promise<TokenResponse> {
+  deviceToken(deviceCode: string): Promise<IssuedToken> {
     const [server, client] = [this.#server, this.#client]
     return asTokenError(async () => {
       const answer = await oauth.deviceCodeGrantRequest(
@@ -156,9 +160,9 @@ export class TokenEndpoint {
         client,
         this.#proof,
         deviceCode,
-        this.#options,
+        this.#request,
       )
-      return toTokenResponse(await oauth.processDeviceCodeResponse(server, client, answer))
+      return this.#toToken(await oauth.processDeviceCodeResponse(server, client, answer))
     })
   }
 
@@ -169,7 +173,7 @@ export class TokenEndpoint {
    */
   async knowsClient(): Promise<boolean | undefined> {
     try {
-      await this.refresh(NO_TOKEN)
+      await this.refresh({ refreshToken: NO_TOKEN })
       return true
     } catch (error) {
       if (!(error instanceof TokenError) || error.code === undefined) return undefined
@@ -177,25 +181,25 @@ export class TokenEndpoint {
       return error.code !== '' && !isUnknownClient(error)
     }
   }
-}
 
-/**
- * What is stored of an answer that came at `now`. `ttl`: lifetime of a token for which it names none, in milliseconds; `origin`: the code
- * host's; `redirectUri`: if a renewal has to send it again.
- */
-export function toTokenGrant(
-  { accessToken, expiresIn, refreshToken, refreshExpiresIn }: TokenResponse,
-  terms: Pick<TokenGrant, 'origin' | 'redirectUri'> & { readonly ttl: number; readonly now: number },
-): TokenGrant {
-  const { origin, redirectUri, ttl, now } = terms
-  const refreshExpiresAt = refreshExpiresIn === undefined ? undefined : now + refreshExpiresIn
-  return {
-    accessToken,
-    expiresAt: now + (expiresIn ?? ttl),
-    origin,
-    refreshToken,
-    refreshExpiresAt,
-    redirectUri,
+  /** `redirectUri`: if a renewal has to send it again. */
+  #toToken(answer: oauth.TokenEndpointResponse, redirectUri?: string): IssuedToken {
+    const { tokenTtl = DEFAULTS.tokenTtl, clock = systemClock } = this.#options
+    const { access_token: accessToken, refresh_token: refreshToken } = answer
+    if (!TOKEN.test(accessToken)) throw new TokenError('the token is not well formed')
+    const now = clock()
+    const refreshLifetime = lifetime(Number(answer['refresh_token_expires_in']))
+    const scopes = answer.scope?.split(/[\s,]+/).filter((scope) => scope !== '')
+    return {
+      accessToken,
+      expiresAt: now + (lifetime(answer.expires_in) ?? tokenTtl),
+      refreshToken,
+      refreshExpiresAt: refreshLifetime === undefined ? undefined : now + refreshLifetime,
+      redirectUri,
+      origin: this.#host.origin,
+      // GitHub separates them by commas, others by spaces (RFC 6749 section 3.3).
+      scopes: scopes?.length ? scopes : undefined,
+    }
   }
 }
 
@@ -253,19 +257,6 @@ function unavailable(what: string): TokenError {
 
 /** Visible ASCII, as an Authorization header requires, and short enough for Node's 16 KiB of headers. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
-
-function toTokenResponse(answer: oauth.TokenEndpointResponse): TokenResponse {
-  if (!TOKEN.test(answer.access_token)) throw new TokenError('the token is not well formed')
-  const scopes = answer.scope?.split(/[\s,]+/).filter((scope) => scope !== '')
-  return {
-    accessToken: answer.access_token,
-    expiresIn: lifetime(answer.expires_in),
-    refreshToken: answer.refresh_token,
-    refreshExpiresIn: lifetime(Number(answer['refresh_token_expires_in'])),
-    // GitHub separates them by commas, others by spaces (RFC 6749 section 3.3).
-    scopes: scopes?.length ? scopes : undefined,
-  }
-}
 
 /** 10 years in milliseconds: longer means "for ever", and the end must still be a valid date. */
 const MAX_LIFETIME = 10 * 365 * 86_400_000
