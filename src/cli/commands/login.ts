@@ -129,16 +129,9 @@ async function signInWithDevice(shell: Shell, session: Session): Promise<SignedI
     )
   const clientId = clientIdOf(session)
   if (clientId === undefined) throw notSetUp(session)
-  return completeDevice(
-    shell,
-    session,
-    await beginDeviceSignIn({
-      host,
-      clientId,
-      tokenTtl: session.attached.values.tokenTtl,
-      signal: shell.signal,
-    }),
-  )
+  const { tokenTtl } = session.attached.values
+  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal: shell.signal })
+  return completeDevice(shell, session, begun)
 }
 
 /** The same where the code host and the OAuth client allow it; otherwise undefined. */
@@ -147,12 +140,8 @@ async function tryDevice(shell: Shell, session: Session): Promise<SignedIn | und
   const { host } = session
   const clientId = clientIdOf(session)
   if (host.oauth.deviceEndpoint === undefined || clientId === undefined) return undefined
-  const begun = await beginDeviceSignIn({
-    host,
-    clientId,
-    tokenTtl: session.attached.values.tokenTtl,
-    signal,
-  }).catch((error: unknown) => {
+  const { tokenTtl } = session.attached.values
+  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal }).catch((error: unknown) => {
     if (!(error instanceof RelayError) || error.kind !== 'not_configured') throw error
     out.log.debug(error.message)
     return undefined
