@@ -75,9 +75,8 @@ const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
  */
 export class TokenEndpoint {
   readonly #host: Pick<CodeHost, 'origin' | 'oauth'>
-  readonly #server: oauth.AuthorizationServer
-  readonly #client: oauth.Client
-  readonly #proof: oauth.ClientAuth
+  readonly #parties: readonly [oauth.AuthorizationServer, oauth.Client]
+  readonly #sender: readonly [oauth.AuthorizationServer, oauth.Client, oauth.ClientAuth]
   readonly #request: oauth.TokenEndpointRequestOptions
   readonly #options: CallOptions
 
@@ -89,15 +88,15 @@ export class TokenEndpoint {
     const { authorizationEndpoint, tokenEndpoint, deviceEndpoint, issuer } = host.oauth
     this.#host = host
     this.#options = options
-    this.#server = {
+    const server = {
       // The library requires an issuer. Where none is known, nothing is compared with this one.
       issuer: issuer ?? new URL(authorizationEndpoint).origin,
       token_endpoint: tokenEndpoint,
       ...(deviceEndpoint !== undefined && { device_authorization_endpoint: deviceEndpoint }),
     }
-    this.#client = { client_id: id }
+    this.#parties = [server, { client_id: id }]
     // Not Basic, which percent-encodes the id: Gitea's is a UUID, and Gitea does not decode it.
-    this.#proof = secret ? oauth.ClientSecretPost(secret.reveal()) : oauth.None()
+    this.#sender = [...this.#parties, secret ? oauth.ClientSecretPost(secret.reveal()) : oauth.None()]
     this.#request = {
       [oauth.customFetch]: (url, request) => send(url, request, options),
       [oauth.allowInsecureRequests]: isLoopback(new URL(tokenEndpoint).hostname),
@@ -112,17 +111,17 @@ export class TokenEndpoint {
     callback: URLSearchParams,
     sent: { readonly state: string; readonly redirectUri: string; readonly verifier: string },
   ): Promise<IssuedToken> {
-    const [server, client, { issuer, repeatsRedirectUri }] = [this.#server, this.#client, this.#host.oauth]
+    const { issuer, repeatsRedirectUri } = this.#host.oauth
     const { state, redirectUri, verifier } = sent
     const received = new URLSearchParams(callback)
     if (issuer === undefined) received.delete('iss')
-    const isValid = async () => oauth.validateAuthResponse(server, client, received, state)
-    const checked = await asTokenError(isValid, 'the callback is not valid')
+    const validate = async () => oauth.validateAuthResponse(...this.#parties, received, state)
+    const checked = await asTokenError(validate, 'the callback is not valid')
     if (!checked.get('code')) throw new TokenError('the provider sent no code')
     return asTokenError(async () => {
       const parameters = [checked, redirectUri, verifier, this.#request] as const
-      const answer = await oauth.authorizationCodeGrantRequest(server, client, this.#proof, ...parameters)
-      const issued = await oauth.processAuthorizationCodeResponse(server, client, answer)
+      const answer = await oauth.authorizationCodeGrantRequest(...this.#sender, ...parameters)
+      const issued = await oauth.processAuthorizationCodeResponse(...this.#parties, answer)
       return this.#toToken(issued, repeatsRedirectUri ? redirectUri : undefined)
     })
   }
@@ -132,37 +131,28 @@ export class TokenEndpoint {
    * allows no other.
    */
   refresh({ refreshToken, redirectUri }: Omit<Refreshable, 'origin'>): Promise<IssuedToken> {
-    const [server, client] = [this.#server, this.#client]
     const additionalParameters = redirectUri === undefined ? {} : { redirect_uri: redirectUri }
     const options = { ...this.#request, additionalParameters }
     return asTokenError(async () => {
-      const answer = await oauth.refreshTokenGrantRequest(server, client, this.#proof, refreshToken, options)
-      return this.#toToken(await oauth.processRefreshTokenResponse(server, client, answer), redirectUri)
+      const answer = await oauth.refreshTokenGrantRequest(...this.#sender, refreshToken, options)
+      return this.#toToken(await oauth.processRefreshTokenResponse(...this.#parties, answer), redirectUri)
     })
   }
 
   /** Asks for the codes of a device flow (RFC 8628 section 3.1). */
   deviceCodes(): Promise<oauth.DeviceAuthorizationResponse> {
-    const [server, client] = [this.#server, this.#client]
     const scope = { scope: this.#host.oauth.scopes.join(' ') }
     return asTokenError(async () => {
-      const answer = await oauth.deviceAuthorizationRequest(server, client, this.#proof, scope, this.#request)
-      return oauth.processDeviceAuthorizationResponse(server, client, answer)
+      const answer = await oauth.deviceAuthorizationRequest(...this.#sender, scope, this.#request)
+      return oauth.processDeviceAuthorizationResponse(...this.#parties, answer)
     })
   }
 
   /** Asks once for the token of a device flow (section 3.4); code `authorization_pending` or `slow_down` until the user has decided. */
   deviceToken(deviceCode: string): Promise<IssuedToken> {
-    const [server, client] = [this.#server, this.#client]
     return asTokenError(async () => {
-      const answer = await oauth.deviceCodeGrantRequest(
-        server,
-        client,
-        this.#proof,
-        deviceCode,
-        this.#request,
-      )
-      return this.#toToken(await oauth.processDeviceCodeResponse(server, client, answer))
+      const answer = await oauth.deviceCodeGrantRequest(...this.#sender, deviceCode, this.#request)
+      return this.#toToken(await oauth.processDeviceCodeResponse(...this.#parties, answer))
     })
   }
 
