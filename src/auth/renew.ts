@@ -55,14 +55,19 @@ export async function renew(
   userId: string,
   { signal }: Cancellable = {},
 ): Promise<TokenOwner> {
-  const before = await parts.tokens.get(userId)
-  const look = (): Promise<TokenOwner | undefined> => usable(parts, userId, before)
+  const { client, store, tokens, clock = systemClock } = parts
+  const before = await tokens.get(userId)
+  const look = async (): Promise<TokenOwner | undefined> => {
+    const owner = await stored(parts, userId)
+    if (!owner || owner.accessToken !== before?.accessToken) return owner
+    const stays = isFresh(owner, clock()) || !client || !(await tokens.refreshable(userId))
+    return stays ? owner : undefined
+  }
   const current = await look()
   if (current) return current
   // Before it waits for others, when there is nothing to renew.
   await credentials(parts, userId)
-  const { store, clock } = parts
-  const options = { what: 'renewing a token', wait: LOCK_WAIT_MS, look, signal, ...(clock && { clock }) }
+  const options = { what: 'renewing a token', wait: LOCK_WAIT_MS, look, signal, clock }
   return exclusively(store, `refresh-lock:${userId}`, options, async () => {
     // Another process may have renewed it just before this one got the lock.
     const renewed = await look()
@@ -72,18 +77,11 @@ export async function renew(
   })
 }
 
-/** The user's token unless it has to be renewed: it is fresh, another than `before`, or cannot be renewed. */
-async function usable(
-  { host, client, tokens, clock = systemClock }: RenewParts,
-  userId: string,
-  before: TokenOwner | undefined,
-): Promise<TokenOwner | undefined> {
+/** The user's token. @throws RelayError `unauthenticated` if it is of another code host */
+async function stored({ host, tokens }: RenewParts, userId: string): Promise<TokenOwner | undefined> {
   const owner = await tokens.get(userId)
-  if (!owner) return undefined
-  checkOrigin(host, userId, owner)
-  const isNew = owner.accessToken !== before?.accessToken
-  if (isNew || isFresh(owner, clock()) || !client) return owner
-  return (await tokens.refreshable(userId)) ? undefined : owner
+  if (owner) checkOrigin(host, userId, owner)
+  return owner
 }
 
 interface Credentials {
@@ -128,7 +126,7 @@ async function exchange(
     if (!(error instanceof TokenError)) throw error
     // What another process took over or a new sign-in replaced is not the one that was refused.
     const isReplaced = isInvalid(error) && !(await tokens.dropRefresh(userId, used))
-    const current = isReplaced ? await usable(parts, userId, undefined) : undefined
+    const current = isReplaced ? await stored(parts, userId) : undefined
     if (current) return current
     throw renewalError(error, userId)
   }
@@ -143,7 +141,7 @@ async function exchange(
   const why = typeof ended === 'object' ? `: ${ended.failed.message}` : ''
   if (ended !== 'revoked')
     log.warn(`A renewed token of ${userId} was dropped, and may still be valid at ${origin}${why}`)
-  const current = await usable(parts, userId, undefined)
+  const current = await stored(parts, userId)
   if (!current) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
   return current
 }

@@ -164,20 +164,19 @@ function fits(own: RepoHook, { shown, events }: SavedHook, settings: HookSetting
     sameAddress(own.url, settings.url) &&
     sameNames(events, settings.events) &&
     sameNames(own.events, shown?.events) &&
-    lacksSecret(own, { shown }) !== true &&
+    !lacksSecret(own, { shown }) &&
     // Somebody gave it another secret since.
     own.lastResponse?.code !== 401
   )
 }
 
-/** Whether a hook has lost its secret; undefined if the code host does not show that. */
+/** Whether a hook has lost its secret, as far as the code host shows that. */
 export function lacksSecret(
   { hasSecret }: Pick<RepoHook, 'hasSecret'>,
   saved: Pick<SavedHook, 'shown'> | undefined,
-): boolean | undefined {
-  if (hasSecret !== undefined) return !hasSecret
+): boolean {
   // It showed one when relay gave it.
-  return saved?.shown?.hasSecret ? true : undefined
+  return hasSecret === undefined ? saved?.shown?.hasSecret === true : !hasSecret
 }
 
 function sameNames(one: readonly string[] | null = null, other: readonly string[] | null = null): boolean {

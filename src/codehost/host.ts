@@ -321,7 +321,7 @@ export interface Apps {
   /** The manifest as JSON. */
   manifest(request: AppRequest): string
   /** Exchanges the code that the manifest flow ends with. It works once. */
-  convert(code: string, options?: Cancellable): Promise<RegisteredApp>
+  convert(code: string): Promise<RegisteredApp>
   as(app: AppIdentity, options?: Cancellable): AppAccount
 }
 

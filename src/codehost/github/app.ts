@@ -54,9 +54,9 @@ export function githubApps(api: Api, web: string): host.Apps {
         ...(hook && { hook_attributes: hook, default_events: EVENTS }),
       }),
     /** https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest */
-    async convert(code, options) {
+    async convert(code) {
       const call = { body: {}, answer: converted }
-      const rest = new Rest(api, undefined, options)
+      const rest = new Rest(api, undefined)
       return (await rest.call('POST', path`/app-manifests/${code}/conversions`, call)).value
     },
     as(app, options) {
