@@ -199,8 +199,6 @@ export interface PatienceOptions extends Cancellable {
 
 /** Seconds: GitHub's primary rate limit starts again every hour. */
 const MAX_WAIT = 3600
-/** Waits for a rate limit in a row. */
-const MAX_LIMITS = 10
 /** Attempts of a call that the code host fails to answer. */
 const MAX_ATTEMPTS = 4
 
@@ -209,20 +207,16 @@ const MAX_ATTEMPTS = 4
  * a few times. @throws as the call does, at last; AbortError when `signal` aborts
  */
 export async function patiently<T>(call: () => Promise<T>, options: PatienceOptions = {}): Promise<T> {
-  for (let limits = 0, failures = 0; ;) {
+  for (let failures = 0; ;) {
     try {
       return await call()
     } catch (error) {
       if (!(error instanceof RelayError)) throw error
       const { kind, message, retryAfter = 60 } = error
-      let wait = retryAfter * 1000
-      if (kind === 'rate_limited') {
-        if (retryAfter > MAX_WAIT || ++limits > MAX_LIMITS) throw error
-      } else {
-        const isPassing = kind === 'provider_failed' || kind === 'provider_timeout'
-        if (!isPassing || ++failures === MAX_ATTEMPTS) throw error
-        wait = probeDelay(failures, Math.random)
-      }
+      const isLimit = kind === 'rate_limited' && retryAfter <= MAX_WAIT
+      const isPassing = kind === 'provider_failed' || kind === 'provider_timeout'
+      if (!isLimit && !(isPassing && ++failures < MAX_ATTEMPTS)) throw error
+      const wait = isLimit ? retryAfter * 1000 : probeDelay(failures, Math.random)
       options.onWait?.(message, wait)
       await sleep(wait, options)
     }
