@@ -343,7 +343,6 @@ function retryAfterOf({ status, header }: Headed, message: string): number | und
 
 /** Characters: one line of a terminal or two. */
 const MAX_LENGTH = 300
-const MAX_DETAILS = 5
 
 const text = z.string().catch('')
 const detail = z.union([
@@ -364,7 +363,7 @@ const errorBody = z.object({ message: text, errors: z.array(detail.catch('')).ca
 function upstreamMessage(json: unknown, secrets: readonly string[]): string {
   const { success, data } = errorBody.safeParse(json)
   if (!success) return ''
-  const details = data.errors.filter(Boolean).slice(0, MAX_DETAILS).join(', ')
+  const details = data.errors.filter(Boolean).join(', ')
   const whole = data.message && details ? `${data.message} (${details})` : data.message || details
   const plain = whole
     .replaceAll(/[\s\p{Zl}\p{Zp}]+/gu, ' ')
