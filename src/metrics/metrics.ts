@@ -34,7 +34,7 @@ export interface Metrics {
 }
 
 /** Loads prom-client with this file. */
-export function createMetrics(journal: Pick<Journal, 'queues'>, parts: MetricsParts): Metrics {
+export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsParts): Metrics {
   const register = new Registry()
   collectDefaultMetrics({ register })
   const labelOf = createTargetLabels(parts.routes)
@@ -163,12 +163,12 @@ const NONE: Readonly<Record<RefusedKind, number>> = {
 
 /** Returns a function that brings the metrics of the present state up to date. It does not reject. */
 function createUpdate(
-  journal: Pick<Journal, 'queues'>,
+  journal: Pick<Journal, 'counts'>,
   { routes, refused, tunnel, ready, clock, log }: MetricsParts,
   metrics: ReturnType<typeof stateMetrics>,
   labelOf: TargetLabels,
 ): () => Promise<void> {
-  const queues = createCached(CACHE_MS, () => journal.queues())
+  const queues = createCached(CACHE_MS, () => journal.counts())
   const throttle = createLogThrottle(log)
   const { depth, age } = metrics
   const readQueues = async (): Promise<void> => {

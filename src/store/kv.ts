@@ -1,3 +1,4 @@
+import { createCached } from '../base/cached.js'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { ask, type Sql, type Tx } from './sql.js'
@@ -65,17 +66,7 @@ interface StoreOptions {
 /** The key-value store in the table `kv` of a profile's database. */
 export function createStore(sql: Sql, options: StoreOptions = {}): Store {
   const { clock = systemClock, cipher: open, isPlain = () => false } = options
-  let opened: Promise<RecordCipher | undefined> | undefined
-  /** Tried again if it failed: a keychain may be unlocked later. */
-  const cipherOf = async (): Promise<RecordCipher | undefined> => {
-    opened ??= Promise.resolve(open?.())
-    try {
-      return await opened
-    } catch (error) {
-      opened = undefined
-      throw error
-    }
-  }
+  const cipherOf = createCached(Infinity, async () => open?.())
   const update = async <Result>(work: (records: Records) => Tx<Result>): Promise<Result> => {
     const cipher = await cipherOf()
     const records = recordsOf(clock, (key) => (isPlain(key) ? undefined : cipher))

@@ -1,5 +1,5 @@
 /** Set apart from those of earlier programs, whose data is refused: there are no migrations. */
-export const VERSION = 10
+export const VERSION = 11
 
 /**
  * All that a profile keeps, on SQLite and PostgreSQL. Instants are milliseconds since 1970-01-01 UTC. Rows that belong to a delivery go
@@ -9,7 +9,7 @@ export const VERSION = 10
  * - `delivery.event`: with the action after a line feed where the source is a code host.
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
- * - `removed`: one row, once there is any: when the last of the removed entries came.
+ * - `removed`: one row: when the last of the removed entries came.
  * - `minute`, `target`: how many were received, and how many forwards have each status, kept as they are written: counting a million
  *   rows for a picture takes a second.
  */
@@ -25,7 +25,6 @@ CREATE TABLE delivery (
   key TEXT NOT NULL UNIQUE,
   received_at BIGINT NOT NULL,
   source TEXT NOT NULL,
-  scheme TEXT NOT NULL,
   verified TEXT NOT NULL,
   event TEXT NOT NULL,
   repo TEXT,
@@ -39,7 +38,7 @@ CREATE TABLE delivery (
   duplicates BIGINT NOT NULL DEFAULT 0,
   ignored_by TEXT
 );
-CREATE INDEX delivery_received_at ON delivery (received_at);
+CREATE INDEX delivery_received_at ON delivery (received_at, n);
 CREATE INDEX delivery_event ON delivery (event, n);
 CREATE INDEX delivery_repo ON delivery (lower(repo), n);
 CREATE INDEX delivery_id ON delivery (delivery_id);
@@ -75,6 +74,7 @@ CREATE TABLE attempt (
 );
 
 CREATE TABLE removed (until BIGINT NOT NULL);
+INSERT INTO removed (until) VALUES (0);
 CREATE TABLE minute (minute BIGINT PRIMARY KEY, received BIGINT NOT NULL, failed BIGINT NOT NULL);
 CREATE TABLE target (
   target TEXT PRIMARY KEY, waiting BIGINT NOT NULL, succeeded BIGINT NOT NULL, failed BIGINT NOT NULL
