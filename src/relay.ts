@@ -1,8 +1,8 @@
 import { renew, type RenewParts, revoke } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
 import type { Cancellable } from './base/abort.js'
+import { createCached } from './base/cached.js'
 import { Disposal } from './base/disposal.js'
-import { createLazy } from './base/lazy.js'
 import { createLogThrottle } from './base/log-throttle.js'
 import { systemClock, type Clock } from './base/time.js'
 import { silentLog, type Log } from './base/log.js'
@@ -228,7 +228,7 @@ function lazyInspector(
   const { profile, webhookSecrets: secrets, maxBody, inspect } = settings
   if (!running || inspect === false) return undefined
   const hostAllowed = ownHosts(settings)
-  return createLazy(async () => {
+  return createCached(Infinity, async () => {
     const { createInspector } = await import('./inspector/inspector.js')
     return createInspector({ ...parts, profile, secrets, maxBody, running, hostAllowed })
   })

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { sleep, type Cancellable } from '../base/abort.js'
 import type { Clock } from '../base/time.js'
 import type { Sql } from '../store/sql.js'
@@ -165,11 +164,13 @@ interface Pending extends writing.Appended {
   readonly reject: (error: unknown) => void
 }
 
-/** Records in one transaction what arrives while the last one is committed, so that a burst takes few statements. */
+/** Records in one transaction what arrives until it begins, so that a burst takes few statements. */
 class Appender {
   readonly #sql: Sql
   #pending: Pending[] = []
-  #isWriting = false
+  /** Bytes of those that no room was asked for yet. */
+  #grown = 0
+  #isScheduled = false
 
   constructor(sql: Sql) {
     this.#sql = sql
@@ -178,24 +179,32 @@ class Appender {
   append(appended: writing.Appended): Promise<Receipt> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ ...appended, resolve, reject })
-      if (!this.#isWriting) void this.#write()
+      this.#grown += appended.delivery.body.byteLength + OVERHEAD
+      if (!this.#isScheduled) void this.#write()
     })
   }
 
   /** Does not reject. */
   async #write(): Promise<void> {
-    this.#isWriting = true
-    for (await setImmediate(); this.#pending.length > 0;) {
-      const batch = this.#pending.splice(0, MAX_APPENDED)
-      const grows = batch.reduce((sum, { delivery }) => sum + delivery.body.byteLength + OVERHEAD, 0)
-      try {
-        const receipts = await this.#sql.write(() => writing.append(batch), { grows, announces: [] })
-        for (const [i, receipt] of receipts.entries()) batch[i]?.resolve(receipt)
-      } catch (error) {
-        for (const { reject } of batch) reject(error)
-      }
+    this.#isScheduled = true
+    // What joins later is counted with the next.
+    const grows = this.#grown
+    this.#grown = 0
+    let batch: Pending[] | undefined
+    try {
+      const work = () => writing.append((batch ??= this.#take()))
+      const receipts = await this.#sql.write(work, { grows, announces: [] })
+      for (const [i, receipt] of receipts.entries()) batch?.[i]?.resolve(receipt)
+    } catch (error) {
+      for (const { reject } of batch ?? this.#take()) reject(error)
     }
-    this.#isWriting = false
+  }
+
+  #take(): Pending[] {
+    const batch = this.#pending.splice(0, MAX_APPENDED)
+    this.#isScheduled = false
+    if (this.#pending.length > 0) void this.#write()
+    return batch
   }
 }
 

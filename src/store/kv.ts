@@ -26,7 +26,7 @@ const SWEEP = 500
 
 /** The records within a transaction: see {@link Store.update}. */
 export interface Records {
-  get(key: string): Tx<Json | undefined>
+  get<Value = Json>(key: string): Tx<Value | undefined>
   /** `expiresAt`: milliseconds since 1970-01-01 UTC from which the record no longer exists. Default: it stays. NaN: it has passed. */
   put(key: string, value: Json, expiresAt?: number): Tx<void>
   /** False when there was none. */
@@ -41,7 +41,7 @@ export interface Records {
  * has a NUL, or is not well-formed Unicode. Messages name no value.
  */
 export interface Store {
-  get(key: string): Promise<Json | undefined>
+  get<Value = Json>(key: string): Promise<Value | undefined>
   put(key: string, value: Json, expiresAt?: number): Promise<void>
   /** Gets and deletes. One of any number of callers gets the value. */
   take(key: string): Promise<Json | undefined>
@@ -73,10 +73,10 @@ export function createStore(sql: Sql, options: StoreOptions = {}): Store {
     return sql.write(() => work(records))
   }
   return {
-    async get(key) {
+    async get<Value>(key: string) {
       const cipher = isPlain(key) ? undefined : await cipherOf()
       const [row] = await sql.query<{ value: string }>(GET, [checkKey(key), clock()])
-      return row && decode(cipher, key, row.value)
+      return row && decode<Value>(cipher, key, row.value)
     },
     put: (key, value, expiresAt) => update((records) => records.put(key, value, expiresAt)),
     take: (key) =>
@@ -108,9 +108,9 @@ const GET = `SELECT value FROM kv WHERE key = ? AND ${LIVE}`
 
 function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undefined): Records {
   return {
-    *get(key) {
+    *get<Value>(key: string) {
       const [row] = yield* ask<{ value: string }>(GET, checkKey(key), clock())
-      return row && decode(cipherOf(key), key, row.value)
+      return row && decode<Value>(cipherOf(key), key, row.value)
     },
     *put(key, value, expiresAt = Infinity) {
       const text = cipherOf(key)?.encrypt(checkKey(key), value) ?? JSON.stringify(value)
@@ -135,14 +135,13 @@ function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undef
   }
 }
 
-function decode(cipher: RecordCipher | undefined, key: string, text: string): Json {
-  if (cipher) return cipher.decrypt(key, text)
+function decode<Value>(cipher: RecordCipher | undefined, key: string, text: string): Value {
   try {
-    const value: Json = JSON.parse(text)
-    return value
-  } catch {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller knows what it has put there
+    return (cipher ? cipher.decrypt(key, text) : JSON.parse(text)) as Value
+  } catch (error) {
     // The parser's message quotes the text, which may be a token.
-    throw changedRecord(key)
+    throw error instanceof RelayError ? error : changedRecord(key)
   }
 }
 

@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { type Clock, systemClock } from '../base/time.js'
-import { isInstant, isText, shape } from '../json/shape.js'
 import type { Records, Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
@@ -38,31 +37,18 @@ export interface Refreshable {
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** Under `token:{userId}`, with exactly these fields; `expiresAt` is ISO 8601 in UTC. */
-interface TokenRecord {
+type TokenRecord = {
   readonly accessToken: string
   readonly expiresAt: string
 }
 
 /** Under `origin:{userId}`. `token` is the token's hash, so that the origin of one token never applies to another. */
-interface OriginRecord {
+type OriginRecord = {
   readonly origin: string
   readonly token: string
   /** The token before a renewal, by its hash: it is accepted until it expires. One is enough: a token is renewed in its last minute. */
   readonly previous?: { readonly token: string; readonly expiresAt: string } | undefined
 }
-
-const parseToken = shape<TokenRecord>({ accessToken: isText, expiresAt: isInstant })
-const parsePrevious = shape<NonNullable<OriginRecord['previous']>>({ token: isText, expiresAt: isInstant })
-const parseOrigin = shape<OriginRecord>({
-  origin: isText,
-  token: isText,
-  previous: (value) => value === undefined || parsePrevious(value) !== undefined,
-})
-const parseRefresh = shape<Refreshable>({
-  refreshToken: isText,
-  origin: isText,
-  redirectUri: (value) => value === undefined || isText(value),
-})
 
 const PREFIX = 'token:'
 const tokenKey = (userId: string): string => PREFIX + userId
@@ -115,18 +101,15 @@ export class Tokens {
       const found = await this.#find(key.slice(prefix.length))
       if (!found) continue
       const { owner, origin } = found
-      const { previous } = origin
-      const isPrevious =
-        previous !== undefined &&
-        this.#clock() < Date.parse(previous.expiresAt) &&
-        isSame(previous.token, given)
-      if (isSame(origin.token, given) || isPrevious) return owner
+      const { token, previous } = origin
+      const isPrevious = previous && this.#clock() < Date.parse(previous.expiresAt)
+      if (isSame(token, given) || (isPrevious && isSame(previous.token, given))) return owner
     }
     return undefined
   }
 
-  async refreshable(userId: string): Promise<Refreshable | undefined> {
-    return parseRefresh(await this.#store.get(refreshKey(userId)))
+  refreshable(userId: string): Promise<Refreshable | undefined> {
+    return this.#store.get<Refreshable>(refreshKey(userId))
   }
 
   /**
@@ -136,7 +119,7 @@ export class Tokens {
   renew(userId: string, used: Refreshable, grant: TokenGrant): Promise<boolean> {
     return this.#store.update(function* (records): Tx<boolean> {
       if (!(yield* isStored(records, userId, used))) return false
-      const before = parseToken(yield* records.get(tokenKey(userId)))
+      const before = yield* records.get<TokenRecord>(tokenKey(userId))
       // A refresh token that is not replaced stays as it is, and so does its own expiry.
       yield* removeToken(records, userId)
       yield* put(records, userId, grant, before)
@@ -160,22 +143,19 @@ export class Tokens {
     userId: string,
   ): Promise<{ readonly owner: TokenOwner; readonly origin: OriginRecord } | undefined> {
     // A sign-in may come between the two reads; the hash tells.
-    for (let read = 0; read < MAX_READS; read++) {
-      const token = parseToken(await this.#store.get(tokenKey(userId)))
+    for (let reads = 0; reads < 10; reads++) {
+      const token = await this.#store.get<TokenRecord>(tokenKey(userId))
       if (!token) return undefined
-      const origin = parseOrigin(await this.#store.get(originKey(userId)))
+      const origin = await this.#store.get<OriginRecord>(originKey(userId))
       if (origin?.token !== sha256(token.accessToken)) continue
       const expiresAt = Date.parse(token.expiresAt)
-      // The record's own time counts, too.
-      if (this.#clock() >= expiresAt) return undefined
+      // The record's own time counts, too; one that is no instant has passed.
+      if (!(this.#clock() < expiresAt)) return undefined
       return { owner: { userId, accessToken: token.accessToken, expiresAt, origin: origin.origin }, origin }
     }
     return undefined
   }
 }
-
-/** More sign-ins of one user within a read than ever happen. */
-const MAX_READS = 10
 
 /** All records of a grant expire with the token, except a longer-lived refresh token. */
 function* put(records: Records, userId: string, grant: TokenGrant, before?: TokenRecord): Tx<void> {
@@ -209,8 +189,8 @@ function* removeAll(records: Records, userId: string): Tx<boolean> {
 
 /** With the index entries of the current and the previous token; whether there was one. */
 function* removeToken(records: Records, userId: string): Tx<boolean> {
-  const token = parseToken(yield* records.get(tokenKey(userId)))
-  const origin = parseOrigin(yield* records.get(originKey(userId)))
+  const token = yield* records.get<TokenRecord>(tokenKey(userId))
+  const origin = yield* records.get<OriginRecord>(originKey(userId))
   if (token) yield* records.delete(bearerPrefix(sha256(token.accessToken)) + userId)
   if (origin?.previous) yield* records.delete(bearerPrefix(origin.previous.token) + userId)
   const had = yield* records.delete(tokenKey(userId))
@@ -219,7 +199,7 @@ function* removeToken(records: Records, userId: string): Tx<boolean> {
 }
 
 function* isStored(records: Records, userId: string, used: Refreshable): Tx<boolean> {
-  const stored = parseRefresh(yield* records.get(refreshKey(userId)))
+  const stored = yield* records.get<Refreshable>(refreshKey(userId))
   return stored?.refreshToken === used.refreshToken && stored.origin === used.origin
 }
 

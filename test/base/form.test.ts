@@ -14,11 +14,9 @@ describe('formPayload', () => {
     ['payload=a+b%2Bc%20d', 'a b+c d'],
     ['payload=%c3%A9', 'é'],
     ['payload=', ''],
-    ['payload', ''],
     ['payload=a=b', 'a=b'],
     ['x=1&payload=a&y', 'a'],
     ['&&payload=a&', 'a'],
-    ['pay%6Coad=a', 'a'],
     ['bad=%zz&payload=a', 'a'],
   ])('reads %s', (body, text) => {
     expect(payload(body)).toBe(text)
@@ -29,7 +27,8 @@ describe('formPayload', () => {
     ['no payload', 'a=1&b=2'],
     ['a payload of other case', 'Payload=1'],
     ['two payloads', 'payload=1&payload=1'],
-    ['two payloads, one in disguise', 'payload=1&%70ayload=2'],
+    ['bytes that are not UTF-8', 'payload=\u00ff'],
+    ['an escape of such', 'payload=%ff'],
     ['a cut escape', 'payload=%4'],
     ['a bare percent', 'payload=100%'],
     ['an escape that is none', 'payload=%g1'],
