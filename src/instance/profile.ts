@@ -53,6 +53,7 @@ export function readSavedProfile(folder: string): SavedProfile | undefined {
 }
 
 /** The record that {@link writeRecord} has written; undefined when there is none, or only another version can read it. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows what it has written
 export function readRecord<Value extends { readonly v: 1 }>(file: string): Value | undefined {
   try {
     const record: Value = JSON.parse(readFileSync(file, 'utf8'))

@@ -124,9 +124,10 @@ export class Journal extends JournalQueries {
    * newest. Ends after the step under way when `signal` aborts. Resolves to how many.
    */
   async sweep({ keep, keepMax, signal }: Retention): Promise<number> {
+    const isStopped = (): boolean => signal?.aborted === true
     let removed = 0
     const remove = async (end: number, excess: () => Promise<number>): Promise<void> => {
-      for (let after = 0; !signal?.aborted;) {
+      for (let after = 0; !isStopped();) {
         const bytes = await excess()
         if (bytes <= 0) return
         const from = after

@@ -52,34 +52,13 @@ const NONE: Readonly<Record<RefusedKind, number>> = {
 
 /** Loads prom-client with this file. */
 export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsParts): Metrics {
-  const { routes, refused, tunnel, ready, clock, log } = parts
+  const { routes, refused, tunnel, ready } = parts
   const register = new Registry()
   collectDefaultMetrics({ register })
   const metrics = createAll(register)
-  const { forwards, waiting, oldest, connected } = metrics
+  const { forwards, connected } = metrics
   const labelOf = createTargetLabels(routes)
-  const throttle = createLogThrottle(log)
-  const counts = createCached(CACHE_MS, () => journal.counts())
-  const readQueues = async (): Promise<void> => {
-    const found = await inTime(LIMIT_MS, counts()).catch((error: unknown) => {
-      const why = toRelayError(error).message
-      throttle('queues', () => log.warn(`/metrics has no queues: ${why}`))
-      return undefined
-    })
-    waiting.reset()
-    oldest.reset()
-    if (!found) return
-    const now = clock()
-    const since = new Map<string, number>()
-    const queues = [...found].filter(([, each]) => each.waiting > 0).map(([id]) => id)
-    for (const id of new Set([...routes().map((route) => route.id), ...queues])) {
-      const target = labelOf(id)
-      waiting.inc({ target }, found.get(id)?.waiting ?? 0)
-      // Several targets can share the last label.
-      since.set(target, Math.min(since.get(target) ?? now, found.get(id)?.oldest ?? now))
-    }
-    for (const [target, at] of since) oldest.set({ target }, (now - at) / 1000)
-  }
+  const readQueues = createQueueReader(journal, parts, metrics, labelOf)
   // Requests that come at the same time share one answer.
   const text = createCached(0, async () => {
     // An increase from nothing is not seen, so what has not happened yet counts 0.
@@ -115,6 +94,37 @@ export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsPa
       },
       ended: (target, status) => forwards.inc({ target: labelOf(target), status }),
     },
+  }
+}
+
+/** Returns a function that brings the metrics of the queues up to date. It does not reject. */
+function createQueueReader(
+  journal: Pick<Journal, 'counts'>,
+  { routes, clock, log }: MetricsParts,
+  { waiting, oldest }: Pick<ReturnType<typeof createAll>, 'waiting' | 'oldest'>,
+  labelOf: (id: string) => string,
+): () => Promise<void> {
+  const throttle = createLogThrottle(log)
+  const counts = createCached(CACHE_MS, () => journal.counts())
+  return async () => {
+    const found = await inTime(LIMIT_MS, counts()).catch((error: unknown) => {
+      const why = toRelayError(error).message
+      throttle('queues', () => log.warn(`/metrics has no queues: ${why}`))
+      return undefined
+    })
+    waiting.reset()
+    oldest.reset()
+    if (!found) return
+    const now = clock()
+    const since = new Map<string, number>()
+    const queues = [...found].filter(([, each]) => each.waiting > 0).map(([id]) => id)
+    for (const id of new Set([...routes().map((route) => route.id), ...queues])) {
+      const target = labelOf(id)
+      waiting.inc({ target }, found.get(id)?.waiting ?? 0)
+      // Several targets can share the last label.
+      since.set(target, Math.min(since.get(target) ?? now, found.get(id)?.oldest ?? now))
+    }
+    for (const [target, at] of since) oldest.set({ target }, (now - at) / 1000)
   }
 }
 

@@ -88,13 +88,18 @@ export async function checkKey(encrypted: Pick<Store, 'update'>): Promise<void> 
 }
 
 /** Encrypts with the current key what is under the previous one, so that the previous key is not needed any more. @throws RelayError `storage` */
-export async function rotate(sql: Sql, { previousPrefix, encrypt, decrypt }: RecordCipher): Promise<void> {
+export async function rotate(sql: Sql, cipher: RecordCipher): Promise<void> {
+  const { previousPrefix } = cipher
   if (previousPrefix === undefined) return
   await sql.write(function* (): Tx<void> {
     const query = 'SELECT key, value FROM kv WHERE value LIKE ?'
     for (const { key, value } of yield* ask<{ key: string; value: string }>(query, `${previousPrefix}%`))
       try {
-        yield* ask('UPDATE kv SET value = ? WHERE key = ?', encrypt(key, decrypt(key, value)), key)
+        yield* ask(
+          'UPDATE kv SET value = ? WHERE key = ?',
+          cipher.encrypt(key, cipher.decrypt(key, value)),
+          key,
+        )
       } catch (error) {
         // One that cannot be decrypted stays as it is, and reading it says why.
         if (!(error instanceof RelayError)) throw error

@@ -135,9 +135,10 @@ function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undef
   }
 }
 
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows what it has put there
 function decode<Value>(cipher: RecordCipher | undefined, key: string, text: string): Value {
   try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller knows what it has put there
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above
     return (cipher ? cipher.decrypt(key, text) : JSON.parse(text)) as Value
   } catch (error) {
     // The parser's message quotes the text, which may be a token.

@@ -175,7 +175,7 @@ async function numbersOf(journal: Journal, filter: Filter): Promise<number[]> {
 async function viewOf(journal: Journal) {
   const entries = await journal.after(0, 1000)
   const counts = [...(await journal.counts())]
-    .map(([id, { oldest: _, ...each }]) => [id, each] as const)
+    .map(([id, { waiting, succeeded, failed }]) => [id, { waiting, succeeded, failed }] as const)
     .filter(([, each]) => Object.values(each).some((n) => n > 0))
   return {
     entries,
