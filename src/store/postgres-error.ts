@@ -21,22 +21,7 @@ const POOLER =
 
 /** By SQLSTATE (PostgreSQL 15, appendix A), Node's error code, or relay's own. */
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: AWAY,
-  ECONNRESET: AWAY,
-  EPIPE: AWAY,
-  ENOENT: AWAY,
-  ENOTFOUND: AWAY,
-  EAI_AGAIN: AWAY,
-  EHOSTUNREACH: AWAY,
-  ENETUNREACH: AWAY,
-  ETIMEDOUT: AWAY,
   EACCES: 'its socket may not be used by this user. Check the permissions of the socket',
-  SELF_SIGNED_CERT_IN_CHAIN: CERTIFICATE,
-  DEPTH_ZERO_SELF_SIGNED_CERT: CERTIFICATE,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: CERTIFICATE,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: CERTIFICATE,
-  UNABLE_TO_GET_ISSUER_CERT: CERTIFICATE,
-  CERT_SIGNATURE_FAILURE: CERTIFICATE,
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name. Use that name in the address',
   CERT_HAS_EXPIRED: 'its certificate has expired. Renew it',
   '08P01': POOLER,
@@ -85,7 +70,11 @@ export function postgresError(error: unknown, name: string): RelayError {
 }
 
 function reasonOf(error: unknown, code: string | undefined): string {
-  if (code !== undefined) return REASONS[code] ?? `it reported error ${code}. See its log`
+  if (code !== undefined) {
+    const known = REASONS[code] ?? (/CERT|ISSUER|LEAF_SIGNATURE/.test(code) ? CERTIFICATE : undefined)
+    // No SQLSTATE begins with an E; all others of the system mean that there is no way to the server.
+    return known ?? (/^E[A-Z]/.test(code) ? AWAY : `it reported error ${code}. See its log`)
+  }
   // The driver gives no code for a connection that ended, that took too long to open, or to a server without TLS.
   return error instanceof Error && error.message.includes('does not support SSL') ? NO_TLS : AWAY
 }
