@@ -183,8 +183,7 @@ class PostgresSql implements Postgres {
           results.push(isGivenUp ? undefined : await this.#run(client, work(), send))
         }
       } catch (error) {
-        // What failed first says more than what failed because of it.
-        await Promise.all(sent)
+        await inOrder(sent)
         throw error
       }
       if (batch.some(({ announces }) => announces)) {
@@ -193,7 +192,7 @@ class PostgresSql implements Postgres {
         void send(this.#statements.run(client, notice))
       }
       const commit = send(client.query('COMMIT'))
-      await Promise.all(sent)
+      await inOrder(sent)
       // The driver reports no error for a transaction that had failed.
       if ((await commit).command !== 'COMMIT') throw postgresFailure('slow')
       return results
@@ -228,6 +227,11 @@ class PostgresSql implements Postgres {
       throw postgresError(isTimeout(error) ? postgresFailure('slow') : error, this.name)
     }
   }
+}
+
+/** What failed first says more than what failed because of it. @throws that */
+async function inOrder(sent: readonly Promise<unknown>[]): Promise<void> {
+  for (const each of sent) await each
 }
 
 type Send = <Answer>(answer: Promise<Answer>) => Promise<Answer>
