@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from './time.js'
 
-export interface SleepOptions {
+interface SleepOptions {
   readonly clock?: Clock
   /** Milliseconds between two looks at the clock. Default: 1 s. */
   readonly every?: number

@@ -1,3 +1,4 @@
+import type { OnDuplicate } from '../base/settings.js'
 import type { Header } from '../http/headers.js'
 
 /** How a delivery's signature verified: with the current webhook secret or the one before it. */
@@ -125,12 +126,6 @@ export interface Due {
   readonly earlier: number
 }
 
-/**
- * Which targets a delivery that came again is forwarded to: those where it failed and those that are new, all that do not have it waiting,
- * or none.
- */
-export type OnDuplicate = 'if-failed' | 'always' | 'never'
-
 /** What becomes of a delivery that is appended. */
 export interface Plan {
   /** The ids of the targets that it is forwarded to, in the order of the routes. */
@@ -141,12 +136,8 @@ export interface Plan {
 }
 
 /** The last attempt at a target: what a line of a list shows of it. */
-export interface LastAttempt {
+export interface LastAttempt extends Pick<Attempt, 'target' | 'status' | 'ms'> {
   readonly n: number
-  readonly target: string
-  /** The HTTP status or exit code; null when there was none. */
-  readonly status: number | null
-  readonly ms: number
 }
 
 /** The deliveries received in one minute. */

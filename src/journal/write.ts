@@ -1,3 +1,4 @@
+import type { OnDuplicate } from '../base/settings.js'
 import { MAX_START } from '../base/start-of.js'
 import {
   ask,
@@ -16,7 +17,6 @@ import {
   type ForwardStatus,
   MAX_ERROR,
   type Minute,
-  type OnDuplicate,
   type Plan,
   type Receipt,
 } from './types.js'

@@ -88,11 +88,7 @@ export function createStore(sql: Sql, options: StoreOptions = {}): Store {
     delete: (key) => sql.write(() => recordsOf(clock, () => undefined).delete(key)),
     async list(prefix) {
       const query = `SELECT key FROM kv WHERE key BETWEEN ? AND ? AND ${LIVE} ORDER BY key`
-      const rows = await sql.query<{ key: string }>(query, [
-        checkPrefix(prefix),
-        prefix + LAST_SUFFIX,
-        clock(),
-      ])
+      const rows = await sql.query<{ key: string }>(query, [prefix, prefix + LAST_SUFFIX, clock()])
       return rows.map(({ key }) => key)
     },
     update,
@@ -147,20 +143,15 @@ function decode<Value>(cipher: RecordCipher | undefined, key: string, text: stri
 }
 
 function checkKey(key: string): string {
-  if (key === '') throw new RelayError('bad_request', 'Invalid key: empty')
-  return checkPrefix(key)
-}
-
-/** Like a key, but it may be empty. */
-function checkPrefix(prefix: string): string {
-  const bytes = Buffer.from(prefix)
+  const bytes = Buffer.from(key)
+  const refuse = (why: string): RelayError => new RelayError('bad_request', `Invalid key: ${why}`)
+  if (key === '') throw refuse('empty')
   // UTF-8 has U+FFFD for half a pair: two keys would become one.
-  if (bytes.toString() !== prefix) throw new RelayError('bad_request', 'Invalid key: not well-formed Unicode')
+  if (bytes.toString() !== key) throw refuse('not well-formed Unicode')
   // Columns of text hold none.
-  if (bytes.includes(0)) throw new RelayError('bad_request', 'Invalid key: NUL')
-  if (bytes.length > MAX_KEY_BYTES)
-    throw new RelayError('bad_request', `Invalid key: longer than ${MAX_KEY_BYTES} bytes`)
-  return prefix
+  if (bytes.includes(0)) throw refuse('NUL')
+  if (bytes.length > MAX_KEY_BYTES) throw refuse(`longer than ${MAX_KEY_BYTES} bytes`)
+  return key
 }
 
 /** The error for a record that another program has changed. Names the record's kind only: the rest of its key may name a user. */
