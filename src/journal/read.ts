@@ -38,11 +38,6 @@ export interface WalkStep {
   readonly before: number
 }
 
-interface Condition {
-  readonly sql: string
-  readonly values: readonly SqlValue[]
-}
-
 /** What is asked of the journal, by any process, also while others write. An entry that is removed is left out. */
 export class JournalQueries {
   protected readonly sql: Sql
@@ -100,15 +95,16 @@ export class JournalQueries {
   /** {@link select} in steps of some milliseconds, for a caller that may stop before something is found. The event loop turns in between. */
   async *walk(filter: Filter): AsyncGenerator<WalkStep> {
     const { status, repo, text, since = -Infinity, until = Infinity } = filter
-    const conditions: Condition[] = []
     const events = await this.#eventsOf(filter)
     if (events?.length === 0) return
-    if (events) conditions.push({ sql: `event IN (${marks(events.length)})`, values: events })
-    if (repo !== undefined) conditions.push({ sql: 'lower(repo) = ?', values: [repo.toLowerCase()] })
-    if (status !== undefined) conditions.push({ sql: STATUS[status], values: [] })
-    const condition = conditions.map((each) => `AND (${each.sql})`).join(' ')
+    const values = [...(events ?? []), ...(repo === undefined ? [] : [repo.toLowerCase()])]
+    const isRanged = status !== undefined && STATUS[status].includes('?')
+    const condition = [
+      events ? `AND event IN (${marks(events.length)})` : '',
+      repo === undefined ? '' : 'AND lower(repo) = ?',
+      status === undefined ? '' : `AND ${STATUS[status]}`,
+    ].join(' ')
     const query = `SELECT * FROM delivery WHERE n >= ? AND n < ? ${condition} ORDER BY n DESC LIMIT ?`
-    const values = conditions.flatMap((each) => each.values)
     const end = (await this.newest()) + 1
     const first = (since === -Infinity ? (await this.after(0, 1))[0]?.n : await this.firstSince(since)) ?? end
     let before = Math.min(filter.before ?? end, end)
@@ -116,7 +112,9 @@ export class JournalQueries {
     for (let left = filter.last ?? Infinity; left > 0 && before > first;) {
       const limit = text === undefined ? Math.min(left, PAGE) : PAGE
       const from = Math.max(first, before - WINDOW)
-      const rows = await this.sql.query<DeliveryRow>(query, [from, before, ...values, limit])
+      const ends = [from, before]
+      const all = [...ends, ...values, ...(isRanged ? ends : []), limit]
+      const rows = await this.sql.query<DeliveryRow>(query, all)
       const withText = text === undefined ? undefined : await this.#withText(rows, text)
       const matching = withText ? rows.filter(({ n }) => withText.has(n)) : rows
       const summaries = await this.#summaries(matching)
@@ -265,9 +263,12 @@ export class JournalQueries {
 }
 
 const FORWARDS = 'SELECT 1 FROM forward WHERE forward.n = delivery.n'
+/** Where an index has those that match, each `?` is an end of the range of numbers that a query goes through. */
 const STATUS: Readonly<Record<NonNullable<Filter['status']>, string>> = {
-  failed: `n IN (SELECT n FROM forward WHERE status = 'failed')`,
-  waiting: `n IN (SELECT n FROM forward WHERE status = 'waiting')`,
+  failed: `n IN (SELECT n FROM forward WHERE status = 'failed' AND n >= ? AND n < ?)`,
+  // The targets lead the index.
+  waiting: `n IN (SELECT n FROM forward WHERE status = 'waiting'
+    AND target IN (SELECT target FROM target WHERE waiting > 0) AND n >= ? AND n < ?)`,
   succeeded: `EXISTS (${FORWARDS}) AND NOT EXISTS (${FORWARDS} AND status <> 'succeeded')`,
   none: `NOT EXISTS (${FORWARDS})`,
 }
