@@ -33,7 +33,7 @@ let isUnread = false
 let outputExitCode = 0
 /** Exit code of the command, once it has ended. */
 let commandExitCode = 0
-/** Set by a service, which continues without its output; called for the first failure of standard output. See decision 024. */
+/** Set by a service, which continues without its output; called for the first failure of standard output. See decision 038. */
 let onOutputLost: ((error: Error) => void) | undefined
 
 function onStdoutError(error: NodeJS.ErrnoException): void {

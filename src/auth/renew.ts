@@ -176,7 +176,8 @@ export interface RevokeOptions extends Cancellable {
 /**
  * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, or nothing to revoke · `elsewhere`: the
  * token is of another code host · `no client`: that needs the OAuth client · `expired`: its refresh token may still be valid, since a code host
- * revokes that only together with a valid token, and the token could not be renewed.
+ * revokes that only together with a valid token, and the token could not be renewed. One that the code host refused to renew has ended there:
+ * `skipped`.
  */
 export type Upstream =
   | 'revoked'
@@ -194,7 +195,7 @@ export interface Revocation {
 }
 
 /**
- * Removes all tokens of the user here, then revokes the token at its code host. An expired one is renewed first, so that its refresh token ends,
+ * Removes all tokens of the user here, then revokes the removed one at its code host. An expired one is renewed first, so that its refresh token ends,
  * too. A failure at the code host is part of the result: here, the tokens are gone all the same.
  * @throws RelayError `storage`; the signal's reason, or an AbortError, when `signal` aborts before anything was removed
  */
@@ -204,25 +205,19 @@ export async function revoke(
   { local = false, signal }: RevokeOptions = {},
 ): Promise<Revocation> {
   const { tokens } = parts
-  const refreshable = await tokens.refreshable(userId)
-  const isExpired = refreshable !== undefined && (await tokens.get(userId)) === undefined
-  const isRenewed = isExpired && !local && (await canRenew(parts, userId, { signal }))
-  const owner = await tokens.get(userId)
-  const removed = (await tokens.revoke(userId)) || refreshable !== undefined
+  const isExpired = !(await tokens.get(userId)) && (await tokens.refreshable(userId)) !== undefined
+  if (isExpired && !local)
+    await renew(parts, userId, { signal }).catch((error: unknown) => {
+      signal?.throwIfAborted()
+      // Whether a refresh token is left decides what may still be valid.
+      if (!(error instanceof RelayError) || error.kind === 'storage') throw error
+    })
+  // Another process may have renewed it by now: what counts is what was removed.
+  const { owner, refreshable } = await tokens.revoke(userId)
+  const removed = isExpired || owner !== undefined || refreshable !== undefined
   if (local) return { removed, upstream: 'skipped' }
-  if (isExpired && !isRenewed) return { removed, upstream: 'expired' }
-  return { removed, upstream: owner ? await revokeAt(parts, owner, { signal }) : 'skipped' }
-}
-
-async function canRenew(parts: RenewParts, userId: string, options: Cancellable): Promise<boolean> {
-  try {
-    await renew(parts, userId, options)
-    return true
-  } catch (error) {
-    options.signal?.throwIfAborted()
-    if (error instanceof RelayError && error.kind !== 'storage') return false
-    throw error
-  }
+  if (owner) return { removed, upstream: await revokeAt(parts, owner, { signal }) }
+  return { removed, upstream: refreshable ? 'expired' : 'skipped' }
 }
 
 async function revokeAt(

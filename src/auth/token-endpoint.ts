@@ -245,7 +245,7 @@ async function send(
     } as const
     const answer = await sendOnce(url, request)
     const bytes = await readBounded(answer.body, MAX_ANSWER)
-    if (answer.status >= 500) throw unavailable(`answered ${answer.status}`)
+    if (answer.status >= 500 || answer.status === 429) throw unavailable(`answered ${answer.status}`)
     const read = ['content-type', 'www-authenticate'].flatMap((name) => {
       const value = answer.header(name)
       return value === undefined ? [] : [[name, value] as const]

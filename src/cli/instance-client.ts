@@ -67,7 +67,8 @@ function refused({ status, header, text }: HttpResponse): RelayError {
   })
 }
 
-function errorOf(text: string): string | undefined {
+/** The text of an answer's `error`; undefined if it has none, or is no JSON. */
+export function errorOf(text: string): string | undefined {
   try {
     const { error }: { error?: unknown } = JSON.parse(text)
     return typeof error === 'string' ? error : undefined

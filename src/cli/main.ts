@@ -31,12 +31,17 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       return error.kind === 'broken_pipe' ? error.exitCode : report(error, argv, context, { color })
     }
     if (thrown.exitCode === 0) return 0 // --help or --version
-    if (thrown.code === 'commander.help' && program.args.length === 0) {
+    const [group] = program.args
+    const isHelp = thrown.code === 'commander.help'
+    if (isHelp && group === undefined) {
       context.stdout.write(overview(context.stdout))
       return 0
     }
-    // Commander has already printed the error as text.
-    const error = new RelayError('usage', thrown.message.replace(/^error: /, ''))
+    const why = isHelp
+      ? `relay ${group} needs a command. relay ${group} --help lists them`
+      : thrown.message.replace(/^error: /, '')
+    // Commander has already printed the error, or the help, as text.
+    const error = new RelayError('usage', why)
     return json || jsonLog ? report(error, argv, context) : error.exitCode
   }
 }

@@ -1,13 +1,7 @@
 import path from 'node:path'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import {
-  DEFAULTS,
-  PROVIDER_NAMES,
-  type RouteSettings,
-  type Settings,
-  type StorePlace,
-} from '../base/settings.js'
+import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/suggest.js'
 import { createRouting, namedTargets, type Routing } from '../dispatch/routes.js'
@@ -23,6 +17,7 @@ import type { ServeOptions } from '../serve/serve.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
+import { join, type Parts } from './settings/join.js'
 import {
   checkSecretsPlace,
   isOfFolder,
@@ -36,18 +31,13 @@ import type { SettingName, Values } from './settings/table.js'
 /** The profile of `serve --sandbox` where none is named. */
 export const SANDBOX_PROFILE = 'sandbox'
 
-/** The settings of a command, in agreement with the instance that it works with. */
-export interface Attached extends Loaded {
+/** The settings of a command, {@link join | joined} from its parts. What `relay setup` stored is joined once the data is open. */
+export interface Attached extends Loaded, Omit<Parts, 'setup'> {
   readonly profile: string
   /** The profile's folder, which may not exist. */
   readonly folder: string
-  /** Those that count: with the store and code host of the instance or, if none runs, what the profile remembers of them. */
-  readonly values: Values
-  /** The settings of this shell alone. */
-  readonly own: Values
   /** The running instance of the profile, which has proved itself. */
   readonly instance: RunningInstance | undefined
-  /** What the profile remembers of its last use. */
   readonly saved: SavedProfile | undefined
   /** The settings of this shell that contradict the instance. Not empty only for a command that is `alone`, `tolerant` or a `diagnosis`. */
   readonly conflicts: readonly Conflict[]
@@ -70,32 +60,25 @@ export type Need = 'existing' | 'may create' | 'with client' | 'may wait' | 'alo
 
 /**
  * Reads the settings and finds the running instance that a command works with: that of the profile that is named or, if none is,
- * the only one that runs on this data folder. The settings then follow the instance, or what the profile remembers. Writes nothing.
+ * the only one that runs on this data folder. Writes nothing.
  * @throws RelayError `settings`; `usage` when a profile that is named does not exist, or none is named and several instances
  * run; `unavailable` when none runs and only a sandbox's profile exists; the signal's reason
  */
 export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'): Promise<Attached> {
   const settings = openSettings(shell, flags)
   const instance = await chooseInstance(shell, settings)
-  const loaded = settings.read(instance?.profile)
-  const { values, origins } = loaded
+  const own = settings.read(instance?.profile)
+  const { values, origins } = own
   const isTolerant = need === 'tolerant' || need === 'diagnosis'
   if (!isTolerant) checkSecretsPlace(origins)
   const folder = profileFolder(values)
-  const saved = readSavedProfile(folder)
-  const common = { profile: values.profile, folder, origins, own: values, instance, saved }
-  if (instance) {
-    const found = conflictsWith(instance, loaded)
-    if (found[0] && !isTolerant && need !== 'alone') throw contradiction(found[0])
-    return {
-      ...common,
-      values: need === 'alone' ? values : followInstance(instance, values),
-      conflicts: found,
-    }
-  }
+  const parts = { own, instance, saved: readSavedProfile(folder) }
+  const conflicts = instance ? conflictsWith(instance, own) : []
+  if (conflicts[0] && !isTolerant && need !== 'alone') throw contradiction(conflicts[0])
   const mayBeNew = need === 'with client' ? values.clientSecret !== undefined : !NEEDS_PROFILE.has(need)
-  if (!mayBeNew) checkProfile(settings, loaded)
-  return { ...common, values: withSaved(saved, loaded), conflicts: [] }
+  if (!instance && !mayBeNew) checkProfile(settings, own)
+  const joined = instance && need === 'alone' ? own : join(parts)
+  return { ...parts, ...joined, profile: values.profile, folder, conflicts }
 }
 
 const NEEDS_PROFILE = new Set<Need>(['existing', 'diagnosis'])
@@ -103,18 +86,6 @@ const NEEDS_PROFILE = new Set<Need>(['existing', 'diagnosis'])
 /** The folder that holds all data of the profile. */
 export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'>): string {
   return path.resolve(home, profile)
-}
-
-/** The settings with what the profile remembers, where nothing else is set. */
-function withSaved(saved: SavedProfile | undefined, { values, origins }: Loaded): Values {
-  if (!saved) return values
-  const { store, provider, providerUrl } = saved
-  const isOpen = origins.provider === undefined && origins.providerUrl === undefined
-  return {
-    ...values,
-    ...(origins.store === undefined && { store }),
-    ...(isOpen && provider !== null && providerUrl !== null && { provider, providerUrl }),
-  }
 }
 
 async function chooseInstance(
@@ -208,21 +179,6 @@ export function contradiction({ text, fix }: Conflict): RelayError {
   return new RelayError('settings', `${text}. ${fix}, or name another profile with --profile`)
 }
 
-/** @throws RelayError `settings` when this version of relay does not know the instance's code host */
-function followInstance(instance: RunningInstance, values: Values): Values {
-  const { pid, provider: name, providerUrl, store } = instance
-  const provider = PROVIDER_NAMES.find((known) => known === name)
-  if (!provider)
-    throw new RelayError(
-      'settings',
-      `Process ${pid} serves the code host ${name}, which this version of relay does not know`,
-    )
-  const { clientId, ...others } = values
-  // The instance has the OAuth client. A client id alone, as in relay.json, is no mistake in that case.
-  const isHalf = clientId !== undefined && values.clientSecret === undefined
-  return { ...(instance.clientId && isHalf ? others : values), provider, providerUrl, store }
-}
-
 /** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */
 export function onlyInMemory({ pid, profile }: RunningInstance, what: string): RelayError {
   return new RelayError(
@@ -259,7 +215,7 @@ export async function openData(
   return mayHaveData(kind, folder) ? openDatabase({ kind, folder, create }) : undefined
 }
 
-/** Where deliveries are forwarded to. The only settings that a running instance reads again. */
+/** Where deliveries are forwarded to. */
 export function routeSettings({ forward = [], exec = [], ignore = [] }: Values): RouteSettings {
   return { forward, exec, ignore }
 }

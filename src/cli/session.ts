@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { isFresh, renew, signInAgain } from '../auth/renew.js'
-import { readClient, readSetup as readRecord, type Setup } from '../auth/setup.js'
+import { readClient, readSetup as readRecord } from '../auth/setup.js'
 import type { Cancellable } from '../base/abort.js'
 import { Disposal } from '../base/disposal.js'
 import { RelayError } from '../base/errors.js'
@@ -32,7 +32,7 @@ import {
   routeSettings,
   storeOf,
 } from './profile.js'
-import type { Loaded, Origin } from './settings/read.js'
+import { join, type Parts, type StoredClient } from './settings/join.js'
 import type { Values } from './settings/table.js'
 
 // All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
@@ -71,14 +71,15 @@ export async function openSession(
   attached: Attached,
   { create = false }: { readonly create?: boolean } = {},
 ): Promise<Session> {
-  const { origins, instance, saved, profile } = attached
+  const { own, instance, saved, profile } = attached
   const user = userOf(attached.values)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
-  if (!instance && saved?.sandbox && !origins.provider) throw notRunning(profile)
+  if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
   await using closing = new Disposal()
   const database = closing.use(await openSessionData(shell, attached, create && !instance))
   const { secrets, store } = database
-  const { values } = withClient(attached, await usableClient(attached, secrets))
+  const joined = join({ ...attached, setup: await readStoredClient(secrets) })
+  const { values } = joined
   const { provider: name, providerUrl: url } = codeHostOf(values)
   const limits = { ...LIMITS, ...shell.seams?.limits }
   const host = openHost({ name, url, timeLimit: limits.codeHost })
@@ -88,7 +89,7 @@ export async function openSession(
   const client = (await ofSandbox) || clientOf(values)
   const resources = closing.move()
   return {
-    attached: { ...attached, values },
+    attached: { ...attached, ...joined },
     database,
     journal: new Journal(database.sql),
     tokens,
@@ -109,7 +110,7 @@ export async function openSession(
     },
     remember() {
       const place = { provider: name, providerUrl: url }
-      if (!instance) remember({ values, origins }, place, saved?.sandbox ?? false)
+      if (!instance) remember(joined, place, saved?.sandbox ?? false)
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
@@ -123,15 +124,6 @@ async function openSessionData(
   const place = storeOf(values)
   const kind = create || mayHaveData(place, folder) ? place : 'memory'
   return openDatabase({ kind, folder, create, onSlow: (text) => out.say(text) })
-}
-
-/** What relay setup stored, unless the instance has another client: then its tokens are of that one. */
-async function usableClient(
-  { instance }: Attached,
-  secrets: Database['secrets'],
-): Promise<StoredClient | undefined> {
-  const stored = await readStoredClient(secrets)
-  return instance?.clientId && instance.clientId !== stored?.client.id ? undefined : stored
 }
 
 /**
@@ -171,16 +163,11 @@ export function tokenPlace({
 
 // What relay setup stored
 
-/** With the client's secret. */
-export type StoredClient = Setup & { readonly client: OAuthClient }
-
 /** @throws RelayError `storage` */
 export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
   const setup = await readRecord(secrets)
   return setup && { ...setup, client: await readClient(secrets, setup) }
 }
-
-const SETUP: Origin = { kind: 'setup', text: 'setup' }
 
 /**
  * What `relay setup` stored in the profile. Makes nothing; `create`: but a profile that is new in a shared store.
@@ -192,32 +179,6 @@ export async function readSetup(
 ): Promise<StoredClient | undefined> {
   await using database = await openData(attached, options)
   return database && (await readStoredClient(database.secrets))
-}
-
-/** The settings with the code host and the OAuth client of `relay setup`, unless others are set. */
-export function withSetup(loaded: Loaded, stored: StoredClient | undefined): Loaded {
-  const { values, origins } = loaded
-  if (!stored || origins.provider || origins.providerUrl) return withClient(loaded, stored)
-  const { provider, providerUrl } = stored
-  const hosted = {
-    values: { ...values, provider, providerUrl },
-    origins: { ...origins, provider: SETUP, providerUrl: SETUP },
-  }
-  return withClient(hosted, stored)
-}
-
-/** Only for the code host that the client is of: its secret must reach no other. */
-function withClient({ values, origins }: Loaded, stored: StoredClient | undefined): Loaded {
-  const { clientId, clientSecret, provider, providerUrl } = values
-  if (!stored || clientSecret !== undefined) return { values, origins }
-  const { id, secret } = stored.client
-  const isOther = clientId !== undefined && clientId !== id
-  if (isOther || stored.provider !== provider || stored.providerUrl !== providerUrl)
-    return { values, origins }
-  return {
-    values: { ...values, clientId: id, clientSecret: secret.reveal() },
-    origins: { ...origins, clientId: origins.clientId ?? SETUP, clientSecret: SETUP },
-  }
 }
 
 /** The OAuth client of the settings. @throws RelayError `settings` for half of one */
@@ -246,12 +207,13 @@ export function codeHostOf({ provider, providerUrl }: Values): Pick<Settings, 'p
  * @throws RelayError `settings`, also from `complete`; `storage` from `complete`
  */
 export function serviceSettings(
-  loaded: Loaded,
+  parts: Parts,
   { sandbox, inspect }: { readonly sandbox: boolean; readonly inspect: boolean },
 ): IncompleteSettings {
-  const { host, port, maxBody, sandboxPort } = loaded.values
-  const folder = profileFolder(loaded.values)
-  const store = storeOf(loaded.values)
+  const { values: known } = join(parts)
+  const { host, port, maxBody, sandboxPort } = known
+  const folder = profileFolder(known)
+  const store = storeOf(known)
   const complete = (values: Values, webhookSecret: Secret): Settings | SandboxSettings => {
     const { webhookSecretPrevious: previous } = values
     const settings = {
@@ -280,7 +242,7 @@ export function serviceSettings(
     return sandbox ? { ...settings, sandboxPort } : { ...settings, ...codeHostOf(values) }
   }
   // A mistake is found before a profile is made for it.
-  if (!mayHaveData(store, folder)) complete(loaded.values, new Secret(''))
+  if (!mayHaveData(store, folder)) complete(known, new Secret(''))
   return {
     folder,
     store,
@@ -289,8 +251,8 @@ export function serviceSettings(
     maxBody,
     async complete(database) {
       // A sandbox makes its own client.
-      const stored = sandbox ? undefined : await readStoredClient(database.secrets)
-      const { values } = withSetup(loaded, stored)
+      const setup = sandbox ? undefined : await readStoredClient(database.secrets)
+      const { values } = join({ ...parts, setup })
       const given = values.webhookSecret
       return complete(values, given ? new Secret(given) : await makeProfileSecret(database.store))
     },

@@ -107,10 +107,11 @@ export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
   for (const [i, delivery] of missing.entries()) {
     const outcome = inARow < MAX_FAILED_IN_A_ROW ? await fetchOne(delivery, options) : { why: GIVEN_UP }
     options.onDone?.(i + 1)
-    // That the code host does not have one says nothing about the next.
-    if (!outcome?.isGone) inARow = outcome ? inARow + 1 : 0
-    if (!outcome) continue
-    failed.push({ delivery, why: outcome.why })
+    if (!outcome) inARow = 0
+    else failed.push({ delivery, why: outcome.why })
+    // What the code host no longer has says nothing about the next, and is not asked for again.
+    if (!outcome || outcome.isGone) continue
+    inARow++
     const before = (oldest.get(delivery.guid) ?? 0n) - 1n
     if (before < reached) reached = before
   }

@@ -13,16 +13,18 @@ export type SavedHook = Readonly<z.infer<typeof schema>>
 const schema = z.object({
   owner: z.string(),
   repo: z.string(),
-  /** Null: it was about to be created. */
+  /** Null: it was about to be created or changed, which can give it another id (Gitea). */
   id: z.int().nullable(),
   url: z.string(),
+  /** The address that it had when it was about to be changed. */
+  former: z.string().nullable().default(null),
   /** Whether the user chose this address: then it stays when that of the tunnel changes. */
   chosen: z.boolean(),
   /** Null: every event. */
   events: z.array(z.string()).nullable(),
   /** Whether it outlives `relay serve`: made by `relay hook add`, or there before. */
   permanent: z.boolean(),
-  /** What the code host showed once it had the settings. Null: it was about to be created. */
+  /** What the code host showed once it had the settings. Null: it was about to get them. */
   shown: z
     .object({
       events: z.array(z.string()),
@@ -116,15 +118,16 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
   const { settings, permanent, chosen } = wanted
   checkReachable(settings.url, host.url)
   const before = await saved.get(repo)
-  const save = (id: number | null, lasting: boolean, shown: SavedHook['shown']): Promise<void> => {
-    const events = settings.events ? [...settings.events] : null
-    return saved.put(repo, { id, url: settings.url, chosen, events, permanent: lasting, shown })
-  }
+  const events = settings.events ? [...settings.events] : null
+  const common = { url: settings.url, former: null, chosen, events }
   const secret = digestOf(place, settings)
   const change = async (own: RepoHook): Promise<Ensured> => {
     // Somebody may have given it another secret since: a repair does not rely on what was remembered.
     const sameSecret = !wanted.repair && before?.id === own.id && before.shown?.secret === secret
     if (sameSecret && fits(own, before, settings)) return { hook: own, created: false, repaired: [] }
+    // Saved first: a hook whose change was interrupted is found by one of its addresses.
+    const lasting = permanent || (before?.permanent ?? true)
+    await saved.put(repo, { ...common, id: null, former: own.url, permanent: lasting, shown: null })
     const hook = await hooks.change(repo, own.id, settings, { sameSecret })
     return { hook, created: false, repaired: differences(own, hook) }
   }
@@ -133,7 +136,8 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
     for (const { id } of others) await hooks.remove(repo, id).catch(ignoreGone)
     if (own) return change(own)
     // Saved first: a hook whose creation was interrupted is found by its address.
-    await save(null, permanent || before?.permanent === true, null)
+    const lasting = permanent || before?.permanent === true
+    await saved.put(repo, { ...common, id: null, permanent: lasting, shown: null })
     try {
       return { hook: await hooks.create(repo, settings), created: true, repaired: [] }
     } catch (error) {
@@ -145,13 +149,14 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
     }
   }
   const ensured = await ensure().catch(async (error: unknown) => {
-    if (!before && madeNothing(error)) await saved.delete(repo)
+    if (madeNothing(error)) await (before ? saved.put(repo, before) : saved.delete(repo))
     throw explainHookError(error, place)
   })
   const { hook, created } = ensured
   const lasting = permanent || (before ? before.permanent : !created)
   const hasSecret = hook.hasSecret ?? (hook.id === before?.id && before.shown?.hasSecret === true)
-  await save(hook.id, lasting, { events: [...hook.events], hasSecret, secret })
+  const shown = { events: [...hook.events], hasSecret, secret }
+  await saved.put(repo, { ...common, id: hook.id, permanent: lasting, shown })
   return { ...ensured, permanent: lasting, found: !created && !before }
 }
 
@@ -213,14 +218,15 @@ function ownAmong(
   return [...ours.filter(isBefore), ...ours.filter((hook) => !isBefore(hook))]
 }
 
-/** Whether a hook leads to `url`, or was made before and still has the address that it was given. */
+/** Whether a hook leads to `url`, or was made before and still has an address that it was given. */
 export function isOurs(
   hook: Pick<RepoHook, 'id' | 'url'>,
   before: SavedHook | undefined,
   url: string | undefined,
 ): boolean {
   if (url !== undefined && sameAddress(hook.url, url)) return true
-  return before !== undefined && (before.id ?? hook.id) === hook.id && sameAddress(hook.url, before.url)
+  if (!before || (before.id ?? hook.id) !== hook.id) return false
+  return [before.url, before.former].some((own) => own !== null && sameAddress(hook.url, own))
 }
 
 /** Whether two texts are one web address. */

@@ -108,8 +108,8 @@ export interface CodeHost {
   readonly webhook: WebhookScheme
   /** The event that a test of a hook delivers. */
   readonly testEvent: string
-  /** Milliseconds for which its documentation says that it keeps a hook's deliveries; undefined without a log. */
-  readonly logPeriod: number | undefined
+  /** Milliseconds for which its documentation says that it keeps a hook's deliveries; Infinity where it names no end. */
+  readonly logPeriod: number
   readonly words: HostWords
   readonly probe: Probe
   /** Page on which a user registers an OAuth application by hand. */

@@ -64,7 +64,7 @@ async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
       journal,
       limits: relay.limits,
       place: placeIn(named),
-      since: Date.now() - (host.logPeriod ?? 0),
+      since: Date.now() - host.logPeriod,
       signal: stop,
       onMissing: ({ length }) => length > 0 && onChange({ state: 'missing', count: length }),
       onWait: (why, ms) =>

@@ -86,7 +86,7 @@ function reported(
 
 export interface ReadinessGate {
   readonly fetch: FetchHandler
-  /** Lets the waiting requests and all later ones through, to the application. */
+  /** Lets the waiting requests and all later ones through, to the first application that it is opened for. */
   readonly open: (application: FetchHandler) => void
 }
 
@@ -106,7 +106,7 @@ export function createReadinessGate(ready: ReadyCheck): ReadinessGate {
       return (application ?? (await opened))(request, env)
     },
     open(given) {
-      application = given
+      application ??= given
       resolve?.(given)
     },
   }

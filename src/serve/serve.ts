@@ -34,8 +34,6 @@ import type { OnTunnel } from './tunnel.js'
 
 export interface ServeOptions
   extends Omit<RelayOptions, 'prove' | 'ready' | 'targets' | 'running'>, Cancellable {
-  /** False: deliveries are stored, and forwarded by the next instance; nothing is removed from the journal. Default: true. */
-  readonly forwarding?: boolean
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env']
   /**
@@ -114,11 +112,14 @@ export async function serve(
   const gate = createReadinessGate(readiness.check)
   const listener = await startListener(gate, given, limits, log)
   const { url } = listener
+  const closeListener = async (): Promise<void> => {
+    // What still waits at the gate, since the start failed, is answered now.
+    gate.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
+    await listener.close()
+  }
   const opened = await open(given, url, closing, options, state, readiness.check).catch(
     async (error: unknown) => {
-      // It has answered nothing yet; what waits for it is answered now.
-      gate.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
-      await listener.close()
+      await closeListener()
       throw error
     },
   )
@@ -128,7 +129,7 @@ export async function serve(
   // In this order: the profile is ours until the last request is answered.
   closing.defer(() => relay.journal.flush())
   closing.use(duties)
-  closing.defer(() => listener.close())
+  closing.defer(closeListener)
   // While it still answers what they send.
   closing.defer(async () => state.sources?.[Symbol.asyncDispose]())
   closing.defer(async () => relay.closeInspector())
@@ -138,8 +139,7 @@ export async function serve(
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
   gate.open(relay.app.fetch)
   readiness.start(relay.journal)
-  if (options.forwarding !== false)
-    await duties.run((turn) => startDuties(turn, relay, settings, options, state))
+  await duties.run((turn) => startDuties(turn, relay, settings, options, state))
   closing.defer(() => readiness.stop())
   const owner = closing.move()
   return {

@@ -33,6 +33,13 @@ export interface Refreshable {
   readonly redirectUri?: string | undefined
 }
 
+/** What a revocation removed. */
+export interface Removed {
+  /** With the token, unless that had expired. */
+  readonly owner: TokenOwner | undefined
+  readonly refreshable: Refreshable | undefined
+}
+
 /** The last instant whose ISO form has a four-digit year. */
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
@@ -134,9 +141,16 @@ export class Tokens {
     })
   }
 
-  /** Removes everything stored for the user, in one transaction; false when there was no token. */
-  revoke(userId: string): Promise<boolean> {
-    return this.#store.update((records) => removeAll(records, userId))
+  /** Removes everything stored for the user, in one transaction. */
+  revoke(userId: string): Promise<Removed> {
+    const clock = this.#clock
+    return this.#store.update(function* (records): Tx<Removed> {
+      const token = yield* records.get<TokenRecord>(tokenKey(userId))
+      const origin = yield* records.get<OriginRecord>(originKey(userId))
+      const refreshable = yield* records.get<Refreshable>(refreshKey(userId))
+      yield* removeAll(records, userId)
+      return { owner: token && ownerOf(userId, token, origin, clock()), refreshable }
+    })
   }
 
   async #find(
@@ -148,13 +162,24 @@ export class Tokens {
       if (!token) return undefined
       const origin = await this.#store.get<OriginRecord>(originKey(userId))
       if (origin?.token !== sha256(token.accessToken)) continue
-      const expiresAt = Date.parse(token.expiresAt)
-      // The record's own time counts, too; one that is no instant has passed.
-      if (!(this.#clock() < expiresAt)) return undefined
-      return { owner: { userId, accessToken: token.accessToken, expiresAt, origin: origin.origin }, origin }
+      const owner = ownerOf(userId, token, origin, this.#clock())
+      return owner && { owner, origin }
     }
     return undefined
   }
+}
+
+/** Undefined for a token that has expired, or whose origin is another's. */
+function ownerOf(
+  userId: string,
+  { accessToken, expiresAt: end }: TokenRecord,
+  origin: OriginRecord | undefined,
+  now: number,
+): TokenOwner | undefined {
+  const expiresAt = Date.parse(end)
+  // The record's own time counts, too; one that is no instant has passed.
+  const isValid = origin?.token === sha256(accessToken) && now < expiresAt
+  return isValid ? { userId, accessToken, expiresAt, origin: origin.origin } : undefined
 }
 
 /** All records of a grant expire with the token, except a longer-lived refresh token. */
@@ -181,21 +206,19 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
   yield* records.put(refreshKey(userId), refresh, grant.refreshExpiresAt)
 }
 
-/** Whether there was a token. */
-function* removeAll(records: Records, userId: string): Tx<boolean> {
+function* removeAll(records: Records, userId: string): Tx<void> {
   yield* records.delete(refreshKey(userId))
-  return yield* removeToken(records, userId)
+  yield* removeToken(records, userId)
 }
 
-/** With the index entries of the current and the previous token; whether there was one. */
-function* removeToken(records: Records, userId: string): Tx<boolean> {
+/** With the index entries of the current and the previous token. */
+function* removeToken(records: Records, userId: string): Tx<void> {
   const token = yield* records.get<TokenRecord>(tokenKey(userId))
   const origin = yield* records.get<OriginRecord>(originKey(userId))
   if (token) yield* records.delete(bearerPrefix(sha256(token.accessToken)) + userId)
   if (origin?.previous) yield* records.delete(bearerPrefix(origin.previous.token) + userId)
-  const had = yield* records.delete(tokenKey(userId))
+  yield* records.delete(tokenKey(userId))
   yield* records.delete(originKey(userId))
-  return had
 }
 
 function* isStored(records: Records, userId: string, used: Refreshable): Tx<boolean> {

@@ -26,9 +26,9 @@ interface Shell {
 /** The service of an environment's settings in this process, which commands find as they find `relay serve`. */
 export async function serveFor({ env }: Pick<Context, 'env'>, options: ServeOptions = {}): Promise<Serving> {
   const { shell } = testShell({ env })
-  const loaded = openSettings(shell, {}).read()
-  const { onTaken } = publication(shell, loaded)
-  return serve(serviceSettings(loaded, { sandbox: false, inspect: true }), { ...options, onTaken })
+  const own = openSettings(shell, {}).read()
+  const { onTaken } = publication(shell, own)
+  return serve(serviceSettings({ own }, { sandbox: false, inspect: true }), { ...options, onTaken })
 }
 
 /** A sandbox that runs alone, no instance, and a token of its for {@link USER}. */

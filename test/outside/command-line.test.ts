@@ -74,6 +74,14 @@ describe('relay', () => {
     })
   })
 
+  it('reports as an object that a command of a group is missing', async () => {
+    expect(await run(['hook', '--json'])).toEqual({
+      code: 2,
+      out: '',
+      err: '{"v":1,"type":"error","code":"usage","error":"relay hook needs a command. relay hook --help lists them"}\n',
+    })
+  })
+
   it('treats --json after -- as an argument', async () => {
     const { err } = await run(['comment', 'nowhere', '--', '--json'])
     expect(err).toMatch(/^error: /)

@@ -146,6 +146,11 @@ describe('relay hook test on Gitea', () => {
     })
   })
 
+  it('finds the push of a repository that has another name now', async () => {
+    await here.run('hook', 'add', 'octo/demo')
+    expect(await here.run('hook', 'test', 'octo/old')).toMatchObject({ code: 0, err: '' })
+  })
+
   it('says where to look when nothing comes, as for a repository without a commit', async () => {
     await here.run('hook', 'add', 'octo/demo')
     hooks().hasCommit = false

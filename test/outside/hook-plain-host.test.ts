@@ -106,6 +106,17 @@ describe('a server like GitHub that shows less', () => {
     expect(await here.run('hook', 'test', 'octo/demo')).toMatchObject({ code: 0, err: '' })
   })
 
+  it('tests a hook by a ping that names the repository otherwise, by its event and time where there is no log', async () => {
+    pinged = { repository: { full_name: 'octo/renamed' } }
+    isLogMissing = true
+    for (const n of [1, 2])
+      expect(await here.run('hook', 'test', 'octo/demo')).toEqual({
+        code: 0,
+        out: `ping of octo/demo arrived: #${n}\n`,
+        err: '',
+      })
+  })
+
   it('is not said to have answered, or to have a hook without a secret', async () => {
     const { out } = await here.runWith({ env: { RELAY_PUBLIC_URL: serving.address } }, 'doctor', '--json')
     const { checks }: { checks: { check: string }[] } = JSON.parse(out)

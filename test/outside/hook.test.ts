@@ -176,6 +176,33 @@ describe('relay hook list, test and remove', () => {
   })
 })
 
+describe('relay hook remove of a repository that is gone', () => {
+  beforeEach(begin)
+  afterEach(end)
+
+  it('names --local, which forgets the hook and asks nothing', async () => {
+    const remove = (...flags: string[]) => here.run('hook', 'remove', 'octo/demo', ...flags)
+    await here.run('hook', 'add', 'octo/demo')
+    await here.sandbox.idle()
+    const body = JSON.stringify({ message: 'Not Found' })
+    here.sandbox.faults.next('hook', { kind: 'answer', status: 404, body })
+    expect(await remove()).toMatchObject({
+      code: 8,
+      err: expect.stringContaining('relay hook remove octo/demo --local forgets its hook\n'),
+    })
+    expect(await remove('--local', '--url', url)).toMatchObject({ code: 2 })
+    const asked = here.sandbox.requests.length
+    expect(await remove('--local')).toEqual({
+      code: 0,
+      out: `hook of octo/demo forgotten here, and not removed at ${here.sandbox.url}: ${url}\n`,
+      err: '',
+    })
+    expect(here.sandbox.requests.length).toBe(asked)
+    expect(objects(await here.run('hook', 'list', '--json'))).toEqual([])
+    expect(await remove('--local')).toMatchObject({ code: 6 })
+  })
+})
+
 describe('relay catch-up', () => {
   beforeEach(begin)
   afterEach(end)
@@ -255,6 +282,14 @@ describe('what is refused, and changes nothing', () => {
     const ran = await here.runWith({ env }, 'hook', 'add', 'octo/demo')
     expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('with another webhook secret')])
     expect(await demo.hooks()).toEqual([])
+  })
+
+  it('relay hook add without the secret that the instance verifies with, and makes none', async () => {
+    const env = { RELAY_WEBHOOK_SECRET: undefined }
+    const ran = await here.runWith({ env }, 'hook', 'add', 'octo/demo')
+    expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('with another webhook secret')])
+    const { settings } = JSON.parse((await here.runWith({ env }, 'config', '--json')).out)
+    expect(settings.webhookSecret).toMatchObject({ set: false })
   })
 
   it('relay catch-up without a hook ends with 6, and with 2 for a bad time', async () => {

@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { emptyFolder } from '../kit/folder.js'
+import { emptyFolder, type Env } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
 import { place, USER } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
+import { objects } from './example.js'
 
 const COMMENT = ['comment', 'octo/demo#1', 'hello']
 
@@ -27,6 +28,25 @@ describe('a profile', () => {
       code: 0,
       err: `the token of ada is deleted here, and revoked at ${here.sandbox.url}\n`,
     })
+  })
+
+  it('is served again at the code host that it remembers, unless relay setup stored another', async () => {
+    await using host = await receiver()
+    await using here = await place()
+    const served = async (env: Env): Promise<unknown> => {
+      const relay = await here.serveWith({ env })
+      const [profile] = objects((await here.run('profiles', '--json')).out)
+      await relay.stop()
+      return profile
+    }
+    const last = { provider: 'sandbox', providerUrl: here.sandbox.url }
+    expect(await served({})).toMatchObject(last)
+    expect(await served(NOTHING)).toMatchObject(last)
+    const gitea = { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: host.url }
+    const setup = { env: { ...NOTHING, ...gitea }, stdin: 'id\nsecret\n' }
+    expect(await here.runWith(setup, 'setup', '--oauth-app')).toMatchObject({ code: 0 })
+    expect(await served({})).toMatchObject(last)
+    expect(await served(NOTHING)).toMatchObject({ provider: 'gitea', providerUrl: host.url })
   })
 
   it('does not remember a code host that only the working folder names', async () => {

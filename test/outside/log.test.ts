@@ -64,6 +64,17 @@ describe('relay log', () => {
     expect(await shown('2')).toContain('\nforwarded to no target: no route matched it when it came\n')
   })
 
+  it('cuts no letter of why an entry has no target, however narrow the terminal is', async () => {
+    await using here = await bare({ env: { RELAY_EXEC: 'ping=true' } })
+    await fill(here, [
+      { id: 'a', event: 'pull_request_review', action: 'submitted', repo: 'octo/demonstration' },
+    ])
+    for (const columns of [60, 40]) {
+      const { out } = await here.runWith({ terminal: { columns } }, 'log', '--color', 'never')
+      expect(out.split('\n')[1]).toMatch(/ no route$/)
+    }
+  })
+
   it('prints everything as JSON, in UTC, without the secrets of a target', async () => {
     const { code, out, err } = await here.run('log', '--json', '--last', '4')
     expect({ code, err }).toEqual({ code: 0, err: '' })

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { fill, waitingOf } from '../kit/journal.js'
@@ -5,6 +7,7 @@ import { authorizationServer, OAUTH_CLIENT } from '../kit/authorization-server.j
 import { leaveOut } from '../kit/needs.js'
 import { addressOf, beginSignIn, signInAt } from '../kit/pages.js'
 import { hostVariables, type Place, place } from '../kit/place.js'
+import { receiver, valuesOf } from '../kit/receiver.js'
 import { BUILT, type Ended } from '../kit/run.js'
 
 /** Runs `relay login --no-browser …`, does `visit` with the address it prints, and waits for its end. */
@@ -38,6 +41,28 @@ describe('relay login', () => {
     expect((await here.run('token')).out).toMatch(/^gho_\w+\n$/)
     // It has named the account, so the first action need not.
     expect(await here.run('comment', 'octo/demo#1', 'hello')).toMatchObject({ code: 0, err: '' })
+  })
+
+  it.each([
+    ['hang', 1, 'does not answer'],
+    [{ status: 502, body: '<html>' }, 2, 'answered 502'],
+  ] as const)('says what is wrong with the running instance: %j, exit %i', async (reply, code, why) => {
+    await using here = await place()
+    const { address } = await here.serve()
+    const file = path.join(here.home, '.running', readdirSync(path.join(here.home, '.running'))[0] ?? '')
+    // Proves that it is the instance, and then answers as that should not.
+    await using between = await receiver(async (request) => {
+      if (!request.path.startsWith('/health')) return reply
+      const challenge = valuesOf(request, 'x-relay-challenge')[0] ?? ''
+      const proof = await fetch(`${address}/health`, { headers: { 'X-Relay-Challenge': challenge } })
+      return { headers: { 'X-Relay-Instance': proof.headers.get('x-relay-instance') ?? '' } }
+    })
+    writeFileSync(file, readFileSync(file, 'utf8').replace(`"url":"${address}"`, `"url":"${between.url}"`))
+    const seams = { limits: { tokenEndpoint: 100 } }
+    expect(await here.runWith({ seams }, 'login', '--no-browser')).toMatchObject({
+      code,
+      err: `error: relay at ${between.url} ${why}\n`,
+    })
   })
 
   it('receives the callback itself when no instance runs, and releases the profile', async () => {

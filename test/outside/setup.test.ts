@@ -268,6 +268,22 @@ describe('relay setup of a newcomer', () => {
     })
   })
 
+  it.each(['sandbox', 'github'])(
+    'takes an address on this machine for --app-hook where the code host is on it too: %s',
+    async (RELAY_PROVIDER) => {
+      await using here = await newcomer({ RELAY_PROVIDER })
+      let manifest: unknown
+      const { code } = await setup(here, ['--app-hook'], async (address) => {
+        manifest = JSON.parse((await open(address)).manifest)
+        await register(address)
+      })
+      expect({ code, manifest }).toMatchObject({
+        code: 0,
+        manifest: { hook_attributes: { url: 'http://127.0.0.1:8787/webhook', active: true } },
+      })
+    },
+  )
+
   it('stores where the webhook of --app-hook leads, and asks for one that is active', async () => {
     const RELAY_PORT = String(await closedPort())
     await using here = await newcomer({ RELAY_PORT })

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { expect, it } from 'vitest'
 import { describeWith } from '../kit/needs.js'
 import { type Ended, run, start } from '../kit/run.js'
@@ -61,6 +63,15 @@ describeWith('Linux', 'what is not a settings file ends the command, not the mac
       out: 's3cret\n',
       err: '',
     })
+  })
+
+  it('and is read once, however often the routes are', async () => {
+    const script = 'export RELAY_WEBHOOK_SECRET_FILE=<(echo s3cret)'
+    await using relay = start(['serve', '--port', '0', '--json'], { wrapper: after(script) })
+    await relay.listening()
+    writeFileSync(path.join(relay.cwd, 'relay.json'), '{ "forward": "3000" }')
+    await relay.says('Reloaded the settings: 1 routes')
+    expect(relay.err).not.toContain('unchanged')
   })
 
   it.each([

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { renew, revoke, type RenewParts } from '../../src/auth/renew.js'
 import { RelayError } from '../../src/base/errors.js'
 import type { TokenGrant } from '../../src/tokens/tokens.js'
@@ -350,6 +350,26 @@ describe('revoking', () => {
     rig.time.now += MINUTE
     expect(await revoke(rig.parts, 'ada')).toEqual(gone)
     expect(rig.asked.map(isRefresh)).toEqual([true, false])
+    expect(await rig.contents()).toEqual({})
+  })
+
+  it('one that another process has just renewed ends the new pair', async () => {
+    await using rig = await signedIn({ status: 204 }, { expiresAt: NOW + DAY })
+    const used = { refreshToken: OLD.refreshToken, origin: WEB }
+    const grant = { accessToken: 'gho_New1', refreshToken: 'ghr_New1', expiresAt: NOW + DAY, origin: WEB }
+    vi.spyOn(rig.tokens, 'revoke').mockImplementationOnce(async (userId) => {
+      expect(await rig.tokens.renew(userId, used, grant)).toBe(true)
+      return rig.tokens.revoke(userId)
+    })
+    expect(await revoke(rig.parts, 'ada')).toEqual(gone)
+    expect(rig.asked.map(({ form }) => JSON.stringify(form).includes('gho_New1'))).toEqual([true])
+    expect(await rig.contents()).toEqual({})
+  })
+
+  it('one that the code host refuses to renew leaves nothing that may live', async () => {
+    await using rig = await signedIn(refuses('bad_refresh_token'))
+    rig.time.now += MINUTE
+    expect(await revoke(rig.parts, 'ada')).toEqual({ removed: true, upstream: 'skipped' })
     expect(await rig.contents()).toEqual({})
   })
 

@@ -44,6 +44,11 @@ describe('a call to the token endpoint', () => {
   it.each<[string, Reply, Partial<TokenError>]>([
     ['500', json(GOOD, 500), { passing: true, message: 'the token endpoint answered 500' }],
     ['HTML', { body: '<html>' }, { passing: true }],
+    [
+      '429 in JSON',
+      json({ error: 'too_many_requests' }, 429),
+      { passing: true, message: 'the token endpoint answered 429' },
+    ],
     ['429 in HTML', { status: 429, body: 'slow down' }, { passing: true }],
     ['a form, as GitHub does unless asked', { body: `access_token=${ACCESS_TOKEN}` }, { passing: true }],
     ['half of JSON', { headers: { 'content-type': 'application/json' }, body: '{"a' }, { passing: true }],

@@ -90,9 +90,9 @@ it('has the webhook secret of a variable, the settings, the instance or the prof
 
 it('finds what is missing for a service before it makes a profile', () => {
   const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_PROVIDER: 'gitea' } })
-  const loaded = openSettings(shell, {}).read()
-  expect(() => serviceSettings(loaded, { sandbox: false, inspect: true })).toThrow(
+  const own = openSettings(shell, {}).read()
+  expect(() => serviceSettings({ own }, { sandbox: false, inspect: true })).toThrow(
     'RELAY_PROVIDER_URL is not set',
   )
-  expect(() => serviceSettings(loaded, { sandbox: true, inspect: true })).not.toThrow()
+  expect(() => serviceSettings({ own }, { sandbox: true, inspect: true })).not.toThrow()
 })

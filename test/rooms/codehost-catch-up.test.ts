@@ -10,7 +10,7 @@ import {
   requireLog,
 } from '../../src/codehost/catch-up.js'
 import type { DeliveryLog, HookDelivery } from '../../src/codehost/host.js'
-import { HOST_KINDS } from '../../src/codehost/hosts.js'
+import { HOST_KINDS, openHost } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
 import { failure } from './codehost-rig.js'
 
@@ -116,6 +116,11 @@ describe('what is missing', () => {
     expect(asked).toEqual(['g3'])
   })
 
+  it('goes back to the first delivery where the code host names no end of its log', async () => {
+    const { logPeriod } = openHost({ name: 'gitea', url: 'https://git.example' })
+    expect(await rig().run({ since: Date.now() - logPeriod })).toMatchObject({ missing: 5 })
+  })
+
   it('is compared by ids of 64 bits', async () => {
     const id = 9_223_372_036_854_775_000n
     const { run, place } = rig(() => 'arrives', [sent(2, { id: `${id + 1n}` }), sent(1, { id: `${id}` })])
@@ -161,6 +166,15 @@ describe('catching up', () => {
     asked.length = 0
     await run()
     expect(asked).toEqual(['g2', 'g4'])
+  })
+
+  it('does not ask again for what the code host no longer has', async () => {
+    const { run, place, asked } = rig((guid) => (guid === 'g3' ? error('not_found', 'no') : 'arrives'))
+    expect(await run()).toMatchObject({ missing: 5, arrived: 4, failed: [{ delivery: sent(3) }] })
+    expect(place()).toBe(5n)
+    asked.length = 0
+    expect(await run()).toEqual({ missing: 0, arrived: 0, failed: [] })
+    expect(asked).toEqual([])
   })
 
   it.each([

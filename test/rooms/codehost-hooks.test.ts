@@ -76,6 +76,17 @@ class FakeHooks implements Hooks {
   async test(): Promise<void> {}
 }
 
+/** The calls as functions, some of which a test replaces. */
+function bound(hooks: FakeHooks): Hooks {
+  return {
+    list: () => hooks.list(),
+    create: (...call) => hooks.create(...call),
+    change: (...call) => hooks.change(...call),
+    remove: (...call) => hooks.remove(...call),
+    test: () => hooks.test(),
+  }
+}
+
 const HOST = { url: 'http://127.0.0.1:3000', origin: 'http://127.0.0.1:3000' }
 
 async function placeWith(kind: 'github' | 'gitea', all: readonly Stored[] = []) {
@@ -188,6 +199,43 @@ describe('a hook of ours', () => {
       permanent: true,
     })
     expect(await registerHook(here.place, { ...wanted, settings: moved })).toMatchObject({ permanent: true })
+  })
+
+  it.each(['github', 'gitea'] as const)(
+    'is found after a kill while its address and secret were changed: %s',
+    async (host) => {
+      await using here = await placeWith(host)
+      await registerHook(here.place, wanted)
+      const killed = new Error('killed')
+      const change: Hooks['change'] = async (...call) => {
+        const [before] = here.hooks.all
+        await here.hooks.change(...call)
+        // Gitea makes a new one before it removes the old one.
+        if (host === 'gitea' && before) here.hooks.all.push(before)
+        throw killed
+      }
+      const hooks: Hooks = { ...bound(here.hooks), change }
+      const settings = { ...SETTINGS, url: 'http://127.0.0.1:9/during', secret: new Secret('another') }
+      await expect(registerHook({ ...here.place, hooks }, { ...wanted, settings })).rejects.toBe(killed)
+      const next = { ...SETTINGS, url: 'http://127.0.0.1:9/next' }
+      await registerHook(here.place, { ...wanted, settings: next })
+      expect(here.hooks.all).toMatchObject([{ url: next.url, secret: 'hush' }])
+      expect(await here.saved.list()).toMatchObject([{ url: next.url, permanent: false }])
+    },
+  )
+
+  it('stays as it was saved when the code host refuses to change it', async () => {
+    await using here = await placeWith('github')
+    await registerHook(here.place, wanted)
+    const before = await here.saved.list()
+    const hooks: Hooks = {
+      ...bound(here.hooks),
+      change: () => Promise.reject(new RelayError('forbidden', 'no')),
+    }
+    const settings = { ...SETTINGS, url: 'http://127.0.0.1:9/other' }
+    const refused = registerHook({ ...here.place, hooks }, { ...wanted, settings, chosen: true })
+    expect(await failure(refused)).toMatchObject({ kind: 'forbidden' })
+    expect(await here.saved.list()).toEqual(before)
   })
 
   it('gets its settings again when a repair is asked for, or its last delivery was answered 401', async () => {

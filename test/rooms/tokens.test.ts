@@ -97,7 +97,9 @@ describe('whatever happens to them, tokens', () => {
             same(await tokens.dropRefresh(each.drop, { refreshToken, origin: ORIGIN }), isRight)
             if (isRight) refreshes.delete(each.drop)
           } else if ('revoke' in each) {
-            same(await tokens.revoke(each.revoke), live(each.revoke) !== undefined)
+            const { owner, refreshable } = await tokens.revoke(each.revoke)
+            const removed = [owner?.accessToken, refreshable?.refreshToken]
+            same(removed, [live(each.revoke)?.accessToken, refreshOf(each.revoke)])
             model.delete(each.revoke)
             refreshes.delete(each.revoke)
           } else now += each.wait

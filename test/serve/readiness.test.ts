@@ -1,7 +1,14 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Journal } from '../../src/journal/journal.js'
+import { serviceSettings } from '../../src/cli/session.js'
+import { openSettings } from '../../src/cli/settings/read.js'
 import { createReadiness } from '../../src/serve/readiness.js'
+import { serve } from '../../src/serve/serve.js'
+import { emptyFolder } from '../kit/folder.js'
+import { testShell } from '../rooms/cli-shell.js'
 import { RecordingLog } from '../helpers/log.js'
 import { openDatabase } from '../../src/store/open.js'
 
@@ -82,3 +89,38 @@ describe('readiness', () => {
     ])
   })
 })
+
+describe('a start that fails after the data is open', () => {
+  it('answers the requests that wait for it, and ends at once', async () => {
+    const port = String(await freePort())
+    const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_PORT: port } })
+    const settings = serviceSettings(
+      { own: openSettings(shell, {}).read() },
+      { sandbox: false, inspect: true },
+    )
+    const address = `http://127.0.0.1:${port}`
+    let waiting: Promise<Response> | undefined
+    const complete: typeof settings.complete = async (database) => {
+      waiting = fetch(`${address}/webhook`, { method: 'POST', body: '{}' })
+      // Its connection was accepted before this one.
+      expect((await fetch(`${address}/ready`)).status).toBe(503)
+      return settings.complete(database)
+    }
+    const failure = new RelayError('storage', 'cannot be registered')
+    const onTaken = (): never => {
+      throw failure
+    }
+    await expect(serve({ ...settings, complete }, { onTaken })).rejects.toBe(failure)
+    const answer = await waiting
+    expect([answer?.status, await answer?.json()]).toEqual([503, { error: 'relay is stopping' }])
+  })
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}

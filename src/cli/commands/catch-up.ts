@@ -90,7 +90,7 @@ async function optionsFor(
     journal,
     // Since an instant that the user named, nothing is skipped, and what is older stays missing.
     place: given === undefined ? place : undefined,
-    since: given ?? (host.logPeriod === undefined ? 0 : now - host.logPeriod),
+    since: given ?? now - host.logPeriod,
     signal,
     limits,
     onMissing({ length }) {

@@ -10,26 +10,29 @@ import { attach, openData } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { isSettingName, SETTING_NAMES, settingOf } from '../settings/table.js'
 
-/** A word that completes the one that is being typed. */
-export interface Offer {
-  readonly word: string
-  /** What it means; empty for a value. */
-  readonly help: string
-}
-
 /** Words that depend on the profile: numbers of entries and `last`, events, profiles, events that can be triggered. */
 export type WordKind = 'entries' | 'events' | 'profiles' | 'triggers'
 
-/** Finds such words, in the profile that is typed on the line. */
-export type FindWords = (kind: WordKind, profile: string | undefined) => Promise<readonly string[]>
-
 export interface Completion {
-  readonly offers: readonly Offer[]
+  /** Words that complete the one that is being typed, and what each means; empty for a value. */
+  readonly offers: readonly { readonly word: string; readonly help: string }[]
   /** Whether the shell is to offer its files too. */
   readonly files: boolean
 }
 
-const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript }
+/** What can stand in a place, by the name of its argument or option, where the command line does not know it. */
+const WORDS: Readonly<Record<string, WordKind | readonly string[]>> = {
+  entry: 'entries',
+  file: 'entries',
+  event: 'triggers',
+  match: 'events',
+  reaction: REACTIONS,
+  '--event': 'events',
+  '--ignore': 'events',
+  '--profile': 'profiles',
+  '--from': 'entries',
+  '--reveal': SETTING_NAMES,
+}
 
 /**
  * Runs `relay completion`: prints the shell's script, or, with the words typed so far after `--`, what completes the last one, a line each.
@@ -38,125 +41,97 @@ const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript }
 export async function runCompletion(
   shell: Shell,
   flags: Flags,
-  name: keyof typeof SHELLS,
+  name: keyof typeof SCRIPTS,
   _: unknown,
   command: Command,
 ): Promise<void> {
   const { out } = shell
   const [, ...typed] = command.args
-  const script = SHELLS[name]()
-  if (typed.length === 0) {
-    if (shell.json) out.object({ shell: name, script: script.trimEnd() })
-    else out.exactly(script)
-    return
-  }
-  const program = command.parent ?? command
-  const words = name === 'bash' ? joinAssignments(typed) : typed
-  const { offers, files } = await complete(program, words, (kind, profile) =>
+  const script = SCRIPTS[name]
+  if (typed.length === 0)
+    return shell.json ? out.object({ shell: name, script: script.trimEnd() }) : out.exactly(script)
+  // bash makes a word of the sign in --flag=value.
+  const words =
+    name === 'bash'
+      ? typed
+          .join('\0')
+          .replaceAll(/\0=(?:\0|$)/g, '=')
+          .split('\0')
+      : typed
+  const { offers, files } = await complete(command.parent ?? command, words, (kind, profile) =>
     findWords(shell, { ...flags, ...(profile !== undefined && { profile }) }, kind),
   )
   // fish compares the whole word, the others what follows the sign in --flag=value.
-  const start = name === 'fish' ? (/^--[^=]+=/.exec(words.at(-1) ?? '')?.[0] ?? '') : ''
-  const lines = offers.map((offer) => formatOffer(name, start, offer))
+  const [start = ''] = /^--[^=]+=/.exec(words.at(-1) ?? '') ?? []
+  const format = {
+    bash: (word: string) => word,
+    fish: (word: string, help: string) => `${start}${word}\t${help}`,
+    // The first colon ends the word for zsh.
+    zsh: (word: string, help: string) =>
+      `${word.replaceAll(/[\\:]/g, String.raw`\$&`)}${help === '' ? '' : `:${help}`}`,
+  }[name]
+  const lines = offers.map(({ word, help }) => format(word, help))
   for (const line of [...(files ? [':files'] : []), ...lines]) out.exactly(`${line}\n`)
 }
 
-function formatOffer(name: keyof typeof SHELLS, start: string, { word, help }: Offer): string {
-  if (name === 'bash') return word
-  if (name === 'fish') return `${start}${word}\t${help}`
-  // The first colon ends the word for zsh.
-  return `${word.replaceAll(/[\\:]/g, String.raw`\$&`)}${help === '' ? '' : `:${help}`}`
-}
-
-/** bash makes a word of the sign in `--flag=value`. */
-function joinAssignments(typed: readonly string[]): readonly string[] {
-  const joined: string[] = []
-  for (const [i, word] of typed.entries()) {
-    const isValue = word === '=' || (typed[i - 1] === '=' && i > 1)
-    if (isValue && joined.length > 0) joined.push(`${joined.pop()}${word}`)
-    else joined.push(word)
-  }
-  return joined
-}
-
-/** What completes the last of the typed words, the first of which follows `relay`. */
+/**
+ * What completes the last of the typed words, the first of which follows `relay`. A word that relay does not know is passed over.
+ * @param find finds words in the profile that is typed on the line
+ */
 export async function complete(
   program: Command,
   typed: readonly string[],
-  find: FindWords,
+  find: (kind: WordKind, profile: string | undefined) => Promise<readonly string[]>,
 ): Promise<Completion> {
-  const current = typed.at(-1) ?? ''
-  const { command, position, open, profile } = readWords(program, typed.slice(0, -1))
-  const [, flag, start = ''] = /^(--[^=]+)=(.*)$/.exec(current) ?? []
-  const assigned = flag === undefined ? undefined : optionsOf(command).find(({ long }) => long === flag)
-  // The value of `--tunnel [url]` may be missing.
-  const isValue = open?.required === true || !current.startsWith('-')
-  const option = assigned ?? (isValue ? open : undefined)
-  if (option) return offer(valuesOf(option), assigned ? start : current)
-  if (current.startsWith('-')) {
-    const flags = optionsOf(command).map(({ long, description }) => ({
-      word: long ?? '',
-      help: brief(description),
-    }))
-    return fitting([...flags, { word: '--help', help: 'print this help' }], current)
-  }
-  if (command.commands.length > 0) {
-    const commands = command.commands.map((each) => ({ word: each.name(), help: each.summary() }))
-    return position === 0 ? fitting(commands, current) : NOTHING
-  }
-  const all = command.registeredArguments
-  const argument = all[position] ?? (all.at(-1)?.variadic === true ? all.at(-1) : undefined)
-  return argument ? offer(valuesOf(argument), current) : NOTHING
-
-  async function offer({ choices, kind, files }: Values, start: string): Promise<Completion> {
-    const found = kind === undefined ? choices : await find(kind, profile)
-    return {
-      ...fitting(
-        found.map((word) => ({ word, help: '' })),
-        start,
-      ),
-      files,
-    }
-  }
-}
-
-const NOTHING: Completion = { offers: [], files: false }
-
-function fitting(offers: readonly Offer[], start: string): Completion {
-  return { offers: offers.filter(({ word }) => word !== '' && word.startsWith(start)), files: false }
-}
-
-interface Place {
-  readonly command: Command
-  /** How many arguments of the command there are before. */
-  readonly position: number
-  /** The option whose value comes next. */
-  readonly open: Option | undefined
-  readonly profile: string | undefined
-}
-
-/** Where the words lead. A word that relay does not know is passed over. */
-function readWords(program: Command, words: readonly string[]): Place {
+  const words = typed.flatMap((word) => (/^--[^=]+=/.test(word) ? word.split(/=(.*)/s, 2) : word))
+  const current = words.at(-1) ?? ''
   let [command, position] = [program, 0]
-  let [open, profile]: [Option | undefined, string | undefined] = [undefined, undefined]
-  for (const word of words) {
+  /** The option whose value comes next. */
+  let open: Option | undefined
+  let profile: string | undefined
+  for (const word of words.slice(0, -1)) {
     const isFlag = /^-./.test(word)
     if (open && (open.required || !isFlag)) {
       if (open.long === '--profile') profile = word
       open = undefined
     } else if (isFlag) {
-      const [name, value] = word.split(/=(.*)/s)
-      const option = optionsOf(command).find(({ long, short }) => name === long || name === short)
-      if (option?.long === '--profile') profile = value ?? profile
-      open = value === undefined && (option?.required || option?.optional) ? option : undefined
+      const option = optionsOf(command).find(({ long, short }) => word === long || word === short)
+      open = option?.required || option?.optional ? option : undefined
     } else {
-      open = undefined
       const found = position === 0 ? command.commands.find((each) => each.name() === word) : undefined
       if (found) command = found
       else position += 1
     }
   }
-  return { command, position, open, profile }
+  const offer = (offers: Completion['offers'], files = false): Completion => ({
+    offers: offers.filter(({ word }) => word !== '' && word.startsWith(current)),
+    files,
+  })
+  // The value of `--tunnel [url]` may be missing.
+  if (current.startsWith('-') && !open?.required) {
+    const flags = optionsOf(command).map(({ long = '', description }) => ({
+      word: long,
+      // The text of the help without its notes, as one line.
+      help: description.replace(/ \((?:repeatable|env: |default: ).*/s, '').replaceAll(/\s+/g, ' '),
+    }))
+    return offer([...flags, { word: '--help', help: 'print this help' }])
+  }
+  const isAssigned = current !== typed.at(-1)
+  if (!open && !isAssigned && command.commands.length > 0) {
+    const commands = command.commands.map((each) => ({ word: each.name(), help: each.summary() }))
+    return offer(position === 0 ? commands : [])
+  }
+  const all = command.registeredArguments
+  const argument = all[position] ?? (all.at(-1)?.variadic ? all.at(-1) : undefined)
+  const place = open ?? (isAssigned ? undefined : argument)
+  if (!place) return offer([])
+  const known = wordsOf(place)
+  const found = typeof known === 'string' ? await find(known, profile) : known
+  const label = 'flags' in place ? place.flags.replace(/^[^<[]*/, '') : place.name()
+  return offer(
+    found.map((word) => ({ word, help: '' })),
+    /\bfile\b/.test(label),
+  )
 }
 
 /** The options of the command, and those of relay itself. */
@@ -166,45 +141,11 @@ function optionsOf(command: Command): readonly Option[] {
   return [...own, ...above.filter(({ long }) => own.every((each) => each.long !== long))]
 }
 
-/** The text of the help without its notes, as one line. */
-function brief(description: string): string {
-  return description.replace(/ \((?:repeatable|env: |default: ).*/s, '').replaceAll(/\s+/g, ' ')
-}
-
-/** What can stand in one place. */
-interface Values {
-  readonly choices: readonly string[]
-  readonly kind: WordKind | undefined
-  readonly files: boolean
-}
-
-/** Words of a place that accepts others too, by the name of an option or argument. */
-const KNOWN: Readonly<Record<string, readonly string[]>> = { reveal: SETTING_NAMES, reaction: REACTIONS }
-/** By the name of an argument. */
-const ARGUMENT_WORDS: Readonly<Record<string, WordKind>> = {
-  entry: 'entries',
-  file: 'entries',
-  event: 'triggers',
-  match: 'events',
-}
-/** By the name of an option. */
-const OPTION_WORDS: Readonly<Record<string, WordKind>> = {
-  event: 'events',
-  ignore: 'events',
-  profile: 'profiles',
-  from: 'entries',
-}
-
-function valuesOf(place: Option | Argument): Values {
+function wordsOf(place: Option | Argument): WordKind | readonly string[] {
   const isOption = 'attributeName' in place
   const name = isOption ? place.attributeName() : place.name()
-  const label = isOption ? (/[<[](.+)[>\]]$/.exec(place.flags)?.[1] ?? '') : name
   const ofSetting = isOption && isSettingName(name) ? settingOf(name).choices : undefined
-  return {
-    choices: place.argChoices ?? ofSetting ?? KNOWN[name] ?? [],
-    kind: (isOption ? OPTION_WORDS : ARGUMENT_WORDS)[name],
-    files: /\bfile\b/.test(label),
-  }
+  return place.argChoices ?? WORDS[isOption ? `--${name}` : name] ?? ofSetting ?? []
 }
 
 /** Entries that are offered: as many as fit on a screen, and what people look at is recent. */
@@ -228,9 +169,9 @@ async function findWords(shell: Shell, flags: Flags, kind: WordKind): Promise<re
   return ['last', ...numbers]
 }
 
-/** For bash 3.2 and later, whose `compopt` may be missing. */
-function bashScript(): string {
-  return String.raw`# bash completion for relay. Load it with: source <(relay completion bash)
+const SCRIPTS = {
+  // For bash 3.2 and later, whose `compopt` may be missing.
+  bash: String.raw`# bash completion for relay. Load it with: source <(relay completion bash)
 _relay() {
   local IFS=$'\n' cur=${'$'}{COMP_WORDS[COMP_CWORD]}
   COMPREPLY=($(relay completion bash -- "${'$'}{COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
@@ -239,12 +180,10 @@ _relay() {
   COMPREPLY=("${'$'}{COMPREPLY[@]:1}" $(compgen -f -- "${'$'}{cur#=}"))
 }
 complete -F _relay relay
-`
-}
+`,
 
-/** To be sourced after compinit, or saved as `_relay` in a folder of fpath. */
-function zshScript(): string {
-  return String.raw`#compdef relay
+  // To be sourced after compinit, or saved as `_relay` in a folder of fpath.
+  zsh: String.raw`#compdef relay
 # zsh completion for relay. Load it with: source <(relay completion zsh)
 _relay() {
   local -a offers=("${'$'}{(@f)$(relay completion zsh -- "${'$'}{(@)words[2,CURRENT]}" 2>/dev/null)}")
@@ -253,11 +192,9 @@ _relay() {
   [[ -z $offers ]] || _describe relay offers
 }
 if [[ $funcstack[1] == _relay ]]; then _relay "$@"; else compdef _relay relay; fi
-`
-}
+`,
 
-function fishScript(): string {
-  return String.raw`# fish completion for relay. Load it with: relay completion fish | source
+  fish: String.raw`# fish completion for relay. Load it with: relay completion fish | source
 function __relay_complete
   set -l typed (commandline -opc) (commandline -ct)
   set -l offers (relay completion fish -- $typed[2..-1] 2>/dev/null)
@@ -268,5 +205,5 @@ function __relay_complete
   printf '%s\n' $offers
 end
 complete -c relay -f -a '(__relay_complete)'
-`
+`,
 }

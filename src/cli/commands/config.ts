@@ -5,8 +5,9 @@ import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { table, tilde } from '../output/text.js'
 import { type Attached, attach, webhookSecret } from '../profile.js'
-import { readSetup, userOf, withSetup } from '../session.js'
-import { didYouMean } from '../settings/read.js'
+import { readSetup, userOf } from '../session.js'
+import { join, servedBy } from '../settings/join.js'
+import { didYouMean, type Loaded } from '../settings/read.js'
 import {
   defaultText,
   formatValue,
@@ -34,10 +35,11 @@ interface Described {
 export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<void> {
   const { out } = shell
   const name = flags.reveal === undefined ? undefined : findName(flags.reveal)
-  const attached = await withStored(shell, await attach(shell, flags, 'tolerant'))
+  const attached = await attach(shell, flags, 'tolerant')
+  const here = await settingsHere(shell, attached)
   const secret = await describeSecret(shell, attached)
   const settings = SETTING_NAMES.map((each) =>
-    each === 'webhookSecret' ? secret : followed(ownSetting(each, attached), attached),
+    each === 'webhookSecret' ? secret : describeSetting(each, here, attached.instance),
   )
   const one = settings.find((setting) => setting.name === name)
   if (one) reveal(one, out, shell.json)
@@ -46,14 +48,15 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
   else for (const line of table([['name', 'value', 'origin'], ...settings.map(asRow)])) out.result(line)
 }
 
-/** With what `relay setup` stored, also in what this shell has. */
-async function withStored({ out }: Shell, attached: Attached): Promise<Attached> {
-  const stored = await readSetup(attached).catch((error: unknown) => {
+/** What counts here without the running instance, or for the next one. */
+async function settingsHere({ out }: Shell, attached: Attached): Promise<Loaded> {
+  const { own, instance, saved } = attached
+  const setup = await readSetup(attached).catch((error: unknown) => {
     out.log.warn(`what relay setup stored could not be read: ${toRelayError(error).message}`)
     return undefined
   })
-  const { values, origins } = withSetup({ values: attached.own, origins: attached.origins }, stored)
-  return { ...attached, own: values, origins }
+  // The last relay serve is the running one.
+  return join({ own, setup, saved: instance ? undefined : saved })
 }
 
 /**
@@ -68,17 +71,26 @@ function findName(word: string): SettingName {
   throw new RelayError('usage', `--reveal: no setting is called ${word}${didYouMean(word, SETTING_NAMES)}`)
 }
 
-/** As this shell alone has it. */
-function ownSetting(name: SettingName, { own, origins, instance }: Attached): Described {
+/** As the running instance has it, otherwise as it counts here. */
+function describeSetting(
+  name: SettingName,
+  { values, origins }: Loaded,
+  instance: RunningInstance | undefined,
+): Described {
+  const value = values[name] ?? (name === 'user' ? loginName() : undefined)
+  const here = value === undefined ? undefined : formatValue(name, value)
+  const origin = origins[name]?.text
+  const served = instance && servedValues(instance)[name]
+  if (instance && served !== undefined && served !== value)
+    return {
+      name,
+      value: formatValue(name, served),
+      origin: `process ${instance.pid}`,
+      ...(origin !== undefined && { note: `${origin} here is ${String(here)}` }),
+    }
   // An instance whose profile is not named was found because it runs.
-  const found = name === 'profile' && instance ? `process ${instance.pid}` : undefined
-  const origin = origins[name]?.text ?? found
-  const value = own[name] ?? (name === 'user' ? loginName() : undefined)
-  return {
-    name,
-    value: value === undefined ? undefined : formatValue(name, value),
-    origin: origin ?? 'default',
-  }
+  const found = name === 'profile' && instance ? `process ${instance.pid}` : 'default'
+  return { name, value: here, origin: origin ?? found }
 }
 
 function loginName(): string | undefined {
@@ -89,23 +101,11 @@ function loginName(): string | undefined {
   }
 }
 
-/** As the running instance has it or, if none runs, as the profile's last one had it. */
-function followed(setting: Described, { values, own, origins, instance }: Attached): Described {
-  const { name } = setting
-  const served = { ...values, ...(instance && servedValues(instance)) }[name]
-  if (served === undefined || served === own[name]) return setting
-  const given = origins[name]
+/** What other processes know of an instance's settings. */
+function servedValues(instance: RunningInstance): Partial<Values> {
+  const { url, publicUrl, clientId, maxBody } = instance
   return {
-    name,
-    value: formatValue(name, served),
-    origin: instance ? `process ${instance.pid}` : 'the last relay serve',
-    ...(given && { note: `${given.text} here is ${String(setting.value)}` }),
-  }
-}
-
-/** What other processes know of an instance's settings, without its store and code host. */
-function servedValues({ url, publicUrl, clientId, maxBody }: RunningInstance): Partial<Values> {
-  return {
+    ...servedBy(instance),
     port: Number(new URL(url).port || HTTP_PORT),
     ...(publicUrl !== url && { publicUrl }),
     ...(clientId && { clientId }),

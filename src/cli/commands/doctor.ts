@@ -20,7 +20,8 @@ import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
 import { type Attached, attach, storeOf, webhookSecret } from '../profile.js'
-import { readStoredClient, withSetup } from '../session.js'
+import { readStoredClient } from '../session.js'
+import { join } from '../settings/join.js'
 import { checkSecretsPlace, meantSetting } from '../settings/read.js'
 import { SETTING_NAMES, variablesOf } from '../settings/table.js'
 import {
@@ -81,8 +82,9 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   const { data, problem } = await open(shell, attached)
   try {
     // Data that cannot be read is a result of its own check.
-    const stored = await (data && readStoredClient(data.secrets))?.catch(() => undefined)
-    const subject = { shell, attached: { ...attached, ...withSetup(attached, stored) }, data, problem }
+    const setup = await (data && readStoredClient(data.secrets))?.catch(() => undefined)
+    const joined = { ...attached, ...join({ ...attached, setup }) }
+    const subject = { shell, attached: joined, data, problem }
     const found = new Map([['machine', machine]])
     const parallel = Object.entries(CHECKS).filter(([check]) => check !== 'database')
     await Promise.all(
@@ -265,11 +267,11 @@ const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_
 
 /** Whether no variable is a misspelt setting, this shell agrees with the instance, and secrets are in the right place and hard to guess. */
 async function checkSettings({ shell, attached, data }: Subject): Promise<CheckResult> {
-  const { origins, conflicts, instance, values } = attached
+  const { own, conflicts, instance, values } = attached
   const typo = Object.keys(shell.env).find(isTypo)
   if (typo !== undefined) return fail(`${typo} is not read`, `set ${meantSetting(typo, KNOWN)} instead`)
   try {
-    checkSecretsPlace(origins)
+    checkSecretsPlace(own.origins)
   } catch (error) {
     return fail(error instanceof RelayError ? error.message : '', 'relay config --help')
   }
@@ -290,7 +292,7 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<CheckR
       `the webhook secret is too easy to guess: fewer than ${MIN_SECRET} characters, or too few different ones`,
       'set RELAY_WEBHOOK_SECRET=$(openssl rand -hex 32) here and at the code host',
     )
-  const set = Object.values(origins).filter(({ kind }) => kind !== 'setup').length
+  const set = Object.keys(own.origins).length
   const agrees = instance ? `; they agree with process ${pid}` : ''
   return ok(
     `${set === 0 ? 'all have their defaults' : `${set} set, the others have their defaults`}${agrees}`,

@@ -27,7 +27,7 @@ export async function runTest(shell: Shell, flags: Flags, text: string): Promise
     hooks,
     hook,
     signal,
-    before: await arrivals(hooks, hook),
+    before: await recent(hooks),
     logged: logged && new Set(logged.map(({ id }) => id)),
   }
   await place.hooks.test(place.repo, hook.id).catch((error: unknown) => {
@@ -63,44 +63,46 @@ function requireTestEvent({ session, name }: HookSession, { events }: RepoHook):
 /** Newest deliveries of the event among which the test is looked for. */
 const RECENT = 20
 
-/**
- * The newest test deliveries that may be of this hook, by number. Where a delivery names its hook, that counts: a repository that was renamed
- * sends its new name. `guid`: the delivery id of the test, once the code host's log shows it.
- */
-async function arrivals(
-  { session, name }: HookSession,
-  { id }: RepoHook,
-  guid?: string,
-): Promise<ReadonlyMap<number, Summary>> {
-  const { journal, host } = session
+/** The newest deliveries of the event that is the code host's test, by number. */
+async function recent({ session: { journal, host } }: HookSession): Promise<ReadonlyMap<number, Summary>> {
   const found = new Map<number, Summary>()
-  const isOurs = ({ deliveryId, hookId, repo }: Summary): boolean => {
-    if (deliveryId === guid) return true
-    if (hookId !== '') return hookId === String(id)
-    // One that names neither hook nor repository may be ours: its time decides.
-    return repo === null || repo.toLowerCase() === name.toLowerCase()
-  }
   for await (const entry of journal.select({ events: [parseMatch(host.testEvent)], last: RECENT }))
-    if (isOurs(entry)) found.set(entry.n, entry)
+    found.set(entry.n, entry)
   return found
+}
+
+/** What is known of the test's delivery besides its event. */
+interface Signs {
+  /** Its id, once the code host's log shows it. */
+  readonly guid?: string | undefined
+  /** There is no log, and nothing that names the repository has come: the time decides. */
+  readonly byTime?: boolean
+}
+
+/** Where a delivery names its hook, that counts: a repository that was renamed sends its new name. */
+function isOurs({ hooks, hook }: Test, { deliveryId, hookId, repo }: Summary, signs: Signs): boolean {
+  if (deliveryId === signs.guid) return true
+  if (hookId !== '') return hookId === String(hook.id)
+  return signs.byTime === true || repo === null || repo.toLowerCase() === hooks.name.toLowerCase()
 }
 
 /** @throws RelayError `timed_out` if it does not arrive, with what the code host got for an answer */
 async function awaitArrival(test: Test): Promise<Summary> {
-  const { hooks, hook, signal, before } = test
+  const { hooks, signal, before } = test
   const { limits } = hooks.session
   const startedAt = performance.now()
   const limited = deadline(limits.arrival, signal)
   let logLook = limits.logLook
-  let guid: string | undefined
+  let signs: Signs = {}
   try {
     for (;;) {
       // An equal delivery is a duplicate of an earlier one: its count tells of another arrival.
-      for (const entry of (await arrivals(hooks, hook, guid)).values())
-        if (entry.duplicates > (before.get(entry.n)?.duplicates ?? -1)) return entry
+      for (const entry of (await recent(hooks)).values())
+        if (entry.duplicates > (before.get(entry.n)?.duplicates ?? -1) && isOurs(test, entry, signs))
+          return entry
       if (performance.now() - startedAt >= logLook) {
         logLook *= 2
-        guid = await loggedId(test)
+        signs = test.logged ? { guid: await loggedId(test) } : { byTime: true }
       }
       await sleep(POLL_MS, { signal: limited })
     }

@@ -1,5 +1,5 @@
-import { RelayError } from '../../base/errors.js'
-import { Secret } from '../../base/secret.js'
+import { RelayError, toRelayError } from '../../base/errors.js'
+import type { Secret } from '../../base/secret.js'
 import { parsePrivateAddress } from '../../base/web-address.js'
 import {
   explainHookError,
@@ -8,17 +8,19 @@ import {
   isOurs,
   type ReadPlace,
   registerHook,
+  type SavedHook,
   SavedHooks,
   unregisterHook,
 } from '../../codehost/hooks.js'
 import type { Repo, RepoHook } from '../../codehost/host.js'
+import { Refusal } from '../../codehost/rest.js'
 import { secretPrint } from '../../instance/running.js'
 import { readTunnel } from '../../serve/tunnel.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
 import { hookStateText } from '../output/deliveries.js'
 import { table } from '../output/text.js'
-import { attach, startCommand } from '../profile.js'
+import { attach, startCommand, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
@@ -110,7 +112,7 @@ export async function runAdd(
       'unavailable',
       `No relay is running for profile ${profile}, so the hook has no address. Start ${startCommand({ profile })} --tunnel first, or give the address with --url`,
     )
-  const settings = { url, secret: await secretOf(session), events }
+  const settings = { url, secret: await secretOf(shell, session), events }
   const chosen = flags.url !== undefined
   const added = await registerHook(place, { settings, permanent: true, chosen, repair: true })
   const { hook, created, repaired, found } = added
@@ -128,10 +130,11 @@ function parseEvents(text: string): readonly string[] {
  * The secret that the running instance verifies with, or that the next one will.
  * @throws RelayError `settings` when this shell has another one than the instance
  */
-async function secretOf({ attached: { values, instance }, database }: Session): Promise<Secret> {
-  const { webhookSecret: given } = values
-  const secret = given === undefined ? await makeProfileSecret(database.store) : new Secret(given)
-  if (!instance || secretPrint(instance, secret) === instance.secretPrint) return secret
+async function secretOf(shell: Shell, { attached, database }: Session): Promise<Secret> {
+  const { instance } = attached
+  const { secret } = (await webhookSecret(shell, attached, { data: database })) ?? {}
+  if (!instance) return secret ?? makeProfileSecret(database.store)
+  if (secret && secretPrint(instance, secret) === instance.secretPrint) return secret
   throw new RelayError(
     'settings',
     `Process ${instance.pid} serves profile ${instance.profile} with another webhook secret than this shell has. Set the same RELAY_WEBHOOK_SECRET here, or restart the instance`,
@@ -151,11 +154,7 @@ async function listSaved(shell: Shell, flags: Flags): Promise<void> {
   await using session = await openSession(shell, await attach(shell, flags))
   const { database, host } = session
   const saved = await new SavedHooks(database.store, host).list()
-  if (json) {
-    for (const { id, url, permanent, ...repo } of saved)
-      out.object({ type: 'hook', repo: formatRepo(repo), id, url, permanent })
-    return
-  }
+  if (json) return saved.forEach((hook) => out.object(savedObject(hook)))
   if (saved.length === 0)
     return out.say(`This profile has created no hooks at ${host.url}. relay hook add creates one`)
   const rows = saved.map(({ id, url, ...repo }) => {
@@ -164,6 +163,11 @@ async function listSaved(shell: Shell, flags: Flags): Promise<void> {
     return [name, url, id === null ? `perhaps not there; finish with relay hook add ${name}` : '']
   })
   for (const line of table(rows)) out.result(line)
+}
+
+/** A hook that this profile made, for a program. */
+function savedObject({ id, url, permanent, ...repo }: SavedHook): Record<string, unknown> {
+  return { type: 'hook', repo: formatRepo(repo), id, url, permanent }
 }
 
 const HEADINGS = ['leads', 'id', 'last answer', 'settings', 'address']
@@ -208,12 +212,32 @@ function settingsText({ active, contentType, events, hasSecret }: RepoHook): str
 
 // remove
 
+interface RemoveFlags extends AddressFlags {
+  readonly local?: boolean
+}
+
 /** Runs `relay hook remove`. */
-export async function runRemove(shell: Shell, flags: AddressFlags, text: string): Promise<void> {
+export async function runRemove(shell: Shell, flags: RemoveFlags, text: string): Promise<void> {
   const { out, json } = shell
+  if (flags.local && flags.url !== undefined)
+    throw new RelayError('usage', '--url names a hook at the code host, which --local does not ask')
   await using hooks = await openHookSession(shell, flags, text)
   const { session, place, name } = hooks
-  const removed = await unregisterHook(place, await addressOf(session, flags))
+  const saved = await place.saved.get(place.repo)
+  if (flags.local) {
+    if (!saved) throw new RelayError('no_match', `This profile has created no hook of ${name}`)
+    await place.saved.delete(place.repo)
+    if (json) out.object(savedObject(saved))
+    else out.result(`hook of ${name} forgotten here, and not removed at ${session.host.url}: ${saved.url}`)
+    return
+  }
+  const removed = await unregisterHook(place, await addressOf(session, flags)).catch((error: unknown) => {
+    const refusal = error instanceof RelayError ? error.cause : undefined
+    const isKnown = !(refusal instanceof Refusal) || refusal.missingRight !== undefined
+    if (!saved || isKnown || refusal.providerStatus !== 404) throw error
+    const next = `If the repository is gone, relay hook remove ${name} --local forgets its hook`
+    throw new RelayError('not_found', `${toRelayError(error).message}. ${next}`, { cause: error })
+  })
   for (const hook of removed)
     if (json) out.object(hookObject(hook, true))
     else out.result(`hook of ${name} removed: ${hook.url}`)

@@ -16,6 +16,7 @@ import { homeRoutes } from '../../server/home.js'
 import { hasDisplay, showAddress } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { readInput } from '../input.js'
+import { errorOf } from '../instance-client.js'
 import { attach, publicAddress, redirectUri } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { type SignedIn, signedIn } from './tokens.js'
@@ -192,7 +193,7 @@ async function signInWithBrowser(shell: Shell, session: Session, opens: boolean)
   await using receiver = instance ? undefined : await receiveCallback(shell, session)
   const own = instance?.url ?? receiver?.url ?? ''
   const path = `/auth/${host.name}?userId=${encodeURIComponent(user)}`
-  await checkStart(new URL(own + path), signal)
+  await checkStart(new URL(own + path), session.limits.tokenEndpoint, signal)
   const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
@@ -203,13 +204,20 @@ async function signInWithBrowser(shell: Shell, session: Session, opens: boolean)
   return signedIn(session, await session.owner({ signal }), outcome.account)
 }
 
-/** Asks the start address first, so that an error appears in the terminal and not in the browser. @throws RelayError `not_configured` */
-async function checkStart(address: URL, signal: AbortSignal): Promise<void> {
+/**
+ * Asks the start address first, so that an error appears in the terminal and not in the browser.
+ * @throws RelayError `not_configured`; `unavailable` without an answer within `limit` milliseconds; the signal's reason
+ */
+async function checkStart(address: URL, limit: number, signal: AbortSignal): Promise<void> {
   using client = createLoopbackClient()
-  const { status, text } = await client.send(address, { method: 'GET', headers: {} }, { signal })
+  const limited = { signal: deadline(limit, signal) }
+  const answer = client.send(address, { method: 'GET', headers: {} }, limited)
+  const { status, text } = await answer.catch((cause: unknown) => {
+    signal.throwIfAborted()
+    throw new RelayError('unavailable', `relay at ${address.origin} does not answer`, { cause })
+  })
   if (status === 302) return
-  const { error }: { error?: string } = JSON.parse(text)
-  throw new RelayError('not_configured', error ?? `relay at ${address.origin} answered ${status}`)
+  throw new RelayError('not_configured', errorOf(text) ?? `relay at ${address.origin} answered ${status}`)
 }
 
 /** Listens for the code host's answer while the user signs in. */

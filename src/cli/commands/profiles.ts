@@ -21,8 +21,9 @@ import type { Flags, Shell } from '../command.js'
 import { canAsk, Prompt } from '../input.js'
 import { table, tilde } from '../output/text.js'
 import { type Attached, attach, startCommand } from '../profile.js'
-import { clientOf, codeHostOf, readStoredClient, withSetup } from '../session.js'
-import { openSettings } from '../settings/read.js'
+import { clientOf, codeHostOf, readStoredClient } from '../session.js'
+import { join } from '../settings/join.js'
+import { type Loaded, openSettings } from '../settings/read.js'
 import { revokeUser } from './tokens.js'
 
 /** A profile as it is listed. */
@@ -156,15 +157,15 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
   const kind = values.store === 'memory' ? 'file' : values.store
   await using database = await openDatabase({ kind, folder, onSlow: (text) => out.say(text) })
   const users = await usersOf(database)
-  const stored = await readStoredClient(database.secrets)
+  const setup = await readStoredClient(database.secrets)
   for (const line of await describeData(database, attached, users)) out.say(line)
-  if (stored) out.say(`  client      ${stored.client.id}, which stays registered at ${stored.providerUrl}`)
+  if (setup) out.say(`  client      ${setup.client.id}, which stays registered at ${setup.providerUrl}`)
   await checkConsent(shell, flags)
   // The tokens of a sandbox ended with it.
   const local = flags.local === true || saved?.sandbox === true
-  const complete = { ...attached, ...withSetup(attached, stored) }
-  await revokeAll(shell, complete, database, users, { local, signal })
-  if (stored) await removeSetup(database.secrets)
+  const joined = join({ ...attached, setup })
+  await revokeAll(shell, joined, database, users, { local, signal })
+  if (setup) await removeSetup(database.secrets)
   // The keychain has it outside the folder.
   if (kind === 'keychain') await removeKey(folder)
   return users
@@ -206,7 +207,7 @@ async function checkConsent(shell: Shell, { yes }: ResetFlags): Promise<void> {
  */
 async function revokeAll(
   { out: { log } }: Shell,
-  { values }: Attached,
+  { values }: Loaded,
   { store, secrets }: Database,
   users: readonly string[],
   revocation: RevokeOptions,

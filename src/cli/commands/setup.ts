@@ -24,7 +24,8 @@ import {
   remember,
   storeOf,
 } from '../profile.js'
-import { codeHostOf, readSetup, type StoredClient } from '../session.js'
+import { codeHostOf, readSetup } from '../session.js'
+import type { StoredClient } from '../settings/join.js'
 import { isOfFolder } from '../settings/read.js'
 import { diagnose, printChecks } from './doctor.js'
 

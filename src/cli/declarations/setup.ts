@@ -106,8 +106,11 @@ journal. Needs a running relay serve.`,
           name: 'remove',
           summary: 'remove the hooks that lead here',
           description: `Removes the hooks of the repository that lead here, or to --url. Others stay.`,
-          examples: ['relay hook remove octo/demo'],
-          options: [URL],
+          examples: [
+            'relay hook remove octo/demo',
+            'relay hook remove octo/gone --local  the repository was deleted',
+          ],
+          options: [URL, ['--local', 'forget the hook here, and ask the code host nothing']],
           exits: [4, 6, 8, 130],
           load: async () => (await import('../commands/hook.js')).runRemove,
         },
@@ -118,7 +121,7 @@ journal. Needs a running relay serve.`,
       name: 'config',
       summary: 'show the settings and where each comes from',
       description: `Shows every setting, its value, and where it comes from. A flag wins over the environment, which wins over .env
-in the working folder, the project's relay.json, your own config.json, what relay setup stored, and the default. Where a running relay serve has another
+in the working folder, the project's relay.json, your own config.json, what relay setup stored, what the profile was last served with, and the default. Where a running relay serve has another
 value, commands use that one. Secrets are masked.`,
       examples: [
         'relay config',

@@ -304,6 +304,7 @@ function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summar
 const MIN_WIDTH = 40
 /** The columns of an event that are enough to know it. */
 const MIN_EVENT = 5
+const UNROUTED = 'no route'
 
 /** For a person: `12:04:11  #7  push  octo/demo  main  app ✓ 202 38ms`, in columns as wide as the widest row so far, as far as they fit. */
 class Rows {
@@ -327,7 +328,7 @@ class Rows {
       n: textOf(`#${summary.n}`),
       event: textOf(eventName(summary)),
       place: textOf(placeName(summary)),
-      targets: this.#targets(progress).at(-1) ?? textOf(''),
+      targets: this.#isUnrouted(summary) ? textOf(UNROUTED) : (this.#targets(progress).at(-1) ?? textOf('')),
     }
     for (const name of ['time', 'n', 'event', 'place', 'targets'] as const)
       this.#widths[name] = Math.max(this.#widths[name], texts[name].width)
@@ -420,13 +421,16 @@ class Rows {
     )
   }
 
+  #isUnrouted({ forwards, ignoredBy }: Summary): boolean {
+    return Object.keys(forwards).length === 0 && ignoredBy === undefined && this.#named.length > 0
+  }
+
   /** Why an entry has no targets, where there are routes at all, and what else is unusual about it. */
   #notes(summary: Summary, progress: readonly unknown[]): string {
     const { ignoredBy } = summary
-    const isUnrouted = progress.length === 0 && ignoredBy === undefined && this.#named.length > 0
     return [
       ...(progress.length === 0 && ignoredBy !== undefined ? [ignoredText(ignoredBy)] : []),
-      ...(isUnrouted ? ['no route'] : []),
+      ...(this.#isUnrouted(summary) ? [UNROUTED] : []),
       ...[noteOf(summary)].filter((note) => note !== ''),
     ].join(', ')
   }

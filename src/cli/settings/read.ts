@@ -51,10 +51,10 @@ export interface OpenSettings {
   /** The profiles that the user's own file has settings for. */
   readonly profiles: readonly string[]
   /**
-   * Every setting, for the profile given or else the one that is named or the default. To be called once: the file of a
-   * secret can be a pipe.
+   * Every setting or those with `names`, for the profile given or else the one that is named or the default. Each is to be read once: the
+   * file of a secret can be a pipe.
    */
-  read(profile?: string): Loaded
+  read(profile?: string, names?: readonly SettingName[]): Loaded
 }
 
 interface Given {
@@ -72,9 +72,7 @@ export function isOfFolder({ kind }: Origin): boolean {
 }
 
 /**
- * Opens the places where settings can be set: a flag, else the environment, else `.env` in the working folder, else the project's relay.json,
- * else the user's config.json (its section for the profile first), else the default. Files of other users are ignored with a
- * warning.
+ * Opens the places where a process can have settings, in the order of `join`. Files of other users are ignored with a warning.
  * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value
  */
 export function openSettings(shell: Shell, flags: Flags): OpenSettings {
@@ -93,11 +91,11 @@ export function openSettings(shell: Shell, flags: Flags): OpenSettings {
     home: path.resolve(home ?? defaultHome()),
     profile: named,
     profiles: user ? [...user.profiles.keys()] : [],
-    read(profile = named ?? DEFAULTS.profile) {
+    read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES) {
       const ofProfile = user?.profiles.get(profile)
       const users = [...(ofProfile ? [ofProfile] : []), ...commonOf(user)]
       const sources = [...own, ...commonOf(project), ...users, bareFlagSource(flags)]
-      const { values, origins } = loaded(sources, users, SETTING_NAMES)
+      const { values, origins } = loaded(sources, users, names)
       return { values: withDefaults({ ...values, profile }), origins }
     },
   }

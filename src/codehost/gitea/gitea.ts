@@ -39,7 +39,7 @@ class Gitea implements host.CodeHost {
   readonly webhook = WEBHOOK
   readonly words = WORDS
   readonly testEvent = 'push'
-  readonly logPeriod = undefined
+  readonly logPeriod = Infinity
   readonly url: string
   readonly origin: string
   readonly apiUrl: string

@@ -2,7 +2,7 @@ import { aborted } from '../../../base/abort.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/loopback.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
-import { NEW_TUNNEL, type ProviderName, type RouteSettings } from '../../../base/settings.js'
+import { NEW_TUNNEL, type ProviderName } from '../../../base/settings.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { createRouting, type Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
@@ -12,8 +12,9 @@ import type { Flags, Shell } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim } from '../../output/text.js'
 import { profileFolder, publication, routeSettings, SANDBOX_PROFILE, startCommand } from '../../profile.js'
-import { readSetup, serviceSettings, userOf, withSetup } from '../../session.js'
-import { checkSecretsPlace, type Loaded, openSettings } from '../../settings/read.js'
+import { readSetup, serviceSettings, userOf } from '../../session.js'
+import { join, type Parts } from '../../settings/join.js'
+import { checkSecretsPlace, openSettings, type Origins } from '../../settings/read.js'
 import type { Values } from '../../settings/table.js'
 import { formatRepo, parseRepo } from '../../target.js'
 import { banner, BANNER_INDENT, bannerObject, type BannerParts } from './banner.js'
@@ -37,19 +38,20 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   // First, since reading the settings can print a warning.
   given.continueWithoutOutput((error) => warnOfLostOutput(error, out))
   using watch = watchSettings(given)
-  const read = readServed(given, flags)
-  const { values, origins } = read
+  const parts = readParts(given, flags)
+  const joined = join(parts)
+  const { values, origins } = joined
   // Only a file may have said so.
   out = out.withLogFormat(values.logFormat)
   // Not a copy, which would open standard input.
   const shell: Shell = Object.create(given, { out: { value: out } })
   const sandbox = flags.sandbox === true
-  const hooks = await readHookPlan(flags, read)
+  const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const live = new LiveOutput(out, createRouting(routeSettings(values)), shell)
-  const published = publication(shell, read, hooked)
+  const published = publication(shell, joined, hooked)
   using _connections = watchConnections(shell, out)
-  await using serving = await serve(serviceSettings(read, { sandbox, inspect: flags.inspect !== false }), {
+  await using serving = await serve(serviceSettings(parts, { sandbox, inspect: flags.inspect !== false }), {
     log: out.timedLog,
     signal: shell.signal,
     seams: shell.seams,
@@ -60,7 +62,8 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
     onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
     ...live.observers,
   })
-  watch.start(() => void reload(shell, flags, serving, [live, published]))
+  const reloaded = { profile: values.profile, origins, serving, listeners: [live, published] }
+  watch.start(() => void reload(shell, flags, reloaded))
   await awaitPayloadUrl(values.tunnel, live, shell.signal)
   const nameOf = (id: string): string => live.nameOf(id)
   const signedIn = await signedInUser(serving, values)
@@ -79,34 +82,30 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   }
 }
 
-function readLoaded(shell: Shell, flags: ServeFlags): Loaded {
-  const loaded = openSettings(shell, flags).read()
-  // A sandbox makes its own client.
-  if (!flags.sandbox) checkSecretsPlace(loaded.origins)
-  return loaded
-}
-
 /**
- * The settings with which `serve` continues a profile: with its kind of store, unless another is set.
+ * The settings of this process, and what the profile remembers unless its data is not used: with a store in memory.
  * @throws RelayError `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
  * deliveries are of another code host.
  */
-function readServed(shell: Shell, flags: ServeFlags): Loaded {
-  const { values, origins } = readLoaded(shell, flags)
+function readParts(shell: Shell, flags: ServeFlags): Parts {
+  const own = openSettings(shell, flags).read()
+  const { values, origins } = own
+  // A sandbox makes its own client.
+  if (!flags.sandbox) checkSecretsPlace(origins)
   const saved = values.store === 'memory' ? undefined : readSavedProfile(profileFolder(values))
-  if (!saved) return { values, origins }
   const { profile } = values
-  if (saved.sandbox && !flags.sandbox && values.provider !== 'sandbox')
+  if (saved?.sandbox && !flags.sandbox && values.provider !== 'sandbox')
     throw new RelayError(
       'settings',
       `Profile ${profile} belongs to a sandbox. Start it with ${startCommand({ profile, sandbox: true })}, or choose another profile with --profile`,
     )
-  if (!saved.sandbox && flags.sandbox && saved.provider !== 'sandbox' && profile !== SANDBOX_PROFILE)
+  const isOther = saved && !saved.sandbox && saved.provider !== 'sandbox'
+  if (isOther && flags.sandbox && profile !== SANDBOX_PROFILE)
     throw new RelayError(
       'settings',
       `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with relay reset --profile ${profile}`,
     )
-  return { values: origins.store ? values : { ...values, store: saved.store }, origins }
+  return { own, saved }
 }
 
 /**
@@ -116,7 +115,7 @@ function readServed(shell: Shell, flags: ServeFlags): Loaded {
  */
 async function readHookPlan(
   { sandbox, hook = [], catchUp = false }: ServeFlags,
-  loaded: Loaded,
+  parts: Parts,
 ): Promise<HookPlan | undefined> {
   const repos = hook.map(parseRepo)
   if (repos.length === 0 && !catchUp) return undefined
@@ -125,8 +124,8 @@ async function readHookPlan(
       'usage',
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
-  const { values } = loaded
-  const provider = await providerOf(loaded)
+  const { values } = join(parts)
+  const provider = await providerOf(parts, values)
   const { noLog } = HOST_KINDS[provider].words
   if (catchUp && noLog)
     throw new RelayError(
@@ -137,11 +136,10 @@ async function readHookPlan(
 }
 
 /** The code host, which relay setup may have stored. */
-async function providerOf(loaded: Loaded): Promise<ProviderName> {
-  const { values } = loaded
+async function providerOf(parts: Parts, values: Values): Promise<ProviderName> {
   try {
-    const stored = await readSetup({ values, folder: profileFolder(values) })
-    return withSetup(loaded, stored).values.provider
+    const setup = await readSetup({ values, folder: profileFolder(values) })
+    return join({ ...parts, setup }).values.provider
   } catch (error) {
     // A shared store has no data of the profile before its first start.
     if (error instanceof RelayError && error.kind === 'no_match') return values.provider
@@ -198,22 +196,34 @@ async function untilQuit(
   await stopped
 }
 
+/** The only settings that a running instance reads again. */
+const ROUTE_SETTINGS = ['forward', 'exec', 'ignore'] as const
+
+/** What runs with the settings of the start. */
+interface Reloaded {
+  readonly profile: string
+  readonly origins: Origins
+  readonly serving: Serving
+  readonly listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[]
+}
+
 /** Replaces the routes by those that the settings have now. If it cannot, it warns and changes nothing. Does not reject. */
 async function reload(
   shell: Shell,
   flags: ServeFlags,
-  serving: Serving,
-  listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[],
+  { profile, origins: before, serving, listeners }: Reloaded,
 ): Promise<void> {
   const { out } = shell
   try {
-    const { values, origins } = readLoaded(shell, flags)
-    const routes: RouteSettings = routeSettings(values)
+    // No other setting: the file of a secret can be a pipe, which was read at the start.
+    const { values, origins } = openSettings(shell, flags).read(profile, ROUTE_SETTINGS)
+    const routes = routeSettings(values)
     await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     for (const listener of listeners) listener.setRoutes(serving.relay.routing)
     out.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)
-    for (const text of routeWarnings(routes, serving.settings.provider, origins)) out.log.warn(text)
+    const places = { ...before, ...origins }
+    for (const text of routeWarnings(routes, serving.settings.provider, places)) out.log.warn(text)
   } catch (error) {
     out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }

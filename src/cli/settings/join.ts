@@ -1,0 +1,89 @@
+import type { Setup } from '../../auth/setup.js'
+import { RelayError } from '../../base/errors.js'
+import { type OAuthClient, PROVIDER_NAMES } from '../../base/settings.js'
+import type { SavedProfile } from '../../instance/profile.js'
+import type { RunningInstance } from '../../instance/running.js'
+import type { Loaded, Origin } from './read.js'
+import type { Values } from './table.js'
+
+/** What `relay setup` stored, with the client's secret. */
+export type StoredClient = Setup & { readonly client: OAuthClient }
+
+/** What the settings of a process are joined from. */
+export interface Parts {
+  /** What flags, variables and files set for this process. */
+  readonly own: Loaded
+  /** The running instance that the process works with. */
+  readonly instance?: RunningInstance | undefined
+  /** What relay setup stored in the profile. */
+  readonly setup?: StoredClient | undefined
+  /** What the profile remembers of its last use. */
+  readonly saved?: SavedProfile | undefined
+}
+
+const SETUP: Origin = { kind: 'setup', text: 'setup' }
+const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
+
+/**
+ * The settings that count for a process. Each comes from the first of these places that has it:
+ *
+ * 1. the running instance: code host and store
+ * 2. a flag
+ * 3. a variable of the environment, or the file that `<NAME>_FILE` names
+ * 4. `.env` in the working folder
+ * 5. the project's relay.json
+ * 6. the user's config.json: its section for the profile, then its common part
+ * 7. what `relay setup` stored: code host and OAuth client
+ * 8. what the profile remembers of its last use: store and code host
+ * 9. the default, for `--tunnel` without a value that of the flag
+ *
+ * `openSettings` reads 2 to 6 and 9. Provider and address are one setting: a place that sets either of them sets the code host. The stored
+ * client counts only for its own code host, since its secret must reach no other, and not where this process or the instance has another
+ * client.
+ * @throws RelayError `settings` when this version of relay does not know the instance's code host
+ */
+export function join({ own, instance, setup, saved }: Parts): Loaded {
+  const { origins } = own
+  const isOpen = !origins.provider && !origins.providerUrl
+  let joined = own
+  const take = (given: Partial<Values>, origin: Origin): void => {
+    const names = Object.keys(given).map((name) => [name, origin])
+    joined = {
+      values: { ...joined.values, ...given },
+      origins: { ...joined.origins, ...Object.fromEntries(names) },
+    }
+  }
+  if (instance) {
+    const { clientId: _id, ...others } = own.values
+    // The instance has the OAuth client. A client id alone, as in relay.json, is no mistake in that case.
+    const isHalf = instance.clientId && others.clientSecret === undefined
+    joined = { values: { ...(isHalf ? others : own.values), ...servedBy(instance) }, origins }
+  } else {
+    if (saved && !origins.store) take({ store: saved.store }, SAVED)
+    if (isOpen && setup) take({ provider: setup.provider, providerUrl: setup.providerUrl }, SETUP)
+    else if (isOpen && saved?.provider && saved.providerUrl)
+      take({ provider: saved.provider, providerUrl: saved.providerUrl }, SAVED)
+  }
+  const { clientId, clientSecret, provider, providerUrl } = joined.values
+  if (!setup || clientSecret !== undefined) return joined
+  const { id, secret } = setup.client
+  const isOther = [clientId, instance?.clientId].some((known) => known && known !== id)
+  if (!isOther && setup.provider === provider && setup.providerUrl === providerUrl)
+    take({ clientSecret: secret.reveal(), ...(clientId === undefined && { clientId: id }) }, SETUP)
+  return joined
+}
+
+/** The code host and the store of an instance. @throws RelayError `settings` for a code host that this version of relay does not know */
+export function servedBy({
+  pid,
+  provider: name,
+  providerUrl,
+  store,
+}: RunningInstance): Pick<Values, 'provider' | 'providerUrl' | 'store'> {
+  const provider = PROVIDER_NAMES.find((known) => known === name)
+  if (provider) return { provider, providerUrl, store }
+  throw new RelayError(
+    'settings',
+    `Process ${pid} serves the code host ${name}, which this version of relay does not know`,
+  )
+}

@@ -1,0 +1,91 @@
+import { expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import type { RunningInstance } from '../../src/instance/running.js'
+import { join, type Parts } from '../../src/cli/settings/join.js'
+import { openSettings } from '../../src/cli/settings/read.js'
+import { testShell } from './cli-shell.js'
+
+const A = 'https://a.example'
+const B = 'https://b.example'
+const C = 'https://c.example'
+
+const given = (env: Record<string, string>): Parts['own'] => openSettings(testShell({ env }).shell, {}).read()
+const own = given({ RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: A })
+const client = { RELAY_CLIENT_ID: 'mine', RELAY_CLIENT_SECRET: 'canary' }
+const setup: Parts['setup'] = {
+  provider: 'gitea',
+  providerUrl: B,
+  clientId: 'stored',
+  client: { id: 'stored', secret: new Secret('canary') },
+}
+const saved: Parts['saved'] = { v: 1, store: 'keychain', provider: 'gitea', providerUrl: C, sandbox: false }
+const unnamed: Parts['saved'] = { ...saved, provider: null, providerUrl: null }
+const instance: RunningInstance = {
+  v: 1,
+  pid: 7,
+  url: 'http://127.0.0.1:8787',
+  publicUrl: 'http://127.0.0.1:8787',
+  provider: 'gitea',
+  providerUrl: B,
+  clientId: null,
+  key: 'key',
+  startedAt: '2026-11-23T14:03:22.000Z',
+  profile: 'default',
+  store: 'memory',
+  sandbox: false,
+  secretPrint: '',
+  madeSecret: null,
+  maxBody: 1,
+  hooks: [],
+  targets: [],
+}
+
+it.each<[string, Parts, readonly [host: string | undefined, store: string, client: string | undefined]]>([
+  ['nothing', { own: given({}) }, ['https://github.com', 'file', undefined]],
+  ['the last use', { own: given({}), saved }, [C, 'keychain', undefined]],
+  [
+    'a last use of a host that a folder named',
+    { own: given({}), saved: unnamed },
+    ['https://github.com', 'keychain', undefined],
+  ],
+  ['setup, and the last use', { own: given({}), saved, setup }, [B, 'keychain', 'stored']],
+  ['a variable for the host, setup, and the last use', { own, saved, setup }, [A, 'keychain', undefined]],
+  [
+    'a variable for the kind of host alone',
+    { own: given({ RELAY_PROVIDER: 'gitea' }), saved, setup },
+    [undefined, 'keychain', undefined],
+  ],
+  ['a variable for the store', { own: given({ RELAY_STORE: 'file' }), saved }, [C, 'file', undefined]],
+  ['variables for the client, and setup', { own: given(client), setup }, [B, 'file', 'mine']],
+  ["an id that is setup's", { own: given({ RELAY_CLIENT_ID: 'stored' }), setup }, [B, 'file', 'stored']],
+  ['another id', { own: given({ RELAY_CLIENT_ID: 'other' }), setup }, [B, 'file', undefined]],
+  ['an instance, whatever else there is', { own, saved, setup, instance }, [B, 'memory', 'stored']],
+  [
+    'an instance at another host than setup',
+    { own, setup, instance: { ...instance, providerUrl: C } },
+    [C, 'memory', undefined],
+  ],
+  [
+    'an instance with another client',
+    { own, setup, instance: { ...instance, clientId: 'its' } },
+    [B, 'memory', undefined],
+  ],
+])('of %s', (_, parts, joined) => {
+  const { values } = join(parts)
+  const id = values.clientSecret === undefined ? undefined : values.clientId
+  expect([values.providerUrl, values.store, id]).toEqual(joined)
+})
+
+it('names the place of each, and leaves out an id that the instance has the secret of', () => {
+  const { origins } = join({ own: given({}), saved, setup })
+  expect([origins.store, origins.providerUrl, origins.clientId].map((origin) => origin?.text)).toEqual([
+    'the last relay serve',
+    'setup',
+    'setup',
+  ])
+  const half = given({ RELAY_CLIENT_ID: 'other' })
+  expect(join({ own: half, instance: { ...instance, clientId: 'its' } }).values.clientId).toBeUndefined()
+  expect(() => join({ own: half, instance: { ...instance, provider: 'forge' } })).toThrow(
+    'Process 7 serves the code host forge, which this version of relay does not know',
+  )
+})
