@@ -8,14 +8,12 @@ import type {
   Due,
   Entry,
   Forward,
-  ForwardStatus,
   LastAttempt,
   Minute,
-  Outcome,
   Summary,
   TargetCounts,
-  VerifiedBy,
 } from './types.js'
+import type { rowOf } from './write.js'
 
 /** Entries read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
@@ -293,43 +291,20 @@ function anyCase(text: string): RegExp {
   return new RegExp(chars.join(''))
 }
 
-interface DeliveryRow {
+type DeliveryRow = ReturnType<typeof rowOf> & {
   readonly n: number
-  readonly received_at: number
-  readonly source: string
-  readonly verified: string
-  readonly event: string
-  readonly repo: string | null
-  readonly number: number | null
-  readonly ref: string | null
-  readonly delivery_id: string
-  readonly hook_id: string
-  readonly restored: string | null
-  readonly headers: string
-  readonly size: number
   readonly duplicates: number
   readonly ignored_by: string | null
 }
 
-interface ForwardRow {
+interface ForwardRow extends Omit<Forward, 'reason'> {
   readonly n: number
   readonly target: string
-  readonly status: string
-  readonly tries: number
-  readonly since: number
   readonly reason: string | null
 }
 
-interface AttemptRow {
-  readonly target: string
-  readonly at: number
-  readonly outcome: string
-  readonly status: number | null
-  readonly ms: number
-  readonly answer: Uint8Array
+interface AttemptRow extends Omit<Attempt, 'headers'> {
   readonly headers: string | null
-  readonly error: string | null
-  readonly count: number
 }
 
 function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
@@ -342,8 +317,7 @@ function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
     deliveryId: row.delivery_id,
     hookId: row.hook_id,
     headers: JSON.parse(row.headers),
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this program writes the column
-    verifiedBy: row.verified as VerifiedBy,
+    verifiedBy: row.verified,
     repo,
     number,
     ...(ref !== null && { ref }),
@@ -355,13 +329,10 @@ function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
 }
 
 function toForward({ status, tries, since, reason }: ForwardRow): Forward {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this program writes the column
-  return { status: status as ForwardStatus, tries, since, ...(reason !== null && { reason }) }
+  return { status, tries, since, ...(reason !== null && { reason }) }
 }
 
-function toAttempt({ outcome, headers, ...row }: AttemptRow): Attempt {
-  const { target, at, status, ms, answer, error, count: times } = row
+function toAttempt({ target, at, outcome, status, ms, answer, headers, error, count }: AttemptRow): Attempt {
   const given = headers === null ? {} : { headers: JSON.parse(headers) }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this program writes the column
-  return { target, at, outcome: outcome as Outcome, status, ms, answer, ...given, error, count: times }
+  return { target, at, outcome, status, ms, answer, ...given, error, count }
 }

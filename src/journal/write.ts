@@ -163,7 +163,7 @@ function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
 }
 
 /** A row of `delivery`, without its number, its key and what ignores it. */
-function rowOf(delivery: Delivery) {
+export function rowOf(delivery: Delivery) {
   const { provider, repo, number, ref = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
@@ -375,12 +375,7 @@ export function* remove(
     after,
     last,
   )
-  for (const each of counts)
-    yield* ask(
-      `UPDATE target SET ${each.status} = ${each.status} - ? WHERE target = ?`,
-      each.count,
-      each.target,
-    )
+  yield* execute(...counts.map(({ target, status, count }) => countForwards(target, { [status]: -count })))
   const minutes = yield* ask<Minute & { readonly until: number }>(
     `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
       sum(CASE WHEN n IN (SELECT n FROM forward WHERE status = 'failed') THEN 1 ELSE 0 END) AS failed
@@ -392,27 +387,20 @@ export function* remove(
   const until = Math.max(0, ...minutes.map((each) => each.until))
   yield* ask('UPDATE removed SET until = ? WHERE until < ?', until, until)
   const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
-  const latest = Math.max(...minutes.map(({ minute }) => minute))
-  if (minutes.length > 0) yield* ask('DELETE FROM minute WHERE minute <= ? AND received = 0', latest)
+  yield* ask('DELETE FROM minute WHERE received = 0')
   yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
 }
 
 export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
-  yield* execute(
-    ...[...counts].map(([n, more]) => ({
-      sql: 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?',
-      values: [more, n],
-    })),
-  )
+  const sql = 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?'
+  yield* execute(...[...counts].map(([n, more]) => ({ sql, values: [more, n] })))
 }
 
 /** A row that nothing ever sees. It is written and flushed all the same, so that an ill disk fails, or a server that only reads. */
 export function* check(): Tx<void> {
-  yield* execute(
-    { sql: `INSERT INTO kv (key, value) VALUES ('check', '')`, values: [] },
-    { sql: `DELETE FROM kv WHERE key = 'check'`, values: [] },
-  )
+  yield* ask(`INSERT INTO kv (key, value) VALUES ('check', '')`)
+  yield* ask(`DELETE FROM kv WHERE key = 'check'`)
 }
 
 type Row = Readonly<Record<string, SqlValue>>
