@@ -23,25 +23,11 @@ import {
 /** Until a connection is closed whose other end does not say goodbye, because the network swallows what passes. Milliseconds. */
 const GOODBYE_MS = 1000
 
-export interface PostgresOptions {
+interface PostgresOptions {
   readonly store: SharedStore
   readonly profile: string
   /** Make the profile's schema where it is missing. Default: true. */
   readonly create?: boolean | undefined
-}
-
-/** A profile's data in a PostgreSQL database, and what a session is made of. */
-export interface Postgres extends Sql {
-  /**
-   * A new connection for locks, with these settings: not one of a pool, since it must stay the same. A statement without an answer within
-   * `limit` milliseconds rejects.
-   */
-  connect(settings: Readonly<Record<string, number>>, limit: number): Promise<Client>
-  readonly schema: string
-  /** How this relay's notices begin. */
-  readonly id: string
-  /** The database's name and server, for messages. */
-  readonly name: string
 }
 
 /**
@@ -50,7 +36,7 @@ export interface Postgres extends Sql {
  * profile and none may be made; `settings` for data of an earlier program, or when the file with the certificates cannot be read.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
-  const postgres = new PostgresSql(options)
+  const postgres = new Postgres(options)
   try {
     await postgres.prepare(options.create !== false)
     return postgres
@@ -84,9 +70,12 @@ const FREE_LOCK = `SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_a
 const USED = `SELECT (SELECT coalesce(sum(size + 1024), 0) FROM delivery)
   + (SELECT coalesce(sum(octet_length(answer) + 512), 0) FROM attempt) AS bytes`
 
-class PostgresSql implements Postgres {
+/** A profile's data in a PostgreSQL database, and what a session is made of. */
+export class Postgres implements Sql {
+  /** How this relay's notices begin. */
   readonly id = randomUUID()
   readonly schema: string
+  /** The database's name and server, for messages. */
   readonly name: string
   readonly #config: PoolConfig
   readonly #writer: Pool
@@ -112,10 +101,15 @@ class PostgresSql implements Postgres {
     }
   }
 
+  /** Makes the schema where it is missing. */
   async prepare(create: boolean): Promise<void> {
     await withClient(this.#writer, (client) => prepareSchema(client, this.schema, create))
   }
 
+  /**
+   * A new connection for locks, with these settings: not one of a pool, since it must stay the same. A statement without an answer within
+   * `limit` milliseconds rejects.
+   */
   async connect(settings: Readonly<Record<string, number>>, limit: number): Promise<Client> {
     const more = Object.entries(settings).map(([name, value]) => ` -c ${name}=${value}`)
     const options = this.#config.options + more.join('')
@@ -125,7 +119,10 @@ class PostgresSql implements Postgres {
     return client
   }
 
-  async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+  async query<Row extends object = SqlRow>(
+    sql: string,
+    values: readonly SqlValue[] = [],
+  ): Promise<readonly Row[]> {
     const rows = await this.#named(
       withClient(this.#readers, (client) => this.#statements.run(client, { sql, values })),
     )

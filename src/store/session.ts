@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RelayError } from '../base/errors.js'
 import type { Postgres } from './postgres.js'
 import { postgresError, postgresFailure } from './postgres-error.js'
+import type { Client } from './postgres-server.js'
 
 /** The lock of what one of several relays does: forward, tunnel, keep hooks, remove old deliveries. */
 const RUN = 'run'
@@ -40,7 +41,7 @@ export class Session implements AsyncDisposable {
   /** What all relays of the profile must have in common: a digest of their routes. */
   #routes: string
   readonly #stop = new AbortController()
-  #client: Awaited<ReturnType<Postgres['connect']>> | undefined
+  #client: Client | undefined
   #beating: Promise<void> | undefined
   /** Undefined until the first claim is answered. */
   #holds: boolean | undefined
