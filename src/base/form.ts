@@ -5,18 +5,23 @@ const MAX_FIELDS = 100
 
 /**
  * The decoded bytes of `payload` in an `application/x-www-form-urlencoded` body. Undefined unless it occurs
- * exactly once, all is well-formed UTF-8, and the body has at most {@link MAX_FIELDS} fields.
+ * exactly once, is well-formed UTF-8, and the body has at most {@link MAX_FIELDS} fields.
  * @see https://url.spec.whatwg.org/#urlencoded-parsing
  */
 export function formPayload(body: Uint8Array): Uint8Array | undefined {
-  if (!isUtf8(body)) return undefined
-  const fields = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    .toString()
-    .split('&', MAX_FIELDS + 1)
-  const [payload, ...others] = fields.filter((field) => field.startsWith('payload='))
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
+  const fields = text.split('&', MAX_FIELDS + 1)
+  const [payload, ...others] = fields.filter((field) => decode(field.split('=', 1).join('')) === 'payload')
   if (payload === undefined || others.length > 0 || fields.length > MAX_FIELDS) return undefined
+  const value = decode(payload.replace(/^[^=]*=?/, ''))
+  return value === undefined ? undefined : Buffer.from(value)
+}
+
+/** Undefined for what is not UTF-8, also by its escapes, and for a `%` without two digits. */
+function decode(latin1: string): string | undefined {
+  const bytes = Buffer.from(latin1, 'latin1')
   try {
-    return Buffer.from(decodeURIComponent(payload.slice('payload='.length).replaceAll('+', ' ')))
+    return isUtf8(bytes) ? decodeURIComponent(bytes.toString().replaceAll('+', ' ')) : undefined
   } catch {
     return undefined
   }
