@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 const RANKS: readonly (readonly string[])[] = [
   ['base', 'json'],
   ['store', 'http', 'net'],
-  ['tokens', 'journal', 'fixtures', 'instance'],
+  ['tokens', 'journal', 'instance'],
   ['codehost'],
   ['webhook', 'dispatch'],
   ['tunnel', 'replay', 'auth'],

@@ -1,7 +1,7 @@
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
-import { fixtureText, toFixture } from '../fixtures/fixture.js'
+import { fixtureText, toFixture } from '../replay/fixture.js'
 import { readBody, type HttpEnv } from '../http/body.js'
 import type { Access } from './access.js'
 import type {

@@ -90,11 +90,6 @@ export async function startTarget(answer: (handed: Handed) => Answer = () => 200
   }
 }
 
-/** The values of a header, in order. */
-export function valuesOf({ headers }: Handed, name: string): string[] {
-  return headers.filter(([each]) => each.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
-}
-
 async function take(incoming: IncomingMessage): Promise<Handed> {
   const chunks: Buffer[] = []
   try {
