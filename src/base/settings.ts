@@ -23,12 +23,7 @@ export interface OAuthClient {
   readonly secret: Secret
 }
 
-/**
- * Which targets a delivery that came again is forwarded to: those where it failed and those that are new, all that do not have it waiting,
- * or none.
- */
 export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
-export type OnDuplicate = (typeof ON_DUPLICATE)[number]
 
 /** Where to forward deliveries, as written in the settings: `[name=][match=]url`, `[name=][match=]command`, `match`. */
 export interface RouteSettings {
@@ -71,7 +66,7 @@ export interface Settings {
   /** Number of parallel deliveries to one target; 1 keeps their order. */
   readonly concurrency: number
   /** When to forward a duplicate again. */
-  readonly onDuplicate: OnDuplicate
+  readonly onDuplicate: (typeof ON_DUPLICATE)[number]
   /** How long the journal keeps deliveries, in milliseconds. */
   readonly keep: number
   /** Maximum size of the journal, in bytes. */

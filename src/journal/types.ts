@@ -1,4 +1,3 @@
-import type { OnDuplicate } from '../base/settings.js'
 import type { Header } from '../http/headers.js'
 
 /** How a delivery's signature verified: with the current webhook secret or the one before it. */
@@ -125,6 +124,12 @@ export interface Due {
   readonly forward: Forward
   readonly earlier: number
 }
+
+/**
+ * Which targets a delivery that came again is forwarded to: those where it failed and those that are new, all that do not have it waiting,
+ * or none.
+ */
+export type OnDuplicate = 'if-failed' | 'always' | 'never'
 
 /** What becomes of a delivery that is appended. */
 export interface Plan {

@@ -1,4 +1,3 @@
-import type { OnDuplicate } from '../base/settings.js'
 import { MAX_START } from '../base/start-of.js'
 import {
   ask,
@@ -17,6 +16,7 @@ import {
   type ForwardStatus,
   MAX_ERROR,
   type Minute,
+  type OnDuplicate,
   type Plan,
   type Receipt,
 } from './types.js'

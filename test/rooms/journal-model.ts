@@ -1,6 +1,13 @@
-import type { OnDuplicate } from '../../src/base/settings.js'
 import { type Filter, passes } from '../../src/journal/filter.js'
-import type { Attempt, Delivery, Forward, ForwardStatus, Plan, Summary } from '../../src/journal/types.js'
+import type {
+  Attempt,
+  Delivery,
+  Forward,
+  ForwardStatus,
+  Plan,
+  Summary,
+  OnDuplicate,
+} from '../../src/journal/types.js'
 import type { Expiring } from '../../src/journal/write.js'
 
 export interface ModelEntry {
