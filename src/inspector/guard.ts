@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie } from 'hono/cookie'
-import { parseUrl } from '../base/parse-url.js'
+import { parseUrl } from '../base/address.js'
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/body.js'
 import type { Access } from './access.js'

@@ -1,4 +1,4 @@
-import { createCached } from '../base/cached.js'
+import { createCached } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import { labelOf } from '../dispatch/routes.js'
 import { type SavedHook, SavedHooks } from '../codehost/hooks.js'

@@ -1,4 +1,4 @@
-import { sleep, type Cancellable } from '../base/abort.js'
+import { sleep, type Cancellable } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
 import type { Sql } from '../store/sql.js'
 import { JournalQueries } from './read.js'

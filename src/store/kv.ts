@@ -1,4 +1,4 @@
-import { createCached } from '../base/cached.js'
+import { createCached } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { ask, type Sql, type Tx } from './sql.js'

@@ -1,5 +1,4 @@
-import { errorCode } from '../base/errno.js'
-import { RelayError } from '../base/errors.js'
+import { errorCode, RelayError } from '../base/errors.js'
 import { LIMIT_MS } from './sql.js'
 
 /** A failure that relay itself found, with a code of its own or a SQLSTATE. */

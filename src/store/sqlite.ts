@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, statfsSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
-import { sleep } from '../base/abort.js'
+import { sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { SCHEMA, VERSION } from './schema.js'
 import {

@@ -3,10 +3,17 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { deadline, onAbort, sleep } from '../../src/base/abort.js'
-import { nearbyProbeDelay, probeDelay } from '../../src/base/backoff.js'
-import { createCached } from '../../src/base/cached.js'
-import { inTime, isTimeout, withTimeLimit } from '../../src/base/time-limit.js'
+import {
+  deadline,
+  onAbort,
+  sleep,
+  nearbyProbeDelay,
+  probeDelay,
+  createCached,
+  inTime,
+  isTimeout,
+  withTimeLimit,
+} from '../../src/base/wait.js'
 
 describe('deadline', () => {
   it("aborts with the caller's reason, or with a time-out", async () => {

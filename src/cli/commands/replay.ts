@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { deadline } from '../../base/abort.js'
+import { deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { fromFixture } from '../../replay/fixture.js'
 import { findFixtures } from '../../replay/load.js'

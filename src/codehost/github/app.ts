@@ -1,6 +1,6 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import { z } from 'zod'
-import type { Cancellable } from '../../base/abort.js'
+import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import { systemClock } from '../../base/time.js'
