@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemClock } from '../base/time.js'
+import { FAILED_ATTEMPT } from '../store/schema.js'
 import { marks, type Sql, type SqlValue } from '../store/sql.js'
 import { type Filter, matches, passes } from './filter.js'
 import type {
@@ -140,7 +141,7 @@ export class JournalQueries {
   async lastAttempts(numbers: readonly number[]): Promise<readonly LastAttempt[]> {
     // Without the answers, which take most of the room.
     const query = (which: string): string =>
-      `SELECT n, target, status, ms FROM attempt WHERE n IN ${which} ORDER BY n, seq`
+      `SELECT n, target, outcome, status, ms FROM attempt WHERE n IN ${which} ORDER BY n, seq`
     const rows = await this.#among<LastAttempt>(query, numbers)
     return [...new Map(rows.map((row) => [`${row.n} ${row.target}`, row])).values()]
   }
@@ -264,6 +265,7 @@ const FORWARDS = 'SELECT 1 FROM forward WHERE forward.n = delivery.n'
 /** Where an index has those that match, each `?` is an end of the range of numbers that a query goes through. */
 const STATUS: Readonly<Record<NonNullable<Filter['status']>, string>> = {
   failed: `n IN (SELECT n FROM forward WHERE status = 'failed' AND n >= ? AND n < ?)`,
+  'failed attempt': `n IN (SELECT n FROM forward WHERE ${FAILED_ATTEMPT} AND n >= ? AND n < ?)`,
   // The targets lead the index.
   waiting: `n IN (SELECT n FROM forward WHERE status = 'waiting'
     AND target IN (SELECT target FROM target WHERE waiting > 0) AND n >= ? AND n < ?)`,

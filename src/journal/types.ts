@@ -81,6 +81,14 @@ export type Forward = {
   readonly reason?: string
 }
 
+/**
+ * Whether it failed, or an answer asked for another attempt. An attempt that found its target unreachable is none of these: the target is
+ * down then, and the delivery waits. As FAILED_ATTEMPT of store/schema.ts.
+ */
+export function isFailedAttempt({ status, tries }: Pick<Forward, 'status' | 'tries'>): boolean {
+  return status === 'failed' || tries > 0
+}
+
 /** By target id. An entry without any was never to be forwarded. */
 export type Forwards = Readonly<Record<string, Forward>>
 
@@ -141,7 +149,7 @@ export interface Plan {
 }
 
 /** The last attempt at a target: what a line of a list shows of it. */
-export interface LastAttempt extends Pick<Attempt, 'target' | 'status' | 'ms'> {
+export interface LastAttempt extends Pick<Attempt, 'target' | 'outcome' | 'status' | 'ms'> {
   readonly n: number
 }
 
@@ -150,7 +158,7 @@ export interface Minute {
   /** Its number since 1970. */
   readonly minute: number
   readonly received: number
-  /** How many have failed at a target. */
+  /** How many have failed at a target, or needed another attempt there. */
   readonly failed: number
 }
 
