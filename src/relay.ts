@@ -1,11 +1,9 @@
 import { renew, type RenewParts, revoke } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
-import type { Cancellable } from './base/abort.js'
-import { Disposal } from './base/disposal.js'
-import { createLazy } from './base/lazy.js'
-import { createLogThrottle } from './base/log-throttle.js'
+import { type Cancellable, createCached } from './base/wait.js'
+import { Disposal } from './base/lifetime.js'
+import { createLogThrottle, silentLog, type Log } from './base/log.js'
 import { systemClock, type Clock } from './base/time.js'
-import { silentLog, type Log } from './base/log.js'
 import { LIMITS, type Limits, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import type { CodeHost } from './codehost/host.js'
@@ -15,9 +13,9 @@ import { liveRoutes } from './dispatch/live-routes.js'
 import { createRouting, type Routing } from './dispatch/routes.js'
 import { hostCheck } from './http/router.js'
 import type { Delivery, Plan, Receipt } from './journal/types.js'
-import { type ActivityFeed, createActivityFeed } from './inspector/activity.js'
-import type { Inspector } from './inspector/inspector.js'
-import type { InspectorParts, Running } from './inspector/parts.js'
+import type { Inspector, InspectorParts } from './inspector/inspector.js'
+import type { Change } from './inspector/live.js'
+import type { Running } from './inspector/state.js'
 import type { createMetrics, Metrics } from './metrics/metrics.js'
 import { Journal } from './journal/journal.js'
 import type { SendOnce } from './net/client.js'
@@ -64,8 +62,8 @@ export interface Relay extends AsyncDisposable {
   readonly host: CodeHost
   /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
   readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
-  /** What an open inspector is notified of. */
-  readonly activity: ActivityFeed
+  /** Has open inspectors show what has changed. Does nothing until one was opened. */
+  readonly changed: (change: Change) => void
   /** Loads the inspector; undefined where there is none. */
   readonly inspector: (() => Promise<Inspector>) | undefined
   /** Ends the streams of open inspectors, which otherwise stay open as long as their pages. */
@@ -90,14 +88,16 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }
   const database = options.database ?? opened.use(await openDatabase(data))
-  const common: Common = { settings, host, database, log, clock, activity: createActivityFeed() }
+  const live: { inspector?: Inspector } = {}
+  const changed = (change: Change): void => live.inspector?.changed(change)
+  const common: Common = { settings, host, database, log, clock, changed }
   const measure = running && (await loadMetrics(settings))
   const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
   const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
   const { routing, journal, intake, refusals } = receiving
   const stop = new AbortController()
-  const inspector = lazyInspector(settings, running, {
+  const inspector = lazyInspector(settings, running, live, {
     ...common,
     ...receiving,
     url: () => relay.address,
@@ -128,7 +128,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     tokens: signIn.tokens,
     owner: signIn.renew,
     host,
-    activity: common.activity,
+    changed,
     inspector,
     closeInspector: () => stop.abort(),
     address: `http://${settings.host}:${settings.port}`,
@@ -143,7 +143,7 @@ interface Common {
   readonly settings: Settings
   readonly host: CodeHost
   readonly database: Database
-  readonly activity: ActivityFeed
+  readonly changed: (change: Change) => void
   readonly log: Log
   readonly clock: Clock
 }
@@ -156,13 +156,13 @@ interface ReceivingOptions extends Pick<RelayOptions, 'onDelivery' | 'running'> 
 
 /** How deliveries come in, where they are stored, and which targets each is for. */
 function createReceiving(
-  { settings, host, database, activity, log, clock }: Common,
+  { settings, host, database, changed, log, clock }: Common,
   { onDelivery, running, ready, measure }: ReceivingOptions,
 ): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> & { readonly metrics: Metrics | undefined } {
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
   const routing = createRouting(settings.routes)
   const journal = new Journal(database.sql, {
-    onChange: (change) => activity.publish(change),
+    onChange: changed,
     observer: () => metrics?.observer,
     clock,
   })
@@ -175,7 +175,7 @@ function createReceiving(
     clock,
     log,
   })
-  const onRefused = (): void => activity.publish({ type: 'refused' })
+  const onRefused = (): void => changed({ type: 'refused' })
   const refusals = new Refusals({ scheme: host.webhook, secrets, maxBody, onRefused, log, clock })
   const plan = (delivery: Delivery): Plan => ({
     targets: routing.targetsOf(delivery),
@@ -219,18 +219,29 @@ function createSignIn(
 
 type Inspected = Omit<InspectorParts, 'profile' | 'secrets' | 'maxBody' | 'running' | 'hostAllowed'>
 
-/** Loads the inspector when it is first asked for: without one, relay starts as fast, and takes no more memory. Undefined if it is off. */
+/**
+ * Loads the inspector when it is first asked for, and sets it in `live`: without one, relay starts as fast, and takes no more memory.
+ * Undefined if it is off.
+ */
 function lazyInspector(
   settings: Settings,
   running: Running | undefined,
+  live: { inspector?: Inspector },
   parts: Inspected,
 ): (() => Promise<Inspector>) | undefined {
   const { profile, webhookSecrets: secrets, maxBody, inspect } = settings
   if (!running || inspect === false) return undefined
   const hostAllowed = ownHosts(settings)
-  return createLazy(async () => {
+  return createCached(Infinity, async () => {
     const { createInspector } = await import('./inspector/inspector.js')
-    return createInspector({ ...parts, profile, secrets, maxBody, running, hostAllowed })
+    return (live.inspector = await createInspector({
+      ...parts,
+      profile,
+      secrets,
+      maxBody,
+      running,
+      hostAllowed,
+    }))
   })
 }
 

@@ -81,11 +81,25 @@ export type Forward = {
   readonly reason?: string
 }
 
+/**
+ * Whether it failed, or an answer asked for another attempt. An attempt that found its target unreachable is none of these: the target is
+ * down then, and the delivery waits. As FAILED_ATTEMPT of store/schema.ts.
+ */
+export function isFailedAttempt({ status, tries }: Pick<Forward, 'status' | 'tries'>): boolean {
+  return status === 'failed' || tries > 0
+}
+
 /** By target id. An entry without any was never to be forwarded. */
 export type Forwards = Readonly<Record<string, Forward>>
 
 /** How many forwards have each status. */
 export type ForwardCounts = Readonly<Record<ForwardStatus, number>>
+
+/** The forwards to one target. */
+export interface TargetCounts extends ForwardCounts {
+  /** When the first that waits began to, in milliseconds; null where none waits. */
+  readonly oldest: number | null
+}
 
 /** What one attempt came to. */
 export type Outcome = 'succeeded' | 'retry' | 'refused' | 'unreachable' | 'timed out' | 'killed'
@@ -135,12 +149,8 @@ export interface Plan {
 }
 
 /** The last attempt at a target: what a line of a list shows of it. */
-export interface LastAttempt {
+export interface LastAttempt extends Pick<Attempt, 'target' | 'outcome' | 'status' | 'ms'> {
   readonly n: number
-  readonly target: string
-  /** The HTTP status or exit code; null when there was none. */
-  readonly status: number | null
-  readonly ms: number
 }
 
 /** The deliveries received in one minute. */
@@ -148,15 +158,8 @@ export interface Minute {
   /** Its number since 1970. */
   readonly minute: number
   readonly received: number
-  /** How many have failed at a target. */
+  /** How many have failed at a target, or needed another attempt there. */
   readonly failed: number
-}
-
-/** What waits for one target. */
-export interface WaitingQueue {
-  readonly waiting: number
-  /** When the one that waits longest began to, in milliseconds. */
-  readonly oldest: number
 }
 
 /** The header of a delivery that a user edited and sent: the number of the entry that it is a copy of. Only relay sets it. */

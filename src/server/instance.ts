@@ -4,7 +4,7 @@ import { RelayError } from '../base/errors.js'
 import type { LiveRoutes } from '../dispatch/live-routes.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { PROOF_HEADER, sameProof } from '../instance/running.js'
-import { parseUserId } from '../base/user-id.js'
+import { parseUserId } from '../base/settings.js'
 import type { Refused, RefusedCounts } from '../webhook/refused.js'
 import type { Refusals } from '../webhook/refusals.js'
 
@@ -33,10 +33,7 @@ export interface RevokeAnswer {
 }
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
-export interface RefusedSummary extends Pick<
-  Refused,
-  'id' | 'at' | 'via' | 'status' | 'kind' | 'event' | 'deliveryId' | 'size'
-> {
+export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'body'> {
   readonly reason: string
 }
 
@@ -139,8 +136,8 @@ function callsOf({ renew, revoke, routes, refusals: { list }, inspector }: Insta
 }
 
 async function summaryOf(refused: Refused): Promise<RefusedSummary> {
-  const { id, at, via, status, kind, event, deliveryId, size } = refused
-  return { id, at, via, status, kind, event, deliveryId, size, reason: await refused.reason() }
+  const { headers: _headers, body: _body, reason, ...rest } = refused
+  return { ...rest, reason: await reason() }
 }
 
 function notFound(): RelayError {

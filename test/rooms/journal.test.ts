@@ -76,6 +76,7 @@ const command = fc.oneof(
       outcome: fc.constantFrom('succeeded', 'refused', 'retry', 'unreachable', 'timed out', 'killed'),
       error: fc.constantFrom('reset', 'refused', null),
       status: fc.constantFrom('waiting', 'succeeded', 'failed'),
+      tries: fc.nat({ max: 2 }),
       twice: fc.boolean(),
     }),
   },
@@ -96,7 +97,7 @@ const filter: fc.Arbitrary<Filter> = fc.record(
         .map(parseMatch),
     ),
     repo: fc.constantFrom('octo/demo', 'OCTO/OTHER', 'octo/none'),
-    status: fc.constantFrom('failed', 'waiting', 'succeeded', 'none'),
+    status: fc.constantFrom('failed', 'failed attempt', 'waiting', 'succeeded', 'none'),
     text: fc.constantFrom('KEEP', 'café', 'é', '%', '_', '\\u0000', 'zen"', 'absent'),
     last: fc.integer({ min: 1, max: 4 }),
     before: fc.nat({ max: 14 }),
@@ -129,10 +130,10 @@ async function run(sql: Sql, commands: readonly Command[], filters: readonly Fil
         same({ n, duplicate, targets: targets.toSorted() }, sorted(model.append(...args)))
       }
     } else if ('record' in each) {
-      const { outcome, status, error } = each
+      const { outcome, status, tries, error } = each
       const common = { at: now, target: each.target, outcome, error, status: null, ms: 1.5, count: 1 }
       const attempt: Attempt = { ...common, answer: Uint8Array.of(0, 255), headers: [['a', 'b']] }
-      const forward: Forward = { status, tries: 1, since: now, ...(status === 'failed' && { reason: 'why' }) }
+      const forward: Forward = { status, tries, since: now, ...(status === 'failed' && { reason: 'why' }) }
       for (let times = each.twice ? 2 : 1; times > 0; times--) {
         await journal.record(each.record, attempt, forward)
         model.record(each.record, attempt, forward)
@@ -156,10 +157,9 @@ async function run(sql: Sql, commands: readonly Command[], filters: readonly Fil
       due.slice(0, 3),
     )
     const oldest = first?.forwards.get(id)?.since
-    const queue = first ? { waiting: waiting.length, oldest } : undefined
-    same((await journal.queues()).get(id), queue)
+    same((await journal.counts()).get(id)?.oldest ?? undefined, oldest)
   }
-  for (const each of filters) same([each, await numbersOf(journal, each)], [each, model.select(each)])
+  for (const each of filters) same([each, await numbersOf(journal, each)], [each, model.select(each, now)])
 }
 
 function sorted<Given extends { targets: string[] }>(given: Given): Given {
@@ -175,7 +175,9 @@ async function numbersOf(journal: Journal, filter: Filter): Promise<number[]> {
 /** The same of a journal as of the model. */
 async function viewOf(journal: Journal) {
   const entries = await journal.after(0, 1000)
-  const counts = [...(await journal.counts())].filter(([, each]) => Object.values(each).some((n) => n > 0))
+  const counts = [...(await journal.counts())]
+    .map(([id, { waiting, succeeded, failed }]) => [id, { waiting, succeeded, failed }] as const)
+    .filter(([, each]) => Object.values(each).some((n) => n > 0))
   return {
     entries,
     attempts: await Promise.all(entries.map(({ n }) => journal.attempts(n))),
@@ -210,7 +212,12 @@ describe('whatever happens to it, the journal is what the model is', () => {
     await fc.assert(
       fc.asyncProperty(some, async (all) => {
         await using opened = await memory()
-        await run(opened.sql, all, [{}, { status: 'failed' }, { repo: 'octo/demo' }])
+        await run(opened.sql, all, [
+          {},
+          { status: 'failed' },
+          { status: 'failed attempt' },
+          { repo: 'octo/demo' },
+        ])
       }),
       { numRuns: 60 },
     )
@@ -254,7 +261,7 @@ describe('a clock that was wrong', () => {
     await using opened = await memory()
     const journal = new Journal(opened.sql, { clock: () => START })
     const hour = 60 * MINUTE
-    // 2 and 3 came while the clock was a day ahead, 5 while it was an hour behind.
+    // 2 and 3 came while the clock was a day ahead, 5 while it was three hours behind.
     const times = [-3 * hour, 24 * hour, 24 * hour, -2 * hour, -3 * hour, 0]
     for (const [i, ms] of times.entries()) await journal.append(at(`${i}`, START + ms), nowhere)
     expect(await numbersOf(journal, { since: START - 2.5 * hour })).toEqual([6, 5, 4])

@@ -158,11 +158,11 @@ function sendSticky(acting: Acting, on: Subject, comment: { readonly key: string
     account: {
       facts: () => account.facts(),
       comments: (of: Subject) => account.comments(of),
+      comment: (of: Subject, body: string) => write(acting, () => account.comment(of, body)),
       editComment: (of: Subject, id: number, body: string) =>
         write(acting, () => account.editComment(of, id, body)),
     },
     store: database.store,
-    create: (body: string) => write(acting, () => account.comment(on, body)),
   }
   return writeSticky(parts, on, comment, { signal })
 }

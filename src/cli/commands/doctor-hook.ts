@@ -1,6 +1,6 @@
 import { OwnApp } from '../../auth/setup.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
-import { parseUrl } from '../../base/parse-url.js'
+import { parseUrl } from '../../base/address.js'
 import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
 import type { AppHook, CodeHost, HookDelivery, RepoHook } from '../../codehost/host.js'
 import { openHost } from '../../codehost/hosts.js'

@@ -1,7 +1,7 @@
 import { TokenEndpoint } from '../../auth/token-endpoint.js'
-import { deadline } from '../../base/abort.js'
+import { deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
-import { isLoopback } from '../../base/loopback.js'
+import { isLoopback } from '../../base/address.js'
 import { Secret } from '../../base/secret.js'
 import { DEFAULTS, PROVIDER_NAMES, type ProviderName } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
@@ -181,9 +181,9 @@ async function checkClient(subject: Subject): Promise<CheckResult> {
   const found = await findClient(subject)
   const { clientId: id, clientSecret: secret, provider: name, providerUrl: url } = values
   if (found.state !== 'ok' || id === undefined || secret === undefined || url === undefined) return found
-  const { oauth } = openHost({ name, url })
+  const host = openHost({ name, url })
   const options = { timeLimit: LIMIT_MS, signal: shell.signal }
-  const isKnown = await new TokenEndpoint(oauth, { id, secret: new Secret(secret) }, options).knowsClient()
+  const isKnown = await new TokenEndpoint(host, { id, secret: new Secret(secret) }, options).knowsClient()
   if (isKnown === undefined) return ok(`${found.text}; ${url} did not say whether it knows it`)
   if (isKnown) return ok(`${found.text}; ${url} knows it`)
   const isStored = origins.clientSecret?.kind === 'setup'

@@ -1,12 +1,12 @@
 import { addAbortSignal } from 'node:stream'
 import { beginDeviceSignIn, type DeviceSignIn } from '../../auth/device.js'
 import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
-import { missingScopes, toTokenGrant } from '../../auth/token-endpoint.js'
-import { aborted, deadline } from '../../base/abort.js'
+import { missingScopes } from '../../auth/token-endpoint.js'
+import { aborted, deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
-import { createLogThrottle } from '../../base/log-throttle.js'
-import { printable } from '../../base/printable.js'
-import { readBounded } from '../../base/read-bounded.js'
+import { createLogThrottle } from '../../base/log.js'
+import { printable } from '../../base/text.js'
+import { readBounded } from '../../base/bytes.js'
 import { formatDuration, systemClock } from '../../base/time.js'
 import { listen } from '../../http/listen.js'
 import { createRouter, hostCheck } from '../../http/router.js'
@@ -129,7 +129,9 @@ async function signInWithDevice(shell: Shell, session: Session): Promise<SignedI
     )
   const clientId = clientIdOf(session)
   if (clientId === undefined) throw notSetUp(session)
-  return completeDevice(shell, session, await beginDeviceSignIn({ host, clientId, signal: shell.signal }))
+  const { tokenTtl } = session.attached.values
+  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal: shell.signal })
+  return completeDevice(shell, session, begun)
 }
 
 /** The same where the code host and the OAuth client allow it; otherwise undefined. */
@@ -138,7 +140,8 @@ async function tryDevice(shell: Shell, session: Session): Promise<SignedIn | und
   const { host } = session
   const clientId = clientIdOf(session)
   if (host.oauth.deviceEndpoint === undefined || clientId === undefined) return undefined
-  const begun = await beginDeviceSignIn({ host, clientId, signal }).catch((error: unknown) => {
+  const { tokenTtl } = session.attached.values
+  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal }).catch((error: unknown) => {
     if (!(error instanceof RelayError) || error.kind !== 'not_configured') throw error
     out.log.debug(error.message)
     return undefined
@@ -155,7 +158,7 @@ async function completeDevice(
   session: Session,
   begun: DeviceSignIn,
 ): Promise<SignedIn> {
-  const { host, tokens, user, attached } = session
+  const { host, tokens, user } = session
   const { userCode, address, lifetime } = begun
   const lines = [
     'Open this address in a browser on any machine, and enter the code:',
@@ -166,16 +169,14 @@ async function completeDevice(
     `Waiting up to ${formatDuration(lifetime)} for you to do so. Ctrl-C cancels.`,
   ]
   for (const line of lines) out.say(line)
-  const response = await begun.awaitToken()
-  const terms = { origin: host.origin, ttl: attached.values.tokenTtl, now: systemClock() }
-  const grant = toTokenGrant(response, terms)
+  const issued = await begun.awaitToken()
   // Before it is stored: a command that fails has signed nobody in.
-  const { login } = await accountOf(host, response.accessToken, { signal })
-  await tokens.save(user, grant)
-  const missing = missingScopes(host.oauth, response.scopes)
+  const { login } = await accountOf(host, issued.accessToken, { signal })
+  await tokens.save(user, issued)
+  const missing = missingScopes(host.oauth, issued.scopes)
   if (missing.length > 0)
     out.log.warn(`${host.url} did not grant ${missing.join(', ')}: some actions may be refused`)
-  return signedIn(session, grant, login)
+  return signedIn(session, issued, login)
 }
 
 // In the browser

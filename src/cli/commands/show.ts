@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { errorReason } from '../../base/errno.js'
-import { RelayError } from '../../base/errors.js'
+import { errorReason, RelayError } from '../../base/errors.js'
 import { type NamedTarget, shortNames } from '../../dispatch/routes.js'
-import { fixtureText, toFixture } from '../../fixtures/fixture.js'
+import { fixtureText, toFixture } from '../../replay/fixture.js'
 import { readPayload } from '../../journal/payload.js'
 import { type Attempt, editedFrom, type Entry, ignoredText } from '../../journal/types.js'
 import { layOut } from '../../json/text.js'
@@ -48,8 +47,8 @@ async function readEntry(
   await using reader = await openJournal(attached)
   const { journal } = reader
   const entry = await findEntry(journal, word)
-  const forwards = await journal.forwards(entry.n)
-  return { entry, progress: await progressOf(journal, { n: entry.n, forwards }) }
+  const [summary] = await journal.summaries([entry.n])
+  return { entry, progress: summary ? await progressOf(journal, summary) : [] }
 }
 
 async function showRefused(shell: Shell, attached: Attached, id: number, isBody: boolean): Promise<void> {

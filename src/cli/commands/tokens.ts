@@ -1,5 +1,5 @@
 import { type Revocation, type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
-import type { Cancellable } from '../../base/abort.js'
+import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import type { CodeHost } from '../../codehost/host.js'
 import type { RunningInstance } from '../../instance/running.js'

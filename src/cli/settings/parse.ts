@@ -3,14 +3,14 @@ import {
   MAX_MAX_BODY,
   NEW_TUNNEL,
   ON_DUPLICATE,
+  parseUserId,
   PROVIDER_NAMES,
   STORE_KINDS,
   type StoreText,
 } from '../../base/settings.js'
 import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-store.js'
 import { parseDuration } from '../../base/time.js'
-import { parseUserId } from '../../base/user-id.js'
-import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
+import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/address.js'
 import { parseExec, parseForward } from '../../dispatch/routes.js'
 import { parseMatch } from '../../journal/filter.js'
 import { type SettingName, SIZES } from './table.js'

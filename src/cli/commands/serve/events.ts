@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
-import { createLogThrottle, type LogThrottle } from '../../../base/log-throttle.js'
-import { MAX_START } from '../../../base/start-of.js'
+import { createLogThrottle, type LogThrottle } from '../../../base/log.js'
+import { MAX_START } from '../../../base/bytes.js'
 import type { AttemptEvent, TargetStatus } from '../../../dispatch/dispatcher.js'
 import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js'
 import { type Attempt, type Delivery, editedFrom, ignoredText, type Receipt } from '../../../journal/types.js'

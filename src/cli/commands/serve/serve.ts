@@ -1,6 +1,6 @@
-import { aborted } from '../../../base/abort.js'
+import { aborted } from '../../../base/wait.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
-import { isLoopback } from '../../../base/loopback.js'
+import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
 import { NEW_TUNNEL, type ProviderName } from '../../../base/settings.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
@@ -71,7 +71,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   warnOfOpenHost(values.host, out)
   for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins))
     out.log.warn(text)
-  await untilQuit(shell, serving, { nameOf, home: values.home })
+  await untilQuit(shell, serving, nameOf)
   const waiting = waitingText(serving.targets(), nameOf)
   if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
   const slow = setTimeout(() => out.say(FINISHING), SILENT_STOP_MS)
@@ -180,16 +180,10 @@ async function signedInUser(
 }
 
 /** Resolves at a signal, or at the key for it. */
-async function untilQuit(
-  shell: Shell,
-  serving: Serving,
-  { nameOf, home }: { readonly nameOf: (id: string) => string; readonly home: string },
-): Promise<void> {
+async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) => string): Promise<void> {
   const { out, signal } = shell
   const quit = new AbortController()
-  using keys = out.jsonLog
-    ? undefined
-    : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort(), home })
+  using keys = out.jsonLog ? undefined : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort() })
   if (keys) out.say(dim('Press ? for keys, Ctrl-C to stop.'))
   const stopped = Promise.race([signal, quit.signal].map(aborted))
   await Promise.race([serving.sandbox?.ping(), stopped])

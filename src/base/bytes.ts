@@ -1,0 +1,83 @@
+import { isUtf8 } from 'node:buffer'
+
+/** Providers send one field. The limit bounds the work for a body that consists of `&`. */
+const MAX_FIELDS = 100
+
+/**
+ * The decoded bytes of `payload` in an `application/x-www-form-urlencoded` body. Undefined unless it occurs
+ * exactly once, is well-formed UTF-8, and the body has at most {@link MAX_FIELDS} fields.
+ * @see https://url.spec.whatwg.org/#urlencoded-parsing
+ */
+export function formPayload(body: Uint8Array): Uint8Array | undefined {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
+  const fields = text.split('&', MAX_FIELDS + 1)
+  const [payload, ...others] = fields.filter((field) => decode(field.split('=', 1).join('')) === 'payload')
+  if (payload === undefined || others.length > 0 || fields.length > MAX_FIELDS) return undefined
+  const value = decode(payload.replace(/^[^=]*=?/, ''))
+  return value === undefined ? undefined : Buffer.from(value)
+}
+
+/** Undefined for what is not UTF-8, also by its escapes, and for a `%` without two digits. */
+function decode(latin1: string): string | undefined {
+  const bytes = Buffer.from(latin1, 'latin1')
+  try {
+    return isUtf8(bytes) ? decodeURIComponent(bytes.toString().replaceAll('+', ' ')) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a `Content-Type` says that a body is a form; a body of any other type is read as JSON. */
+export function isFormType(contentType = ''): boolean {
+  const [type = ''] = contentType.split(';')
+  return type.trim().toLowerCase() === 'application/x-www-form-urlencoded'
+}
+
+/** A body or an input is larger than its limit, which the message names. The message contains none of the content. */
+export class TooManyBytes extends Error {
+  override readonly name = 'TooManyBytes'
+
+  constructor(limit: number) {
+    super(`more than ${limit} bytes`)
+  }
+}
+
+/**
+ * Reads a whole stream: a response body, standard input or a file.
+ * @param limit in bytes; reading stops there, which closes the stream's connection.
+ * @throws TooManyBytes beyond the limit; the stream's own error.
+ */
+export async function readBounded(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.byteLength
+    if (size > limit) throw new TooManyBytes(limit)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** 4 KiB: enough of a target's response to see what it says. */
+export const MAX_START = 4096
+
+const NOTHING = new Uint8Array()
+
+/** Collects the first {@link MAX_START} bytes of a response or an output, and drops the rest. */
+export class StartOf {
+  readonly #chunks: Uint8Array[] = []
+  #room = MAX_START
+
+  add(chunk: Uint8Array): void {
+    if (this.#room === 0) return
+    // A copy, so that these few bytes do not keep the whole chunk in memory.
+    const start = new Uint8Array(chunk.subarray(0, this.#room))
+    this.#room -= start.byteLength
+    this.#chunks.push(start)
+  }
+
+  get bytes(): Uint8Array {
+    const [first, ...more] = this.#chunks
+    return more.length === 0 ? (first ?? NOTHING) : new Uint8Array(Buffer.concat(this.#chunks))
+  }
+}
