@@ -4,7 +4,6 @@ import { type Client as BaseClient, type ClientBase, Pool, type PoolClient, type
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { codeOf, isOfTransaction, nameOf, PostgresFailure, postgresError } from './postgres-error.js'
-import { CONNECTIONS } from './postgres-health.js'
 import { Client, configOf, prepareSchema, schemaName } from './postgres-server.js'
 import {
   LIMIT_MS,
@@ -16,7 +15,8 @@ import {
   type WriteOptions,
 } from './sql.js'
 
-const READERS = CONNECTIONS - 2
+/** Connections that read. With the one that writes and the session that holds locks, a relay has six. */
+const READERS = 4
 /** A relay that is stopped between two statements of a transaction loses it after this, so that others can write. */
 const IDLE_LIMIT = LIMIT_MS
 /** After so long without an answer a connection is closed: it is dead, but looks alive. */
