@@ -89,11 +89,6 @@ function hasStatus({ forwards }: Pick<Summary, 'forwards'>, wanted: DeliveryStat
  */
 export const DISORDER_MS = 60_000
 
-/** Whether an entry was received when the clock was ahead of what it is `now`. */
-export function isFromFuture({ receivedAt }: Pick<Summary, 'receivedAt'>, now: number): boolean {
-  return receivedAt > now + DISORDER_MS
-}
-
 /** A filter as people write it, on the command line and in an address. */
 export interface FilterText {
   readonly event?: readonly string[] | undefined
