@@ -1,13 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Flags } from '../../src/cli/command.js'
-import {
-  describe as describeEvent,
-  LiveOutput,
-  type ServeEvent,
-} from '../../src/cli/commands/serve/events.js'
+import { LiveOutput } from '../../src/cli/commands/serve/events.js'
 import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/terminal.js'
 import { createProgram } from '../../src/cli/help.js'
 import { localTime } from '../../src/cli/output/time.js'
@@ -28,7 +24,6 @@ const ROUTES = {
 }
 const [APP, DEPLOY] = createRouting(ROUTES).routes
 const DOWN = { outcome: 'unreachable', status: null, error: 'connection refused' } as const
-const NAMES = { nameOf: () => 'app', stateOf: () => undefined, hasRoutes: true }
 
 /** Live output, and what happens. */
 function rig(options: Parameters<typeof testShell>[0] = {}) {
@@ -243,13 +238,16 @@ const CONNECTED: TunnelStatus = {
 }
 const LOST = { state: 'waiting', why: 'no traffic for 65 s', attempt: 3, retryAt: NOW + 4100 } as const
 
-/** The text, level and object of an event. */
-function described(event: ServeEvent): { level: string; text: string; object: object } {
-  const { level, text, object } = describeEvent(event, NAMES, NOW)
-  return { level, text: text.toString(), object }
+/** The last line and the last object of what happens. */
+function reported(happen: (observers: LiveOutput['observers']) => void): { text: string; object: unknown } {
+  const { observers, lines, out } = rig({ json: true })
+  happen(observers)
+  return { text: lines().at(-1) ?? '', object: JSON.parse(out().trimEnd().split('\n').at(-1) ?? '') }
 }
 
 describe('a tunnel', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOW }))
+  afterEach(() => void vi.useRealTimers())
   const silent = { roundTrip: 'nothing came back within 10 s' }
 
   it.each<[string, Partial<TunnelStatus>, TunnelStatus | undefined]>([
@@ -265,7 +263,11 @@ describe('a tunnel', () => {
       undefined,
     ],
   ])('%s', (text, change, before) => {
-    expect(described({ type: 'tunnel', status: { ...CONNECTED, ...change }, before }).text).toBe(text)
+    const { text: last } = reported(({ onTunnel }) => {
+      if (before) onTunnel(before)
+      onTunnel({ ...CONNECTED, ...change })
+    })
+    expect(last).toBe(text)
   })
 
   it('is reported less often, the longer it is down, and not while it connects', () => {
@@ -281,8 +283,9 @@ describe('a tunnel', () => {
   })
 
   it('is an object for a program', () => {
-    const { object } = described({ type: 'tunnel', status: { ...CONNECTED, ...LOST, roundTrip: 'ok' } })
+    const { object } = reported(({ onTunnel }) => onTunnel({ ...CONNECTED, ...LOST, roundTrip: 'ok' }))
     expect(object).toEqual({
+      v: 1,
       type: 'tunnel',
       state: 'waiting',
       url: CHANNEL,
@@ -389,8 +392,11 @@ describe('what happens to a hook', () => {
       'warn',
     ],
   ])('%j', (event, text, object, level) => {
-    const common = { type: 'hook', repo, state: event.state }
-    expect(described({ type: 'hook', event })).toEqual({ level, text, object: { ...common, ...object } })
+    const common = { v: 1, type: 'hook', repo, state: event.state }
+    expect(reported(({ onHook }) => onHook(event))).toEqual({
+      text: level === 'warn' ? `warning: ${text}` : text,
+      object: { ...common, ...object },
+    })
   })
 })
 
