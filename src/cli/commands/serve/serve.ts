@@ -9,7 +9,6 @@ import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import { serve, type Serving } from '../../../serve/serve.js'
 import type { Flags, Shell } from '../../command.js'
-import type { Output } from '../../output/output.js'
 import { dim } from '../../output/text.js'
 import { profileFolder, publication, routeSettings, SANDBOX_PROFILE, startCommand } from '../../profile.js'
 import { readSetup, serviceSettings, userOf } from '../../session.js'
@@ -17,7 +16,7 @@ import { join, type Parts } from '../../settings/join.js'
 import { checkSecretsPlace, openSettings, type Origins } from '../../settings/read.js'
 import type { Values } from '../../settings/table.js'
 import { formatRepo, parseRepo } from '../../target.js'
-import { banner, BANNER_INDENT, bannerObject, type BannerParts } from './banner.js'
+import { banner, BANNER_INDENT, bannerObject } from './banner.js'
 import { LiveOutput } from './events.js'
 import { listenToKeys, routeWarnings, waitingText, watchSettings } from './terminal.js'
 
@@ -29,6 +28,8 @@ interface ServeFlags extends Flags {
 
 /** How long a stop may take without a word about it. Milliseconds. */
 const SILENT_STOP_MS = 200
+/** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
+const TUNNEL_LIMIT_MS = 3000
 const FINISHING =
   'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
 
@@ -36,7 +37,11 @@ const FINISHING =
 export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   let { out } = given
   // First, since reading the settings can print a warning.
-  given.continueWithoutOutput((error) => warnOfLostOutput(error, out))
+  given.continueWithoutOutput(({ message }) =>
+    out.log.warn(
+      `standard output cannot be written (${message}); relay continues without it. Stop it with Ctrl-C or SIGTERM`,
+    ),
+  )
   using watch = watchSettings(given)
   const parts = readParts(given, flags)
   const joined = join(parts)
@@ -50,7 +55,10 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const live = new LiveOutput(out, createRouting(routeSettings(values)), shell)
   const published = publication(shell, joined, hooked)
-  using _connections = watchConnections(shell, out)
+  const ignoreConnections = shell.onConnectionError((error) =>
+    out.log.error(`a connection failed and was closed: ${error.message}`, error),
+  )
+  using _ = { [Symbol.dispose]: ignoreConnections }
   await using serving = await serve(serviceSettings(parts, { sandbox, inspect: flags.inspect !== false }), {
     log: out.timedLog,
     signal: shell.signal,
@@ -64,11 +72,22 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   })
   const reloaded = { profile: values.profile, origins, serving, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, reloaded))
-  await awaitPayloadUrl(values.tunnel, live, shell.signal)
+  // A new channel has its payload URL some time later.
+  if (
+    values.tunnel !== undefined &&
+    (values.tunnel === NEW_TUNNEL || new URL(values.tunnel).pathname === '/')
+  )
+    await Promise.race([shell.signal, live.hasTunnelUrl, AbortSignal.timeout(TUNNEL_LIMIT_MS)].map(aborted))
   const nameOf = (id: string): string => live.nameOf(id)
   const signedIn = await signedInUser(serving, values)
-  printBanner(serving, { tunnelUrl: live.tunnelUrl, nameOf, hooked, signedIn }, out)
-  warnOfOpenHost(values.host, out)
+  const known = { tunnelUrl: live.tunnelUrl, nameOf, hooked, signedIn }
+  if (out.jsonLog) out.jsonLog.event('info', 'relay is running', bannerObject(serving, known))
+  else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
+  const { host } = values
+  if (!isLoopback(host.includes(':') ? `[${host}]` : host))
+    out.log.warn(
+      `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
+    )
   for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins))
     out.log.warn(text)
   await untilQuit(shell, serving, { nameOf, home: values.home })
@@ -147,24 +166,6 @@ async function providerOf(parts: Parts, values: Values): Promise<ProviderName> {
   }
 }
 
-/** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
-const TUNNEL_LIMIT_MS = 3000
-
-/** Waits for the tunnel's payload URL, if `tunnel` is a server where relay creates a channel: some seconds, or until the signal. */
-async function awaitPayloadUrl(
-  tunnel: string | undefined,
-  { hasTunnelUrl }: LiveOutput,
-  signal: AbortSignal,
-): Promise<void> {
-  if (tunnel === undefined || (tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/')) return
-  await Promise.race([signal, hasTunnelUrl, AbortSignal.timeout(TUNNEL_LIMIT_MS)].map(aborted))
-}
-
-function printBanner(serving: Serving, parts: BannerParts, out: Output): void {
-  if (out.jsonLog) out.jsonLog.event('info', 'relay is running', bannerObject(serving, parts))
-  else for (const line of banner(serving, parts)) out.say(line, BANNER_INDENT)
-}
-
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
 async function signedInUser(
   { relay: { tokens, host } }: Serving,
@@ -227,26 +228,4 @@ async function reload(
   } catch (error) {
     out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }
-}
-
-/** Written to stderr, unless that is lost too. */
-function warnOfLostOutput({ message }: Error, { log }: Output): void {
-  log.warn(
-    `standard output cannot be written (${message}); relay continues without it. Stop it with Ctrl-C or SIGTERM`,
-  )
-}
-
-/** Keeps the service running when a connection fails that no part of it listens to. */
-function watchConnections(shell: Shell, out: Output): Disposable {
-  const undo = shell.onConnectionError((error) =>
-    out.log.error(`a connection failed and was closed: ${error.message}`, error),
-  )
-  return { [Symbol.dispose]: undo }
-}
-
-function warnOfOpenHost(host: string, { log }: Output): void {
-  if (isLoopback(host.includes(':') ? `[${host}]` : host)) return
-  log.warn(
-    `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
-  )
 }
