@@ -25,7 +25,9 @@ const DEFAULT_LIMIT_MS = 300_000
 /** Runs `relay wait`. */
 export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
   const { out, signal } = shell
-  const criteria = readCriteria(match, flags)
+  const { where = [], since, repo, text } = flags
+  const filter = parseFilter({ event: [match], since, repo, text }, Date.now(), (part) => `--${part}`)
+  const criteria = { filter, where: where.map(parseWhere) }
   const given = readTimeout(flags)
   const attached = await attach(shell, flags, given === undefined ? 'existing' : 'may wait')
   await warnOfMatches(shell, attached, [match])
@@ -90,31 +92,19 @@ function timedOut(what: string, limit: number): RelayError {
   return new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
 }
 
-/** The conditions on a delivery; all must hold. */
-interface Criteria {
-  /** Its `since` counts for the entries that exist. */
-  readonly filter: Filter
-  readonly where: readonly Where[]
-}
-
-function readCriteria(match: string, { where = [], since, repo, text }: WaitFlags): Criteria {
-  const filter = parseFilter({ event: [match], since, repo, text }, Date.now(), (part) => `--${part}`)
-  return { filter, where: where.map(parseWhere) }
-}
-
 interface Found {
   readonly entry: Entry
   readonly summary: Summary
 }
 
 /**
- * The first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). `onWait` is called when
- * no existing entry matches. Every entry appended later counts as received since, whatever its time.
+ * The first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). The filter's `since` counts
+ * for the entries that exist. `onWait` is called when no existing entry matches. Every entry appended later counts as received since, whatever its time.
  * @throws AbortError when `signal` aborts.
  */
 async function findFirst(
   journal: Journal,
-  { filter, where }: Criteria,
+  { filter, where }: { readonly filter: Filter; readonly where: readonly Where[] },
   end: number,
   { onWait, ...options }: Cancellable & { readonly onWait: () => void },
 ): Promise<Found | undefined> {
