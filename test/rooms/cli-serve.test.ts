@@ -90,16 +90,6 @@ describe('the lines of relay serve', () => {
     ])
   })
 
-  it('fit a narrow terminal: what is too long goes on below', () => {
-    const stderr = { isTTY: true, columns: 60, text: '', write: (text: string) => (stderr.text += text) }
-    const { receive } = rig({ stderr, color: 'never' })
-    const names = { event: 'pull_request', action: 'synchronize', repo: 'octo-organization/demo-repository' }
-    receive(12, [APP], { ...names, number: 12_345 })
-    expect(stderr.text.slice(10)).toBe(
-      '#12  pull_request.synchronize\n          octo-organization/demo-repository#12345\n',
-    )
-  })
-
   it('show eight lines of output, and how many there are', () => {
     const { attempt: tried, lines } = rig()
     const answer = Buffer.from('x\n'.repeat(10))
@@ -195,33 +185,6 @@ describe('the lines of relay serve', () => {
     expect(lines()).toEqual([
       '#7  push  octo/demo#7  duplicate, delivery a',
       'a duplicate … and 2 more like it in the last second',
-    ])
-  })
-})
-
-describe('--log-format json', () => {
-  it('has the text and the object of each event, with its level, and no secret', () => {
-    const { receive, attempt: tried, target, out, err } = rig({ jsonLog: true })
-    receive(1, [APP])
-    tried(1, APP, { outcome: 'refused', status: 410, ms: 5 }, { ...failed, reason: 'answered 410' })
-    target(APP, 'down', 3)
-    expect(out()).toBe('')
-    expect(err()).not.toContain('secret')
-    const lines = err().trimEnd().split('\n')
-    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
-      { v: 1, level: 'info', message: '#1  push  octo/demo#7', type: 'delivery', n: 1, delivery: '1' },
-      {
-        level: 'warn',
-        message: '#1  → app ✗ 410 5ms',
-        type: 'attempt',
-        target: 'http://***@localhost:3000/hooks?…',
-        name: 'app',
-        status: 410,
-        state: 'failed',
-        reason: 'answered 410',
-        retryAt: null,
-      },
-      { level: 'warn', message: 'app is down: 3 waiting, next try in 2s', type: 'target', state: 'down' },
     ])
   })
 })
@@ -403,8 +366,6 @@ describe('what happens to a hook', () => {
 describe('a warning about routes', () => {
   const ORIGINS = {
     forward: { kind: 'flag', text: '--forward' },
-    exec: { kind: 'project', text: 'exec in /home/ada/relay.json' },
-    webhookSecret: { kind: 'dotenv', text: 'RELAY_WEBHOOK_SECRET in .env' },
   } as const
   const warnings = (routes: { forward?: string[]; exec?: string[]; ignore?: string[] }): string[] =>
     routeWarnings({ forward: [], exec: [], ignore: [], ...routes }, 'github', ORIGINS)
@@ -435,13 +396,6 @@ describe('a warning about routes', () => {
 
   it('is not for different targets or events', () => {
     expect(warnings({ forward: ['3000', '3001', 'push=3002', 'issues=3002'] })).toEqual([])
-  })
-
-  it('is for commands from the folder, and for a secret from there that lets its readers run them', () => {
-    expect(warnings({ exec: ['push=./deploy.sh'] })).toEqual([
-      'exec in /home/ada/relay.json runs a command for deliveries: push=./deploy.sh',
-      'anyone who can read RELAY_WEBHOOK_SECRET in .env can sign deliveries that run commands here',
-    ])
   })
 })
 
@@ -507,24 +461,5 @@ describe('settings', () => {
     await expect.poll(() => reloaded).toEqual({ early: 1, late: 1 })
     writeFileSync(file, '{ }')
     await expect.poll(() => reloaded).toEqual({ early: 2, late: 2 })
-  })
-
-  it('are read again at SIGHUP, also if nothing has changed, and not otherwise', async () => {
-    let hangUp: (() => void) | undefined
-    const { shell } = testShell({
-      onHangup(listener) {
-        hangUp = listener
-        return () => (hangUp = undefined)
-      },
-    })
-    let reloaded = 0
-    {
-      using watch = watchSettings(shell)
-      watch.start(() => reloaded++)
-      expect(reloaded).toBe(0)
-      hangUp?.()
-      await expect.poll(() => reloaded).toBe(1)
-    }
-    expect(hangUp).toBeUndefined()
   })
 })

@@ -322,13 +322,11 @@ async function judgeApp(app: OwnApp, { attached, here }: Hooks): Promise<CheckRe
   // Without an instance, the address of its tunnel is not known.
   const expected = instance ? here : [app.savedUrl]
   const isHere = expected.some((one) => sameAddress(one, url))
-  const problem = !isHere
-    ? `leads to ${url}, not to ${expected.join(' or ')}`
-    : !hasSecret
-      ? NO_SECRET
-      : contentType === 'json'
-        ? undefined
-        : `sends ${contentType}, not JSON`
+  const [problem] = [
+    ...(isHere ? [] : [`leads to ${url}, not to ${expected.join(' or ')}`]),
+    ...(hasSecret ? [] : [NO_SECRET]),
+    ...(contentType === 'json' ? [] : [`sends ${contentType}, not JSON`]),
+  ]
   if (problem !== undefined)
     return fail(
       `the webhook of ${slug} ${problem}`,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, statfsSync, statSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorReason } from '../../base/errno.js'
@@ -178,8 +178,11 @@ export function checkMachine({ values, folder }: Attached, machine = machineOf(f
       'set RELAY_HOME to a folder on a disk of this machine',
     )
   const found = statSync(folder, { throwIfNoEntry: false })
-  // Windows has other permissions.
-  if (found && process.platform !== 'win32' && (found.mode & 0o077) !== 0)
+  // Windows has other permissions, and no such owner.
+  const owner = process.getuid?.()
+  if (found && owner !== undefined && found.uid !== owner)
+    return fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
+  if (found && owner !== undefined && (found.mode & 0o077) !== 0)
     return fail(`other users can read or write ${place}`, `chmod 700 ${place}`)
   if (free < RESERVE)
     return fail(
@@ -291,9 +294,9 @@ async function tryPort(
   } catch (error) {
     return { error: errorReason(error) }
   }
-  const { port: found } = server.address() as AddressInfo
+  const address = server.address()
   await once(server.close(), 'close')
-  return { port: found }
+  return typeof address === 'object' && address ? { port: address.port } : {}
 }
 
 // The database

@@ -1,12 +1,13 @@
 import { deadline, sleep } from '../../base/abort.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { explainHookError } from '../../codehost/hooks.js'
-import type { RepoHook } from '../../codehost/host.js'
+import type { HookDelivery, RepoHook } from '../../codehost/host.js'
 import { parseMatch } from '../../journal/filter.js'
 import type { Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { POLL_MS } from '../journal.js'
 import { startCommand } from '../profile.js'
+import type { Session } from '../session.js'
 import { findOwnHook, type HookSession, openHookSession } from './hook.js'
 
 /** Runs `relay hook test`. */
@@ -42,28 +43,10 @@ const RECENT = 20
  */
 async function testHook(hooks: HookSession, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
   const { session, place, name } = hooks
-  const { journal, host, limits } = session
-  const { testEvent: event, url, words } = host
-
-  const recent = async (): Promise<readonly Summary[]> => {
-    const found: Summary[] = []
-    for await (const entry of journal.select({ events: [parseMatch(event)], last: RECENT })) found.push(entry)
-    return found
-  }
-  /** Undefined where the code host has no log, or fails. */
-  const newestLogged = async () =>
-    (await place.hooks.log?.(place.repo, hook.id).page().catch(ignoreFailure))?.deliveries
-  const notArrived = (what: string, answer: string | undefined): RelayError => {
-    const got = answer === undefined ? '' : ` The code host got: ${answer}.`
-    const hint = words.testHint?.({ ...place.repo, url, id: hook.id })
-    return new RelayError(
-      'timed_out',
-      `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} relay log --refused shows what was refused; relay hook add ${name} repairs the hook; relay doctor checks the rest`,
-    )
-  }
-
-  const logged = await newestLogged()
-  const before = new Map((await recent()).map(({ n, duplicates }) => [n, duplicates]))
+  const { host, limits } = session
+  const { testEvent: event } = host
+  const logged = await newestLogged(hooks, hook)
+  const before = new Map((await recent(session)).map(({ n, duplicates }) => [n, duplicates]))
   await place.hooks.test(place.repo, hook.id).catch((error: unknown) => {
     throw explainHookError(error, place)
   })
@@ -84,11 +67,11 @@ async function testHook(hooks: HookSession, hook: RepoHook, signal: AbortSignal)
       isByTime = true
       return
     }
-    const newest = (await newestLogged())?.find((entry) => entry.event === event)
+    const newest = (await newestLogged(hooks, hook))?.find((entry) => entry.event === event)
     if (!newest || logged.some(({ id }) => id === newest.id)) return
     const { statusCode, status } = newest
     if (statusCode < 200 || statusCode >= 300)
-      throw notArrived('The delivery did not arrive', `${statusCode} ${status}`)
+      throw notArrived(hooks, hook, 'The delivery did not arrive', `${statusCode} ${status}`)
     guid = newest.guid
   }
 
@@ -98,7 +81,7 @@ async function testHook(hooks: HookSession, hook: RepoHook, signal: AbortSignal)
   try {
     for (;;) {
       // An equal delivery is a duplicate of an earlier one: its count says that another arrived.
-      const arrived = (await recent()).find(
+      const arrived = (await recent(session)).find(
         (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOurs(entry),
       )
       if (arrived) return arrived
@@ -113,10 +96,41 @@ async function testHook(hooks: HookSession, hook: RepoHook, signal: AbortSignal)
     const all = await place.hooks.list(place.repo).catch(ignoreFailure)
     const last = all?.find(({ id }) => id === hook.id)?.lastResponse
     const what = `The delivery did not arrive within ${limits.arrival / 1000} s`
-    throw notArrived(what, last && `${last.code} ${last.message}`)
+    throw notArrived(hooks, hook, what, last && `${last.code} ${last.message}`)
   }
+}
+
+/** The newest deliveries of the event that is the code host's test. */
+async function recent({ journal, host }: Session): Promise<readonly Summary[]> {
+  const found: Summary[] = []
+  for await (const entry of journal.select({ events: [parseMatch(host.testEvent)], last: RECENT }))
+    found.push(entry)
+  return found
+}
+
+/** The newest entries of the hook's log; undefined where the code host has none, or fails. */
+async function newestLogged(
+  { place: { hooks, repo } }: HookSession,
+  { id }: RepoHook,
+): Promise<readonly HookDelivery[] | undefined> {
+  return (await hooks.log?.(repo, id).page().catch(ignoreFailure))?.deliveries
 }
 
 function ignoreFailure(error: unknown): undefined {
   if (toRelayError(error).kind === 'cancelled') throw error
+}
+
+function notArrived(
+  { session, place, name }: HookSession,
+  { id }: RepoHook,
+  what: string,
+  answer: string | undefined,
+): RelayError {
+  const { url, words } = session.host
+  const got = answer === undefined ? '' : ` The code host got: ${answer}.`
+  const hint = words.testHint?.({ ...place.repo, url, id })
+  return new RelayError(
+    'timed_out',
+    `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} relay log --refused shows what was refused; relay hook add ${name} repairs the hook; relay doctor checks the rest`,
+  )
 }

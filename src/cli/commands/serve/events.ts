@@ -1,5 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
+import { aborted } from '../../../base/abort.js'
 import { createLogThrottle, type LogThrottle } from '../../../base/log-throttle.js'
+import { NEW_TUNNEL } from '../../../base/settings.js'
 import { MAX_START } from '../../../base/start-of.js'
 import type { AttemptEvent, TargetStatus } from '../../../dispatch/dispatcher.js'
 import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js'
@@ -22,6 +24,9 @@ import {
 import { type Output, TIMED_INDENT } from '../../output/output.js'
 import { bold, dim, green, join, type Line, red, t, type Text, yellow } from '../../output/text.js'
 import { timeOfDay } from '../../output/time.js'
+
+/** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
+const TUNNEL_LIMIT_MS = 3000
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -82,14 +87,12 @@ export class LiveOutput {
     return this.#names.get(id) ?? shortNames([{ id }]).get(id) ?? id
   }
 
-  /** The tunnel's payload URL, once there is one. */
-  get tunnelUrl(): string | undefined {
+  /** The payload URL of `--tunnel`, if there is one. That of a new channel is waited for, some seconds, or until the signal. */
+  async payloadUrl(tunnel: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+    const isNew = tunnel !== undefined && (tunnel === NEW_TUNNEL || new URL(tunnel).pathname === '/')
+    const ends = [signal, this.#connected.signal, AbortSignal.timeout(TUNNEL_LIMIT_MS)]
+    if (isNew) await Promise.race(ends.map(aborted))
     return this.#tunnel?.url ?? undefined
-  }
-
-  /** Aborts once there is one. */
-  get hasTunnelUrl(): AbortSignal {
-    return this.#connected.signal
   }
 
   /** `#7  push  octo/demo  main  no route` */
@@ -308,15 +311,14 @@ function describeHook(event: HookEvent): Fields & { readonly text: string; reado
       const text = `the hook of ${source} could not be removed: ${error}. The next serve --hook uses it again, and relay hook remove ${source} removes it`
       return { text, isProblem: true, error }
     }
+    case 'failed':
     case 'not caught up':
-    case 'failed': {
-      const { retries } = event
-      const error = event.error.message
-      const app = 'app' in event ? `the webhook of ${source} does not lead here` : `no hook of ${source}`
-      const what = event.state === 'failed' ? app : `could not catch up with ${source}`
-      return { text: `${what}${retries ? ' yet' : ''}: ${error}`, isProblem: true, error, retries }
-    }
   }
+  const { state, retries } = event
+  const error = event.error.message
+  const none = 'app' in event ? `the webhook of ${source} does not lead here` : `no hook of ${source}`
+  const what = state === 'failed' ? none : `could not catch up with ${source}`
+  return { text: `${what}${retries ? ' yet' : ''}: ${error}`, isProblem: true, error, retries }
 }
 
 /** Enough to see what a command did; `relay show` has the rest. */

@@ -2,13 +2,14 @@ import { aborted } from '../../../base/abort.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/loopback.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
-import { NEW_TUNNEL, type ProviderName } from '../../../base/settings.js'
+import type { ProviderName } from '../../../base/settings.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { createRouting, type Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import { serve, type Serving } from '../../../serve/serve.js'
 import type { Flags, Shell } from '../../command.js'
+import type { Output } from '../../output/output.js'
 import { dim } from '../../output/text.js'
 import { profileFolder, publication, routeSettings, SANDBOX_PROFILE, startCommand } from '../../profile.js'
 import { readSetup, serviceSettings, userOf } from '../../session.js'
@@ -28,8 +29,6 @@ interface ServeFlags extends Flags {
 
 /** How long a stop may take without a word about it. Milliseconds. */
 const SILENT_STOP_MS = 200
-/** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
-const TUNNEL_LIMIT_MS = 3000
 const FINISHING =
   'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
 
@@ -46,44 +45,42 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const parts = readParts(given, flags)
   const joined = join(parts)
   const { values, origins } = joined
+  const { host } = values
   // Only a file may have said so.
   out = out.withLogFormat(values.logFormat)
   // Not a copy, which would open standard input.
   const shell: Shell = Object.create(given, { out: { value: out } })
-  const sandbox = flags.sandbox === true
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const live = new LiveOutput(out, createRouting(routeSettings(values)), shell)
   const published = publication(shell, joined, hooked)
-  const ignoreConnections = shell.onConnectionError((error) =>
-    out.log.error(`a connection failed and was closed: ${error.message}`, error),
+  using _ = {
+    [Symbol.dispose]: shell.onConnectionError((error) =>
+      out.log.error(`a connection failed and was closed: ${error.message}`, error),
+    ),
+  }
+  await using serving = await serve(
+    serviceSettings(parts, { sandbox: flags.sandbox === true, inspect: flags.inspect !== false }),
+    {
+      log: out.timedLog,
+      signal: shell.signal,
+      seams: shell.seams,
+      // The password of the shared store is one of relay's secrets.
+      env: isSharedAddress(values.store) ? { ...shell.env, PGPASSWORD: undefined } : shell.env,
+      onTaken: published.onTaken,
+      ...(hooks && { hooks }),
+      onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
+      ...live.observers,
+    },
   )
-  using _ = { [Symbol.dispose]: ignoreConnections }
-  await using serving = await serve(serviceSettings(parts, { sandbox, inspect: flags.inspect !== false }), {
-    log: out.timedLog,
-    signal: shell.signal,
-    seams: shell.seams,
-    // The password of the shared store is one of relay's secrets.
-    env: isSharedAddress(values.store) ? { ...shell.env, PGPASSWORD: undefined } : shell.env,
-    onTaken: published.onTaken,
-    ...(hooks && { hooks }),
-    onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
-    ...live.observers,
-  })
   const reloaded = { profile: values.profile, origins, serving, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, reloaded))
-  // A new channel has its payload URL some time later.
-  if (
-    values.tunnel !== undefined &&
-    (values.tunnel === NEW_TUNNEL || new URL(values.tunnel).pathname === '/')
-  )
-    await Promise.race([shell.signal, live.hasTunnelUrl, AbortSignal.timeout(TUNNEL_LIMIT_MS)].map(aborted))
   const nameOf = (id: string): string => live.nameOf(id)
   const signedIn = await signedInUser(serving, values)
-  const known = { tunnelUrl: live.tunnelUrl, nameOf, hooked, signedIn }
+  const tunnelUrl = await live.payloadUrl(values.tunnel, shell.signal)
+  const known = { tunnelUrl, nameOf, hooked, signedIn }
   if (out.jsonLog) out.jsonLog.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
-  const { host } = values
   if (!isLoopback(host.includes(':') ? `[${host}]` : host))
     out.log.warn(
       `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
@@ -91,6 +88,11 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins))
     out.log.warn(text)
   await untilQuit(shell, serving, { nameOf, home: values.home })
+  await stop(serving, nameOf, out)
+}
+
+/** Says what is still waiting, and that in-flight work takes a while. */
+async function stop(serving: Serving, nameOf: (id: string) => string, out: Output): Promise<void> {
   const waiting = waitingText(serving.targets(), nameOf)
   if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
   const slow = setTimeout(() => out.say(FINISHING), SILENT_STOP_MS)
