@@ -117,7 +117,9 @@ async function checkAnswer({ attached, shell }: Subject): Promise<CheckResult[]>
   const place = href.replace(/\/+$/, '')
   if (software === undefined) {
     for (const other of PROVIDER_NAMES) {
-      const found = await ask(openHost({ name: other, url }).probe, signal).catch(() => undefined)
+      const { probe: theirs } = openHost({ name: other, url })
+      const isAsked = theirs.address === probe.address
+      const found = isAsked ? undefined : await ask(theirs, signal).catch(() => undefined)
       if (found?.software !== undefined)
         return [fail(`${place} is ${found.software}, not ${name}`, `set RELAY_PROVIDER=${other}`)]
     }

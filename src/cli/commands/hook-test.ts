@@ -13,8 +13,8 @@ import { findOwnHook, type HookSession, openHookSession } from './hook.js'
 /** Runs `relay hook test`. */
 export async function runTest(shell: Shell, flags: Flags, text: string): Promise<void> {
   const { out, json, signal } = shell
-  await using hooks = await openHookSession(shell, flags, text)
-  const { session, place, name } = hooks
+  await using session = await openHookSession(shell, flags, text)
+  const { place, name } = session
   const { instance, profile } = session.attached
   if (!instance)
     throw new RelayError(
@@ -29,7 +29,7 @@ export async function runTest(shell: Shell, flags: Flags, text: string): Promise
       'conflict',
       `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: relay hook add ${name} --events ${testEvent},…`,
     )
-  const { n, event } = await testHook(hooks, hook, signal)
+  const { n, event } = await testHook(session, hook, signal)
   if (json) out.object({ type: 'test', repo: name, hook: hook.id, n })
   else out.result(`${event} of ${name} arrived: #${n}`)
 }
@@ -41,11 +41,10 @@ const RECENT = 20
  * Has the code host send a test, and waits until it is in the journal.
  * @throws RelayError `timed_out` if it does not arrive, with what the code host got for an answer
  */
-async function testHook(hooks: HookSession, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
-  const { session, place, name } = hooks
-  const { host, limits } = session
+async function testHook(session: HookSession, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
+  const { place, name, host, limits } = session
   const { testEvent: event } = host
-  const logged = await newestLogged(hooks, hook)
+  const logged = await newestLogged(session, hook)
   const before = new Map((await recent(session)).map(({ n, duplicates }) => [n, duplicates]))
   await place.hooks.test(place.repo, hook.id).catch((error: unknown) => {
     throw explainHookError(error, place)
@@ -67,11 +66,11 @@ async function testHook(hooks: HookSession, hook: RepoHook, signal: AbortSignal)
       isByTime = true
       return
     }
-    const newest = (await newestLogged(hooks, hook))?.find((entry) => entry.event === event)
+    const newest = (await newestLogged(session, hook))?.find((entry) => entry.event === event)
     if (!newest || logged.some(({ id }) => id === newest.id)) return
     const { statusCode, status } = newest
     if (statusCode < 200 || statusCode >= 300)
-      throw notArrived(hooks, hook, 'The delivery did not arrive', `${statusCode} ${status}`)
+      throw notArrived(session, hook, 'The delivery did not arrive', `${statusCode} ${status}`)
     guid = newest.guid
   }
 
@@ -96,7 +95,7 @@ async function testHook(hooks: HookSession, hook: RepoHook, signal: AbortSignal)
     const all = await place.hooks.list(place.repo).catch(ignoreFailure)
     const last = all?.find(({ id }) => id === hook.id)?.lastResponse
     const what = `The delivery did not arrive within ${limits.arrival / 1000} s`
-    throw notArrived(hooks, hook, what, last && `${last.code} ${last.message}`)
+    throw notArrived(session, hook, what, last && `${last.code} ${last.message}`)
   }
 }
 
@@ -121,12 +120,12 @@ function ignoreFailure(error: unknown): undefined {
 }
 
 function notArrived(
-  { session, place, name }: HookSession,
+  { host, place, name }: HookSession,
   { id }: RepoHook,
   what: string,
   answer: string | undefined,
 ): RelayError {
-  const { url, words } = session.host
+  const { url, words } = host
   const got = answer === undefined ? '' : ` The code host got: ${answer}.`
   const hint = words.testHint?.({ ...place.repo, url, id })
   return new RelayError(

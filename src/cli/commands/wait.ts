@@ -9,6 +9,7 @@ import type { Flags, Shell } from '../command.js'
 import { awaitForwarded, awaitJournal, hasJournal, openJournal, poll, warnOfMatches } from '../journal.js'
 import { createPrinter, entryObject, progressOf } from '../output/deliveries.js'
 import { type Attached, attach, startCommand } from '../profile.js'
+import { withText } from './log.js'
 
 interface WaitFlags extends Flags {
   readonly where?: readonly string[]
@@ -126,18 +127,10 @@ async function findFirst(
     if (found) return found
   }
   onWait()
-  const { text } = filter
   for await (const batch of poll(journal, last, options)) {
     const passing = batch.filter((summary) => passes(summary, filter))
-    const withText =
-      text === undefined
-        ? undefined
-        : await journal.withText(
-            passing.map(({ n }) => n),
-            text,
-          )
-    for (const summary of passing) {
-      const found = withText?.has(summary.n) === false ? undefined : await find(summary)
+    for (const summary of await withText(journal, passing, filter)) {
+      const found = await find(summary)
       if (found) return found
     }
     if (performance.now() >= end) return undefined
