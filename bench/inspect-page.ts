@@ -70,6 +70,7 @@ async function open(page: Page, relay: Relay): Promise<void> {
   await page.getByLabel('Code').fill(code)
   await page.getByRole('button', { name: 'Open' }).click()
   await page.waitForURL(`${relay.url}/inspect/`)
+  await page.locator('.connection-live').waitFor()
 }
 
 /** Milliseconds until the page shows a delivery that comes before `act`. */

@@ -7,7 +7,7 @@ import { licences } from './bundle/licences.js'
 const OPTIONS = {
   platform: 'node',
   tsconfig: false,
-  transform: { target: 'es2023', jsx: { runtime: 'automatic', importSource: 'hono/jsx' } },
+  transform: { target: 'es2023' },
 } as const
 
 await build({

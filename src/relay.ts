@@ -15,9 +15,9 @@ import { liveRoutes } from './dispatch/live-routes.js'
 import { createRouting, type Routing } from './dispatch/routes.js'
 import { hostCheck } from './http/router.js'
 import type { Delivery, Plan, Receipt } from './journal/types.js'
-import { type ActivityFeed, createActivityFeed } from './inspector/activity.js'
-import type { Inspector } from './inspector/inspector.js'
-import type { InspectorParts, Running } from './inspector/parts.js'
+import type { Inspector, InspectorParts } from './inspector/inspector.js'
+import type { Change } from './inspector/live.js'
+import type { Running } from './inspector/state.js'
 import type { createMetrics, Metrics } from './metrics/metrics.js'
 import { Journal } from './journal/journal.js'
 import type { SendOnce } from './net/client.js'
@@ -64,8 +64,8 @@ export interface Relay extends AsyncDisposable {
   readonly host: CodeHost
   /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
   readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
-  /** What an open inspector is notified of. */
-  readonly activity: ActivityFeed
+  /** Has open inspectors show what has changed. Does nothing until one was opened. */
+  readonly changed: (change: Change) => void
   /** Loads the inspector; undefined where there is none. */
   readonly inspector: (() => Promise<Inspector>) | undefined
   /** Ends the streams of open inspectors, which otherwise stay open as long as their pages. */
@@ -90,14 +90,16 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }
   const database = options.database ?? opened.use(await openDatabase(data))
-  const common: Common = { settings, host, database, log, clock, activity: createActivityFeed() }
+  const live: { inspector?: Inspector } = {}
+  const changed = (change: Change): void => live.inspector?.changed(change)
+  const common: Common = { settings, host, database, log, clock, changed }
   const measure = running && (await loadMetrics(settings))
   const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
   const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
   const { routing, journal, intake, refusals } = receiving
   const stop = new AbortController()
-  const inspector = lazyInspector(settings, running, {
+  const inspector = lazyInspector(settings, running, live, {
     ...common,
     ...receiving,
     url: () => relay.address,
@@ -128,7 +130,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     tokens: signIn.tokens,
     owner: signIn.renew,
     host,
-    activity: common.activity,
+    changed,
     inspector,
     closeInspector: () => stop.abort(),
     address: `http://${settings.host}:${settings.port}`,
@@ -143,7 +145,7 @@ interface Common {
   readonly settings: Settings
   readonly host: CodeHost
   readonly database: Database
-  readonly activity: ActivityFeed
+  readonly changed: (change: Change) => void
   readonly log: Log
   readonly clock: Clock
 }
@@ -156,13 +158,13 @@ interface ReceivingOptions extends Pick<RelayOptions, 'onDelivery' | 'running'> 
 
 /** How deliveries come in, where they are stored, and which targets each is for. */
 function createReceiving(
-  { settings, host, database, activity, log, clock }: Common,
+  { settings, host, database, changed, log, clock }: Common,
   { onDelivery, running, ready, measure }: ReceivingOptions,
 ): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> & { readonly metrics: Metrics | undefined } {
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
   const routing = createRouting(settings.routes)
   const journal = new Journal(database.sql, {
-    onChange: (change) => activity.publish(change),
+    onChange: changed,
     observer: () => metrics?.observer,
     clock,
   })
@@ -175,7 +177,7 @@ function createReceiving(
     clock,
     log,
   })
-  const onRefused = (): void => activity.publish({ type: 'refused' })
+  const onRefused = (): void => changed({ type: 'refused' })
   const refusals = new Refusals({ scheme: host.webhook, secrets, maxBody, onRefused, log, clock })
   const plan = (delivery: Delivery): Plan => ({
     targets: routing.targetsOf(delivery),
@@ -219,10 +221,14 @@ function createSignIn(
 
 type Inspected = Omit<InspectorParts, 'profile' | 'secrets' | 'maxBody' | 'running' | 'hostAllowed'>
 
-/** Loads the inspector when it is first asked for: without one, relay starts as fast, and takes no more memory. Undefined if it is off. */
+/**
+ * Loads the inspector when it is first asked for, and sets it in `live`: without one, relay starts as fast, and takes no more memory.
+ * Undefined if it is off.
+ */
 function lazyInspector(
   settings: Settings,
   running: Running | undefined,
+  live: { inspector?: Inspector },
   parts: Inspected,
 ): (() => Promise<Inspector>) | undefined {
   const { profile, webhookSecrets: secrets, maxBody, inspect } = settings
@@ -230,7 +236,14 @@ function lazyInspector(
   const hostAllowed = ownHosts(settings)
   return createLazy(async () => {
     const { createInspector } = await import('./inspector/inspector.js')
-    return createInspector({ ...parts, profile, secrets, maxBody, running, hostAllowed })
+    return (live.inspector = await createInspector({
+      ...parts,
+      profile,
+      secrets,
+      maxBody,
+      running,
+      hostAllowed,
+    }))
   })
 }
 

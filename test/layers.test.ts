@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 const RANKS: readonly (readonly string[])[] = [
   ['base', 'json'],
   ['store', 'http', 'net'],
-  ['tokens', 'journal', 'fixtures', 'instance'],
+  ['tokens', 'journal', 'instance'],
   ['codehost'],
   ['webhook', 'dispatch'],
   ['tunnel', 'replay', 'auth'],
@@ -16,7 +16,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['cli', 'testing', 'index.ts'],
 ]
 const SRC = path.resolve('src')
-const BROWSER = path.join('inspector', 'browser')
+const BROWSER = path.join('inspector', 'page')
 
 describe('the layers of src', () => {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))

@@ -67,13 +67,13 @@ async function draw(tour: Tour, url: string, colorScheme: 'light' | 'dark'): Pro
   await page.goto(`${url}/inspect/open`)
   await page.getByLabel('Code').fill(code)
   await page.getByRole('button', { name: 'Open' }).click()
-  await page.waitForURL(`${url}/inspect/`)
+  await page.locator('.connection-live').waitFor()
   const save = (name: string): Promise<unknown> =>
     page.screenshot({ path: path.join(tour.folder, `inspect-${name}-${colorScheme}.png`) })
   const numberOf = (event: string): number => EVENTS.indexOf(event) + 2
-  await open(page, `${url}/inspect/deliveries/${numberOf('pull_request.opened')}`, '.tree-row')
+  await open(page, `${url}/inspect/deliveries/${numberOf('pull_request.opened')}`, '.code-view .cm-line')
   await save('delivery')
-  await open(page, `${url}/inspect/deliveries/${numberOf('check_run.completed')}`, '.attempts')
+  await open(page, `${url}/inspect/deliveries/${numberOf('check_run.completed')}`, '.code-view .cm-line')
   await save('failed')
   await open(page, `${url}/inspect/refused/1`, '.detail .sentences')
   await save('refused')

@@ -1,14 +1,14 @@
 import { sleep } from '../base/abort.js'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/parse-url.js'
-import { type Clock, formatDuration, systemClock } from '../base/time.js'
+import { formatDuration, systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import {
   type CallOptions,
+  type IssuedToken,
   isUnknownClient,
   TokenEndpoint,
   TokenError,
-  type TokenResponse,
 } from './token-endpoint.js'
 
 /** Milliseconds between two polls where the code host names none, and what `slow_down` adds (RFC 8628 sections 3.2, 3.5). */
@@ -16,16 +16,10 @@ const INTERVAL = 5_000
 /** Milliseconds. A shorter interval would only cost requests, and a longer one would look like a failure. */
 const MIN_INTERVAL = 1_000
 const MAX_INTERVAL = 60_000
-/** One hour in milliseconds. GitHub's codes live for 15 minutes, GitLab's for 5. */
-const MAX_LIFETIME = 3_600_000
-/** GitHub's codes have 9 characters; RFC 8628 section 6.1 advises short ones. */
-const MAX_CODE_LENGTH = 64
-
 export interface DeviceParts extends CallOptions {
-  readonly host: Pick<CodeHost, 'url' | 'oauth'>
+  readonly host: Pick<CodeHost, 'url' | 'origin' | 'oauth'>
   /** The flow needs no client secret. */
   readonly clientId: string
-  readonly clock?: Clock
   /** Waits between two polls. */
   readonly wait?: typeof sleep
 }
@@ -41,7 +35,7 @@ export interface DeviceSignIn {
    * Polls until the user has decided. Stores nothing.
    * @throws RelayError `unauthenticated` when the user refuses, `timed_out` when the code expires, otherwise as {@link beginDeviceSignIn}
    */
-  awaitToken(): Promise<TokenResponse>
+  awaitToken(): Promise<IssuedToken>
 }
 
 /**
@@ -51,14 +45,14 @@ export interface DeviceSignIn {
  */
 export async function beginDeviceSignIn(parts: DeviceParts): Promise<DeviceSignIn> {
   const { host, clientId, clock = systemClock, wait = sleep, signal } = parts
-  const endpoint = new TokenEndpoint(host.oauth, { id: clientId }, parts)
+  const endpoint = new TokenEndpoint(host, { id: clientId }, parts)
   const codes = await endpoint.deviceCodes().catch((error: unknown) => {
     throw explained(parts, error)
   })
   const { device_code: deviceCode, user_code: userCode, verification_uri: address } = codes
-  if (userCode.length > MAX_CODE_LENGTH || !/^https?:/.test(address) || !parseUrl(address))
-    throw new RelayError('provider_failed', `${host.url} gave an address or a code that is not usable`)
-  const lifetime = Math.min(codes.expires_in * 1000, MAX_LIFETIME)
+  if (!/^https?:/.test(address) || !parseUrl(address))
+    throw new RelayError('provider_failed', `${host.url} gave an address that is not usable`)
+  const lifetime = codes.expires_in * 1000
   const end = clock() + lifetime
   return {
     userCode,

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import type { Context } from 'hono'
 import { generateCookie, getCookie } from 'hono/cookie'
 import { html } from 'hono/html'
-import { type Cancellable, deadline } from '../base/abort.js'
+import { aborted, type Cancellable, deadline } from '../base/abort.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { AppRequest, Apps, RegisteredApp } from '../codehost/host.js'
@@ -44,11 +43,11 @@ export interface ManifestFlowOptions extends Cancellable {
  * @throws RelayError as `Apps.convert` and `store`; `timed_out` after 15 minutes; `unavailable` if it cannot listen; the signal's reason
  */
 export async function runManifestFlow(options: ManifestFlowOptions): Promise<RegisteredApp> {
-  const { apps, organization, app, providerUrl, log, onListening } = options
+  const { apps, organization, app, log, onListening } = options
   // Part of the start address, so that no other page of this browser can begin.
   const key = random()
   const secret = random()
-  const answered = new EventTarget()
+  const answered = new AbortController()
   let outcome: Promise<RegisteredApp> | undefined
   let origin = ''
 
@@ -56,7 +55,7 @@ export async function runManifestFlow(options: ManifestFlowOptions): Promise<Reg
   const start = async (): Promise<Response> => {
     const action = `${apps.page(organization)}?state=${stateOf(secret)}`
     const manifest = apps.manifest({ ...app, redirectUrl: origin + CALLBACK })
-    const page = await startPage({ action, manifest, providerUrl, app })
+    const page = await startPage(action, manifest, options)
     const cookie = generateCookie(COOKIE, secret, { httpOnly: true, sameSite: 'Lax', path: CALLBACK })
     page.headers.append('Set-Cookie', cookie)
     return page
@@ -73,7 +72,7 @@ export async function runManifestFlow(options: ManifestFlowOptions): Promise<Reg
     const isOurs = getCookie(c, COOKIE) === secret && searchParams.getAll('state').join() === stateOf(secret)
     if (!isOurs || outcome || !code || more.length > 0) return uninvitedPage()
     outcome = register(code)
-    answered.dispatchEvent(new Event('answer'))
+    answered.abort()
     try {
       return await donePage((await outcome).installUrl)
     } catch (error) {
@@ -87,29 +86,14 @@ export async function runManifestFlow(options: ManifestFlowOptions): Promise<Reg
   const listener = await listen(router.fetch, { host: HOST, port: 0, log, limits: { grace: GRACE_MS } })
   origin = listener.url
   try {
-    const signal = deadline(FLOW_LIMIT, options.signal)
-    const ended = waitFor(answered, signal, options.signal)
-    ended.catch(() => {})
+    const limit = deadline(FLOW_LIMIT, options.signal)
     await onListening(`${origin}/setup/${key}`)
-    await ended
-    if (!outcome) throw new Error('unreachable: there is an answer')
-    return await outcome
+    await Promise.race([aborted(answered.signal), aborted(limit)])
+    if (outcome) return await outcome
+    options.signal?.throwIfAborted()
+    throw new RelayError('timed_out', 'No App was registered within 15 minutes. Run relay setup again')
   } finally {
     await listener.close()
-  }
-}
-
-async function waitFor(
-  answered: EventTarget,
-  limit: AbortSignal,
-  stop: AbortSignal | undefined,
-): Promise<void> {
-  try {
-    await once(answered, 'answer', { signal: limit })
-  } catch (error) {
-    stop?.throwIfAborted()
-    if (!limit.aborted) throw error
-    throw new RelayError('timed_out', 'No App was registered within 15 minutes. Run relay setup again')
   }
 }
 
@@ -117,14 +101,12 @@ function random(): string {
   return randomBytes(32).toString('base64url')
 }
 
-interface StartPage extends Pick<ManifestFlowOptions, 'providerUrl' | 'app'> {
-  /** Address of the code host that takes the manifest. */
-  readonly action: string
-  readonly manifest: string
-}
-
-/** Page from which the user sends the manifest to the code host, by a button: it needs no script. */
-function startPage({ action, manifest, providerUrl, app }: StartPage): Promise<Response> {
+/** Page from which the user sends the manifest to the code host at `action`, by a button: it needs no script. */
+function startPage(
+  action: string,
+  manifest: string,
+  { providerUrl, app }: Pick<ManifestFlowOptions, 'providerUrl' | 'app'>,
+): Promise<Response> {
   const { name, callbackUrl, hook } = app
   return htmlPage({
     title: 'Set up relay',

@@ -2,17 +2,17 @@ import type { Cancellable } from '../base/abort.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
-import { type Clock, systemClock } from '../base/time.js'
+import { systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
 import type { Refreshable, TokenOwner, Tokens } from '../tokens/tokens.js'
 import {
   type CallOptions,
+  type IssuedToken,
   isUnknownClient,
   TokenEndpoint,
   TokenError,
-  toTokenGrant,
 } from './token-endpoint.js'
 
 /** What renewing and revoking a token work with. */
@@ -22,10 +22,7 @@ export interface RenewParts extends Omit<CallOptions, 'signal'> {
   readonly client: OAuthClient | undefined
   readonly store: Pick<Store, 'get' | 'update'>
   readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'renew' | 'dropRefresh' | 'revoke'>
-  /** Lifetime of a token where the code host names none, in milliseconds. */
-  readonly tokenTtl: number
   readonly log: Log
-  readonly clock?: Clock
 }
 
 /** What a token must have left for its caller's work: one minute, in milliseconds. */
@@ -58,14 +55,19 @@ export async function renew(
   userId: string,
   { signal }: Cancellable = {},
 ): Promise<TokenOwner> {
-  const before = await parts.tokens.get(userId)
-  const look = (): Promise<TokenOwner | undefined> => usable(parts, userId, before)
+  const { client, store, tokens, clock = systemClock } = parts
+  const before = await tokens.get(userId)
+  const look = async (): Promise<TokenOwner | undefined> => {
+    const owner = await stored(parts, userId)
+    if (!owner || owner.accessToken !== before?.accessToken) return owner
+    const stays = isFresh(owner, clock()) || !client || !(await tokens.refreshable(userId))
+    return stays ? owner : undefined
+  }
   const current = await look()
   if (current) return current
   // Before it waits for others, when there is nothing to renew.
   await credentials(parts, userId)
-  const { store, clock } = parts
-  const options = { what: 'renewing a token', wait: LOCK_WAIT_MS, look, signal, ...(clock && { clock }) }
+  const options = { what: 'renewing a token', wait: LOCK_WAIT_MS, look, signal, clock }
   return exclusively(store, `refresh-lock:${userId}`, options, async () => {
     // Another process may have renewed it just before this one got the lock.
     const renewed = await look()
@@ -75,18 +77,11 @@ export async function renew(
   })
 }
 
-/** The user's token unless it has to be renewed: it is fresh, another than `before`, or cannot be renewed. */
-async function usable(
-  { host, client, tokens, clock = systemClock }: RenewParts,
-  userId: string,
-  before: TokenOwner | undefined,
-): Promise<TokenOwner | undefined> {
+/** The user's token. @throws RelayError `unauthenticated` if it is of another code host */
+async function stored({ host, tokens }: RenewParts, userId: string): Promise<TokenOwner | undefined> {
   const owner = await tokens.get(userId)
-  if (!owner) return undefined
-  checkOrigin(host, userId, owner)
-  const isNew = owner.accessToken !== before?.accessToken
-  if (isNew || isFresh(owner, clock()) || !client) return owner
-  return (await tokens.refreshable(userId)) ? undefined : owner
+  if (owner) checkOrigin(host, userId, owner)
+  return owner
 }
 
 interface Credentials {
@@ -117,34 +112,36 @@ function checkOrigin(
     throw signInAgain(`The token of ${userId} is from ${token.origin} and is not sent to ${origin}`)
 }
 
-/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins. */
+/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins, and the pair is revoked. */
 async function exchange(
   parts: RenewParts,
   userId: string,
   { used, client }: Credentials,
 ): Promise<TokenOwner> {
-  const { host, tokens, tokenTtl, log, clock = systemClock } = parts
-  const { redirectUri } = used
-  const endpoint = new TokenEndpoint(host.oauth, client, parts)
-  const response = await endpoint.refresh(used.refreshToken, redirectUri).catch((error: unknown) => {
-    if (error instanceof TokenError) return error
-    throw error
-  })
-  if (response instanceof TokenError) {
+  const { host, tokens, log } = parts
+  let issued: IssuedToken
+  try {
+    issued = await new TokenEndpoint(host, client, parts).refresh(used)
+  } catch (error) {
+    if (!(error instanceof TokenError)) throw error
     // What another process took over or a new sign-in replaced is not the one that was refused.
-    const isReplaced = isInvalid(response) && !(await tokens.dropRefresh(userId, used))
-    const current = isReplaced ? await usable(parts, userId, undefined) : undefined
+    const isReplaced = isInvalid(error) && !(await tokens.dropRefresh(userId, used))
+    const current = isReplaced ? await stored(parts, userId) : undefined
     if (current) return current
-    throw renewalError(response, userId)
+    throw renewalError(error, userId)
   }
   // Nothing may come between the answer and this write: until then only this process has the pair.
-  const grant = toTokenGrant(response, { origin: host.origin, ttl: tokenTtl, now: clock(), redirectUri })
-  if (await tokens.renew(userId, used, grant)) {
+  const { accessToken, expiresAt, origin } = issued
+  const owner = { userId, accessToken, expiresAt, origin }
+  if (await tokens.renew(userId, used, issued)) {
     log.debug(`Renewed the token of ${userId}`)
-    const { accessToken, expiresAt, origin } = grant
-    return { userId, accessToken, expiresAt, origin }
+    return owner
   }
-  const current = await usable(parts, userId, undefined)
+  const ended = await revokeAt(parts, owner)
+  const why = typeof ended === 'object' ? `: ${ended.failed.message}` : ''
+  if (ended !== 'revoked')
+    log.warn(`A renewed token of ${userId} was dropped, and may still be valid at ${origin}${why}`)
+  const current = await stored(parts, userId)
   if (!current) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
   return current
 }
@@ -174,10 +171,9 @@ export interface RevokeOptions extends Cancellable {
 }
 
 /**
- * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, or nothing to revoke · `elsewhere`: the
- * token is of another code host · `no client`: that needs the OAuth client · `expired`: its refresh token may still be valid, since a code host
- * revokes that only together with a valid token, and the token could not be renewed. One that the code host refused to renew has ended there:
- * `skipped`.
+ * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, nothing to revoke, or the code host
+ * refused to renew it, so that it has ended · `elsewhere`: it is of another code host · `no client`: that needs the OAuth client · `expired`:
+ * its refresh token, which ends only with a valid token, may still be valid, and could not be renewed.
  */
 export type Upstream =
   | 'revoked'
@@ -223,7 +219,7 @@ export async function revoke(
 async function revokeAt(
   { host, client }: RenewParts,
   { accessToken, origin }: TokenOwner,
-  options: Cancellable,
+  options: Cancellable = {},
 ): Promise<Upstream> {
   if (origin !== host.origin) return 'elsewhere'
   const account = host.as(accessToken, options)

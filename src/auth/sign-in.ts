@@ -7,17 +7,9 @@ import type { LogThrottle } from '../base/log-throttle.js'
 import type { OAuthClient } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost, TokenFacts } from '../codehost/host.js'
-import { isText, shape } from '../json/shape.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
-import {
-  type CallOptions,
-  missingScopes,
-  refusedWith,
-  TokenEndpoint,
-  TokenError,
-  toTokenGrant,
-} from './token-endpoint.js'
+import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
 
 /** What a sign-in in the browser works with. */
 export interface SignInParts extends Omit<CallOptions, 'signal'> {
@@ -28,8 +20,6 @@ export interface SignInParts extends Omit<CallOptions, 'signal'> {
   readonly tokens: Pick<Tokens, 'save'>
   /** Public address of the callback, as registered at the code host. */
   readonly redirectUri: () => string
-  /** Lifetime of a token where the code host names none, in milliseconds. */
-  readonly tokenTtl: number
   readonly clock: Clock
   readonly log: Log
   /** For lines that any page can cause by opening the callback. */
@@ -94,20 +84,9 @@ interface PendingSignIn {
   readonly login?: string | undefined
 }
 
-const parsePending = shape<PendingSignIn>({
-  provider: isText,
-  origin: isText,
-  userId: isText,
-  verifier: isText,
-  redirectUri: isText,
-  login: (value) => value === undefined || isText(value),
-})
-
 /** 10 minutes in milliseconds, as GitHub's codes live. */
 const STATE_LIFETIME = 600_000
 const COOKIE = 'relay_oauth_'
-/** Sign-ins that one callback can end: more than a person has open, and each costs a read of the store. */
-const MAX_ENDED = 10
 
 /**
  * Begins a sign-in: stores it for 10 minutes, and gives the address of the consent page (RFC 6749 section 4.1.1, RFC 7636 section 4.3) with
@@ -138,7 +117,7 @@ export async function authorize(
     response_type: 'code',
     client_id: client.id,
     redirect_uri: redirectUri,
-    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    scope: scopes.join(' '),
     state,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     // Never `plain`: GitHub refuses it, and Gitea 1.15 stores it wrongly.
@@ -156,9 +135,12 @@ export async function authorize(
 export async function callback(
   parts: SignInParts,
   request: CallbackRequest,
-  options: Cancellable = {},
 ): Promise<{ readonly outcome: Outcome; readonly spent: readonly CookiePlace[] }> {
-  const ended = endedBy(request)
+  const { query, cookies } = request
+  // Cancel of Gitea 1.15 is a link without state or error (templates/user/auth/grant.tmpl): it ends every sign-in of this browser.
+  const isBareCancel = !['state', 'code', 'error'].some((name) => query.has(name))
+  const given = query.get('state') ?? ''
+  const ended = isBareCancel ? begunBy(cookies) : [{ state: given, name: cookieName(given) }]
   const logins: string[] = []
   let published: LoginOutcome
   let outcome: Outcome
@@ -169,8 +151,8 @@ export async function callback(
       pending = await takePending(parts.store, state)
       if (pending?.login !== undefined) logins.push(pending.login)
     }
-    if (isBareCancel(request)) throw new SignInFailure('access_denied', 'the user cancelled at the provider')
-    const { userId, account } = await complete(parts, request, pending, options)
+    if (isBareCancel) throw new SignInFailure('access_denied', 'the user cancelled at the provider')
+    const { userId, account } = await complete(parts, request, pending)
     outcome = { auth: 'success', userId }
     published = { ...outcome, account }
   } catch (error) {
@@ -182,64 +164,50 @@ export async function callback(
     published = { ...outcome, why: message }
   }
   for (const login of logins) await publish(parts, login, published)
-  const sent = ended.filter(({ name }) => request.cookies[name] !== undefined)
+  const sent = ended.filter(({ name }) => cookies[name] !== undefined)
   const redirectUri = parts.redirectUri()
   return { outcome, spent: sent.map(({ name }) => placeOf(name, redirectUri)) }
 }
 
-/**
- * The sign-ins that a callback ends, by state and name of the cookie: the one that it names. Cancel of Gitea 1.15 is a link without state or
- * error (templates/user/auth/grant.tmpl), which ends every sign-in whose cookie the browser sent.
- */
-function endedBy(request: CallbackRequest): readonly { readonly state: string; readonly name: string }[] {
-  const { query, cookies } = request
-  if (!isBareCancel(request)) {
-    const state = query.get('state') ?? ''
-    return [{ state, name: cookieName(state) }]
-  }
+/** The sign-ins whose cookie the browser has sent, by state and name of the cookie. */
+function begunBy(cookies: CallbackRequest['cookies']) {
   return Object.entries(cookies)
     .filter(([name]) => name.startsWith(COOKIE))
-    .slice(0, MAX_ENDED)
     .map(([name, value]) => ({ state: stateOf(value), name }))
-}
-
-function isBareCancel({ query }: CallbackRequest): boolean {
-  return !['state', 'code', 'error'].some((name) => query.has(name))
 }
 
 /** Checks the callback, exchanges its code and saves the token. The account is '' where no program waits for it. */
 async function complete(
   parts: SignInParts,
-  request: CallbackRequest,
-  taken: PendingSignIn | undefined,
-  options: Cancellable,
+  { query, cookies }: CallbackRequest,
+  pending: PendingSignIn | undefined,
 ): Promise<{ readonly userId: string; readonly account: string }> {
-  const { host, client, clock, log, tokens, tokenTtl } = parts
-  const { query } = request
-  const pending = checkState(parts, request, taken)
-  checkIssuer(query, host.oauth.issuer)
-  const error = single(query, 'error')
-  if (error) throw refusedWith(error)
-  if (!single(query, 'code')) throw new SignInFailure('exchange_failed', 'the provider sent no code')
+  const { host, client, log, tokens } = parts
+  const { origin, oauth } = host
+  const [state = '', ...more] = query.getAll('state')
+  const cookie = cookies[cookieName(state)]
+  if (cookie === undefined)
+    // One that begins at `localhost` returns to 127.0.0.1, which is another site to a browser.
+    throw new SignInFailure(
+      'invalid_state',
+      `the browser sent no cookie for this sign-in; start it at ${new URL(parts.redirectUri()).origin}`,
+    )
+  const isOurs = pending?.provider === host.name && pending.origin === origin && stateOf(cookie) === state
+  if (!isOurs || more.length > 0)
+    throw new SignInFailure(
+      'invalid_state',
+      'the state is unknown, used or expired, or was made for another provider',
+    )
   if (!client) throw new SignInFailure('exchange_failed', 'no OAuth client is configured')
   const { userId, redirectUri, verifier, login } = pending
-  const endpoint = new TokenEndpoint(host.oauth, client, { ...parts, ...options })
-  const state = query.get('state') ?? ''
-  const response = await endpoint.exchange(query, { state, redirectUri, verifier })
-  const now = clock()
-  const missing = missingScopes(host.oauth, response.scopes)
+  const endpoint = new TokenEndpoint(host, client, parts)
+  const issued = await endpoint.exchange(query, { state, redirectUri, verifier })
+  const missing = missingScopes(oauth, issued.scopes)
   if (missing.length > 0)
     log.warn(`The provider did not grant ${missing.join(', ')}: some actions may be refused`)
   // Before it is saved: `relay login` names the account, and page and command must agree on whether there is one.
-  const account = login === undefined ? '' : (await accountOf(host, response.accessToken, options)).login
-  const { origin, oauth } = host
-  const terms = {
-    origin,
-    ttl: tokenTtl,
-    now,
-    redirectUri: oauth.repeatsRedirectUri ? redirectUri : undefined,
-  }
-  await tokens.save(userId, toTokenGrant(response, terms))
+  const account = login === undefined ? '' : (await accountOf(host, issued.accessToken)).login
+  await tokens.save(userId, issued)
   return { userId, account }
 }
 
@@ -260,40 +228,6 @@ export async function accountOf(
     const what = `a token was issued, but the API at ${host.apiUrl} did not say whose it is`
     throw new RelayError(kind, `${what}: ${message}`, { retryAfter, cause: error })
   }
-}
-
-/** The pending sign-in, if it began here, with this code host and in this browser. */
-function checkState(
-  { host, redirectUri }: SignInParts,
-  { query, cookies }: CallbackRequest,
-  pending: PendingSignIn | undefined,
-): PendingSignIn {
-  const [state = '', ...more] = query.getAll('state')
-  const cookie = cookies[cookieName(state)]
-  const isHere = pending?.provider === host.name && pending.origin === host.origin
-  if (pending && isHere && more.length === 0 && cookie !== undefined && stateOf(cookie) === state)
-    return pending
-  throw new SignInFailure(
-    'invalid_state',
-    cookie === undefined
-      ? // One that begins at `localhost` returns to 127.0.0.1, which is another site to a browser.
-        `the browser sent no cookie for this sign-in; start it at ${new URL(redirectUri()).origin}`
-      : 'the state is unknown, used or expired, or was made for another provider',
-  )
-}
-
-/** Checks `iss` (RFC 9207 section 2.4), which a code host may leave out. */
-function checkIssuer(query: URLSearchParams, issuer: string | undefined): void {
-  const given = single(query, 'iss')
-  if (issuer !== undefined && given !== undefined && given !== issuer)
-    throw new SignInFailure('exchange_failed', 'the callback came from another issuer')
-}
-
-/** Value of a parameter, none of which may come twice (RFC 6749 section 3.1). */
-function single(query: URLSearchParams, name: string): string | undefined {
-  const [value, ...more] = query.getAll(name)
-  if (more.length > 0) throw new SignInFailure('exchange_failed', `the callback has ${name} twice`)
-  return value
 }
 
 /** Ends a sign-in with this reason. The message is one line without code, token or secret; `cause`: an error of relay itself. */
@@ -345,7 +279,8 @@ const stateKey = (state: string): string => `oauth-state:${state}`
 
 /** Takes a pending sign-in, once. Undefined for a state that is unknown, used or expired. @throws RelayError `storage` */
 async function takePending(store: Store, state: string): Promise<PendingSignIn | undefined> {
-  return STATE.test(state) ? parsePending(await store.take(stateKey(state))) : undefined
+  const pending = STATE.test(state) ? await store.take(stateKey(state)) : undefined
+  return pending === undefined ? undefined : Object(pending)
 }
 
 /** 5 minutes in milliseconds, for a sign-in in the browser, and for reading its outcome. */
@@ -376,35 +311,20 @@ async function publish(
   }
 }
 
-const parseSuccess = shape<Extract<LoginOutcome, { auth: 'success' }>>({
-  auth: (value) => value === 'success',
-  userId: isText,
-  account: isText,
-})
-
-const parseError = shape<Extract<LoginOutcome, { auth: 'error' }>>({
-  auth: (value) => value === 'error',
-  reason: (value) => REASONS.some((reason) => reason === value),
-  why: isText,
-})
-
 /**
  * Waits until the sign-in with this nonce has ended, in whichever process, and takes its outcome.
- * @throws RelayError `timed_out` after 5 minutes; `storage`, also for an outcome that another version wrote; AbortError when `signal` aborts
+ * @throws RelayError `timed_out` after 5 minutes; `storage`; AbortError when `signal` aborts
  */
 export async function awaitLogin(
   store: Pick<Store, 'get' | 'take'>,
   login: string,
-  { signal, clock = systemClock }: Cancellable & { readonly clock?: Clock | undefined } = {},
+  { signal }: Cancellable = {},
 ): Promise<LoginOutcome> {
-  const until = clock() + LOGIN_LIMIT
+  const until = systemClock() + LOGIN_LIMIT
   const key = loginKey(login)
   while ((await store.get(key)) === undefined) {
-    if (clock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
+    if (systemClock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
     await sleep(POLL_MS, { signal })
   }
-  const record = await store.take(key)
-  const outcome = parseSuccess(record) ?? parseError(record)
-  if (!outcome) throw new RelayError('storage', 'The stored outcome of this sign-in is unreadable')
-  return outcome
+  return Object(await store.take(key))
 }

@@ -5,10 +5,12 @@ import { isLoopback } from '../base/loopback.js'
 import { readBounded, TooManyBytes } from '../base/read-bounded.js'
 import { LIMITS } from '../base/seams.js'
 import type { Secret } from '../base/secret.js'
-import type { OAuthServer } from '../codehost/host.js'
+import { DEFAULTS } from '../base/settings.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { CodeHost, OAuthServer } from '../codehost/host.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import { describeWithoutQuote } from '../net/errors.js'
-import type { TokenGrant } from '../tokens/tokens.js'
+import type { Refreshable, TokenGrant } from '../tokens/tokens.js'
 
 /** How the token endpoint is called. */
 export interface CallOptions extends Cancellable {
@@ -16,14 +18,13 @@ export interface CallOptions extends Cancellable {
   readonly sendOnce?: SendOnce | undefined
   /** For a whole call with its answer, in milliseconds. Default: 10 s. */
   readonly timeLimit?: number | undefined
+  /** Lifetime of a token for which the answer names none, in milliseconds. Default: 30 days. */
+  readonly tokenTtl?: number | undefined
+  readonly clock?: Clock | undefined
 }
 
-/** An answer of the token endpoint. Lifetimes are in milliseconds; undefined where it names none that is usable. */
-export interface TokenResponse {
-  readonly accessToken: string
-  readonly expiresIn: number | undefined
-  readonly refreshToken: string | undefined
-  readonly refreshExpiresIn: number | undefined
+/** A token that the code host has issued. */
+export interface IssuedToken extends TokenGrant {
   /** Undefined where the code host does not name them (Gitea; a GitHub App). */
   readonly scopes: readonly string[] | undefined
 }
@@ -36,33 +37,24 @@ export class TokenError extends RelayError {
   override readonly name = 'TokenError'
   /**
    * `error` of the answer (RFC 6749 section 5.2), whatever its status: GitHub refuses with 200. Empty if it does not look like an error
-   * code, and is not repeated. Undefined if the answer has none, or there is no answer.
+   * code. Undefined if the answer has none, or there is no answer.
    */
   readonly code: string | undefined
   /** Whether the same call may succeed later: the endpoint was not reached, did not answer in time, failed, was busy or unreadable. */
   readonly passing: boolean
 
-  constructor(message: string, { code, passing = false, late = false }: TokenErrorOptions = {}) {
-    super(late ? 'provider_timeout' : 'provider_failed', message)
-    this.code = code
-    this.passing = passing || late
+  constructor(
+    message: string,
+    options: {
+      readonly code?: string
+      readonly passing?: boolean
+      readonly kind?: 'provider_failed' | 'provider_timeout'
+    } = {},
+  ) {
+    super(options.kind ?? 'provider_failed', message)
+    this.code = options.code
+    this.passing = options.passing ?? false
   }
-}
-
-interface TokenErrorOptions {
-  readonly code?: string
-  readonly passing?: boolean
-  readonly late?: boolean
-}
-
-/** Codes of a server that is down or busy (RFC 6749 section 4.1.2.1). */
-const PASSING: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable'])
-
-/** The error for a refusal with this `error`, in an answer or in the address that a browser returns to. */
-export function refusedWith(code: string): TokenError {
-  return /^[a-z_]{1,64}$/.test(code)
-    ? new TokenError(`the provider answered ${code}`, { code, passing: PASSING.has(code) })
-    : new TokenError('the provider gave an unknown error', { code: '' })
 }
 
 /** Codes for a wrong client: RFC 6749 section 5.2, GitHub. */
@@ -82,82 +74,85 @@ const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
  * rejects with {@link TokenError} unless it says otherwise.
  */
 export class TokenEndpoint {
-  readonly #scope: string
-  readonly #hasIssuer: boolean
-  readonly #server: oauth.AuthorizationServer
-  readonly #client: oauth.Client
-  readonly #proof: oauth.ClientAuth
-  readonly #options: oauth.TokenEndpointRequestOptions
+  readonly #host: Pick<CodeHost, 'origin' | 'oauth'>
+  readonly #parties: readonly [oauth.AuthorizationServer, oauth.Client]
+  readonly #sender: readonly [oauth.AuthorizationServer, oauth.Client, oauth.ClientAuth]
+  readonly #request: oauth.TokenEndpointRequestOptions
+  readonly #options: CallOptions
 
   constructor(
-    server: OAuthServer,
+    host: Pick<CodeHost, 'origin' | 'oauth'>,
     { id, secret }: { readonly id: string; readonly secret?: Secret | undefined },
     options: CallOptions = {},
   ) {
-    const { authorizationEndpoint, tokenEndpoint, deviceEndpoint, issuer, scopes } = server
-    this.#scope = scopes.join(' ')
-    this.#hasIssuer = issuer !== undefined
-    this.#server = {
+    const { authorizationEndpoint, tokenEndpoint, deviceEndpoint, issuer } = host.oauth
+    this.#host = host
+    this.#options = options
+    const server = {
       // The library requires an issuer. Where none is known, nothing is compared with this one.
       issuer: issuer ?? new URL(authorizationEndpoint).origin,
       token_endpoint: tokenEndpoint,
       ...(deviceEndpoint !== undefined && { device_authorization_endpoint: deviceEndpoint }),
     }
-    this.#client = { client_id: id }
+    this.#parties = [server, { client_id: id }]
     // Not Basic, which percent-encodes the id: Gitea's is a UUID, and Gitea does not decode it.
-    this.#proof = secret ? oauth.ClientSecretPost(secret.reveal()) : oauth.None()
-    this.#options = {
+    this.#sender = [...this.#parties, secret ? oauth.ClientSecretPost(secret.reveal()) : oauth.None()]
+    this.#request = {
       [oauth.customFetch]: (url, request) => send(url, request, options),
       [oauth.allowInsecureRequests]: isLoopback(new URL(tokenEndpoint).hostname),
     }
   }
 
   /**
-   * Exchanges the code of a callback (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
-   * @param callback the parameters as they came: `state` and `iss` are compared once more, and none may occur twice.
+   * Checks the parameters of a callback as they came (RFC 6749 section 4.1.2: none may occur twice; `iss`: RFC 9207), and exchanges its
+   * code (RFC 6749 section 4.1.3, RFC 7636 section 4.5). An `error` among them is the {@link TokenError}'s code.
    */
-  exchange(
+  async exchange(
     callback: URLSearchParams,
     sent: { readonly state: string; readonly redirectUri: string; readonly verifier: string },
-  ): Promise<TokenResponse> {
+  ): Promise<IssuedToken> {
+    const { issuer, repeatsRedirectUri } = this.#host.oauth
+    const { state, redirectUri, verifier } = sent
     const received = new URLSearchParams(callback)
-    if (!this.#hasIssuer) received.delete('iss')
-    return this.#call(async (server, client, proof, options) => {
-      const { state, redirectUri, verifier } = sent
-      const checked = oauth.validateAuthResponse(server, client, received, state)
-      const parameters = [checked, redirectUri, verifier] as const
-      const answer = await oauth.authorizationCodeGrantRequest(server, client, proof, ...parameters, options)
-      return toTokenResponse(await oauth.processAuthorizationCodeResponse(server, client, answer))
+    if (issuer === undefined) received.delete('iss')
+    const validate = async () => oauth.validateAuthResponse(...this.#parties, received, state)
+    const checked = await asTokenError(validate, 'the callback is not valid')
+    if (!checked.get('code')) throw new TokenError('the provider sent no code')
+    return asTokenError(async () => {
+      const parameters = [checked, redirectUri, verifier, this.#request] as const
+      const answer = await oauth.authorizationCodeGrantRequest(...this.#sender, ...parameters)
+      const issued = await oauth.processAuthorizationCodeResponse(...this.#parties, answer)
+      return this.#toToken(issued, repeatsRedirectUri ? redirectUri : undefined)
     })
   }
 
   /**
    * Exchanges a refresh token for a new pair, which ends the old one (RFC 6749 section 6). No scope is sent: the same ones, and GitHub
-   * allows no other. `redirectUri`: only where the code host asks for it again.
+   * allows no other.
    */
-  refresh(refreshToken: string, redirectUri?: string): Promise<TokenResponse> {
-    return this.#call(async (server, client, proof, options) => {
-      const additionalParameters = redirectUri === undefined ? {} : { redirect_uri: redirectUri }
-      const all = { ...options, additionalParameters }
-      const answer = await oauth.refreshTokenGrantRequest(server, client, proof, refreshToken, all)
-      return toTokenResponse(await oauth.processRefreshTokenResponse(server, client, answer))
+  refresh({ refreshToken, redirectUri }: Omit<Refreshable, 'origin'>): Promise<IssuedToken> {
+    const additionalParameters = redirectUri === undefined ? {} : { redirect_uri: redirectUri }
+    const options = { ...this.#request, additionalParameters }
+    return asTokenError(async () => {
+      const answer = await oauth.refreshTokenGrantRequest(...this.#sender, refreshToken, options)
+      return this.#toToken(await oauth.processRefreshTokenResponse(...this.#parties, answer), redirectUri)
     })
   }
 
   /** Asks for the codes of a device flow (RFC 8628 section 3.1). */
   deviceCodes(): Promise<oauth.DeviceAuthorizationResponse> {
-    return this.#call(async (server, client, proof, options) => {
-      const scope = { scope: this.#scope }
-      const answer = await oauth.deviceAuthorizationRequest(server, client, proof, scope, options)
-      return oauth.processDeviceAuthorizationResponse(server, client, answer)
+    const scope = { scope: this.#host.oauth.scopes.join(' ') }
+    return asTokenError(async () => {
+      const answer = await oauth.deviceAuthorizationRequest(...this.#sender, scope, this.#request)
+      return oauth.processDeviceAuthorizationResponse(...this.#parties, answer)
     })
   }
 
   /** Asks once for the token of a device flow (section 3.4); code `authorization_pending` or `slow_down` until the user has decided. */
-  deviceToken(deviceCode: string): Promise<TokenResponse> {
-    return this.#call(async (server, client, proof, options) => {
-      const answer = await oauth.deviceCodeGrantRequest(server, client, proof, deviceCode, options)
-      return toTokenResponse(await oauth.processDeviceCodeResponse(server, client, answer))
+  deviceToken(deviceCode: string): Promise<IssuedToken> {
+    return asTokenError(async () => {
+      const answer = await oauth.deviceCodeGrantRequest(...this.#sender, deviceCode, this.#request)
+      return this.#toToken(await oauth.processDeviceCodeResponse(...this.#parties, answer))
     })
   }
 
@@ -168,7 +163,7 @@ export class TokenEndpoint {
    */
   async knowsClient(): Promise<boolean | undefined> {
     try {
-      await this.refresh(NO_TOKEN)
+      await this.refresh({ refreshToken: NO_TOKEN })
       return true
     } catch (error) {
       if (!(error instanceof TokenError) || error.code === undefined) return undefined
@@ -177,45 +172,24 @@ export class TokenEndpoint {
     }
   }
 
-  async #call<Result>(
-    request: (
-      server: oauth.AuthorizationServer,
-      client: oauth.Client,
-      proof: oauth.ClientAuth,
-      options: oauth.TokenEndpointRequestOptions,
-    ) => Promise<Result>,
-  ): Promise<Result> {
-    try {
-      return await request(this.#server, this.#client, this.#proof, this.#options)
-    } catch (error) {
-      throw toTokenError(error)
+  /** `redirectUri`: if a renewal has to send it again. */
+  #toToken(answer: oauth.TokenEndpointResponse, redirectUri?: string): IssuedToken {
+    const { tokenTtl = DEFAULTS.tokenTtl, clock = systemClock } = this.#options
+    const { access_token: accessToken, refresh_token: refreshToken } = answer
+    if (!TOKEN.test(accessToken)) throw new TokenError('the token is not well formed')
+    const now = clock()
+    const refreshLifetime = lifetime(Number(answer['refresh_token_expires_in']))
+    const scopes = answer.scope?.split(/[\s,]+/).filter((scope) => scope !== '')
+    return {
+      accessToken,
+      expiresAt: now + (lifetime(answer.expires_in) ?? tokenTtl),
+      refreshToken,
+      refreshExpiresAt: refreshLifetime === undefined ? undefined : now + refreshLifetime,
+      redirectUri,
+      origin: this.#host.origin,
+      // GitHub separates them by commas, others by spaces (RFC 6749 section 3.3).
+      scopes: scopes?.length ? scopes : undefined,
     }
-  }
-}
-
-export interface GrantTerms {
-  /** Of the code host. */
-  readonly origin: string
-  /** Lifetime of a token for which the answer names none, in milliseconds. */
-  readonly ttl: number
-  /** When the answer came. */
-  readonly now: number
-  /** To be sent again at a renewal; undefined where the code host does not ask for it. */
-  readonly redirectUri?: string | undefined
-}
-
-/** What is stored of an answer. */
-export function toTokenGrant(
-  { accessToken, expiresIn, refreshToken, refreshExpiresIn }: TokenResponse,
-  { origin, ttl, now, redirectUri }: GrantTerms,
-): TokenGrant {
-  return {
-    accessToken,
-    expiresAt: now + (expiresIn ?? ttl),
-    origin,
-    refreshToken,
-    refreshExpiresAt: refreshExpiresIn === undefined ? undefined : now + refreshExpiresIn,
-    redirectUri,
   }
 }
 
@@ -230,7 +204,7 @@ export function missingScopes(
 /** 64 KiB: answers are below 4 KiB (GitHub), or a little larger where the tokens are JWTs (Gitea). */
 const MAX_ANSWER = 65_536
 
-/** The library's `fetch`: resolves once the whole answer is there. */
+/** The library's `fetch`: resolves once the whole answer is there. @throws TokenError */
 async function send(
   url: string,
   { headers, body }: { readonly headers: Record<string, string>; readonly body: URLSearchParams },
@@ -259,7 +233,10 @@ async function send(
     if (error instanceof TokenError) throw error
     if (error instanceof TooManyBytes) throw unavailable(`answered more than ${MAX_ANSWER} bytes`)
     if (error instanceof Error && error.name === 'TimeoutError')
-      throw new TokenError('the token endpoint did not answer in time', { late: true })
+      throw new TokenError('the token endpoint did not answer in time', {
+        passing: true,
+        kind: 'provider_timeout',
+      })
     throw unavailable(`could not be reached (${describeWithoutQuote(error)})`)
   }
 }
@@ -271,19 +248,6 @@ function unavailable(what: string): TokenError {
 /** Visible ASCII, as an Authorization header requires, and short enough for Node's 16 KiB of headers. */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
 
-function toTokenResponse(answer: oauth.TokenEndpointResponse): TokenResponse {
-  if (!TOKEN.test(answer.access_token)) throw new TokenError('the token is not well formed')
-  const scopes = answer.scope?.split(/[\s,]+/).filter((scope) => scope !== '')
-  return {
-    accessToken: answer.access_token,
-    expiresIn: lifetime(answer.expires_in),
-    refreshToken: answer.refresh_token,
-    refreshExpiresIn: lifetime(Number(answer['refresh_token_expires_in'])),
-    // GitHub separates them by commas, others by spaces (RFC 6749 section 3.3).
-    scopes: scopes?.length ? scopes : undefined,
-  }
-}
-
 /** 10 years in milliseconds: longer means "for ever", and the end must still be a valid date. */
 const MAX_LIFETIME = 10 * 365 * 86_400_000
 
@@ -293,15 +257,28 @@ function lifetime(seconds: number | undefined): number | undefined {
   return Math.min(Math.floor(seconds * 1000), MAX_LIFETIME)
 }
 
+/** Codes of a server that is down or busy (RFC 6749 section 4.1.2.1). */
+const PASSING: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable'])
+
 /** Of an error of the library only its code is used, since it contains request and response. */
-function toTokenError(error: unknown): TokenError {
-  if (error instanceof TokenError) return error
-  const kind: unknown = Object(error).code
-  const refusal: unknown =
-    error instanceof oauth.ResponseBodyError ? error.error : Object(Object(Object(error).cause).body).error
-  if (typeof refusal === 'string' && refusal !== '') return refusedWith(refusal)
-  if (kind === oauth.RESPONSE_IS_NOT_JSON || kind === oauth.PARSE_ERROR)
-    return new TokenError('the response of the token endpoint is not JSON', { passing: true })
-  const why = typeof kind === 'string' ? ` (${kind})` : ''
-  return new TokenError(`the token endpoint gave no token${why}`)
+async function asTokenError<Result>(
+  work: () => Promise<Result>,
+  what = 'the token endpoint gave no token',
+): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof TokenError) throw error
+    const { code: kind, cause }: { readonly code?: unknown; readonly cause?: unknown } = Object(error)
+    const isRefusal =
+      error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError
+    const code: unknown = isRefusal ? error.error : Object(Object(cause).body).error
+    if (typeof code === 'string' && code !== '')
+      throw /^[a-z_]{1,64}$/.test(code)
+        ? new TokenError(`the provider answered ${code}`, { code, passing: PASSING.has(code) })
+        : new TokenError('the provider gave an unknown error', { code: '' })
+    if (kind === oauth.RESPONSE_IS_NOT_JSON || kind === oauth.PARSE_ERROR)
+      throw new TokenError('the response of the token endpoint is not JSON', { passing: true })
+    throw new TokenError(`${what}${typeof kind === 'string' ? ` (${kind})` : ''}`)
+  }
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Cancellable, sleep } from '../base/abort.js'
@@ -96,69 +97,67 @@ export interface InspectorToOpen {
   readonly isPending: () => Promise<boolean>
 }
 
-/** `not started`: there is no browser. `not used`: it did not open the page in time. */
+/** `not started`: there is no browser, or it is on another machine. `not used`: it did not open the page in time. */
 export type Opened = 'opened' | 'not started' | 'not used'
 
-/** A minute: a browser that is started takes seconds. */
+/** A minute: a browser that is started takes seconds, and a person types a code within it. */
 const USE_LIMIT_MS = 60_000
+/** 5 s: a browser that runs has opened the page by then. One that may not read the file never does. */
+const SLOW_MS = 5_000
 /** Short enough that the shell seems to be back at once. Milliseconds. */
 const POLL_MS = 150
 
 /**
- * Opens the inspector in the user's browser, through a private file that is removed once it was used or a minute later.
- * @param place `home`: the data folder
- * @throws the signal's reason
+ * Opens the inspector in the user's browser, through a private file that is removed once the code was used or a minute later. After 5
+ * seconds it prints how to open the page by hand. @throws the signal's reason
  */
 export async function openInspector(
+  { env, signal, out }: Shell,
   { url, code, entry, isPending }: InspectorToOpen,
-  { home, env, signal }: Cancellable & { readonly home: string; readonly env: Env },
 ): Promise<Opened> {
-  const fields = { code, ...(entry !== undefined && { entry }) }
-  using file = writeRedirectFile(home, `${url}/inspect/open`, fields)
-  if (!(await openBrowser(file.url, env, { signal }))) return 'not started'
-  const end = performance.now() + USE_LIMIT_MS
-  while (performance.now() < end) {
+  if (isRemote(env)) return 'not started'
+  const suffix = entry === undefined ? '' : `/${entry}`
+  using file = writeRedirectFile(env['HOME'] || homedir(), `${url}/inspect/#${code}${suffix}`)
+  if (!file || !(await openBrowser(file.url, env, { signal }))) return 'not started'
+  const began = performance.now()
+  for (let isSlow = false; performance.now() < began + USE_LIMIT_MS;) {
     if (!(await isPending())) return 'opened'
     await sleep(POLL_MS, { signal })
+    if (isSlow || performance.now() < began + SLOW_MS) continue
+    isSlow = true
+    out.say(`Your browser has not opened the inspector yet. Open ${url}/inspect/ and enter the code ${code}`)
   }
   return 'not used'
 }
 
 /**
- * Writes a page that posts a form to an address as soon as it is opened. Only this user can read it (0600, in a folder of its own
- * with 0700), and only its path stands in a process list. Disposing of it removes it.
+ * Writes a page that leads to an address as soon as it is opened; undefined where it cannot. Only this user can read it (0600, in a
+ * folder of its own with 0700), and only its path stands in a process list. The folder is visible in the home folder: a browser from a
+ * Snap or Flatpak, as Ubuntu's are, reads no hidden one and no temporary one (https://github.com/jupyter/notebook/issues/4500).
+ * Disposing of it removes it.
  */
-export function writeRedirectFile(
+function writeRedirectFile(
   home: string,
   address: string,
-  fields: Readonly<Record<string, string>>,
-): Disposable & { readonly url: string } {
-  mkdirSync(home, { recursive: true, mode: 0o700 })
-  const folder = mkdtempSync(path.join(home, '.open-'))
-  const file = path.join(folder, 'relay.html')
-  const dispose = (): void => rmSync(folder, { recursive: true, force: true })
-  const inputs = Object.entries(fields).map(
-    ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`,
-  )
+): (Disposable & { readonly url: string }) | undefined {
   const page = `<!doctype html>
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">
 <title>relay</title>
-<form method="post" action="${escaped(address)}">
-${inputs.join('\n')}
-<button>Open the inspector</button>
-</form>
-<script>document.forms[0].submit()</script>
+<p>Opening the inspector …</p>
+<script>location.replace(${JSON.stringify(address)})</script>
 `
-  try {
-    writeFileSync(file, page, { mode: 0o600, flag: 'wx' })
-  } catch (error) {
-    dispose()
-    throw error
+  let folder: string | undefined
+  const dispose = (): void => {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   }
-  return { url: pathToFileURL(file).href, [Symbol.dispose]: dispose }
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
+  try {
+    folder = mkdtempSync(path.join(home, 'relay-inspect-'))
+    const file = path.join(folder, 'relay.html')
+    writeFileSync(file, page, { mode: 0o600, flag: 'wx' })
+    return { url: pathToFileURL(file).href, [Symbol.dispose]: dispose }
+  } catch {
+    dispose()
+    return undefined
+  }
 }

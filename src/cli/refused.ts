@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
-import type { Recorded } from '../fixtures/fixture.js'
+import type { Recorded } from '../replay/fixture.js'
 import type { RunningInstance } from '../instance/running.js'
 import { readPayload } from '../journal/payload.js'
 import { layOut } from '../json/text.js'

@@ -120,22 +120,22 @@ const ANY = '*'
  * Undefined if it may.
  */
 export function whyNeverSent(match: string, provider: string, table: EventTable): string | undefined {
-  const [event = '', action] = match.split('.', 2)
+  const [event = '', action = ANY] = match.split('.', 2)
   const known = sentEvents(table)
-  if (event !== ANY && !known.has(event)) {
-    const meant = nearestMatch(match, table)
-    return `${provider} sends no event ${event}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`
-  }
-  const all = [...new Set([...known.values()].flat())].filter((each) => each !== ANY)
-  const actions = event === ANY ? all : (known.get(event) ?? [])
-  if (action === undefined || action === ANY || actions.includes(ANY) || actions.includes(action))
-    return undefined
-  if (actions.length === 0) return `${provider} sends ${event} without an action (did you mean ${event}?)`
+  const all = new Set([...known.values()].flat().filter((each) => each !== ANY))
+  const actions = event === ANY ? [...all] : known.get(event)
+  if (!actions) return `${provider} sends no event ${event}${hint(nearestMatch(match, table))}`
+  if (action === ANY || actions.includes(ANY) || actions.includes(action)) return undefined
+  if (actions.length === 0) return `${provider} sends ${event} without an action${hint(event)}`
   const meant = nearestAction(action, actions)
-  const hint = meant === undefined ? '' : ` (did you mean ${event}.${meant}?)`
+  const nearest = hint(meant && `${event}.${meant}`)
   return event === ANY
-    ? `${provider} sends no event with the action ${action}${hint}`
-    : `${provider} sends ${event} with other actions than ${action}${hint || `: ${actions.join(', ')}`}`
+    ? `${provider} sends no event with the action ${action}${nearest}`
+    : `${provider} sends ${event} with other actions than ${action}${nearest || `: ${actions.join(', ')}`}`
+}
+
+function hint(meant: string | undefined): string {
+  return meant === undefined ? '' : ` (did you mean ${meant}?)`
 }
 
 /** The match that is probably meant by one that fits none of these events; undefined if nothing is near. */
@@ -149,8 +149,8 @@ export function nearestMatch(match: string, table: EventTable): string | undefin
     return meant === undefined ? name : `${name}.${meant}`
   }
   if (known.has(event)) return withAction(event)
-  const names = [...known.keys()]
-  const meant = MEANINGS[event]?.find((name) => known.has(name.split('.')[0] ?? '')) ?? suggest(event, names)
+  const word = MEANINGS[event]?.find((name) => known.has(name.split('.')[0] ?? ''))
+  const meant = word ?? suggest(event, [...known.keys()])
   return meant === undefined || meant.includes('.') ? meant : withAction(meant)
 }
 

@@ -1,18 +1,49 @@
 // What Gitea copied from GitHub.
 import { z } from 'zod'
-import type { Comment, CommentRef, Repo, Subject } from './host.js'
+import type { Check, Comment, CommentRef, Repo, RepoHook, Subject } from './host.js'
 import { PAGE_SIZE, path, Refusal, type Rest } from './rest.js'
 
 export const login = z.object({ login: z.string() })
 export const webAddress = z.url({ protocol: /^https?$/ })
-const comment = z.object({ id: z.int(), html_url: webAddress })
-const comments = z.array(
-  comment.extend({ body: z.string().nullish(), user: z.object({ login: z.string() }).nullish() }),
-)
-
+const comment = z
+  .object({
+    id: z.int(),
+    html_url: webAddress,
+    body: z.string().nullish(),
+    user: z.object({ login: z.string() }).nullish(),
+  })
+  .transform(({ id, html_url: url, body, user }): Comment => ({
+    id,
+    url,
+    body: body ?? '',
+    author: user?.login,
+  }))
 /** The id of a commit: SHA-1, or SHA-256 in some of Gitea's repositories. */
 const commit = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
 const head = z.object({ head: z.object({ sha: commit }) })
+
+export const hook = z
+  .object({
+    id: z.int(),
+    active: z.boolean(),
+    events: z.array(z.string()).nullable(),
+    config: z.object({
+      url: z.string().default(''),
+      content_type: z.string().default('form'),
+      secret: z.string().optional(),
+    }),
+    last_response: z.object({ code: z.int().nullable(), message: z.string().nullable() }).nullish(),
+  })
+  .transform(({ id, active, events, config, last_response: last }): RepoHook => ({
+    id,
+    active,
+    events: events ?? [],
+    url: config.url,
+    contentType: config.content_type,
+    // GitHub shows stars for a secret; Gitea, and servers that copy GitHub's API, may show nothing.
+    hasSecret: config.secret === undefined ? undefined : true,
+    lastResponse: last && last.code !== null ? { code: last.code, message: last.message ?? '' } : undefined,
+  }))
 
 /** A pull request is an issue, with the same comments. */
 export const issuePath = ({ owner, repo, number }: Subject): string =>
@@ -20,6 +51,17 @@ export const issuePath = ({ owner, repo, number }: Subject): string =>
 export const pullPath = ({ owner, repo, number }: Subject): string =>
   path`/repos/${owner}/${repo}/pulls/${number}`
 export const hooksPath = ({ owner, repo }: Repo): string => path`/repos/${owner}/${repo}/hooks`
+
+/**
+ * States of statuses and conclusions of checks that count as success: with skipped and neutral ones, too, a pull request can be merged
+ * (docs.github.com, "About status checks"). Gitea has `skipped` since 1.24.
+ */
+const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped', 'neutral'])
+
+export function checkOf(name: string, says: string, isPending = says === 'pending'): Check {
+  const ended = SUCCESSFUL.has(says) ? 'succeeded' : 'failed'
+  return { name, state: isPending ? 'pending' : ended, says }
+}
 
 /** The calls of an account that are the same at GitHub and Gitea. */
 export abstract class GitHubLikeAccount {
@@ -32,26 +74,23 @@ export abstract class GitHubLikeAccount {
   /** POST /repos/{owner}/{repo}/issues/{n}/comments. */
   async comment(on: Subject, body: string): Promise<CommentRef> {
     const call = { body: { body }, answer: comment }
-    const { value } = await this.rest.call('POST', `${issuePath(on)}/comments`, call)
-    return { id: value.id, url: value.html_url }
+    const { id, url } = (await this.rest.call('POST', `${issuePath(on)}/comments`, call)).value
+    return { id, url }
   }
 
   /**
-   * GET /repos/{owner}/{repo}/issues/{n}/comments, oldest first. GitHub lists them in pages, and Gitea all at once, without
-   * a link to a next page (Gitea's routers/api/v1/repo/issue_comment.go, ListIssueComments).
+   * GET /repos/{owner}/{repo}/issues/{n}/comments. GitHub lists them in pages, Gitea all at once, without a link to a next page
+   * (routers/api/v1/repo/issue_comment.go, ListIssueComments).
    */
-  async *comments(on: Subject): AsyncGenerator<Comment> {
-    const all = this.rest.pages(`${issuePath(on)}/comments`, comments, { per_page: PAGE_SIZE })
-    for await (const page of all)
-      for (const { id, html_url: url, body, user } of page)
-        yield { id, url, body: body ?? '', author: user?.login }
+  comments(on: Subject): AsyncIterable<Comment> {
+    return this.rest.items(`${issuePath(on)}/comments`, z.array(comment), { per_page: PAGE_SIZE })
   }
 
   /** PATCH /repos/{owner}/{repo}/issues/comments/{id} (docs.github.com/rest/issues/comments; Gitea: issueEditComment). */
-  async editComment({ owner, repo }: Repo, id: number, body: string): Promise<CommentRef> {
-    const where = path`/repos/${owner}/${repo}/issues/comments/${id}`
-    const { value } = await this.rest.call('PATCH', where, { body: { body }, answer: comment })
-    return { id: value.id, url: value.html_url }
+  async editComment({ owner, repo }: Repo, of: number, body: string): Promise<CommentRef> {
+    const where = path`/repos/${owner}/${repo}/issues/comments/${of}`
+    const { id, url } = (await this.rest.call('PATCH', where, { body: { body }, answer: comment })).value
+    return { id, url }
   }
 
   /** GET /repos/{owner}/{repo}/pulls/{n}: the commit at its head. */
@@ -70,55 +109,39 @@ const pullState = z.object({
   mergeable_state: z.string().optional(),
 })
 
-/** Messages of a code host for reasons that the pull request does not show. */
-interface RefusalMessages {
-  readonly forbidden: RegExp
-  readonly draft: RegExp
-}
+/** Gitea's messages, with 405, for what its pull request does not show. "not allowed to merge [reason: …]" is about approvals or checks. */
+const MAY_NOT_MERGE = /^User not allowed to merge/i
+const WORK_IN_PROGRESS = /^Work in progress/i
 
 /**
- * The error to throw for a refused merge. Code hosts answer 404 and 405 for many reasons, so it reads the pull request after
- * these and names the reason: `conflict` when it is already merged, closed, a draft, conflicts, or lacks approvals
- * or checks; `forbidden` when it can be read but not merged. Otherwise, or when it cannot be read, `error` itself.
- * Only reads: the merge is not sent again.
- *
- * Sources: docs.github.com/rest/pulls/pulls ("Get a pull request"; the values of `mergeable_state` are those of GraphQL's
- * MergeStateStatus); Gitea's routers/api/v1/repo/pull.go (MergePullRequest) and modules/structs/pull.go.
+ * The error to throw for a refused merge. Code hosts answer 404 and 405 for many reasons, so it reads the pull request after these and
+ * names the reason: `conflict` or `forbidden`. If there is none, or it cannot be read, `error` itself.
+ * @see docs.github.com/rest/pulls/pulls ("Get a pull request"; the values of `mergeable_state` are those of GraphQL's
+ * MergeStateStatus); Gitea's routers/api/v1/repo/pull.go (MergePullRequest) and modules/structs/pull.go
  */
-export async function whyNotMerged(
-  rest: Rest,
-  pull: Subject,
-  error: unknown,
-  messages?: RefusalMessages,
-): Promise<unknown> {
+export async function whyNotMerged(rest: Rest, pull: Subject, error: unknown): Promise<unknown> {
   if (!(error instanceof Refusal) || ![404, 405].includes(error.providerStatus)) return error
   const found = (await rest.call('GET', pullPath(pull), { answer: pullState }).catch(() => undefined))?.value
   if (!found) return error
   const { upstreamMessage: message, providerStatus } = error
   const refused = (kind: 'conflict' | 'forbidden', why: string): Refusal =>
     new Refusal(kind, `Not merged: ${why}`, { providerStatus })
-  const quoted = message && ` (${rest.label}: ${message})`
   if (found.merged) return refused('conflict', 'it is already merged')
   if (found.state === 'closed') return refused('conflict', 'it is closed')
-  if (providerStatus === 404 || messages?.forbidden.test(message))
+  const quoted = message && ` (${rest.label}: ${message})`
+  if (providerStatus === 404 || MAY_NOT_MERGE.test(message))
     return refused('forbidden', `this account or its token may not merge it${quoted}`)
-  const why = messages?.draft.test(message) ? IS_DRAFT : reasonOf(found)
+  const isDraft = found.draft || WORK_IN_PROGRESS.test(message)
+  const shown = REASONS.get(isDraft ? 'draft' : (found.mergeable_state ?? ''))
+  const why = shown ?? (found.mergeable === false ? CONFLICTS : undefined)
   return why ? refused('conflict', why + quoted) : error
 }
 
-const IS_DRAFT = 'it is a draft'
-
-function reasonOf({ draft, mergeable, mergeable_state }: z.infer<typeof pullState>): string | undefined {
-  if (draft) return IS_DRAFT
-  const reason = REASONS.get(mergeable_state ?? '')
-  if (reason || mergeable !== false) return reason
-  return 'it conflicts with its base branch, or the code host is still checking that'
-}
-
+const CONFLICTS = 'it conflicts with its base branch, or the code host is still checking that'
 const REASONS: ReadonlyMap<string, string> = new Map([
   ['dirty', 'it conflicts with its base branch'],
   ['behind', 'its branch must first be brought up to date with the base branch'],
   ['blocked', 'approvals or checks are missing'],
-  ['draft', IS_DRAFT],
+  ['draft', 'it is a draft'],
   ['unknown', 'the code host is still checking whether it can be merged; try again'],
 ])

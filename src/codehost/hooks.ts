@@ -1,46 +1,38 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { isLoopback } from '../base/loopback.js'
 import { parseUrl } from '../base/parse-url.js'
 import type { Store } from '../store/kv.js'
 import type { CodeHost, Hooks, HookSettings, Repo, RepoHook } from './host.js'
-import { Refusal } from './rest.js'
+import { isNotFound, Refusal } from './rest.js'
 
 /** A hook that this profile made or uses. */
-export type SavedHook = Readonly<z.infer<typeof schema>>
-
-const schema = z.object({
-  owner: z.string(),
-  repo: z.string(),
+export interface SavedHook extends Repo {
   /** Null: it was about to be created or changed, which can give it another id (Gitea). */
-  id: z.int().nullable(),
-  url: z.string(),
+  readonly id: number | null
+  readonly url: string
   /** The address that it had when it was about to be changed. */
-  former: z.string().nullable().default(null),
+  readonly former: string | null
   /** Whether the user chose this address: then it stays when that of the tunnel changes. */
-  chosen: z.boolean(),
+  readonly chosen: boolean
   /** Null: every event. */
-  events: z.array(z.string()).nullable(),
+  readonly events: readonly string[] | null
   /** Whether it outlives `relay serve`: made by `relay hook add`, or there before. */
-  permanent: z.boolean(),
-  /** What the code host showed once it had the settings. Null: it was about to get them. */
-  shown: z
-    .object({
-      events: z.array(z.string()),
-      hasSecret: z.boolean(),
-      /** Digest of the secret that relay gave it. */
-      secret: z.string(),
-    })
-    .nullable(),
-})
+  readonly permanent: boolean
+  /** What the code host showed once it had the settings; `secret`: digest of the one that relay gave it. Null: it was about to get them. */
+  readonly shown: {
+    readonly events: readonly string[]
+    readonly hasSecret: boolean
+    readonly secret: string
+  } | null
+}
 
-/** The hooks of one code host that the profile made or uses, one for each repository: records of its store. */
+/** The hooks of one code host that the profile made or uses, one for each repository. All methods reject with RelayError `storage`. */
 export class SavedHooks {
-  readonly #store: Pick<Store, 'get' | 'list' | 'put' | 'delete'>
+  readonly #store: Store
   readonly #prefix: string
 
-  constructor(store: Pick<Store, 'get' | 'list' | 'put' | 'delete'>, { origin }: Pick<CodeHost, 'origin'>) {
+  constructor(store: Store, { origin }: Pick<CodeHost, 'origin'>) {
     this.#store = store
     this.#prefix = `hook:${origin} `.toLowerCase()
   }
@@ -50,24 +42,22 @@ export class SavedHooks {
     return `${this.#prefix}${owner}/${repo}`.toLowerCase()
   }
 
-  /** @throws RelayError `storage` */
   async get(repo: Repo): Promise<SavedHook | undefined> {
-    return schema.safeParse(await this.#store.get(this.#key(repo))).data
+    const record = await this.#store.get(this.#key(repo))
+    return record === undefined ? undefined : Object(record)
   }
 
-  /** By the name of their repository. @throws RelayError `storage` */
+  /** By the name of their repository. */
   async list(): Promise<readonly SavedHook[]> {
     const keys = await this.#store.list(this.#prefix)
     const records = await Promise.all(keys.map((key) => this.#store.get(key)))
-    return records.flatMap((record) => schema.safeParse(record).data ?? [])
+    return records.flatMap((record) => (record === undefined ? [] : [Object(record)]))
   }
 
-  /** @throws RelayError `storage` */
   async put({ owner, repo }: Repo, hook: Omit<SavedHook, 'owner' | 'repo'>): Promise<void> {
     await this.#store.put(this.#key({ owner, repo }), { owner, repo, ...hook })
   }
 
-  /** @throws RelayError `storage` */
   async delete(repo: Repo): Promise<void> {
     await this.#store.delete(this.#key(repo))
   }
@@ -81,17 +71,12 @@ export interface HookPlace {
   readonly repo: Repo
 }
 
-/** The same to read them only. */
-export type ReadPlace = Omit<HookPlace, 'hooks'> & { readonly hooks: Pick<Hooks, 'list'> }
-
 export interface WantedHook {
   readonly settings: HookSettings
-  /** Whether it outlives `relay serve`, also if relay serve made it. */
+  /** The user asks for it: it outlives `relay serve`, and gets the settings even if it seems to have them. */
   readonly permanent: boolean
   /** Whether the user chose the address. */
   readonly chosen: boolean
-  /** Gives it the settings even if it seems to have them. Default: no. */
-  readonly repair?: boolean
 }
 
 export interface RegisteredHook {
@@ -116,51 +101,54 @@ export interface RegisteredHook {
 export async function registerHook(place: HookPlace, wanted: WantedHook): Promise<RegisteredHook> {
   const { host, hooks, saved, repo } = place
   const { settings, permanent, chosen } = wanted
-  checkReachable(settings.url, host.url)
+  const { url, events = null } = settings
+  checkReachable(url, host.url)
   const before = await saved.get(repo)
-  const events = settings.events ? [...settings.events] : null
-  const common = { url: settings.url, former: null, chosen, events }
   const secret = digestOf(place, settings)
+  const lasts = (created: boolean): boolean => permanent || (before?.permanent ?? !created)
+  const save = (created: boolean, hook: Pick<SavedHook, 'id' | 'former' | 'shown'>): Promise<void> =>
+    saved.put(repo, { ...hook, url, chosen, events, permanent: lasts(created) })
   const change = async (own: RepoHook): Promise<Ensured> => {
-    // Somebody may have given it another secret since: a repair does not rely on what was remembered.
-    const sameSecret = !wanted.repair && before?.id === own.id && before.shown?.secret === secret
+    // Somebody may have given it another secret since: what a user asks for does not rely on what was remembered.
+    const sameSecret = !permanent && before?.id === own.id && before.shown?.secret === secret
     if (sameSecret && fits(own, before, settings)) return { hook: own, created: false, repaired: [] }
     // Saved first: a hook whose change was interrupted is found by one of its addresses.
-    const lasting = permanent || (before?.permanent ?? true)
-    await saved.put(repo, { ...common, id: null, former: own.url, permanent: lasting, shown: null })
+    await save(false, { id: null, former: own.url, shown: null })
     const hook = await hooks.change(repo, own.id, settings, { sameSecret })
     return { hook, created: false, repaired: differences(own, hook) }
   }
   const ensure = async (): Promise<Ensured> => {
-    const [own, ...others] = ownAmong(await hooks.list(repo), before, settings.url)
+    const [own, ...others] = ownAmong(await hooks.list(repo), before, url)
     for (const { id } of others) await hooks.remove(repo, id).catch(ignoreGone)
     if (own) return change(own)
     // Saved first: a hook whose creation was interrupted is found by its address.
-    const lasting = permanent || before?.permanent === true
-    await saved.put(repo, { ...common, id: null, permanent: lasting, shown: null })
+    await save(true, { id: null, former: null, shown: null })
     try {
       return { hook: await hooks.create(repo, settings), created: true, repaired: [] }
     } catch (error) {
       // Another relay may have created it since the hooks were listed; GitHub then refuses a second one.
       if (!(error instanceof RelayError && error.kind === 'unprocessable')) throw error
-      const [found] = ownAmong(await hooks.list(repo), before, settings.url)
+      const [found] = ownAmong(await hooks.list(repo), before, url)
       if (!found) throw error
       return change(found)
     }
   }
   const ensured = await ensure().catch(async (error: unknown) => {
-    if (madeNothing(error)) await (before ? saved.put(repo, before) : saved.delete(repo))
+    const madeNothing = error instanceof RelayError && (REFUSALS.has(error.kind) || isMoved(error))
+    if (madeNothing) await (before ? saved.put(repo, before) : saved.delete(repo))
     throw explainHookError(error, place)
   })
   const { hook, created } = ensured
-  const lasting = permanent || (before ? before.permanent : !created)
   const hasSecret = hook.hasSecret ?? (hook.id === before?.id && before.shown?.hasSecret === true)
-  const shown = { events: [...hook.events], hasSecret, secret }
-  await saved.put(repo, { ...common, id: hook.id, permanent: lasting, shown })
-  return { ...ensured, permanent: lasting, found: !created && !before }
+  const shown = { events: hook.events, hasSecret, secret }
+  await save(created, { id: hook.id, former: null, shown })
+  return { ...ensured, permanent: lasts(created), found: !created && !before }
 }
 
 type Ensured = Pick<RegisteredHook, 'hook' | 'created' | 'repaired'>
+
+/** After these the code host has made nothing, for sure. */
+const REFUSALS: ReadonlySet<ErrorKind> = new Set(['forbidden', 'not_found', 'rate_limited', 'unprocessable'])
 
 /** Differs between repositories, so that equal secrets do not show. */
 function digestOf({ host, repo }: HookPlace, { secret }: HookSettings): string {
@@ -176,20 +164,19 @@ function fits(own: RepoHook, { shown, events }: SavedHook, settings: HookSetting
     sameAddress(own.url, settings.url) &&
     sameNames(events, settings.events) &&
     sameNames(own.events, shown?.events) &&
-    lacksSecret(own, { shown }) !== true &&
+    !lacksSecret(own, { shown }) &&
     // Somebody gave it another secret since.
     own.lastResponse?.code !== 401
   )
 }
 
-/** Whether a hook has lost its secret; undefined if the code host does not show that. */
+/** Whether a hook has lost its secret, as far as the code host shows that. */
 export function lacksSecret(
   { hasSecret }: Pick<RepoHook, 'hasSecret'>,
   saved: Pick<SavedHook, 'shown'> | undefined,
-): boolean | undefined {
-  if (hasSecret !== undefined) return !hasSecret
+): boolean {
   // It showed one when relay gave it.
-  return saved?.shown?.hasSecret ? true : undefined
+  return hasSecret === undefined ? saved?.shown?.hasSecret === true : !hasSecret
 }
 
 function sameNames(one: readonly string[] | null = null, other: readonly string[] | null = null): boolean {
@@ -213,9 +200,8 @@ function ownAmong(
   before: SavedHook | undefined,
   url: string | undefined,
 ): readonly RepoHook[] {
-  const ours = all.filter((hook) => isOurs(hook, before, url))
-  const isBefore = ({ id }: RepoHook): boolean => id === before?.id
-  return [...ours.filter(isBefore), ...ours.filter((hook) => !isBefore(hook))]
+  const order = ({ id }: RepoHook): number => (id === before?.id ? 0 : 1)
+  return all.filter((hook) => isOurs(hook, before, url)).toSorted((one, other) => order(one) - order(other))
 }
 
 /** Whether a hook leads to `url`, or was made before and still has an address that it was given. */
@@ -237,15 +223,8 @@ export function sameAddress(one: string, other: string): boolean {
 
 /** Another relay removed it since the hooks were listed. */
 function ignoreGone(error: unknown): void {
-  if (!(error instanceof RelayError && error.kind === 'not_found')) throw error
+  if (!isNotFound(error)) throw error
 }
-
-/** Whether the code host has made nothing, for sure. */
-function madeNothing(error: unknown): boolean {
-  return error instanceof RelayError && (REFUSALS.has(error.kind) || isMoved(error))
-}
-
-const REFUSALS: ReadonlySet<ErrorKind> = new Set(['forbidden', 'not_found', 'rate_limited', 'unprocessable'])
 
 /**
  * Removes the profile's hook of the repository, and those that lead to `url`. Resolves to what was removed.
@@ -275,7 +254,7 @@ export async function unregisterHook(
  * The repository's hooks that this profile made, or that lead to `url`; the one that it made last is first.
  * @throws RelayError as the calls do, with the next step; `storage`
  */
-export async function findOwnHooks(place: ReadPlace, url: string | undefined): Promise<readonly RepoHook[]> {
+export async function findOwnHooks(place: HookPlace, url: string | undefined): Promise<readonly RepoHook[]> {
   const before = await place.saved.get(place.repo)
   try {
     return ownAmong(await place.hooks.list(place.repo), before, url)
@@ -294,13 +273,9 @@ export function checkReachable(url: string, host: string): void {
 }
 
 /** The error of a call about a repository's hooks, with what to do about it. Others stay as they are. */
-export function explainHookError(
-  error: unknown,
-  { host, repo }: { readonly host: Pick<CodeHost, 'words'>; readonly repo: Repo },
-): unknown {
-  if (!(error instanceof RelayError)) return error
-  const fix = fixOf(error, host.words.hookRights, repo)
-  if (fix === undefined) return error
+export function explainHookError(error: unknown, place: Pick<HookPlace, 'host' | 'repo'>): unknown {
+  const fix = error instanceof RelayError ? fixOf(error, place) : undefined
+  if (!(error instanceof RelayError) || fix === undefined) return error
   const { message, retryAfter } = error
   // A redirect is no failure that ends by itself.
   const kind = isMoved(error) ? 'not_found' : error.kind
@@ -308,11 +283,8 @@ export function explainHookError(
 }
 
 /** The same for a call about the log of a hook that was seen before: that it is not found is not for want of rights. */
-export function explainLogError(
-  error: unknown,
-  place: { readonly host: Pick<CodeHost, 'words'>; readonly repo: Repo },
-): unknown {
-  if (!(error instanceof RelayError && error.kind === 'not_found')) return explainHookError(error, place)
+export function explainLogError(error: unknown, place: Pick<HookPlace, 'host' | 'repo'>): unknown {
+  if (!(error instanceof RelayError && isNotFound(error))) return explainHookError(error, place)
   const name = `${place.repo.owner}/${place.repo.repo}`
   return new RelayError(
     'not_found',
@@ -326,9 +298,10 @@ function isMoved(error: RelayError): boolean {
   return error instanceof Refusal && error.providerStatus >= 300 && error.providerStatus < 400
 }
 
-function fixOf(error: RelayError, needed: string, { owner, repo }: Repo): string | undefined {
-  const { kind, message, retryAfter } = error
+function fixOf(error: RelayError, { host, repo: { owner, repo } }: Pick<HookPlace, 'host' | 'repo'>) {
   if (isMoved(error)) return 'The repository was renamed or moved. Give its new name'
+  const { kind, message, retryAfter = 60 } = error
+  const needed = host.words.hookRights
   const missing = error instanceof Refusal ? error.missingRight : undefined
   const rights =
     missing === undefined
@@ -339,7 +312,7 @@ function fixOf(error: RelayError, needed: string, { owner, repo }: Repo): string
     not_found: `${rights}. Check the name, or sign in as another user`,
     forbidden: fixForbidden(message, owner) ?? rights,
     unprocessable: fixRefused(message, `${owner}/${repo}`),
-    rate_limited: `Try again in ${retryAfter ?? 60} s`,
+    rate_limited: `Try again in ${retryAfter} s`,
     provider_failed: 'Try again later',
     provider_timeout: 'Try again later',
   }

@@ -3,7 +3,7 @@ import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { HeaderReader, SendOnce } from '../net/client.js'
 
-/** A repository. `owner` may have slashes between its parts (GitLab's groups); each part is checked. */
+/** A repository. `owner` may have slashes between its parts (GitLab's groups). */
 export interface Repo {
   readonly owner: string
   readonly repo: string
@@ -12,19 +12,18 @@ export interface Repo {
 /** An issue or a pull request. */
 export interface Subject extends Repo {
   readonly number: number
-  /** Needed where the two are numbered apart (GitLab). Default: what has that number. */
+  /** Needed where the two are numbered apart (GitLab). */
   readonly kind?: 'issue' | 'pull'
 }
 
+/** `url`: its web address. */
 export interface CommentRef {
   readonly id: number
-  /** The comment's web address. */
   readonly url: string
 }
 
-/** A comment that exists. */
 export interface Comment extends CommentRef {
-  /** Name of the account that wrote it; undefined if that no longer exists. */
+  /** Undefined if the account that wrote it no longer exists. */
   readonly author: string | undefined
   readonly body: string
 }
@@ -49,9 +48,8 @@ export interface HeadChecks {
   readonly checks: readonly Check[]
 }
 
-/** What the code host says about a token. */
+/** What the code host says about a token. `login`: the account that it belongs to. */
 export interface TokenFacts {
-  /** The account that it belongs to. */
   readonly login: string
   /** Undefined if the code host does not name them (Gitea; GitHub's fine-grained tokens). */
   readonly scopes: readonly string[] | undefined
@@ -70,7 +68,7 @@ export interface MergeOptions {
   readonly sha?: string | undefined
 }
 
-/** `merged: false, sha: null`: the code host will merge it later (checks pending). */
+/** `merged: false`: the code host will merge it later (checks pending). */
 export type Merged =
   | { readonly merged: true; readonly sha: string }
   | { readonly merged: false; readonly sha: null }
@@ -89,28 +87,49 @@ export interface Reacted {
 /** A token, or what gives a valid one for each call: in long work it may have to be renewed. */
 export type TokenSource = string | (() => Promise<string>)
 
+/** What all code hosts of one kind have in common. */
+export interface HostTraits {
+  readonly webhook: WebhookScheme
+  readonly words: HostWords
+  /** The event that a test of a hook delivers. */
+  readonly testEvent: string
+  /** Milliseconds for which its documentation says that it keeps a hook's deliveries; Infinity where it names no end. */
+  readonly logPeriod: number
+}
+
+/** A kind of code host, independent of its address. */
+export interface HostKind extends HostTraits {
+  /** Whether the web address may have a path. */
+  readonly pathAllowed: boolean
+  /** relay itself emulates it, and makes the OAuth client. */
+  readonly isEmulated: boolean
+  /** Opens no connection. */
+  readonly open: (place: HostPlace) => CodeHost
+}
+
+/** A checked address, and how to call it. */
+export interface HostPlace {
+  readonly url: URL
+  readonly sendOnce: SendOnce
+  /** Milliseconds for one call, headers and body together. */
+  readonly timeLimit: number
+}
+
 /**
- * A code host at one address. Opens no connection by itself. Every call sends the user's token to the host of {@link url} or its API
- * host only, is made once, and rejects with RelayError: `invalid_token` (401), `forbidden` (403), `not_found` (404: or no access),
- * `conflict` (405, 409: not mergeable, head changed), `gone` (410), `unprocessable` (422), `rate_limited` (403/429, with
- * `retryAfter`), `provider_failed` (5xx, no connection, reset, malformed answer), `provider_timeout` (no complete answer within
- * 25 s), `cancelled`. Messages quote the code host's own, on one line without control characters; never a token.
+ * A code host at one address. A call is made once, sends the token to {@link url} or its API's host only, and rejects with RelayError:
+ * `invalid_token` (401), `forbidden` (403), `not_found` (404: or no access), `conflict` (405, 409: not mergeable, head changed), `gone`
+ * (410), `unprocessable` (422), `rate_limited` (403/429, with `retryAfter`), `provider_failed` (5xx, no connection, malformed answer),
+ * `provider_timeout`, `cancelled`. Messages quote the code host's own on one line; never a token.
  */
-export interface CodeHost {
+export interface CodeHost extends HostTraits {
   readonly name: ProviderName
   /** The web address without a trailing slash. */
   readonly url: string
   /** Identifies the code host that issued a token; relay sends a token to no other. */
   readonly origin: string
-  /** Address of its API, without a trailing slash: for messages that say which address failed. */
+  /** Address of its API, without a trailing slash. */
   readonly apiUrl: string
   readonly oauth: OAuthServer
-  readonly webhook: WebhookScheme
-  /** The event that a test of a hook delivers. */
-  readonly testEvent: string
-  /** Milliseconds for which its documentation says that it keeps a hook's deliveries; Infinity where it names no end. */
-  readonly logPeriod: number
-  readonly words: HostWords
   readonly probe: Probe
   /** Page on which a user registers an OAuth application by hand. */
   readonly registrationPage: string
@@ -133,16 +152,15 @@ export interface Account {
   /** The comments, oldest first; `unprocessable` after 2,500 of them. */
   comments(on: Subject): AsyncIterable<Comment>
   editComment(on: Subject, id: number, body: string): Promise<CommentRef>
-  /** The head and all its checks and statuses; `unprocessable` beyond 2,500 of one kind. */
+  /** `unprocessable` beyond 2,500 checks or statuses. */
   headChecks(pull: Subject): Promise<HeadChecks>
   merge(pull: Subject, options?: MergeOptions): Promise<Merged>
   /** Adds a reaction to the subject, or to this comment of it. */
   react(to: Subject, content: Reaction, comment?: CommentTarget): Promise<Reacted>
   readonly hooks: Hooks
   /**
-   * Revokes the token on behalf of the application that it was issued to. Resolves even if the code host does not know the token;
-   * `forbidden` if it does not know the application. Absent where only the user can do it: Gitea, tokens that a user made in the
-   * settings of GitHub, and a token that is not given as text.
+   * Revokes the token for the application that it was issued to; resolves also for an unknown token, `forbidden` for an unknown application.
+   * Absent where only the user can do it (Gitea, GitHub's personal tokens), and for a token that is not given as text.
    */
   readonly revoke?: (client: OAuthClient) => Promise<void>
 }
@@ -163,7 +181,7 @@ export interface RepoHook {
   readonly contentType: string
   /** As the code host names them: GitHub has `*` for every event, Gitea several names for one that it was given. */
   readonly events: readonly string[]
-  /** Undefined if the code host does not show whether it has one: Gitea, and servers like GitHub's that have shown none yet. */
+  /** Undefined if the code host does not show it: Gitea, and servers like GitHub's that have shown none yet. */
   readonly hasSecret: boolean | undefined
   /** What its receiver answered last; undefined if nothing was sent, or the code host does not show it. */
   readonly lastResponse: { readonly code: number; readonly message: string } | undefined
@@ -173,10 +191,7 @@ export interface RepoHook {
 export interface Hooks {
   list(repo: Repo): Promise<readonly RepoHook[]>
   create(repo: Repo, settings: HookSettings): Promise<RepoHook>
-  /**
-   * Gives a hook these settings and activates it: in place if the code host can. Gitea cannot change a secret; without `sameSecret`
-   * its hook is replaced, and the result has another id.
-   */
+  /** Gives a hook these settings and activates it. Gitea cannot change a secret: without `sameSecret` its hook gets another id. */
   change(
     repo: Repo,
     id: number,
@@ -200,7 +215,6 @@ export interface HookDelivery {
   readonly action: string | null
   /** Milliseconds since 1970-01-01 UTC. */
   readonly deliveredAt: number
-  readonly redelivery: boolean
   /** Of the receiver's answer, or the code host's own when there was none. */
   readonly statusCode: number
   readonly status: string
@@ -228,23 +242,21 @@ export interface OAuthServer {
   readonly deviceEndpoint?: string
   /** Required value of `iss` in the callback, if it is sent (RFC 9207); undefined if the host's is unknown. */
   readonly issuer: string | undefined
-  /** The fewest scopes that comment, merge and react need; joined by a space in the authorize address. */
+  /** The fewest scopes that comment, merge and react need. */
   readonly scopes: readonly string[]
-  /** Whether a refresh token is exchanged with the redirect URI of its sign-in (GitLab). Default: no. */
+  /** Whether a refresh token is exchanged with the redirect URI of its sign-in (GitLab). */
   readonly repeatsRedirectUri?: boolean
 }
 
-/** Status and headers of an answer. */
 export interface Headed {
   readonly status: number
   readonly header: HeaderReader
 }
 
-/** Finds out, without a token, which software answers at an address. */
+/** Finds out, by a GET without a token, which software answers at an address. */
 export interface Probe {
-  /** The address to GET. */
   readonly address: string
-  /** The software, with its version if known, e.g. `Gitea 1.21.0`; undefined for anything else. `json`: undefined if it is not JSON. */
+  /** The software, e.g. `Gitea 1.21.0`; undefined for anything else. `json`: undefined if the answer is not JSON. */
   readonly recognise: (answer: Headed & { readonly json: unknown }) => string | undefined
 }
 
@@ -254,7 +266,7 @@ export interface HostWords {
   readonly label: string
   /** What a token needs to manage the hooks of a repository, in the words of its documentation. */
   readonly hookRights: string
-  /** Why a test of a hook may send nothing or not arrive, a sentence; absent if it has no reasons of its own. `url`: the code host's. */
+  /** Why a test of a hook may send nothing or not arrive, a sentence. `url`: the code host's. */
   readonly testHint?: (hook: Repo & { readonly url: string; readonly id: number }) => string
   /** Fields of its form for an OAuth application. */
   readonly applicationForm: (application: {
@@ -280,7 +292,6 @@ export interface AppRequest {
   readonly name: string
   /** Where the code host sends the browser with the code of the new App. */
   readonly redirectUrl: string
-  /** Where sign-ins return to. */
   readonly callbackUrl: string
   /** The App's own webhook. Undefined: none. */
   readonly hook: { readonly url: string; readonly active: boolean } | undefined
@@ -294,14 +305,6 @@ export interface RegisteredApp {
   readonly webhookSecret: Secret | undefined
   /** Page on which a user chooses the repositories of the App. */
   readonly installUrl: string
-}
-
-/** What the code host says about an App. */
-export interface AppDescription {
-  /** Page on which a user chooses the repositories of the App. */
-  readonly installUrl: string
-  /** Accounts that have installed it; undefined if the code host does not say (older GitHub Enterprise Servers). */
-  readonly installations: number | undefined
 }
 
 /** An App's own webhook, as the code host shows it. Whether it is active, the code host shows to people only. */
@@ -318,21 +321,18 @@ export interface Apps {
   /** The manifest as JSON. */
   manifest(request: AppRequest): string
   /** Exchanges the code that the manifest flow ends with. It works once. */
-  convert(code: string, options?: Cancellable): Promise<RegisteredApp>
+  convert(code: string): Promise<RegisteredApp>
   as(app: AppIdentity, options?: Cancellable): AppAccount
 }
 
-/**
- * What an App can do by itself. Its calls reject with `forbidden` for a key that was removed and `gone` for an App that was deleted, with
- * what to do; otherwise like those of {@link CodeHost}.
- */
+/** What an App can do by itself. Also rejects with `forbidden` for a removed key and `gone` for a deleted App, with what to do. */
 export interface AppAccount {
-  describe(): Promise<AppDescription>
-  /** Whether the App is installed on a repository. */
+  /** `installations`: accounts that have installed it; undefined at older GitHub Enterprise Servers. */
+  describe(): Promise<Pick<RegisteredApp, 'installUrl'> & { readonly installations: number | undefined }>
   isInstalled(repo: Repo): Promise<boolean>
   hook(): Promise<AppHook>
-  /** Makes its webhook send JSON that is signed with this secret, to another address if one is given. Resolves to the webhook as it is then. */
-  changeHook(settings: { readonly url?: string | undefined; readonly secret: Secret }): Promise<AppHook>
+  /** Makes its webhook send JSON that is signed with this secret, to another address if one is given. */
+  changeHook(settings: { readonly url?: string | undefined; readonly secret: Secret }): Promise<void>
   /** The log of its webhook: the deliveries of all its repositories. */
   readonly log: DeliveryLog
 }
@@ -347,19 +347,9 @@ export type Path = string
 export interface WebhookScheme {
   /** The headers that prove a delivery, and the form of their values: what lacks them is refused before any byte is hashed. */
   readonly proof: Readonly<Record<string, RegExp>>
-  /**
-   * Whether this secret made the proof of these bytes. Takes constant time; an empty secret matches nothing. `header` gives the
-   * value of a header that occurs exactly once.
-   */
-  readonly verify: (
-    header: (name: string) => string | undefined,
-    signed: Uint8Array,
-    secret: Secret,
-  ) => boolean
-  /**
-   * Whether the proof covers the body. A plain token (GitLab's X-Gitlab-Token) does not, and stands in clear in a tunnel's
-   * channel: a tunnel refuses it.
-   */
+  /** Whether this secret made the proof of these bytes. Takes constant time; an empty secret matches nothing. */
+  readonly verify: (header: HeaderReader, signed: Uint8Array, secret: Secret) => boolean
+  /** Whether the proof covers the body. A plain token (GitLab's X-Gitlab-Token) does not, and a tunnel, which shows it, refuses it. */
   readonly provesBody: boolean
   readonly eventHeader: string
   /** The event that a value of that header names, without spaces, for routes and filters. Default: the value. */
@@ -388,10 +378,7 @@ export interface EventSpec {
   readonly marks: readonly string[] | undefined
   /** Has no member of its own: fits only a payload that no other event fits. */
   readonly bare: boolean
-  /**
-   * Marks of payloads that have neither a time nor an id of their own, so that the code host can send equal bytes for two things
-   * that happened. Undefined: the event has none.
-   */
+  /** Marks of payloads without a time or id of their own, so that equal bytes can mean two things that happened. Undefined: none. */
   readonly repeatable: readonly string[] | undefined
   /** None, some, or any (`*`). Undefined: the code host sends the event to no hook that relay makes. */
   readonly actions: readonly string[] | undefined
@@ -400,25 +387,3 @@ export interface EventSpec {
 /** Header names that relay accepts from every code host; the code host's own wins. */
 export const GENERIC_EVENT = 'x-provider-event'
 export const GENERIC_DELIVERY = 'x-provider-delivery'
-
-/** A checked address, and how to call it. */
-export interface HostOptions {
-  readonly url: URL
-  readonly sendOnce: SendOnce
-  /** Milliseconds for one call, headers and body together. */
-  readonly timeLimit: number
-}
-
-/** A kind of code host, independent of its address. */
-export interface HostKind {
-  /** The default web address. */
-  readonly defaultUrl: string | undefined
-  /** Whether the web address may have a path. */
-  readonly pathAllowed: boolean
-  /** relay itself emulates it: it runs where relay says, and makes the OAuth client. */
-  readonly isEmulated: boolean
-  readonly webhook: WebhookScheme
-  readonly words: HostWords
-  /** Opens no connection. */
-  readonly open: (options: HostOptions) => CodeHost
-}

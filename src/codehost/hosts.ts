@@ -5,7 +5,7 @@ import { parsePrivateAddress } from '../base/web-address.js'
 import { sendOnce as sendOverNetwork } from '../net/client.js'
 import { GITEA } from './gitea/gitea.js'
 import { GITHUB, SANDBOX } from './github/github.js'
-import type { CodeHost, HostKind, HostOptions } from './host.js'
+import type { CodeHost, HostKind, HostPlace } from './host.js'
 
 /** Every kind of code host that relay works with. */
 export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
@@ -14,7 +14,7 @@ export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
   sandbox: SANDBOX,
 }
 
-export interface OpenOptions extends Partial<Omit<HostOptions, 'url'>> {
+export interface OpenOptions extends Partial<Omit<HostPlace, 'url'>> {
   readonly name: ProviderName
   /** The web address; a Gitea's may have a path. */
   readonly url: string
@@ -31,14 +31,11 @@ export function openHost({
   sendOnce = sendOverNetwork,
   timeLimit = LIMITS.codeHost,
 }: OpenOptions): CodeHost {
-  return HOST_KINDS[name].open({ url: checked(url), sendOnce, timeLimit })
-}
-
-function checked(text: string): URL {
+  let checked: URL
   try {
-    return parsePrivateAddress(text)
+    checked = parsePrivateAddress(url)
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : ''
-    throw new RelayError('settings', `The provider's address ${why}`)
+    throw new RelayError('settings', `The provider's address ${cause instanceof Error ? cause.message : ''}`)
   }
+  return HOST_KINDS[name].open({ url: checked, sendOnce, timeLimit })
 }

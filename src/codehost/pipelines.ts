@@ -5,25 +5,13 @@ import { RelayError } from '../base/errors.js'
 import { printable } from '../base/printable.js'
 import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
-import type { Account, Check, CodeHost, Comment, CommentRef, HeadChecks, Subject } from './host.js'
-
-/** Milliseconds for reading the comments of an issue, between two pages: 50 pages take about 20 s. */
-const LIST_LIMIT_MS = 60_000
-/** Milliseconds: the listing, its last page (25 s), the write (60 s), and a lock whose owner died. */
-const LOCK_WAIT_MS = LIST_LIMIT_MS + 100_000
+import type { Account, Check, CodeHost, CommentRef, HeadChecks, Subject } from './host.js'
 
 export interface StickyParts {
   readonly host: Pick<CodeHost, 'origin'>
-  readonly account: Pick<Account, 'facts' | 'comments' | 'editComment'>
+  readonly account: Pick<Account, 'facts' | 'comment' | 'comments' | 'editComment'>
   /** Has the lock that keeps two processes of this profile from both adding the comment. */
   readonly store: Pick<Store, 'get' | 'update'>
-  /** Adds a comment. */
-  readonly create: (body: string) => Promise<CommentRef>
-}
-
-export interface StickyResult extends CommentRef {
-  /** False if an earlier comment was edited. */
-  readonly created: boolean
 }
 
 /**
@@ -36,43 +24,28 @@ export function parseStickyKey(text: string): string {
 }
 
 /**
- * Edits the comment that this account made before with the same key on the same issue, the oldest if there are several, or
- * adds one. An HTML comment in its first line, which pages do not show, holds the key: an end may lie in an open code block. Writes once,
- * whatever happens. Processes of one profile take turns; two profiles at the same moment can still add one each.
- * @throws RelayError as the calls do; `timed_out` when another process holds the turn
+ * Edits the comment that this account made before with the same key on the same issue, the oldest if there are several, or adds one;
+ * `created` then. An HTML comment in its first line, which pages do not show, holds the key: an end may lie in an open code block. Writes
+ * once, whatever happens. Processes of one profile take turns; two profiles at the same moment can still add one each.
+ * @throws RelayError as the calls do; AbortError when `signal` aborts while another process has the turn
  */
 export async function writeSticky(
-  { host, account, store, create }: StickyParts,
+  { host, account, store }: StickyParts,
   on: Subject,
   { key, body: text }: { readonly key: string; readonly body: string },
   options: Cancellable = {},
-): Promise<StickyResult> {
+): Promise<CommentRef & { readonly created: boolean }> {
   const marker = `<!-- relay-sticky: ${key} -->`
   const body = `${marker}\n${text}`
   const { login } = await account.facts()
   const subject = [host.origin, login, on.owner.toLowerCase(), on.repo.toLowerCase(), on.number, key]
   const lock = `sticky-lock:${createHash('sha256').update(JSON.stringify(subject)).digest('hex')}`
-  const isEarlier = (comment: Comment): boolean => comment.author === login && comment.body.startsWith(marker)
-  const work = async (): Promise<StickyResult> => {
-    const earlier = await findFirst(account.comments(on), isEarlier)
-    if (!earlier) return { ...(await create(body)), created: true }
-    return { ...(await account.editComment(on, earlier.id, body)), created: false }
-  }
-  const turn = { what: 'writing this sticky comment', wait: LOCK_WAIT_MS, ...options }
-  return exclusively(store, lock, turn, work)
-}
-
-async function findFirst(
-  comments: AsyncIterable<Comment>,
-  isWanted: (comment: Comment) => boolean,
-): Promise<Comment | undefined> {
-  const end = performance.now() + LIST_LIMIT_MS
-  for await (const comment of comments) {
-    if (isWanted(comment)) return comment
-    if (performance.now() > end)
-      throw new RelayError('provider_timeout', 'The code host did not list the comments within 60 s')
-  }
-  return undefined
+  return exclusively(store, lock, { what: 'writing this sticky comment', ...options }, async () => {
+    for await (const earlier of account.comments(on))
+      if (earlier.author === login && earlier.body.startsWith(marker))
+        return { ...(await account.editComment(on, earlier.id, body)), created: false }
+    return { ...(await account.comment(on, body)), created: true }
+  })
 }
 
 /** Names in a message: enough to see what is wrong. */

@@ -25,19 +25,19 @@ export interface Api {
   readonly sendOnce: SendOnce
   /** Milliseconds for one call, headers and body together. */
   readonly timeLimit: number
-  /** Whether a 401 with this message is about the token. Default: any. GitLab also answers 401 to a merge that is not allowed. */
-  readonly isAboutToken?: (message: string) => boolean
+  /** The error for a refusal that means something else here than by its status: GitLab answers 401 to a merge that is not allowed. */
+  readonly explain?: (refusal: Refusal) => RelayError | undefined
 }
 
 /** Who calls: a user or an App by its token or, with `client`, an application (Basic, RFC 7617) about that token. */
-export interface Caller {
+interface Caller {
   readonly token: TokenSource
   readonly client?: OAuthClient
 }
 
 type Method = OutboundRequest['method']
 
-export interface Call<T> {
+interface Call<T> {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
   /** Schema of a successful answer. An answer that is empty or not JSON is `undefined`. */
@@ -64,14 +64,10 @@ const MAX_PAGES = 50
  * @throws RelayError `bad_request` for a part that is empty, one dot or two dots
  */
 export function path(texts: TemplateStringsArray, ...parts: readonly (string | number)[]): string {
-  return String.raw({ raw: texts }, ...parts.map(encoded))
-}
-
-function encoded(part: string | number): string {
-  const text = String(part)
-  if (text.split('/').some((name) => /^\.{0,2}$/.test(name)))
+  const names = parts.flatMap((part) => String(part).split('/'))
+  if (names.some((name) => ['', '.', '..'].includes(name)))
     throw new RelayError('bad_request', 'A name in a provider path is empty, one dot or two dots')
-  return encodeURIComponent(text)
+  return String.raw({ raw: texts }, ...parts.map(encodeURIComponent))
 }
 
 /** An API as one caller uses it; without a caller, unauthenticated. The signal cancels every call. */
@@ -94,18 +90,21 @@ export class Rest {
    */
   call<T>(method: Method, where: string, call: Call<T>): Promise<Answer<T>>
   call(method: Method, where: string, call?: Omit<Call<unknown>, 'answer'>): Promise<Answer<unknown>>
-  async call(method: Method, where: string, call: Partial<Call<unknown>> = {}): Promise<Answer<unknown>> {
-    const { label, timeLimit } = this.#api
-    const caller = this.#caller && { ...this.#caller, token: await tokenOf(this.#caller) }
-    const headers = { ...this.#api.headers, ...authorization(caller), ...(call.body && JSON_TYPE) }
-    const query = call.query ? `?${new URLSearchParams(call.query).toString()}` : ''
+  async call(
+    method: Method,
+    where: string,
+    { query, body, answer: schema = z.unknown(), exact = false }: Partial<Call<unknown>> = {},
+  ): Promise<Answer<unknown>> {
+    const { label, base, sendOnce, timeLimit, explain } = this.#api
+    const { secrets, ...identity } = await credentialsOf(this.#caller)
+    const headers = { ...this.#api.headers, ...identity.headers, ...(body && JSON_TYPE) }
+    const address = `${base}${where}${query ? `?${new URLSearchParams(query).toString()}` : ''}`
     const signal = deadline(timeLimit, this.#signal)
-    const body = call.body && { body: JSON.stringify(call.body) }
     let answer: OutboundResponse
     let text: string
     try {
-      const request = { method, headers, signal, ...body }
-      answer = await sendFollowing(this.#api.sendOnce, this.#api.base + where + query, request)
+      const request = { method, headers, signal, ...(body && { body: JSON.stringify(body) }) }
+      answer = await sendFollowing(sendOnce, address, request)
       text = await readText(answer)
     } catch (error) {
       if (this.#signal?.aborted) throw cancelled(this.#signal.reason)
@@ -113,71 +112,69 @@ export class Rest {
       throw noAnswer(label, method, `did not answer within ${timeLimit / 1000} s`, 'provider_timeout')
     }
     const { status, header } = answer
-    const json = parseJson(text, call.exact)
-    if (status < 200 || status > 299)
-      throw refusal({ status, header, method, json, api: this.#api }, caller ? secretsOf(caller) : [])
-    const parsed = (call.answer ?? z.unknown()).safeParse(json)
-    if (!parsed.success) throw noAnswer(label, method, 'gave an answer that was not understood')
-    return { status, header, value: parsed.data }
+    const json = parseJson(text, exact)
+    if (status < 200 || status > 299) {
+      const refused = refusal(label, method, answer, upstreamMessage(json, secrets))
+      throw explain?.(refused) ?? refused
+    }
+    const { success, data } = schema.safeParse(json)
+    if (!success) throw noAnswer(label, method, 'gave an answer that was not understood')
+    return { status, header, value: data }
   }
 
   /**
-   * Reads a list page by page, as long as each answer says that there are more.
+   * The items of a list, read page by page as long as an answer says that there are more.
    * @throws RelayError as {@link call}; `unprocessable` if there are still more after 50 pages
    */
-  async *pages<T>(
+  async *items<T>(
     where: string,
-    answer: ZodType<T>,
+    answer: ZodType<readonly T[]>,
     query: Readonly<Record<string, string>>,
-    hasMore: (answer: Answer<T>) => boolean = namesNext,
+    hasMore: (page: Answer<readonly T[]>) => boolean = ({ header }) => nextLink(header) !== undefined,
   ): AsyncGenerator<T> {
     for (let page = 1; page <= MAX_PAGES; page++) {
       const one = await this.call('GET', where, { query: { ...query, page: String(page) }, answer })
-      yield one.value
+      yield* one.value
       if (!hasMore(one)) return
     }
     throw new RelayError('unprocessable', `${this.label} lists more than relay reads (${MAX_PAGES} pages)`)
   }
+
+  /** All {@link items}. */
+  async all<T>(...list: Parameters<typeof this.items<T>>): Promise<readonly T[]> {
+    const all: T[] = []
+    for await (const item of this.items(...list)) all.push(item)
+    return all
+  }
 }
 
-/** Whether the answer names a next page (docs.github.com, "Using pagination in the REST API"). */
-function namesNext({ header }: Answer<unknown>): boolean {
-  return nextLink(header) !== undefined
-}
-
-/** Address of the next page in a `Link` header (RFC 8288), as GitHub writes it. Only its query is to be used. */
+/**
+ * Address of the next page in a `Link` header (RFC 8288; docs.github.com, "Using pagination in the REST API"). Only its query is to
+ * be used.
+ */
 export function nextLink(header: HeaderReader): URL | undefined {
   const [, address = ''] = /<([^<>]*)>; *rel="next"/.exec(header('link') ?? '') ?? []
   return parseUrl(address)
 }
 
-interface KnownCaller extends Caller {
-  readonly token: string
-}
-
-async function tokenOf({ token }: Caller): Promise<string> {
-  return typeof token === 'string' ? token : token()
-}
-
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-function authorization(caller: KnownCaller | undefined): Record<string, string> {
+/** The headers that say who calls, and the secrets in them, which the code host may repeat and messages must not contain. */
+async function credentialsOf(caller: Caller | undefined): Promise<{
+  readonly headers: Readonly<Record<string, string>>
+  readonly secrets: readonly string[]
+}> {
   // GitHub refuses calls without one.
   const agent = { 'user-agent': 'webhook-relay' }
-  if (!caller) return agent
-  const { token, client } = caller
+  if (!caller) return { headers: agent, secrets: [] }
+  const { token: source, client } = caller
+  const token = typeof source === 'string' ? source : await source()
   // A header cannot hold any other token; undici's error would quote it.
   if (!/^[\x21-\x7e]+$/.test(token)) throw new RelayError('invalid_token', INVALID_TOKEN)
-  return { ...agent, authorization: client ? `Basic ${basic(client)}` : `Bearer ${token}` }
-}
-
-function basic({ id, secret }: OAuthClient): string {
-  return Buffer.from(`${id}:${secret.reveal()}`).toString('base64')
-}
-
-/** Secrets that the code host may repeat, and that messages must not contain. */
-function secretsOf({ token, client }: KnownCaller): string[] {
-  return client ? [token, basic(client), client.secret.reveal()] : [token]
+  if (!client) return { headers: { ...agent, authorization: `Bearer ${token}` }, secrets: [token] }
+  const basic = Buffer.from(`${client.id}:${client.secret.reveal()}`).toString('base64')
+  const secrets = [token, basic, client.secret.reveal()]
+  return { headers: { ...agent, authorization: `Basic ${basic}` }, secrets }
 }
 
 /** A renamed repository takes one redirect; more than a few are a loop. */
@@ -221,7 +218,7 @@ export function parseJson(text: string, exact = false): unknown {
   return parsed(text) ?? parsed(text.trimEnd().split('\n').at(-1) ?? '')
 }
 
-/** Digits of the largest integer that every number holds exactly, less one. */
+/** All integers of so many digits are exact as numbers. */
 const EXACT_DIGITS = 15
 
 function quoteLongIntegers(text: string): string {
@@ -235,40 +232,36 @@ function quoteLongIntegers(text: string): string {
   return quoted + text.slice(from)
 }
 
-interface RefusalOptions {
-  readonly providerStatus: number
-  readonly missingRight?: string | undefined
-  readonly upstreamMessage?: string
-  readonly retryAfter?: number | undefined
-}
-
-/** A code host's refusal, with the status of its answer and its message on one line ('' for none). */
+/** A code host's refusal. */
 export class Refusal extends RelayError {
+  /** Status of its answer. */
   readonly providerStatus: number
   /** What the token lacks, if the answer says so: `one of the scopes repo, admin:repo_hook; it has read:user`. */
   readonly missingRight: string | undefined
+  /** Its message on one line, '' for none. */
   readonly upstreamMessage: string
 
   constructor(
     kind: ErrorKind,
     message: string,
-    { providerStatus, missingRight, upstreamMessage = '', retryAfter }: RefusalOptions,
+    answer: Pick<Refusal, 'providerStatus'> &
+      Partial<Pick<Refusal, 'missingRight' | 'upstreamMessage' | 'retryAfter'>>,
   ) {
-    super(kind, message, { retryAfter })
-    this.missingRight = missingRight
-    this.providerStatus = providerStatus
-    this.upstreamMessage = upstreamMessage
+    super(kind, message, { retryAfter: answer.retryAfter })
+    this.providerStatus = answer.providerStatus
+    this.missingRight = answer.missingRight
+    this.upstreamMessage = answer.upstreamMessage ?? ''
   }
+}
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof RelayError && error.kind === 'not_found'
 }
 
 const INVALID_TOKEN = 'Invalid or expired token'
 
-/**
- * Statuses with a kind of their own, and the text for an answer without a message. Any other 4xx is `unprocessable`, the
- * rest `provider_failed`.
- */
+/** Statuses below 500 with a kind of their own, and the text for an answer without a message. */
 const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
-  401: { kind: 'forbidden', text: 'not allowed' },
   403: { kind: 'forbidden', text: 'not allowed' },
   404: { kind: 'not_found', text: 'Not Found' },
   405: { kind: 'conflict', text: 'it cannot be merged' },
@@ -279,29 +272,18 @@ const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
   423: { kind: 'forbidden', text: 'it is locked' },
 }
 
-interface Refused extends Headed {
-  readonly method: Method
-  readonly json: unknown
-  readonly api: Api
-}
-
-/**
- * The error for an unsuccessful answer. Its text contains the answer's message without `secrets`. For a write that failed with
- * 5xx it warns that the write may have happened, since a gateway may have sent the answer.
- */
-function refusal(answer: Refused, secrets: readonly string[]): Refusal {
-  const { status, method } = answer
-  const { label, isAboutToken = () => true } = answer.api
-  const message = upstreamMessage(answer.json, secrets)
+/** The error for an unsuccessful answer. A write that failed with 5xx may have happened: a gateway may have sent the answer. */
+function refusal(label: string, method: Method, answer: Headed, message: string): Refusal {
+  const { status } = answer
   const missingRight = missingRightOf(answer, message)
   const retryAfter = retryAfterOf(answer, message)
   const refused = (kind: ErrorKind, text: string): Refusal =>
     new Refusal(kind, text, { providerStatus: status, upstreamMessage: message, missingRight, retryAfter })
-  if (status === 401 && isAboutToken(message)) return refused('invalid_token', INVALID_TOKEN)
+  if (status === 401) return refused('invalid_token', INVALID_TOKEN)
   if (retryAfter !== undefined)
     return refused('rate_limited', `${label} refused: ${message || 'too many requests'}`)
-  const { kind, text } = KINDS[status] ?? { kind: 'unprocessable', text: `status ${status}` }
   if (status >= 400 && status < 500) {
+    const { kind, text } = KINDS[status] ?? { kind: 'unprocessable', text: `status ${status}` }
     // Code hosts also answer 404 for anything that this user may not see.
     const hint = status === 404 ? ' (no such repository or number, or no access to it)' : ''
     return refused(kind, `${label} refused: ${message || text}${hint}`)
@@ -361,7 +343,6 @@ function retryAfterOf({ status, header }: Headed, message: string): number | und
 
 /** Characters: one line of a terminal or two. */
 const MAX_LENGTH = 300
-const MAX_DETAILS = 5
 
 const text = z.string().catch('')
 const detail = z.union([
@@ -382,7 +363,7 @@ const errorBody = z.object({ message: text, errors: z.array(detail.catch('')).ca
 function upstreamMessage(json: unknown, secrets: readonly string[]): string {
   const { success, data } = errorBody.safeParse(json)
   if (!success) return ''
-  const details = data.errors.filter(Boolean).slice(0, MAX_DETAILS).join(', ')
+  const details = data.errors.filter(Boolean).join(', ')
   const whole = data.message && details ? `${data.message} (${details})` : data.message || details
   const plain = whole
     .replaceAll(/[\s\p{Zl}\p{Zp}]+/gu, ' ')
@@ -393,10 +374,7 @@ function upstreamMessage(json: unknown, secrets: readonly string[]): string {
   return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1).replace(/\p{Cs}$/u, '')}…` : line
 }
 
-/**
- * The error for a call without a usable answer. `why` is an error or text. For a write, the text warns that it may have been
- * carried out, unless it cannot have reached the code host.
- */
+/** The error for a call without a usable answer: `why` is an error or text. A write that may have reached the host may have happened. */
 function noAnswer(
   label: string,
   method: Method,

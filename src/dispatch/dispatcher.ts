@@ -3,17 +3,14 @@ import { jittered, nearbyProbeDelay, probeDelay, type Random } from '../base/bac
 import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { isLoopback } from '../base/loopback.js'
-import { LIMITS, type Limits } from '../base/seams.js'
-import { type Clock, systemClock } from '../base/time.js'
+import type { Limits } from '../base/seams.js'
+import type { Clock } from '../base/time.js'
 import type { Journal } from '../journal/journal.js'
 import type { Attempt, Due, Entry, Forward, Outcome } from '../journal/types.js'
 import { type Environment, openCommandTarget } from './command-target.js'
 import { openHttpTarget } from './http-target.js'
 import { labelOf, type Route } from './routes.js'
 import type { DeliveryResult, OpenTarget } from './target.js'
-
-/** Calls `run` once after `ms` milliseconds, unless the function it returns is called before. */
-export type Timer = (ms: number, run: () => void) => () => void
 
 export interface TargetStatus {
   readonly id: string
@@ -43,6 +40,9 @@ export interface AttemptEvent {
 /** What the dispatcher needs of the journal. */
 export type Queue = Pick<Journal, 'next' | 'read' | 'record' | 'expire' | 'counts'>
 
+/** Calls `run` once after `ms` milliseconds, unless the function it returns is called before. */
+export type Timer = (ms: number, run: () => void) => () => void
+
 export interface DispatcherOptions {
   readonly journal: Queue
   readonly routes: readonly Route[]
@@ -51,21 +51,19 @@ export interface DispatcherOptions {
   /** The environment of commands; relay's own secrets are removed. */
   readonly env: Environment
   readonly log: Log
-  /** Whether this relay may send now: another one may have taken over. Default: it may. */
-  readonly mayRun?: (() => boolean) | undefined
+  /** Whether this relay may send now: another one may have taken over. */
+  readonly mayRun: () => boolean
   /** Called for each attempt once it is recorded. Must not throw. */
-  readonly onAttempt?: ((event: AttemptEvent) => void) | undefined
+  readonly onAttempt: (event: AttemptEvent) => void
   /** Called when a target goes down, comes up, is no longer configured, or is again. Must not throw. */
-  readonly onTarget?: ((status: TargetStatus) => void) | undefined
-  readonly clock?: Clock | undefined
+  readonly onTarget: (status: TargetStatus) => void
+  readonly clock: Clock
+  readonly limits: Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
   readonly random?: Random | undefined
-  readonly timer?: Timer | undefined
-  readonly limits?: Partial<DispatchLimits> | undefined
+  readonly timer?: Timer
   /** What is sent to a target. Default: HTTP and commands. */
-  readonly open?: ((route: Route) => OpenTarget) | undefined
+  readonly open?: (route: Route) => OpenTarget
 }
-
-type DispatchLimits = Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
 
 /** How long a delivery waits for a target that cannot be reached or is no longer configured: 24 hours. */
 const MAX_AGE_MS = 86_400_000
@@ -80,15 +78,10 @@ const MAX_STORAGE_DELAY_MS = 5000
 const MINUTE_MS = 60_000
 
 /** What all lanes share. */
-interface Parts extends Pick<DispatcherOptions, 'journal' | 'concurrency' | 'log'> {
-  readonly mayRun: () => boolean
-  readonly clock: Clock
+interface Parts extends DispatcherOptions {
   readonly random: Random
   readonly timer: Timer
-  readonly limits: DispatchLimits
   readonly signal: AbortSignal
-  readonly onAttempt: (event: AttemptEvent) => void
-  readonly onTarget: (status: TargetStatus) => void
 }
 
 /**
@@ -98,49 +91,30 @@ interface Parts extends Pick<DispatcherOptions, 'journal' | 'concurrency' | 'log
  */
 export class Dispatcher implements AsyncDisposable {
   readonly #lanes = new Map<string, Lane>()
-  readonly #open: (route: Route) => OpenTarget
   readonly #parts: Parts
   readonly #stop = new AbortController()
-  readonly #closing = new Set<Promise<void>>()
   #routes: readonly Route[]
   #isRunning = false
   #cancelMinute = (): void => {}
 
   constructor(options: DispatcherOptions) {
-    const { journal, routes, concurrency, log, clock = systemClock, random = Math.random } = options
-    const limits = { ...LIMITS, ...options.limits }
-    this.#routes = routes
-    this.#open = options.open ?? ((route) => openTarget(route, options, limits, clock))
-    this.#parts = {
-      journal,
-      concurrency,
-      log,
-      clock,
-      random,
-      limits,
-      timer: options.timer ?? systemTimer,
-      mayRun: options.mayRun ?? (() => true),
-      signal: this.#stop.signal,
-      onAttempt: options.onAttempt ?? (() => {}),
-      onTarget: options.onTarget ?? (() => {}),
-    }
+    this.#routes = options.routes
+    const { random = Math.random, timer = systemTimer } = options
+    this.#parts = { ...options, random, timer, signal: this.#stop.signal }
   }
 
   /** Starts with what waits in the journal. To be called once. @throws RelayError `storage` */
   async start(): Promise<void> {
-    this.#isRunning = true
-    this.#attachAll()
     await this.#count()
     if (this.#stop.signal.aborted) return
-    // With what waits for targets that are not configured any more.
+    this.#isRunning = true
     this.#attachAll()
     void this.#everyMinute()
   }
 
   /** An entry waits for these targets: it was stored, or is to be forwarded again. */
   take(targets: readonly string[]): void {
-    if (!this.#isRunning) return
-    for (const id of targets) this.#laneOf(id).take()
+    if (this.#isRunning) for (const id of targets) this.#laneOf(id).take()
   }
 
   /** Looks at the journal again: another relay may have written to it. Does not reject. */
@@ -174,7 +148,6 @@ export class Dispatcher implements AsyncDisposable {
     this.#stop.abort()
     this.#cancelMinute()
     await Promise.all([...this.#lanes.values()].map((lane) => lane.close()))
-    await Promise.all(this.#closing)
   }
 
   /** How much waits for each target. */
@@ -191,27 +164,26 @@ export class Dispatcher implements AsyncDisposable {
 
   #attachAll(): void {
     const routes = new Map(this.#routes.map((route) => [route.id, route]))
-    for (const [id, route] of routes)
-      if (!this.#laneOf(id).isAttached) this.#laneOf(id).attach(route, this.#open(route))
-    for (const [id, lane] of this.#lanes) {
-      if (routes.has(id)) continue
-      const closed = lane.detach().finally(() => this.#closing.delete(closed))
-      this.#closing.add(closed)
-      if (lane.isEmpty) this.#lanes.delete(id)
-    }
+    for (const [id, route] of routes) this.#laneOf(id).attach(route)
+    for (const [id, lane] of this.#lanes) if (!routes.has(id)) lane.detach()
+    this.#forgetEmpty()
+  }
+
+  #forgetEmpty(): void {
+    for (const [id, lane] of this.#lanes) if (lane.isOver) this.#lanes.delete(id)
   }
 
   /** What waits for a target without a route fails at 24 h. Does not reject. */
   async #everyMinute(): Promise<void> {
-    const { journal, clock, timer, signal } = this.#parts
+    const { journal, clock, timer, signal, log } = this.#parts
     const except = this.#routes.map(({ id }) => id)
     const expired = await journal.expire(clock() - MAX_AGE_MS, { except }).catch(() => 0)
     if (signal.aborted) return
     if (expired > 0) {
-      this.#parts.log.warn(`${expiredText(expired)} for targets that are not configured any more`)
+      log.warn(`${expiredText(expired)} for targets that are not configured any more`)
       await this.#count().catch(() => {})
     }
-    for (const [id, lane] of this.#lanes) if (!lane.isAttached && lane.isEmpty) this.#lanes.delete(id)
+    this.#forgetEmpty()
     this.#cancelMinute = timer(MINUTE_MS, () => void this.#everyMinute())
   }
 }
@@ -231,84 +203,75 @@ interface Down {
  * time, at growing intervals, until it answers. After every change `#fill` decides from the table and the present state alone.
  */
 class Lane {
-  readonly id: string
+  readonly #id: string
   readonly #parts: Parts
   /** By entry: Infinity while it is sent and recorded, else the instant before which it is not sent again. */
   readonly #busy = new Map<number, number>()
-  #route: Route | undefined
-  #target: OpenTarget | undefined
-  #queued = 0
+  readonly #attempts = new Set<Promise<void>>()
+  /** What is configured; undefined: nothing is sent. */
+  #open: { readonly route: Route; readonly target: OpenTarget } | undefined
+  #goneSince: number
   #down: Down | undefined
-  #goneSince: number | undefined
+  #queued = 0
+  #reported: TargetStatus['state'] = 'up'
   #filling: Promise<void> | undefined
   #isAgain = false
-  #attempts = new Set<Promise<void>>()
   #cancel = (): void => {}
 
   constructor(id: string, parts: Parts) {
-    this.id = id
+    this.#id = id
     this.#parts = parts
+    this.#goneSince = parts.clock()
   }
 
-  get isAttached(): boolean {
-    return this.#target !== undefined
-  }
-
-  get isEmpty(): boolean {
-    return this.#queued === 0 && this.#busy.size === 0
+  /** Whether it is no longer configured, and nothing waits for it. */
+  get isOver(): boolean {
+    return !this.#open && this.#queued === 0 && this.#busy.size === 0
   }
 
   status(): TargetStatus {
-    const { id } = this
-    const common = { id, label: labelOf(id), queued: this.#queued }
-    if (this.#goneSince !== undefined) return { ...common, state: 'gone', since: this.#goneSince }
+    const common = { id: this.#id, label: labelOf(this.#id), queued: this.#queued }
+    if (!this.#open) return { ...common, state: 'gone', since: this.#goneSince }
     if (!this.#down) return { ...common, state: 'up' }
     const { since, nextProbeAt } = this.#down
     return { ...common, state: 'down', since, nextProbeAt }
   }
 
-  attach(route: Route, target: OpenTarget): void {
-    this.#route = route
-    this.#target = target
-    this.#down = undefined
-    if (this.#goneSince !== undefined) {
-      this.#goneSince = undefined
-      this.#parts.onTarget(this.status())
-    }
+  attach(route: Route): void {
+    if (this.#open) return
+    const { open = (it: Route) => openTarget(it, this.#parts) } = this.#parts
+    this.#open = { route, target: open(route) }
+    this.#report()
     this.wake()
   }
 
-  /** Resolves once what is being sent has ended. Does not reject. */
-  async detach(): Promise<void> {
-    const target = this.#target
-    this.#target = undefined
+  /** What is being sent ends, what waits stays in the journal. */
+  detach(): void {
+    void this.#end()
+    if (this.#open) this.#goneSince = this.#parts.clock()
+    this.#open = undefined
     this.#down = undefined
     this.#cancel()
     for (const [n, due] of this.#busy) if (due < Infinity) this.#busy.delete(n)
-    if (this.#goneSince === undefined && !this.isEmpty) {
-      this.#goneSince = this.#parts.clock()
-      this.#parts.onTarget(this.status())
-    }
-    await Promise.all(this.#attempts)
-    await Promise.resolve(target?.[Symbol.asyncDispose]()).catch(() => {})
+    this.#report()
   }
 
+  /** Resolves once what is being sent, which `signal` interrupts, has ended. */
   async close(): Promise<void> {
     this.#cancel()
     await this.#filling
-    const goneSince = this.#goneSince
-    // The end of relay is no news of a target.
-    this.#goneSince = 0
-    await this.detach()
-    this.#goneSince = goneSince
+    await this.#end()
+  }
+
+  async #end(): Promise<void> {
+    const { target } = this.#open ?? {}
+    await Promise.all(this.#attempts)
+    await target?.[Symbol.asyncDispose]()
   }
 
   take(): void {
     this.#queued++
-    if (!this.isAttached && this.#goneSince === undefined) {
-      this.#goneSince = this.#parts.clock()
-      this.#parts.onTarget(this.status())
-    }
+    this.#report()
     this.wake()
   }
 
@@ -327,140 +290,142 @@ class Lane {
     this.wake()
   }
 
-  #in(ms: number): void {
-    this.#cancel()
-    this.#cancel = this.#parts.signal.aborted ? () => {} : this.#parts.timer(ms, () => this.wake())
+  /** Reports another state. That a target for which nothing waits is gone is no news. */
+  #report(): void {
+    const status = this.status()
+    if (status.state === this.#reported || this.isOver) return
+    this.#reported = status.state
+    this.#parts.onTarget(status)
   }
 
   /** Does not reject. */
   async #fillAll(): Promise<void> {
-    let failures = 0
     while (this.#isAgain) {
       this.#isAgain = false
-      try {
-        await this.#fill()
-        failures = 0
-      } catch (error) {
-        const { log, signal, random, limits } = this.#parts
-        if (signal.aborted) break
-        if (++failures === 1) log.error(`${labelOf(this.id)}: what waits cannot be read yet`, error)
-        this.#isAgain = true
-        await pause(Math.min(probeDelay(failures, random, limits.probe), MAX_STORAGE_DELAY_MS), this.#parts)
-      }
+      await this.#fill()
     }
     this.#filling = undefined
   }
 
   async #fill(): Promise<void> {
-    const { journal, concurrency, clock, mayRun, signal } = this.#parts
-    const [route, target, down] = [this.#route, this.#target, this.#down]
-    if (!route || !target || signal.aborted || !mayRun()) return
+    const { journal, concurrency, clock, mayRun, signal, timer } = this.#parts
+    const [open, down] = [this.#open, this.#down]
+    if (!open || signal.aborted || !mayRun()) return
     const now = clock()
     for (const [n, due] of this.#busy) if (due <= now) this.#busy.delete(n)
     const isSending = [...this.#busy.values()].includes(Infinity)
     const isDue = !isSending && down !== undefined && now >= down.nextProbeAt
     const room = down ? Number(isDue) : concurrency - this.#busy.size
-    const found = room > 0 ? await journal.next(this.id, room, down ? [] : this.#busy.keys()) : []
+    const read = () => journal.next(this.#id, room, down ? [] : this.#busy.keys())
+    const problem = `${labelOf(this.#id)}: what waits cannot be read yet`
+    const found = (room > 0 && (await this.#stored(problem, read))) || []
     for (const due of found) {
       // Reading takes time, in which all of this may have changed.
-      if (this.#down !== down || this.#target !== target || signal.aborted) {
+      if (this.#down !== down || this.#open !== open || signal.aborted) {
         this.#isAgain = true
         return
       }
       this.#busy.set(due.n, Infinity)
-      const attempt = this.#attempt(due, route, target, down !== undefined).finally(() =>
+      const attempt = this.#attempt(due, open, down !== undefined).finally(() =>
         this.#attempts.delete(attempt),
       )
       this.#attempts.add(attempt)
     }
     if (room > 0 && found.length === 0 && this.#busy.size === 0) this.#queued = 0
-    const probe = down && found.length === 0 && !isSending && this.#queued > 0 ? down.nextProbeAt : Infinity
+    const probe = down && now < down.nextProbeAt ? down.nextProbeAt : Infinity
     const next = Math.min(probe, ...this.#busy.values())
-    if (next < Infinity) this.#in(Math.max(0, next - now))
-    else this.#cancel()
+    this.#cancel()
+    if (next < Infinity && !signal.aborted) this.#cancel = timer(Math.max(0, next - now), () => this.wake())
   }
 
   /** Sends one entry, and records what came of it. Does not reject. */
   async #attempt(
     { n, forward: before, earlier }: Due,
-    route: Route,
-    target: OpenTarget,
+    open: { readonly route: Route; readonly target: OpenTarget },
     isProbe: boolean,
   ): Promise<void> {
-    const { journal, clock, random, signal, mayRun, limits } = this.#parts
+    const { journal, clock, random, signal, mayRun, limits, onAttempt } = this.#parts
+    const { route, target } = open
     const entry = await this.#stored(`#${n} → ${route.label}: cannot be read yet`, () => journal.read(n))
-    if (!entry || this.#target !== target || signal.aborted || !mayRun()) {
+    if (!entry || this.#open !== open || signal.aborted || !mayRun()) {
       this.#busy.delete(n)
-      if (!entry) this.#queued = Math.max(0, this.#queued - 1)
       // Also if the target was opened again meanwhile: this entry counted as being sent.
       return this.wake()
     }
     const at = clock()
     const { retryAfter = 0, ...result } = await target.deliver(entry, earlier + 1, { signal }).catch(defect)
     const now = clock()
-    const forward = nextForward(before, result)
+    const forward = nextForward(before, result, limits)
     const hasEnded = forward.status !== 'waiting'
     if (hasEnded) {
       this.#queued = Math.max(0, this.#queued - 1)
       this.#markUp(result.outcome)
     }
-    const backsOff = !hasEnded && result.outcome === 'retry'
-    const own = jittered(limits.retries[Math.min(forward.tries, limits.retries.length) - 1] ?? 0, random)
+    const own = jittered(limits.retries[forward.tries - 1] ?? 0, random)
     const wait = Math.max(own, Math.min(retryAfter, MAX_RETRY_AFTER_MS))
-    const attempt = { at, target: this.id, ms: Math.max(0, now - at), count: 1, ...result }
+    const backsOff = !hasEnded && result.outcome === 'retry'
+    const attempt = { at, target: this.#id, ms: Math.max(0, now - at), count: 1, ...result }
     // Without the body, which need not stay in memory until the disk has answered.
     const { body: _, ...rest } = entry
     const problem = `#${n} → ${route.label}: the attempt could not be recorded yet`
-    const isRecorded = await this.#stored(problem, async () => {
+    await this.#stored(problem, async () => {
       await journal.record(n, attempt, forward)
-      return true
+      onAttempt({ n, entry: rest, route, attempt, forward, ...(backsOff && { retryAt: now + wait }) })
     })
-    const retryAt = backsOff ? { retryAt: now + wait } : {}
-    if (isRecorded) this.#parts.onAttempt({ n, entry: rest, route, attempt, forward, ...retryAt })
     if (backsOff) this.#busy.set(n, clock() + wait)
     else this.#busy.delete(n)
-    if (this.#target === target && DOWN.has(result.outcome)) await this.#markDown(isProbe)
+    if (this.#open === open && DOWN.has(result.outcome)) await this.#markDown(route, isProbe)
     else if (!hasEnded) this.#markUp(result.outcome)
     this.wake()
   }
 
   #markUp(outcome: Outcome): void {
-    if (!this.#down || outcome === 'killed' || DOWN.has(outcome)) return
+    if (outcome === 'killed' || DOWN.has(outcome)) return
     this.#down = undefined
-    if (this.isAttached) this.#parts.onTarget(this.status())
+    this.#report()
   }
 
-  async #markDown(isProbe: boolean): Promise<void> {
+  async #markDown({ target }: Route, isProbe: boolean): Promise<void> {
     // An attempt that was under way when the target went down is no further failure.
     if (this.#down && !isProbe) return
-    const { clock, random, limits, journal, onTarget } = this.#parts
+    const { clock, random, limits, journal, log } = this.#parts
     const now = clock()
-    const before = this.#down
-    const failures = (before?.failures ?? 0) + 1
-    const since = before?.since ?? now
-    const delay = isNearby(this.#route)
+    const { since = now, at = now, awake = 0, failures = 0 } = this.#down ?? {}
+    const isNearby = target.kind === 'http' && isLoopback(new URL(target.url).hostname)
+    const delay = isNearby
       ? nearbyProbeDelay(now - since, random, limits.probe)
-      : probeDelay(failures, random, limits.probe)
-    const awake = before ? before.awake + Math.min(now - before.at, MAX_PROBE_GAP_MS) : 0
-    this.#down = { since, at: now, awake, failures, nextProbeAt: now + delay }
-    if (!before) onTarget(this.status())
-    if (awake < MIN_DOWN_MS) return
-    const expired = await journal.expire(now - MAX_AGE_MS, { target: this.id }).catch(() => 0)
+      : probeDelay(failures + 1, random, limits.probe)
+    const down = {
+      since,
+      at: now,
+      awake: awake + Math.min(now - at, MAX_PROBE_GAP_MS),
+      failures: failures + 1,
+      nextProbeAt: now + delay,
+    }
+    this.#down = down
+    this.#report()
+    if (down.awake < MIN_DOWN_MS) return
+    const expired = await journal.expire(now - MAX_AGE_MS, { target: this.#id }).catch(() => 0)
     this.#queued = Math.max(0, this.#queued - expired)
-    if (expired > 0) this.#parts.log.warn(`${labelOf(this.id)}: ${expiredText(expired)}`)
+    if (expired > 0) log.warn(`${labelOf(this.#id)}: ${expiredText(expired)}`)
   }
 
   /** Repeats what storage fails to do, the attempt never: the target has the delivery. Undefined once relay stops. Does not reject. */
   async #stored<Result>(problem: string, work: () => Promise<Result>): Promise<Result | undefined> {
-    const { log, random, limits, signal } = this.#parts
+    const { log, random, limits, signal, timer } = this.#parts
     for (let failures = 1; ; failures++) {
       try {
         return await work()
       } catch (error) {
-        if (signal.aborted) return undefined
-        if (failures === 1) log.error(problem, error)
-        // A defect is no reason to try at once, either.
-        await pause(Math.min(probeDelay(failures, random, limits.probe), MAX_STORAGE_DELAY_MS), this.#parts)
+        if (failures === 1 && !signal.aborted) log.error(problem, error)
+        const delay = Math.min(probeDelay(failures, random, limits.probe), MAX_STORAGE_DELAY_MS)
+        await new Promise<void>((resolve) => {
+          const cancel = timer(delay, resolve)
+          onAbort(signal, () => {
+            cancel()
+            resolve()
+          })
+        })
         if (signal.aborted) return undefined
       }
     }
@@ -474,14 +439,17 @@ function expiredText(count: number): string {
 const DOWN: ReadonlySet<Outcome> = new Set(['unreachable', 'timed out'])
 
 /** The status of a forward after an attempt. One that is interrupted waits, whatever its age. */
-function nextForward({ tries, since }: Forward, { outcome, status, error }: DeliveryResult): Forward {
+function nextForward(
+  { tries, since }: Forward,
+  { outcome, status, error }: DeliveryResult,
+  { retries }: Pick<Limits, 'retries'>,
+): Forward {
   const reason = error ?? `answered ${status}`
-  const most = LIMITS.retries.length + 1
   if (outcome === 'succeeded') return { status: 'succeeded', tries, since }
   if (outcome === 'refused') return { status: 'failed', tries, since, reason }
   if (outcome !== 'retry') return { status: 'waiting', tries, since }
-  if (tries + 1 < most) return { status: 'waiting', tries: tries + 1, since }
-  return { status: 'failed', tries: tries + 1, since, reason: `${reason}, ${most} times` }
+  if (tries < retries.length) return { status: 'waiting', tries: tries + 1, since }
+  return { status: 'failed', tries: tries + 1, since, reason: `${reason}, ${tries + 1} times` }
 }
 
 /** A target never rejects: what does is a defect, which must not be first in the queue for ever. */
@@ -490,36 +458,13 @@ function defect(error: unknown): DeliveryResult {
   return { outcome: 'refused', status: null, answer: new Uint8Array(), error: why }
 }
 
-function isNearby(route: Route | undefined): boolean {
-  return route?.target.kind === 'http' && isLoopback(new URL(route.target.url).hostname)
-}
-
-function openTarget(
-  { target }: Route,
-  { env }: DispatcherOptions,
-  { http, command, grace }: DispatchLimits,
-  clock: Clock,
-): OpenTarget {
+function openTarget({ target }: Route, { env, limits, clock }: Parts): OpenTarget {
   return target.kind === 'http'
-    ? openHttpTarget(target.url, { clock, limit: http })
-    : openCommandTarget(target.command, { env, limit: command, grace })
+    ? openHttpTarget(target.url, { clock, limit: limits.http })
+    : openCommandTarget(target.command, { env, limit: limits.command, grace: limits.grace })
 }
 
 const systemTimer: Timer = (ms, run) => {
   const timer = setTimeout(run, ms)
   return () => clearTimeout(timer)
-}
-
-/** Resolves after `ms` milliseconds of the parts' timer, or when they stop. */
-async function pause(ms: number, { timer, signal }: Pick<Parts, 'timer' | 'signal'>): Promise<void> {
-  if (signal.aborted) return
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      cancel()
-      forget()
-      resolve()
-    }
-    const cancel = timer(ms, end)
-    const forget = onAbort(signal, end)
-  })
 }

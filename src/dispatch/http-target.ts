@@ -12,20 +12,18 @@ function statusOutcome(status: number): Outcome {
   return status >= 500 || [408, 425, 429].includes(status) ? 'retry' : 'refused'
 }
 
-export interface HttpTargetOptions {
-  readonly clock: Clock
-  /** Time limit of an attempt in milliseconds, from connecting to the end of the answer. */
-  readonly limit: number
-}
-
 /**
  * Posts deliveries to an address with the recorded bytes and headers, through {@link DeliverySender}. If the answer is not HTTP,
- * the delivery has failed: sending it again to that port would change nothing.
+ * the delivery has failed: sending it again to that port would change nothing. `limit`: milliseconds of an attempt, from connecting to
+ * the end of the answer.
  */
-export function openHttpTarget(url: string, { clock, limit }: HttpTargetOptions): OpenTarget {
+export function openHttpTarget(
+  url: string,
+  { clock, limit }: { readonly clock: Clock; readonly limit: number },
+): OpenTarget {
   const { username, password } = new URL(url)
   const own = username === '' && password === '' ? [] : [basic(username, password)]
-  const sender = new DeliverySender(url, { limit })
+  const sender = new DeliverySender(url, limit)
 
   const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<DeliveryResult> => {
     const sent = [...forwardedHeaders(entry.headers, attempt), ...own]
@@ -74,7 +72,7 @@ function decoded(text: string): string {
 const ATTEMPT = 'X-Relay-Attempt'
 
 /** The headers for a target: the provider's as recorded, in their order and spelling, and the number of the attempt. */
-export function forwardedHeaders(recorded: readonly Header[], attempt: number): Header[] {
+function forwardedHeaders(recorded: readonly Header[], attempt: number): Header[] {
   const headers = passedOn(recorded).filter(
     // With one that is not sendable, the delivery would never be sent.
     (header) => header[0].toLowerCase() !== ATTEMPT.toLowerCase() && isSendable(header),
@@ -83,14 +81,14 @@ export function forwardedHeaders(recorded: readonly Header[], attempt: number): 
 }
 
 /** Bytes of names and values that are stored of an answer, as many as of its body: no web framework's answer has more. */
-export const MAX_HEADER_BYTES = 4096
+const MAX_HEADER_BYTES = 4096
 /** Headers whose values are credentials for the target. */
 const SECRET = /^(?:set-cookie2?|authorization|authentication-info|proxy-.*)$/i
 /** In place of such a value: that it was there explains a session; what it was would let others take the session over. */
 const NOT_KEPT = '(not stored)'
 
 /** The headers of a target's answer that are stored with an attempt: the first ones, without credentials. */
-export function answerHeaders(headers: readonly Header[]): readonly Header[] {
+function answerHeaders(headers: readonly Header[]): readonly Header[] {
   let room = MAX_HEADER_BYTES
   const kept: Header[] = []
   for (const [name, value] of headers) {

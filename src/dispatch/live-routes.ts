@@ -7,13 +7,13 @@ export interface LiveRoute extends ForwardCounts {
   readonly match: string
   readonly label: string
   /** What the user calls the target. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** `idle`: no relay runs that would forward to it. */
   readonly state: TargetStatus['state'] | 'idle'
   /** When it went down, or was removed. Milliseconds. */
-  readonly since?: number
+  readonly since?: number | undefined
   /** When a target that is down is attempted next. Milliseconds. */
-  readonly nextProbeAt?: number
+  readonly nextProbeAt?: number | undefined
 }
 
 export interface LiveRoutes {
@@ -30,27 +30,14 @@ export function liveRoutes(
 ): LiveRoutes {
   const status = new Map(targets.map((target) => [target.id, target]))
   const names = new Map(routes.map(({ id, name }) => [id, name]))
-  const ids = new Set([...routes.map(({ id }) => id), ...status.keys()])
+  const liveRoute = (id: string): LiveRoute => {
+    const { state = 'idle', since, nextProbeAt } = status.get(id) ?? {}
+    const given = counts.get(id) ?? { waiting: 0, succeeded: 0, failed: 0 }
+    const match = id.slice(0, id.indexOf('='))
+    return { match, label: labelOf(id), name: names.get(id), state, since, nextProbeAt, ...given }
+  }
   return {
-    routes: [...ids].map((id): LiveRoute => {
-      const { state = 'idle', since, nextProbeAt } = status.get(id) ?? {}
-      const { waiting = 0, succeeded = 0, failed = 0 } = counts.get(id) ?? {}
-      const name = names.get(id)
-      const given = {
-        ...(name !== undefined && { name }),
-        ...(since !== undefined && { since }),
-        ...(nextProbeAt !== undefined && { nextProbeAt }),
-      }
-      return {
-        match: id.slice(0, id.indexOf('=')),
-        label: labelOf(id),
-        state,
-        waiting,
-        succeeded,
-        failed,
-        ...given,
-      }
-    }),
+    routes: [...new Set([...names.keys(), ...status.keys()])].map(liveRoute),
     ignore: ignore.map(({ text }) => text),
   }
 }

@@ -1,6 +1,5 @@
 import type { Header } from '../http/headers.js'
-import type { Entry } from '../journal/types.js'
-import type { Outcome } from '../journal/types.js'
+import type { Entry, Outcome } from '../journal/types.js'
 
 /** Where a route leads: an address for POST requests, or a shell command. */
 export type Target =
@@ -22,7 +21,7 @@ export interface DeliveryResult {
   readonly retryAfter?: number | undefined
 }
 
-/** A target that can receive deliveries. Disposing of it lets attempts in flight end, and closes its connections. */
+/** A target that can receive deliveries. Disposing of it, once no attempt is in flight, closes its connections. */
 export interface OpenTarget extends AsyncDisposable {
   /**
    * Sends one delivery, once, within the target's time limit. It never rejects: every failure is a result, also the abort of

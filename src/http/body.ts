@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
+import { inTime } from '../base/time-limit.js'
 
 /**
  * Type of `c.env`: Node's own request and response, and what all bodies of the listener have taken. All are missing when the
@@ -66,59 +67,63 @@ async function receive(
   { incoming, outgoing, bodies }: HttpEnv['Bindings'],
   limit: number,
 ): Promise<Uint8Array> {
-  if (Number(incoming.headers['content-length']) > limit) throw tooLarge()
-  if (incoming.readableDidRead) throw new Error('the body was read before')
-  // A destroyed request emits no more events.
-  if (incoming.destroyed) throw clientGone()
-  return new Promise((resolve, reject) => {
-    let chunks: Uint8Array[] = []
-    let bytes = 0
-    let taken = 0
+  const { socket, headers } = incoming
+  if (Number(headers['content-length']) > limit) throw tooLarge()
+  const chunks: Uint8Array[] = []
+  let [bytes, taken] = [0, 0]
+  const release = (): void => {
+    socket.off('close', release)
+    bodies.release(taken)
+    taken = 0
+  }
+  outgoing.once('close', release)
+  // The response to a pipelined request has no socket yet, and then does not close.
+  socket.once('close', release)
+  const refusal = await readChunks(incoming, (chunk) => {
+    bytes += chunk.byteLength
+    if (bytes > limit) return tooLarge()
+    const size = chunk.byteLength + CHUNK_OVERHEAD
+    if (!bodies.take(size)) return tooMany()
+    taken += size
+    chunks.push(chunk)
+    return undefined
+  })
+  // The listeners hold on to `chunks` until the request closes.
+  const all = chunks.splice(0)
+  // Most bodies are one chunk, which needs no copy.
+  const [first] = all
+  if (!refusal) return first && all.length === 1 ? first : Buffer.concat(all, bytes)
+  release()
+  throw refusal
+}
+
+/** Reads a body until `take` refuses a chunk. Resolves with that error, or with `cancelled` when the client goes away first. */
+function readChunks(
+  incoming: IncomingMessage,
+  take: (chunk: Uint8Array) => RelayError | undefined,
+): Promise<RelayError | undefined> {
+  return new Promise((resolve) => {
     let isOver = false
-    const { socket } = incoming
-    const release = (): void => {
-      socket.off('close', release)
-      bodies.release(taken)
-      taken = 0
-    }
-    // The listeners stay when it is over: removing them costs more than ignoring their events.
-    const finish = (error?: RelayError): void => {
-      if (isOver) return
+    const end = (refusal?: RelayError): void => {
       isOver = true
-      if (error) {
-        release()
-        reject(error)
-      } else resolve(join(chunks, bytes))
-      chunks = []
-    }
-    const keep = (chunk: Uint8Array): void => {
-      if (isOver) return
-      const size = chunk.byteLength + CHUNK_OVERHEAD
-      bytes += chunk.byteLength
-      if (bytes > limit) return finish(tooLarge())
-      if (!bodies.take(size)) return finish(tooMany())
-      taken += size
-      chunks.push(chunk)
+      resolve(refusal)
     }
     // Each request closes: an error is made only for one that was not read to its end.
     const gone = (): void => {
-      if (!isOver) finish(clientGone())
+      if (!isOver) end(new RelayError('cancelled', 'The client went away'))
     }
-    outgoing.once('close', release)
-    // The response to a pipelined request has no socket yet, and then does not close.
-    socket.once('close', release)
+    // A destroyed request emits no more events.
+    if (incoming.destroyed) return gone()
+    // The listeners stay when it is over: removing them costs more than ignoring their events.
     incoming
-      .on('data', keep)
-      .on('end', () => finish())
+      .on('data', (chunk: Uint8Array) => {
+        const refusal = isOver ? undefined : take(chunk)
+        if (refusal) end(refusal)
+      })
+      .on('end', () => end())
       .on('error', gone)
       .on('close', gone)
   })
-}
-
-/** Most bodies are one chunk, which needs no copy. */
-function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
-  const [first] = chunks
-  return first && chunks.length === 1 ? first : Buffer.concat(chunks, bytes)
 }
 
 function tooLarge(): RelayError {
@@ -128,10 +133,6 @@ function tooLarge(): RelayError {
 function tooMany(): RelayError {
   const retryAfter = RETRY_AFTER_SECONDS
   return new RelayError('unavailable', 'Too many request bodies at once', { retryAfter })
-}
-
-function clientGone(): RelayError {
-  return new RelayError('cancelled', 'The client went away')
 }
 
 /** 32 MiB: above the largest body any provider sends (25 MiB), so that an honest client always reads its answer. */
@@ -148,27 +149,16 @@ export async function discardBody(env: Partial<HttpBindings> | undefined): Promi
   const { incoming, outgoing } = env ?? {}
   // A destroyed request emits no more events.
   if (!incoming || incoming.readableEnded || incoming.destroyed || hasSentNoBody(incoming)) return
-  await new Promise<void>((resolve) => {
-    let bytes = 0
-    const finish = (): void => {
-      clearTimeout(timer)
-      incoming.off('data', count).off('end', finish).off('close', finish)
-      resolve()
-    }
-    const giveUp = (): void => {
-      incoming.pause()
-      if (outgoing) outgoing.shouldKeepAlive = false
-      // Node calls this once the answer is written. Its own version would reset the connection of a client that still writes.
-      incoming.socket.destroySoon = () => closeGently(incoming.resume().socket)
-      finish()
-    }
-    const count = (chunk: Uint8Array): void => {
-      bytes += chunk.byteLength
-      if (bytes > MAX_DISCARD_BYTES) giveUp()
-    }
-    const timer = setTimeout(giveUp, DISCARD_TIMEOUT_MS)
-    incoming.on('data', count).on('end', finish).on('close', finish)
-  })
+  let bytes = 0
+  const reading = readChunks(incoming, ({ byteLength }) =>
+    (bytes += byteLength) > MAX_DISCARD_BYTES ? tooLarge() : undefined,
+  )
+  const refusal = await inTime(DISCARD_TIMEOUT_MS, reading).catch(tooLarge)
+  if (refusal?.kind !== 'too_large') return
+  incoming.pause()
+  if (outgoing) outgoing.shouldKeepAlive = false
+  // Node calls this once the answer is written. Its own version would reset the connection of a client that still writes.
+  incoming.socket.destroySoon = () => closeGently(incoming.resume().socket)
 }
 
 /** No body, or a client still waiting for `100 Continue`, which is sent when reading starts (see listen.ts). */

@@ -24,9 +24,6 @@ export interface Listener {
   close(): Promise<void>
 }
 
-/** Time limits in milliseconds; `grace`: how long close() waits for requests in flight. */
-const DEFAULTS: Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'> = { ...LIMITS, grace: 10_000 }
-
 export interface ListenOptions {
   readonly host: string
   /** 0 takes any free port. */
@@ -36,7 +33,8 @@ export interface ListenOptions {
   readonly maxBody?: number
   /** The option that sets the port, for the error message. Default: `--port`. */
   readonly portFlag?: string
-  readonly limits?: Partial<typeof DEFAULTS>
+  /** Milliseconds; `grace`: how long close() waits for requests in flight, by default 10 s. */
+  readonly limits?: Partial<Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'>>
 }
 
 /** Open connections. */
@@ -49,6 +47,9 @@ interface Connection {
   unanswered: number
 }
 
+/** 16: no client of relay sends more requests ahead of their responses. */
+const MAX_UNANSWERED = 16
+
 /**
  * Serves `fetch` over HTTP/1.1. Every response has an `X-Request-Id`, and every error is `{"error": …}`, including those for
  * requests that the HTTP parser refuses.
@@ -56,7 +57,7 @@ interface Connection {
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
   const { host, log } = options
-  const limits = { ...DEFAULTS, ...options.limits }
+  const limits = { ...LIMITS, grace: 10_000, ...options.limits }
   const connections: Connections = new Map()
   const server = createServer({
     // Otherwise Node answers an HTTP/1.1 request without Host itself, with an empty body.
@@ -70,11 +71,31 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
   // is not documented, only read in Node's `lib/_http_server.js`.
   Object.assign(server, { httpAllowHalfOpen: true })
   server.timeout = limits.idle
-  limitConnections(server, log)
-  answerRequests(server, fetch, options, connections)
-  answerParserErrors(server, connections)
-  const port = await start(server, options)
+  server.maxConnections = maxConnections()
+  const dropped = `a new connection was closed at once: ${server.maxConnections} are open, the limit (a higher ulimit -n may raise it)`
+  const throttled = createLogThrottle(log)
+  // So that a user whose own programs need more knows the limit.
+  server.on('drop', () => throttled(dropped, () => log.warn(dropped)))
+  server.on('connection', (socket) => {
+    connections.set(socket, { unanswered: 0 })
+    // One for each body, and some of Node's.
+    socket.setMaxListeners(2 * MAX_UNANSWERED)
+    socket.once('close', () => connections.delete(socket))
+    // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The failed
+    // socket closes by itself.
+    socket.on('error', () => {})
+  })
+  server.on('clientError', (error, socket) => refuse(error, socket, connections.get(socket)?.latest))
+  // The bytes that a client sends after CONNECT are discarded: left unread, they would reset the connection.
+  server.on('connect', ({ socket }) =>
+    refuse(new Error('CONNECT'), socket.resume(), connections.get(socket)?.latest),
+  )
+
+  answerRequests(server, fetch, connections, options)
+  await start(server, options)
   let closed: Promise<void> | undefined
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : options.port
   return {
     url: `http://${reachableHost(host)}:${port}`,
     port,
@@ -82,14 +103,11 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
   }
 }
 
-/** 16: no client of relay sends more requests ahead of their responses. */
-const MAX_UNANSWERED = 16
-
 function answerRequests(
   server: Server,
   fetch: FetchHandler,
-  { log, maxBody = 0 }: ListenOptions,
   connections: Connections,
+  { log, maxBody = 0 }: ListenOptions,
 ): void {
   const bodies = new BodyTotal(maxBody)
   const answer = (request: Request, env: object): Response | Promise<Response> =>
@@ -98,7 +116,10 @@ function answerRequests(
   const listener = getRequestListener(answer, {
     // Its own Request and Response would replace those of the whole process.
     overrideGlobalObjects: false,
-    errorHandler: (error) => errorResponse(asRelayError(error), log),
+    errorHandler(error) {
+      const isRefused = error instanceof RequestError
+      return errorResponse(isRefused ? new RelayError('bad_request', 'Bad request') : error, log)
+    },
   })
   const respond = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const { socket } = incoming
@@ -125,130 +146,22 @@ function answerRequests(
   })
 }
 
-/** Turns @hono/node-server's own refusals (no Host, an invalid address) into `bad_request`. */
-function asRelayError(error: unknown): unknown {
-  return error instanceof RequestError
-    ? new RelayError('bad_request', 'Bad request', { cause: error })
-    : error
-}
-
-/** 4,096: with 16 KiB of headers for each, 64 MiB. */
-const MAX_CONNECTIONS = 4_096
-/** relay and its sandbox have a listener each, which leaves half of the descriptors for the store, targets and commands. */
-const DESCRIPTOR_SHARE = 1 / 4
-
-/** Logs the refused connections, so that a user whose own programs need more knows the limit. */
-function limitConnections(server: Server, log: Log): void {
-  const limit = Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(maxDescriptors() * DESCRIPTOR_SHARE)))
-  const throttled = createLogThrottle(log)
-  const line = `a new connection was closed at once: ${limit} are open, the limit (a higher ulimit -n may raise it)`
-  server.maxConnections = limit
-  server.on('drop', () => throttled(line, () => log.warn(line)))
-}
-
-/** The most files and connections that this process may have open (Linux: proc(5)); Infinity where the system does not say. */
-function maxDescriptors(): number {
-  try {
-    const [, descriptors] = /^Max open files +(\d+) /m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
-    return Number(descriptors ?? Infinity)
-  } catch {
-    return Infinity
-  }
-}
-
-function answerParserErrors(server: Server, connections: Connections): void {
-  server.on('connection', (socket) => {
-    connections.set(socket, { unanswered: 0 })
-    // One for each body, and some of Node's.
-    socket.setMaxListeners(2 * MAX_UNANSWERED)
-    socket.once('close', () => connections.delete(socket))
-    // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The failed
-    // socket closes by itself.
-    socket.on('error', () => {})
-  })
-  server.on('clientError', (error, socket) => refuse(error, socket, connections.get(socket)?.latest))
-  // The bytes that a client sends after CONNECT are discarded: left unread, they would reset the connection.
-  server.on('connect', ({ socket }) =>
-    refuse(new Error('CONNECT'), socket.resume(), connections.get(socket)?.latest),
-  )
-}
-
-/**
- * Answers a request that Node's HTTP parser refused, for which there is no response object, and closes the connection.
- * `latest` is the response last started on it. The client must not take the refusal for a response that is still pending, so
- * then the connection is closed after that response, without a refusal.
- */
-function refuse(error: Error, socket: Duplex, latest: ServerResponse | undefined): void {
-  const code = errorCode(error)
-  if (code === 'ECONNRESET') return void socket.destroy()
-  if (!socket.writable) return
-  if (!latest || latest.writableFinished || isAbout(latest)) {
-    closeGently(socket, refusal(code))
-  } else if (latest.req.complete) {
-    latest.shouldKeepAlive = false
-    latest.once('close', () => socket.destroy())
-  } else {
-    // The body broke off after its response had started, or while an earlier one was pending: the request can never end.
-    socket.destroy()
-  }
-}
-
-/** Whether the refused bytes belong to the body of the request whose response is next, and none of that response is sent. */
-function isAbout({ req, socket, headersSent }: ServerResponse): boolean {
-  return !req.complete && socket !== null && !headersSent
-}
-
-/** A whole response, as text. */
-function refusal(code: string | undefined): string {
-  const error = parserError(code)
-  const body = JSON.stringify(errorBody(error))
-  return [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${randomUUID()}`,
-    'Connection: close',
-    '',
-    body,
-  ].join('\r\n')
-}
-
-/** Node's own codes: nodejs.org/api/http.html, event 'clientError'. */
-function parserError(code: string | undefined): RelayError {
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return new RelayError('header_too_large', 'Request header fields too large')
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RelayError('request_timeout', 'Request timeout')
-  return new RelayError('bad_request', 'Bad request')
-}
-
-/** Resolves to the port in use. */
-async function start(server: Server, options: ListenOptions): Promise<number> {
-  const { host, port, log } = options
+async function start(server: Server, { host, port, log, portFlag = '--port' }: ListenOptions): Promise<void> {
   try {
     server.listen(port, host)
     await once(server, 'listening')
   } catch (cause) {
-    throw new RelayError('unavailable', listenFailure(cause, options), { cause })
+    const code = errorCode(cause)
+    const why =
+      code === 'EADDRINUSE'
+        ? `Port ${port} is in use. Choose another with ${portFlag}, or 0 for any free port.`
+        : code === 'EACCES'
+          ? `Port ${port} needs privileges. Choose one above 1023 with ${portFlag}.`
+          : `Cannot listen on ${host}, port ${port} (${code}). Choose another address with --host.`
+    throw new RelayError('unavailable', why, { cause })
   }
   // For example no free file descriptor: it passes, and must not end the process.
   server.on('error', (error) => log.error('accepting a connection failed', error))
-  const address = server.address()
-  return typeof address === 'object' && address ? address.port : port
-}
-
-function listenFailure(cause: unknown, { host, port, portFlag = '--port' }: ListenOptions): string {
-  const code = errorCode(cause)
-  if (code === 'EADDRINUSE')
-    return `Port ${port} is in use. Choose another with ${portFlag}, or 0 for any free port.`
-  if (code === 'EACCES') return `Port ${port} needs privileges. Choose one above 1023 with ${portFlag}.`
-  return `Cannot listen on ${host}, port ${port} (${code}). Choose another address with --host.`
-}
-
-/** A client cannot call a wildcard address, which includes the loopback address. */
-function reachableHost(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1'
-  if (host === '::') return '[::1]'
-  return isIPv6(host) ? `[${host}]` : host
 }
 
 async function stop(server: Server, connections: Connections, grace: number): Promise<void> {
@@ -262,4 +175,69 @@ async function stop(server: Server, connections: Connections, grace: number): Pr
   const cut = setTimeout(() => server.closeAllConnections(), grace)
   await closed
   clearTimeout(cut)
+}
+
+/** 4,096: with 16 KiB of headers for each, 64 MiB. */
+const MAX_CONNECTIONS = 4_096
+/** relay and its sandbox have a listener each, which leaves half of the descriptors for the store, targets and commands. */
+const DESCRIPTOR_SHARE = 1 / 4
+
+/** By the files and connections that this process may have open (Linux: proc(5)). */
+function maxConnections(): number {
+  try {
+    const [, descriptors] = /^Max open files +(\d+) /m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
+    const share = Math.floor(Number(descriptors ?? Infinity) * DESCRIPTOR_SHARE)
+    return Math.max(1, Math.min(MAX_CONNECTIONS, share))
+  } catch {
+    return MAX_CONNECTIONS
+  }
+}
+
+/**
+ * Answers a request that Node's HTTP parser refused, for which there is no response object, and closes the connection.
+ * `latest` is the response last started on it. The client must not take the refusal for a response that is still pending, so
+ * then the connection is closed after that response, without a refusal.
+ */
+function refuse(error: Error, socket: Duplex, latest: ServerResponse | undefined): void {
+  const code = errorCode(error)
+  if (code === 'ECONNRESET') return void socket.destroy()
+  if (!socket.writable) return
+  // The refused bytes belong to the body of the request whose response is next, and none of that response is sent.
+  const isAbout = latest && !latest.req.complete && latest.socket !== null && !latest.headersSent
+  if (!latest || latest.writableFinished || isAbout) {
+    closeGently(socket, refusal(code))
+  } else if (latest.req.complete) {
+    latest.shouldKeepAlive = false
+    latest.once('close', () => socket.destroy())
+  } else {
+    // The body broke off after its response had started, or while an earlier one was pending: the request can never end.
+    socket.destroy()
+  }
+}
+
+/** A whole response, as text, by Node's own codes: nodejs.org/api/http.html, event 'clientError'. */
+function refusal(code: string | undefined): string {
+  const error =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? new RelayError('header_too_large', 'Request header fields too large')
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new RelayError('request_timeout', 'Request timeout')
+        : new RelayError('bad_request', 'Bad request')
+  const body = JSON.stringify(errorBody(error))
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${randomUUID()}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+/** A client cannot call a wildcard address, which includes the loopback address. */
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return isIPv6(host) ? `[${host}]` : host
 }

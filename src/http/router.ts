@@ -139,31 +139,20 @@ const MINOR: ReadonlySet<ErrorKind> = new Set(['not_found', 'method_not_allowed'
 const throttles = new WeakMap<Log, LogThrottle>()
 
 function report(error: RelayError, log: Log, request: string): void {
-  const { kind, status, message, cause } = error
+  const { kind, status, message, detail, cause } = error
   // A client that disconnects is no failure.
   if (kind === 'cancelled') return
-  const level = levelOf(error)
+  const isError = kind === 'internal' || kind === 'storage'
+  // A `detail` asks the user to act.
+  const isWarning = status >= 500 || detail !== undefined
+  const level = isError ? 'error' : isWarning ? 'warn' : MINOR.has(kind) ? 'debug' : 'info'
   const answered = `answered ${status}: ${message}`
   const asked = `${excerpt(request)} was ${answered}`
-  const write = (): void => {
-    const line = `${asked}${detailOf(error)}`
-    if (level === 'error') log.error(line, cause)
-    else log[level](line)
-  }
+  const why = detail === undefined ? '' : `: ${detail}`
+  const line = asked + (kind === 'storage' && cause instanceof RelayError ? ` (${cause.message})` : why)
   const throttle = throttles.get(log) ?? createLogThrottle(log)
   throttles.set(log, throttle)
+  const write = (): void => (level === 'error' ? log.error(line, cause) : log[level](line))
   // Unexpected errors of two requests can have two causes, so each request is logged.
   throttle(kind === 'internal' ? asked : answered, write, level)
-}
-
-/** A `detail` asks the user to act, so it is at least a warning. */
-function levelOf({ kind, status, detail }: RelayError): keyof Log {
-  if (kind === 'internal' || kind === 'storage') return 'error'
-  if (status >= 500 || detail !== undefined) return 'warn'
-  return MINOR.has(kind) ? 'debug' : 'info'
-}
-
-function detailOf({ kind, detail, cause }: RelayError): string {
-  if (kind === 'storage' && cause instanceof RelayError) return ` (${cause.message})`
-  return detail === undefined ? '' : `: ${detail}`
 }

@@ -1,9 +1,10 @@
 /**
- * What the inspector's server and its pages exchange: types only, so that the browser's bundle shares them. All addresses are below
- * `/inspect`. Instants are milliseconds since 1970-01-01 UTC.
+ * What the inspector's server and its page exchange: types only, so that the page's bundle shares them. Addresses are below `/inspect`,
+ * instants are milliseconds since 1970-01-01 UTC, and texts are for a person.
  *
  * | request | answer |
  * |---|---|
+ * | `POST api/open` | {@link OpenRequest} → {@link Opened} and the cookie; 401 for a wrong code |
  * | `GET api/deliveries?…` | {@link DeliveryPage}; the query is a {@link ListQuery} |
  * | `GET api/deliveries/:n` | {@link DeliveryDetail} |
  * | `GET api/deliveries/:n/body` | the exact bytes, as a download |
@@ -15,28 +16,39 @@
  * | `GET api/refused/:id` | {@link RefusedDetail} |
  * | `GET api/state` | {@link InstanceState} |
  * | `GET api/timeline` | {@link Timeline} |
- * | `GET api/live` | server-sent events: {@link LiveEvent}, whose name is its `type`; resumes after `Last-Event-ID`, or `?after=<id>` |
+ * | `GET api/live` | server-sent events: each is a {@link LiveEvent} as JSON in a message without a name |
  *
- * The stream begins with the instance's state and the counts of refused requests. `skipped` above 0 means that changes are missing from it: read the list again.
+ * Every GET needs the cookie; every POST but `api/open` also needs the session's key in the header `X-Relay-Key`. Requests of another
+ * site's page are refused (403). Errors are `{"error": "<sentence>"}`.
  *
- * Every GET needs the cookie; every POST needs the change key (`X-Relay-Key`) and a same-origin `Origin` as well. Errors are
- * `{"error": "<sentence>"}`. The key is in `sessionStorage` under `relay-inspect-key`, in the tab that a code opened; that tab then
- * goes to `/inspect/`, or to `/inspect/deliveries/:n`. What the browser loads is at `/inspect/assets/<name>`: the files of `dist/inspect`
- * that its `manifest.json` names (`{"page.js": "page-<hash>.js", …}`), each there compressed too (`.br`, `.gz`).
+ * A stream has no ids and resumes nothing: a page that connects, or connects again, reads again what it shows. The first event is `refused`.
  */
-import type { ForwardStatus, Outcome } from '../journal/types.js'
+import type { Header } from '../http/headers.js'
 import type { DeliveryStatus } from '../journal/filter.js'
+import type { ForwardStatus, Outcome } from '../journal/types.js'
 import type { RefusedKind } from '../webhook/refused.js'
 
-/** The filters, as they stand in the address of the list and of `api/deliveries`. Every value is a string; empty is none. */
+export type { DeliveryStatus, ForwardStatus, Header, Outcome, RefusedKind }
+
+export interface OpenRequest {
+  /** A one-time code, as a person may type it. */
+  readonly code: string
+}
+
+export interface Opened {
+  /** What every change needs. The page holds it in `sessionStorage` and sends it with changes only. */
+  readonly key: string
+}
+
+/** The filters, as they stand in the page's address and that of `api/deliveries`. An empty value is none. */
 export interface ListQuery {
   /** Matches as in `relay log --event`, separated by commas. */
   readonly event?: string
   /** `owner/name` */
   readonly repo?: string
-  /** `failed`, `waiting`, `succeeded` (every target), `none` (forwarded to no target) */
+  /** As `relay log --status`, but `failed` also finds what an attempt failed at and a later one brought. */
   readonly status?: DeliveryStatus
-  /** Text in the payload, in any case. */
+  /** Text in the payload, in any case of a to z. */
   readonly text?: string
   /** As in `relay log --since`: `1h`, an ISO instant, or milliseconds. */
   readonly since?: string
@@ -48,14 +60,17 @@ export interface ListQuery {
   readonly limit?: string
 }
 
-export type { DeliveryStatus }
-
-/** One target's mark in the list. */
+/** What became of a delivery at one target. */
 export interface TargetMark {
   /** Short name, as in `relay log`. */
   readonly name: string
   readonly status: ForwardStatus
-  /** Set while it waits for a target that is down. */
+  /**
+   * Answers before the last one that asked for another attempt (408, 425, 429, 5xx); 0 where the first one succeeded. An attempt that found
+   * the target unreachable or too slow is not one of them: the target is down then.
+   */
+  readonly tries: number
+  /** Set while it waits for a target that is down or no longer configured. */
   readonly down?: true
   /** The last answer, where there was one: `202`, or `exit 1` for a command. */
   readonly answer?: string
@@ -90,13 +105,12 @@ export interface DeliveryPage {
   readonly deliveries: readonly DeliveryLine[]
   /** The `before` of the next page; null at the end. */
   readonly next: number | null
-  /** Set where a search for text stopped at its limit: how many deliveries it read, and the `before` to continue from. */
+  /** Set where a search stopped at its limit of time: how many deliveries it read, and the `before` to continue from. */
   readonly stopped?: { readonly read: number; readonly before: number }
 }
 
 export interface AttemptLine {
   readonly at: number
-  readonly target: string
   readonly outcome: Outcome
   /** `202`, or `exit 1` for a command; null without an answer. */
   readonly status: string | null
@@ -104,28 +118,41 @@ export interface AttemptLine {
   /** How many attempts in a row this stands for. */
   readonly count: number
   readonly error: string | null
-  /** The answer's headers, where it is an HTTP target. */
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  /** The start of the answer or output, as text with invalid UTF-8 replaced. */
+  /** The answer's headers, where the target is an HTTP one. */
+  readonly headers: readonly Header[]
+  /** The start of the answer or output, at most 4,096 bytes, as text with invalid UTF-8 replaced. */
   readonly answer: string
   readonly answerIsText: boolean
 }
 
-export interface DeliveryDetail extends DeliveryLine {
+/** A target that the delivery was forwarded to, with what happened there. */
+export interface TargetDetail extends TargetMark {
+  /** Opaque, for {@link ForwardRequest}; null where no route has this target any more. Changes when relay restarts. */
+  readonly id: string | null
+  /** The whole address or command, passwords hidden. */
+  readonly label: string
+  /** The match of its route; null without one. */
+  readonly match: string | null
+  /** Oldest first. */
+  readonly attempts: readonly AttemptLine[]
+}
+
+/** All of a delivery but its body, which `…/body` has. */
+export interface DeliveryDetail extends Omit<DeliveryLine, 'targets'> {
   readonly provider: string
   readonly deliveryId: string
   readonly hookId: string
-  readonly verifiedBy: 'current' | 'previous'
+  /** In short, for the top: `verified with the current webhook secret`. */
+  readonly verdict: string
   /** Sentences: how the signature was proved, what it covers, and how a tunnel's bytes were restored. */
   readonly proof: readonly string[]
   readonly restored: { readonly how: string; readonly unproved: boolean } | null
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  /** The body as text; null where it is not UTF-8. Complete: at most 25 MiB. */
-  readonly body: string | null
-  /** The JSON text that it carries: the body, or a form's payload; null where there is none. */
-  readonly json: string | null
-  readonly attempts: readonly AttemptLine[]
-  /** Where it can be forwarded (again): the routes that match it. An id is opaque, and changes when relay restarts. */
+  readonly headers: readonly Header[]
+  /** `json` and `form` carry a JSON payload (a form in its field `payload`); `text` is other UTF-8, `bytes` is not UTF-8. */
+  readonly bodyKind: 'json' | 'form' | 'text' | 'bytes'
+  /** In the order of the routes. */
+  readonly targets: readonly TargetDetail[]
+  /** Where it can be forwarded again or sent edited: the routes that match it. */
   readonly routes: readonly { readonly id: string; readonly name: string; readonly label: string }[]
   /** The numbers of the entries before and after it; null at the ends. */
   readonly older: number | null
@@ -138,10 +165,14 @@ export interface ForwardRequest {
 }
 
 export interface SendRequest {
-  /** The entry that was edited; its headers are taken over but for the signature and the delivery id. */
+  /** The entry that was edited. */
   readonly from: number
   readonly event: string
-  /** The edited JSON text, sent as it is. */
+  /**
+   * In place of the entry's own, without those that are made for each delivery ({@link isMadeHeader}); the entry's own without it.
+   */
+  readonly headers?: readonly Header[] | undefined
+  /** The edited payload, sent as it is; a form stays a form around it. */
   readonly body: string
   /** A target's id; through intake to every matching route without it. */
   readonly target?: string | undefined
@@ -167,11 +198,12 @@ export interface RefusedLine {
 export interface RefusedPage {
   /** Newest first. */
   readonly refused: readonly RefusedLine[]
+  /** Since relay started, also of those that are no longer in the list. */
   readonly counts: Partial<Readonly<Record<RefusedKind, number>>>
 }
 
 export interface RefusedDetail extends RefusedLine {
-  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly headers: readonly Header[]
   /** The start of the body as text, with invalid UTF-8 replaced. */
   readonly body: string
   /** Whether `body` is less than the whole. */
@@ -185,9 +217,9 @@ export interface TargetState {
   readonly name: string
   readonly label: string
   readonly match: string
+  /** `up`, `down`, `unknown`, or `elsewhere` where another relay forwards. */
   readonly state: string
   readonly waiting: number
-  readonly succeeded: number
   readonly failed: number
   readonly since?: number
   readonly nextProbeAt?: number
@@ -214,11 +246,13 @@ export interface InstanceState {
     readonly url: string | null
     /** Whether it stays when relay stops. */
     readonly permanent: boolean
-    /** Why it could not be made, removed or caught up from, for a person. */
+    /** Why it could not be made, removed or caught up from. */
     readonly problem: string | null
   }[]
-  /** Who is signed in: never a token. */
-  readonly users: readonly { readonly userId: string; readonly expiresAt: number; readonly origin: string }[]
+  /** Who is signed in: never a token. Null where the keychain did not answer. */
+  readonly users:
+    | readonly { readonly userId: string; readonly expiresAt: number; readonly origin: string }[]
+    | null
 }
 
 export interface Timeline {
@@ -226,15 +260,21 @@ export interface Timeline {
   readonly minutes: readonly {
     readonly at: number
     readonly received: number
+    /** Deliveries that failed, or needed another attempt, at a target. */
     readonly failed: number
     readonly refused: number
   }[]
 }
 
+/** What an open page is sent, at most ten times a second. */
 export type LiveEvent =
-  /** New entries, oldest first, and entries whose targets or duplicates have changed. At most 10 events a second. */
-  | { readonly type: 'deliveries'; readonly deliveries: readonly DeliveryLine[]; readonly skipped: number }
-  | { readonly type: 'refused'; readonly counts: RefusedPage['counts'] }
-  | { readonly type: 'state'; readonly state: InstanceState }
-  /** Entries were removed by retention: those below this number are gone. */
+  /** Entries that are new or have changed, oldest first; at most 200. */
+  | { readonly type: 'lines'; readonly lines: readonly DeliveryLine[] }
+  /** More than that has changed: read again what is shown. */
+  | { readonly type: 'stale' }
+  /** A request was refused; how many there were since relay started. */
+  | { readonly type: 'refused'; readonly count: number }
+  /** A target, the tunnel or a hook has changed: read the state again. */
+  | { readonly type: 'state' }
+  /** Retention removed the entries below this number. */
   | { readonly type: 'removed'; readonly below: number }

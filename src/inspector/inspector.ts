@@ -1,47 +1,239 @@
-import { requireForwardedHost, createRouter } from '../http/router.js'
+import type { Context, MiddlewareHandler } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import { z } from 'zod'
+import { RelayError } from '../base/errors.js'
+import { parseUrl } from '../base/parse-url.js'
+import { fixtureText, toFixture } from '../replay/fixture.js'
+import { type HttpEnv, readBody } from '../http/body.js'
 import type { FetchHandler } from '../http/listen.js'
-import { createAccess } from './access.js'
-import { apiRoutes } from './api-routes.js'
-import { ASSETS_PATH, openAssets } from './assets.js'
-import { createData } from './data.js'
-import { requireCookie, withSafeHeaders } from './guard.js'
-import { openLive } from './live.js'
-import { openRoutes } from './open-routes.js'
-import { pageRoutes } from './page-routes.js'
-import type { InspectorParts } from './parts.js'
+import { createRouter, type HostCheck, requireForwardedHost } from '../http/router.js'
+import type { Opened, OpenRequest } from './api.js'
+import { curlCommand } from './curl.js'
+import { describeDelivery, findEntry, listDeliveries } from './deliveries.js'
+import { type Change, LiveHub, type LiveParts } from './live.js'
+import { describeRefused, listRefused, type RefusedParts } from './refused.js'
+import { forwardAgain, sendEdited, type SendParts } from './send.js'
+import { openSessions, type Sessions } from './sessions.js'
+import { openShell, type StaticFile } from './shell.js'
+import { createStateReader, readTimeline, type StateParts } from './state.js'
 
+/** The parts of the instance that the inspector shows or uses. */
+export interface InspectorParts extends LiveParts, StateParts, SendParts, RefusedParts {
+  readonly host: StateParts['host'] & RefusedParts['host']
+  readonly running: StateParts['running']
+  /** Check of the Host header, stricter than the service's own. */
+  readonly hostAllowed: HostCheck
+}
+
+/** The web inspector: everything below /inspect/. */
 export interface Inspector {
   readonly fetch: FetchHandler
   /** A one-time code, with which a browser opens the inspector. */
   issueCode(): string
   /** Whether the code still waits to be used. */
   isPending(code: string): boolean
+  /** Has open pages show what has changed. Cheap, and does not throw. */
+  changed(change: Change): void
 }
 
-/** The web inspector: everything below /inspect/. It is loaded, and made, when it is first asked for. */
-export function createInspector(parts: InspectorParts): Inspector {
-  const { clock, hostAllowed, log } = parts
-  const access = createAccess(clock)
-  const assets = openAssets()
-  const data = createData(parts)
-  const live = openLive(parts, () => data.state())
+/** Headers of every answer: own files only, no frame, no other window with a hold on this one, no copy in a cache. */
+const HEADERS = Object.entries({
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src data: 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+})
+
+/** The addresses of the page, which all have the same answer. */
+const PAGES = [
+  '/inspect/',
+  '/inspect/deliveries/:n{[0-9]+|last}',
+  '/inspect/deliveries/:n{[0-9]+}/compare/:other{[0-9]+}',
+  '/inspect/refused',
+  '/inspect/refused/:id{[0-9]+}',
+  '/inspect/state',
+  '/inspect/open',
+]
+
+/** Loaded, and made, when it is first asked for: see relay.ts. */
+export async function createInspector(parts: InspectorParts): Promise<Inspector> {
+  const { clock, store, hostAllowed, log } = parts
+  const sessions = openSessions(store, clock)
+  const live = new LiveHub(parts)
+  const { page, assets } = await openShell()
   const app = createRouter({ hostAllowed, log })
-  app.use(withSafeHeaders)
-  app.use(requireForwardedHost(hostAllowed))
-  app.route(
-    '/',
-    openRoutes(access, assets, () => parts.journal.newest()),
-  )
-  app.get(`${ASSETS_PATH}:file`, async (c) => {
-    const found = await assets.respond(c.req.param('file'), c.req.header('accept-encoding') ?? '')
-    return found ?? c.notFound()
+  app.use(async (c, next) => {
+    await next()
+    for (const [name, value] of HEADERS) if (!c.res.headers.has(name)) c.res.headers.set(name, value)
   })
-  app.use('/inspect/*', requireCookie(access, assets))
-  app.route('/', apiRoutes({ parts, data, live, access }))
-  app.route('/', pageRoutes(data, assets, clock))
+  app.use(requireForwardedHost(hostAllowed))
+  for (const address of PAGES) app.get(address, (c) => sendFile(c, page))
+  for (const [address, file] of assets) app.get(address, (c) => sendFile(c, file))
+  app.use('/inspect/api/*', refuseOtherSites)
+  app.post('/inspect/api/open', async (c) => {
+    const { code } = await readJson(c, OPEN, MAX_REQUEST)
+    const session = await sessions.open(code)
+    if (!session)
+      throw new RelayError(
+        'unauthenticated',
+        'That code is wrong, was used before, or is older than 5 minutes',
+      )
+    const { cookie, key } = session
+    setCookie(c, cookieName(c), cookie, { path: '/inspect', httpOnly: true, sameSite: 'Strict' })
+    return c.json<Opened>({ key })
+  })
+  app.use('/inspect/api/*', requireSession(sessions))
+  addReads(app, parts)
+  addChanges(app, parts)
+  app.get('/inspect/api/live', (c) => {
+    const cookie = cookieOf(c)
+    return live.open({ isOpen: () => sessions.mayRead(cookie), outgoing: c.env?.outgoing })
+  })
   return {
     fetch: app.fetch,
-    issueCode: () => access.issueCode(),
-    isPending: (code) => access.isPending(code),
+    issueCode: () => sessions.issueCode(),
+    isPending: (code) => sessions.isPending(code),
+    changed: (change) => live.changed(change),
   }
+}
+
+type Router = ReturnType<typeof createRouter>
+
+function addReads(app: Router, parts: InspectorParts): void {
+  const readState = createStateReader(parts)
+  app
+    .get('/inspect/api/deliveries', async (c) => c.json(await listDeliveries(parts, c.req.query())))
+    .get('/inspect/api/deliveries/:n', async (c) => c.json(await describeDelivery(parts, readNumber(c, 'n'))))
+    .get('/inspect/api/deliveries/:n/body', async (c) => {
+      const { n, body } = await findEntry(parts, readNumber(c, 'n'))
+      return c.body(new Uint8Array(body), 200, download(`delivery-${n}`, 'application/octet-stream'))
+    })
+    .get('/inspect/api/deliveries/:n/fixture', async (c) => {
+      const entry = await findEntry(parts, readNumber(c, 'n'))
+      const name = `${entry.event.replaceAll(/[^\w-]/g, '-')}-${entry.n}.json`
+      return c.body(fixtureText(toFixture(entry)), 200, download(name, 'application/json'))
+    })
+    .get('/inspect/api/deliveries/:n/curl', async (c) =>
+      c.text(curlCommand(await findEntry(parts, readNumber(c, 'n')), `${parts.url()}/webhook`)),
+    )
+    .get('/inspect/api/refused', async (c) => c.json(await listRefused(parts)))
+    .get('/inspect/api/refused/:id', async (c) => c.json(await describeRefused(parts, readNumber(c, 'id'))))
+    .get('/inspect/api/state', async (c) => c.json(await readState()))
+    .get('/inspect/api/timeline', async (c) => c.json(await readTimeline(parts)))
+}
+
+/** 16 KiB: the ids of all targets. */
+const MAX_REQUEST = 16_384
+/** 16 KiB: what Node takes of a request's headers, and so what a delivery has of them. */
+const MAX_HEADERS = 16_384
+/** JSON may write each byte of a text as six. */
+const ESCAPED = 6
+
+const OPEN: z.ZodType<OpenRequest> = z.strictObject({ code: z.string() })
+const FORWARD = z.strictObject({ targets: z.array(z.string()).optional() })
+const SEND = z.strictObject({
+  from: z.int().positive(),
+  event: z.string(),
+  headers: z.array(z.tuple([z.string(), z.string()])).optional(),
+  body: z.string(),
+  target: z.string().optional(),
+})
+
+function addChanges(app: Router, parts: InspectorParts): void {
+  const maxSend = (parts.maxBody + MAX_HEADERS) * ESCAPED + MAX_REQUEST
+  app
+    .post('/inspect/api/deliveries/:n/forward', async (c) => {
+      const request = await readJson(c, FORWARD, MAX_REQUEST)
+      return c.json(await forwardAgain(parts, readNumber(c, 'n'), request))
+    })
+    .post('/inspect/api/send', async (c) => c.json(await sendEdited(parts, await readJson(c, SEND, maxSend))))
+}
+
+/**
+ * Refuses what a page of another site asks, also with the cookie: a program on another port of this machine is of the same site.
+ * Every request of a browser that can change something has an Origin.
+ * @throws RelayError `forbidden`
+ */
+const refuseOtherSites: MiddlewareHandler<HttpEnv> = (c, next) => {
+  const [origin, site] = [c.req.header('origin'), c.req.header('sec-fetch-site')]
+  const isOwn = origin === undefined ? isRead(c) : parseUrl(origin)?.host === addressOf(c).host
+  if (!isOwn || !OWN_SITES.has(site)) throw new RelayError('forbidden', 'This request came from another page')
+  return next()
+}
+
+/** What browsers say of requests of this page, or that the user made by hand; other programs say nothing. */
+const OWN_SITES: ReadonlySet<string | undefined> = new Set(['same-origin', 'none', undefined])
+
+/**
+ * Lets only browsers read that opened the inspector with a code, and only the page's own scripts change something: they have the key.
+ * @throws RelayError `unauthenticated` without the cookie, `forbidden` without the key
+ */
+function requireSession(sessions: Sessions): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    const cookie = cookieOf(c)
+    if (!(await sessions.mayRead(cookie)))
+      throw new RelayError('unauthenticated', 'Not open in this browser: run relay inspect')
+    if (!isRead(c) && !(await sessions.mayChange(cookie, c.req.header('x-relay-key'))))
+      throw new RelayError('forbidden', 'This tab may only read: run relay inspect to change something')
+    return next()
+  }
+}
+
+function isRead(c: Context<HttpEnv>): boolean {
+  return c.req.method === 'GET' || c.req.method === 'HEAD'
+}
+
+function addressOf(c: Context<HttpEnv>): URL {
+  return new URL(c.req.url)
+}
+
+/** The name of the session's cookie: cookies know no ports, so it says which relay of this machine it is for. */
+function cookieName(c: Context<HttpEnv>): string {
+  return `relay_inspect_${addressOf(c).port || '80'}`
+}
+
+function cookieOf(c: Context<HttpEnv>): string | undefined {
+  return getCookie(c, cookieName(c))
+}
+
+function sendFile(c: Context<HttpEnv>, { type, body, etag }: StaticFile): Response {
+  const headers = { 'Cache-Control': 'no-cache', ETag: etag }
+  if (c.req.header('if-none-match') === etag) return c.body(null, 304, headers)
+  return c.body(body, 200, { ...headers, 'Content-Type': type })
+}
+
+/** @throws RelayError `bad_request` for what is not of this form, `too_large` */
+async function readJson<Schema extends z.ZodType>(
+  c: Context<HttpEnv>,
+  schema: Schema,
+  limit: number,
+): Promise<z.infer<Schema>> {
+  const text = Buffer.from(await readBody(c, limit)).toString()
+  try {
+    return schema.parse(JSON.parse(text))
+  } catch (cause) {
+    throw new RelayError('bad_request', 'Invalid request', { cause })
+  }
+}
+
+function download(name: string, type: string): Record<string, string> {
+  return { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` }
+}
+
+/** @throws RelayError `not_found` for what is no number */
+function readNumber(c: Context<HttpEnv>, name: string): number {
+  const text = c.req.param(name) ?? ''
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  throw new RelayError('not_found', 'Not found')
 }

@@ -1,213 +1,166 @@
-import { randomBytes } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import { RelayError, toRelayError } from '../base/errors.js'
-import { MAX_LINES } from './activity.js'
+import type { Log } from '../base/log.js'
+import type { JournalChange } from '../journal/journal.js'
+import type { Refusals } from '../webhook/refusals.js'
 import type { LiveEvent } from './api.js'
-import { createChanges } from './changes.js'
-import type { InspectorData } from './data.js'
-import { linesOf } from './lines.js'
-import type { InspectorParts } from './parts.js'
+import { type DeliveryParts, linesOf } from './deliveries.js'
 
-/** The stream of changes for open pages. */
-export interface Live {
-  /**
-   * A stream of {@link LiveEvent}s: the instance's state and the counts of refused requests at once, then what changes; after a break, what changed since
-   * `lastEventId`. It ends when the instance stops, or when the page may no longer read.
-   * @throws RelayError `unavailable` when {@link MAX_CLIENTS} streams are open.
-   */
-  open(lastEventId: string | undefined, page: Page): Response
+/** Something that an open page shows has changed. Says what to read again, not what it is now. */
+export type Change =
+  | JournalChange
+  /** Another relay of the profile has changed entries, which are not known. */
+  | { readonly type: 'stale' }
+  /** A request was refused. */
+  | { readonly type: 'refused' }
+  /** A target, the tunnel or a hook has changed. */
+  | { readonly type: 'state' }
+
+export interface LiveParts extends DeliveryParts {
+  readonly refusals: Refusals
+  /** Aborts when the instance stops. */
+  readonly stopped: AbortSignal
+  readonly log: Log
 }
 
 /** The page that reads a stream. */
 export interface Page {
-  /** Whether it may still read. */
-  readonly isOpen: () => boolean
-  /** Calls `listener` once when its connection has ended. */
-  readonly onGone: (listener: () => void) => void
-  /** Ends its connection, whatever it has not read. */
-  readonly cut: () => void
+  /** Whether it may still read. @throws RelayError `storage` */
+  readonly isOpen: () => Promise<boolean>
+  /** Its answer; undefined for a request made in-process. */
+  readonly outgoing: ServerResponse | undefined
 }
 
-/** Streams at once: more pages than a person keeps open. */
-export const MAX_CLIENTS = 20
+/** Open streams at once: more pages than a person keeps open. */
+const MAX_PAGES = 20
 /** Ten times a second: as often as a person can see rows change. */
 const PERIOD_MS = 100
+/** Entries that one event has: more than a window shows. */
+const MAX_LINES = 200
 /** Shorter than the minute after which the service closes a connection without a byte. */
 const HEARTBEAT_MS = 15_000
-/** For the last bytes of a stream at the end of relay, in milliseconds. */
+/** For the last bytes of a stream at the end of relay: a page that does not read would keep relay from ending. Milliseconds. */
 const CLOSE_LIMIT_MS = 500
-/** 1 MiB: what a stream may hold for a page that reads slowly. Then it skips. */
+/** 1 MiB: what a stream may hold for a page that reads slowly. Then it is closed; the page connects again and reads what it shows. */
 const MAX_UNREAD = 1_048_576
-
-/** The entries that changed, or how many they are when they are too many. */
-interface Changed {
-  readonly numbers: readonly number[]
-  readonly skipped: number
-}
-
-/** An open stream. */
-interface Client {
-  readonly controller: ReadableStreamDefaultController<Uint8Array>
-  readonly page: Page
-  /** Changes that it did not get since it began to read slowly. */
-  skipped: number
-}
 
 const HEADERS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' }
 const HEARTBEAT = Buffer.from(':\n\n')
 
-export function openLive(parts: InspectorParts, state: InspectorData['state']): Live {
-  return new LiveStreams(parts, state)
+interface Client extends Page {
+  readonly controller: ReadableStreamDefaultController<Uint8Array>
 }
 
-class LiveStreams implements Live {
-  readonly #parts: InspectorParts
-  readonly #state: InspectorData['state']
-  readonly #changes = createChanges()
+/**
+ * Sends all open pages what changes: {@link PERIOD_MS} after a change, what has changed by then is read once. Nothing is numbered or
+ * sent again; a page that connects reads what it shows.
+ */
+export class LiveHub {
+  readonly #parts: LiveParts
   readonly #clients = new Set<Client>()
-  /** Distinguishes the ids of this instance from those of an earlier one. */
-  readonly #epoch = randomBytes(6).toString('base64url')
-  /** What is to be sent besides deliveries. */
-  readonly #due = new Set<'refused' | 'state'>()
-  #oldest: number | undefined
-  /** Up to this change, everything was sent. */
-  #sent = 0
+  /** What is to be sent: entries by their number, the rest by its type. */
+  #due = new Map<number | string, Change>()
   #timer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
-  constructor(parts: InspectorParts, state: InspectorData['state']) {
+  constructor(parts: LiveParts) {
     this.#parts = parts
-    this.#state = state
-    // For as long as the instance runs: what changes while no page is open is what a page that returns asks for.
-    parts.activity.subscribe((activity) => {
-      if (activity.type === 'changed') this.#changes.add(activity.n)
-      else if (activity.type === 'removed') this.#oldest = activity.oldest
-      else this.#due.add(activity.type)
-      this.#schedule()
-    })
     parts.stopped.addEventListener('abort', () => this.#close())
   }
 
-  open(lastEventId: string | undefined, page: Page): Response {
-    if (this.#parts.stopped.aborted) throw new RelayError('unavailable', 'relay is stopping')
-    if (this.#clients.size >= MAX_CLIENTS)
-      throw new RelayError('unavailable', `${MAX_CLIENTS} inspectors are open. Close one`, { retryAfter: 10 })
-    let client: Client | undefined
-    const stream = new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          const opened: Client = { controller, page, skipped: 0 }
-          client = opened
-          page.onGone(() => this.#remove(opened))
-          this.#add(opened, lastEventId)
-        },
-        pull: () => client && this.#catchUp(client),
-        cancel: () => client && this.#remove(client),
-      },
-      new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD }),
-    )
-    return new Response(stream, { headers: HEADERS })
-  }
-
-  #add(client: Client, lastEventId: string | undefined): void {
-    this.#clients.add(client)
-    this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_MS).unref()
-    void this.#logged(async () => {
-      const missed = this.#missed(lastEventId)
-      const id = this.#idOf(this.#changes.latest)
-      const state = await this.#state()
-      const counts = this.#parts.refusals.list.counts()
-      this.#send(client, encoded({ type: 'state', state }), 0)
-      this.#send(client, encoded({ type: 'refused', counts }), 0)
-      const lines = await this.#lines(missed.numbers)
-      const { skipped } = missed
-      if (lines.length + skipped > 0)
-        this.#send(client, encoded({ type: 'deliveries', deliveries: lines, skipped }, id), lines.length)
-    })
-  }
-
-  /** What a page has missed that saw everything up to this id. Of another instance's id: all that there may be. */
-  #missed(id: string | undefined): Changed {
-    if (id === undefined) return { numbers: [], skipped: 0 }
-    const [epoch, at] = id.split('.')
-    return this.#changedAfter(epoch === this.#epoch ? Number(at) : Number.NaN)
-  }
-
-  #changedAfter(change: number): Changed {
-    const numbers = this.#changes.since(change)
-    if (!numbers) return { numbers: [], skipped: 1 }
-    return numbers.length > MAX_LINES ? { numbers: [], skipped: numbers.length } : { numbers, skipped: 0 }
-  }
-
-  #schedule(): void {
+  /** Must be cheap, and does not throw: every change of the instance passes here. */
+  changed(change: Change): void {
     if (this.#clients.size === 0) return
-    this.#timer ??= setTimeout(() => void this.#logged(() => this.#flush()), PERIOD_MS).unref()
-  }
-
-  /** Sends what has changed to every client. Nothing is scheduled meanwhile, so that a slow disk sets the pace. */
-  async #flush(): Promise<void> {
-    try {
-      for (const event of await this.#collect()) this.#sendAll(event)
-    } finally {
-      this.#timer = undefined
-    }
-    if (this.#changes.latest > this.#sent || this.#due.size > 0) this.#schedule()
-  }
-
-  async #collect(): Promise<readonly LiveEvent[]> {
-    const { numbers, skipped } = this.#changedAfter(this.#sent)
-    this.#sent = this.#changes.latest
-    const due = new Set(this.#due)
-    this.#due.clear()
-    const oldest = this.#oldest
-    this.#oldest = undefined
-    const deliveries = await this.#lines(numbers)
-    return [
-      ...(deliveries.length + skipped > 0 ? [{ type: 'deliveries', deliveries, skipped } as const] : []),
-      ...(due.has('refused')
-        ? [{ type: 'refused', counts: this.#parts.refusals.list.counts() } as const]
-        : []),
-      ...(due.has('state') ? [{ type: 'state', state: await this.#state() } as const] : []),
-      ...(oldest === undefined ? [] : [{ type: 'removed', below: oldest } as const]),
-    ]
-  }
-
-  /** Oldest first. */
-  async #lines(numbers: readonly number[]) {
-    const summaries = await this.#parts.journal.summaries(numbers.toSorted((one, other) => one - other))
-    return linesOf(this.#parts, summaries)
-  }
-
-  #sendAll(event: LiveEvent): void {
-    const bytes = encoded(event, event.type === 'deliveries' ? this.#idOf(this.#sent) : undefined)
-    const count = event.type === 'deliveries' ? event.deliveries.length + event.skipped : 1
-    for (const client of this.#clients) this.#send(client, bytes, count)
-  }
-
-  /** Sends, or counts what is not sent to a client that reads slowly. */
-  #send(client: Client, bytes: Uint8Array, count: number): void {
-    if (!this.#clients.has(client)) return
-    if (client.skipped > 0 || (client.controller.desiredSize ?? 0) <= 0) client.skipped += count
-    else client.controller.enqueue(bytes)
-  }
-
-  /** A client that read slowly has read everything: it gets to know that it has missed something. */
-  #catchUp(client: Client): void {
-    const { skipped } = client
-    if (skipped === 0) return
-    client.skipped = 0
-    this.#send(
-      client,
-      encoded({ type: 'deliveries', deliveries: [], skipped }, this.#idOf(this.#sent)),
-      skipped,
-    )
-    this.#due.add('refused').add('state')
+    this.#due.set(change.type === 'changed' ? change.n : change.type, change)
     this.#schedule()
   }
 
-  #beat(): void {
+  /**
+   * A stream of {@link LiveEvent}s, the first with the number of refused requests. It ends when the instance stops, or when the page may no longer
+   * read. @throws RelayError `unavailable` while {@link MAX_PAGES} streams are open
+   */
+  open(page: Page): Response {
+    const { stopped, refusals } = this.#parts
+    if (stopped.aborted) throw new RelayError('unavailable', 'relay is stopping')
+    if (this.#clients.size >= MAX_PAGES)
+      throw new RelayError('unavailable', `${MAX_PAGES} inspectors are open. Close one`, { retryAfter: 10 })
+    let client: Client | undefined
+    const gone = (): void => {
+      if (client) this.#remove(client)
+    }
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          client = { ...page, controller }
+          this.#clients.add(client)
+          this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref()
+          controller.enqueue(encoded({ type: 'refused', count: countOf(refusals) }))
+        },
+        cancel: gone,
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD }),
+    )
+    const { outgoing } = page
+    outgoing?.once('close', gone)
+    // The service leaves a connection open that a client has half closed; a page that is gone closes it so.
+    outgoing?.socket?.once('end', () => outgoing.destroy())
+    return new Response(stream, { headers: HEADERS })
+  }
+
+  /** Sends what has changed. No timer runs meanwhile, so that a slow disk sets the pace. Does not reject. */
+  async #flush(): Promise<void> {
+    const changes = [...this.#due.values()]
+    this.#due = new Map()
+    let isLost = false
+    try {
+      const events = this.#clients.size > 0 ? await this.#events(changes) : []
+      const bytes = Buffer.concat(events.map(encoded))
+      if (bytes.length > 0) for (const client of this.#clients) this.#send(client, bytes)
+    } catch (error) {
+      isLost = true
+      this.#parts.log.warn(`open inspectors could not be updated: ${toRelayError(error).message}`)
+    }
+    this.#timer = undefined
+    if (this.#due.size > 0) this.#schedule()
+    // With the next change: what has just failed would fail again.
+    if (isLost) this.#due.set('stale', { type: 'stale' })
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => void this.#flush(), PERIOD_MS).unref()
+  }
+
+  async #events(changes: readonly Change[]): Promise<readonly LiveEvent[]> {
+    const { journal, refusals } = this.#parts
+    const numbers = changes.flatMap((change) => (change.type === 'changed' ? [change.n] : []))
+    const isStale = numbers.length > MAX_LINES || changes.some(({ type }) => type === 'stale')
+    const ordered = numbers.toSorted((one, other) => one - other)
+    const lines = isStale ? [] : await linesOf(this.#parts, await journal.summaries(ordered))
+    const others = changes.flatMap((change): LiveEvent[] => {
+      if (change.type === 'refused') return [{ type: 'refused', count: countOf(refusals) }]
+      if (change.type === 'removed') return [{ type: 'removed', below: change.oldest }]
+      return change.type === 'state' ? [change] : []
+    })
+    return [
+      ...(isStale ? [{ type: 'stale' } as const] : []),
+      ...(lines.length > 0 ? [{ type: 'lines', lines } as const] : []),
+      ...others,
+    ]
+  }
+
+  #send(client: Client, bytes: Uint8Array): void {
+    if ((client.controller.desiredSize ?? 0) > 0) return client.controller.enqueue(bytes)
+    // What it has not read would come before its end.
+    client.outgoing?.destroy()
+    this.#remove(client)
+  }
+
+  async #beat(): Promise<void> {
     for (const client of this.#clients) {
-      if (!client.page.isOpen()) this.#end(client)
-      else if ((client.controller.desiredSize ?? 0) > 0) client.controller.enqueue(HEARTBEAT)
+      const isOpen = await client.isOpen().catch(() => true)
+      if (!this.#clients.has(client)) continue
+      if (isOpen) this.#send(client, HEARTBEAT)
+      else this.#end(client)
     }
   }
 
@@ -215,8 +168,7 @@ class LiveStreams implements Live {
     clearTimeout(this.#timer)
     for (const client of this.#clients) {
       this.#end(client)
-      // A page that does not read would keep its connection for as long as relay waits for requests in flight.
-      setTimeout(client.page.cut, CLOSE_LIMIT_MS).unref()
+      setTimeout(() => client.outgoing?.destroy(), CLOSE_LIMIT_MS).unref()
     }
   }
 
@@ -231,22 +183,12 @@ class LiveStreams implements Live {
     clearInterval(this.#heartbeat)
     this.#heartbeat = undefined
   }
-
-  #idOf(change: number): string {
-    return `${this.#epoch}.${change}`
-  }
-
-  /** The next change tries again what failed. */
-  async #logged(work: () => Promise<void>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      this.#parts.log.warn(`the inspector could not be kept up to date: ${toRelayError(error).message}`)
-    }
-  }
 }
 
-function encoded(event: LiveEvent, id?: string): Uint8Array {
-  const start = id === undefined ? '' : `id: ${id}\n`
-  return Buffer.from(`${start}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+function countOf({ list }: Refusals): number {
+  return Object.values(list.counts()).reduce((sum, count) => sum + count, 0)
+}
+
+function encoded(event: LiveEvent): Uint8Array {
+  return Buffer.from(`data: ${JSON.stringify(event)}\n\n`)
 }

@@ -2,11 +2,16 @@ import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
 import { explain } from '../webhook/explain.js'
 import type { Refused } from '../webhook/refused.js'
-import { MAX_EXPLAINED } from '../webhook/refusals.js'
+import { MAX_EXPLAINED, type Refusals } from '../webhook/refusals.js'
 import type { RefusedDetail, RefusedLine, RefusedPage } from './api.js'
-import type { InspectorParts } from './parts.js'
+import type { CodeHost } from '../codehost/host.js'
+import type { WebhookSecrets } from '../base/settings.js'
 
-type RefusedParts = Pick<InspectorParts, 'refusals' | 'secrets' | 'host'>
+export interface RefusedParts {
+  readonly refusals: Refusals
+  readonly secrets: WebhookSecrets
+  readonly host: Pick<CodeHost, 'webhook'>
+}
 
 /** The refused requests, newest first. */
 export async function listRefused({ refusals: { list } }: RefusedParts): Promise<RefusedPage> {

@@ -1,18 +1,25 @@
 import { RelayError } from '../base/errors.js'
-import { type Route, routesFor } from '../dispatch/routes.js'
-import { type Header, indexHeaders } from '../http/headers.js'
+import type { WebhookSecrets } from '../base/settings.js'
+import type { CodeHost } from '../codehost/host.js'
+import { routesFor } from '../dispatch/routes.js'
+import { type Header, indexHeaders, isSendable } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
-import { isForm } from '../webhook/signature.js'
 import { prepare, withFreshId } from '../replay/prepare.js'
+import type { Intake } from '../webhook/intake.js'
+import { isForm } from '../webhook/signature.js'
 import type { ForwardRequest, Sent, SendRequest } from './api.js'
-import { findEntry } from './detail.js'
-import type { InspectorParts } from './parts.js'
-import { targetsNamed } from './target-ids.js'
+import { type DeliveryParts, findEntry } from './deliveries.js'
+import { isMadeHeader } from './made-headers.js'
+import { type Running, targetsNamed } from './state.js'
 
-type SendParts = Pick<
-  InspectorParts,
-  'journal' | 'routing' | 'running' | 'host' | 'intake' | 'secrets' | 'maxBody'
->
+export interface SendParts extends Pick<DeliveryParts, 'journal' | 'routing'> {
+  readonly running: Pick<Running, 'forward'>
+  readonly intake: Intake
+  readonly host: Pick<CodeHost, 'name'>
+  readonly secrets: WebhookSecrets
+  /** Largest accepted webhook body, in bytes. */
+  readonly maxBody: number
+}
 
 /**
  * Forwards an entry again, to the targets named or to all that match, also where it succeeded.
@@ -23,68 +30,69 @@ export async function forwardAgain(
   n: number,
   { targets: wanted }: ForwardRequest,
 ): Promise<Sent> {
-  const { journal, running } = parts
+  const { journal, routing, running } = parts
+  const { routes, ignore } = routing
   const entry = await findEntry(parts, n)
-  const { routes, ignore } = parts.routing
-  const targets = wanted ? targetsNamed(wanted, routes) : idsOf(routesFor(routes, ignore, entry))
+  const matching = new Set(routesFor(routes, ignore, entry).map(({ id }) => id))
+  const targets = wanted ? targetsNamed(wanted, routes) : [...matching]
   if (targets.length === 0)
     throw new RelayError('conflict', `#${n} matches no route: add one with --forward or --exec`)
   if (!(await journal.again(n, targets))) throw new RelayError('not_found', `#${n} was removed meanwhile`)
-  running.forward(n, targets)
+  running.forward()
   return { n }
 }
 
 /**
  * Sends an edited copy of an entry: signed with the current secret, under an id of its own, through intake like any delivery. It is
  * forwarded to the target named, or by the routes.
- * @throws RelayError as intake; `not_found`, `bad_request`, `too_large`.
+ * @throws RelayError as intake; `not_found`; `bad_request` for a target, header or payload that cannot be; `too_large`.
  */
-export async function sendEdited(
-  parts: SendParts,
-  { from, event, body, target }: SendRequest,
-): Promise<Sent> {
-  const { intake, host, secrets, maxBody } = parts
+export async function sendEdited(parts: SendParts, edit: SendRequest): Promise<Sent> {
+  const { intake, host, secrets, maxBody, routing } = parts
+  const { from, event, target } = edit
   const entry = await findEntry(parts, from)
-  const targets = target === undefined ? undefined : targetsNamed([target], parts.routing.routes)
-  const bytes = bodyOf(entry, body)
-  if (bytes.byteLength > maxBody)
+  const targets = target === undefined ? undefined : targetsNamed([target], routing.routes)
+  const headers = headersOf(entry, edit)
+  const body = bodyOf(entry, headers, edit.body)
+  if (body.byteLength > maxBody)
     throw new RelayError(
       'too_large',
-      `The body has ${bytes.byteLength} bytes, the limit is ${maxBody} (--max-body)`,
+      `The body has ${body.byteLength} bytes, the limit is ${maxBody} (--max-body)`,
     )
-  const headers = withEvent(entry.headers, event)
-  const recorded = { ...entry, provider: host.name, event, headers, body: bytes }
+  const recorded = { ...entry, provider: host.name, event, headers, body }
   const request = withFreshId(prepare(recorded, { secret: secrets.current }))
   try {
     const { n } = await intake.receive(request, { source: host.name, edited: { from, targets } })
     return { n }
   } catch (error) {
-    throw explained(error)
+    if (!(error instanceof RelayError) || error.kind !== 'invalid_event') throw error
+    // To a stranger it is not explained; here its sender is the user.
+    const why = error.cause instanceof Error ? error.cause.message : 'the delivery is malformed'
+    throw new RelayError('bad_request', `Not sent: ${why}`, { cause: error })
   }
 }
 
-/** The sender's own mistake is explained to them: they are the user, and no stranger. */
-function explained(error: unknown): unknown {
-  if (!(error instanceof RelayError) || error.kind !== 'invalid_event') return error
-  const why = error.cause instanceof Error ? error.cause.message : 'the delivery is malformed'
-  return new RelayError('bad_request', `Not sent: ${why}`, { cause: error })
-}
-
-function idsOf(routes: readonly Route[]): readonly string[] {
-  return [...new Set(routes.map(({ id }) => id))]
-}
-
-/** The body of a copy: the text as it is, or in the form that the entry is. */
-function bodyOf({ headers, body }: Entry, text: string): Uint8Array {
-  if (!isForm(indexHeaders(headers))) return Buffer.from(text)
-  const fields = new URLSearchParams(Buffer.from(body).toString())
-  fields.set('payload', text)
-  return Buffer.from(fields.toString())
-}
-
-/** A header that names the event, of any provider. */
+/** A header that names the event, of any provider: Gitea sends three. */
 const EVENT = /^x-[a-z]+-event$/i
 
-function withEvent(headers: readonly Header[], event: string): readonly Header[] {
+/** The headers of a copy. Its id and its signatures are still those of the entry. */
+function headersOf(entry: Entry, { event, headers: edited }: SendRequest): readonly Header[] {
+  for (const header of edited ?? []) {
+    const name = JSON.stringify(header[0])
+    if (isMadeHeader(header[0]))
+      throw new RelayError('bad_request', `Not sent: relay makes the header ${name} for each delivery`)
+    if (!isSendable(header)) throw new RelayError('bad_request', `Not sent: the header ${name} is malformed`)
+  }
+  const made = entry.headers.filter(([name]) => isMadeHeader(name))
+  const headers = edited ? [...made, ...edited] : entry.headers
   return headers.map(([name, value]) => [name, EVENT.test(name) ? event : value])
+}
+
+/** The body of a copy: the text as it is; where its Content-Type says so, in a form with the other fields of the entry's. */
+function bodyOf(entry: Entry, headers: readonly Header[], text: string): Uint8Array {
+  if (!isForm(indexHeaders(headers))) return Buffer.from(text)
+  const before = isForm(indexHeaders(entry.headers)) ? Buffer.from(entry.body).toString() : ''
+  const fields = new URLSearchParams(before)
+  fields.set('payload', text)
+  return Buffer.from(fields.toString())
 }

@@ -1,76 +1,96 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { createCached } from '../base/cached.js'
-import { toRelayError } from '../base/errors.js'
-import { labelOf } from '../dispatch/routes.js'
+import { RelayError, toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import { inTime } from '../base/time-limit.js'
+import type { Clock } from '../base/time.js'
 import { type SavedHook, SavedHooks } from '../codehost/hooks.js'
-import type { ForwardCounts } from '../journal/types.js'
-import type { TokenOwner } from '../tokens/tokens.js'
-import type { InstanceState } from './api.js'
-import { targetNames } from './lines.js'
-import type { InspectorParts } from './parts.js'
-import { publicId } from './target-ids.js'
+import type { CodeHost } from '../codehost/host.js'
+import type { TargetStatus } from '../dispatch/dispatcher.js'
+import { labelOf, type Route, type Routing, shortNames } from '../dispatch/routes.js'
+import type { Journal } from '../journal/journal.js'
+import type { Minute, Summary } from '../journal/types.js'
+import type { Store } from '../store/kv.js'
+import type { Tokens } from '../tokens/tokens.js'
+import type { TunnelStatus } from '../tunnel/tunnel.js'
+import type { Refusals } from '../webhook/refusals.js'
+import type { InstanceState, Timeline } from './api.js'
 
-/** Reads the state of the instance. */
-export interface StateReader {
-  /** As it is now; what takes long to find may be {@link CACHE_MS} old. Holds no token. */
-  read(): Promise<InstanceState>
+/** What only the running instance knows and does. */
+export interface Running {
+  /** Milliseconds since 1970-01-01 UTC. */
+  startedAt(): number
+  targets(): readonly TargetStatus[]
+  /** Undefined without a tunnel. */
+  tunnel(): TunnelStatus | undefined
+  /** What is wrong with the hooks of `--hook`, by repository. */
+  hookProblems(): ReadonlyMap<string, string>
+  /** Forwards what waits, after forwards were recorded as waiting. */
+  forward(): void
 }
 
-/** 5 s: counting a million forwards takes a second of the database's time, and a keychain may be slow to answer. */
+export interface StateParts {
+  readonly profile: string
+  /** The instance's address. */
+  readonly url: () => string
+  readonly host: Pick<CodeHost, 'name' | 'origin'>
+  readonly routing: Routing
+  readonly running: Running
+  readonly journal: Journal
+  readonly store: Store
+  readonly tokens: Tokens
+  readonly log: Log
+}
+
+/** 5 s: how many deliveries there are is a sum over all minutes, and reading who is signed in decrypts every token. */
 const CACHE_MS = 5000
+/** 2 s for the keychain, which may ask its user and then answers after a minute: the page shows everything else meanwhile. */
+const KEYCHAIN_LIMIT_MS = 2000
 
-/** What takes long to find. */
-interface Slow {
-  readonly counts: ReadonlyMap<string, ForwardCounts>
-  readonly deliveries: number
-  readonly users: readonly TokenOwner[]
-  readonly hooks: readonly SavedHook[]
-}
-
-export function createStateReader(parts: InspectorParts): StateReader {
-  const slow = createCached(CACHE_MS, () => readSlow(parts))
-  return { read: async () => describe(parts, await slow()) }
-}
-
-async function readSlow({ journal, tokens, store, host, log }: InspectorParts): Promise<Slow> {
-  const [counts, deliveries, hooks, users] = await Promise.all([
-    journal.counts(),
-    journal.count(),
-    new SavedHooks(store, host).list(),
-    tokens.owners().catch((error: unknown) => {
-      // A locked keychain: everything else is shown all the same.
+/** Returns a function that reads the state of the instance as it is now; who is signed in may be {@link CACHE_MS} old. Has no token. */
+export function createStateReader(parts: StateParts): () => Promise<InstanceState> {
+  const { profile, host, url, routing, running, journal, store, tokens, log } = parts
+  const saved = new SavedHooks(store, host)
+  const count = createCached(CACHE_MS, () => journal.count())
+  const users = createCached(CACHE_MS, async () => {
+    try {
+      return await inTime(KEYCHAIN_LIMIT_MS, tokens.owners())
+    } catch (error) {
       log.warn(`the inspector cannot list who is signed in: ${toRelayError(error).message}`)
-      return []
-    }),
-  ])
-  return { counts, deliveries, hooks, users }
-}
-
-function describe(parts: InspectorParts, { counts, deliveries, hooks, users }: Slow): InstanceState {
-  const { profile, host, url, routing, running } = parts
-  const nameOf = targetNames(parts, [])
-  const tunnel = running.tunnel()
-  return {
-    profile,
-    provider: host.name,
-    url: url(),
-    startedAt: running.startedAt(),
-    deliveries,
-    targets: running.targets().map(({ id, state, queued, since, nextProbeAt }) => ({
-      id: publicId(id),
-      name: nameOf(id),
-      label: labelOf(id.replace(/^[^=]*=/, '*=')),
-      match: id.slice(0, id.indexOf('=')),
-      state,
-      waiting: queued,
-      succeeded: counts.get(id)?.succeeded ?? 0,
-      failed: counts.get(id)?.failed ?? 0,
-      ...(since !== undefined && { since }),
-      ...(nextProbeAt !== undefined && { nextProbeAt }),
-    })),
-    ignored: routing.ignore.map(({ text }) => text),
-    tunnel: tunnel ? { state: tunnel.state, payloadUrl: tunnel.url, detail: tunnel.why } : null,
-    hooks: hookStates(hooks, running.hookProblems()),
-    users: users.map(({ userId, expiresAt, origin }) => ({ userId, expiresAt, origin })),
+      return null
+    }
+  })
+  return async () => {
+    const [counts, deliveries, hooks, owners] = await Promise.all([
+      journal.counts(),
+      count(),
+      saved.list(),
+      users(),
+    ])
+    const nameOf = targetNames(routing)
+    const tunnel = running.tunnel()
+    return {
+      profile,
+      provider: host.name,
+      url: url(),
+      startedAt: running.startedAt(),
+      deliveries,
+      targets: running.targets().map(({ id, state, since, nextProbeAt }) => ({
+        id: publicId(id),
+        name: nameOf(id),
+        label: targetLabel(id),
+        match: id.slice(0, id.indexOf('=')),
+        state,
+        waiting: counts.get(id)?.waiting ?? 0,
+        failed: counts.get(id)?.failed ?? 0,
+        ...(since !== undefined && { since }),
+        ...(nextProbeAt !== undefined && { nextProbeAt }),
+      })),
+      ignored: routing.ignore.map(({ text }) => text),
+      tunnel: tunnel ? { state: tunnel.state, payloadUrl: tunnel.url, detail: tunnel.why } : null,
+      hooks: hookStates(hooks, running.hookProblems()),
+      users: owners?.map(({ userId, expiresAt, origin }) => ({ userId, expiresAt, origin })) ?? null,
+    }
   }
 }
 
@@ -87,4 +107,71 @@ function hookStates(
   const names = new Set(states.map(({ repo }) => repo))
   const missing = [...problems].filter(([repo]) => !names.has(repo))
   return [...states, ...missing.map(([repo, problem]) => ({ repo, url: null, permanent: false, problem }))]
+}
+
+const MINUTE_MS = 60_000
+const MINUTES = 60
+
+/** The last hour by minute, from counts that the journal has of each. */
+export async function readTimeline({
+  journal,
+  refusals,
+  clock,
+}: {
+  readonly journal: Journal
+  readonly refusals: Refusals
+  readonly clock: Clock
+}): Promise<Timeline> {
+  const last = Math.floor(clock() / MINUTE_MS)
+  const first = last - MINUTES + 1
+  const found = await journal.minutes(first * MINUTE_MS, (last + 1) * MINUTE_MS)
+  const byMinute = new Map<number, Minute>(found.map((each) => [each.minute, each]))
+  const refused = refusals.list.minutes()
+  return {
+    minutes: Array.from({ length: MINUTES }, (_, i) => {
+      const { received = 0, failed = 0 } = byMinute.get(first + i) ?? {}
+      return { at: (first + i) * MINUTE_MS, received, failed, refused: refused.get(first + i) ?? 0 }
+    }),
+  }
+}
+
+/** The short names of targets: those of the routes, and of others that entries had. */
+export function targetNames(
+  { routes }: Routing,
+  summaries: readonly Pick<Summary, 'forwards'>[] = [],
+): (id: string) => string {
+  const others = new Set(summaries.flatMap(({ forwards }) => Object.keys(forwards)))
+  const names = shortNames([...routes, ...[...others].map((id) => ({ id }))])
+  return (id) => names.get(id) ?? labelOf(id)
+}
+
+/** The address or command of a target, without its match and passwords. */
+export function targetLabel(id: string): string {
+  return labelOf(id.replace(/^[^=]*=/, '*='))
+}
+
+/** Of this run only. */
+const KEY = randomBytes(32)
+const DIGITS = 16
+
+/**
+ * The id under which a browser knows a target. Its own id is its address or command, which can hold a password; this one says nothing
+ * of it, and changes when relay restarts.
+ */
+export function publicId(id: string): string {
+  return createHmac('sha256', KEY).update(id).digest('hex').slice(0, DIGITS)
+}
+
+/**
+ * The ids of the targets that a browser names, each once.
+ * @throws RelayError `bad_request` for one that is not configured (any more).
+ */
+export function targetsNamed(names: readonly string[], routes: readonly Route[]): readonly string[] {
+  const known = new Map(routes.map(({ id }) => [publicId(id), id]))
+  return [...new Set(names)].map((name) => {
+    const id = known.get(name)
+    if (id === undefined)
+      throw new RelayError('bad_request', 'There is no such target any more. Reload the page')
+    return id
+  })
 }

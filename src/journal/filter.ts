@@ -1,6 +1,6 @@
 import { RelayError } from '../base/errors.js'
 import { parseDuration } from '../base/time.js'
-import type { Delivery, Summary } from './types.js'
+import { type Delivery, isFailedAttempt, type Summary } from './types.js'
 
 /** Which deliveries are meant, as written: `push`, `pull_request.opened`, `pull_request.*`, `*.closed`, `*`. */
 export interface Match {
@@ -55,7 +55,8 @@ export interface Filter {
   readonly since?: number
   /** Received before this instant, in milliseconds. */
   readonly until?: number
-  readonly status?: DeliveryStatus
+  /** `failed attempt`: a forward failed, or an answer asked for another attempt. */
+  readonly status?: DeliveryStatus | 'failed attempt'
   /** Text that the body contains, in any case of the letters a to z. */
   readonly text?: string
   /** At most so many, the newest. */
@@ -76,8 +77,9 @@ export function passes(
   )
 }
 
-function hasStatus({ forwards }: Pick<Summary, 'forwards'>, wanted: DeliveryStatus): boolean {
+function hasStatus({ forwards }: Pick<Summary, 'forwards'>, wanted: NonNullable<Filter['status']>): boolean {
   const all = Object.values(forwards)
+  if (wanted === 'failed attempt') return all.some(isFailedAttempt)
   if (wanted === 'none') return all.length === 0
   if (wanted === 'succeeded') return all.length > 0 && all.every(({ status }) => status === 'succeeded')
   return all.some(({ status }) => status === wanted)

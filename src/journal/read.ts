@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../base/time.js'
+import { FAILED_ATTEMPT } from '../store/schema.js'
 import { marks, type Sql, type SqlValue } from '../store/sql.js'
 import { DISORDER_MS, type Filter, matches, passes } from './filter.js'
 import type {
@@ -41,16 +42,19 @@ export interface WalkStep {
 interface Condition {
   readonly sql: string
   readonly values: readonly SqlValue[]
+  /** Its values are the ends of the range that a query goes through. */
+  readonly isRanged?: boolean
 }
 
 /** The entries that pass a filter, newest first, in steps of some milliseconds between which the event loop turns. */
 export async function* walk(sql: Sql, filter: Filter, clock: Clock): AsyncGenerator<WalkStep> {
   const conditions = await conditionsOf(sql, filter, clock())
   if (!conditions) return
-  const isIndexed = filter.repo !== undefined || filter.events !== undefined || isMarked(filter)
+  const isIndexed = filter.repo !== undefined || filter.events !== undefined
   const { text } = filter
   const plain = conditions.length === 0
-  const window = plain ? Infinity : isIndexed ? INDEXED_WINDOW : WINDOW
+  const isMarked = conditions.length === 1 && MARKED.has(filter.status)
+  let window = plain ? Infinity : isIndexed ? INDEXED_WINDOW : WINDOW
   let before = Math.min(filter.before ?? Infinity, (await newest(sql)) + 1)
   const first = (await oldest(sql)) ?? before
   for (let left = filter.last ?? Infinity; left > 0 && before > first;) {
@@ -62,13 +66,11 @@ export async function* walk(sql: Sql, filter: Filter, clock: Clock): AsyncGenera
     const found = (await summaries(sql, matching)).filter((summary) => passes(summary, filter)).slice(0, left)
     left -= found.length
     before = entries.length >= limit ? (entries.at(-1)?.n ?? from) : from
+    // Where none is marked a wider step costs nothing, and a distant server has fewer to answer.
+    if (isMarked) window = entries.length === 0 ? Math.min(2 * window, INDEXED_WINDOW) : WINDOW
     yield { found, before: before <= first ? 0 : before }
     await setImmediate()
   }
-}
-
-function isMarked({ status }: Filter): boolean {
-  return status === 'failed' || status === 'waiting'
 }
 
 interface Range {
@@ -87,9 +89,10 @@ interface Sized {
 
 function select(sql: Sql, conditions: readonly Condition[], range: Range): Promise<readonly Sized[]> {
   const all = conditions.map((each) => `AND (${each.sql})`).join(' ')
+  const ends = [range.from, range.before]
   return sql.query<Sized>(
     `SELECT n, ${range.sized ? 'size' : '0 AS size'} FROM delivery WHERE n >= ? AND n < ? ${all} ORDER BY n DESC LIMIT ?`,
-    [range.from, range.before, ...conditions.flatMap(({ values }) => values), range.limit],
+    [...ends, ...conditions.flatMap(({ values, isRanged }) => (isRanged ? ends : values)), range.limit],
   )
 }
 
@@ -101,16 +104,21 @@ async function conditionsOf(sql: Sql, filter: Filter, now: number): Promise<Cond
   if (events?.length === 0 || since === Infinity) return undefined
   if (events) conditions.push({ sql: `event IN (${marks(events.length)})`, values: events })
   if (repo !== undefined) conditions.push({ sql: 'lower(repo) = ?', values: [repo.toLowerCase()] })
-  if (status !== undefined) conditions.push({ sql: STATUS[status], values: [] })
+  if (status !== undefined) conditions.push({ sql: STATUS[status], values: [], isRanged: MARKED.has(status) })
   if (since > -Infinity) conditions.push(await receivedSince(sql, since, now))
   if (until < Infinity) conditions.push(await receivedBefore(sql, until, now))
   return conditions
 }
 
+/** Statuses that a partial index has. Only its part for the range is read, since all of it may be a hundred thousand forwards. */
+const MARKED: ReadonlySet<Filter['status']> = new Set(['failed', 'failed attempt', 'waiting'])
 const FORWARDS = 'SELECT 1 FROM forward WHERE forward.n = delivery.n'
 const STATUS: Readonly<Record<NonNullable<Filter['status']>, string>> = {
-  failed: `n IN (SELECT n FROM forward WHERE status = 'failed')`,
-  waiting: `n IN (SELECT n FROM forward WHERE status = 'waiting')`,
+  failed: `n IN (SELECT n FROM forward WHERE status = 'failed' AND n >= ? AND n < ?)`,
+  'failed attempt': `n IN (SELECT n FROM forward WHERE ${FAILED_ATTEMPT} AND n >= ? AND n < ?)`,
+  // The targets lead the index.
+  waiting: `n IN (SELECT n FROM forward WHERE status = 'waiting'
+    AND target IN (SELECT target FROM target WHERE waiting > 0) AND n >= ? AND n < ?)`,
   succeeded: `EXISTS (${FORWARDS}) AND NOT EXISTS (${FORWARDS} AND status <> 'succeeded')`,
   none: `NOT EXISTS (${FORWARDS})`,
 }
@@ -301,7 +309,7 @@ export async function lastAttempts(sql: Sql, numbers: readonly number[]): Promis
   const last = new Map<string, LastAttempt>()
   for (let at = 0; at < numbers.length; at += MAX_VALUES) {
     const some = numbers.slice(at, at + MAX_VALUES)
-    const query = `SELECT n, target, status, ms FROM attempt WHERE n IN (${marks(some.length)}) ORDER BY n, seq`
+    const query = `SELECT n, target, outcome, status, ms FROM attempt WHERE n IN (${marks(some.length)}) ORDER BY n, seq`
     for (const row of await sql.query<LastAttempt>(query, some)) last.set(`${row.n} ${row.target}`, row)
   }
   return [...last.values()]

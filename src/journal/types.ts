@@ -81,6 +81,14 @@ export type Forward = {
   readonly reason?: string
 }
 
+/**
+ * Whether it failed, or an answer asked for another attempt. An attempt that found its target unreachable is none of these: the target is
+ * down then, and the delivery waits. As FAILED_ATTEMPT of store/schema.ts.
+ */
+export function isFailedAttempt({ status, tries }: Pick<Forward, 'status' | 'tries'>): boolean {
+  return status === 'failed' || tries > 0
+}
+
 /** By target id. An entry without any was never to be forwarded. */
 export type Forwards = Readonly<Record<string, Forward>>
 
@@ -138,6 +146,7 @@ export interface Plan {
 export interface LastAttempt {
   readonly n: number
   readonly target: string
+  readonly outcome: Outcome
   /** The HTTP status or exit code; null when there was none. */
   readonly status: number | null
   readonly ms: number
@@ -148,7 +157,7 @@ export interface Minute {
   /** Its number since 1970. */
   readonly minute: number
   readonly received: number
-  /** How many have failed at a target. */
+  /** How many have failed at a target, or needed another attempt there. */
   readonly failed: number
 }
 

@@ -1,4 +1,5 @@
 import { MAX_START } from '../base/start-of.js'
+import { FAILED_ATTEMPT } from '../store/schema.js'
 import {
   ask,
   askAll,
@@ -14,6 +15,7 @@ import {
   type Delivery,
   type Forward,
   type ForwardStatus,
+  isFailedAttempt,
   MAX_ERROR,
   type Minute,
   type OnDuplicate,
@@ -220,8 +222,8 @@ function* waitAgain(
   rule: OnDuplicate,
   since: number,
 ): Tx<readonly string[]> {
-  const rows = yield* ask<{ target: string; status: ForwardStatus }>(
-    'SELECT target, status FROM forward WHERE n = ? ORDER BY position, target',
+  const rows = yield* ask<{ target: string; status: ForwardStatus; tries: number }>(
+    'SELECT target, status, tries FROM forward WHERE n = ? ORDER BY position, target',
     n,
   )
   const before = new Map(rows.map(({ target, status }) => [target, status]))
@@ -246,8 +248,8 @@ function* waitAgain(
         return countForwards(target, { ...(status && { [status]: -1 }), waiting: 1 })
       }),
     ])
-  const failures = [...before.values()].filter((status) => status === 'failed').length
-  if (failures > 0 && earlier.filter((target) => before.get(target) === 'failed').length === failures)
+  const failures = rows.filter(isFailedAttempt)
+  if (failures.length > 0 && failures.every(({ target }) => earlier.includes(target)))
     yield* countFailed(n, -1)
   const waiting = [...before].filter(([, status]) => status === 'waiting').map(([target]) => target)
   return [...new Set([...waiting, ...due])]
@@ -306,7 +308,7 @@ export function* finish(n: number, target: string, forward: Forward): Tx<boolean
 function forwardsOf(n: number): Statement[] {
   return [
     { sql: 'SELECT received_at FROM delivery WHERE n = ?', values: [n] },
-    { sql: 'SELECT target, status FROM forward WHERE n = ?', values: [n] },
+    { sql: 'SELECT target, status, tries FROM forward WHERE n = ?', values: [n] },
   ]
 }
 
@@ -324,8 +326,9 @@ function finishing(
   const before = found['status'] as ForwardStatus
   // Another relay has ended it, while the one whose attempt this was stood still: it is not sent again.
   if (before !== 'waiting' && status !== 'succeeded') return []
-  const others = forwards.some((row) => row['target'] !== target && row['status'] === 'failed')
-  const [was, is] = [before === 'failed', status === 'failed']
+  const hasFailed = (row: SqlRow): boolean => row['status'] === 'failed' || Number(row['tries']) > 0
+  const others = forwards.some((row) => row['target'] !== target && hasFailed(row))
+  const [was, is] = [hasFailed(found), isFailedAttempt({ status, tries })]
   return [
     {
       sql: 'UPDATE forward SET status = ?, tries = ?, since = ?, reason = ? WHERE n = ? AND target = ?',
@@ -403,7 +406,7 @@ export function* remove(
     )
   const minutes = yield* ask<Minute & { readonly until: number }>(
     `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
-      sum(CASE WHEN n IN (SELECT n FROM forward WHERE status = 'failed') THEN 1 ELSE 0 END) AS failed
+      sum(CASE WHEN EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND ${FAILED_ATTEMPT}) THEN 1 ELSE 0 END) AS failed
       FROM delivery WHERE ${which} GROUP BY received_at / 60000`,
     after,
     last,

@@ -5,13 +5,6 @@ import { StartOf } from '../base/start-of.js'
 import { withTimeLimit } from '../base/time-limit.js'
 import { type AgentResponse, agentOfSingleRequests, openAgent, sendThrough } from './client.js'
 
-export interface DeliverySenderOptions {
-  /** Milliseconds for a whole request, from connecting to the end of the response. */
-  readonly limit: number
-  /** Limit for open connections; further requests wait for one. Default: no limit. */
-  readonly connections?: number
-}
-
 /** A target's response to a delivery. */
 export interface DeliveryResponse extends Omit<AgentResponse, 'body'> {
   /** The start of the body. */
@@ -32,27 +25,26 @@ export class NotHttpError extends Error {
 
 /** The header lines to send: name and value. */
 type HeaderLines = readonly (readonly [name: string, value: string])[]
-type Request = Pick<Dispatcher.RequestOptions, 'headers' | 'body'>
+type Request = Parameters<typeof sendThrough>[2]
 
 /**
  * Sends deliveries to one address. An address on another machine is reached through the proxy that the environment names. Keeps
- * a connection for each parallel request.
+ * a connection for each parallel request. Dispose of it once no request is pending.
  */
 export class DeliverySender implements AsyncDisposable {
   readonly #url: URL
   readonly #limit: number
-  readonly #sending = new Set<Promise<DeliveryResponse>>()
   readonly #end = new AbortController()
   readonly #agent: Promise<Dispatcher>
-  #isClosed = false
 
-  constructor(url: string, { limit, connections }: DeliverySenderOptions) {
+  /** `limit`: milliseconds for a whole request, from connecting to the end of the response. */
+  constructor(url: string, limit: number) {
     this.#url = new URL(url)
     this.#limit = limit
     // Each connection listens to it.
     setMaxListeners(0, this.#end.signal)
     // At once: if undici cannot be read later because no file descriptor is free, Node 20 ends the process (measured).
-    this.#agent = openReusingAgent(this.#url, this.#end.signal, connections)
+    this.#agent = openReusingAgent(this.#url, this.#end.signal)
     // A failure reaches every request.
     this.#agent.catch(() => {})
   }
@@ -64,32 +56,20 @@ export class DeliverySender implements AsyncDisposable {
    * @throws `TimeoutError` at the limit; the signal's reason; {@link NotHttpError}; otherwise the error of the connection, which
    * {@link describeConnectionError} describes.
    */
-  async post(headers: HeaderLines, body: Uint8Array, signal: AbortSignal): Promise<DeliveryResponse> {
-    signal.throwIfAborted()
-    if (this.#isClosed) throw new Error('the sender is closed')
-    const request = { headers: grouped(headers), body }
-    const sending = withTimeLimit(this.#limit, signal, (limited) => this.#post(request, limited))
-    this.#sending.add(sending)
-    try {
-      return await sending
-    } finally {
-      this.#sending.delete(sending)
-    }
+  post(headers: HeaderLines, body: Uint8Array, signal: AbortSignal): Promise<DeliveryResponse> {
+    const request = { method: 'POST' as const, headers: grouped(headers), body }
+    return withTimeLimit(this.#limit, signal, async (limited) => {
+      try {
+        return await exchange(await this.#agent, this.#url, request, limited)
+      } catch (error) {
+        if (!(error instanceof StaleConnectionError)) throw error
+      }
+      return await exchange(await agentOfSingleRequests(this.#url), this.#url, request, limited)
+    })
   }
 
-  async #post(request: Request, signal: AbortSignal): Promise<DeliveryResponse> {
-    try {
-      return await exchange(await this.#agent, this.#url, request, signal)
-    } catch (error) {
-      if (!(error instanceof StaleConnectionError)) throw error
-    }
-    return await exchange(await agentOfSingleRequests(this.#url), this.#url, request, signal)
-  }
-
-  /** Waits for pending requests, then closes the connections. */
+  /** Closes the connections. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true
-    await Promise.allSettled(this.#sending)
     const agent = await this.#agent.catch(() => undefined)
     // Not undici's close(), which waits for a connection that still opens for an abandoned request. destroy() leaves it open, so
     // the signal ends it.
@@ -113,11 +93,9 @@ const MAX_READ = 262_144
  * @throws as {@link DeliverySender.post}; {@link StaleConnectionError}.
  */
 async function exchange(agent: Dispatcher, url: URL, request: Request, signal: AbortSignal) {
-  const { body, ...head } = await sendThrough(agent, url, { ...request, method: 'POST' }, { signal }).catch(
-    (error: unknown) => {
-      throw toNotHttp(error) ?? error
-    },
-  )
+  const { body, ...head } = await sendThrough(agent, url, request, { signal }).catch((error: unknown) => {
+    throw toNotHttp(error) ?? error
+  })
   const start = new StartOf()
   let read = 0
   try {
@@ -149,11 +127,7 @@ function toNotHttp(error: unknown): NotHttpError | undefined {
 const KEEP_ALIVE_MS = 1000
 
 /** Opens the agent that reuses connections. `end` destroys them all, even one that is still opening. */
-async function openReusingAgent(
-  url: URL,
-  end: AbortSignal,
-  connections: number | undefined,
-): Promise<Dispatcher> {
+async function openReusingAgent(url: URL, end: AbortSignal): Promise<Dispatcher> {
   const { Client, Pool } = await import('undici')
   const client = (to: URL, options: object): Dispatcher => noticingStale(new Client(to, options))
   return openAgent(url, {
@@ -164,7 +138,6 @@ async function openReusingAgent(
     bodyTimeout: 0,
     connect: { signal: end },
     factory: (to, options: object) => new Pool(to, { ...options, factory: client }),
-    ...(connections && { connections }),
   })
 }
 

@@ -1,17 +1,26 @@
 import { RelayError } from '../base/errors.js'
-import { adapt, type Change } from './adapt.js'
 import { formPayload } from '../base/form.js'
 import { parseJson } from '../json/parse.js'
 import type { Style } from '../codehost/host.js'
 import { writeJson } from '../webhook/encodings.js'
 
-export interface Edit extends Change {
+/** A place in a payload, and its new value. */
+export interface Edit {
+  readonly path: readonly (string | number)[]
+  readonly value: unknown
   /** Change nothing else, though the payload then contradicts itself. */
   readonly only?: boolean
 }
 
 const PATH = /^[^\s.[\]=]+(?:\.[^\s.[\]=]+|\[\d{1,6}\])*$/
 const STEP = /([^.[\]]+)|\[(\d+)\]/g
+
+type Fields = Record<string, unknown>
+
+/** `https://github.com/octo/demo` of `https://github.com/octo/demo/issues/1#issuecomment-5`, and the rest. */
+const NUMBERED = /^(https?:\/\/\S+?)\/(?:issues|pulls?)\/(\d+)(?=[/#?.]|$)/
+const ADDRESS = /^(?:https?|git|ssh):\/\/\S+$|^git@\S+$/
+const SHA = /^[0-9a-f]{40}$/
 
 /**
  * Parses `a.b[0]=value`. The value is parsed as JSON if possible; otherwise it is text.
@@ -94,4 +103,130 @@ function empty(step: string | number | undefined): object {
 /** Not by assignment, which would set the prototype for `__proto__`. */
 function define(target: object, step: string | number, value: unknown): void {
   Object.defineProperty(target, step, { value, enumerable: true, writable: true, configurable: true })
+}
+
+/**
+ * Changes the places of a payload that must change with a field: copies of the same object, the number of an issue or pull
+ * request, and addresses that contain its number, a repository's name, a login, an id or a commit. The field itself stays. Text
+ * that people wrote stays too. A place that does not exist has no consequences.
+ */
+function adapt(payload: unknown, { path, value }: Edit): void {
+  const field = String(path.at(-1))
+  const owner = at(payload, path.slice(0, -1))
+  const old: unknown = Object.getOwnPropertyDescriptor(owner ?? {}, field)?.value
+  if (!owner || old === undefined || old === value) return
+  const copies = copiesOf(payload, owner)
+  if (field === 'number' && typeof old === 'number') renumber(payload, owner, old, value)
+  else if (typeof old === 'string' && typeof value === 'string') rename(payload, path, owner, old, value)
+  for (const copy of copies) {
+    if (typeof old === 'number' && field === 'id')
+      mapStrings(copy, (text) => replaceEnd(text, String(old), String(value)))
+    if (copy[field] === old) copy[field] = value
+  }
+}
+
+/** A login belongs to one person in one role: the sender can become another than the owner who had the same name. */
+function copiesOf(payload: unknown, { id, login, url, node_id: node }: Fields): Fields[] {
+  if (id === undefined || login !== undefined || (url ?? node) === undefined) return []
+  return objectsIn(payload).filter(
+    (other) => other['id'] === id && other['url'] === url && other['node_id'] === node,
+  )
+}
+
+function renumber(payload: unknown, owner: Fields, old: number, value: unknown): void {
+  const all = objectsIn(payload)
+  const numbered = all.filter((object) => object['number'] === old)
+  const places = new Set([owner, ...numbered].flatMap((object) => repositoriesOf(object, old)))
+  for (const object of all) {
+    const isSame = object['number'] === old && repositoriesOf(object, old).some((place) => places.has(place))
+    if (isSame || (object === payload && object['number'] === old)) object['number'] = value
+  }
+  mapStrings(payload, (text) => {
+    const [start = '', place = '', number] = NUMBERED.exec(text) ?? []
+    if (number !== String(old) || !places.has(place)) return text
+    return `${start.slice(0, -number.length)}${String(value)}${text.slice(start.length)}`
+  })
+}
+
+/** The addresses of the repository whose issue or pull request `number` this object is. */
+function repositoriesOf(object: Fields, number: number): string[] {
+  return Object.values(object).flatMap((text) => {
+    const [, place, found] = typeof text === 'string' ? (NUMBERED.exec(text) ?? []) : []
+    return place !== undefined && found === String(number) ? [place] : []
+  })
+}
+
+function rename(payload: unknown, path: Edit['path'], owner: Fields, old: string, value: string): void {
+  const field = path.at(-1)
+  const repository = field === 'login' && path.at(-2) === 'owner' ? at(payload, path.slice(0, -2)) : owner
+  const fullName = repository?.['full_name']
+  if (SHA.test(old)) {
+    mapStrings(payload, (text) =>
+      text.replaceAll(old, value).replaceAll(old.slice(0, 12), value.slice(0, 12)),
+    )
+  } else if (typeof fullName === 'string' && ['full_name', 'name', 'login'].includes(String(field))) {
+    const [login = '', name = ''] = fullName.split('/')
+    const full = field === 'full_name' ? value : field === 'name' ? `${login}/${value}` : `${value}/${name}`
+    if (full.includes('/')) renameRepository(payload, fullName, full)
+  } else if (field === 'login') renameUser(owner, old, value)
+}
+
+function renameRepository(payload: unknown, old: string, full: string): void {
+  const [oldLogin = ''] = old.split('/')
+  const [login = '', name = ''] = full.split('/')
+  for (const object of objectsIn(payload).filter((each) => each['full_name'] === old)) {
+    object['full_name'] = full
+    if ('name' in object) object['name'] = name
+    const owner = at(object, ['owner'])
+    if (owner) renameUser(owner, oldLogin, login)
+  }
+  mapAddresses(payload, (address) => replaceSegments(address, old, full))
+}
+
+/** Also `name`, which pushes have, and Gitea's `username`. */
+function renameUser(user: Fields, old: string, login: string): void {
+  for (const field of ['login', 'name', 'username']) if (user[field] === old) user[field] = login
+  for (const [key, text] of Object.entries(user))
+    if (typeof text === 'string' && ADDRESS.test(text)) user[key] = replaceSegments(text, old, login)
+}
+
+/** Replaces whole segments of an address's path. */
+function replaceSegments(address: string, old: string, value: string): string {
+  const pattern = new RegExp(`(?<=[/:])${old.replaceAll(/[^\w/]/g, String.raw`\$&`)}(?=[/#?.{]|$)`, 'g')
+  return address.replace(pattern, () => value)
+}
+
+/** Replaces the last number of an address. */
+function replaceEnd(text: string, old: string, value: string): string {
+  return ADDRESS.test(text) && /[/-]\d+$/.test(text) && text.endsWith(old)
+    ? text.slice(0, -old.length) + value
+    : text
+}
+
+function mapAddresses(value: unknown, change: (address: string) => string): void {
+  mapStrings(value, (text) => (ADDRESS.test(text) ? change(text) : text))
+}
+
+/** Replaces every text in a value. */
+function mapStrings(value: unknown, change: (text: string) => string): void {
+  for (const object of containersIn(value))
+    for (const [key, inner] of Object.entries(object))
+      if (typeof inner === 'string') object[key] = change(inner)
+}
+
+function objectsIn(value: unknown): Fields[] {
+  return containersIn(value).filter((each) => !Array.isArray(each))
+}
+
+/** Every object and list in a value, and the value itself. */
+function containersIn(value: unknown): Fields[] {
+  if (typeof value !== 'object' || value === null) return []
+  const container: Fields = Object(value)
+  return [container, ...Object.values(container).flatMap(containersIn)]
+}
+
+function at(value: unknown, path: Edit['path']): Fields | undefined {
+  let found: unknown = value
+  for (const step of path) found = Object.getOwnPropertyDescriptor(Object(found), step)?.value
+  return typeof found === 'object' && found !== null ? Object(found) : undefined
 }

@@ -1,12 +1,12 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import type { Secret } from '../base/secret.js'
-import { type Header, indexHeaders, passedOn, spelledHeader } from '../http/headers.js'
-import type { Recorded } from '../fixtures/fixture.js'
+import { type WebhookScheme } from '../codehost/host.js'
 import { schemeOf } from '../codehost/schemes.js'
-import type { WebhookScheme } from '../codehost/host.js'
+import { type Header, indexHeaders, passedOn, spelledHeader } from '../http/headers.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 import { isForm, provenBy, signedBytes } from '../webhook/signature.js'
 import { type Edit, editBody } from './edit.js'
+import type { Recorded } from './fixture.js'
 
 /** The part to corrupt after signing. */
 export type Tamper = 'signature' | 'body'
@@ -18,9 +18,9 @@ export interface PrepareOptions {
   readonly tamper?: Tamper | undefined
 }
 
-/** A header with the id of a delivery, of any provider. */
+/** Headers with the id of a delivery, with its event and with a signature, of any provider. */
 const DELIVERY = /^x-[a-z]+-delivery$/i
-/** A header with a signature, of any provider. */
+const EVENT = /^x-[a-z]+-event$/i
 const SIGNATURE = /^x-[a-z]+-signature(?:-256)?$/i
 
 /**
@@ -32,13 +32,13 @@ export function prepare(recorded: Recorded, { secret, edits = [], tamper }: Prep
   const scheme = schemeOf(recorded.provider)
   const headers = complete(recorded, scheme)
   const index = indexHeaders(headers)
-  const form = isForm(index)
-  const style = scheme.style(recorded.event)
-  const body = edits.length > 0 ? editBody(recorded.body, edits, { style, form }) : recorded.body
+  const kind = { form: isForm(index), style: scheme.style(recorded.event) }
+  const body = edits.length > 0 ? editBody(recorded.body, edits, kind) : recorded.body
   const isSigned = !secret || provenBy(index, body, { scheme, secrets: { current: secret } })
   const lines = isSigned
     ? headers
     : signAgain(headers, secret, signedBytes(index, body, scheme) ?? body, recorded)
+  // After signing, so that the signature no longer fits.
   if (tamper === 'signature') return { headers: lines.map(corrupted), body }
   return { headers: lines, body: tamper === 'body' ? corruptedBody(body) : body }
 }
@@ -56,12 +56,13 @@ export function deliveryId({ headers }: Pick<WebhookRequest, 'headers'>): string
 
 function complete(recorded: Recorded, { eventHeader, idHeaders }: WebhookScheme): Header[] {
   const headers = passedOn(recorded.headers)
-  const has = (wanted: RegExp): boolean => headers.some(([name]) => wanted.test(name))
+  const lacking = (wanted: RegExp, line: Header): Header[] =>
+    headers.some(([name]) => wanted.test(name)) ? [] : [line]
   return [
     ...headers,
-    ...(has(/^content-type$/i) ? [] : [['Content-Type', 'application/json'] as const]),
-    ...(has(/^x-[a-z]+-event$/i) ? [] : [[spelledHeader(eventHeader), recorded.event] as const]),
-    ...(has(DELIVERY) ? [] : [[spelledHeader(idHeaders[0]), recorded.deliveryId] as const]),
+    ...lacking(/^content-type$/i, ['Content-Type', 'application/json']),
+    ...lacking(EVENT, [spelledHeader(eventHeader), recorded.event]),
+    ...lacking(DELIVERY, [spelledHeader(idHeaders[0]), recorded.deliveryId]),
   ]
 }
 
@@ -72,26 +73,27 @@ function signAgain(
   bytes: Uint8Array,
   { provider, event, deliveryId }: Recorded,
 ): Header[] {
-  const always = Object.entries(schemeOf(provider).headers(event, deliveryId, bytes, secret))
-  const own = always.filter(([name]) => SIGNATURE.test(name))
-  const others = headers.flatMap(([name]): Header[] => {
+  const signatures = new Map<string, Header>()
+  for (const [name, value] of Object.entries(schemeOf(provider).headers(event, deliveryId, bytes, secret)))
+    if (SIGNATURE.test(name)) signatures.set(name.toLowerCase(), [name, value])
+  for (const [name] of headers) {
     const key = name.toLowerCase()
-    if (!SIGNATURE.test(key) || own.some(([each]) => each.toLowerCase() === key)) return []
-    const hmac = createHmac(key === 'x-hub-signature' ? 'sha1' : 'sha256', secret.reveal())
-    const digest = hmac.update(bytes).digest('hex')
-    return [[name, key === 'x-hub-signature' ? `sha1=${digest}` : digest]]
+    if (!SIGNATURE.test(key) || signatures.has(key)) continue
+    const isSha1 = key === 'x-hub-signature'
+    const digest = createHmac(isSha1 ? 'sha1' : 'sha256', secret.reveal())
+      .update(bytes)
+      .digest('hex')
+    signatures.set(key, [name, isSha1 ? `sha1=${digest}` : digest])
+  }
+  // In the place and spelling of the first line with the name, without its others; the rest at the end.
+  const lines = headers.flatMap(([name, value]): Header[] => {
+    const key = name.toLowerCase()
+    if (!SIGNATURE.test(key)) return [[name, value]]
+    const signature = signatures.get(key)
+    signatures.delete(key)
+    return signature ? [[name, signature[1]]] : []
   })
-  return [...own, ...others].reduce((lines, [name, value]) => withHeader(lines, name, value), [...headers])
-}
-
-/** Sets a header: replaces its first line and removes the others, or adds it at the end. */
-function withHeader(headers: readonly Header[], name: string, value: string): Header[] {
-  const isIt = ([each]: Header): boolean => each.toLowerCase() === name.toLowerCase()
-  const first = headers.findIndex(isIt)
-  if (first === -1) return [...headers, [name, value]]
-  return headers.flatMap((line, at): Header[] =>
-    at === first ? [[line[0], value]] : isIt(line) ? [] : [line],
-  )
+  return [...lines, ...signatures.values()]
 }
 
 /** Changes the last digit of a signature. */

@@ -1,8 +1,9 @@
 import { performance } from 'node:perf_hooks'
 import type { Cancellable } from '../base/abort.js'
-import { describeConnectionError } from '../net/errors.js'
-import { DeliverySender } from '../net/delivery-sender.js'
+import { RelayError } from '../base/errors.js'
 import { isTimeout } from '../base/time-limit.js'
+import { DeliverySender } from '../net/delivery-sender.js'
+import { describeConnectionError } from '../net/errors.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 
 /** The response, or the reason for none. */
@@ -24,33 +25,41 @@ export interface Sender extends AsyncDisposable {
 /** The time limit that relay also has for its targets. */
 const TIME_LIMIT_MS = 30_000
 
-const NOTHING = new Uint8Array()
-const { signal: NEVER } = new AbortController()
-
 /**
- * Sends to one address. Follows no redirect. Reaches other machines through the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY
- * name. Opens at most `connections` connections.
+ * Sends to one address. Follows no redirect. Reaches other machines through the proxy that HTTP_PROXY,
+ * HTTPS_PROXY and NO_PROXY name.
  */
-export function openSender(url: string, connections = 1): Sender {
-  const sender = new DeliverySender(url, { limit: TIME_LIMIT_MS, connections })
-  const failed = (error: unknown): Omit<Answer, 'ms'> => {
-    const why = isTimeout(error)
-      ? `no answer within ${TIME_LIMIT_MS / 1000} s`
-      : describeConnectionError(error)
-    return { status: null, error: why, body: NOTHING }
-  }
+export function openSender(url: string): Sender {
+  const sender = new DeliverySender(url, TIME_LIMIT_MS)
   return {
-    async send({ headers, body }, { signal = NEVER } = {}) {
+    async send({ headers, body }, { signal = new AbortController().signal } = {}) {
       const start = performance.now()
       try {
         const response = await sender.post(headers, body, signal)
-        const ms = performance.now() - start
-        return { status: response.status, error: null, ms, body: response.start }
-      } catch (error) {
+        return { status: response.status, error: null, ms: performance.now() - start, body: response.start }
+      } catch (cause) {
         signal.throwIfAborted()
-        return { ...failed(error), ms: performance.now() - start }
+        const limit = `no answer within ${TIME_LIMIT_MS / 1000} s`
+        const error = isTimeout(cause) ? limit : describeConnectionError(cause)
+        return { status: null, error, ms: performance.now() - start, body: new Uint8Array() }
       }
     },
     [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),
   }
+}
+
+/** The statuses that `--expect` allows. */
+export interface Expectation {
+  /** As written: `2xx`, `401`. */
+  readonly text: string
+  /** Whether this status is allowed; null means that there was no answer. */
+  fits(status: number | null): boolean
+}
+
+/** @throws RelayError `usage` */
+export function parseExpectation(text: string): Expectation {
+  if (!/^[1-5](?:xx|\d\d)$/.test(text))
+    throw new RelayError('usage', '--expect: must be a status such as 401, or a class such as 2xx')
+  const wanted = text.replace('xx', '')
+  return { text, fits: (status) => status !== null && String(status).startsWith(wanted) }
 }

@@ -3,9 +3,9 @@ import { RelayError } from '../base/errors.js'
 import { nearestMatch, sentEvents } from '../codehost/events.js'
 import type { EventTable } from '../codehost/host.js'
 import { schemeOf } from '../codehost/schemes.js'
-import { type Fixture, fixtureBody } from '../fixtures/fixture.js'
-import { packagedEvents, packagedFixture } from '../fixtures/packaged.js'
 import { type Edit, editBody } from './edit.js'
+import { type Fixture, fixtureBody } from './fixture.js'
+import { packagedEvents, packagedFixture } from './load.js'
 
 /** The repository that made-up deliveries are about: the sandbox's. */
 const REPO = 'octo/demo'

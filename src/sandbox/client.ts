@@ -1,39 +1,27 @@
 import { Secret } from '../base/secret.js'
 import type { OAuthClient } from '../base/settings.js'
 import type { Store } from '../store/kv.js'
-import { isText, shape } from '../json/shape.js'
 
-/** Store key of the sandbox's OAuth client, in the profile's store. */
-const KEY = 'sandbox:client'
+/**
+ * The OAuth client of every sandbox that `relay serve` starts. Its secret protects nothing: who can reach the sandbox can sign in
+ * by device flow or make a personal token there, and needs no secret.
+ */
+export const SANDBOX_CLIENT: OAuthClient = { id: 'relay-sandbox', secret: new Secret('relay-sandbox-secret') }
 
-interface ClientRecord {
-  readonly id: string
-  readonly secret: string
-  readonly url: string
+/** Store key of the address of the sandbox that the profile started last. */
+const KEY = 'sandbox:address'
+
+export async function saveSandboxUrl(store: Store, url: string): Promise<void> {
+  await store.put(KEY, url)
 }
 
-const parseClient = shape<ClientRecord>({ id: isText, secret: isText, url: isText })
-
-/** Stores the OAuth client of a sandbox for the other commands of the profile. */
-export async function saveSandboxClient(
-  store: Store,
-  { id, secret }: OAuthClient,
-  url: string,
-): Promise<void> {
-  await store.put(KEY, { id, secret: secret.reveal(), url })
-}
-
-/** Finds the OAuth client of the sandbox at this address, if a relay of this profile started it. */
-export async function findSandboxClient(store: Store, url: string): Promise<OAuthClient | undefined> {
-  const client = await read(store)
-  return client?.url === url ? { id: client.id, secret: new Secret(client.secret) } : undefined
-}
-
-/** Address of the sandbox that this profile started last. */
+/** Address of the sandbox that this profile started last: only its tokens may be dropped, never a real code host's. */
 export async function lastSandboxUrl(store: Store): Promise<string | undefined> {
-  return (await read(store))?.url
+  const url = await store.get(KEY)
+  return typeof url === 'string' ? url : undefined
 }
 
-async function read(store: Store): Promise<ClientRecord | undefined> {
-  return parseClient(await store.get(KEY))
+/** The OAuth client of the sandbox at this address, if a relay of this profile started it. */
+export async function findSandboxClient(store: Store, url: string): Promise<OAuthClient | undefined> {
+  return (await lastSandboxUrl(store)) === url ? SANDBOX_CLIENT : undefined
 }

@@ -1,5 +1,9 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Context, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { sleep } from '../base/abort.js'
 import type { Clock } from '../base/time.js'
+import { discardBody, type HttpEnv } from '../http/body.js'
 
 /**
  * Operations of the sandbox that can be made to fail. `device`: asking for the codes of the device flow. `convert`: exchanging the
@@ -26,28 +30,53 @@ export type Operation =
  * the connection and does nothing. `reset-after`: it runs, then resets the connection instead of responding.
  */
 export type Fault =
-  | Answer
+  | {
+      readonly kind: 'answer'
+      readonly status: ContentfulStatusCode
+      readonly headers?: Readonly<Record<string, string>>
+      readonly body: string
+    }
   | { readonly kind: 'slow' | 'late'; readonly ms: number }
   | { readonly kind: 'reset' | 'reset-after' }
 
-interface Answer {
-  readonly kind: 'answer'
-  readonly status: ContentfulStatusCode
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body: string
-}
+/** Longer than any client should wait for a response. */
+const SLOW_MS = 60_000
+/** Seconds until a client that exceeded a limit may retry. */
+const RETRY_AFTER_S = 60
+const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
 
 /** Predefined faults. Every write to the repository `octo/fault-<name>` has that fault. */
-export const FAULT_NAMES = [
-  '502',
-  'rate-limit',
-  'secondary-limit',
-  'slow',
-  'reset',
-  'reset-after',
-  'invalid-json',
-] as const
-export type FaultName = (typeof FAULT_NAMES)[number]
+const PRESETS = {
+  '502': () => {
+    const body = '<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>'
+    return answer(502, { 'Content-Type': 'text/html' }, body)
+  },
+  'rate-limit': (now: number) =>
+    refusal('API rate limit exceeded for user ID 1.', {
+      'X-RateLimit-Remaining': '0',
+      'X-RateLimit-Used': '5000',
+      'X-RateLimit-Reset': String(Math.ceil(now / 1000) + RETRY_AFTER_S),
+    }),
+  'secondary-limit': () =>
+    refusal('You have exceeded a secondary rate limit. Please wait a few minutes before you try again.', {
+      'Retry-After': String(RETRY_AFTER_S),
+    }),
+  slow: (): Fault => ({ kind: 'slow', ms: SLOW_MS }),
+  reset: (): Fault => ({ kind: 'reset' }),
+  'reset-after': (): Fault => ({ kind: 'reset-after' }),
+  'invalid-json': () => answer(200, JSON_TYPE, '{"id":1,"html_url":"http'),
+} satisfies Record<string, (now: number) => Fault>
+
+export type FaultName = keyof typeof PRESETS
+
+function answer(status: ContentfulStatusCode, headers: Record<string, string>, body: string): Fault {
+  return { kind: 'answer', status, headers, body }
+}
+
+function refusal(message: string, headers: Record<string, string>): Fault {
+  const body = { message, documentation_url: 'https://docs.github.com/rest', status: '403' }
+  return answer(403, { ...JSON_TYPE, ...headers }, JSON.stringify(body))
+}
 
 /** Faults set by code in this process. One-shot faults apply first, in order, then the permanent one. */
 export class Faults {
@@ -76,60 +105,55 @@ export class Faults {
     this.#always.clear()
   }
 
-  /** Returns the fault for this call of `operation`, and uses it up if it is one-shot. */
-  take(operation: Operation, repo?: string): Fault | undefined {
-    const fault = this.#next.get(operation)?.shift() ?? this.#always.get(operation) ?? faultOf(repo)
-    return typeof fault === 'string' ? PRESETS[fault](this.#clock()) : fault
-  }
-
-  /** Aborts when the sandbox closes, which ends every slow operation. */
-  get signal(): AbortSignal {
-    return this.#closed.signal
-  }
-
+  /** Ends every slow operation, since the sandbox closes. */
   close(): void {
     this.#closed.abort()
   }
-}
 
-function faultOf(repo: string | undefined): FaultName | undefined {
-  return FAULT_NAMES.find((name) => repo === `octo/fault-${name}`)
-}
+  /** Middleware that applies the fault set for the operation, or that of the route's repository. */
+  inject(operation: Operation): MiddlewareHandler<HttpEnv> {
+    return async (c, next) => {
+      const fault = this.#take(operation, c.req.param())
+      switch (fault?.kind) {
+        case undefined:
+          return next()
+        case 'answer':
+          await discardBody(c.env)
+          return c.body(fault.body, fault.status, fault.headers)
+        case 'slow':
+          await this.#pause(c, fault.ms)
+          return next()
+        case 'late':
+          await next()
+          return this.#pause(c, fault.ms)
+        case 'reset':
+          return reset(c)
+        case 'reset-after':
+          await next()
+          c.res = reset(c)
+          return undefined
+      }
+    }
+  }
 
-/** Longer than any client should wait for a response. */
-const SLOW_MS = 60_000
-/** Seconds until a client that exceeded a limit may retry. */
-const RETRY_AFTER_S = 60
+  #take(operation: Operation, { owner, repo }: Record<string, string>): Fault | undefined {
+    const byName = Object.keys(PRESETS).find((name) => `${owner}/${repo}` === `octo/fault-${name}`)
+    const fault = this.#next.get(operation)?.shift() ?? this.#always.get(operation) ?? byName
+    return typeof fault === 'string' ? presetOf(fault)?.(this.#clock()) : fault
+  }
 
-const PRESETS: Readonly<Record<FaultName, (now: number) => Fault>> = {
-  '502': () => answer(502, { 'Content-Type': 'text/html' }, BAD_GATEWAY),
-  'rate-limit': (now) => answer(403, exhausted(now), refusal('API rate limit exceeded for user ID 1.')),
-  'secondary-limit': () => answer(403, { ...JSON_TYPE, 'Retry-After': String(RETRY_AFTER_S) }, SECONDARY),
-  slow: () => ({ kind: 'slow', ms: SLOW_MS }),
-  reset: () => ({ kind: 'reset' }),
-  'reset-after': () => ({ kind: 'reset-after' }),
-  'invalid-json': () => answer(200, JSON_TYPE, '{"id":1,"html_url":"http'),
-}
-
-const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
-const BAD_GATEWAY = '<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>'
-const SECONDARY = refusal(
-  'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.',
-)
-
-function answer(status: ContentfulStatusCode, headers: Record<string, string>, body: string): Fault {
-  return { kind: 'answer', status, headers, body }
-}
-
-function exhausted(now: number): Record<string, string> {
-  return {
-    ...JSON_TYPE,
-    'X-RateLimit-Remaining': '0',
-    'X-RateLimit-Used': '5000',
-    'X-RateLimit-Reset': String(Math.ceil(now / 1000) + RETRY_AFTER_S),
+  /** Until the client disconnects, or the sandbox closes. */
+  #pause(c: Context<HttpEnv>, ms: number): Promise<void> {
+    return sleep(ms, { signal: AbortSignal.any([c.req.raw.signal, this.#closed.signal]) })
   }
 }
 
-function refusal(message: string): string {
-  return JSON.stringify({ message, documentation_url: 'https://docs.github.com/rest', status: '403' })
+function presetOf(name: string): ((now: number) => Fault) | undefined {
+  return Object.entries(PRESETS).find(([each]) => each === name)?.[1]
+}
+
+/** Resets the client's connection. A call in this process, which has none, fails like a bug. */
+function reset(c: Context<HttpEnv>): Response {
+  c.env.incoming.socket.resetAndDestroy()
+  return RESPONSE_ALREADY_SENT
 }

@@ -2,7 +2,7 @@ import { aborted } from '../base/abort.js'
 import { type RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { onSleep } from '../base/on-sleep.js'
-import { type CaughtUp, catchUp, oneCatchUp, placeIn } from '../codehost/catch-up.js'
+import { type CaughtUp, catchUp } from '../codehost/catch-up.js'
 import type { DeliveryLog } from '../codehost/host.js'
 import type { Relay } from '../relay.js'
 import type { PayloadAddress } from './tunnel.js'
@@ -53,23 +53,20 @@ export async function keepCatchingUp(options: CatchingUpOptions): Promise<void> 
   }
 }
 
-/** Once no other process does. */
 async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
   const { name, deliveries, relay, log, stop, onChange } = options
-  const { journal, host, database } = relay
-  const named = { store: database.store, host, name }
-  const work = (): Promise<CaughtUp> =>
-    catchUp({
-      log: deliveries,
-      journal,
-      limits: relay.limits,
-      place: placeIn(named),
-      since: Date.now() - host.logPeriod,
-      signal: stop,
-      onMissing: ({ length }) => length > 0 && onChange({ state: 'missing', count: length }),
-      onWait: (why, ms) =>
-        log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
-    })
-  const result = await oneCatchUp(named, work, { onBusy: (text) => log.info(text), signal: stop })
+  const { journal, host, database, limits } = relay
+  const result = await catchUp({
+    log: deliveries,
+    name,
+    host,
+    journal,
+    store: database.store,
+    limits,
+    signal: stop,
+    onBusy: (text) => log.info(text),
+    onMissing: ({ length }) => length > 0 && onChange({ state: 'missing', count: length }),
+    onWait: (why, ms) => log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
+  })
   onChange({ state: 'caught up', result })
 }

@@ -14,7 +14,7 @@ import { lockProfile } from '../instance/profile.js'
 import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
 import type { Attempt, Delivery } from '../journal/types.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
-import type { Sandbox } from '../sandbox/start.js'
+import type { Sandbox } from '../sandbox/sandbox.js'
 import type { ReadyCheck } from '../server/app.js'
 import { type Database, openDatabase } from '../store/open.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
@@ -214,23 +214,21 @@ async function takeDuties(
   state: State,
   { log = silentLog, onTarget }: ServeOptions,
 ): Promise<Duties> {
-  const { database, routing, activity, journal } = relay
+  const { database, routing, changed, journal } = relay
   if (!database.shared) return ownDuties()
   let newest = await journal.newest()
-  /** Shows open inspectors what other relays have stored, and has the queues looked at again. */
+  /** Has open inspectors read again what other relays have changed, and the queues looked at again. */
   const look = async (numbers: readonly number[] | undefined): Promise<void> => {
     void state.dispatcher?.refresh()
-    for (const n of numbers ?? []) activity.publish({ type: 'changed', n })
     const last = await journal.newest()
-    for (let n = Math.max(newest + 1, last - MAX_NEW); n <= last; n++)
-      activity.publish({ type: 'changed', n })
+    if (numbers?.length !== 0 || last !== newest) changed({ type: 'stale' })
     newest = last
   }
   return sharedDuties(database.shared, {
     routes: digestOf(routing, settings),
     onNotice: (numbers) => void look(numbers).catch(() => {}),
     onTurn() {
-      activity.publish({ type: 'state' })
+      changed({ type: 'state' })
       const { isOurs } = state.duties ?? {}
       // A relay that has had the turn since its start prints nothing.
       if (isOurs && !state.isElsewhere) return
@@ -240,9 +238,6 @@ async function takeDuties(
     log,
   })
 }
-
-/** Entries of other relays that open inspectors are shown at once: more than fit on a page. */
-const MAX_NEW = 500
 
 /** Forwards, tunnels, keeps hooks and removes old deliveries, until it is disposed of. */
 async function startDuties(
@@ -321,29 +316,29 @@ function relayOptions(options: ServeOptions, state: State, ready: ReadyCheck): R
 /** The caller's observers, and with them the open inspectors. */
 function observersOf(
   { onTarget, onTunnel, onHook }: ServeOptions,
-  { activity }: Relay,
+  { changed }: Relay,
   state: State,
 ): Required<Pick<ServeOptions, 'onTarget' | 'onTunnel' | 'onHook'>> & { onSourcesEnd(): void } {
   return {
     onTarget(status) {
       onTarget?.(status)
-      activity.publish({ type: 'state' })
+      changed({ type: 'state' })
     },
     onTunnel(status) {
       onTunnel?.(status)
       state.tunnel = status
-      activity.publish({ type: 'state' })
+      changed({ type: 'state' })
     },
     onHook(event) {
       onHook?.(event)
       if ('error' in event) state.hookProblems.set(sourceOf(event), event.error.message)
       else state.hookProblems.delete(sourceOf(event))
-      activity.publish({ type: 'state' })
+      changed({ type: 'state' })
     },
     onSourcesEnd() {
       state.tunnel = undefined
       state.hookProblems.clear()
-      activity.publish({ type: 'state' })
+      changed({ type: 'state' })
     },
   }
 }

@@ -3,7 +3,7 @@ import type { ZodType } from 'zod'
 import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../codehost/requests.js'
 import { RelayError } from '../base/errors.js'
 import { readBody, type HttpEnv } from '../http/body.js'
-import type { Account, CodeHost, CommentTarget } from '../codehost/host.js'
+import type { Account, CodeHost } from '../codehost/host.js'
 import type { Tokens } from '../tokens/tokens.js'
 
 export interface ActionParts {
@@ -47,15 +47,13 @@ export function actionRoutes({ host, tokens }: ActionParts) {
       '/api/react',
       handler(
         reactRequest,
-        (account, { issueNumber: number, content, commentId, reviewCommentId, ...repo }) =>
-          account.react({ ...repo, number }, content, commentTarget(commentId, reviewCommentId)),
+        (account, { issueNumber: number, content, commentId, reviewCommentId: reviewId, ...repo }) => {
+          const review = reviewId === undefined ? undefined : ({ kind: 'review', id: reviewId } as const)
+          const comment = commentId === undefined ? review : ({ kind: 'comment', id: commentId } as const)
+          return account.react({ ...repo, number }, content, comment)
+        },
       ),
     )
-}
-
-function commentTarget(commentId?: number, reviewCommentId?: number): CommentTarget | undefined {
-  if (commentId !== undefined) return { kind: 'comment', id: commentId }
-  return reviewCommentId === undefined ? undefined : { kind: 'review', id: reviewCommentId }
 }
 
 /** Performs an action at the code host, as the owner of the token. Its result is the answer. */

@@ -1,13 +1,10 @@
-import { Hono } from 'hono'
-import type { SignInParts } from '../auth/sign-in.js'
 import { silentLog } from '../base/log.js'
-import type { HttpEnv } from '../http/body.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, errorResponse, type RouterParts } from '../http/router.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { Tokens } from '../tokens/tokens.js'
-import { actionRoutes } from './actions.js'
-import { authRoutes } from './auth.js'
+import { type ActionParts, actionRoutes } from './actions.js'
+import { type AuthParts, authRoutes } from './auth.js'
 import { homeRoutes, INSPECT_PATH } from './home.js'
 import { type InspectorCodes, instanceRoutes, type InstanceParts } from './instance.js'
 import { misdirectedDetail, webhookRoutes, type WebhookParts } from './webhook.js'
@@ -23,13 +20,15 @@ interface Mounted {
  */
 export type ReadyCheck = (options?: { readonly watched: boolean }) => Promise<void>
 
-export interface AppParts extends Omit<RouterParts, 'onUnrouted'>, WebhookParts, InstanceParts {
+export interface AppParts
+  extends
+    Omit<RouterParts, 'onUnrouted'>,
+    WebhookParts,
+    Omit<InstanceParts, 'refusals'>,
+    AuthParts,
+    ActionParts {
   readonly host: CodeHost
-  readonly refusals: WebhookParts['refusals']
-  readonly signIn: SignInParts
   readonly tokens: Tokens
-  /** Address of the page that a browser is sent to after signing in. */
-  readonly baseUrl: () => string
   readonly ready: ReadyCheck
   /** Loads the inspector when it is first asked for. Undefined: it is off. */
   readonly inspector?: (() => Promise<Mounted & InspectorCodes>) | undefined
@@ -37,55 +36,35 @@ export interface AppParts extends Omit<RouterParts, 'onUnrouted'>, WebhookParts,
   readonly metrics?: Mounted | undefined
 }
 
+/** Answered also while the instance starts. */
+export const READY_PATH = '/ready'
+/** Random bytes in hex or base64, at least 96 bits of them. */
+const CHALLENGE = /^[A-Za-z0-9+/=_-]{16,256}$/
+
 /** The whole HTTP service as one application. It does not listen: call its `fetch`, or pass that to `listen`. */
 export function createApp(parts: AppParts) {
-  return createRouter({ ...parts, onUnrouted: (c, status) => misdirectedDetail(c, status, parts) })
-    .route('/', homeRoutes({ hasInspector: parts.inspector !== undefined }))
-    .route('/', healthRoutes(parts))
-    .route('/', readyRoutes(parts))
+  const { prove, ready, inspector, metrics } = parts
+  const app = createRouter({ ...parts, onUnrouted: (c, status) => misdirectedDetail(c, status, parts) })
+    .route('/', homeRoutes({ hasInspector: inspector !== undefined }))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))
     .route('/', instanceRoutes(parts))
-    .route('/', mountedRoutes(parts))
-}
-
-/** Random bytes in hex or base64, at least 96 bits of them. */
-const CHALLENGE = /^[A-Za-z0-9+/=_-]{16,256}$/
-
-/**
- * GET /health: `{"status":"ok"}`. A request with `X-Relay-Challenge` also gets the proof that this process is the profile's
- * instance, in `X-Relay-Instance`.
- */
-function healthRoutes({ prove }: Pick<AppParts, 'prove'>) {
-  return new Hono<HttpEnv>().get('/health', (c) => {
-    const challenge = c.req.header('x-relay-challenge')
-    const proof = challenge !== undefined && CHALLENGE.test(challenge) ? prove(challenge) : undefined
+  // The header proves, where a request asks for it, that this process is the profile's instance.
+  app.get('/health', (c) => {
+    const challenge = c.req.header('x-relay-challenge') ?? ''
+    const proof = CHALLENGE.test(challenge) ? prove(challenge) : undefined
     return c.json({ status: 'ok' }, 200, proof === undefined ? {} : { 'X-Relay-Instance': proof })
   })
-}
-
-/** Answered also while the instance starts. */
-export const READY_PATH = '/ready'
-
-/**
- * GET /ready: `{"status":"ready"}`, or 503 while deliveries cannot be taken: for a load balancer. It asks all the time, so its
- * requests leave no line in the log.
- */
-function readyRoutes({ ready }: Pick<AppParts, 'ready'>) {
-  return new Hono<HttpEnv>().get(READY_PATH, async (c) => {
+  app.get(READY_PATH, async (c) => {
     try {
       await ready({ watched: true })
       return c.json({ status: 'ready' }, 200)
     } catch (error) {
+      // A load balancer asks all the time, so its requests leave no line in the log.
       return errorResponse(error, silentLog)
     }
   })
-}
-
-/** `/inspect/…` and `/metrics`; 404, as for an unknown path, while they are off. */
-function mountedRoutes({ inspector, metrics }: Pick<AppParts, 'inspector' | 'metrics'>) {
-  const app = new Hono<HttpEnv>()
   if (inspector)
     app
       .get('/inspect', (c) => c.redirect(INSPECT_PATH))

@@ -33,10 +33,7 @@ export interface RevokeAnswer {
 }
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
-export interface RefusedSummary extends Pick<
-  Refused,
-  'id' | 'at' | 'via' | 'status' | 'kind' | 'event' | 'deliveryId' | 'size'
-> {
+export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'body'> {
   readonly reason: string
 }
 
@@ -139,8 +136,8 @@ function callsOf({ renew, revoke, routes, refusals: { list }, inspector }: Insta
 }
 
 async function summaryOf(refused: Refused): Promise<RefusedSummary> {
-  const { id, at, via, status, kind, event, deliveryId, size } = refused
-  return { id, at, via, status, kind, event, deliveryId, size, reason: await refused.reason() }
+  const { headers: _headers, body: _body, reason, ...rest } = refused
+  return { ...rest, reason: await reason() }
 }
 
 function notFound(): RelayError {

@@ -33,17 +33,13 @@ export function webhookRoutes({ host, intake, maxBody, refusals }: WebhookParts)
     } catch (error) {
       throw refusals.http(error, { headers, body })
     }
-    return accepted(c)
+    // On Node's own response where there is one: a `Response` takes 6 to 30 % more processor time for a delivery.
+    const outgoing: HttpBindings['outgoing'] | undefined = c.env?.outgoing
+    if (!outgoing) return c.json(OK)
+    const json = JSON.stringify(OK)
+    outgoing.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': json.length }).end(json)
+    return RESPONSE_ALREADY_SENT
   })
-}
-
-/** Answers 200. On Node's own response where there is one: a `Response` takes 6 to 30 % more processor time for a delivery. */
-function accepted(c: Context<HttpEnv>): Response {
-  const outgoing: HttpBindings['outgoing'] | undefined = c.env?.outgoing
-  if (!outgoing) return c.json(OK)
-  const json = JSON.stringify(OK)
-  outgoing.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': json.length }).end(json)
-  return RESPONSE_ALREADY_SENT
 }
 
 /**

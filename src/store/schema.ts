@@ -2,6 +2,12 @@
 export const VERSION = 10
 
 /**
+ * A forward that failed, or that needed another attempt. The planners of both engines use the index `forward_failed` for a query with
+ * exactly these words, or with one side of the OR.
+ */
+export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
+
+/**
  * All that a profile keeps, on SQLite and PostgreSQL. Instants are milliseconds since 1970-01-01 UTC. Rows that belong to a delivery go
  * with it.
  *
@@ -10,8 +16,8 @@ export const VERSION = 10
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
  * - `removed`: one row, once there is any: when the last of the removed entries came.
- * - `minute`, `target`: how many were received, and how many forwards have each status, kept as they are written: counting a million
- *   rows for a picture takes a second.
+ * - `minute`, `target`: how many were received, how many of these failed or needed another attempt at a target (each once), and how many
+ *   forwards have each status, updated with each write: counting a million rows for a picture takes a second.
  */
 export const SCHEMA = `
 CREATE TABLE relay_schema (version INTEGER NOT NULL);
@@ -57,7 +63,7 @@ CREATE TABLE forward (
   PRIMARY KEY (n, target)
 );
 CREATE INDEX forward_waiting ON forward (target, n) WHERE status = 'waiting';
-CREATE INDEX forward_failed ON forward (n) WHERE status = 'failed';
+CREATE INDEX forward_failed ON forward (n) WHERE ${FAILED_ATTEMPT};
 
 CREATE TABLE attempt (
   n BIGINT NOT NULL REFERENCES delivery (n) ON DELETE CASCADE,

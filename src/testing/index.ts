@@ -1,9 +1,25 @@
 import './keep-fetch.js'
 
-export type { Fixture } from '../fixtures/fixture.js'
-export type { DeliveryFilter, TestAttempt, TestDelivery, WaitOptions } from './deliveries.js'
-export type { FixtureOfOptions, LoadFixtureOptions, NamedFixture } from './fixtures.js'
-export { fixtureOf, loadFixture, loadFixtures } from './fixtures.js'
-export { signedRequest, type SignedRequestOptions, TEST_SECRET } from './signed-request.js'
-export { type DeliverOptions, startRelay, type TestRelay, type TestRelayOptions } from './start-relay.js'
-export { startSandbox, type TestSandbox, type TestSandboxOptions } from './start-sandbox.js'
+export type { Fixture } from '../replay/fixture.js'
+export type { NamedFixture } from '../replay/load.js'
+export {
+  type DeliverOptions,
+  type DeliveryFilter,
+  startRelay,
+  type TestAttempt,
+  type TestDelivery,
+  type TestRelay,
+  type TestRelayOptions,
+  type WaitOptions,
+} from './relay.js'
+export {
+  fixtureOf,
+  type FixtureOfOptions,
+  loadFixture,
+  type LoadFixtureOptions,
+  loadFixtures,
+  signedRequest,
+  type SignedRequestOptions,
+  TEST_SECRET,
+} from './request.js'
+export { startSandbox, type TestSandbox, type TestSandboxOptions } from './sandbox.js'

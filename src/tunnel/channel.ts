@@ -27,34 +27,28 @@ export async function findChannel(
   const saved = record.safeParse(await store.get(KEY)).data
   const server = isNew ? (saved?.server ?? DEFAULT_TUNNEL) : new URL(address).origin
   if (!isNew && saved?.server === server) return saved.url
-  const url = await createChannel(server, sendOnce, deadline(TIMEOUT_MS, signal))
+  const url = await createChannel(server, sendOnce, deadline(TIMEOUT_MS, signal)).catch((cause: unknown) => {
+    const { message, retryAfter } = failureOf(cause)
+    const reason = `${server} did not create a channel: ${message}`
+    throw new RelayError('provider_failed', reason, { cause, retryAfter })
+  })
   await store.put(KEY, { v: 1, server, url })
   return url
 }
 
 /** smee's server redirects to the new channel, also for HEAD. gosmee's creates channels only for GET. */
 async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSignal): Promise<string> {
-  const failure = (reason: string, options = {}): RelayError =>
-    new RelayError('provider_failed', `${server} did not create a channel: ${reason}`, options)
-  try {
-    const request = { headers: {}, signal }
-    let response = await sendOnce(`${server}/new`, { method: 'HEAD', ...request })
-    if (response.status === 405) response = await sendOnce(`${server}/new`, { method: 'GET', ...request })
-    const { status, header, discard } = response
-    const location = header('location') ?? (await addressIn(response))
-    discard()
-    if (location === undefined) {
-      const wait = parseRetryAfter(header, Date.now())
-      throw failure(`it answers ${status}`, wait === undefined ? {} : { retryAfter: Math.ceil(wait / 1000) })
-    }
-    const url = parseUrl(location, server)
-    // A server behind a proxy may not know its own scheme. Another host is an error.
-    if (!url || url.host !== new URL(server).host || url.pathname === '/')
-      throw failure('it is not a smee server')
-    return `${server}${url.pathname}`
-  } catch (cause) {
-    throw cause instanceof RelayError ? cause : failure(describeConnectionError(cause), { cause })
-  }
+  const request = { headers: {}, signal }
+  let response = await sendOnce(`${server}/new`, { method: 'HEAD', ...request })
+  if (response.status === 405) response = await sendOnce(`${server}/new`, { method: 'GET', ...request })
+  const location = response.header('location') ?? (await addressIn(response))
+  response.discard()
+  if (location === undefined) throw refusal(`it answers ${response.status}`, response)
+  const url = parseUrl(location, server)
+  // A server behind a proxy may not know its own scheme. Another host is an error.
+  if (!url || url.host !== new URL(server).host || url.pathname === '/')
+    throw refusal('it is not a smee server', response)
+  return `${server}${url.pathname}`
 }
 
 /** gosmee's server answers 200 with the channel's address as text, since version 0.25. Earlier ones redirect. */
@@ -64,4 +58,17 @@ async function addressIn(response: OutboundResponse): Promise<string | undefined
   const path = parseUrl((await readText(response)).trim())?.pathname
   // The address that a server gives itself may be wrong from outside, such as http://localhost:3333.
   return path !== undefined && /^(?:\/[\w-]+)+$/.test(path) ? path : undefined
+}
+
+/** What the tunnel's server refuses, and how long it asks to wait. */
+export function refusal(reason: string, { header }: Pick<OutboundResponse, 'header'>): RelayError {
+  const wait = parseRetryAfter(header, Date.now())
+  const retryAfter = wait === undefined ? undefined : Math.ceil(wait / 1000)
+  return new RelayError('provider_failed', reason, { retryAfter })
+}
+
+/** The failure of a call to the tunnel's server. */
+export function failureOf(error: unknown): RelayError {
+  if (error instanceof RelayError) return error
+  return new RelayError('provider_failed', describeConnectionError(error), { cause: error })
 }

@@ -1,25 +1,35 @@
 import type { SmeeClient } from 'smee-client'
 import { onAbort } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
 import { onSleep } from '../base/on-sleep.js'
-import { type Clock } from '../base/time.js'
-import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
+import { isTimeout, withTimeLimit } from '../base/time-limit.js'
+import type { Clock } from '../base/time.js'
 import type { OutboundResponse, SendOnce } from '../net/client.js'
+import { failureOf, refusal } from './channel.js'
 
-/** Milliseconds, except for `message`. */
-export interface ConnectionLimits {
+/** Milliseconds, except for `message` and `waiting`. */
+export const LIMITS = {
   /** Until the server answers. */
-  readonly opening: number
+  opening: 15_000,
   /** Without traffic, until the connection counts as lost. The server pings every 30 s, and one ping may be lost. */
-  readonly silence: number
+  silence: 65_000,
   /** Without traffic, until nothing more is expected from a connection that was replaced. */
-  readonly linger: number
+  linger: 5000,
   /** Until a connection that was replaced is closed although it still delivers: the new one delivers the same. */
-  readonly replaced: number
+  replaced: 30_000,
   /** Between two looks at the clock. */
-  readonly tick: number
-  /** Bytes of one message. */
-  readonly message: number
+  tick: 1000,
+  /** After which a connection counts as stable, which resets the backoff. */
+  steady: 10_000,
+  /** In which the message to itself must come back. */
+  roundTrip: 10_000,
+  /** Bytes of one message, which is in memory whole: the largest body of any code host, 25 MiB, in base64 or escaped. */
+  message: 67_108_864,
+  /** Characters of the messages that may wait: 4,000 pushes of GitHub, since gosmee's server drops what is unread beyond 100. */
+  waiting: 33_554_432,
 }
+
+export type TunnelLimits = Readonly<typeof LIMITS>
 
 export interface ConnectionOptions {
   /** The channel's address. */
@@ -28,13 +38,11 @@ export interface ConnectionOptions {
   readonly lastEventId: string | undefined
   readonly sendOnce: SendOnce
   readonly clock: Clock
-  readonly limits: ConnectionLimits
+  readonly limits: TunnelLimits
   /** Called before each read. Nothing is read until its promise resolves. */
-  readonly ready: () => Promise<void> | undefined
+  readonly ready: () => Promise<void>
   /** Called with each message's text and id, which is empty if it has none. Must not throw. */
   readonly onMessage: (text: string, id: string) => void
-  /** Called for each message that is dropped because of its size. */
-  readonly onTooLarge: () => void
   /** Called if the server says that it no longer has all messages after `lastEventId`. */
   readonly onGap: () => void
   readonly signal: AbortSignal
@@ -50,17 +58,6 @@ export interface Connection {
   replace(): void
 }
 
-/** Why there is no connection. */
-export class NotConnected extends Error {
-  /** Milliseconds that the server asked relay to wait. */
-  readonly retryAfter: number | undefined
-
-  constructor(reason: string, retryAfter?: number) {
-    super(reason)
-    this.retryAfter = retryAfter
-  }
-}
-
 const EVENTS = 'text/event-stream'
 /** What gosmee's server sends if its stream has lost messages after `Last-Event-ID`. */
 const GAP = 'gosmee-gap'
@@ -68,22 +65,17 @@ const GAP = 'gosmee-gap'
 /**
  * Opens a connection to a channel, which ends when `signal` aborts. smee-client parses the events. To request, pause and end the
  * stream is left to this: the client's EventSource would reconnect by itself after some ends, and after a 502 never again.
- * @throws NotConnected
+ * @throws RelayError `provider_failed` that says why there is none
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
-  const { url, limits, clock, signal, ready, onTooLarge } = options
-  const closing = new AbortController()
-  const ignore = onAbort(signal, () => closing.abort())
-  const { body } = await request(options, closing).catch((error: unknown) => {
-    ignore()
-    throw error
-  })
-  const chunks = body[Symbol.asyncIterator]()
+  const { limits, clock, signal, ready } = options
+  const response = await request(options)
+  const ignore = onAbort(signal, response.discard)
+  const chunks = response.body[Symbol.asyncIterator]()
   const [lost, ended] = [new AbortController(), new AbortController()]
-  const cut = createCutter(limits.message, onTooLarge)
   let isReading = false
-  /** Milliseconds of reading since something arrived, and since it was replaced. */
-  let [idle, age] = [0, -Infinity]
+  /** Milliseconds of reading since something arrived, and since it was replaced; bytes of the message that is read. */
+  let [idle, age, size] = [0, -Infinity, 0]
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -93,7 +85,13 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
         isReading = true
         const next = await chunks.next().catch(() => undefined)
         isReading = false
-        if (next && next.done !== true) return controller.enqueue(cut(next.value))
+        if (next && next.done !== true) {
+          const end = Buffer.from(next.value).lastIndexOf('\n\n')
+          size = end === -1 ? size + next.value.length : next.value.length - end
+          if (size <= limits.message) return controller.enqueue(next.value)
+          lost.abort(`the server sends a message of over ${limits.message} bytes`)
+          response.discard()
+        }
         ignore()
         clearInterval(timer)
         stopWatching()
@@ -107,17 +105,17 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     // Nothing is read ahead.
     { highWaterMark: 0 },
   )
+  const client = await createClient(options, stream)
   const timer = setInterval(() => {
     // While relay reads nothing, silence means nothing.
     if (!isReading) return
     idle += limits.tick
     age += limits.tick
     if (idle >= limits.silence) lost.abort(`no traffic for ${limits.silence / 1000} s`)
-    if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) closing.abort()
+    if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) response.discard()
   }, limits.tick)
   const stopWatching = onSleep(() => lost.abort('this machine slept'), { clock, every: limits.tick })
-  const client = await createClient(url, stream)
-  // Until it has subscribed, nothing is read.
+  // Until it has, nothing is read.
   const subscribed = subscribe(client, options)
   return {
     lost: lost.signal,
@@ -130,9 +128,12 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
 }
 
 /** A client that reads these events. */
-async function createClient(url: string, events: ReadableStream<Uint8Array>): Promise<SmeeClient> {
+async function createClient(
+  { url }: ConnectionOptions,
+  body: ReadableStream<Uint8Array>,
+): Promise<SmeeClient> {
   const { SmeeClient } = await import('smee-client')
-  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body: events }
+  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body }
   return new SmeeClient({
     source: url,
     target: url,
@@ -151,94 +152,44 @@ async function subscribe(client: SmeeClient, { onMessage, onGap }: ConnectionOpt
 /** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */
 const HEADERS = { accept: EVENTS, 'user-agent': 'webhook-relay (as gosmee)' }
 
-/** The server's answer with the channel's events. @throws NotConnected */
-async function request(options: ConnectionOptions, closing: AbortController): Promise<OutboundResponse> {
-  const { url, lastEventId, clock, limits } = options
-  let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    closing.abort()
-  }, limits.opening)
-  const { signal } = closing
-  try {
-    const first = await get(url, lastEventId, { ...options, signal })
-    const hasRefusedId = first.status === 400 && lastEventId !== undefined
-    if (hasRefusedId) first.discard()
-    const response = hasRefusedId ? await get(url, undefined, { ...options, signal }) : first
-    const reason = rejectionReason(response)
-    if (reason === undefined) return response
-    response.discard()
-    throw new NotConnected(reason, parseRetryAfter(response.header, clock()))
-  } catch (error) {
-    if (error instanceof NotConnected) throw error
-    const reason = isLate ? `no answer within ${limits.opening / 1000} s` : describeConnectionError(error)
-    throw new NotConnected(reason)
-  } finally {
-    clearTimeout(timer)
+/** The server's answer with the channel's events. @throws RelayError `provider_failed` for another answer, or none in time */
+async function request({
+  url,
+  lastEventId,
+  sendOnce,
+  limits,
+  signal: stop,
+}: ConnectionOptions): Promise<OutboundResponse> {
+  /** gosmee's server has a page at `/channel`, and the events at `/events/channel`. */
+  const get = async (id: string | undefined, signal: AbortSignal): Promise<OutboundResponse> => {
+    const headers = id === undefined ? HEADERS : { ...HEADERS, 'last-event-id': id }
+    const page = await sendOnce(url, { method: 'GET', headers, signal })
+    if (page.status !== 200 || isEvents(page)) return page
+    const events = await sendOnce(url.replace(/[^/]*$/, 'events/$&'), { method: 'GET', headers, signal })
+    const isUsed = isEvents(events) || (events.status === 400 && id !== undefined)
+    const [used, other] = isUsed ? [events, page] : [page, events]
+    other.discard()
+    return used
   }
-}
-
-/** gosmee's server has a page at `/channel`, and the events at `/events/channel`. */
-async function get(
-  url: string,
-  id: string | undefined,
-  { sendOnce, signal }: Pick<ConnectionOptions, 'sendOnce' | 'signal'>,
-): Promise<OutboundResponse> {
-  const headers = id === undefined ? HEADERS : { ...HEADERS, 'last-event-id': id }
-  const page = await sendOnce(url, { method: 'GET', headers, signal })
-  if (page.status !== 200 || isEvents(page)) return page
-  const events = await sendOnce(url.replace(/[^/]*$/, 'events/$&'), { method: 'GET', headers, signal })
-  const isUsed = isEvents(events) || (events.status === 400 && id !== undefined)
-  const [used, other] = isUsed ? [events, page] : [page, events]
-  other.discard()
-  return used
-}
-
-/** Why the response is not an event stream; undefined if it is. */
-function rejectionReason(response: OutboundResponse): string | undefined {
+  const response = await withTimeLimit(limits.opening, stop, async (signal) => {
+    const first = await get(lastEventId, signal)
+    if (first.status !== 400 || lastEventId === undefined) return first
+    first.discard()
+    return get(undefined, signal)
+  }).catch((error: unknown) => {
+    if (!isTimeout(error)) throw failureOf(error)
+    throw new RelayError('provider_failed', `no answer within ${limits.opening / 1000} s`)
+  })
+  if (isEvents(response)) return response
+  response.discard()
   const { status, header } = response
-  const location = header('location')
-  if (location) return `the server answers ${status}: it redirects to ${location}`
-  if (status !== 200) return `the server answers ${status}`
-  if (isEvents(response)) return undefined
-  return `no channel at this address: the server answers with ${header('content-type') ?? 'no type'}`
+  const [location, type] = [header('location'), header('content-type') ?? 'no type']
+  if (status === 200 && !location)
+    throw refusal(`no channel at this address: the server answers with ${type}`, response)
+  const redirect = location ? `: it redirects to ${location}` : ''
+  throw refusal(`the server answers ${status}${redirect}`, response)
 }
 
 function isEvents({ status, header }: OutboundResponse): boolean {
   return status === 200 && /^text\/event-stream\b/.test(header('content-type') ?? '')
-}
-
-/** Ends an event, wherever it is cut, as one of a type that nothing listens to. */
-const ABANDON = Buffer.from(':\nevent: abandoned\n\n')
-const END = /\n\r?\n/
-
-/**
- * Cuts events over `limit` bytes out of a stream, since the parser holds each until it is complete. Called with one chunk after
- * the other. What a single chunk adds may pass.
- */
-function createCutter(limit: number, onCut: () => void): (chunk: Uint8Array) => Uint8Array {
-  /** The empty line after an event can lie across two chunks. */
-  let before = ''
-  let size = 0
-  let isCutting = false
-  return (chunk) => {
-    const text = before + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
-    const start = text.length - chunk.length
-    before = text.slice(-2)
-    let from = start
-    if (isCutting) {
-      const end = END.exec(text)
-      if (!end) return new Uint8Array()
-      from = end.index + end[0].length
-      isCutting = false
-      size = 0
-    }
-    const last = Math.max(text.lastIndexOf('\n\n') + 2, text.lastIndexOf('\n\r\n') + 3)
-    size = last > from ? text.length - last : size + text.length - from
-    const rest = chunk.subarray(from - start)
-    if (size <= limit) return rest
-    isCutting = true
-    onCut()
-    return Buffer.concat([rest, ABANDON])
-  }
 }

@@ -15,10 +15,10 @@ import { isTooDeep } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
-import { MAX_EXPLAINED, refusalHint, type Refusals, type TunnelRefusal } from '../webhook/refusals.js'
+import { MAX_EXPLAINED, refusalHint, type Refusals } from '../webhook/refusals.js'
 import { type MessageBody, restore, type RestoreOptions } from '../webhook/restore.js'
 import { hasProof } from '../webhook/signature.js'
-import { claimsRoundTrip } from './round-trip.js'
+import { claimsRoundTrip, type RoundTrips } from './round-trip.js'
 
 export interface MessagesParts extends RestoreOptions {
   /** The name of the sender. */
@@ -28,8 +28,7 @@ export interface MessagesParts extends RestoreOptions {
   readonly intake: Intake
   readonly refusals: Refusals
   readonly log: Log
-  /** Whether relay sent the message to itself. */
-  readonly isOwn: (message: MessageBody, lines: HeaderLines) => Promise<boolean>
+  readonly roundTrips: RoundTrips
   /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
   readonly onHandled: (id: string) => Promise<void>
   /** Ends the wait for storage that refuses. */
@@ -44,8 +43,15 @@ const STORAGE_RETRY_MS = 1000
 const TURN_MS = 10
 /** Unsigned messages that are read in a second, to say what they are, and their length. Anybody may send any number. */
 const EXPLAINED = { count: 10, length: 32_768 }
-const UNSIGNED: TunnelRefusal = {
-  reason: () => 'invalid signature (there is no X-Hub-Signature-256, or it is malformed)',
+const UNPROVED = new RelayError('invalid_signature', 'Invalid signature')
+const UNSIGNED = new RelayError('invalid_signature', 'Invalid signature', {
+  cause: new Error('invalid signature (there is no X-Hub-Signature-256, or it is malformed)'),
+})
+
+/** A delivery whose bytes are restored. */
+interface Restored {
+  readonly request: WebhookRequest
+  readonly how: string
 }
 
 /** A channel's messages on their way to the intake, in order: those of all its connections. */
@@ -66,19 +72,15 @@ export class Messages {
     this.#signed = signatureIn(parts.scheme)
   }
 
-  /** Takes a message. One without a well-formed signature takes no place among those that wait. */
   take(text: string, id: string): void {
-    if (!this.#signed.test(text)) return void this.#refuseUnsigned(text)
     this.#waiting.push({ text, id })
     this.#size += text.length
     this.#working ??= this.#work()
   }
 
   /** Resolves once there is room for another message. */
-  room(): Promise<void> | undefined {
-    return this.#size < this.#parts.maxWaiting
-      ? undefined
-      : new Promise((resolve) => this.#onRoom.push(resolve))
+  async room(): Promise<void> {
+    if (this.#size >= this.#parts.maxWaiting) await new Promise<void>((resolve) => this.#onRoom.push(resolve))
   }
 
   /** Handles what has arrived. */
@@ -93,7 +95,7 @@ export class Messages {
     let owed = 0
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH)
-      const deliveries: Verified[] = []
+      const deliveries: Restored[] = []
       for (const { text } of batch) {
         const began = performance.now()
         const delivery = await this.#read(text)
@@ -114,108 +116,78 @@ export class Messages {
   }
 
   /** The delivery in a message; undefined if there is none, or it was refused. Does not reject. */
-  async #read(text: string): Promise<Verified | undefined> {
+  async #read(text: string): Promise<Restored | undefined> {
+    const { refusals, roundTrips } = this.#parts
+    if (!this.#signed.test(text) && !this.#mayExplain(text)) {
+      await refusals.tunnel(undefined, UNSIGNED)
+      return undefined
+    }
     let message: Message | undefined
     try {
       message = readMessage(text)
-      if (!message || (await this.#parts.isOwn(message, message.lines))) return undefined
-      const { headers, lines } = message
+      if (!message || (await roundTrips.isOwn(message, message.lines))) return undefined
+      const { headers, lines, raw } = message
       const restored = await restore(message, lines, this.#parts)
-      if (restored) return { request: { headers, body: restored.body }, restored: restored.how }
-      await this.#refuseUnproved(message)
+      if (restored) return { request: { headers, body: restored.body }, how: restored.how }
+      // Without the message, which may be long.
+      const isRaw = raw !== undefined
+      const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts)
+      await refusals.tunnel(arrived(message), UNPROVED, why)
     } catch (error) {
-      await this.#fail(message ? arrived(message) : unread(text), error)
+      await this.#fail(message ? arrived(message) : { headers: [], body: Buffer.from(text) }, error)
     }
     return undefined
-  }
-
-  /** Stores the deliveries, in order. While storage refuses, waits, and so does the stream. Does not reject. */
-  async #store(deliveries: readonly Verified[]): Promise<void> {
-    const { log, signal } = this.#parts
-    let left = deliveries
-    for (let tries = 1; left.length > 0; tries++) {
-      const refusals = await Promise.all(left.map((delivery) => this.#tryStoring(delivery)))
-      left = left.filter((_, i) => refusals[i])
-      const refusal = refusals.find((error) => error !== undefined)
-      if (!refusal) return
-      if (tries === 1) log.warn(`the tunnel waits until storage works again: ${refusal.message}`)
-      await sleep(STORAGE_RETRY_MS, { signal }).catch(() => {})
-    }
-  }
-
-  /** Why storage refused, unless there is no time to try again. */
-  async #tryStoring({ request, restored }: Verified): Promise<RelayError | undefined> {
-    const { intake, source, signal } = this.#parts
-    try {
-      await intake.receive(request, { source, restored })
-    } catch (thrown) {
-      const error = toRelayError(thrown)
-      if (error.kind === 'storage' && !signal.aborted) return error
-      await this.#fail(request, error)
-    }
-    return undefined
-  }
-
-  async #fail(request: WebhookRequest, thrown: unknown): Promise<void> {
-    const error = toRelayError(thrown)
-    const { refusals, log } = this.#parts
-    if (error.kind === 'invalid_event' || error.kind === 'too_large') await refusals.tunnel(request, error)
-    else {
-      this.#hasLost = true
-      log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
-    }
-  }
-
-  async #refuseUnsigned(text: string): Promise<void> {
-    const { refusals } = this.#parts
-    if (!this.#mayRead(text)) return refusals.tunnel(undefined, UNSIGNED)
-    try {
-      const message = readMessage(text)
-      if (message) await this.#refuseUnproved(message)
-    } catch (error) {
-      await this.#fail(unread(text), error)
-    }
   }
 
   /** Whether to read an unsigned message: a short one, and few in a second. */
-  #mayRead({ length }: string): boolean {
+  #mayExplain({ length }: string): boolean {
     const now = performance.now()
     if (now - this.#explained.since >= 1000) this.#explained = { since: now, left: EXPLAINED.count }
     return length <= EXPLAINED.length && this.#explained.left-- > 0
   }
 
-  async #refuseUnproved(message: Message): Promise<void> {
-    const find = (): Promise<string> => whyUnproved(message, this.#parts)
-    // A long one is not held until somebody asks.
-    const reason = message.length > MAX_EXPLAINED ? always(await find()) : find
-    await this.#parts.refusals.tunnel(arrived(message), { reason })
+  /** Stores the deliveries, in order. While storage refuses, waits, and so does the stream. Does not reject. */
+  async #store(deliveries: readonly Restored[]): Promise<void> {
+    const { intake, source, log, signal } = this.#parts
+    let left = deliveries
+    for (let tries = 1; left.length > 0; tries++) {
+      const refused: Restored[] = []
+      const storing = left.map(async (delivery) => {
+        try {
+          await intake.receive(delivery.request, { source, restored: delivery.how })
+        } catch (thrown) {
+          const { kind, message } = toRelayError(thrown)
+          if (kind !== 'storage' || signal.aborted) return this.#fail(delivery.request, thrown)
+          if (tries === 1 && refused.length === 0)
+            log.warn(`the tunnel waits until storage works again: ${message}`)
+          refused.push(delivery)
+        }
+      })
+      await Promise.all(storing)
+      left = refused
+      if (left.length > 0) await sleep(STORAGE_RETRY_MS, { signal }).catch(() => {})
+    }
   }
-}
 
-function always(text: string): () => string {
-  return () => text
-}
-
-interface Verified {
-  readonly request: WebhookRequest
-  /** How the bytes were restored. */
-  readonly restored: string
+  async #fail(request: WebhookRequest, thrown: unknown): Promise<void> {
+    const error = toRelayError(thrown)
+    const { refusals, log } = this.#parts
+    if (error.kind === 'invalid_event' || error.kind === 'too_large') return refusals.tunnel(request, error)
+    this.#hasLost = true
+    log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
+  }
 }
 
 /** A request as a tunnel's message describes it. Method, path and query are not read. */
 interface Message extends MessageBody {
   readonly headers: readonly Header[]
   readonly lines: HeaderLines
-  /** Characters of the whole message. */
-  readonly length: number
 }
 
 /** Members of a message that are no headers: the request's body, and what the server adds. */
 const NOT_HEADERS = new Set(['body', 'bodyB', 'query', 'timestamp'])
 /** Characters of header names and values: Node's limit over HTTP. */
 const MAX_HEADERS = 16_384
-/** Characters that a message may hold besides the body: its headers. JSON may write each character as six. */
-export const MAX_AROUND_BODY = 131_072
 /**
  * Headers that proxies in front of a tunnel's server add: standard ones, and those of hosting providers (Cloudflare,
  * Azure, AWS, Heroku, Render, Fly).
@@ -245,7 +217,7 @@ function readMessage(text: string): Message | undefined {
     throw invalidMessage('more headers than HTTP accepts')
   // The server wrote the names in lower case.
   const headers = passedOn(sent).map(([name, one]): Header => [spelledHeader(name), one])
-  return { headers, lines: indexHeaders(headers), value, raw, length: text.length }
+  return { headers, lines: indexHeaders(headers), value, raw }
 }
 
 function parse(text: string): object {
@@ -269,10 +241,6 @@ function arrived({ headers, raw, value }: Message): WebhookRequest {
   return { headers, body: raw ?? Buffer.from(JSON.stringify(value)) }
 }
 
-function unread(text: string): WebhookRequest {
-  return { headers: [], body: Buffer.from(text) }
-}
-
 /**
  * A well-formed signature in the text of a message: some microseconds for 7 KB, so that messages without one cost next to nothing.
  * Servers write the names of headers in lower case, and some a list of values.
@@ -291,13 +259,15 @@ const COLON = String.raw`\s{0,9}:\s{0,9}\[?\s{0,9}`
  * A signature that does not match the exact bytes is invalid. Without the exact bytes, relay cannot distinguish a wrong secret
  * from bytes that the server changed.
  */
-async function whyUnproved(message: Message, options: RestoreOptions): Promise<string> {
-  const { headers, lines, raw } = message
+async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: RestoreOptions): Promise<string> {
+  const lines = indexHeaders(held.headers)
   if (claimsRoundTrip(lines)) return 'another relay on this channel sent it to itself'
-  if (raw || !hasProof(lines, options.scheme))
-    return `invalid signature (${await refusalHint({ headers, body: raw ?? new Uint8Array() }, options)})`
-  if (message.length <= MAX_EXPLAINED)
+  if (isRaw || !hasProof(lines, options.scheme))
+    return `invalid signature (${await refusalHint(held, options)})`
+  if (held.body.length <= MAX_EXPLAINED) {
+    const message = { value: JSON.parse(Buffer.from(held.body).toString()) }
     for (const [current, { hint }] of likelySecrets(options.secrets))
       if (await restore(message, lines, { ...options, secrets: { current } })) return hint
+  }
   return 'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
 }

@@ -1,40 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { aborted, deadline } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import { type HeaderLines, only } from '../http/headers.js'
-import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
-import type { SendOnce } from '../net/client.js'
 import { HUB_SIGNATURE, hubSignature } from '../codehost/hub-signature.js'
 import type { WebhookScheme } from '../codehost/host.js'
+import { type HeaderLines, only } from '../http/headers.js'
+import type { SendOnce } from '../net/client.js'
 import { type MessageBody, restore } from '../webhook/restore.js'
-
-export interface RoundTripParts {
-  /** The channel's address. */
-  readonly url: string
-  readonly scheme: WebhookScheme
-  readonly sendOnce: SendOnce
-  /** Milliseconds in which the message must come back. */
-  readonly limit: number
-}
-
-export interface RoundTripResult {
-  /** `ok`, or why the message did not come back as it was. */
-  readonly outcome: string
-  /** Milliseconds that the server asked relay to wait. */
-  readonly retryAfter?: number | undefined
-}
-
-interface Sent {
-  readonly id: string
-  readonly key: Secret
-  readonly body: Uint8Array
-  readonly returned: AbortController
-  isChanged: boolean
-}
+import { failureOf, refusal } from './channel.js'
 
 const USER_AGENT = 'webhook-relay'
-/** Messages that may still come back after their time. */
-const MAX_SENT = 16
+/** Bytes of a message to itself, at most. */
+const MAX_BODY = 1024
 
 /** Whether a message claims that a relay sent it to itself. Anybody can claim that. */
 export function claimsRoundTrip(lines: HeaderLines): boolean {
@@ -42,70 +19,63 @@ export function claimsRoundTrip(lines: HeaderLines): boolean {
 }
 
 /**
- * Checks that the server passes messages on and that relay can restore their bytes. Each message is signed with a key of its own
- * instead of the webhook secret: no delivery can be mistaken for it, and a copy that others send is no delivery.
+ * Checks that the server passes messages on and that relay can restore their bytes, by messages to itself. They are signed with a
+ * key of their own instead of the webhook secret: no delivery can be mistaken for one, and a copy that others send is no delivery.
  */
 export class RoundTrips {
-  readonly #parts: RoundTripParts
-  readonly #sent = new Map<string, Sent>()
+  readonly #key = new Secret(randomBytes(32).toString('hex'))
+  readonly #scheme: WebhookScheme
+  /** The last one. */
+  #sent = { id: '', returned: new AbortController(), isChanged: false }
 
-  constructor(parts: RoundTripParts) {
-    this.#parts = parts
+  constructor(scheme: WebhookScheme) {
+    this.#scheme = scheme
   }
 
   /** Whether relay sent the message to itself. A message that somebody else sent never is, whatever its id. */
   async isOwn(message: MessageBody, lines: HeaderLines): Promise<boolean> {
-    const { scheme } = this.#parts
-    const own = this.#sent.get(only(lines, scheme.idHeaders[0]) ?? '')
-    if (!own) return false
-    const options = { scheme, secrets: { current: own.key }, maxBody: own.body.length }
+    if (!claimsRoundTrip(lines)) return false
+    const options = { scheme: this.#scheme, secrets: { current: this.#key }, maxBody: MAX_BODY }
     const restored = await restore(message, lines, options).catch(() => undefined)
-    own.isChanged = !restored
-    if (restored && this.#sent.delete(own.id)) own.returned.abort()
+    if (only(lines, this.#scheme.idHeaders[0]) === this.#sent.id) {
+      if (restored) this.#sent.returned.abort()
+      else this.#sent.isChanged = true
+    }
     return restored !== undefined
   }
 
-  /** Sends a message to the channel, and waits until it is back. */
-  async make(signal: AbortSignal): Promise<RoundTripResult> {
-    const own: Sent = {
-      id: randomUUID(),
-      key: new Secret(randomBytes(32).toString('hex')),
-      body: createBody(),
-      returned: new AbortController(),
-      isChanged: false,
-    }
-    this.#sent.set(own.id, own)
-    if (this.#sent.size > MAX_SENT)
-      for (const oldest of this.#sent.keys()) if (this.#sent.delete(oldest)) break
-    const { limit } = this.#parts
-    const until = deadline(limit, signal)
-    const refusal = await this.#post(own, until)
-    if (refusal) return refusal
-    await Promise.race([aborted(own.returned.signal), aborted(until)])
-    if (own.returned.signal.aborted) return { outcome: 'ok' }
-    if (own.isChanged) return { outcome: 'it came back changed, and its bytes could not be restored' }
-    return { outcome: `nothing came back within ${limit / 1000} s` }
-  }
-
-  /** Why the server did not accept the message; undefined if it did. */
-  async #post({ id, key, body }: Sent, signal: AbortSignal): Promise<RoundTripResult | undefined> {
-    const { url, scheme, sendOnce } = this.#parts
+  /**
+   * Sends a message to the channel, and waits until it is back, at most `limit` milliseconds.
+   * @throws RelayError `provider_failed` that says why it did not come back as it was.
+   */
+  async make(
+    url: string,
+    { sendOnce, limit, signal }: { sendOnce: SendOnce; limit: number; signal: AbortSignal },
+  ): Promise<void> {
+    const sent = { id: randomUUID(), returned: new AbortController(), isChanged: false }
+    this.#sent = sent
+    const body = createBody()
     const headers = {
       'content-type': 'application/json',
       'user-agent': USER_AGENT,
-      [scheme.eventHeader]: 'ping',
-      [scheme.idHeaders[0]]: id,
-      [HUB_SIGNATURE]: hubSignature(key, body),
+      [this.#scheme.eventHeader]: 'ping',
+      [this.#scheme.idHeaders[0]]: sent.id,
+      [HUB_SIGNATURE]: hubSignature(this.#key, body),
     }
+    const until = deadline(limit, signal)
     try {
-      const { status, header, discard } = await sendOnce(url, { method: 'POST', headers, body, signal })
-      discard()
-      if (status >= 200 && status <= 299) return undefined
-      const outcome = `the server answers ${status} to a delivery`
-      return { outcome, retryAfter: parseRetryAfter(header, Date.now()) }
+      const response = await sendOnce(url, { method: 'POST', headers, body, signal: until })
+      response.discard()
+      const { status } = response
+      if (status < 200 || status > 299) throw refusal(`the server answers ${status} to a delivery`, response)
     } catch (error) {
-      return signal.aborted ? undefined : { outcome: describeConnectionError(error) }
+      if (!until.aborted) throw failureOf(error)
     }
+    await Promise.race([aborted(sent.returned.signal), aborted(until)])
+    if (sent.returned.signal.aborted) return
+    const changed = 'it came back changed, and its bytes could not be restored'
+    const why = sent.isChanged ? changed : `nothing came back within ${limit / 1000} s`
+    throw new RelayError('provider_failed', why)
   }
 }
 

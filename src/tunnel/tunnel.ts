@@ -4,7 +4,6 @@ import { aborted, sleep } from '../base/abort.js'
 import { probeDelay } from '../base/backoff.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { createLogThrottle } from '../base/log-throttle.js'
 import { onSleep } from '../base/on-sleep.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
@@ -13,8 +12,8 @@ import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
 import type { Sender } from '../webhook/signature.js'
 import { findChannel } from './channel.js'
-import { type Connection, type ConnectionLimits, NotConnected, openConnection } from './connection.js'
-import { MAX_AROUND_BODY, Messages } from './messages.js'
+import { type Connection, LIMITS, openConnection, type TunnelLimits } from './connection.js'
+import { Messages } from './messages.js'
 import { RoundTrips } from './round-trip.js'
 
 /** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
@@ -61,30 +60,9 @@ export interface TunnelOptions extends Sender {
   readonly delay?: ((failures: number) => number) | undefined
 }
 
-export interface TunnelLimits extends ConnectionLimits {
-  /** Milliseconds after which a connection counts as stable, which resets the backoff. */
-  readonly steady: number
-  /** Milliseconds in which the message to itself must come back. */
-  readonly roundTrip: number
-  /** Characters of the messages that may wait. */
-  readonly waiting: number
-}
-
-const LIMITS: Omit<TunnelLimits, 'message'> = {
-  opening: 15_000,
-  silence: 65_000,
-  linger: 5000,
-  replaced: 30_000,
-  tick: 1000,
-  steady: 10_000,
-  roundTrip: 10_000,
-  // 4,000 pushes of GitHub, since gosmee's server drops what relay leaves unread beyond 100.
-  waiting: 33_554_432,
-}
 /** 15 minutes: a server that asks for a longer wait may have been repaired by then. */
 const MAX_RETRY_AFTER_MS = 900_000
 
-const TOO_LARGE = 'the tunnel dropped a message: it is larger than --max-body allows'
 const GAP =
   "the tunnel's server did not store all messages that it received while relay was away: redeliver the missing ones at the code host"
 
@@ -100,106 +78,86 @@ export function openTunnel(options: TunnelOptions): AsyncDisposable {
       'usage',
       `A tunnel cannot be used with ${options.source}: its deliveries do not prove their body`,
     )
-  const tunnel = new Tunnel(options)
-  const running = tunnel.run()
-  return {
-    async [Symbol.asyncDispose]() {
-      tunnel.stop()
-      await running
-    },
-  }
-}
-
-/** How a connection, or the attempt to open one, ended. */
-interface End {
-  readonly reason: string
-  /** Whether the connection was open, and long enough to count as stable. */
-  readonly opened: boolean
-  readonly steady: boolean
-  /** Milliseconds that the server asked relay to wait. */
-  readonly retryAfter: number
+  return new Tunnel(options)
 }
 
 /** What there is once for a channel, whatever its connections. */
 interface Channel {
   readonly url: string
   readonly messages: Messages
-  readonly roundTrips: RoundTrips
-  readonly position: Position
+  /** The id of the last message that was read; undefined if the server cannot continue from one. */
+  position: string | undefined
 }
 
-class Tunnel {
+class Tunnel implements AsyncDisposable {
   readonly #options: TunnelOptions
   readonly #limits: TunnelLimits
   readonly #clock: Clock
   readonly #sendOnce: SendOnce
   readonly #delay: (failures: number) => number
+  readonly #roundTrips: RoundTrips
   readonly #stop = new AbortController()
+  readonly #running: Promise<void>
   #status: TunnelStatus
   #channel: Channel | undefined
   /** The connection that was opened last, and what it delivers while another is opened. */
   #newest: { readonly connection: Connection; overlap?: Overlap } | undefined
 
   constructor(options: TunnelOptions) {
-    const { clock = systemClock, sendOnce = sendOverNetwork, maxBody, limits } = options
+    const { clock = systemClock, sendOnce = sendOverNetwork, limits, scheme } = options
     this.#options = options
-    this.#limits = { ...LIMITS, message: 2 * maxBody + MAX_AROUND_BODY, ...limits }
+    this.#limits = { ...LIMITS, ...limits }
     this.#clock = clock
     this.#sendOnce = sendOnce
     this.#delay = options.delay ?? ((failures) => probeDelay(failures, Math.random))
+    this.#roundTrips = new RoundTrips(scheme)
     const unknown = { url: null, why: null, attempt: 0, retryAt: null, roundTrip: null }
     this.#status = { state: 'connecting', since: clock(), ...unknown }
+    this.#running = this.#run()
   }
 
-  stop(): void {
+  /** Resolves once everything that arrived has been handled. */
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
+    await this.#running
   }
 
-  /** Connects again and again until it is stopped. Resolves once everything that arrived has been handled. Does not reject. */
-  async run(): Promise<void> {
+  /** Connects again and again until it is stopped. Does not reject. */
+  async #run(): Promise<void> {
     const { signal } = this.#stop
-    let attempt = 0
-    let isAtOnce = false
+    let [attempt, failures] = [0, 0]
     while (!signal.aborted) {
-      const { reason, opened, steady, retryAfter } = await this.#connect()
+      const { reason, steady, retryAfter = 0 } = await this.#connect()
       if (signal.aborted) break
-      if (steady) attempt = 0
-      attempt++
+      attempt = steady === true ? 1 : attempt + 1
       // At once after a connection that was open, unless it was not stable: a server that accepts and closes must not be flooded.
-      if (attempt === 1) isAtOnce = opened
-      const failures = isAtOnce ? attempt - 1 : attempt
+      failures = attempt === 1 && steady !== undefined ? 0 : failures + 1
       const own = failures === 0 ? 0 : this.#delay(failures)
-      const ms = Math.max(own, Math.min(retryAfter, MAX_RETRY_AFTER_MS))
+      const ms = Math.max(own, Math.min(retryAfter * 1000, MAX_RETRY_AFTER_MS))
       this.#change({ state: 'waiting', why: reason, attempt, retryAt: this.#clock() + ms })
       await this.#pause(ms, signal)
     }
     // It ends after those that it replaced.
     if (this.#newest) await aborted(this.#newest.connection.ended)
     await this.#channel?.messages.close()
-    await this.#channel?.position.save()
   }
 
-  /** Opens a connection. Resolves once another one is needed. Meanwhile this one is read on. Does not reject. */
-  async #connect(): Promise<End> {
+  /**
+   * Opens a connection. Resolves once another one is needed, with the reason, whether it was stable, undefined if it was never open,
+   * and the seconds that the server asked relay to wait. Meanwhile this one is read on. Does not reject.
+   */
+  async #connect(): Promise<{ reason: string; steady?: boolean; retryAfter?: number | undefined }> {
     try {
-      this.#channel ??= await this.#openChannel()
-      const connection = await this.#open(this.#channel)
+      const { url } = (this.#channel ??= await this.#openChannel())
+      const { lost } = await this.#open(this.#channel)
       const opened = this.#clock()
-      const { url } = this.#channel
       this.#change({ state: 'connected', url, why: null, attempt: 0, retryAt: null, roundTrip: null })
-      const check = new AbortController()
-      const checking = this.#check(this.#channel, check.signal)
-      await aborted(connection.lost)
-      check.abort()
-      await checking
-      const steady = this.#clock() - opened >= this.#limits.steady
-      return { reason: String(connection.lost.reason), opened: true, steady, retryAfter: 0 }
+      await this.#check(url, lost)
+      await aborted(lost)
+      return { reason: String(lost.reason), steady: this.#clock() - opened >= this.#limits.steady }
     } catch (thrown) {
-      const never = { opened: false, steady: false }
-      if (thrown instanceof NotConnected)
-        return { reason: thrown.message, ...never, retryAfter: thrown.retryAfter ?? 0 }
-      const { message: reason, retryAfter = 0 } = toRelayError(thrown)
-      return { reason, ...never, retryAfter: retryAfter * 1000 }
+      const { message: reason, retryAfter } = toRelayError(thrown)
+      return { reason, retryAfter }
     }
   }
 
@@ -209,51 +167,45 @@ class Tunnel {
     const { signal } = this.#stop
     const url = this.#status.url ?? (await findChannel(address, { store, sendOnce: this.#sendOnce, signal }))
     this.#change({ url })
-    const position = new Position(store, url, lost)
-    await position.load()
-    const { scheme } = this.#options
-    const roundTrips = new RoundTrips({
-      url,
-      scheme,
-      sendOnce: this.#sendOnce,
-      limit: this.#limits.roundTrip,
-    })
+    const saved = positionRecord.safeParse(await store.get(POSITION_KEY)).data
     const messages = new Messages({
       ...this.#options,
       maxWaiting: this.#limits.waiting,
-      isOwn: (message, lines) => roundTrips.isOwn(message, lines),
-      onHandled: (id) => position.handled(id),
+      roundTrips: this.#roundTrips,
+      async onHandled(id) {
+        // What cannot be stored is found to be a duplicate later.
+        if (STREAM_ID.test(id) && lost?.aborted !== true)
+          await store.put(POSITION_KEY, { v: 1, url, id }).catch(() => {})
+      },
       signal,
     })
-    return { url, messages, roundTrips, position }
+    return { url, messages, position: saved?.url === url ? saved.id : undefined }
   }
 
-  /** @throws NotConnected */
-  async #open({ url, messages, position }: Channel): Promise<Connection> {
+  /** @throws RelayError `provider_failed` */
+  async #open(channel: Channel): Promise<Connection> {
     const { log } = this.#options
-    const throttle = createLogThrottle(log)
     const old = this.#newest
     const overlap = new Overlap()
     // From its request on, both may deliver the same message.
     if (old) old.overlap = overlap
     const connection = await openConnection({
-      url,
-      lastEventId: position.read,
+      url: channel.url,
+      lastEventId: channel.position,
       sendOnce: this.#sendOnce,
       clock: this.#clock,
       limits: this.#limits,
       async ready() {
         // What is still on its way on the old connection comes first.
         if (old) await aborted(old.connection.ended)
-        await messages.room()
+        await channel.messages.room()
       },
       onMessage(text, id) {
         if (overlap.has(text)) return
         own.overlap?.add(text)
-        position.reads(id)
-        messages.take(text, id)
+        if (STREAM_ID.test(id)) channel.position = id
+        channel.messages.take(text, id)
       },
-      onTooLarge: () => throttle(TOO_LARGE, () => log.warn(TOO_LARGE)),
       onGap: () => log.warn(GAP),
       signal: this.#stop.signal,
     })
@@ -263,16 +215,19 @@ class Tunnel {
     return connection
   }
 
-  /** Sends messages to itself until one comes back. */
-  async #check({ roundTrips }: Channel, signal: AbortSignal): Promise<void> {
+  /** Sends messages to itself until one comes back, or the connection is lost. Does not reject. */
+  async #check(url: string, lost: AbortSignal): Promise<void> {
+    const sendOnce = this.#sendOnce
     let before: string | undefined
-    for (let failures = 1; ; failures++) {
-      const { outcome, retryAfter = 0 } = await roundTrips.make(signal)
-      if (signal.aborted) return
+    for (let failures = 1; !lost.aborted; failures++) {
+      const options = { sendOnce, limit: this.#limits.roundTrip, signal: lost }
+      const failure = await this.#roundTrips.make(url, options).then(() => undefined, toRelayError)
+      const outcome = failure?.message ?? 'ok'
+      if (lost.aborted) return
       if (outcome !== before) this.#change({ roundTrip: outcome })
-      if (outcome === 'ok') return
+      if (!failure) return
       before = outcome
-      await this.#pause(Math.max(this.#delay(failures), retryAfter), signal)
+      await this.#pause(Math.max(this.#delay(failures), (failure.retryAfter ?? 0) * 1000), lost)
     }
   }
 
@@ -294,13 +249,10 @@ class Tunnel {
 
 /** Messages of a connection that the one that replaces it may deliver too. Beyond this many, the journal finds the duplicates. */
 const MAX_SEEN = 65_536
-/** New messages after which no further one is expected: servers may mix up neighbours. */
-const MAX_MIXED = 256
 
 /** What a connection has delivered since the next one was requested, which does not count when that delivers it too. */
 class Overlap {
   readonly #seen = new Set<string>()
-  #unseen = 0
 
   add(text: string): void {
     this.#seen.add(digestOf(text))
@@ -309,10 +261,7 @@ class Overlap {
 
   /** True once for each message. */
   has(text: string): boolean {
-    if (this.#seen.size === 0) return false
-    if (this.#seen.delete(digestOf(text))) return true
-    if (++this.#unseen > MAX_MIXED) this.#seen.clear()
-    return false
+    return this.#seen.size > 0 && this.#seen.delete(digestOf(text))
   }
 }
 
@@ -320,56 +269,12 @@ function digestOf(text: string): string {
   return hash('sha256', text, 'base64url')
 }
 
+/** How far relay has read a channel, so that a server that keeps messages can continue after that. */
 const POSITION_KEY = 'tunnel-position'
 const positionRecord = z.object({ v: z.literal(1), url: z.string(), id: z.string() })
-/** Milliseconds between two writes. What a crash repeats is found to be a duplicate. */
-const SAVE_MS = 1000
 /**
  * Ids of messages in a Redis stream, which a gosmee server can continue from. smee's ids count the messages of a connection
  * and lead nowhere.
  * @see https://redis.io/docs/latest/develop/data-types/streams/#entry-ids
  */
 const STREAM_ID = /^\d{1,20}-\d{1,20}$/
-
-/** How far relay has read a channel, so that a server that keeps messages can continue after that. */
-class Position {
-  readonly #store: Store
-  readonly #url: string
-  readonly #lost: AbortSignal | undefined
-  /** The id of the last message that was read; undefined if the server cannot continue from one. */
-  read: string | undefined
-  #handled: string | undefined
-  #saved: string | undefined
-  #savedAt = -Infinity
-
-  constructor(store: Store, url: string, lost: AbortSignal | undefined) {
-    this.#store = store
-    this.#url = url
-    this.#lost = lost
-  }
-
-  /** @throws RelayError `storage` */
-  async load(): Promise<void> {
-    const saved = positionRecord.safeParse(await this.#store.get(POSITION_KEY)).data
-    if (saved?.url === this.#url) this.read = this.#handled = this.#saved = saved.id
-  }
-
-  reads(id: string): void {
-    if (STREAM_ID.test(id)) this.read = id
-  }
-
-  async handled(id: string): Promise<void> {
-    if (!STREAM_ID.test(id)) return
-    this.#handled = id
-    if (performance.now() - this.#savedAt >= SAVE_MS) await this.save()
-  }
-
-  /** Does not reject: what cannot be stored is a second out of date. */
-  async save(): Promise<void> {
-    const id = this.#handled
-    if (id === undefined || id === this.#saved || this.#lost?.aborted === true) return
-    this.#savedAt = performance.now()
-    this.#saved = id
-    await this.#store.put(POSITION_KEY, { v: 1, url: this.#url, id }).catch(() => (this.#saved = undefined))
-  }
-}

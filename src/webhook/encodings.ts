@@ -53,6 +53,12 @@ const PHP: Escapes = { chars: [SLASH, NON_ASCII] }
 /** With JSON_UNESCAPED_UNICODE. */
 const PHP_UNICODE: Escapes = { chars: [SLASH, LINES] }
 
+const GITEA = " with Go's escapes, as Gitea writes it"
+const GITEA_LONG = " with Go's older escapes, as Gitea writes it"
+const GITEA_REPLACED = " with Go's escapes for bytes that are not UTF-8, as Gitea writes it"
+const GITEA_1_15 = ', as Gitea 1.15 writes it'
+const GITEA_1_15_REPLACED = ', as Gitea 1.15 writes it for bytes that are not UTF-8'
+
 /** The end of its name; whether programs that write so are known to end it with a newline. */
 type Style<Id = string> = readonly [id: Id, Layout, Escapes, name: string, newline?: 'newline']
 
@@ -68,33 +74,18 @@ type Style<Id = string> = readonly [id: Id, Layout, Escapes, name: string, newli
 const STYLES = [
   ['compact', COMPACT, NONE, '', 'newline'],
   ['compact-upper', COMPACT, UPPER, ' with upper-case escapes, as GitHub writes it'],
-  ['indented-go', TWO, GO, " with Go's escapes, as Gitea writes it", 'newline'],
-  ['indented-go-long', TWO, GO_LONG, " with Go's older escapes, as Gitea writes it"],
-  [
-    'indented-go-replaced',
-    TWO,
-    GO_REPLACED,
-    " with Go's escapes for bytes that are not UTF-8, as Gitea writes it",
-  ],
+  ['indented-go', TWO, GO, GITEA, 'newline'],
+  ['indented-go-long', TWO, GO_LONG, GITEA_LONG],
+  ['indented-go-replaced', TWO, GO_REPLACED, GITEA_REPLACED],
   ['indented', TWO, NONE, '', 'newline'],
-  ['gitea-users', TWO_USERS, GO_LONG, ', as Gitea 1.15 writes it'],
-  ['gitea-users-replaced', TWO_USERS, GO_REPLACED, ', as Gitea 1.15 writes it for bytes that are not UTF-8'],
-  ['one-space-go', ONE, GO, " with Go's escapes, as Gitea writes it"],
-  ['one-space-go-long', ONE, GO_LONG, " with Go's older escapes, as Gitea writes it"],
-  [
-    'one-space-go-replaced',
-    ONE,
-    GO_REPLACED,
-    " with Go's escapes for bytes that are not UTF-8, as Gitea writes it",
-  ],
+  ['gitea-users', TWO_USERS, GO_LONG, GITEA_1_15],
+  ['gitea-users-replaced', TWO_USERS, GO_REPLACED, GITEA_1_15_REPLACED],
+  ['one-space-go', ONE, GO, GITEA],
+  ['one-space-go-long', ONE, GO_LONG, GITEA_LONG],
+  ['one-space-go-replaced', ONE, GO_REPLACED, GITEA_REPLACED],
   ['one-space', ONE, NONE, ', as newer Gitea writes it'],
-  ['one-space-users', ONE_USERS, GO_LONG, ', as Gitea 1.15 writes it'],
-  [
-    'one-space-users-replaced',
-    ONE_USERS,
-    GO_REPLACED,
-    ', as Gitea 1.15 writes it for bytes that are not UTF-8',
-  ],
+  ['one-space-users', ONE_USERS, GO_LONG, GITEA_1_15],
+  ['one-space-users-replaced', ONE_USERS, GO_REPLACED, GITEA_1_15_REPLACED],
   ['compact-go', COMPACT, GO, " with Go's escapes", 'newline'],
   ['compact-html-upper', COMPACT, GO_UPPER, ' with upper-case escapes of HTML'],
   ['compact-ascii', COMPACT, ASCII, ' in ASCII', 'newline'],
@@ -122,7 +113,7 @@ export function writeJson(id: EncodingId, value: unknown, indent?: string): stri
 }
 
 /** A value in one of the ways. */
-export interface Written {
+interface Written {
   readonly id: EncodingId
   /** For a sentence: `compact JSON with Go's escapes`. */
   readonly name: string
@@ -253,7 +244,7 @@ function writtenFor(found: string, upper: boolean): string {
 }
 
 /** Writes a form with the one field `payload`. Half surrogates become U+FFFD, as in UTF-8. */
-export type WriteForm = (payload: string) => string
+type WriteForm = (payload: string) => string
 
 /** The ways in which programs write a form. The likeliest come first. */
 export const FORMS: readonly WriteForm[] = [

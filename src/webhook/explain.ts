@@ -8,7 +8,7 @@ import type { VerifiedBy } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
 import { endOfString } from '../json/text.js'
 import { HUB_SIGNATURE } from '../codehost/hub-signature.js'
-import { FORMS, writeJson, writings } from './encodings.js'
+import { FORMS, writings } from './encodings.js'
 import type { WebhookRequest } from './intake.js'
 import { isForm, provenBy, type Sender, signedBytes } from './signature.js'
 
@@ -49,7 +49,8 @@ export async function explain({ headers, body }: WebhookRequest, sender: Sender)
   const lines = indexHeaders(headers)
   const by = provenBy(lines, body, sender)
   if (by) return { valid: true, by }
-  const request = { lines, body, sender }
+  const payload = isForm(lines) ? formPayload(body) : undefined
+  const request = { lines, body, payload, signed: signedBytes(lines, body, sender.scheme) ?? body, sender }
   return (
     explainHeader(request) ??
     explainSecret(request) ??
@@ -63,6 +64,10 @@ export async function explain({ headers, body }: WebhookRequest, sender: Sender)
 interface Mismatch {
   readonly lines: HeaderLines
   readonly body: Uint8Array
+  /** The form's, if Content-Type says form. JSON text may contain something that looks like a form field. */
+  readonly payload: Uint8Array | undefined
+  /** The bytes that should have been signed; all of them if Content-Type says form but the body is not one. */
+  readonly signed: Uint8Array
   readonly sender: Sender
 }
 
@@ -74,13 +79,8 @@ function isSigned(
 ): boolean {
   const header = (name: string): string | undefined =>
     name === HUB_SIGNATURE ? signature : only(lines, name)
-  const { current, previous = current } = secrets
-  return [...new Set([current, previous])].some((secret) => scheme.verify(header, bytes, secret))
-}
-
-/** The bytes that should have been signed; all of them if Content-Type says form but the body is not one. */
-function expected({ lines, body, sender }: Mismatch): Uint8Array {
-  return signedBytes(lines, body, sender.scheme) ?? body
+  const { current, previous } = secrets
+  return [current, previous].some((secret) => secret && scheme.verify(header, bytes, secret))
 }
 
 const HEADER = 'X-Hub-Signature-256'
@@ -99,28 +99,37 @@ function explainHeader(request: Mismatch): Invalid | undefined {
   if (/^(?:sha256=)?\s*$/i.test(signature)) return EMPTY
   if (/^sha1=/i.test(signature))
     return invalid('only_sha1', `${HEADER} holds a SHA-1 signature, expected ${EXPECTED}`)
-  const defect = formatDefect(signature)
-  if (defect === undefined) return undefined
+  if (/^sha256=[0-9a-f]{64}$/.test(signature)) return undefined
+  const [defect] = DEFECTS.find(([, form]) => form.test(signature)) ?? ['is malformed']
   const note = matchNote(request, normalize(signature))
   return invalid('malformed_signature', `${HEADER} ${defect}, expected ${EXPECTED}${note}`)
 }
 
-function formatDefect(signature: string): string | undefined {
-  if (/^sha256=[0-9a-f]{64}$/.test(signature)) return undefined
-  if (/^[0-9a-f]{64}$/i.test(signature)) return 'lacks the prefix sha256='
-  if (/^sha256=[0-9a-f]{64}$/i.test(signature)) return 'is in upper case'
-  return BASE64.test(signature) ? 'is in base64' : 'is malformed'
-}
+const DEFECTS = [
+  ['lacks the prefix sha256=', /^[0-9a-f]{64}$/i],
+  ['is in upper case', /^sha256=[0-9a-f]{64}$/i],
+  ['is in base64', BASE64],
+] as const
 
 /** Headers with a bare digest, like `X-Gitea-Signature`. They are empty if the webhook has no secret. */
 const DIGEST = /^x-(?!hub-)[a-z]+-signature$/
 
+/** Code hosts send three at most, and each may cost a hash of the body. */
+const MAX_OTHERS = 4
+const MAX_NAME_LENGTH = 64
+
 /** Looks for the signature in other headers. */
 function explainAbsence(request: Mismatch): Invalid {
-  const { lines } = request
-  const others = otherSignatures(lines)
+  const { lines, signed } = request
+  const others = [...lines]
+    .filter(([name]) => name.length <= MAX_NAME_LENGTH && /signature|hmac|digest|sha-?256/.test(name))
+    .flatMap(([name, [value = '']]) => {
+      const signature = normalize(value)
+      return signature === undefined ? [] : [[name, signature] as const]
+    })
+    .slice(0, MAX_OTHERS)
   const found =
-    others.find(([, signature]) => isSigned(request, expected(request), signature)) ??
+    others.find(([, signature]) => isSigned(request, signed, signature)) ??
     others.find(([name]) => name.includes('signature'))
   if (found) {
     const [name, signature] = found
@@ -134,21 +143,6 @@ function explainAbsence(request: Mismatch): Invalid {
   return invalid('no_signature', `there is no ${HEADER}: does the webhook have a secret at the code host?`)
 }
 
-/** Code hosts send three at most, and each may cost a hash of the body. */
-const MAX_OTHERS = 4
-const MAX_NAME_LENGTH = 64
-
-/** Other headers that hold a SHA-256 signature, which is returned in the form `sha256=…`. */
-function otherSignatures(lines: HeaderLines): (readonly [name: string, signature: string])[] {
-  return [...lines]
-    .filter(([name]) => name.length <= MAX_NAME_LENGTH && /signature|hmac|digest|sha-?256/.test(name))
-    .flatMap(([name, [value = '']]) => {
-      const signature = normalize(value)
-      return signature === undefined ? [] : [[name, signature] as const]
-    })
-    .slice(0, MAX_OTHERS)
-}
-
 /** The signature in the form `sha256=…`. */
 function normalize(value: string): string | undefined {
   const [, hex] = HEX.exec(value) ?? []
@@ -159,33 +153,28 @@ function normalize(value: string): string | undefined {
 
 function matchNote(request: Mismatch, signature: string | undefined): string {
   if (signature === undefined) return ''
-  return isSigned(request, expected(request), signature)
+  return isSigned(request, request.signed, signature)
     ? '; otherwise it is right'
     : '; it does not match the secret and the body either'
 }
 
 /** White space at either end of the secret that only one side has. Hashes the body at most 30 times for each secret. */
 function explainSecret(request: Mismatch): Invalid | undefined {
-  const { lines, sender } = request
-  const bytes = expected(request)
-  const header = (name: string): string | undefined => only(lines, name)
-  for (const [secret, reason] of likelySecrets(sender.secrets))
-    if (sender.scheme.verify(header, bytes, secret)) return reason
+  for (const [current, reason] of likelySecrets(request.sender.secrets))
+    if (isSigned({ ...request, sender: { ...request.sender, secrets: { current } } }, request.signed))
+      return reason
   return undefined
 }
 
 /** White space that copying adds before and after a secret, and its names in messages. */
-const STARTS = ['', ' ', '\t', '\n'] as const
-const ENDS = ['', '\n', '\r\n', ' ', '\t'] as const
+const STARTS = ['', ' ', '\t', '\n']
+const ENDS = ['', '\n', '\r\n', ' ', '\t']
 const NAMES: Readonly<Record<string, string>> = {
   ' ': 'a space',
   '\t': 'a tab',
   '\n': 'a newline',
   '\r\n': 'a carriage return and newline',
 }
-
-/** The white space around a secret. */
-type Edges = readonly [start: string, end: string]
 
 /**
  * The secrets with other white space at their ends, the smallest changes first, and the reason if the sender has that one. None for
@@ -199,22 +188,23 @@ export function* likelySecrets({
     const text = secret.reveal()
     const bare = text.trim()
     if (bare === '') continue
-    const own: Edges = [text.slice(0, text.indexOf(bare)), text.slice(text.trimEnd().length)]
-    for (const start of new Set([own[0], ...STARTS]))
-      for (const end of new Set([own[1], ...ENDS]))
-        if (start !== own[0] || end !== own[1])
-          yield [new Secret(start + bare + end), invalid('secret_white_space', secretHint(own, [start, end]))]
+    const [ownStart, ownEnd] = [text.slice(0, text.indexOf(bare)), text.slice(text.trimEnd().length)]
+    for (const start of new Set([ownStart, ...STARTS]))
+      for (const end of new Set([ownEnd, ...ENDS])) {
+        const [startDiffers, endDiffers] = [start !== ownStart, end !== ownEnd]
+        if (!startDiffers && !endDiffers) continue
+        const added = [
+          ...(startDiffers && start !== '' ? [`begins with ${NAMES[start]}`] : []),
+          ...(endDiffers && end !== '' ? [`ends in ${NAMES[end]}`] : []),
+        ].join(' and ')
+        const sides = [...(startDiffers ? ['start'] : []), ...(endDiffers ? ['end'] : [])].join(' and ')
+        const hint =
+          added === ''
+            ? `relay's secret has white space at its ${sides}, the sender's does not`
+            : `the sender's secret ${added}, relay's does not`
+        yield [new Secret(start + bare + end), invalid('secret_white_space', hint)]
+      }
   }
-}
-
-function secretHint(own: Edges, [start, end]: Edges): string {
-  const added = [
-    ...(start !== own[0] && start !== '' ? [`begins with ${NAMES[start]}`] : []),
-    ...(end !== own[1] && end !== '' ? [`ends in ${NAMES[end]}`] : []),
-  ]
-  if (added.length > 0) return `the sender's secret ${added.join(' and ')}, relay's does not`
-  const sides = [...(start === own[0] ? [] : ['start']), ...(end === own[1] ? [] : ['end'])]
-  return `relay's secret has white space at its ${sides.join(' and ')}, the sender's does not`
 }
 
 /** Sender and relay disagree on whether the body is a form, or on which part of the form is signed. */
@@ -235,75 +225,55 @@ const RE_ENCODED = 'the body was re-encoded on its way: it was signed'
 
 /** A proxy or library parsed the body and wrote it again, which changed the bytes that were signed. */
 async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> {
-  const payload = payloadOf(request)
+  const { payload } = request
   const json = payload ?? request.body
   if (!isUtf8(json)) return undefined
-  const text = Buffer.from(json).toString()
-  for (const [original, as] of possibleOriginals(text)) {
-    if (isSigned(request, Buffer.from(original))) return invalid('re_encoded', `${RE_ENCODED} ${as}`)
-    await setImmediate()
-  }
-  for (const form of possibleForms(text)) {
-    if (isSigned(request, Buffer.from(form)))
-      return payload
-        ? invalid('re_encoded', `${RE_ENCODED} as a form in another encoding`)
-        : invalid('form', `${RE_ENCODED} as a form`)
+  for (const [original, reason] of originals(Buffer.from(json), payload !== undefined)) {
+    if (isSigned(request, Buffer.from(original))) return reason
     await setImmediate()
   }
   return undefined
-}
-
-/** The form's payload, if Content-Type says form. JSON text may contain something that looks like a form field. */
-function payloadOf({ lines, body }: Mismatch): Uint8Array | undefined {
-  return isForm(lines) ? formPayload(body) : undefined
 }
 
 /** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */
 const MAX_GROWTH = 8
 const MIN_LIMIT = 65_536
 
-/** What the text may have been before it was changed. The smallest changes come first. */
-function* possibleOriginals(text: string): Generator<readonly [text: string, as: string]> {
-  yield [`${text}\n`, 'with a newline at its end']
-  yield [text.trimEnd(), 'without white space at its end']
-  yield [text.replaceAll('\r\n', '\n'), 'with LF line ends']
-  yield [text.replaceAll(/\r?\n/g, '\r\n'), 'with CRLF line ends']
-  yield [text.replace(/^\uFEFF/, ''), 'without a byte order mark']
-  yield [`\uFEFF${text}`, 'with a byte order mark']
-  yield [Buffer.from(text, 'latin1').toString(), 'as UTF-8 but was read as Latin-1']
-  const value = valueOf(text)
-  if (value === undefined) return
-  for (const written of writings(value, Math.max(MAX_GROWTH * text.length, MIN_LIMIT))) {
-    if (written.text === undefined) continue
-    yield [written.text, `as ${written.name}`]
-    yield [`${written.text}\n`, `as ${written.name}, with a newline at its end`]
-  }
-}
-
-/** The text as a form. JSON is also tried compact, since programs that send forms write it so. */
-function* possibleForms(text: string): Generator<string> {
-  const value = valueOf(text)
-  const compact =
-    value === undefined ? [] : (['compact', 'compact-upper'] as const).map((id) => writeJson(id, value))
-  for (const json of new Set([text, ...compact])) for (const write of FORMS) yield write(json)
-}
-
-/** Undefined if the text is not JSON. */
-function valueOf(text: string): unknown {
+/** What a body, or the payload of a form, may have been before it was changed. The smallest changes come first. */
+function* originals(bytes: Buffer, inForm: boolean): Generator<readonly [original: string, Invalid]> {
+  const text = bytes.toString()
+  const as = (how: string): Invalid => invalid('re_encoded', `${RE_ENCODED} ${how}`)
+  yield [`${text}\n`, as('with a newline at its end')]
+  yield [text.trimEnd(), as('without white space at its end')]
+  yield [text.replaceAll('\r\n', '\n'), as('with LF line ends')]
+  yield [text.replaceAll(/\r?\n/g, '\r\n'), as('with CRLF line ends')]
+  yield [text.replace(/^\uFEFF/, ''), as('without a byte order mark')]
+  yield [`\uFEFF${text}`, as('with a byte order mark')]
+  yield [Buffer.from(text, 'latin1').toString(), as('as UTF-8 but was read as Latin-1')]
+  // Programs that send forms write their JSON compact.
+  const inForms = new Set([text])
   try {
-    return parseJson(Buffer.from(text))
+    const value = parseJson(bytes)
+    for (const written of writings(value, Math.max(MAX_GROWTH * text.length, MIN_LIMIT))) {
+      if (written.text === undefined) continue
+      yield [written.text, as(`as ${written.name}`)]
+      yield [`${written.text}\n`, as(`as ${written.name}, with a newline at its end`)]
+      if (written.id === 'compact' || written.id === 'compact-upper') inForms.add(written.text)
+    }
   } catch {
-    return undefined
+    // It is no JSON.
   }
+  const form = inForm ? as('as a form in another encoding') : invalid('form', `${RE_ENCODED} as a form`)
+  for (const json of inForms) for (const write of FORMS) yield [write(json), form]
 }
 
 /** The most likely reason if nothing matches. */
-function likeliestReason(request: Mismatch): Invalid {
-  const { length } = request.body
-  const announced = Number(only(request.lines, 'content-length'))
+function likeliestReason({ lines, body, payload }: Mismatch): Invalid {
+  const { length } = body
+  const announced = Number(only(lines, 'content-length'))
   if (announced > length)
     return invalid('truncated', `the body is cut off: only ${length} of ${announced} bytes arrived`)
-  if (isCutOff(Buffer.from(payloadOf(request) ?? request.body).toString()))
+  if (isCutOff(Buffer.from(payload ?? body).toString()))
     return invalid('truncated', `the body seems cut off: its JSON is incomplete after ${length} bytes`)
   return invalid('wrong_secret', 'signed with another secret, or the body was changed on its way')
 }

@@ -18,8 +18,8 @@ export interface RefusalParts extends Sender {
   readonly clock?: Clock | undefined
 }
 
-/** Why a message of the tunnel was refused: an error of the intake, or a reason that is found on demand. */
-export type TunnelRefusal = RelayError | { readonly reason: () => string | Promise<string> }
+/** Finds why a request was refused, from what the list holds of it. */
+type FindReason = (held: WebhookRequest) => string | Promise<string>
 
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
 const WRONG_PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
@@ -41,45 +41,46 @@ export class Refusals {
     const kind = error instanceof RelayError ? this.#kindOf(error, request) : undefined
     if (!(error instanceof RelayError) || !kind) return error
     const about = { via: 'http', status: error.status, kind } as const
-    if (error.kind === 'invalid_signature') {
-      const kept = this.#keep(request, about, (held) => refusalHint(held, this.#parts))
-      this.#throttle(`answered 401: ${summaryOf(kind, error)}`, () => void this.#writeLater(kept))
-      return error
+    if (error.kind !== 'invalid_signature') {
+      const reason = this.#reasonOf(error, request)
+      const { claim } = this.#add(request, about, () => reason)
+      return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
     }
-    const reason = this.#reasonOf(error, request)
-    const { claim } = this.#keep(request, about, () => reason)
-    return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
+    const refused = this.#add(request, about, (held) => refusalHint(held, this.#parts))
+    this.#throttle(`answered 401: ${summaryOf(kind, error)}`, () => void this.#writeLater(refused))
+    return error
   }
 
   /** A delivery that was sent to a path that takes none, whose body is not read. Returns a detail for the log. */
   misdirected(headers: WebhookRequest['headers'], status: number): string {
     const about = { via: 'http', status, kind: 'wrong_path' } as const
-    const { claim } = this.#keep({ ...NOTHING, headers }, about, () => WRONG_PATH)
+    const { claim } = this.#add({ ...NOTHING, headers }, about, () => WRONG_PATH)
     return `${WRONG_PATH} (${claim})`
   }
 
-  /** A message of the tunnel; undefined if it was not read, so that it is only logged. Resolves once it is logged, or counted. */
-  async tunnel(request: WebhookRequest | undefined, refusal: TunnelRefusal): Promise<void> {
-    const isError = refusal instanceof RelayError
-    const error = isError ? refusal : new RelayError('invalid_signature', 'Invalid signature')
+  /**
+   * A message of the tunnel that is refused with this error; undefined if it was not read, so that it is only logged. The reason is
+   * that of the error, unless it is to be found. Resolves once it is logged, or counted.
+   */
+  async tunnel(request: WebhookRequest | undefined, error: RelayError, find?: FindReason): Promise<void> {
     const kind = this.#kindOf(error, request ?? NOTHING) ?? 'invalid_event'
-    // That of an error is found at once, so that a large request is not held for it.
+    // Found at once, so that a large request is not held for it.
     const known = this.#reasonOf(error, request ?? NOTHING)
-    const reason = isError ? () => known : refusal.reason
-    const kept = request && this.#keep(request, { via: 'tunnel', status: error.status, kind }, reason)
+    const about = { via: 'tunnel', status: error.status, kind } as const
+    const refused = request && this.#add(request, about, find ?? (() => known))
     let isFirst = false
     this.#throttle(`${TUNNEL}: ${summaryOf(kind, error)}`, () => (isFirst = true))
     if (!isFirst) return
-    if (kept) await this.#write(TUNNEL, kept)
-    else this.#parts.log.warn(`${TUNNEL}: ${await reason()}`)
+    const line = refused ? `${await refused.reason()} (${refused.claim})` : known
+    this.#parts.log.warn(`${TUNNEL}: ${line}`)
   }
 
   /** Adds a request to the list. `find` is called for the reason when it is first asked for, with what the list holds. */
-  #keep(
+  #add(
     { headers, body }: WebhookRequest,
     about: Pick<Refused, 'via' | 'status' | 'kind'>,
-    find: (held: WebhookRequest) => string | Promise<string>,
-  ): Kept {
+    find: FindReason,
+  ): Pick<Refused, 'reason'> & { readonly claim: string } {
     const { scheme, onRefused, clock = systemClock } = this.#parts
     const lines = indexHeaders(headers)
     const { event, deliveryId, text } = claimOf(lines, scheme)
@@ -104,39 +105,26 @@ export class Refusals {
     return kind === 'invalid_event' || kind === 'too_large' ? kind : undefined
   }
 
+  /** Of a delivery that is too large, also what to do: code hosts send it only once. */
   #reasonOf({ kind, cause, message }: RelayError, { headers }: WebhookRequest): string {
-    if (kind === 'too_large')
-      return sizeReason(only(indexHeaders(headers), 'content-length'), this.#parts.maxBody)
-    return cause instanceof Error ? cause.message : message
+    if (kind !== 'too_large') return cause instanceof Error ? cause.message : message
+    const bytes = (count: number): string => `${count.toLocaleString('en-US')} byte${count === 1 ? '' : 's'}`
+    const declared = only(indexHeaders(headers), 'content-length')
+    const limit = bytes(this.#parts.maxBody)
+    const size = declared === undefined ? `over ${limit}` : bytes(Number(declared))
+    return `${size}, the limit is ${limit}. Raise --max-body, then redeliver it at the code host`
   }
 
-  async #write(start: string, { reason, claim }: Kept): Promise<void> {
-    this.#parts.log.warn(`${start}: ${await reason()} (${claim})`)
-  }
-
-  async #writeLater(kept: Kept): Promise<void> {
+  async #writeLater({ reason, claim }: Pick<Refused, 'reason'> & { readonly claim: string }): Promise<void> {
     // After the answer has been sent.
     await setImmediate()
-    await this.#write('POST /webhook was answered 401', kept)
+    this.#parts.log.warn(`POST /webhook was answered 401: ${await reason()} (${claim})`)
   }
-}
-
-interface Kept {
-  readonly reason: () => Promise<string>
-  /** `unproved: event push, delivery 72d3162e-cc78; relay show refused:1` */
-  readonly claim: string
 }
 
 /** How a log line counts further requests of a kind. */
 function summaryOf(kind: RefusedKind, { message }: RelayError): string {
   return kind === 'no_signature' ? 'no well-formed signature' : message
-}
-
-/** Why a delivery is too large, and what to do: code hosts send it only once. `declared` is its Content-Length. */
-function sizeReason(declared: string | undefined, maxBody: number): string {
-  const bytes = (count: number): string => `${count.toLocaleString('en-US')} byte${count === 1 ? '' : 's'}`
-  const size = declared === undefined ? `over ${bytes(maxBody)}` : bytes(Number(declared))
-  return `${size}, the limit is ${bytes(maxBody)}. Raise --max-body, then redeliver it at the code host`
 }
 
 /** Bytes: 64 KiB, which nearly every delivery fits. Anybody may send a body that takes a few dozen hashes. */

@@ -20,7 +20,7 @@ export interface Refused {
   readonly deliveryId: string | null
   /** Without those that carry credentials. */
   readonly headers: readonly Header[]
-  /** The first {@link RefusedLimits.body} bytes. Empty where the body was not read. */
+  /** The first 256 KiB. Empty where the body was not read. */
   readonly body: Uint8Array
   /** Bytes of the whole body, as far as it is known. */
   readonly size: number
@@ -29,16 +29,12 @@ export interface Refused {
 /** How many requests of a kind were refused since the start, whether they are still in the list or not. */
 export type RefusedCounts = Partial<Readonly<Record<RefusedKind, number>>>
 
-export interface RefusedLimits {
-  readonly entries: number
-  /** Bytes of one body. */
-  readonly body: number
-  /** Bytes of all bodies and headers together. */
-  readonly total: number
-}
-
-/** 100 are more than a person looks through; 256 KiB hold nearly every delivery whole. */
-export const REFUSED_LIMITS: RefusedLimits = { entries: 100, body: 262_144, total: 8_388_608 }
+/** More than a person looks through. */
+const MAX_ENTRIES = 100
+/** 256 KiB hold nearly every delivery whole. */
+const MAX_BODY = 262_144
+/** Bytes of all bodies and headers together: 8 MiB. */
+const MAX_TOTAL = 8_388_608
 
 /** An hour, and the minute that is under way. */
 const MINUTES = 61
@@ -48,20 +44,15 @@ const MINUTES = 61
  * frequent kind makes room, so that a flood of one kind does not push out the others.
  */
 export class RefusedList {
-  readonly #limits: RefusedLimits
   readonly #kept = new Map<number, Refused>()
   readonly #counts: Partial<Record<RefusedKind, number>> = {}
   readonly #minutes = new Map<number, number>()
   #total = 0
   #last = 0
 
-  constructor(limits: RefusedLimits = REFUSED_LIMITS) {
-    this.#limits = limits
-  }
-
   add(given: Omit<Refused, 'id'>): Refused {
     // A copy, so that the rest of a long body, or the buffer around a short one, is not held.
-    const body = new Uint8Array(given.body.subarray(0, this.#limits.body))
+    const body = new Uint8Array(given.body.subarray(0, MAX_BODY))
     const refused = { ...given, body, id: ++this.#last }
     const { id, kind, at } = refused
     this.#kept.set(id, refused)
@@ -71,7 +62,7 @@ export class RefusedList {
     this.#minutes.set(minute, (this.#minutes.get(minute) ?? 0) + 1)
     const [oldest = minute] = this.#minutes.keys()
     if (this.#minutes.size > MINUTES) this.#minutes.delete(oldest)
-    while (this.#kept.size > this.#limits.entries || this.#total > this.#limits.total) this.#makeRoom()
+    while (this.#kept.size > MAX_ENTRIES || this.#total > MAX_TOTAL) this.#makeRoom()
     return refused
   }
 

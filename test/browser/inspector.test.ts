@@ -164,16 +164,32 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     expect(await second.getByRole('button', { name: 'Forward again' }).isEnabled()).toBe(false)
   })
 
-  it('waits quietly while relay is away, and says how to open it again', async () => {
+  it('waits quietly while relay is away, says why it can do nothing, and goes on after a restart', async () => {
     await using desk = await openDesk()
     await sendThree(desk)
     const { page } = desk.tab
     await inspector.rows(page).nth(3).waitFor()
+    await inspector.row(page, 3).click()
+    await inspector.payload(page).first().waitFor()
     await desk.relay.stop()
     await page.getByText('relay stopped; waiting for it').waitFor()
     expect(await inspector.rows(page).count()).toBe(4)
-    await desk.here.serve(...SANDBOX, '--port', new URL(desk.relay.address).port)
-    await page.getByText('This page is no longer open to relay').waitFor()
+    for (const name of ['Forward again', 'Edit and send', 'Copy as curl', 'Download fixture']) {
+      const button = page.getByRole('button', { name, description: 'relay is stopped' })
+      expect([name, await button.isEnabled()]).toEqual([name, false])
+    }
+    await page.keyboard.press('r')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+
+    const flags = ['--forward', `*=${desk.target.url}/hook`]
+    await desk.here.serve(...SANDBOX, '--port', new URL(desk.relay.address).port, ...flags)
+    await waitUntilLive(page)
+    expect((await desk.here.run('trigger', 'push')).code).toBe(0)
+    await inspector.row(page, 5).waitFor()
+    await page.getByRole('button', { name: 'Forward again' }).click()
+    const received = desk.target.received.length
+    await page.getByRole('dialog').getByRole('button', { name: 'Forward again' }).click()
+    await desk.target.has(received + 1)
   })
 })
 

@@ -127,15 +127,19 @@ describeWith('chromium', 'the list of the inspector', () => {
     const dialog = page.getByRole('dialog', { name: 'Compare #3 with' })
     await dialog.getByRole('button', { name: '#1 push' }).click()
     await page.waitForURL('**/deliveries/3/compare/1')
-    const values = page.getByRole('list', { name: 'Values that differ' }).getByRole('listitem')
-    await values.first().waitFor()
-    expect(await values.allTextContents()).toEqual(['zen− removed: "one"+ added: "two"', 'added+ added: [2]'])
-    const headers = page.getByRole('list', { name: 'Headers that differ' }).getByRole('listitem')
-    expect((await headers.allTextContents()).map((text) => text.split('−')[0])).toEqual([
-      'x-github-delivery',
-      'x-hub-signature-256',
-      'content-length',
+    await inspector.changes(page, 'Headers').nth(5).waitFor()
+    expect(await inspector.changes(page, 'Payload').allTextContents()).toEqual([
+      '  "zen": "one",',
+      '  "same": 1',
+      '  "zen": "two",',
+      '  "same": 1,',
+      '  "added": [',
+      '    2',
+      '  ]',
     ])
+    const headers = await inspector.changes(page, 'Headers').allTextContents()
+    const changed = ['content-length', 'x-github-delivery', 'x-hub-signature-256']
+    expect(headers.map((text) => text.split(':')[0])).toEqual([...changed, ...changed])
     await page.keyboard.press('Escape')
     await page.waitForURL('**/deliveries/3')
 

@@ -1,10 +1,5 @@
-import type { Entry, Plan, Summary } from '../../src/journal/types.js'
+import type { Entry, Summary } from '../../src/journal/types.js'
 import type { Journal } from '../../src/journal/journal.js'
-
-/** Stores a delivery, and forwards it to no target. */
-export const NOWHERE: Plan = { targets: [], onDuplicate: 'if-failed' }
-
-export const nowhere = (): Plan => NOWHERE
 
 /** Every entry, oldest first, without its body. */
 export function summariesOf(journal: Pick<Journal, 'after'>): Promise<readonly Summary[]> {

@@ -21,13 +21,15 @@ export function browser(): Promise<Browser> {
 export interface Tab extends AsyncDisposable {
   readonly page: Page
   /** Violations of the Content Security Policy, errors on the console, errors of scripts, dialogs that a script opened. */
-  readonly faults: readonly string[]
+  readonly faults: string[]
 }
 
 /** Opens a tab, in a suite `describeWith('chromium', …)`. */
 export async function newPage(options: BrowserContextOptions = {}): Promise<Tab> {
   const viewport = { width: 1440, height: 900 }
   const context = await (await browser()).newContext({ viewport, ...options })
+  // Below the limit of a test, so that a failure names what was waited for.
+  context.setDefaultTimeout(15_000)
   const page = await context.newPage()
   const faults: string[] = []
   page.on('console', (message) => {
@@ -54,7 +56,10 @@ export async function openInspector(
   await page.getByLabel('Code').fill(await oneTimeCode(here))
   await page.getByRole('button', { name: 'Open' }).click()
   await page.waitForURL(`${address}/inspect/`)
+  await page.getByRole('heading', { name: 'Deliveries' }).waitFor()
   if (path !== '/inspect/') await page.goto(address + path)
+  // What the page asked for before it had a session was answered 401, which the console calls an error.
+  tab.faults.length = 0
   starting.move()
   return tab
 }
@@ -88,19 +93,35 @@ export const inspector = {
   /** What is said of a delivery that is not there. */
   notFound: (page: Page): Locator => page.locator('.pane-detail .empty-title'),
   /** The lines of its payload. */
-  payload: (page: Page): Locator => page.getByRole('treeitem'),
-  /** The payload's line with a value: `zen: "one"`. */
-  value: (page: Page, text: string): Locator => page.getByRole('treeitem', { name: text }),
+  payload: (page: Page): Locator => page.locator('.code-view .cm-line'),
+  /** The payload's line with a value: `zen: "one"`, or `3: 12` for the fourth element of an array. */
+  value: (page: Page, text: string): Locator => {
+    const [, name = '', value = ''] = /^([^:]*): (.*)$/.exec(text) ?? []
+    const line = /^\d+$/.test(name) ? value : `"${name}": ${value}`
+    return page.locator('.code-view .cm-line').filter({ hasText: line })
+  },
   /** The lines of the payload's bytes. */
-  raw: (page: Page): Locator => page.locator('.raw-row'),
+  raw: (page: Page): Locator => page.locator('.code-view .cm-line'),
   /** A character that would not be seen, made visible. */
   hiddenCharacters: (page: Page): Locator => page.locator('.hidden-char'),
-  editor: (page: Page): Locator => page.locator('.cm-content'),
-  focusedEditor: (page: Page): Locator => page.locator('.cm-content:focus'),
+  editor: (page: Page): Locator => page.locator('.editor .cm-content'),
+  focusedEditor: (page: Page): Locator => page.locator('.editor .cm-content:focus'),
   /** What has the focus when a dialog opens. */
   firstOfDialog: (page: Page): Locator => page.locator('dialog [data-first]:focus'),
-  /** The values and headers that differ between two deliveries. */
-  changes: (page: Page): Locator => page.locator('.changes li'),
+  /** The lines that differ between two deliveries, those of the older one first; of the payload or the headers alone. */
+  changes: (page: Page, part: 'Payload' | 'Headers' | '' = ''): Locator =>
+    page.locator('.section', { hasText: part }).locator('.cm-changedLine'),
+  /** Equal lines that are folded away. */
+  equal: (page: Page): Locator => page.locator('.cm-collapsedLines'),
+  /** The headers of an edit. */
+  editedHeaders: (page: Page): Locator => page.locator('.edit-headers'),
+  /** The parts of a delivery's page, from the top. */
+  parts: (page: Page): Locator => page.locator('.detail h2, .actions'),
+  /** The attempts at a target, the newest first. */
+  attempts: (page: Page, target: string): Locator =>
+    page.getByRole('list', { name: `Attempts at ${target}` }).locator('> li > details > summary'),
+  /** How many attempts each target took, where it was more than one. */
+  tries: (page: Page): Locator => page.locator('.rows .tries'),
 
   // The other views.
   refused: (page: Page): Locator => page.locator('.row-refused'),
@@ -110,19 +131,19 @@ export const inspector = {
   cards: (page: Page): Locator => page.locator('.card'),
   /** The form that asks for a code. */
   gate: (page: Page): Locator => page.locator('.gate'),
-  /** Markup that a payload must not become. */
-  foreignMarkup: (page: Page): Locator => page.locator('main img, main script'),
+  /** Markup that a payload must not become. CodeMirror has images of its own next to its widgets. */
+  foreignMarkup: (page: Page): Locator => page.locator('main img:not(.cm-widgetBuffer), main script'),
 } as const
 
-/** Waits until the inspector's script has taken over, and what it shows is up to date. */
+/** Waits until what the inspector shows is up to date. */
 export async function waitUntilLive(page: Page): Promise<void> {
   await page.locator('.connection-live').waitFor()
 }
 
 /** Scrolls the payload to its end, as the key does. */
 export async function toEndOfPayload(page: Page): Promise<void> {
-  await page.getByRole('tree').focus()
-  await page.keyboard.press('End')
+  await page.getByRole('textbox', { name: 'Payload' }).focus()
+  await page.keyboard.press('Control+End')
 }
 
 /** What axe-core finds: each rule with the elements that break it. */

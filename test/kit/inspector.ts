@@ -51,22 +51,26 @@ export async function openInspector(here: Place, { address: url }: Serving): Pro
   }
 }
 
-/** Posts a code as the form does. */
+/** Posts a code as the page does. */
 export function enter(
   url: string,
   code: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  return fetch(`${url}/inspect/open`, { method: 'POST', headers, body: new URLSearchParams({ code }) })
+  return fetch(`${url}/inspect/api/open`, {
+    method: 'POST',
+    headers: { Origin: url, 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ code }),
+  })
 }
 
 /** The session that the answer to a right code opens. @throws Error with what was answered to a wrong one. */
 export async function sessionOf(
   answer: Response,
 ): Promise<{ readonly cookie: string; readonly key: string }> {
-  const page = await answer.text()
+  const text = await answer.text()
   const [cookie] = (answer.headers.get('set-cookie') ?? '').split(';')
-  const [, key] = /data-key="([^"]*)"/.exec(page) ?? []
-  if (!cookie || key === undefined) throw new Error(`no session in the answer ${answer.status}:\n${page}`)
+  const { key }: { readonly key?: string } = JSON.parse(text)
+  if (!cookie || key === undefined) throw new Error(`no session in the answer ${answer.status}:\n${text}`)
   return { cookie, key }
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { packedManifest } from '../../scripts/manifest/packed.js'
+import { packedManifest } from '../../scripts/manifest.js'
 import { emptyFolder } from './folder.js'
 
 const run = promisify(execFile)

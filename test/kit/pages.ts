@@ -92,11 +92,10 @@ export async function endToken(
   await pageOf(answer)
 }
 
-/** Makes a personal access token of these scopes in the sandbox's settings. */
-export async function personalToken(sandboxUrl: string, ...scopes: string[]): Promise<string> {
+/** Makes a classic personal access token in the sandbox's settings. */
+export async function personalToken(sandboxUrl: string): Promise<string> {
   const { url, token } = await formOf(await fetch(`${sandboxUrl}/settings/tokens/new`))
-  const chosen = scopes.map((scope): [string, string] => ['scope', scope])
-  const page = await pageOf(await post(url, [['authenticity_token', token], ['kind', 'classic'], ...chosen]))
+  const page = await pageOf(await post(url, { authenticity_token: token, kind: 'classic' }))
   return found(/<code id="token">([^<]+)</, page)
 }
 

@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
+import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clock } from '../kit/clock.js'
 import { enter, type Inspector, openInspector, sessionOf } from '../kit/inspector.js'
@@ -30,6 +32,44 @@ describe('one-time codes', () => {
     const change = await inspector.send('deliveries/1/forward', {}, { Cookie: cookie, 'X-Relay-Key': key })
     expect(change.status).toBe(404)
     expect((await enter(url, code)).status).toBe(401)
+  })
+
+  it('open a session that a restart does not end, with digests of its secrets in the profile', async () => {
+    const time = clock(Date.now())
+    await using own = await place({ host: 'none' })
+    const first = await own.serveWith({ seams: { clock: time.now } })
+    const opened = await openInspector(own, first)
+    const code = await opened.code()
+    const { port } = new URL(first.address)
+    await first.stop()
+    const stored = readdirSync(own.home, { recursive: true, encoding: 'utf8', withFileTypes: true })
+      .filter((each) => each.isFile())
+      .map((each) => readFileSync(path.join(each.parentPath, each.name), 'latin1'))
+      .join('')
+    expect(stored).toContain('inspect:')
+    for (const secret of [opened.cookie.split('=')[1] ?? '', opened.key, code])
+      expect(stored).not.toContain(secret)
+
+    const second = own.startWith({ seams: { clock: time.now } }, 'serve', '--port', port, '--json')
+    expect(await second.url()).toBe(opened.url)
+    // A connection of before may still be in this process's pool.
+    await expect.poll(() => read(opened.cookie, opened.url).catch(() => 0)).toBe(200)
+    const change = async (): Promise<number> => (await opened.send('deliveries/1/forward', {})).status
+    expect([await read(opened.cookie, opened.url), await change()]).toEqual([200, 404])
+    expect((await enter(opened.url, code)).status).toBe(401)
+    time.advance(DAY)
+    expect([await read(opened.cookie, opened.url), await change()]).toEqual([401, 401])
+  })
+
+  it('open at most 32 sessions: of more, the oldest ends', { timeout: 60_000 }, async () => {
+    await using own = await place({ host: 'none' })
+    const opened = await openInspector(own, await own.serve())
+    const others: string[] = []
+    for (let i = 0; i < 32; i++)
+      others.push((await sessionOf(await enter(opened.url, await opened.code()))).cookie)
+    expect(await read(opened.cookie, opened.url)).toBe(401)
+    const statuses = await Promise.all(others.map((cookie) => read(cookie, opened.url)))
+    expect(statuses).toEqual(others.map(() => 200))
   })
 
   it('end after 5 minutes, and sessions after a day', async () => {
@@ -78,11 +118,7 @@ describe('opening the inspector', () => {
     expect([answer.status, await answer.json()]).toEqual([404, { error: 'Not found' }])
   })
 
-  it('answers 401 without the cookie: a page that says how, and JSON to programs', async () => {
-    const headers = { Accept: 'text/html,*/*' }
-    const page = await fetch(`${url}/inspect/`, { headers })
-    expect([page.status, page.headers.get('content-type')]).toEqual([401, 'text/html; charset=UTF-8'])
-    expect(await page.text()).toMatch(/relay inspect[^]*<form [^>]*method="post" action="\/inspect\/open"/)
+  it('answers 401 without the cookie', async () => {
     const api = await fetch(`${url}/inspect/api/deliveries`)
     expect([api.status, await api.json()]).toEqual([
       401,
@@ -90,7 +126,40 @@ describe('opening the inspector', () => {
     ])
   })
 
-  it('gives a cookie that only this relay reads, and a page that is no redirect', async () => {
+  it('answers every address with the same page, which holds no data and needs no cookie', async () => {
+    const paths = [
+      '',
+      'deliveries/7',
+      'deliveries/last',
+      'deliveries/7/compare/8',
+      'refused',
+      'refused/3',
+      'state',
+      'open',
+    ]
+    const pages = await Promise.all(paths.map((each) => fetch(`${url}/inspect/${each}?event=push`)))
+    expect(pages.map(({ status }) => status)).toEqual(paths.map(() => 200))
+    const texts = await Promise.all(pages.map((each) => each.text()))
+    expect(new Set(texts).size).toBe(1)
+    const [page] = pages
+    expect(page?.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page?.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; /)
+    expect(page?.headers.get('cross-origin-opener-policy')).toBe('same-origin')
+    expect(page?.headers.get('set-cookie')).toBe(null)
+    expect((await fetch(`${url}/inspect/deliveries/x`)).status).toBe(404)
+    const redirected = await fetch(`${url}/inspect`, { redirect: 'manual' })
+    expect([redirected.status, redirected.headers.get('location')]).toEqual([302, '/inspect/'])
+  })
+
+  it('answers a browser that has the page already with its tag alone', async () => {
+    const page = await fetch(`${url}/inspect/`)
+    expect(page.headers.get('cache-control')).toBe('no-cache')
+    const headers = { 'If-None-Match': page.headers.get('etag') ?? '' }
+    const again = await fetch(`${url}/inspect/state`, { headers })
+    expect([again.status, await again.text()]).toEqual([304, ''])
+  })
+
+  it('gives a cookie that only this relay reads, and no redirect, along which a browser would not send it', async () => {
     const answer = await enter(url, await inspector.code())
     const { port } = new URL(url)
     expect(answer.status).toBe(200)
@@ -99,22 +168,46 @@ describe('opening the inspector', () => {
     )
     expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; /)
     expect(answer.headers.get('cache-control')).toBe('no-store')
-    // Only a browser without scripts is sent on by the page itself, and so without the key.
-    expect(await answer.text()).toMatch(/<noscript><meta http-equiv="refresh" [^>]*><\/noscript>/)
+    expect(await answer.json()).toEqual({ key: expect.stringMatching(/^[\w-]{43}$/) })
   })
 
   it('takes a code once', async () => {
     const code = await inspector.code()
     expect((await enter(url, code)).status).toBe(200)
     const again = await enter(url, code)
-    expect([again.status, again.headers.get('set-cookie')]).toEqual([401, null])
-    expect(await again.text()).toContain('That code is wrong, was used before, or is older than 5 minutes.')
+    expect([again.status, again.headers.get('set-cookie'), await again.json()]).toEqual([
+      401,
+      null,
+      { error: 'That code is wrong, was used before, or is older than 5 minutes' },
+    ])
   })
 
-  it('takes no code from the page of another site', async () => {
+  it.each([
+    ['another site', { Origin: 'http://localhost:3000' }],
+    ['a file', { Origin: 'null' }],
+    ['another port of this machine', { 'Sec-Fetch-Site': 'same-site' }],
+  ])('takes no code from the page of %s', async (_, headers) => {
     const code = await inspector.code()
-    expect((await enter(url, code, { Origin: 'http://localhost:3000' })).status).toBe(403)
-    expect((await enter(url, code, { Origin: 'null' })).status).toBe(200)
+    expect((await enter(url, code, headers)).status).toBe(403)
+    expect((await enter(url, code)).status).toBe(200)
+  })
+
+  it('refuses what the page of another site reads, also with the cookie', async () => {
+    const paths = ['deliveries', 'deliveries/1', 'deliveries/1/body', 'refused', 'state', 'timeline', 'live']
+    const tryTo = async (path: string, headers: Record<string, string>): Promise<number> => {
+      const answer = await inspector.get(path, headers)
+      await answer.body?.cancel()
+      return answer.status
+    }
+    for (const path of paths) {
+      expect(await tryTo(path, { Origin: 'http://localhost:3000' })).toBe(403)
+      expect(await tryTo(path, { Origin: 'null' })).toBe(403)
+      expect(await tryTo(path, { 'Sec-Fetch-Site': 'cross-site' })).toBe(403)
+      expect(await tryTo(path, { 'Sec-Fetch-Site': 'same-site' })).toBe(403)
+      const own = await tryTo(path, { Origin: url, 'Sec-Fetch-Site': 'same-origin' })
+      expect(own).toBe(await tryTo(path, { 'Sec-Fetch-Site': 'none' }))
+      expect([200, 404]).toContain(own)
+    }
   })
 
   it('reads with the cookie, and changes only with the key of this session and from this origin', async () => {

@@ -2,18 +2,25 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clock } from '../kit/clock.js'
 import { type DeliveryOptions, giteaDelivery, githubDelivery, post } from '../kit/delivery.js'
 import { type Inspector, openInspector } from '../kit/inspector.js'
-import { fill } from '../kit/journal.js'
+import { fill, linesOf } from '../kit/journal.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 
 const GITEA = { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://gitea.example' }
+
+interface DeliveryPage {
+  readonly deliveries: readonly {
+    readonly n: number
+    readonly targets: readonly { readonly tries: number }[]
+  }[]
+}
 
 /** A part of what the inspector's API says of a delivery. */
 interface Detail {
   readonly n: number
   readonly action: string | null
-  readonly body: string
   readonly size: number
-  readonly json: string
+  readonly bodyKind: string
+  readonly verdict: string
   readonly headers: readonly (readonly [string, string])[]
   readonly proof: unknown
 }
@@ -31,6 +38,8 @@ afterAll(() => here[Symbol.asyncDispose]())
 async function detailOf(opened: Inspector, n: number): Promise<Detail> {
   return JSON.parse(await (await opened.get(`deliveries/${n}`)).text())
 }
+
+const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0)
 
 /** The number of the newest delivery. */
 async function newest(): Promise<number> {
@@ -76,7 +85,132 @@ describe('the list', () => {
   })
 })
 
+describe('a delivery that failed at first', () => {
+  const [app, other] = ['*=http://127.0.0.1:1/app', '*=http://127.0.0.1:1/other']
+  const retry = (at: number) => ({ outcome: 'retry', status: 500, answer: 'no', at }) as const
+  const lost = { outcome: 'unreachable', status: null, error: 'connection refused' } as const
+
+  it('has its tries, is found as failed and counted in its minute once; one that waited for a target is not', async () => {
+    await using own = await place({ host: 'none' })
+    own.configure({ forward: [app.slice(2), other.slice(2)] })
+    await fill(own, [
+      { id: 'plain', receivedAt: Date.now(), forwards: { [app]: { attempts: [{}] } } },
+      {
+        id: 'tried',
+        receivedAt: Date.now(),
+        forwards: {
+          [app]: { attempts: [retry(1), retry(2), retry(3), { answer: 'yes' }], tries: 3 },
+          [other]: {
+            attempts: [retry(1), retry(2)],
+            tries: 2,
+            status: 'failed',
+            reason: 'answered 500, 2 times',
+          },
+        },
+      },
+      { id: 'down', receivedAt: Date.now(), forwards: { [app]: { attempts: [lost, {}] } } },
+    ])
+    const opened = await openInspector(own, await own.serve())
+    const targets = [
+      { name: '127.0.0.1:1/app', status: 'succeeded', tries: 3, answer: '200', ms: 38 },
+      {
+        name: '127.0.0.1:1/other',
+        status: 'failed',
+        tries: 1,
+        answer: '500',
+        ms: 38,
+        reason: 'answered 500, 2 times',
+      },
+    ]
+    const { deliveries }: DeliveryPage = JSON.parse(await (await opened.get('deliveries')).text())
+    expect(deliveries.map((line) => [line.n, line.targets.map(({ tries }) => tries)])).toEqual([
+      [3, [0]],
+      [2, [3, 1]],
+      [1, [0]],
+    ])
+    expect(await opened.json('deliveries?status=failed')).toMatchObject({
+      deliveries: [{ n: 2, targets }],
+      next: null,
+    })
+    const detail: { targets: unknown[] } = JSON.parse(await (await opened.get('deliveries/2')).text())
+    expect(detail.targets).toMatchObject([
+      {
+        ...targets[0],
+        id: expect.stringMatching(/^[0-9a-f]{16}$/),
+        label: app.slice(2),
+        match: '*',
+        attempts: [
+          { outcome: 'retry', status: '500', answer: 'no' },
+          { outcome: 'retry', status: '500' },
+          { outcome: 'retry', status: '500' },
+          { outcome: 'succeeded', status: '200', answer: 'yes' },
+        ],
+      },
+      { ...targets[1], attempts: [{ outcome: 'retry' }, { outcome: 'retry' }] },
+    ])
+    const { minutes }: { minutes: { received: number; failed: number }[] } = JSON.parse(
+      await (await opened.get('timeline')).text(),
+    )
+    expect([sum(minutes.map(({ received }) => received)), sum(minutes.map(({ failed }) => failed))]).toEqual([
+      3, 1,
+    ])
+    // `relay log` lists what failed in the end.
+    expect((await linesOf(own, '--status', 'failed')).map(({ n }) => n)).toEqual([2])
+    await fill(own, [{ id: 'late', forwards: { [app]: { attempts: [retry(1), {}], tries: 1 } } }])
+    expect((await linesOf(own, '--status', 'failed')).map(({ n }) => n)).toEqual([2])
+  })
+
+  it('has no id for a target that no route has any more', async () => {
+    await using own = await place({ host: 'none' })
+    await fill(own, [{ id: 'old', forwards: { 'push=http://127.0.0.1:1/gone': { attempts: [{}] } } }])
+    const opened = await openInspector(own, await own.serve())
+    expect(await opened.json('deliveries/1')).toMatchObject({
+      targets: [{ name: '127.0.0.1:1', id: null, label: 'http://127.0.0.1:1/gone', match: null }],
+      routes: [],
+    })
+  })
+})
+
+describe('the verdict', () => {
+  it('says with which secret a delivery was verified, and how its bytes were restored', async () => {
+    await using own = await place({ host: 'none' })
+    const receivedAt = Date.now()
+    const restored = (sha256: string) => ({ how: 'spaces', sha256 })
+    await fill(own, [
+      { id: 'a', receivedAt },
+      { id: 'b', receivedAt, verifiedBy: 'previous' },
+      { id: 'c', receivedAt, restored: restored('c') },
+      { id: 'd', receivedAt, restored: { ...restored('d'), unproved: true } },
+    ])
+    const opened = await openInspector(own, await own.serve())
+    const verdicts = [1, 2, 3, 4].map(async (n) => (await detailOf(opened, n)).verdict)
+    expect(await Promise.all(verdicts)).toEqual([
+      'verified with the current webhook secret',
+      'verified with the previous webhook secret',
+      'verified with the current webhook secret, its bytes restored (spaces)',
+      'verified with the current webhook secret, its bytes restored (spaces), its event not proved',
+    ])
+  })
+})
+
 describe('what an inspector shows', () => {
+  it('says what kind of body each delivery has, and which are next to it', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
+    const opened = await openInspector(own, serving)
+    const type = 'application/x-www-form-urlencoded'
+    const receivedAt = Date.now()
+    await fill(own, [
+      { id: 'json', receivedAt, body: ' {"a":1}' },
+      { id: 'form', receivedAt, body: 'a=1&payload=%7B%7D', headers: [['content-type', type]] },
+      { id: 'text', receivedAt, body: '<a>' },
+      { id: 'bytes', receivedAt, body: Uint8Array.of(0xff) },
+    ])
+    const kinds = [1, 2, 3, 4].map(async (n) => (await detailOf(opened, n)).bodyKind)
+    expect(await Promise.all(kinds)).toEqual(['json', 'form', 'text', 'bytes'])
+    expect(await opened.json('deliveries/4')).toMatchObject({ n: 4, older: 3, newer: null })
+  })
+
   it('is JSON that no browser takes for a page, whatever the payload holds', async () => {
     const text = '</script><img src=x onerror=alert(1)>\u0000\u001b[2J\u202e'
     const body = JSON.stringify({ action: '<b>', text })
@@ -88,7 +222,7 @@ describe('what an inspector shows', () => {
     expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; /)
     expect(answer.headers.get('cross-origin-resource-policy')).toBe('same-origin')
     expect(answer.headers.get('cache-control')).toBe('no-store')
-    expect(await detailOf(inspector, n)).toMatchObject({ action: '<b>', body, json: body })
+    expect(await detailOf(inspector, n)).toMatchObject({ action: '<b>', bodyKind: 'json' })
     for (const file of ['body', 'fixture']) {
       const download = await inspector.get(`deliveries/${n}/${file}`)
       expect(download.headers.get('content-disposition')).toMatch(/^attachment; filename="[\w.-]+"$/)
@@ -101,8 +235,9 @@ describe('what an inspector shows', () => {
   it('is whole for a body of 1 MiB in one line', async () => {
     const body = `"${'x'.repeat(1_048_574)}"`
     await relay.deliver({ body })
-    const { body: shown, size } = await detailOf(inspector, await newest())
-    expect([shown === body, size]).toEqual([true, 1_048_576])
+    const n = await newest()
+    const shown = await (await inspector.get(`deliveries/${n}/body`)).text()
+    expect([shown === body, (await detailOf(inspector, n)).size]).toEqual([true, 1_048_576])
   })
 
   it("is whole for 10,000 headers' worth of text", async () => {

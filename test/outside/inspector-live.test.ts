@@ -1,26 +1,20 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { clock } from '../kit/clock.js'
 import { type Inspector, openInspector } from '../kit/inspector.js'
+import { describeWith } from '../kit/needs.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 
 /** What a stream says. */
 type LiveEvent =
-  | {
-      readonly type: 'deliveries'
-      readonly deliveries: readonly { readonly n: number }[]
-      readonly skipped: number
-    }
-  | { readonly type: 'refused'; readonly counts: Readonly<Record<string, number>> }
+  | { readonly type: 'lines'; readonly lines: readonly { readonly n: number }[] }
+  | { readonly type: 'stale' }
+  | { readonly type: 'refused'; readonly count: number }
   | { readonly type: 'removed'; readonly below: number }
   | { readonly type: 'state' }
-
-interface Received {
-  readonly id: string | undefined
-  readonly event: LiveEvent
-}
 
 let here: Place
 let relay: Serving
@@ -32,48 +26,38 @@ beforeEach(async () => {
 })
 afterEach(() => here[Symbol.asyncDispose]())
 
+type Stream = AsyncIterator<LiveEvent> & Disposable
+
 /** The events of a stream, until it is disposed of. */
-async function follow(
-  lastEventId?: string,
-  search = '',
-  { url, cookie }: Inspector = inspector,
-): Promise<AsyncIterator<Received> & Disposable> {
+async function follow({ url, cookie }: Inspector = inspector): Promise<Stream> {
   const end = new AbortController()
-  const headers = { Cookie: cookie, ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }) }
-  const { body } = await fetch(`${url}/inspect/api/live${search}`, { headers, signal: end.signal })
+  const { body } = await fetch(`${url}/inspect/api/live`, { headers: { Cookie: cookie }, signal: end.signal })
   if (!body) throw new Error('there is no stream')
   const events = read(body.pipeThrough(new TextDecoderStream()))
   return { next: () => events.next(), [Symbol.dispose]: () => end.abort() }
 }
 
-async function* read(text: ReadableStream<string>): AsyncGenerator<Received> {
+async function* read(text: ReadableStream<string>): AsyncGenerator<LiveEvent> {
   let rest = ''
   for await (const chunk of text) {
     rest += chunk
     for (let at = rest.indexOf('\n\n'); at !== -1; at = rest.indexOf('\n\n')) {
-      const lines = new Map(
-        rest
-          .slice(0, at)
-          .split('\n')
-          .map((line) => [line.split(': ', 1)[0], line.slice(line.indexOf(': ') + 2)]),
-      )
+      const line = rest.slice(0, at)
       rest = rest.slice(at + 2)
-      const data = lines.get('data')
-      if (data !== undefined) yield { id: lines.get('id'), event: JSON.parse(data) }
+      if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length))
     }
   }
 }
 
 /** The next event of this type. */
 async function next<Type extends LiveEvent['type']>(
-  events: AsyncIterator<Received>,
+  events: AsyncIterator<LiveEvent>,
   type: Type,
-): Promise<{ readonly id: string | undefined; readonly event: Extract<LiveEvent, { type: Type }> }> {
+): Promise<Extract<LiveEvent, { type: Type }>> {
   for (;;) {
     const { value, done } = await events.next()
     if (done) throw new Error('the stream has ended')
-    const { id, event } = value
-    if (isOf(event, type)) return { id, event }
+    if (isOf(value, type)) return value
   }
 }
 
@@ -84,80 +68,72 @@ function isOf<Type extends LiveEvent['type']>(
   return event.type === type
 }
 
+const numbersOf = ({ lines }: { readonly lines: readonly { readonly n: number }[] }): number[] =>
+  lines.map(({ n }) => n)
+
 describe('a stream of changes', () => {
-  it('begins with the state, then has new deliveries, and ends when relay stops', async () => {
+  it('begins with the count of refused requests, then has new deliveries, and ends when relay stops', async () => {
     const stream = await inspector.get('live')
+    expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
     if (!reader) throw new Error('there is no stream')
-    const first = await reader.read()
-    expect(first.value).toMatch(/^event: state\ndata: \{"type":"state",/)
+    expect(await reader.read()).toEqual({ done: false, value: 'data: {"type":"refused","count":0}\n\n' })
     await relay.deliver({ id: 'new' })
     let text = ''
-    while (!text.includes('event: deliveries')) text += (await reader.read()).value
-    expect(text).toMatch(
-      /(?:^|\n\n)id: [\w-]+\.1\nevent: deliveries\ndata: \{"type":"deliveries","deliveries":\[\{"n":1,/,
-    )
+    while (!text.includes('\n\n')) text += (await reader.read()).value
+    expect(text).toMatch(/^data: \{"type":"lines","lines":\[\{"n":1,.*\n\n$/)
     const began = performance.now()
     await relay.stop()
     expect(await reader.read()).toEqual({ done: true, value: undefined })
     expect(performance.now() - began).toBeLessThan(2000)
   })
 
-  it('has a refused request, and what a break has left out', async () => {
+  it('has the same for every page: lines, oldest first, and refused requests', async () => {
     using first = await follow()
-    await next(first, 'state')
-    await relay.deliver({ id: 'one' })
-    const { id, event } = await next(first, 'deliveries')
-    expect([event.deliveries.map(({ n }) => n), event.skipped]).toEqual([[1], 0])
+    using second = await follow()
+    const streams = [first, second]
+    for (const stream of streams) await next(stream, 'refused')
+    await Promise.all([relay.deliver({ id: 'one' }), relay.deliver({ id: 'two' })])
+    for (const stream of streams) expect(numbersOf(await next(stream, 'lines'))).toEqual([1, 2])
     expect((await relay.deliver({ id: 'bad', secret: 'wrong' })).status).toBe(401)
-    expect((await next(first, 'refused')).event.counts).toEqual({ invalid_signature: 1 })
-    first[Symbol.dispose]()
-
-    await relay.deliver({ id: 'two' })
+    for (const stream of streams) expect((await next(stream, 'refused')).count).toBe(1)
+    // What a page has missed it reads itself.
+    using third = await follow()
+    expect(await third.next()).toEqual({ done: false, value: { type: 'refused', count: 1 } })
     await relay.deliver({ id: 'three' })
-    using resumed = await follow(id)
-    // A page that was hidden opens another stream, for which it cannot set the header.
-    using reopened = await follow(undefined, `?after=${id}`)
-    for (const stream of [resumed, reopened]) {
-      expect((await next(stream, 'refused')).event.counts).toEqual({ invalid_signature: 1 })
-      const missed = await next(stream, 'deliveries')
-      expect([missed.event.deliveries.map(({ n }) => n), missed.event.skipped]).toEqual([[2, 3], 0])
-    }
+    expect(numbersOf(await next(third, 'lines'))).toEqual([3])
   })
 
-  it('asks a page that comes from another instance to read the list again', async () => {
-    using stream = await follow('another.7')
-    expect((await next(stream, 'deliveries')).event).toEqual({
-      type: 'deliveries',
-      deliveries: [],
-      skipped: 1,
-    })
-  })
-
-  it('has each change once, and only counts them when they are too many at once', async () => {
+  it('has each change once, and asks to read again when they are too many at once', async () => {
     using stream = await follow()
-    await next(stream, 'state')
-    await relay.deliver()
-    const { id } = await next(stream, 'deliveries')
-    const count = 210
+    await next(stream, 'refused')
+    const count = 250
     const sent = Promise.all(Array.from({ length: count }, () => relay.deliver()))
-    for (let seen = 0; seen < count;) {
-      const { event } = await next(stream, 'deliveries')
-      const lines = event.deliveries.length
-      expect(event.skipped === 0 ? lines <= 200 : lines === 0 && event.skipped > 200).toBe(true)
-      seen += lines + event.skipped
-      expect(seen).toBeLessThanOrEqual(count)
+    const seen: number[] = []
+    let isStale = false
+    while (!isStale && seen.length < count) {
+      const { value } = await stream.next()
+      if (value.type === 'stale') isStale = true
+      else if (value.type === 'lines') seen.push(...numbersOf(value))
     }
     await sent
-    using resumed = await follow(id)
-    expect((await next(resumed, 'deliveries')).event).toEqual({
-      type: 'deliveries',
-      deliveries: [],
-      skipped: count,
-    })
-    await relay.deliver({ id: 'another' })
-    const { event } = await next(stream, 'deliveries')
-    expect([event.deliveries.map(({ n }) => n), event.skipped]).toEqual([[count + 2], 0])
+    expect([...new Set(seen)]).toEqual(seen)
+    // A burst is over when the next delivery comes alone.
+    await relay.deliver({ id: 'last' })
+    for (let isLast = false; !isLast;) {
+      const numbers = numbersOf(await next(stream, 'lines'))
+      expect(numbers.length).toBeLessThanOrEqual(200)
+      isLast = numbers.includes(count + 1)
+    }
+  })
+
+  it('has a change of a target as a change of the state', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve('--forward', `http://127.0.0.1:${await closedPort()}`)
+    using stream = await follow(await openInspector(own, serving))
+    await next(stream, 'refused')
+    await serving.deliver()
+    expect(await next(stream, 'state')).toEqual({ type: 'state' })
   })
 
   it('says which entries retention has removed', async () => {
@@ -165,12 +141,22 @@ describe('a stream of changes', () => {
     await using own = await place({ host: 'none' })
     const seams = { clock: time.now, limits: { sweep: 50 } }
     const serving = await own.serveWith({ seams }, '--keep', '10s')
-    using stream = await follow(undefined, '', await openInspector(own, serving))
-    await next(stream, 'state')
+    using stream = await follow(await openInspector(own, serving))
+    await next(stream, 'refused')
     await serving.deliver({ id: 'old' })
     time.advance(30_000)
     await serving.deliver({ id: 'new' })
-    expect((await next(stream, 'removed')).event).toEqual({ type: 'removed', below: 2 })
+    expect(await next(stream, 'removed')).toEqual({ type: 'removed', below: 2 })
+  })
+
+  it('ends when its page closes its half of the connection', async () => {
+    const { host, hostname, port } = new URL(inspector.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(`GET /inspect/api/live HTTP/1.1\r\nHost: ${host}\r\nCookie: ${inspector.cookie}\r\n\r\n`)
+    await once(socket, 'data')
+    const closed = once(socket, 'close')
+    socket.end()
+    expect(await closed).toEqual([false])
   })
 
   it('is one of few', async () => {
@@ -191,6 +177,18 @@ describe('a stream of changes', () => {
   })
 })
 
+describeWith('postgres', 'a relay of several', () => {
+  it('asks its pages to read again what another one has changed', async () => {
+    await using own = await place({ host: 'none', store: 'postgres' })
+    const other = await own.serve()
+    const serving = await own.serve()
+    using stream = await follow(await openInspector(own, serving))
+    await next(stream, 'refused')
+    await other.deliver()
+    expect(await next(stream, 'stale')).toEqual({ type: 'stale' })
+  })
+})
+
 describe('a page that reads slowly', () => {
   async function openSlowly({ url, cookie }: Inspector) {
     const outgoing = httpRequest(`${url}/inspect/api/live`, { headers: { Cookie: cookie } }).end()
@@ -199,7 +197,7 @@ describe('a page that reads slowly', () => {
   }
 
   it(
-    'holds nothing up, misses changes, gets to know that it has, and does not hold up the end',
+    'holds nothing up, is closed, so that it connects again, and does not hold up the end',
     { timeout: 60_000 },
     async () => {
       await using own = await place({ host: 'none' })
@@ -209,21 +207,17 @@ describe('a page that reads slowly', () => {
       const serving = await own.serve('--forward', one ?? '', '--forward', other ?? '')
       const opened = await openInspector(own, serving)
       const slow = await openSlowly(opened)
-      const stuck = await openSlowly(opened)
-      using quick = await follow(undefined, '', opened)
-      await next(quick, 'state')
+      const cut = once(slow.outgoing, 'close')
+      using quick = await follow(opened)
+      await next(quick, 'refused')
       // In rounds of 2 MB that the quick page has whole: far more than the stream and the sockets hold.
       for (let round = 1; round <= 8; round++) {
         await Promise.all(Array.from({ length: 10 }, () => serving.deliver()))
-        for (let last = 0; last < round * 10;)
-          last = (await next(quick, 'deliveries')).event.deliveries.at(-1)?.n ?? last
+        for (let last = 0; last < round * 10;) last = numbersOf(await next(quick, 'lines')).at(-1) ?? last
       }
-      let text = ''
-      slow.incoming
-        ?.setEncoding('utf8')
-        .on('data', (chunk: string) => (text = text.slice(-200) + chunk.slice(-2000)))
-        .resume()
-      await expect.poll(() => /"deliveries":\[\],"skipped":[1-9]/.test(text)).toBe(true)
+      slow.incoming?.resume()
+      await cut
+      const stuck = await openSlowly(opened)
       const began = performance.now()
       await serving.stop()
       expect(performance.now() - began).toBeLessThan(3000)

@@ -9,8 +9,7 @@ import { type Received, type Receiver, receiver, valuesOf } from '../kit/receive
 interface Detail {
   readonly headers: readonly (readonly [string, string])[]
   readonly routes: readonly { readonly id: string; readonly label: string }[]
-  readonly attempts: readonly unknown[]
-  readonly targets: readonly unknown[]
+  readonly targets: readonly { readonly attempts: readonly unknown[] }[]
   readonly editedFrom?: number
 }
 
@@ -137,6 +136,78 @@ describe('edit and send', () => {
     expect(header(last, 'x-hub-signature-256')).toBe(sign(SECRET, signed(sent)))
   })
 
+  it('takes edited headers in place of those of the entry, and makes its own', async () => {
+    const headers = [
+      ['Content-Type', 'application/json'],
+      ['X-Trace', 'caf\u00e9'],
+      ['x-trace', ''],
+    ]
+    const edit = { from: 1, event: 'star', headers, body: '{"zen":"two"}' }
+    expect(await answerOf(await inspector.send('send', edit))).toEqual([200, { n: 2 }])
+    await target.has(2)
+    const sent = target.received[1]
+    expect(sent && valuesOf(sent, 'x-trace')).toEqual(['caf\u00e9', ''])
+    expect(header(sent, 'user-agent')).toBe(undefined)
+    expect(header(sent, 'x-github-event')).toBe('star')
+    expect(header(sent, 'x-hub-signature-256')).toBe(sign(SECRET, edit.body))
+    expect(header(sent, 'x-relay-edited')).toBe('1')
+    expect(sent && valuesOf(sent, 'x-github-delivery')).toHaveLength(1)
+    expect(await detail(2)).toMatchObject({
+      editedFrom: 1,
+      verdict: 'edited copy of #1, signed with the current webhook secret',
+    })
+  })
+
+  it('is a form where the edited Content-Type says so', async () => {
+    const type = 'application/x-www-form-urlencoded'
+    const edit = { from: 1, event: 'star', headers: [['Content-Type', type]], body: '{"zen":"&"}' }
+    expect((await inspector.send('send', edit)).status).toBe(200)
+    await target.has(2)
+    const sent = target.received[1]?.body ?? Buffer.of()
+    expect([...new URLSearchParams(sent.toString())]).toEqual([['payload', '{"zen":"&"}']])
+    expect(header(target.received[1], 'x-hub-signature-256')).toBe(sign(SECRET, sent))
+    const back = { from: 2, event: 'star', headers: [['Content-Type', 'application/json']], body: '[]' }
+    expect((await inspector.send('send', back)).status).toBe(200)
+    await target.has(3)
+    expect(target.received[2]?.body.toString()).toBe('[]')
+  })
+
+  it.each([
+    'X-Hub-Signature-256',
+    'x-hub-signature',
+    'X-Gitea-Signature',
+    'X-GitHub-Delivery',
+    'X-Gogs-Event',
+    'X-Relay-Edited',
+    'X-Relay-Attempt',
+    'Content-Length',
+    'Host',
+    'Connection',
+    'Transfer-Encoding',
+    'Authorization',
+    'Cookie',
+    'Proxy-Authorization',
+  ])('does not take the header %s from an edit', async (name) => {
+    const edit = { from: 1, event: 'push', headers: [[name, '1']], body: '{}' }
+    expect(await answerOf(await inspector.send('send', edit))).toEqual([
+      400,
+      { error: `Not sent: relay makes the header "${name}" for each delivery` },
+    ])
+  })
+
+  it.each([
+    ['X A', '1'],
+    ['', '1'],
+    ['X-A', 'a\r\nX-B: b'],
+    ['X-A', '\u2713'],
+  ])('does not take the header %j with the value %j, which cannot be sent', async (name, value) => {
+    const edit = { from: 1, event: 'push', headers: [[name, value]], body: '{}' }
+    expect(await answerOf(await inspector.send('send', edit))).toEqual([
+      400,
+      { error: `Not sent: the header ${JSON.stringify(name)} is malformed` },
+    ])
+  })
+
   it('says why an edit cannot be sent', async () => {
     expect(await answerOf(await inspector.send('send', { from: 1, event: 'push', body: '{"zen":' }))).toEqual(
       [400, { error: 'Not sent: the body is not JSON' }],
@@ -150,6 +221,20 @@ describe('edit and send', () => {
       413,
       { error: 'The body has 1048578 bytes, the limit is 1048576 (--max-body)' },
     ])
+  })
+
+  it('may be written in JSON with six bytes for each', async () => {
+    const payload = JSON.stringify('x'.repeat(300_000))
+    const escaped = Array.from(payload, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+    const { url, cookie, key } = inspector
+    const answer = await fetch(`${url}/inspect/api/send`, {
+      method: 'POST',
+      headers: { Cookie: cookie, 'X-Relay-Key': key, Origin: url },
+      body: `{"from":1,"event":"star","body":"${escaped}"}`,
+    })
+    expect(await answerOf(answer)).toEqual([200, { n: 2 }])
+    await target.has(2)
+    expect(target.received[1]?.body.toString() === payload).toBe(true)
   })
 
   it('cannot be claimed by a delivery from outside', async () => {
@@ -175,9 +260,18 @@ describe('a target', () => {
     await replaceRoutes({ exec: ['star=echo no; exit 3'] })
     await relay.deliver({ id: 'starred', event: 'star' })
     await expect
-      .poll(async () => (await detail(2)).attempts)
-      .toMatchObject([{ outcome: 'refused', status: 'exit 3', error: 'exit code 3', answer: 'no\n' }])
-    expect((await detail(2)).targets).toMatchObject([{ status: 'failed', answer: 'exit 3' }])
+      .poll(async () => (await detail(2)).targets)
+      .toMatchObject([
+        {
+          name: 'echo',
+          status: 'failed',
+          tries: 0,
+          answer: 'exit 3',
+          label: 'exec:echo no; exit 3',
+          match: 'star',
+          attempts: [{ outcome: 'refused', status: 'exit 3', error: 'exit code 3', answer: 'no\n' }],
+        },
+      ])
   })
 })
 
@@ -191,11 +285,10 @@ describe('an attempt', () => {
     await relay.deliver({ id: 'second', event: 'ping' })
     await target.has(2)
     await expect
-      .poll(async () => (await detail(2)).attempts)
+      .poll(async () => (await detail(2)).targets[0]?.attempts)
       .toEqual([
         {
           at: expect.any(Number),
-          target: new URL(target.url).host,
           outcome: 'succeeded',
           status: '202',
           ms: expect.any(Number),

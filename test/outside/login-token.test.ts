@@ -32,7 +32,7 @@ describe('relay login --with-token', () => {
     await using here = await place()
     if (serves) await here.serve()
     const { sandbox } = here
-    const token = await personalToken(sandbox.url, 'repo')
+    const token = await personalToken(sandbox.url)
     const { code, out, err } = await here.runWith({ stdin: `${token}\n` }, ...LOGIN)
     expect({ code, out }).toEqual({ code: 0, out: '' })
     expect(err).toMatch(
@@ -51,8 +51,9 @@ describe('relay login --with-token', () => {
   })
 
   it('names a scope that is missing, and stores the token all the same', async () => {
-    await using here = await place()
-    const token = await personalToken(here.sandbox.url, 'admin:repo_hook')
+    await using server = await host({ 'x-oauth-scopes': 'admin:repo_hook' })
+    await using here = await at(server.url)
+    const token = TOKEN
     const { code, err } = await here.runWith({ stdin: token }, ...LOGIN)
     expect(code).toBe(0)
     expect(err).toContain('warning: The token lacks the scope repo: some actions may be refused\n')

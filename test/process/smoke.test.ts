@@ -120,5 +120,6 @@ describe('an idle relay serve', () => {
     expect(files).toContain(path.resolve('dist/bin/relay.cjs'))
     const lazy = /\/node_modules\/(?:oauth4webapi|open|pg|playwright-core|prom-client|smee-client|undici)\//
     expect(files.filter((file) => lazy.test(file))).toEqual([])
+    expect(files).not.toContain(path.resolve('dist/bin/inspector.cjs'))
   })
 })

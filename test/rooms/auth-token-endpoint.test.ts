@@ -1,22 +1,26 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { missingScopes, TokenEndpoint, TokenError, toTokenGrant } from '../../src/auth/token-endpoint.js'
+import { missingScopes, TokenEndpoint, TokenError } from '../../src/auth/token-endpoint.js'
 import { openHost } from '../../src/codehost/hosts.js'
 import { ACCESS_TOKEN, type Answer, CLIENT, failure, NOW, type Reply, servers, WEB } from './auth-rig.js'
 
 const { oauth: GITHUB } = openHost({ name: 'github', url: WEB })
 const { oauth: GITEA } = openHost({ name: 'gitea', url: WEB })
+const OLD = { refreshToken: 'ghr_Old1' }
 const GOOD = { access_token: ACCESS_TOKEN, token_type: 'bearer' }
 const json = (body: object, status = 200): Answer => ({ status, body })
 
 function endpoint(reply: Reply, options = {}, oauth = GITHUB) {
   const { sendOnce, asked } = servers(() => reply)
-  return { asked, at: new TokenEndpoint(oauth, CLIENT, { sendOnce, timeLimit: 50, ...options }) }
+  return {
+    asked,
+    at: new TokenEndpoint({ origin: WEB, oauth }, CLIENT, { sendOnce, timeLimit: 50, ...options }),
+  }
 }
 
 async function refused(reply: Reply): Promise<TokenError> {
   const error: unknown = await endpoint(reply)
-    .at.refresh('ghr_Old1')
+    .at.refresh(OLD)
     .catch((thrown: unknown) => thrown)
   if (error instanceof TokenError) return error
   throw new Error('it was not refused')
@@ -25,8 +29,8 @@ async function refused(reply: Reply): Promise<TokenError> {
 describe('a call to the token endpoint', () => {
   it('sends id and secret in the form, not as Basic, and repeats the redirect URI only where asked', async () => {
     const { at, asked } = endpoint(json(GOOD))
-    await at.refresh('ghr_Old1')
-    await at.refresh('ghr_Old1', 'https://relay.example/callback')
+    await at.refresh(OLD)
+    await at.refresh({ ...OLD, redirectUri: 'https://relay.example/callback' })
     const form = {
       grant_type: 'refresh_token',
       refresh_token: 'ghr_Old1',
@@ -87,21 +91,19 @@ describe('a call to the token endpoint', () => {
           access_token: `${secret} `,
         }
         const headers = { 'www-authenticate': `Basic realm="${secret}"` }
-        const { shown, message } = await failure(
-          endpoint({ status, headers, body: members }).at.refresh('ghr_Old1'),
-        )
+        const { shown, message } = await failure(endpoint({ status, headers, body: members }).at.refresh(OLD))
         for (const text of [ACCESS_TOKEN, CLIENT.secret.reveal(), 'ghr_Old1', '\u{1b}'])
           if (`${shown}${String(message)}`.includes(text)) throw new Error(`it shows ${text}: ${shown}`)
       }),
     )
-    const { shown } = await failure(endpoint('reset').at.refresh('ghr_Old1'))
+    const { shown } = await failure(endpoint('reset').at.refresh(OLD))
     expect(shown).not.toContain('ghr_Old1')
   })
 
   it('is not made to an address that is neither https nor on this machine', async () => {
     const plain = { ...GITHUB, tokenEndpoint: 'http://git.example/token' }
     const { at, asked } = endpoint(json(GOOD), {}, plain)
-    expect(await failure(at.refresh('ghr_Old1'))).toMatchObject({ kind: 'provider_failed' })
+    expect(await failure(at.refresh(OLD))).toMatchObject({ kind: 'provider_failed' })
     expect(asked).toEqual([])
   })
 })
@@ -135,9 +137,8 @@ describe('an answer', () => {
     ['3600', 3_600_000],
     [1e300, 3650 * 86_400_000],
   ])('with expires_in %s', async (expires_in, lives) => {
-    const response = await endpoint(json({ ...GOOD, expires_in })).at.refresh('ghr_Old1')
-    expect(response.expiresIn).toBe(lives)
-    const { expiresAt } = toTokenGrant(response, { origin: WEB, ttl: 7, now: NOW })
+    const options = { tokenTtl: 7, clock: () => NOW }
+    const { expiresAt } = await endpoint(json({ ...GOOD, expires_in }), options).at.refresh(OLD)
     expect(expiresAt).toBe(NOW + (lives ?? 7))
     expect(new Date(expiresAt).toISOString()).toHaveLength(24)
   })
@@ -147,7 +148,7 @@ describe('an answer', () => {
     const separator = fc.constantFrom(' ', ',', ', ', '  ')
     await fc.assert(
       fc.asyncProperty(fc.array(name, { maxLength: 5 }), separator, async (names, by) => {
-        const { scopes } = await endpoint(json({ ...GOOD, scope: names.join(by) })).at.refresh('ghr_Old1')
+        const { scopes } = await endpoint(json({ ...GOOD, scope: names.join(by) })).at.refresh(OLD)
         const granted = names.length === 0 ? undefined : names
         expect(scopes).toEqual(granted)
         const isMissing = granted !== undefined && !granted.includes('repo')

@@ -277,7 +277,6 @@ const missed: HookDelivery = {
   event: 'issues',
   action: 'opened',
   deliveredAt: Date.UTC(2026, 10, 23, 7),
-  redelivery: false,
   statusCode: 502,
   status: 'failed to connect to host',
 }

@@ -121,7 +121,7 @@ describe('a head', () => {
 })
 
 describe('a sticky comment', () => {
-  /** An issue of which `login` writes the comments. */
+  /** An issue whose comments `login` writes. */
   const issue = async () => {
     const database = await openDatabase({ kind: 'memory', folder: '' })
     const all: Comment[] = []
@@ -134,18 +134,18 @@ describe('a sticky comment', () => {
         async *comments() {
           for (const each of all.slice()) yield await Promise.resolve(each)
         },
+        async comment(_, body) {
+          writes.push('create')
+          const id = all.length + 1
+          all.push({ id, url: `https://x/${id}`, author: login, body })
+          return { id, url: `https://x/${id}` }
+        },
         async editComment(_, id, body): Promise<CommentRef> {
           writes.push('edit')
           const at = all.findIndex((each) => each.id === id)
           all.splice(at, 1, { id, url: `https://x/${id}`, author: login, body })
           return { id, url: `https://x/${id}` }
         },
-      },
-      async create(body) {
-        writes.push('create')
-        const id = all.length + 1
-        all.push({ id, url: `https://x/${id}`, author: login, body })
-        return { id, url: `https://x/${id}` }
       },
     })
     return { all, writes, as, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
@@ -161,7 +161,7 @@ describe('a sticky comment', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(other), fc.array(step, { maxLength: 8 }), async (others, steps) => {
         await using here = await issue()
-        for (const body of others) await here.as('ada').create(body)
+        for (const body of others) await here.as('ada').account.comment(ISSUE, body)
         const known = new Set<string>()
         for (const [n, { login, key }] of steps.entries()) {
           const { created } = await writeSticky(here.as(login), ISSUE, { key, body: `${n}` })

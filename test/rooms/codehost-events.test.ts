@@ -13,8 +13,8 @@ import {
   whyNeverSent,
 } from '../../src/codehost/events.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
-import { type Fixture, fixtureBody } from '../../src/fixtures/fixture.js'
-import { packagedEvents } from '../../src/fixtures/packaged.js'
+import { type Fixture, fixtureBody } from '../../src/replay/fixture.js'
+import { packagedEvents } from '../../src/replay/load.js'
 import { jsonOf } from '../../src/journal/payload.js'
 import { synthesize, triggers } from '../../src/replay/synthesize.js'
 

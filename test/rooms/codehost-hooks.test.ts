@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
-import { type HookPlace, registerHook, SavedHooks, unregisterHook } from '../../src/codehost/hooks.js'
+import { type HookPlace, registerHook, SavedHooks } from '../../src/codehost/hooks.js'
 import type { Hooks, HookSettings, Repo, RepoHook } from '../../src/codehost/host.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -76,7 +76,7 @@ class FakeHooks implements Hooks {
   async test(): Promise<void> {}
 }
 
-/** The calls as functions, some of which a test replaces. */
+/** The calls as functions, so that a test can replace some. */
 function bound(hooks: FakeHooks): Hooks {
   return {
     list: () => hooks.list(),
@@ -238,7 +238,7 @@ describe('a hook of ours', () => {
     expect(await here.saved.list()).toEqual(before)
   })
 
-  it('gets its settings again when a repair is asked for, or its last delivery was answered 401', async () => {
+  it('gets its settings again when the user asks for it, or its last delivery was answered 401', async () => {
     await using here = await placeWith('github')
     await registerHook(here.place, wanted)
     const spoil = (more: Partial<Stored>): void =>
@@ -248,7 +248,7 @@ describe('a hook of ours', () => {
         ...here.hooks.all.map((hook) => ({ ...hook, secret: 'theirs', ...more })),
       )
     spoil({})
-    await registerHook(here.place, { ...wanted, repair: true })
+    await registerHook(here.place, { ...wanted, permanent: true })
     expect(here.hooks.all).toMatchObject([{ secret: 'hush' }])
     spoil({ lastResponse: { code: 401, message: '' } })
     await registerHook(here.place, wanted)
@@ -298,24 +298,6 @@ describe('a hook of ours', () => {
     }
     expect(await registerHook(here.place, wanted)).toMatchObject({ created: false })
     expect(here.hooks.all).toHaveLength(1)
-  })
-
-  it('is removed and forgotten, also if somebody removes it first; not if it may only be seen', async () => {
-    await using here = await placeWith('github')
-    const remove: Hooks['remove'] = here.hooks.remove.bind(here.hooks)
-    for (const isFirst of [false, true]) {
-      const { hook } = await registerHook(here.place, wanted)
-      here.hooks.remove = async (...args) => {
-        if (isFirst) await remove(...args)
-        await remove(...args)
-      }
-      expect((await unregisterHook(here.place, undefined)).map(({ id }) => id)).toEqual([hook.id])
-      expect([here.hooks.all, await here.saved.list()]).toEqual([[], []])
-    }
-    await registerHook(here.place, wanted)
-    here.hooks.remove = () => Promise.reject(new RelayError('not_found', 'Not Found'))
-    expect((await failure(unregisterHook(here.place, undefined))).kind).toBe('not_found')
-    expect(await here.saved.list()).toHaveLength(1)
   })
 
   it('has one record, however its repository is spelled', async () => {

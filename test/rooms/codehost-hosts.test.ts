@@ -1,9 +1,9 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import type { Account, Comment } from '../../src/codehost/host.js'
-import { appToken } from '../../src/codehost/github/app.js'
-import { HOST_KINDS, openHost } from '../../src/codehost/hosts.js'
+import { openHost } from '../../src/codehost/hosts.js'
 import { MERGE_COMMIT } from '../kit/gitea.js'
 import {
   type Answer,
@@ -431,8 +431,15 @@ describe('an App', () => {
   const pem = String(privateKey.export({ type: 'pkcs1', format: 'pem' }))
   const app = { id: 12, slug: 'relay-x', privateKey: new Secret(pem) }
 
-  it('signs a token for nine minutes, dated back by one', () => {
-    const [head = '', claims = '', signature = ''] = appToken(app, 1_800_000_000_500).split('.')
+  it('signs a token for nine minutes, dated back by one', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_500 })
+    const { host, asked } = rig({ body: { url: '' } })
+    await host.apps
+      ?.as(app)
+      .hook()
+      .finally(() => vi.useRealTimers())
+    const { authorization = '' } = asked[0]?.headers ?? {}
+    const [head = '', claims = '', signature = ''] = authorization.replace('Bearer ', '').split('.')
     const key = createPublicKey(publicKey.export({ type: 'spki', format: 'pem' }))
     expect(
       verify('RSA-SHA256', Buffer.from(`${head}.${claims}`), key, Buffer.from(signature, 'base64url')),
@@ -444,9 +451,11 @@ describe('an App', () => {
     })
   })
 
-  it('does not quote a key that is none', () => {
+  it('does not quote a key that is none', async () => {
     const broken = { ...app, privateKey: new Secret('-----BEGIN not a key') }
-    expect(() => appToken(broken, 0)).toThrow('The stored key of the App is unusable. Run relay setup again')
+    const call = rig({}).host.apps?.as(broken).hook() ?? Promise.resolve()
+    const message = 'The stored key of the App is unusable. Run relay setup again'
+    expect(await failure(call)).toEqual(new RelayError('settings', message))
   })
 
   it.each<[Reply, string, RegExp]>([
@@ -474,16 +483,5 @@ describe('an App', () => {
       })
     const installed = await account?.isInstalled(REPO).catch((error: unknown) => Object(error).kind)
     expect(installed).toBe(kind === 'not_found' ? false : kind)
-  })
-})
-
-describe('the words of a code host', () => {
-  it('name the fields of its form', () => {
-    const form = { name: 'relay', callbackUrl: 'http://127.0.0.1:8787/auth/github/callback' }
-    const fields = Object.values(HOST_KINDS).map(({ words }) =>
-      words.applicationForm(form).map(([field]) => field),
-    )
-    const github = ['Application name', 'Homepage URL', 'Authorization callback URL', 'Enable Device Flow']
-    expect(fields).toEqual([github, ['Application Name', 'Redirect URIs', 'Confidential Client'], github])
   })
 })

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { onAbort } from '../../src/base/abort.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
+import { LIMITS } from '../../src/base/seams.js'
 import { Dispatcher, type Queue, type Timer } from '../../src/dispatch/dispatcher.js'
 import { parseForward, type Route } from '../../src/dispatch/routes.js'
 import { type DeliveryResult, type OpenTarget, unanswered } from '../../src/dispatch/target.js'
@@ -108,6 +109,8 @@ async function createRig(concurrency: number, random = () => 0.5) {
       routes,
       concurrency,
       env: {},
+      limits: LIMITS,
+      onAttempt: () => {},
       log: silentLog,
       clock: () => time.now,
       timer: time.timer,

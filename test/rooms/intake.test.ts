@@ -1,9 +1,14 @@
+import { Secret } from '../../src/base/secret.js'
+import { schemeOf } from '../../src/codehost/schemes.js'
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delivery } from '../../src/journal/types.js'
 import { createIntake, type From, summarize, type WebhookRequest } from '../../src/webhook/intake.js'
-import { GITEA, GITHUB, giteaDelivery, githubDelivery, SECRETS } from '../helpers/delivery.js'
+import { giteaDelivery, githubDelivery, SECRET } from '../kit/delivery.js'
+
+const [GITHUB, GITEA] = [schemeOf('github'), schemeOf('gitea')]
+const SECRETS = { current: new Secret(SECRET) }
 
 const FORM = 'application/x-www-form-urlencoded'
 const form = (payload: string): string => new URLSearchParams({ payload }).toString()
@@ -14,8 +19,8 @@ async function taken(request: WebhookRequest, from: Partial<From> = {}): Promise
   const intake = createIntake({
     senders: (source) =>
       ({
-        github: { scheme: GITHUB.webhook, secrets: SECRETS },
-        gitea: { scheme: GITEA.webhook, secrets: SECRETS },
+        github: { scheme: GITHUB, secrets: SECRETS },
+        gitea: { scheme: GITEA, secrets: SECRETS },
       })[source],
     journal: {
       append: async (delivery) => {
@@ -212,10 +217,8 @@ describe('a delivery from a tunnel', () => {
   })
 })
 
-const summaryOf = (
-  payload: unknown,
-  { webhook } = GITHUB,
-): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> => summarize(payload, webhook)
+const summaryOf = (payload: unknown, scheme = GITHUB): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> =>
+  summarize(payload, scheme)
 const nothing = { action: null, repo: null, number: null }
 
 describe('summarize', () => {

@@ -1,12 +1,13 @@
 import { DISORDER_MS, type Filter, passes } from '../../src/journal/filter.js'
-import type {
-  Attempt,
-  Delivery,
-  Forward,
-  ForwardStatus,
-  OnDuplicate,
-  Plan,
-  Summary,
+import {
+  type Attempt,
+  type Delivery,
+  type Forward,
+  type ForwardStatus,
+  isFailedAttempt,
+  type OnDuplicate,
+  type Plan,
+  type Summary,
 } from '../../src/journal/types.js'
 import type { Expiring } from '../../src/journal/write.js'
 
@@ -131,7 +132,7 @@ export class Model {
       const counted = minutes.get(minute) ?? { received: 0, failed: 0 }
       minutes.set(minute, counted)
       counted.received++
-      if ([...forwards.values()].some(({ status }) => status === 'failed')) counted.failed++
+      if ([...forwards.values()].some(isFailedAttempt)) counted.failed++
       for (const [target, { status }] of forwards) {
         const count = counts.get(target) ?? { waiting: 0, succeeded: 0, failed: 0 }
         counts.set(target, { ...count, [status]: count[status] + 1 })

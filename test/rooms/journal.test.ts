@@ -76,6 +76,7 @@ const command = fc.oneof(
       outcome: fc.constantFrom('succeeded', 'refused', 'retry', 'unreachable', 'timed out', 'killed'),
       error: fc.constantFrom('reset', 'refused', null),
       status: fc.constantFrom('waiting', 'succeeded', 'failed'),
+      tries: fc.nat({ max: 2 }),
       twice: fc.boolean(),
     }),
   },
@@ -96,7 +97,7 @@ const filter: fc.Arbitrary<Filter> = fc.record(
         .map(parseMatch),
     ),
     repo: fc.constantFrom('octo/demo', 'OCTO/OTHER', 'octo/none'),
-    status: fc.constantFrom('failed', 'waiting', 'succeeded', 'none'),
+    status: fc.constantFrom('failed', 'failed attempt', 'waiting', 'succeeded', 'none'),
     text: fc.constantFrom('KEEP', 'café', 'é', '%', '_', '\\u0000', 'zen"', 'absent'),
     last: fc.integer({ min: 1, max: 4 }),
     before: fc.nat({ max: 14 }),
@@ -129,10 +130,10 @@ async function run(sql: Sql, commands: readonly Command[], filters: readonly Fil
         same({ n, duplicate, targets: targets.toSorted() }, sorted(model.append(...args)))
       }
     } else if ('record' in each) {
-      const { outcome, status, error } = each
+      const { outcome, status, tries, error } = each
       const common = { at: now, target: each.target, outcome, error, status: null, ms: 1.5, count: 1 }
       const attempt: Attempt = { ...common, answer: Uint8Array.of(0, 255), headers: [['a', 'b']] }
-      const forward: Forward = { status, tries: 1, since: now, ...(status === 'failed' && { reason: 'why' }) }
+      const forward: Forward = { status, tries, since: now, ...(status === 'failed' && { reason: 'why' }) }
       for (let times = each.twice ? 2 : 1; times > 0; times--) {
         await journal.record(each.record, attempt, forward)
         model.record(each.record, attempt, forward)
@@ -210,7 +211,12 @@ describe('whatever happens to it, the journal is what the model is', () => {
     await fc.assert(
       fc.asyncProperty(some, async (all) => {
         await using opened = await memory()
-        await run(opened.sql, all, [{}, { status: 'failed' }, { repo: 'octo/demo' }])
+        await run(opened.sql, all, [
+          {},
+          { status: 'failed' },
+          { status: 'failed attempt' },
+          { repo: 'octo/demo' },
+        ])
       }),
       { numRuns: 60 },
     )

@@ -1,10 +1,17 @@
+import { Secret } from '../../src/base/secret.js'
+import { schemeOf } from '../../src/codehost/schemes.js'
 import { setImmediate } from 'node:timers/promises'
+import * as fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
-import { type DeliveryOptions, GITHUB, githubDelivery, SECRETS } from '../helpers/delivery.js'
+import { type RefusedKind, RefusedList } from '../../src/webhook/refused.js'
+import { type DeliveryOptions, githubDelivery, SECRET } from '../kit/delivery.js'
 import { recordingLog } from '../helpers/log.js'
+
+const GITHUB = schemeOf('github')
+const SECRETS = { current: new Secret(SECRET) }
 
 const LIMIT = 65_536
 const refused = (why: string, claim = 'event push, delivery d-1'): string =>
@@ -16,9 +23,11 @@ const other = (set: DeliveryOptions['set'] = {}) => githubDelivery({ id: 'd-1', 
 const large = (length: number) =>
   githubDelivery({ id: 'd-1', body: 'x'.repeat(length), set: { 'X-Hub-Signature-256': undefined } })
 
+const unproved = new RelayError('invalid_signature', 'Invalid signature')
+
 function setUp() {
   const { log, lines } = recordingLog()
-  const parts = { secrets: SECRETS, scheme: GITHUB.webhook, maxBody: 1000, log }
+  const parts = { secrets: SECRETS, scheme: GITHUB, maxBody: 1000, log }
   const refusals = new Refusals({ ...parts, clock: () => 1000 })
   const error = new RelayError('invalid_signature', 'Invalid signature')
   return {
@@ -105,7 +114,7 @@ describe('the list of refused requests', () => {
     refusals.http(new RelayError('storage', 'Delivery could not be stored'), request)
     refusals.misdirected([['X-GitHub-Event', 'push']], 404)
     await refusals.tunnel(request, wrongEvent)
-    await refusals.tunnel({ ...request, headers: [] }, { reason: () => 'unverifiable' })
+    await refusals.tunnel({ ...request, headers: [] }, unproved, () => 'unverifiable')
     await takeLines(3)
     const list = await Promise.all(
       refusals.list.list().map(async ({ reason, ...refused }) => ({ ...refused, reason: await reason() })),
@@ -161,8 +170,8 @@ describe('the list of refused requests', () => {
     const { refusals, logged } = setUp()
     const reason = (): string => 'unverifiable'
     for (let i = 0; i < 3; i++) {
-      await refusals.tunnel(other(), { reason })
-      await refusals.tunnel(githubDelivery({ set: { 'X-Hub-Signature-256': 'x' } }), { reason })
+      await refusals.tunnel(other(), unproved, reason)
+      await refusals.tunnel(githubDelivery({ set: { 'X-Hub-Signature-256': 'x' } }), unproved, reason)
     }
     const first = logged.splice(0).map((line) => line.slice(0, line.indexOf('(')))
     expect(first).toEqual(Array.from({ length: 2 }, () => 'warn a tunnel message was refused: unverifiable '))
@@ -171,5 +180,60 @@ describe('the list of refused requests', () => {
       'warn a tunnel message was refused: Invalid signature … and 2 more like it in the last second',
       'warn a tunnel message was refused: no well-formed signature … and 2 more like it in the last second',
     ])
+  })
+})
+
+const KINDS = ['no_signature', 'invalid_signature', 'too_large'] as const
+const entry = (kind: RefusedKind, length = 0) => ({
+  at: 1000,
+  via: 'tunnel' as const,
+  status: 401,
+  kind,
+  reason: () => Promise.resolve('unverifiable'),
+  event: 'push',
+  deliveryId: 'd-1',
+  headers: [],
+  body: new Uint8Array(length),
+  size: length,
+})
+
+describe('the list itself', () => {
+  it('gives each a number and keeps the start of its body', () => {
+    const list = new RefusedList()
+    const [short, long] = [entry('no_signature', 20), entry('too_large', 262_145)]
+    const kept = { ...long, id: 2, body: new Uint8Array(262_144) }
+    expect([short, long].map((one) => list.add(one))).toEqual([{ ...short, id: 1 }, kept])
+    expect([list.list().map(({ id }) => id), list.get(2), list.get(3)]).toEqual([[1, 2], kept, undefined])
+  })
+
+  it('keeps the rare ones through a flood of others, and counts all', () => {
+    const list = new RefusedList()
+    list.add(entry('invalid_signature'))
+    for (let i = 0; i < 1000; i++) list.add(entry('no_signature'))
+    expect(list.list().map(({ id }) => id)).toEqual([1, ...Array.from({ length: 99 }, (_, i) => i + 903)])
+    expect(list.counts()).toEqual({ invalid_signature: 1, no_signature: 1000 })
+  })
+
+  it('holds a hundred, 256 KiB of each body and 8 MiB in all, whatever comes, and in order', () => {
+    const some = fc.array(fc.tuple(fc.constantFrom(...KINDS), fc.nat({ max: 300_000 })), { maxLength: 150 })
+    const few = fc.array(fc.tuple(fc.constantFrom(...KINDS), fc.nat({ max: 20 })), {
+      minLength: 90,
+      maxLength: 120,
+    })
+    fc.assert(
+      fc.property(fc.oneof(some, few), (given) => {
+        const list = new RefusedList()
+        for (const [kind, length] of given) list.add(entry(kind, length))
+        const kept = list.list()
+        const total = kept.reduce((sum, { body }) => sum + body.length, 0)
+        expect([
+          kept.length <= 100,
+          kept.length >= Math.min(given.length, 32),
+          total <= 8_388_608,
+          kept.map(({ id }) => id),
+        ]).toEqual([true, true, true, kept.map(({ id }) => id).toSorted((one, other) => one - other)])
+      }),
+      { numRuns: 30 },
+    )
   })
 })

@@ -1,10 +1,12 @@
+import { schemeOf } from '../../src/codehost/schemes.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { indexHeaders } from '../../src/http/headers.js'
 import { hubSignature } from '../../src/codehost/hub-signature.js'
 import { hasProof, provenBy } from '../../src/webhook/signature.js'
-import { GITEA, GITHUB } from '../helpers/delivery.js'
+
+const [GITHUB, GITEA] = [schemeOf('github'), schemeOf('gitea')]
 
 const secret = "It's a Secret to Everybody"
 const body = Buffer.from('Hello, World!')
@@ -19,7 +21,7 @@ interface Case {
   readonly current?: string
   readonly previous?: string
   readonly type?: string
-  readonly scheme?: typeof GITHUB.webhook
+  readonly scheme?: typeof GITHUB
 }
 
 function by({ signatures = [published], bytes = body, current = secret, previous, type, scheme }: Case) {
@@ -28,7 +30,7 @@ function by({ signatures = [published], bytes = body, current = secret, previous
     current: new Secret(current),
     previous: previous === undefined ? undefined : new Secret(previous),
   }
-  const sender = { scheme: scheme ?? GITHUB.webhook, secrets }
+  const sender = { scheme: scheme ?? GITHUB, secrets }
   return provenBy(indexHeaders([...lines, ['Content-Type', type ?? '']]), bytes, sender)
 }
 
@@ -77,7 +79,7 @@ describe('provenBy', () => {
     ['twice, joined by a comma', [`${published}, ${published}`]],
   ])('refuses a signature that is %s, before anything is hashed', (_, signatures) => {
     const lines = indexHeaders(signatures.map((value) => ['x-hub-signature-256', value]))
-    expect([by({ signatures }), hasProof(lines, GITHUB.webhook)]).toEqual([undefined, false])
+    expect([by({ signatures }), hasProof(lines, GITHUB)]).toEqual([undefined, false])
   })
 
   it('refuses a signature made with an empty secret, even if one is configured', () => {
@@ -92,7 +94,7 @@ describe('provenBy', () => {
     const bytes = Buffer.from('x=1&payload=%7B%7D')
     const form = { bytes, type: 'application/x-www-form-urlencoded; charset=utf-8' }
     const [whole, json] = [[sign(secret, bytes)], [sign(secret, Buffer.from('{}'))]]
-    const { webhook: scheme } = GITEA
+    const scheme = GITEA
     expect([
       by({ ...form, signatures: whole }),
       by({ ...form, signatures: json }),

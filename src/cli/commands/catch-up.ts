@@ -4,10 +4,8 @@ import {
   catchUp,
   type CatchUpOptions,
   findMissed,
-  oneCatchUp,
   patiently,
   type PatienceOptions,
-  placeIn,
   requireLog,
 } from '../../codehost/catch-up.js'
 import { explainLogError, sameAddress, SavedHooks } from '../../codehost/hooks.js'
@@ -37,8 +35,7 @@ interface CatchUpFlags extends Flags {
 /** Runs `relay catch-up`. */
 export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: string): Promise<void> {
   const { out } = shell
-  const now = Date.now()
-  const given = flags.since === undefined ? undefined : parseInstant('--since', flags.since, now)
+  const since = flags.since === undefined ? undefined : parseInstant('--since', flags.since, Date.now())
   const named = text === undefined ? undefined : parseRepo(text)
   await using session = await openSession(shell, await attach(shell, flags))
   requireLog(session.host)
@@ -53,9 +50,9 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
   const problems: RelayError[] = []
   for (const source of sources)
     try {
-      const options = await optionsFor(shell, session, source, { given, now })
+      const options = await optionsFor(shell, session, source, since)
       if (flags.dryRun) await list(shell, source, options)
-      else lost += await run(shell, session, source, options)
+      else lost += await run(shell, source, options)
     } catch (error) {
       if (sources.length === 1 || !(error instanceof RelayError) || !OF_ONE_LOG.has(error.kind)) throw error
       const { kind, message } = error
@@ -76,19 +73,20 @@ async function optionsFor(
   { out, signal }: Shell,
   { database, journal, limits, host }: Session,
   source: Source,
-  { given, now }: { readonly given: number | undefined; readonly now: number },
+  since: number | undefined,
 ): Promise<CatchUpOptions> {
   const onWait = (why: string, ms: number): void => out.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
-  const place = placeIn({ store: database.store, host, name: source.name })
   let total = 0
   return {
     log: await source.open({ signal, onWait }),
+    name: source.name,
+    host,
     journal,
-    // Since an instant that the user named, nothing is skipped, and what is older stays missing.
-    place: given === undefined ? place : undefined,
-    since: given ?? now - host.logPeriod,
+    store: database.store,
+    since,
     signal,
     limits,
+    onBusy: (text) => out.say(text),
     onMissing({ length }) {
       total = length
       if (length > 0) out.say(`${source.name}: ${length} missing`)
@@ -99,13 +97,9 @@ async function optionsFor(
 }
 
 /** Catches up once no other process does, prints the result, and returns how many could not be had. */
-async function run(shell: Shell, session: Session, source: Source, options: CatchUpOptions): Promise<number> {
-  const { out, json, signal } = shell
-  const { host, database } = session
-  const named = { host, store: database.store, name: source.name }
-  const result = await asked(shell, source, () =>
-    oneCatchUp(named, () => catchUp(options), { onBusy: (text) => out.say(text), signal }),
-  )
+async function run(shell: Shell, source: Source, options: CatchUpOptions): Promise<number> {
+  const { out, json } = shell
+  const result = await asked(shell, source, () => catchUp(options))
   const { missing, arrived, failed } = result
   if (json)
     out.object({ type: 'caught-up', ...source.object, missing, arrived, failed: failed.map(failedObject) })
@@ -213,7 +207,7 @@ function ofRepo(shell: Shell, session: Session, repo: Repo, app: OwnApp | undefi
     async open(patience) {
       const list: Hooks['list'] = (of) => patiently(() => place.hooks.list(of), patience)
       try {
-        const { id } = await findOwnHook(session, { ...place, hooks: { list } })
+        const { id } = await findOwnHook(session, { ...place, hooks: { ...place.hooks, list } })
         const log = place.hooks.log?.(repo, id)
         if (log) return log
         throw new Error('unreachable: a host without a log is refused before')

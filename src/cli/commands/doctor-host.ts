@@ -167,9 +167,9 @@ async function checkClient(subject: Subject): Promise<CheckResult> {
   const found = await findClient(subject)
   const { clientId: id, clientSecret: secret, provider: name, providerUrl: url } = values
   if (found.state !== 'ok' || id === undefined || secret === undefined || url === undefined) return found
-  const { oauth } = openHost({ name, url })
+  const host = openHost({ name, url })
   const options = { timeLimit: LIMIT_MS, signal: shell.signal }
-  const isKnown = await new TokenEndpoint(oauth, { id, secret: new Secret(secret) }, options).knowsClient()
+  const isKnown = await new TokenEndpoint(host, { id, secret: new Secret(secret) }, options).knowsClient()
   if (isKnown === undefined) return ok(`${found.text}; ${url} did not say whether it knows it`)
   if (isKnown) return ok(`${found.text}; ${url} knows it`)
   return fail(

@@ -6,7 +6,6 @@ import {
   findOwnHooks,
   type HookPlace,
   isOurs,
-  type ReadPlace,
   registerHook,
   type SavedHook,
   SavedHooks,
@@ -57,7 +56,7 @@ export async function payloadAddress({ database, attached }: Session): Promise<s
 }
 
 /** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
-export async function findOwnHook(session: Session, place: ReadPlace): Promise<RepoHook> {
+export async function findOwnHook(session: Session, place: HookPlace): Promise<RepoHook> {
   const [hook] = await findOwnHooks(place, await payloadAddress(session))
   if (hook) return hook
   const name = formatRepo(place.repo)
@@ -108,7 +107,7 @@ export async function runAdd(
     )
   const settings = { url, secret: await secretOf(shell, session), events }
   const chosen = flags.url !== undefined
-  const added = await registerHook(place, { settings, permanent: true, chosen, repair: true })
+  const added = await registerHook(place, { settings, permanent: true, chosen })
   const { hook, created, repaired, found } = added
   if (json) out.object({ ...hookObject(hook, true), created, repaired, found })
   else out.result(hookStateText(name, added))

@@ -12,7 +12,7 @@ export async function runInspect(
 ): Promise<void> {
   const { out, env, signal } = shell
   const entry = readEntry(word)
-  const { values, instance, profile, saved } = await attach(shell, flags)
+  const { instance, profile, saved } = await attach(shell, flags)
   if (!instance)
     throw new RelayError(
       'unavailable',
@@ -24,9 +24,7 @@ export async function runInspect(
     (await callInstance(instance, 'inspect pending', { code }, { signal })).pending
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const opened =
-    flags.browser === false || isRemote(env)
-      ? 'not started'
-      : await openInspector({ url, code, entry, isPending }, { home: values.home, env, signal })
+    flags.browser === false ? 'not started' : await openInspector(shell, { url, code, entry, isPending })
   if (opened === 'not used')
     throw new RelayError(
       'timed_out',

@@ -1,7 +1,7 @@
 import { addAbortSignal } from 'node:stream'
 import { beginDeviceSignIn } from '../../auth/device.js'
 import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
-import { missingScopes, toTokenGrant } from '../../auth/token-endpoint.js'
+import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import { createLogThrottle } from '../../base/log-throttle.js'
@@ -125,6 +125,7 @@ async function signInWithDevice(
 ): Promise<SignedIn | undefined> {
   const { host, tokens, user, attached, client } = session
   const clientId = attached.instance?.clientId ?? client?.id
+  const { tokenTtl } = attached.values
   const impossible = (error: RelayError): undefined => {
     if (isAsked) throw error
     out.log.debug(error.message)
@@ -137,7 +138,7 @@ async function signInWithDevice(
       ),
     )
   if (clientId === undefined) return impossible(notSetUp(session))
-  const begun = await beginDeviceSignIn({ host, clientId, signal }).catch((error: unknown) => {
+  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal }).catch((error: unknown) => {
     if (error instanceof RelayError && error.kind === 'not_configured') return impossible(error)
     throw error
   })
@@ -152,16 +153,14 @@ async function signInWithDevice(
     `Waiting up to ${formatDuration(lifetime)} for you to do so. Ctrl-C cancels.`,
   ]
   for (const line of lines) out.say(line)
-  const response = await begun.awaitToken()
-  const terms = { origin: host.origin, ttl: attached.values.tokenTtl, now: systemClock() }
-  const grant = toTokenGrant(response, terms)
+  const issued = await begun.awaitToken()
   // Before it is stored: a command that fails has signed nobody in.
-  const { login } = await accountOf(host, response.accessToken, { signal })
-  await tokens.save(user, grant)
-  const missing = missingScopes(host.oauth, response.scopes)
+  const { login } = await accountOf(host, issued.accessToken, { signal })
+  await tokens.save(user, issued)
+  const missing = missingScopes(host.oauth, issued.scopes)
   if (missing.length > 0)
     out.log.warn(`${host.url} did not grant ${missing.join(', ')}: some actions may be refused`)
-  return signedIn(session, grant, login)
+  return signedIn(session, issued, login)
 }
 
 // In the browser

@@ -1,5 +1,5 @@
 import { RelayError } from '../../base/errors.js'
-import { fixtureText, fromFixture, toFixture } from '../../fixtures/fixture.js'
+import { fixtureText, fromFixture, toFixture } from '../../replay/fixture.js'
 import { prepare } from '../../replay/prepare.js'
 import { synthesize, triggers } from '../../replay/synthesize.js'
 import type { Shell } from '../command.js'

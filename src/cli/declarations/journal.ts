@@ -45,7 +45,7 @@ export const JOURNAL: CommandGroup = {
       summary: 'see deliveries in the browser',
       description: `Opens the inspector of the running relay serve in the browser: a page where deliveries appear as they come. It shows
 one delivery with its payload, its signature and every attempt, forwards it again, sends an edited copy, and explains what was
-refused. A code that works once opens it, and appears in no process list.`,
+refused. A code that works once opens it, and appears in no process list. It stays open for 24 hours, also when relay restarts.`,
       examples: [
         'relay inspect',
         'relay inspect last',

@@ -7,7 +7,7 @@ import {
   publicId,
   shortNames,
 } from '../../dispatch/routes.js'
-import { toFixture } from '../../fixtures/fixture.js'
+import { toFixture } from '../../replay/fixture.js'
 import type { CaughtUp, Failed } from '../../codehost/catch-up.js'
 import type { RegisteredHook } from '../../codehost/hooks.js'
 import type { Journal } from '../../journal/journal.js'

@@ -1,10 +1,19 @@
 import { z } from 'zod'
-import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
-import { GitHubLikeAccount, hooksPath, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'
+import {
+  checkOf,
+  GitHubLikeAccount,
+  hook,
+  hooksPath,
+  issuePath,
+  login,
+  pullPath,
+  whyNotMerged,
+} from '../github-like.js'
 import type * as host from '../host.js'
-import { type Answer, type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
+import { type Answer, type Api, isNotFound, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
+import { EVENTS } from './events.js'
 import { WEBHOOK } from './webhook.js'
 
 const WORDS: host.HostWords = {
@@ -24,68 +33,52 @@ const WORDS: host.HostWords = {
   },
 }
 
+const TRAITS: host.HostTraits = { webhook: WEBHOOK, words: WORDS, testEvent: 'push', logPeriod: Infinity }
+
 /** Gitea and Forgejo, from Gitea 1.15 on. */
-export const GITEA: host.HostKind = {
-  defaultUrl: undefined,
-  pathAllowed: true,
-  isEmulated: false,
-  webhook: WEBHOOK,
-  words: WORDS,
-  open: (options) => new Gitea(options),
-}
+export const GITEA: host.HostKind = { ...TRAITS, pathAllowed: true, isEmulated: false, open }
 
-class Gitea implements host.CodeHost {
-  readonly name = 'gitea'
-  readonly webhook = WEBHOOK
-  readonly words = WORDS
-  readonly testEvent = 'push'
-  readonly logPeriod = Infinity
-  readonly url: string
-  readonly origin: string
-  readonly apiUrl: string
-  readonly oauth: host.OAuthServer
-  readonly probe: host.Probe
-  readonly registrationPage: string
-  readonly #api: Api
-
-  constructor({ url, sendOnce, timeLimit }: host.HostOptions) {
-    const web = url.href.replace(/\/+$/, '')
-    this.url = web
-    this.origin = url.origin
-    this.apiUrl = `${web}/api/v1`
-    this.#api = {
-      label: WORDS.label,
-      base: this.apiUrl,
-      headers: { accept: 'application/json' },
-      sendOnce,
-      timeLimit,
-    }
-    this.oauth = {
+function open({ url, sendOnce, timeLimit }: host.HostPlace): host.CodeHost {
+  const web = url.href.replace(/\/+$/, '')
+  const apiUrl = `${web}/api/v1`
+  const headers = { accept: 'application/json' }
+  const api: Api = { label: WORDS.label, base: apiUrl, headers, sendOnce, timeLimit, explain: explainNoPull }
+  return {
+    ...TRAITS,
+    name: 'gitea',
+    url: web,
+    origin: url.origin,
+    apiUrl,
+    oauth: {
       authorizationEndpoint: `${web}/login/oauth/authorize`,
       tokenEndpoint: `${web}/login/oauth/access_token`,
       issuer: undefined,
       scopes: ['write:issue', 'write:repository', 'read:user'],
-    }
-    this.probe = { address: `${this.apiUrl}/version`, recognise }
-    this.registrationPage = `${web}/user/settings/applications`
+    },
+    probe: { address: `${apiUrl}/version`, recognise },
+    registrationPage: `${web}/user/settings/applications`,
+    as: (token, options) => new GiteaAccount(new Rest(api, { token }, options)),
+    /**
+     * POST /user/applications/oauth2 (CreateOAuth2ApplicationOptions in Gitea's modules/structs/user_app.go). Versions before 1.17
+     * ignore `confidential_client`: all their applications are confidential.
+     */
+    async register(token, { name, redirectUri }, options) {
+      const body = { name, redirect_uris: [redirectUri], confidential_client: true }
+      const call = { body, answer: created }
+      const { value } = await new Rest(api, { token }, options).call(
+        'POST',
+        '/user/applications/oauth2',
+        call,
+      )
+      return { id: value.client_id, secret: new Secret(value.client_secret) }
+    },
   }
+}
 
-  as(token: host.TokenSource, options?: Cancellable): host.Account {
-    return new GiteaAccount(new Rest(this.#api, { token }, options))
-  }
-
-  /**
-   * POST /user/applications/oauth2 (CreateOAuth2ApplicationOptions in Gitea's modules/structs/user_app.go). Versions before 1.17
-   * ignore `confidential_client`: all their applications are confidential.
-   */
-  readonly register: NonNullable<host.CodeHost['register']> = async (token, application, options) => {
-    const { name, redirectUri } = application
-    const body = { name, redirect_uris: [redirectUri], confidential_client: true }
-    const call = { body, answer: created }
-    const rest = new Rest(this.#api, { token }, options)
-    const { value } = await rest.call('POST', '/user/applications/oauth2', call)
-    return { id: value.client_id, secret: new Secret(value.client_secret) }
-  }
+/** Gitea names a function of its own where an issue, or nothing, has the number: `GetPullRequestByIndex (…)`. */
+function explainNoPull({ upstreamMessage, providerStatus }: Refusal): Refusal | undefined {
+  if (!/^GetPullRequestByIndex\b/.test(upstreamMessage)) return undefined
+  return new Refusal('not_found', 'Gitea has no pull request with this number there', { providerStatus })
 }
 
 const created = z.object({ client_id: z.string().min(1), client_secret: z.string().min(1) })
@@ -104,15 +97,12 @@ function recognise({ status, json }: host.Headed & { readonly json: unknown }): 
 
 const merged = z.object({ merged: z.literal(true), merge_commit_sha: z.string().min(1) })
 
-/** Answered with 405, not 403. "not allowed to merge [reason: …]" means something else: approvals or checks. */
-const REFUSED_MERGE = { forbidden: /^User not allowed to merge/i, draft: /^Work in progress/i }
-
 class GiteaAccount extends GitHubLikeAccount implements host.Account {
   readonly hooks: host.Hooks
 
   constructor(rest: Rest) {
     super(rest)
-    this.hooks = new GiteaHooks(rest)
+    this.hooks = giteaHooks(rest)
   }
 
   /** Gitea says nothing about a token; one without the scope `read:user` is refused, with that scope's name. */
@@ -141,18 +131,16 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
    */
   async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
     const { owner, repo } = pull
-    const sha = await this.headOf(pull).catch(explainNoPull)
-    const found = new Map<string, host.Check>()
-    let before = -1
-    const hasMore = ({ value }: Answer<readonly host.Check[]>): boolean => {
-      before = found.size
-      for (const check of value) found.set(check.name, check)
-      return found.size > before
+    const sha = await this.headOf(pull)
+    const newest = new Map<string, host.Check>()
+    const hasNew = ({ value }: Answer<readonly host.Check[]>): boolean => {
+      const before = newest.size
+      for (const check of value) newest.set(check.name, check)
+      return newest.size > before
     }
     const where = path`/repos/${owner}/${repo}/commits/${sha}/status`
-    // Reading a page adds to what was found.
-    for await (const _ of this.rest.pages(where, combinedStatus, { limit: PAGE_SIZE }, hasMore));
-    return { sha, checks: [...found.values()] }
+    await this.rest.all(where, combinedStatus, { limit: PAGE_SIZE }, hasNew)
+    return { sha, checks: [...newest.values()] }
   }
 
   /**
@@ -162,12 +150,12 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
    */
   async merge(pull: host.Subject, options: host.MergeOptions = {}): Promise<host.Merged> {
     const { method = 'merge', title, message, sha } = options
-    if (sha !== undefined && (await this.headOf(pull).catch(explainNoPull)) !== sha)
+    if (sha !== undefined && (await this.headOf(pull)) !== sha)
       throw new RelayError('conflict', 'Not merged: the head of the pull request is another commit')
     const body = { Do: method, MergeTitleField: title, MergeMessageField: message, head_commit_id: sha }
     const call = this.rest.call('POST', `${pullPath(pull)}/merge`, { body })
     const { status } = await call.catch(async (error: unknown) => {
-      explainNoPull(await whyNotMerged(this.rest, pull, error, REFUSED_MERGE))
+      throw await whyNotMerged(this.rest, pull, error)
     })
     return status === 201
       ? { merged: false, sha: null }
@@ -194,71 +182,11 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
   }
 }
 
-/** Gitea names a function of its own where an issue, or nothing, has the number: `GetPullRequestByIndex (…)`. */
-function explainNoPull(error: unknown): never {
-  if (!(error instanceof Refusal) || !/^GetPullRequestByIndex\b/.test(error.upstreamMessage)) throw error
-  const { providerStatus } = error
-  throw new Refusal('not_found', 'Gitea has no pull request with this number there', { providerStatus })
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof RelayError && error.kind === 'not_found'
-}
-
-/** `skipped`: a job of Gitea Actions whose condition did not hold; since 1.24. */
-const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped'])
-
 /** Gitea's own name for a state is `status`. Without any, 1.15 answers with an empty body, and later versions with null. */
 const combinedStatus = z
   .object({ statuses: z.array(z.object({ context: z.string(), status: z.string() })).nullish() })
   .optional()
-  .transform((combined): readonly host.Check[] =>
-    (combined?.statuses ?? []).map(({ context: name, status: says }) => {
-      const other = says === 'pending' ? 'pending' : 'failed'
-      return { name, state: SUCCESSFUL.has(says) ? 'succeeded' : other, says }
-    }),
-  )
-
-/**
- * The names for every event in the APIs of Gitea and Forgejo (`addHook` in routers/api/v1/utils/hook.go); `issues` and
- * `pull_request` include those with a suffix. A server ignores the names that it does not know.
- */
-const EVERY_EVENT = [
-  'action_run_failure',
-  'action_run_recover',
-  'action_run_success',
-  'create',
-  'delete',
-  'fork',
-  'issue_comment',
-  'issues',
-  'package',
-  'pull_request',
-  'push',
-  'release',
-  'repository',
-  'status',
-  'wiki',
-  'workflow_job',
-  'workflow_run',
-]
-
-const hook = z
-  .object({
-    id: z.int(),
-    active: z.boolean(),
-    events: z.array(z.string()).nullable(),
-    config: z.object({ url: z.string().default(''), content_type: z.string().default('form') }),
-  })
-  .transform(({ id, active, events, config }): host.RepoHook => ({
-    id,
-    active,
-    events: events ?? [],
-    url: config.url,
-    contentType: config.content_type,
-    hasSecret: undefined,
-    lastResponse: undefined,
-  }))
+  .transform((combined) => (combined?.statuses ?? []).map(({ context, status }) => checkOf(context, status)))
 
 /** What a person may have set on the hook's page, and relay leaves as it is. Empty fields are left out. */
 const ownSettings = z
@@ -273,73 +201,55 @@ const ownSettings = z
   }))
 
 /** routers/api/v1/repo/hook.go and routers/api/v1/utils/hook.go */
-class GiteaHooks implements host.Hooks {
-  readonly #rest: Rest
-
-  constructor(rest: Rest) {
-    this.#rest = rest
+function giteaHooks(rest: Rest): host.Hooks {
+  const list: host.Hooks['list'] = (repo) =>
+    // Until a page is empty: a server may be set to smaller pages.
+    rest.all(hooksPath(repo), z.array(hook), { limit: PAGE_SIZE }, ({ value }) => value.length > 0)
+  const remove: host.Hooks['remove'] = async (repo, id) => {
+    await rest.call('DELETE', `${hooksPath(repo)}/${id}`)
   }
-
-  /** Page by page until one is empty: a server may be set to smaller pages. */
-  async list(repo: host.Repo): Promise<readonly host.RepoHook[]> {
-    const all: host.RepoHook[] = []
-    const isFull = ({ value }: Answer<readonly unknown[]>): boolean => value.length > 0
-    const pages = this.#rest.pages(hooksPath(repo), z.array(hook), { limit: PAGE_SIZE }, isFull)
-    for await (const page of pages) all.push(...page)
-    return all
-  }
-
-  /** Gitea makes a second hook with the same address: of two relays that do so at one moment, each leaves the newest. */
-  async create(repo: host.Repo, settings: host.HookSettings): Promise<host.RepoHook> {
-    const made = await this.#post(repo, settings)
-    const same = (await this.list(repo)).filter(({ url }) => url === settings.url)
-    const newest = same.reduce((newer, each) => (each.id > newer.id ? each : newer), made)
-    for (const { id } of same) if (id !== newest.id) await this.#removeIfThere(repo, id)
-    return newest
-  }
-
-  /**
-   * PATCH clears the events, the branch filter and the authorization that it is not sent, and does not change the secret (`editHook`).
-   * For another secret the hook is made again, and then the old one is removed.
-   */
-  async change(
-    repo: host.Repo,
-    id: number,
-    settings: host.HookSettings,
-    { sameSecret }: { readonly sameSecret: boolean },
-  ): Promise<host.RepoHook> {
-    const where = `${hooksPath(repo)}/${id}`
-    const before = await this.#rest.call('GET', where, { answer: ownSettings }).catch(ignoreGone)
-    if (sameSecret && before) {
-      const body = { ...bodyOf(settings), ...before.value }
-      return (await this.#rest.call('PATCH', where, { body, answer: hook })).value
-    }
-    const made = await this.#post(repo, settings, before?.value)
-    if (before) await this.#removeIfThere(repo, id)
-    return made
-  }
-
-  async remove(repo: host.Repo, id: number): Promise<void> {
-    await this.#rest.call('DELETE', `${hooksPath(repo)}/${id}`)
-  }
-
-  /** A `push` of the last commit. Gitea has no ping. */
-  async test(repo: host.Repo, id: number): Promise<void> {
-    await this.#rest.call('POST', `${hooksPath(repo)}/${id}/tests`)
-  }
-
-  async #post(repo: host.Repo, settings: host.HookSettings, own: object = {}): Promise<host.RepoHook> {
+  const post = async (repo: host.Repo, settings: host.HookSettings, own = {}): Promise<host.RepoHook> => {
     const body = { type: 'gitea', ...bodyOf(settings), ...own }
-    return (await this.#rest.call('POST', hooksPath(repo), { body, answer: hook })).value
+    return (await rest.call('POST', hooksPath(repo), { body, answer: hook })).value
   }
-
-  async #removeIfThere(repo: host.Repo, id: number): Promise<void> {
-    await this.remove(repo, id).catch(ignoreGone)
+  return {
+    list,
+    remove,
+    /** Gitea makes a second hook with the same address: of two relays that do so at one moment, each leaves the newest. */
+    async create(repo, settings) {
+      const made = await post(repo, settings)
+      const same = (await list(repo)).filter(({ url }) => url === settings.url)
+      const newest = same.reduce((newer, each) => (each.id > newer.id ? each : newer), made)
+      for (const { id } of same) if (id !== newest.id) await remove(repo, id).catch(ignoreGone)
+      return newest
+    },
+    /**
+     * PATCH clears the events, the branch filter and the authorization that it is not sent, and does not change the secret (`editHook`).
+     * For another secret the hook is made again, and then the old one is removed.
+     */
+    async change(repo, id, settings, { sameSecret }) {
+      const where = `${hooksPath(repo)}/${id}`
+      const before = await rest.call('GET', where, { answer: ownSettings }).catch(ignoreGone)
+      if (sameSecret && before) {
+        const body = { ...bodyOf(settings), ...before.value }
+        return (await rest.call('PATCH', where, { body, answer: hook })).value
+      }
+      const made = await post(repo, settings, before?.value)
+      if (before) await remove(repo, id).catch(ignoreGone)
+      return made
+    },
+    /** A `push` of the last commit. Gitea has no ping. */
+    async test(repo, id) {
+      await rest.call('POST', `${hooksPath(repo)}/${id}/tests`)
+    },
   }
 }
 
-/** `active` is false by default. */
-function bodyOf({ url, secret, events = EVERY_EVENT }: host.HookSettings) {
+/**
+ * `active` is false by default. A server ignores names that it does not know, and with `issues` and `pull_request` sends those with a
+ * suffix too (`addHook` in routers/api/v1/utils/hook.go).
+ */
+function bodyOf({ url, secret, events = [...EVENTS.keys()] }: host.HookSettings) {
   return { active: true, events, config: { url, content_type: 'json', secret: secret.reveal() } }
 }
 

@@ -1,12 +1,11 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import { z } from 'zod'
-import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import { systemClock } from '../../base/time.js'
 import { webAddress } from '../github-like.js'
 import type * as host from '../host.js'
-import { type Api, path, Refusal, Rest } from '../rest.js'
+import { type Api, isNotFound, path, type Refusal, Rest } from '../rest.js'
 import { deliveryLog } from './hooks.js'
 
 /** The least that comment, merge and react, hooks, and reading checks and statuses need. */
@@ -55,13 +54,17 @@ export function githubApps(api: Api, web: string): host.Apps {
         ...(hook && { hook_attributes: hook, default_events: EVENTS }),
       }),
     /** https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest */
-    async convert(code, options) {
+    async convert(code) {
       const call = { body: {}, answer: converted }
-      return (
-        await new Rest(api, undefined, options).call('POST', path`/app-manifests/${code}/conversions`, call)
-      ).value
+      const rest = new Rest(api, undefined)
+      return (await rest.call('POST', path`/app-manifests/${code}/conversions`, call)).value
     },
-    as: (app, options) => new GitHubApp(api, web, app, options),
+    as(app, options) {
+      // Made for each call, since it is valid for minutes.
+      const token = async (): Promise<string> => appToken(app, systemClock())
+      const explain = (refusal: Refusal): RelayError | undefined => explained(refusal, app.slug, web)
+      return asApp(new Rest({ ...api, explain }, { token }, options))
+    },
   }
 }
 
@@ -86,7 +89,7 @@ const converted = z
 
 const described = z
   .object({ html_url: webAddress, installations_count: z.int().optional() })
-  .transform(({ html_url, installations_count }): host.AppDescription => ({
+  .transform(({ html_url, installations_count }) => ({
     installUrl: `${html_url}/installations/new`,
     installations: installations_count,
   }))
@@ -104,68 +107,47 @@ const config = z
   }))
 
 /** https://docs.github.com/rest/apps/apps and https://docs.github.com/rest/apps/webhooks */
-class GitHubApp implements host.AppAccount {
-  readonly log: host.DeliveryLog
-  readonly #rest: Rest
-  readonly #explained: <T>(call: Promise<T>) => Promise<T>
-
-  constructor(api: Api, web: string, app: host.AppIdentity, options?: Cancellable) {
-    // Made for each call, since it is valid for minutes.
-    const token = (): Promise<string> => Promise.resolve(appToken(app, systemClock()))
-    this.#rest = new Rest(api, { token }, options)
-    this.#explained = (call) =>
-      call.catch((error: unknown) => {
-        throw explained(error, app.slug, web)
-      })
-    const log = deliveryLog(this.#rest, '/app/hook/deliveries')
-    this.log = {
-      page: (cursor) => this.#explained(log.page(cursor)),
-      redeliver: (id) => this.#explained(log.redeliver(id)),
-    }
-  }
-
-  async describe(): Promise<host.AppDescription> {
-    return (await this.#explained(this.#rest.call('GET', '/app', { answer: described }))).value
-  }
-
-  async isInstalled({ owner, repo }: host.Repo): Promise<boolean> {
-    try {
-      await this.#explained(this.#rest.call('GET', path`/repos/${owner}/${repo}/installation`))
-      return true
-    } catch (error) {
-      if (error instanceof RelayError && error.kind === 'not_found') return false
-      throw error
-    }
-  }
-
-  async hook(): Promise<host.AppHook> {
-    return (await this.#explained(this.#rest.call('GET', '/app/hook/config', { answer: config }))).value
-  }
-
-  async changeHook({ url, secret }: Parameters<host.AppAccount['changeHook']>[0]): Promise<host.AppHook> {
-    const body = { url, content_type: 'json', secret: secret.reveal() }
-    const call = this.#rest.call('PATCH', '/app/hook/config', { body, answer: config })
-    return (await this.#explained(call)).value
+function asApp(rest: Rest): host.AppAccount {
+  return {
+    log: deliveryLog(rest, '/app/hook/deliveries'),
+    async describe() {
+      return (await rest.call('GET', '/app', { answer: described })).value
+    },
+    async isInstalled({ owner, repo }) {
+      try {
+        await rest.call('GET', path`/repos/${owner}/${repo}/installation`)
+        return true
+      } catch (error) {
+        if (isNotFound(error)) return false
+        throw error
+      }
+    },
+    async hook() {
+      return (await rest.call('GET', '/app/hook/config', { answer: config })).value
+    },
+    async changeHook({ url, secret }) {
+      const body = { url, content_type: 'json', secret: secret.reveal() }
+      await rest.call('PATCH', '/app/hook/config', { body })
+    },
   }
 }
 
-/** The error of a call that an App makes, with what to do about it. Others stay as they are. */
-function explained(error: unknown, slug: string, web: string): unknown {
-  if (!(error instanceof Refusal)) return error
-  const { upstreamMessage: message, kind } = error
+/** What a refusal means to an App, with what to do. */
+function explained(cause: Refusal, slug: string, web: string): RelayError | undefined {
+  const { upstreamMessage: message, kind } = cause
   // A 404 with another message is about what the App asked for.
   if (message === 'Integration not found')
     return new RelayError(
       'gone',
       `${web} has no App ${slug} any more: it was deleted there. Register another with relay setup`,
-      { cause: error },
+      { cause },
     )
-  if (kind !== 'invalid_token') return error
+  if (kind !== 'invalid_token') return undefined
   // GitHub names the claim of a time that it does not accept.
   const why = /'(?:exp|iat)'/.test(message)
     ? `${web} refused the token of the App ${slug}: ${message}. Set this machine's clock; relay doctor compares it`
     : `${web} refused the key of the App ${slug}: it was removed there. Delete the App there, and register another with relay setup`
-  return new RelayError('forbidden', why, { cause: error })
+  return new RelayError('forbidden', why, { cause })
 }
 
 /** Seconds by which the token is dated back, since clocks differ, and for which it is valid: GitHub allows 600 in all. */
@@ -178,7 +160,7 @@ const LIFETIME = 540
  * `now` is in milliseconds.
  * @throws RelayError `settings` if the key is not a private key
  */
-export function appToken({ id, privateKey }: host.AppIdentity, now: number): string {
+function appToken({ id, privateKey }: host.AppIdentity, now: number): string {
   const seconds = Math.floor(now / 1000)
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
   const claims = { iat: seconds - BACKDATED, exp: seconds + LIFETIME, iss: String(id) }

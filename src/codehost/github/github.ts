@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { Cancellable } from '../../base/abort.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
-import { GitHubLikeAccount, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'
+import { checkOf, GitHubLikeAccount, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'
 import type * as host from '../host.js'
 import { type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { githubApps } from './app.js'
-import { GitHubHooks } from './hooks.js'
+import { githubHooks } from './hooks.js'
 import { WEBHOOK } from './webhook.js'
 
 /** Classic and fine-grained (docs.github.com, "About authentication to GitHub", token formats). No application can revoke these. */
@@ -15,67 +15,54 @@ const PERSONAL_TOKEN = /^(?:ghp|github_pat)_/
 /** GitHub has what it sent in the last 3 days (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
 const LOG_PERIOD_MS = 3 * 86_400_000
 
-const words = (label: string): host.HostWords => ({
-  label,
-  hookRights: 'the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks)',
-  applicationForm: ({ name, callbackUrl }) => [
-    ['Application name', name],
-    ['Homepage URL', new URL(callbackUrl).origin],
-    ['Authorization callback URL', callbackUrl],
-    ['Enable Device Flow', 'yes, for relay login --device'],
-  ],
-})
+function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
+  const traits: host.HostTraits = {
+    webhook: WEBHOOK,
+    testEvent: 'ping',
+    logPeriod: LOG_PERIOD_MS,
+    words: {
+      label,
+      hookRights: 'the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks)',
+      applicationForm: ({ name: application, callbackUrl }) => [
+        ['Application name', application],
+        ['Homepage URL', new URL(callbackUrl).origin],
+        ['Authorization callback URL', callbackUrl],
+        ['Enable Device Flow', 'yes, for relay login --device'],
+      ],
+    },
+  }
+  const isEmulated = name === 'sandbox'
+  return { ...traits, pathAllowed: false, isEmulated, open: (place) => open(name, traits, place) }
+}
 
 /** GitHub.com, GitHub Enterprise Server and GHE.com. */
-export const GITHUB: host.HostKind = {
-  defaultUrl: 'https://github.com',
-  pathAllowed: false,
-  isEmulated: false,
-  webhook: WEBHOOK,
-  words: words('GitHub'),
-  open: (options) => new GitHub('github', options),
-}
+export const GITHUB = kindOf('github', 'GitHub')
 
 /** The sandbox, which has the layout of an Enterprise Server. */
-export const SANDBOX: host.HostKind = {
-  ...GITHUB,
-  defaultUrl: undefined,
-  isEmulated: true,
-  words: words('The sandbox'),
-  open: (options) => new GitHub('sandbox', options),
-}
+export const SANDBOX = kindOf('sandbox', 'The sandbox')
 
-class GitHub implements host.CodeHost {
-  readonly webhook = WEBHOOK
-  readonly testEvent = 'ping'
-  readonly logPeriod = LOG_PERIOD_MS
-  readonly name: 'github' | 'sandbox'
-  readonly words: host.HostWords
-  readonly url: string
-  readonly origin: string
-  readonly apiUrl: string
-  readonly oauth: host.OAuthServer
-  readonly probe: host.Probe
-  readonly registrationPage: string
-  readonly apps: host.Apps
-  readonly #api: Api
-
-  constructor(name: 'github' | 'sandbox', { url, sendOnce, timeLimit }: host.HostOptions) {
-    const web = url.href.replace(/\/+$/, '')
-    const oauth = `${web}/login/oauth`
-    this.name = name
-    this.words = (name === 'github' ? GITHUB : SANDBOX).words
-    this.url = web
-    this.origin = url.origin
-    this.#api = {
-      label: this.words.label,
-      base: apiBase(url, web),
-      headers: { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
-      sendOnce,
-      timeLimit,
-    }
-    this.apiUrl = this.#api.base
-    this.oauth = {
+function open(
+  name: 'github' | 'sandbox',
+  traits: host.HostTraits,
+  { url, sendOnce, timeLimit }: host.HostPlace,
+): host.CodeHost {
+  const web = url.href.replace(/\/+$/, '')
+  const oauth = `${web}/login/oauth`
+  const apiUrl = apiBase(url, web)
+  const api: Api = {
+    label: traits.words.label,
+    base: apiUrl,
+    headers: { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
+    sendOnce,
+    timeLimit,
+  }
+  return {
+    ...traits,
+    name,
+    url: web,
+    origin: url.origin,
+    apiUrl,
+    oauth: {
       authorizationEndpoint: `${oauth}/authorize`,
       tokenEndpoint: `${oauth}/access_token`,
       deviceEndpoint: `${web}/login/device/code`,
@@ -83,16 +70,12 @@ class GitHub implements host.CodeHost {
       issuer: name === 'sandbox' || url.host === 'github.com' ? oauth : undefined,
       // The only scope with which the three actions work on private repositories too.
       scopes: ['repo'],
-    }
+    },
     // An Enterprise Server without rate limits has no /rate_limit; github.com's /meta is long.
-    const address = `${this.apiUrl}/${this.apiUrl.startsWith(web) ? 'meta' : 'rate_limit'}`
-    this.probe = { address, recognise }
-    this.registrationPage = `${web}/settings/applications/new`
-    this.apps = githubApps(this.#api, web)
-  }
-
-  as(token: host.TokenSource, options?: Cancellable): host.Account {
-    return new GitHubAccount(this.#api, token, options)
+    probe: { address: `${apiUrl}/${apiUrl.startsWith(web) ? 'meta' : 'rate_limit'}`, recognise },
+    registrationPage: `${web}/settings/applications/new`,
+    apps: githubApps(api, web),
+    as: (token, options) => new GitHubAccount(api, token, options),
   }
 }
 
@@ -127,7 +110,7 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
   constructor(api: Api, token: host.TokenSource, options?: Cancellable) {
     super(new Rest(api, { token }, options))
     this.#token = token
-    this.hooks = new GitHubHooks(this.rest)
+    this.hooks = githubHooks(this.rest)
     if (typeof token === 'string' && !PERSONAL_TOKEN.test(token))
       this.revoke = (client) => revoke(new Rest(api, { token, client }, options), token, client)
   }
@@ -155,16 +138,12 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
     const { owner, repo } = pull
     const sha = await this.headOf(pull)
     const commit = path`/repos/${owner}/${repo}/commits/${sha}`
-    const collect = async (
-      where: string,
-      answer: z.ZodType<readonly host.Check[]>,
-    ): Promise<host.Check[]> => {
-      const checks: host.Check[] = []
-      for await (const page of this.rest.pages(where, answer, { per_page: PAGE_SIZE })) checks.push(...page)
-      return checks
-    }
-    const all = [collect(`${commit}/check-runs`, checkRuns), collect(`${commit}/status`, combinedStatus)]
-    return { sha, checks: (await Promise.all(all)).flat() }
+    const query = { per_page: PAGE_SIZE }
+    const all = await Promise.all([
+      this.rest.all(`${commit}/check-runs`, checkRuns, query),
+      this.rest.all(`${commit}/status`, combinedStatus, query),
+    ])
+    return { sha, checks: all.flat() }
   }
 
   /** PUT /repos/{owner}/{repo}/pulls/{n}/merge. If that is refused, it reads the pull request to find the reason. */
@@ -211,30 +190,16 @@ async function revoke(rest: Rest, token: string, client: OAuthClient): Promise<v
   }
 }
 
-/**
- * Conclusions that count as success (docs.github.com, "About status checks": successful, skipped and neutral checks let a
- * pull request be merged).
- */
-const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped', 'neutral'])
-
 const checkRuns = z
   .object({
     check_runs: z.array(z.object({ name: z.string(), status: z.string(), conclusion: z.string().nullish() })),
   })
-  .transform(({ check_runs: runs }): readonly host.Check[] =>
+  .transform(({ check_runs: runs }) =>
     runs.map(({ name, status, conclusion }) =>
-      status !== 'completed' || !conclusion
-        ? { name, state: 'pending', says: status }
-        : { name, state: SUCCESSFUL.has(conclusion) ? 'succeeded' : 'failed', says: conclusion },
+      status === 'completed' && conclusion ? checkOf(name, conclusion) : checkOf(name, status, true),
     ),
   )
 
 const combinedStatus = z
   .object({ statuses: z.array(z.object({ context: z.string(), state: z.string() })) })
-  .transform(({ statuses }): readonly host.Check[] =>
-    statuses.map(({ context: name, state: says }) => ({
-      name,
-      state: says === 'success' ? 'succeeded' : says === 'pending' ? 'pending' : 'failed',
-      says,
-    })),
-  )
+  .transform(({ statuses }) => statuses.map(({ context, state }) => checkOf(context, state)))

@@ -87,7 +87,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
     )
   for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins))
     out.log.warn(text)
-  await untilQuit(shell, serving, { nameOf, home: values.home })
+  await untilQuit(shell, serving, nameOf)
   await stop(serving, nameOf, out)
 }
 
@@ -183,16 +183,10 @@ async function signedInUser(
 }
 
 /** Resolves at a signal, or at the key for it. */
-async function untilQuit(
-  shell: Shell,
-  serving: Serving,
-  { nameOf, home }: { readonly nameOf: (id: string) => string; readonly home: string },
-): Promise<void> {
+async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) => string): Promise<void> {
   const { out, signal } = shell
   const quit = new AbortController()
-  using keys = out.jsonLog
-    ? undefined
-    : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort(), home })
+  using keys = out.jsonLog ? undefined : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort() })
   if (keys) out.say(dim('Press ? for keys, Ctrl-C to stop.'))
   const stopped = Promise.race([signal, quit.signal].map(aborted))
   await Promise.race([serving.sandbox?.ping(), stopped])

@@ -18,18 +18,16 @@ export interface KeyActions {
   /** The short name of a target. */
   readonly nameOf: (id: string) => string
   readonly quit: () => void
-  /** The data folder, for the inspector's private file. */
-  readonly home: string
 }
 
 /** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
 export function listenToKeys(
   shell: Shell,
   serving: Serving,
-  { nameOf, quit, home }: KeyActions,
+  { nameOf, quit }: KeyActions,
 ): Disposable | undefined {
   const { out } = shell
-  const openInspector = serving.relay.inspector && inspectorOpener(shell, serving, home)
+  const openInspector = serving.relay.inspector && inspectorOpener(shell, serving)
   const help = [
     ['r', 'retry what waits now'],
     ...(openInspector ? [['i', 'open the inspector']] : []),
@@ -63,17 +61,16 @@ export function waitingText(
 }
 
 /** Opens the inspector of this process in the browser; once at a time, since the key may be held down. */
-function inspectorOpener({ out, env, signal }: Shell, { url, relay }: Serving, home: string): () => void {
+function inspectorOpener(shell: Shell, { url, relay }: Serving): () => void {
+  const { out, signal } = shell
   let opening: Promise<void> | undefined
   const open = async (): Promise<void> => {
-    const { isRemote, openInspector } = await import('../../browser.js')
+    const { openInspector } = await import('../../browser.js')
     const opened = await relay.inspector?.()
     if (!opened) return
     const code = opened.issueCode()
     const isPending = async (): Promise<boolean> => opened.isPending(code)
-    const result = isRemote(env)
-      ? 'not started'
-      : await openInspector({ url, code, isPending }, { home, env, signal })
+    const result = await openInspector(shell, { url, code, isPending })
     out.say(
       result === 'opened'
         ? 'The inspector is open in your browser'

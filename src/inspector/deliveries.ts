@@ -1,0 +1,286 @@
+import { isUtf8 } from 'node:buffer'
+import { RelayError } from '../base/errors.js'
+import type { Clock } from '../base/time.js'
+import type { CodeHost } from '../codehost/host.js'
+import { HUB_SIGNATURE } from '../codehost/hub-signature.js'
+import type { TargetStatus } from '../dispatch/dispatcher.js'
+import { formatStatus, labelOf, type Routing, routesFor } from '../dispatch/routes.js'
+import { indexHeaders } from '../http/headers.js'
+import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
+import type { Journal } from '../journal/journal.js'
+import {
+  type Attempt,
+  editedFrom,
+  type Entry,
+  type Forward,
+  ignoredText,
+  type LastAttempt,
+  subjectOf,
+  type Summary,
+} from '../journal/types.js'
+import { isForm } from '../webhook/signature.js'
+import type {
+  AttemptLine,
+  DeliveryDetail,
+  DeliveryLine,
+  DeliveryPage,
+  ListQuery,
+  TargetDetail,
+  TargetMark,
+} from './api.js'
+import { publicId, targetLabel, targetNames } from './state.js'
+
+export interface DeliveryParts {
+  readonly journal: Journal
+  readonly routing: Routing
+  readonly running: { targets(): readonly TargetStatus[] }
+  readonly host: Pick<CodeHost, 'webhook'>
+  readonly clock: Clock
+}
+
+const DEFAULT_LIMIT = 50
+/** More rows than any window shows, and a small answer. */
+const MAX_LIMIT = 200
+/** Milliseconds for a search without an index: a person waits that long, and can then continue it. */
+const SEARCH_LIMIT_MS = 1500
+
+/**
+ * One page of the list. A search that finds too little in time stops, and says where to continue.
+ * @throws RelayError `usage` that names the part of the query.
+ */
+export async function listDeliveries(parts: DeliveryParts, query: ListQuery): Promise<DeliveryPage> {
+  const limit = wholeNumber('limit', query.limit, MAX_LIMIT) ?? DEFAULT_LIMIT
+  const before = wholeNumber('before', query.before, Number.MAX_SAFE_INTEGER)
+  const filter = { ...readFilter(query, parts.clock()), ...(before !== undefined && { before }) }
+  const end = performance.now() + SEARCH_LIMIT_MS
+  const found: Summary[] = []
+  let stopped: number | undefined
+  for await (const step of parts.journal.walk({ ...filter, last: limit })) {
+    found.push(...step.found)
+    if (found.length >= limit || performance.now() < end || step.before <= 1) continue
+    stopped = step.before
+    break
+  }
+  return {
+    deliveries: await linesOf(parts, found),
+    next: found.length < limit ? null : (found.at(-1)?.n ?? null),
+    ...(stopped !== undefined && {
+      stopped: { read: (before ?? (await parts.journal.newest()) + 1) - stopped, before: stopped },
+    }),
+  }
+}
+
+/** The filter of a query. `failed` also finds what needed another attempt. */
+function readFilter(query: ListQuery, now: number): Filter {
+  const given: FilterText = {
+    event: query.event ? query.event.split(',').map((each) => each.trim()) : undefined,
+    repo: query.repo || undefined,
+    since: query.since || undefined,
+    until: query.until || undefined,
+    status: query.status || undefined,
+    text: query.text || undefined,
+  }
+  const filter = parseFilter(given, now, (part) => part)
+  return filter.status === 'failed' ? { ...filter, status: 'failed attempt' } : filter
+}
+
+function wholeNumber(name: string, text: string | undefined, max: number): number | undefined {
+  if (text === undefined || text === '') return undefined
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  if (value >= 1 && value <= max) return value
+  throw new RelayError('usage', `${name}: must be a whole number from 1 to ${max}`)
+}
+
+/** The lines of a list, in the order of the entries. */
+export async function linesOf(
+  parts: DeliveryParts,
+  summaries: readonly Summary[],
+): Promise<readonly DeliveryLine[]> {
+  const attempted = summaries.filter(({ forwards }) => Object.keys(forwards).length > 0)
+  const attempts = await parts.journal.lastAttempts(attempted.map(({ n }) => n))
+  const last = new Map(attempts.map((attempt) => [`${attempt.n} ${attempt.target}`, attempt]))
+  const mark = marker(parts, summaries)
+  return summaries.map((summary) => ({
+    ...lineOf(summary),
+    targets: Object.entries(summary.forwards).map(([id, forward]) =>
+      mark(id, forward, last.get(`${summary.n} ${id}`)),
+    ),
+  }))
+}
+
+function lineOf(summary: Summary): Omit<DeliveryLine, 'targets'> {
+  const { n, receivedAt, event, action, repo, size, duplicates, restored, ignoredBy } = summary
+  const from = editedFrom(summary)
+  return {
+    n,
+    receivedAt,
+    event,
+    action,
+    repo,
+    subject: subjectOf(summary),
+    size,
+    duplicates,
+    ...(ignoredBy !== undefined && { ignored: ignoredText(ignoredBy) }),
+    ...(restored && { viaTunnel: true }),
+    ...(from !== undefined && { editedFrom: from }),
+  }
+}
+
+/** Makes the marks of targets; `last` is the last attempt there. */
+function marker({ routing, running }: DeliveryParts, summaries: readonly Pick<Summary, 'forwards'>[]) {
+  const nameOf = targetNames(routing, summaries)
+  const down = new Set(
+    running.targets().flatMap(({ id, state }) => (state === 'up' || state === 'elsewhere' ? [] : [id])),
+  )
+  return (id: string, { status, tries, reason }: Forward, last: LastAttempt | undefined): TargetMark => ({
+    name: nameOf(id),
+    status,
+    // The journal counts the last one too, if it failed.
+    tries: last?.outcome === 'retry' ? Math.max(0, tries - 1) : tries,
+    ...(down.has(id) && status === 'waiting' && { down: true }),
+    ...(last && last.status !== null && { answer: formatStatus(id, last.status) }),
+    ...(last && { ms: last.ms }),
+    ...(reason !== undefined && { reason }),
+  })
+}
+
+/** An entry with its body. @throws RelayError `not_found` if the journal does not have it, or no longer. */
+export async function findEntry({ journal }: Pick<DeliveryParts, 'journal'>, n: number): Promise<Entry> {
+  return (await journal.read(n)) ?? missing(journal, n)
+}
+
+/** @throws RelayError `not_found` */
+async function missing(journal: Journal, n: number): Promise<never> {
+  const isOver = n <= (await journal.newest())
+  throw new RelayError(
+    'not_found',
+    isOver ? `#${n} was removed by retention (--keep, --keep-max)` : `There is no #${n}`,
+  )
+}
+
+/** All of one delivery but its body. @throws RelayError `not_found` */
+export async function describeDelivery(parts: DeliveryParts, n: number): Promise<DeliveryDetail> {
+  const { journal, routing } = parts
+  const entry = await findEntry(parts, n)
+  const [[summary], attempts, older, [newer]] = await Promise.all([
+    journal.summaries([n]),
+    journal.attempts(n),
+    numberBefore(journal, n),
+    journal.after(n, 1),
+  ])
+  // Removed between the two reads.
+  if (!summary) return missing(journal, n)
+  const { provider, deliveryId, hookId, restored, headers } = entry
+  const nameOf = targetNames(routing, [summary])
+  return {
+    ...lineOf(summary),
+    provider,
+    deliveryId,
+    hookId,
+    verdict: verdictOf(summary),
+    proof: proofOf(summary, parts.host),
+    restored: restored ? { how: restored.how, unproved: restored.unproved === true } : null,
+    headers,
+    bodyKind: bodyKind(entry),
+    targets: targetDetails(parts, summary, attempts),
+    routes: routesFor(routing.routes, routing.ignore, entry).map(({ id }) => ({
+      id: publicId(id),
+      name: nameOf(id),
+      label: labelOf(id),
+    })),
+    older,
+    newer: newer?.n ?? null,
+  }
+}
+
+async function numberBefore(journal: Journal, n: number): Promise<number | null> {
+  for await (const summary of journal.select({ before: n, last: 1 })) return summary.n
+  return null
+}
+
+function targetDetails(
+  parts: DeliveryParts,
+  summary: Summary,
+  attempts: readonly Attempt[],
+): readonly TargetDetail[] {
+  const mark = marker(parts, [summary])
+  const { n, forwards } = summary
+  const routes = new Map(parts.routing.routes.map((route) => [route.id, route]))
+  return Object.entries(forwards).map(([id, forward]) => {
+    const own = attempts.filter(({ target }) => target === id)
+    const last = own.at(-1)
+    const route = routes.get(id)
+    return {
+      ...mark(id, forward, last && { ...last, n }),
+      id: route ? publicId(id) : null,
+      label: targetLabel(id),
+      match: route?.match.text ?? null,
+      attempts: own.map(attemptLine),
+    }
+  })
+}
+
+function attemptLine(attempt: Attempt): AttemptLine {
+  const { at, target, outcome, status, ms, count, error, headers = [] } = attempt
+  const answer = Buffer.from(attempt.answer)
+  return {
+    at,
+    outcome,
+    status: status === null ? null : formatStatus(target, status),
+    ms,
+    count,
+    error,
+    headers,
+    answer: answer.toString(),
+    answerIsText: isUtf8(answer),
+  }
+}
+
+/** Intake stores JSON only, so the start decides: parsing 25 MiB again would take a third of a second. */
+function bodyKind({ headers, body }: Entry): DeliveryDetail['bodyKind'] {
+  if (!isUtf8(body)) return 'bytes'
+  const isFormed = isForm(indexHeaders(headers))
+  const start = Buffer.from(body.subarray(0, START)).toString()
+  if (isFormed) return /(?:^|&)payload=/.test(start) ? 'form' : 'text'
+  return /^\s*[[{"\dtfn-]/.test(start) ? 'json' : 'text'
+}
+
+/** Bytes in which a payload begins. */
+const START = 1024
+
+function verdictOf(summary: Summary): string {
+  const { verifiedBy, restored } = summary
+  const from = editedFrom(summary)
+  const secret = `the ${verifiedBy} webhook secret`
+  if (from !== undefined) return `edited copy of #${from}, signed with ${secret}`
+  const restoration = restored
+    ? `, its bytes restored (${restored.how})${restored.unproved ? ', its event not proved' : ''}`
+    : ''
+  return `verified with ${secret}${restoration}`
+}
+
+/** How a delivery was proved genuine, sentence by sentence. */
+function proofOf(
+  { verifiedBy, restored, headers }: Summary,
+  { webhook }: DeliveryParts['host'],
+): readonly string[] {
+  const covers =
+    webhook.formSignature === 'payload' && isForm(indexHeaders(headers))
+      ? 'the payload inside the form'
+      : 'the exact bytes of the body'
+  // As it was sent. Gitea sends another one too, which relay does not use.
+  const [signature] = headers.find(([name]) => name.toLowerCase() === HUB_SIGNATURE) ?? [HUB_SIGNATURE]
+  const still = verifiedBy === 'previous' ? ', which is still accepted' : ''
+  return [
+    `${signature} is the HMAC-SHA256 of ${covers} with the ${verifiedBy} webhook secret${still}.`,
+    'It covers the body only: headers, and so the event and the delivery id, are not signed.',
+    ...(restored
+      ? [
+          `The tunnel had changed the body. Its bytes were restored (${restored.how}), and the signature proves that they are those that were sent.`,
+          restored.unproved
+            ? 'The event is not proved: the payload may also be of another.'
+            : 'The payload proves the event that the headers name.',
+        ]
+      : []),
+  ]
+}

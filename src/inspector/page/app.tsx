@@ -1,0 +1,226 @@
+import { signal } from '@preact/signals'
+import { render } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { DeliveryPage, RefusedPage } from '../api.js'
+import { addressOf, BASE, type View } from './address.js'
+import { canOnlyRead, connection, followLive, getJson, onLive, open, shareKey } from './client.js'
+import { Compare } from './compare.js'
+import { Delivery } from './delivery.js'
+import { Dialogs } from './dialogs.js'
+import { formatCount } from './format.js'
+import { followKeys } from './keys.js'
+import { List } from './list.js'
+import { followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
+import { Empty, Icon } from './parts.js'
+import { Refused } from './refused.js'
+import { State } from './state.js'
+
+/** How many requests were refused since relay started. */
+const refused = signal(0)
+
+/** The frame of every view: the bar with the three places, what keeps the page from working as usual, and the view. */
+function App() {
+  const { page } = view.value
+  const isClosed = connection.value === 'closed' || page === 'open'
+  const state = isClosed ? 'closed' : connection.value
+  useEffect(() => {
+    if (page === 'list') document.title = 'Deliveries · relay'
+  }, [page])
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="bar">
+        <a class="brand" href={addressOf({ page: 'list', query: {} })}>
+          relay
+        </a>
+        <nav aria-label="Inspector">
+          <Place view={{ page: 'list', query: {} }} text="Deliveries" />
+          <Place view={{ page: 'refused' }} text="Refused" count={refused.value} />
+          <Place view={{ page: 'state' }} text="State" />
+        </nav>
+        <span class={`connection connection-${state}`} title={WORDS[state]}>
+          <span class={isNarrow.value ? 'sr-only' : ''}>{WORDS[state]}</span>
+        </span>
+      </header>
+      <main id="main" class="main" tabIndex={-1}>
+        {isClosed ? (
+          <Gate />
+        ) : (
+          <>
+            <Banner />
+            <Content view={view.value} />
+          </>
+        )}
+      </main>
+      <Dialogs />
+      <div class="toasts" role="status" aria-live="polite">
+        {message.value ? (
+          <p class={message.value.isError ? 'toast toast-error' : 'toast'}>
+            <Icon name={message.value.isError ? 'cross' : 'check'} />
+            {message.value.text}
+          </p>
+        ) : null}
+      </div>
+    </>
+  )
+}
+
+const WORDS = { connecting: 'connecting', live: 'live', away: 'waiting', closed: 'closed' } as const
+
+interface PlaceProps {
+  readonly view: View
+  readonly text: string
+  readonly count?: number
+}
+
+function Place({ view: place, text, count = 0 }: PlaceProps) {
+  const { page } = view.value
+  const current = page === 'delivery' || page === 'compare' ? 'list' : page
+  return (
+    <a href={addressOf(place)} aria-current={place.page === current ? 'page' : undefined}>
+      {text} {count > 0 ? <span class="count">{formatCount(count)}</span> : null}
+    </a>
+  )
+}
+
+/** What keeps the page from working as usual, if anything does. */
+function Banner() {
+  if (connection.value === 'away')
+    return (
+      <p class="banner banner-warn" role="status">
+        <Icon name="ring" />
+        relay stopped; waiting for it
+      </p>
+    )
+  if (canOnlyRead.value)
+    return (
+      <p class="banner" role="status">
+        This tab can only read. Run <code>relay inspect</code> in a terminal to open one that can forward and
+        edit.
+      </p>
+    )
+  return null
+}
+
+function Content({ view }: { readonly view: View }) {
+  if (view.page === 'refused') return <Refused id={view.id} />
+  if (view.page === 'state') return <State />
+  if (view.page === 'open') return null
+  const { query } = view
+  // The list, and next to it what is open. On a narrow page only one of them shows.
+  return (
+    <div class={view.page === 'list' ? 'panes panes-list' : `panes panes-detail panes-${view.page}`}>
+      <List query={query} openN={view.page === 'list' ? null : view.n} />
+      {view.page === 'delivery' ? <Delivery n={view.n} query={query} /> : null}
+      {view.page === 'compare' ? <Compare n={view.n} other={view.other} query={query} /> : null}
+      {view.page === 'list' ? (
+        <section class="pane pane-detail pane-nothing" aria-label="Delivery">
+          <Empty title="Choose a delivery">
+            <p>
+              <kbd>j</kbd> <kbd>k</kbd> move, <kbd>Enter</kbd> opens, <kbd>?</kbd> lists all keys.
+            </p>
+          </Empty>
+        </section>
+      ) : null}
+    </div>
+  )
+}
+
+/** The form for a one-time code, where relay does not know this browser. */
+function Gate() {
+  const field = useRef<HTMLInputElement>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    document.title = 'Open the inspector · relay'
+    field.current?.focus()
+  }, [])
+  const submit = async (): Promise<void> => {
+    try {
+      await open(field.current?.value ?? '')
+      location.replace(addressOf(view.value.page === 'open' ? { page: 'list', query: {} } : view.value))
+    } catch (error) {
+      setProblem(messageFrom(error))
+      field.current?.select()
+    }
+  }
+  return (
+    <section class="gate" aria-labelledby="gate-title">
+      <h1 id="gate-title">Open the inspector</h1>
+      {problem === null ? null : (
+        <p class="error-text" role="alert">
+          {problem}
+        </p>
+      )}
+      <p>
+        Run <code>relay inspect</code> in a terminal: it opens this page in your browser.
+      </p>
+      <p>
+        On another machine, or in another browser, run <code>relay inspect --no-browser</code> and enter the
+        code that it prints. A code works once, for 5 minutes.
+      </p>
+      <form
+        class="line-form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void submit()
+        }}
+      >
+        <label for="code">Code</label>
+        <input
+          id="code"
+          ref={field}
+          required
+          autoComplete="off"
+          autoCapitalize="off"
+          spellcheck={false}
+          placeholder="xxxx-xxxx-xxxx-xxxx"
+        />
+        <button type="submit" class="button button-main">
+          Open
+        </button>
+      </form>
+    </section>
+  )
+}
+
+/** Uses the code that `relay inspect` left in the fragment, where no server and no process list sees it. */
+async function enter(code: string, entry: string | undefined): Promise<void> {
+  const { pathname, search } = location
+  history.replaceState(null, '', pathname + search)
+  await open(code).catch(() => {})
+  // Loaded again, since what the browser has fetched ahead was refused.
+  location.replace(entry === undefined ? pathname + search : `${BASE}/deliveries/${entry}`)
+}
+
+/** Resolves `/inspect/deliveries/last`, which only the journal can. */
+async function findLast(): Promise<void> {
+  if (location.pathname !== `${BASE}/deliveries/last`) return
+  const page = await getJson<DeliveryPage>('deliveries?limit=1').catch(() => undefined)
+  const [newest] = page?.deliveries ?? []
+  go(newest ? { page: 'delivery', n: newest.n, query: {} } : { page: 'list', query: {} }, { replace: true })
+}
+
+async function start(root: HTMLElement): Promise<void> {
+  const [, code, entry] = /^#([\w-]{16,})(?:\/(\w+))?$/.exec(location.hash) ?? []
+  if (code !== undefined) return enter(code, entry)
+  await findLast()
+  followLinks()
+  followKeys()
+  shareKey()
+  onLive((event) => {
+    if (event.type === 'refused') refused.value = event.count
+    if (event.type === 'stale') void countRefused()
+  })
+  render(<App />, root)
+  if (view.value.page !== 'open') followLive()
+}
+
+async function countRefused(): Promise<void> {
+  const page = await getJson<RefusedPage>('refused').catch(() => undefined)
+  if (page) refused.value = Object.values(page.counts).reduce((sum, count) => sum + count, 0)
+}
+
+const root = document.querySelector<HTMLElement>('#app')
+if (root) void start(root)

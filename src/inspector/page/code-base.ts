@@ -1,0 +1,237 @@
+import { HighlightStyle } from '@codemirror/language'
+import {
+  findNext,
+  findPrevious,
+  getSearchQuery,
+  replaceAll,
+  replaceNext,
+  search,
+  searchKeymap,
+  SearchQuery,
+  setSearchQuery,
+} from '@codemirror/search'
+import { EditorState, type Extension } from '@codemirror/state'
+import {
+  Decoration,
+  type DecorationSet,
+  drawSelection,
+  EditorView,
+  highlightSpecialChars,
+  keymap,
+  MatchDecorator,
+  type Panel,
+  ViewPlugin,
+  type ViewUpdate,
+} from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+import { HIDDEN, symbolOf } from './parts.js'
+
+/** The page's own colours; the style sheet gives them for light and dark. Custom properties reach into the shadow tree. */
+const LOOK = EditorView.theme({
+  '&': { fontSize: '0.8125rem', color: 'var(--text)', backgroundColor: 'var(--code)' },
+  '&.cm-focused': { outline: 'none' },
+  '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.55', overflow: 'auto' },
+  '.cm-content': { padding: '0.5rem 0' },
+  '.cm-line': { padding: '0 0.75rem 0 0.25rem' },
+  '.cm-gutters': { backgroundColor: 'var(--code)', color: 'var(--faint)', border: 'none' },
+  '.cm-lineNumbers .cm-gutterElement': { minWidth: '2rem', padding: '0 0.25rem 0 0.5rem' },
+  '.cm-foldGutter .cm-gutterElement': { cursor: 'pointer', padding: '0 0.15rem', color: 'var(--quiet)' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
+  '.cm-cursor': { borderLeftColor: 'var(--text)' },
+  // Also a bracket whose partner is further away than is looked for.
+  '&.cm-focused .cm-nonmatchingBracket': { backgroundColor: 'transparent' },
+  '&.cm-focused .cm-matchingBracket': { backgroundColor: 'var(--chosen)' },
+  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
+    backgroundColor: 'var(--selection)',
+  },
+  '.cm-searchMatch': { backgroundColor: 'var(--wait-ground)', outline: '1px solid var(--wait)' },
+  '.cm-searchMatch-selected': { backgroundColor: 'var(--chosen)', outline: '2px solid var(--accent)' },
+  '.cm-foldPlaceholder': {
+    margin: '0 0.25rem',
+    padding: '0 0.4rem',
+    border: '1px solid var(--line)',
+    borderRadius: '0.3rem',
+    backgroundColor: 'var(--panel)',
+    color: 'var(--quiet)',
+    fontFamily: 'var(--sans)',
+    fontSize: '0.75rem',
+  },
+  '.cm-panels, .cm-tooltip': {
+    backgroundColor: 'var(--panel)',
+    color: 'var(--text)',
+    border: '1px solid var(--line)',
+    fontFamily: 'var(--sans)',
+  },
+  '.cm-panels-top': { borderWidth: '0 0 1px' },
+  '.find': { display: 'flex', flexWrap: 'wrap', gap: '0.35rem', padding: '0.4rem 0.5rem' },
+  '.find input': {
+    flex: '1 1 9rem',
+    minWidth: '0',
+    height: '2rem',
+    padding: '0 0.5rem',
+    border: '1px solid var(--edge)',
+    borderRadius: '0.4rem',
+    backgroundColor: 'var(--panel)',
+    color: 'var(--text)',
+    font: 'inherit',
+  },
+  '.find button': {
+    height: '2rem',
+    padding: '0 0.7rem',
+    border: '1px solid var(--line)',
+    borderRadius: '0.4rem',
+    backgroundColor: 'var(--panel)',
+    color: 'var(--text)',
+    font: 'inherit',
+    cursor: 'pointer',
+  },
+  '.find :focus-visible': { outline: '2px solid var(--accent)', outlineOffset: '-1px' },
+  '.hidden-char': { color: 'var(--wait)', backgroundColor: 'var(--wait-ground)', borderRadius: '0.2em' },
+  '.json-name': { color: 'var(--json-name)' },
+  '.json-string': { color: 'var(--json-string)' },
+  '.json-number': { color: 'var(--json-number)' },
+  '.json-literal': { color: 'var(--json-literal)' },
+  '.cm-diagnostic-error': { borderLeftColor: 'var(--bad)' },
+  '.cm-collapsedLines, .cm-collapsedLines:hover': {
+    padding: '0.3rem 0.75rem',
+    background: 'var(--hover)',
+    color: 'var(--quiet)',
+    fontFamily: 'var(--sans)',
+    fontSize: '0.75rem',
+  },
+  // The character of these is missing in common fonts.
+  '.cm-collapsedLines:before, .cm-collapsedLines:after': { content: '"⋯" !important' },
+  '.cm-changeGutter': { width: '3px', paddingLeft: '0' },
+  '&.cm-merge-a .cm-changedLine, .cm-deletedChunk': { backgroundColor: 'var(--bad-ground)' },
+  '&.cm-merge-b .cm-changedLine': { backgroundColor: 'var(--ok-ground)' },
+  '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': { background: 'var(--bad-word)' },
+  '&.cm-merge-b .cm-changedText': { background: 'var(--ok-word)' },
+  '&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter': { background: 'var(--bad)' },
+  '&.cm-merge-b .cm-changedLineGutter': { background: 'var(--ok)' },
+  '.cm-deletedChunk': { paddingLeft: '0.25rem' },
+})
+
+/** The same colours by the parser's names, for the editor. */
+export const PARSED_COLOURS = HighlightStyle.define([
+  { tag: tags.propertyName, color: 'var(--json-name)' },
+  { tag: tags.string, color: 'var(--json-string)' },
+  { tag: tags.number, color: 'var(--json-number)' },
+  { tag: [tags.bool, tags.null], color: 'var(--json-literal)' },
+])
+
+const NAME = Decoration.mark({ class: 'json-name' })
+const STRING = Decoration.mark({ class: 'json-string' })
+const NUMBER = Decoration.mark({ class: 'json-number' })
+const LITERAL = Decoration.mark({ class: 'json-literal' })
+
+const tokens = new MatchDecorator({
+  regexp: /("[^"\\]*(?:\\.[^"\\]*)*"?)(:)?|-?\d[\d.eE+-]*|true|false|null/g,
+  decorate(add, from, to, [token, text, colon]) {
+    if (text !== undefined) add(from, from + text.length, colon === undefined ? STRING : NAME)
+    else add(from, to, /^[tfn]/.test(token) ? LITERAL : NUMBER)
+  },
+})
+
+/** Colours of laid out JSON in the lines that are seen: a parser does not reach the end of 10 MB. */
+export const COLOURS = ViewPlugin.fromClass(
+  class {
+    decorations: DecorationSet
+    constructor(view: EditorView) {
+      this.decorations = tokens.createDeco(view)
+    }
+    update(update: ViewUpdate) {
+      this.decorations = tokens.updateDeco(update, this.decorations)
+    }
+  },
+  { decorations: ({ decorations }) => decorations },
+)
+
+/** What every view has: its look, visible symbols for invisible characters, and a search. */
+export function base(label: string): Extension {
+  return [
+    LOOK,
+    EditorView.lineWrapping,
+    highlightSpecialChars({ specialChars: HIDDEN, render: symbol }),
+    drawSelection(),
+    search({ top: true, createPanel: findPanel }),
+    keymap.of(searchKeymap),
+    EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
+  ]
+}
+
+/** For what is only read. Editable content would make a phone open its keyboard. */
+export function reading(label: string): Extension {
+  return [base(label), EditorState.readOnly.of(true), EditorView.editable.of(false)]
+}
+
+/** The shadow tree of an element, empty. */
+export function shadowOf(element: HTMLElement): ShadowRoot {
+  const root = element.shadowRoot ?? element.attachShadow({ mode: 'open' })
+  root.replaceChildren()
+  return root
+}
+
+function symbol(code: number): HTMLElement {
+  const element = document.createElement('span')
+  element.className = 'hidden-char'
+  element.textContent = symbolOf(String.fromCodePoint(code))
+  return element
+}
+
+/**
+ * The search, which looks for text as it is, in any case. CodeMirror's own panel takes 2 seconds for 10 MB, since it normalizes each
+ * character; an escaped regular expression takes 60 ms.
+ */
+function findPanel(view: EditorView): Panel {
+  const dom = document.createElement('div')
+  dom.className = 'find'
+  const field = fieldOf('Find')
+  field.setAttribute('main-field', 'true')
+  const replacement = fieldOf('Replace with')
+  const commit = (): void => {
+    const query = new SearchQuery({
+      search: field.value.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`),
+      regexp: true,
+      replace: replacement.value.replaceAll('$', '$$$$'),
+    })
+    if (!query.eq(getSearchQuery(view.state))) view.dispatch({ effects: setSearchQuery.of(query) })
+  }
+  const button = (text: string, act: (view: EditorView) => boolean): HTMLButtonElement => {
+    const element = document.createElement('button')
+    element.type = 'button'
+    element.textContent = text
+    element.addEventListener('click', () => act(view))
+    return element
+  }
+  dom.append(field, button('Next', findNext), button('Previous', findPrevious))
+  if (!view.state.readOnly)
+    dom.append(replacement, button('Replace', replaceNext), button('Replace all', replaceAll))
+  dom.addEventListener('input', commit)
+  dom.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && event.target === field) {
+      ;(event.shiftKey ? findPrevious : findNext)(view)
+      event.preventDefault()
+    }
+    for (const { key, run } of searchKeymap)
+      if (key === 'Escape' && key === event.key && run?.(view)) event.preventDefault()
+  })
+  return {
+    dom,
+    top: true,
+    mount() {
+      const { search, regexp } = getSearchQuery(view.state)
+      if (!regexp) field.value = search
+      field.select()
+      // The view is in the middle of an update.
+      queueMicrotask(commit)
+    },
+  }
+}
+
+function fieldOf(label: string): HTMLInputElement {
+  const field = document.createElement('input')
+  field.type = 'search'
+  field.placeholder = label
+  field.setAttribute('aria-label', label)
+  return field
+}

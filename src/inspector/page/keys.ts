@@ -1,0 +1,86 @@
+import { whyNot } from './client.js'
+import { lineNear, scroller } from './list.js'
+import { cursor, detail, dialog, go, isSideBySide, view } from './model.js'
+
+/** Lets the keyboard do what the pointer does. */
+export function followKeys(): void {
+  document.addEventListener('keydown', (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || dialog.value) return
+    // A payload is in a shadow tree, behind which the event's own target hides.
+    const [target] = event.composedPath()
+    if (target instanceof HTMLElement && target.matches('input, select, textarea, [contenteditable=true]')) {
+      if (event.key === 'Escape') target.blur()
+    } else if (act(event)) event.preventDefault()
+  })
+}
+
+/** Does what a key does here, and says whether that was anything. */
+function act(event: KeyboardEvent): boolean {
+  switch (event.key) {
+    case 'j':
+      return step(1)
+    case 'k':
+      return step(-1)
+    case 'ArrowDown':
+      return isOnList(event) && step(1)
+    case 'ArrowUp':
+      return isOnList(event) && step(-1)
+    case '/':
+      return focusSearch()
+    case 'r':
+      return openForShown('forward')
+    case 'e':
+      return openForShown('edit')
+    case '?':
+      dialog.value = { kind: 'keys' }
+      return true
+    case 'Escape':
+      return goBack()
+    default:
+      return false
+  }
+}
+
+/** Arrow keys scroll whatever else has the focus. */
+function isOnList({ target }: KeyboardEvent): boolean {
+  return target === document.body || (target instanceof Element && target.closest('.pane-list') !== null)
+}
+
+/** Moves to the next (1) or previous (-1) delivery; one that is open is replaced by it. */
+function step(steps: 1 | -1): boolean {
+  const shown = view.value
+  if (shown.page !== 'list' && shown.page !== 'delivery') return false
+  const line = lineNear(shown.page === 'delivery' ? shown.n : cursor.value?.n, steps)
+  if (!line) return false
+  scroller.toLine(line.n)
+  cursor.value = { n: line.n, wantsFocus: shown.page === 'list' || isSideBySide.value }
+  if (shown.page === 'delivery') go({ ...shown, n: line.n }, { replace: true })
+  return true
+}
+
+function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>('.filters input[type="search"]')
+  field?.focus()
+  field?.select()
+  return field !== null
+}
+
+function openForShown(kind: 'forward' | 'edit'): boolean {
+  const shown = detail.value
+  const isJson = shown?.bodyKind === 'json' || shown?.bodyKind === 'form'
+  if (!shown || whyNot.value !== null || (kind === 'edit' && !isJson)) return false
+  dialog.value = { kind, detail: shown }
+  return true
+}
+
+/** From a delivery to the list, from a comparison to its delivery, from a refused request to all of them. */
+function goBack(): boolean {
+  const shown = view.value
+  if (shown.page === 'compare') go({ page: 'delivery', n: shown.n, query: shown.query })
+  else if (shown.page === 'delivery') {
+    cursor.value = { n: shown.n, wantsFocus: true }
+    go({ page: 'list', query: shown.query })
+  } else if (shown.page === 'refused' && shown.id !== undefined) go({ page: 'refused' })
+  else return false
+  return true
+}

@@ -1,0 +1,184 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { LiveEvent, RefusedDetail, RefusedKind, RefusedLine, RefusedPage } from '../api.js'
+import { addressOf } from './address.js'
+import { useApi } from './client.js'
+import { counted, formatCount, formatSize } from './format.js'
+import { takeFocus } from './model.js'
+import { Empty, Headers, Icon, Lines, MarkWord, Section, Time, Visible } from './parts.js'
+
+const KINDS: Readonly<Record<RefusedKind, string>> = {
+  no_signature: 'no signature',
+  invalid_signature: 'invalid signature',
+  invalid_event: 'invalid event',
+  too_large: 'too large',
+  wrong_path: 'wrong path',
+}
+
+/** The refused requests, and the one that is open. */
+export function Refused({ id }: { readonly id: number | undefined }) {
+  const { value, problem } = useApi<RefusedPage>('refused', isRefusal)
+  useEffect(() => {
+    document.title = `${id === undefined ? 'Refused requests' : `Refused request ${id}`} · relay`
+  }, [id])
+  return (
+    <div class={id === undefined ? 'panes panes-list' : 'panes panes-detail'}>
+      <div class="pane pane-list">
+        {value ? <RefusedList page={value} openId={id} /> : null}
+        {problem && !value ? <Empty title={problem.message} /> : null}
+      </div>
+      {id === undefined ? (
+        <section class="pane pane-detail pane-nothing" aria-label="Refused request">
+          <Empty title="Choose a request">
+            <p>It shows why relay refused it and what to do, as relay verify does.</p>
+          </Empty>
+        </section>
+      ) : (
+        <RefusedRequest key={id} id={id} />
+      )}
+    </div>
+  )
+}
+
+function isRefusal({ type }: LiveEvent): boolean {
+  return type === 'refused'
+}
+
+function RefusedList({ page, openId }: { readonly page: RefusedPage; readonly openId: number | undefined }) {
+  const { refused, counts } = page
+  const given = Object.entries(KINDS).flatMap(([kind, word]) => {
+    const count = Object.entries(counts).find(([each]) => each === kind)?.[1] ?? 0
+    return count > 0 ? [{ count, word }] : []
+  })
+  return (
+    <section class="refused" aria-labelledby="refused-title">
+      <h1 id="refused-title" tabIndex={-1}>
+        Refused requests
+      </h1>
+      <p class="quiet">
+        Nothing here is proved to come from the code host, and none of it was forwarded. The last 100 since
+        relay started.
+      </p>
+      {given.length === 0 ? null : (
+        <ul class="counts">
+          {given.map(({ count, word }) => (
+            <li>
+              <strong>{formatCount(count)}</strong> {word}
+            </li>
+          ))}
+        </ul>
+      )}
+      {refused.length === 0 ? (
+        <Empty title="No request was refused">
+          <p>When a signature does not match, or a request is malformed, it appears here with the reason.</p>
+        </Empty>
+      ) : (
+        <ol class="rows">
+          {refused.map((line) => (
+            <li key={line.id}>
+              <RefusedRow line={line} isOpen={line.id === openId} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  )
+}
+
+function RefusedRow({ line, isOpen }: { readonly line: RefusedLine; readonly isOpen: boolean }) {
+  const { id, at, event, status, via, size, kind, reason } = line
+  return (
+    <a
+      class="row row-refused"
+      href={addressOf({ page: 'refused', id })}
+      aria-current={isOpen ? 'true' : undefined}
+    >
+      <span class="row-line">
+        <span class="row-event">
+          <MarkWord status="failed" word={KINDS[kind]} />
+          <span class="badge">{status}</span>
+          {via === 'tunnel' ? <span class="badge">tunnel</span> : null}
+        </span>
+        <Time class="row-time" at={at} />
+      </span>
+      <span class="row-line">
+        <span class="row-subject">
+          <Visible text={event === null ? reason : `${event} · ${reason}`} />
+        </span>
+        <span class="row-size">{formatSize(size)}</span>
+      </span>
+    </a>
+  )
+}
+
+function RefusedRequest({ id }: { readonly id: number }) {
+  const { value, problem } = useApi<RefusedDetail>(`refused/${id}`, () => false)
+  return (
+    <section class="pane pane-detail" aria-label="Refused request">
+      {value ? <RefusedArticle detail={value} /> : null}
+      {problem && !value ? (
+        <Empty title={problem.isMissing ? 'This request is no longer in the list' : 'It could not be read'}>
+          <p>
+            {problem.isMissing
+              ? 'relay has the last 100 refused requests, until it is stopped.'
+              : problem.message}
+          </p>
+        </Empty>
+      ) : null}
+    </section>
+  )
+}
+
+/** One refused request: why, and what to do. */
+function RefusedArticle({ detail }: { readonly detail: RefusedDetail }) {
+  const { kind, at, status, via, size, event, deliveryId, verdict, headers, body, isCut, reason } = detail
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (takeFocus()) heading.current?.focus({ preventScroll: true })
+  }, [])
+  return (
+    <article class="detail">
+      <header class="head">
+        <div class="head-line">
+          <a class="button button-quiet head-back" href={addressOf({ page: 'refused' })}>
+            <Icon name="back" />
+            Refused
+          </a>
+          <span class="badge badge-warn">unproved</span>
+        </div>
+        <h1 tabIndex={-1} ref={heading}>
+          Refused: {KINDS[kind]}
+        </h1>
+        <p class="head-subject">
+          <Visible text={reason} />
+        </p>
+        <p class="quiet">
+          Answered {status}, came by {via === 'http' ? 'HTTP' : 'the tunnel'} at <Time at={at} />,{' '}
+          {counted(size, 'byte')}. Claims to be {event === null ? 'no event' : <Visible text={event} />}
+          {deliveryId === null ? null : (
+            <>
+              , delivery <Visible text={deliveryId} />
+            </>
+          )}
+          .
+        </p>
+      </header>
+      <Section title="Why">
+        <ul class="sentences">
+          {verdict.map((line) => (
+            <li>
+              <Visible text={line} />
+            </li>
+          ))}
+        </ul>
+      </Section>
+      <Section title="Headers" count={headers.length}>
+        <Headers headers={headers} label="Headers of the request" />
+      </Section>
+      <Section title={isCut ? 'Body (its start)' : 'Body'}>
+        <pre class="code" tabIndex={0} role="region" aria-label="Start of the body">
+          <Lines text={body} />
+        </pre>
+      </Section>
+    </article>
+  )
+}

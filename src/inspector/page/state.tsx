@@ -1,0 +1,216 @@
+import { useEffect } from 'preact/hooks'
+import type { InstanceState, LiveEvent, TargetState } from '../api.js'
+import { useApi } from './client.js'
+import { counted, exactTime, formatCount, formatMs } from './format.js'
+import { now } from './model.js'
+import { Empty, Fact, MarkWord, Section, Time, Visible } from './parts.js'
+
+/** The running instance: its targets and their queues, its tunnel and hooks, who is signed in. */
+export function State() {
+  const { value, problem } = useApi<InstanceState>('state', isChange)
+  useEffect(() => {
+    document.title = 'State · relay'
+  }, [])
+  return (
+    <div class="pane">
+      {value ? <Instance state={value} /> : null}
+      {problem && !value ? <Empty title={problem.message} /> : null}
+    </div>
+  )
+}
+
+/** Deliveries change the numbers of the targets. */
+function isChange({ type }: LiveEvent): boolean {
+  return type === 'state' || type === 'lines'
+}
+
+function Instance({ state }: { readonly state: InstanceState }) {
+  const { profile, provider, url, startedAt, deliveries, targets, ignored, tunnel, hooks, users } = state
+  return (
+    <div class="state">
+      <h1 tabIndex={-1}>State</h1>
+      <dl class="facts">
+        <Fact name="Profile">
+          <Visible text={profile} />
+        </Fact>
+        <Fact name="Code host">
+          <Visible text={provider} />
+        </Fact>
+        <Fact name="Address">
+          <code>{url}</code>
+        </Fact>
+        <Fact name="Running for">
+          <span title={`since ${exactTime(startedAt)}`}>
+            {formatMs(Math.max(0, Math.max(now.value, Date.now()) - startedAt))}
+          </span>
+        </Fact>
+        <Fact name="In the journal">{counted(deliveries, 'delivery', 'deliveries')}</Fact>
+      </dl>
+      <Section title="Targets">
+        <Targets targets={targets} />
+        {ignored.length === 0 ? null : (
+          <p class="quiet">
+            Not forwarded: <Visible text={ignored.join(', ')} />
+          </p>
+        )}
+      </Section>
+      <Section title="Tunnel">
+        <Tunnel tunnel={tunnel} />
+      </Section>
+      <Section title="Hooks">
+        <Hooks hooks={hooks} />
+      </Section>
+      <Section title="Signed in">
+        <Users users={users} />
+      </Section>
+    </div>
+  )
+}
+
+/** A target's state as a sign and a word; one that the page does not know is shown as it is. */
+const STATES: Readonly<Record<string, { status: 'succeeded' | 'down' | 'waiting'; word: string }>> = {
+  up: { status: 'succeeded', word: 'up' },
+  down: { status: 'down', word: 'down' },
+  elsewhere: { status: 'waiting', word: 'forwarded by another relay' },
+  unknown: { status: 'waiting', word: 'not tried yet' },
+}
+
+function Targets({ targets }: { readonly targets: readonly TargetState[] }) {
+  if (targets.length === 0)
+    return (
+      <Empty title="No targets">
+        <p>Deliveries are only stored in the journal. Forward them to a local program:</p>
+        <pre class="command">{`relay serve --forward '*=http://localhost:3000/webhook'`}</pre>
+      </Empty>
+    )
+  return (
+    <ul class="cards">
+      {targets.map((target) => (
+        <Target key={target.id} target={target} />
+      ))}
+    </ul>
+  )
+}
+
+function Target({ target }: { readonly target: TargetState }) {
+  const { name, label, match, waiting, failed, since, nextProbeAt } = target
+  const { status, word } = STATES[target.state] ?? { status: 'waiting', word: target.state }
+  return (
+    <li class="card">
+      <p class="card-title">
+        <Visible text={name} />
+        <MarkWord status={status} word={word} />
+      </p>
+      <p class="card-label">
+        <code>
+          <Visible text={`${match} → ${label}`} />
+        </code>
+      </p>
+      <dl class="numbers">
+        <Fact name="waiting">{formatCount(waiting)}</Fact>
+        <Fact name="failed">{formatCount(failed)}</Fact>
+      </dl>
+      {since === undefined ? null : (
+        <p class="quiet">
+          {word} since <Time at={since} />
+          {nextProbeAt === undefined ? null : (
+            <>
+              , next attempt at <Time at={nextProbeAt} />
+            </>
+          )}
+        </p>
+      )}
+    </li>
+  )
+}
+
+function Tunnel({ tunnel }: { readonly tunnel: InstanceState['tunnel'] }) {
+  if (tunnel === null)
+    return (
+      <Empty title="No tunnel">
+        <p>A tunnel lets a code host on the internet reach this machine:</p>
+        <pre class="command">relay serve --tunnel</pre>
+      </Empty>
+    )
+  const { state, payloadUrl, detail } = tunnel
+  return (
+    <dl class="facts">
+      <Fact name="Connection">
+        <Visible text={state} />
+      </Fact>
+      {payloadUrl === null ? null : (
+        <Fact name="Payload address">
+          <code>
+            <Visible text={payloadUrl} />
+          </code>
+        </Fact>
+      )}
+      {detail === null ? null : (
+        <Fact name="Detail">
+          <Visible text={detail} />
+        </Fact>
+      )}
+    </dl>
+  )
+}
+
+function Hooks({ hooks }: { readonly hooks: InstanceState['hooks'] }) {
+  if (hooks.length === 0)
+    return (
+      <Empty title="No hooks">
+        <p>A hook makes the code host send a repository's deliveries here:</p>
+        <pre class="command">relay hook add octo/demo</pre>
+      </Empty>
+    )
+  return (
+    <ul class="cards">
+      {hooks.map(({ repo, url, permanent, problem }) => (
+        <li class="card">
+          <p class="card-title">
+            <Visible text={repo} />
+            <MarkWord
+              status={problem === null ? 'succeeded' : 'failed'}
+              word={problem === null ? 'registered' : 'failed'}
+            />
+          </p>
+          {url === null ? null : (
+            <p class="card-label">
+              <code>
+                <Visible text={url} />
+              </code>
+            </p>
+          )}
+          <p class="quiet">
+            <Visible text={problem ?? (permanent ? 'stays when relay stops' : 'removed when relay stops')} />
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Users({ users }: { readonly users: InstanceState['users'] }) {
+  if (users === null)
+    return <p class="quiet">The keychain did not answer, so it is not known who is signed in.</p>
+  if (users.length === 0)
+    return (
+      <Empty title="No user is signed in">
+        <p>Sign in to comment, merge and react from the shell:</p>
+        <pre class="command">relay login</pre>
+      </Empty>
+    )
+  return (
+    <ul class="cards">
+      {users.map(({ userId, expiresAt, origin }) => (
+        <li class="card">
+          <p class="card-title">
+            <Visible text={userId} />
+          </p>
+          <p class="quiet">
+            <Visible text={origin} />, {expiresAt > now.value ? 'until' : 'expired'} <Time at={expiresAt} />
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { html } from 'hono/html'
+
+/** A file that the browser loads, read into memory once. */
+export interface StaticFile {
+  readonly type: string
+  readonly body: Uint8Array<ArrayBuffer>
+  /** Answers a browser that has this version already: 304 takes a millisecond on this machine. */
+  readonly etag: string
+}
+
+/** What the browser loads, by its path. All of it is the same for everybody, and holds no data. */
+export interface Shell {
+  /** The page of every address. */
+  readonly page: StaticFile
+  readonly assets: ReadonlyMap<string, StaticFile>
+}
+
+const ASSETS = '/inspect/assets/'
+const TYPES = {
+  'app.js': 'text/javascript; charset=utf-8',
+  // CodeMirror, which the first delivery loads.
+  'code.js': 'text/javascript; charset=utf-8',
+  'app.css': 'text/css; charset=utf-8',
+  'LICENSES.txt': 'text/plain; charset=utf-8',
+} as const
+
+/** What the page asks first, as it asks it, so that the browser fetches it while it loads the script. */
+const FIRST = '/inspect/api/deliveries?limit=50'
+
+/** Reads the files that `npm run build` writes to `dist/inspect`. Without them the page says so. */
+export async function openShell(): Promise<Shell> {
+  const root = path.dirname(createRequire(import.meta.url).resolve('webhook-relay/package.json'))
+  const assets = new Map<string, StaticFile>()
+  for (const [name, type] of Object.entries(TYPES)) {
+    try {
+      const body = readFileSync(path.join(root, 'dist', 'inspect', name))
+      assets.set(ASSETS + name, staticFile(type, body))
+    } catch {
+      // Not built.
+    }
+  }
+  const page = await document(assets.has(`${ASSETS}app.js`) ? APPLICATION : NOT_BUILT)
+  return { page: staticFile('text/html; charset=utf-8', Buffer.from(String(page))), assets }
+}
+
+function staticFile(type: string, bytes: Uint8Array): StaticFile {
+  const body = new Uint8Array(bytes)
+  return { type, body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"` }
+}
+
+type Markup = ReturnType<typeof html>
+
+const APPLICATION = {
+  head: html`<link rel="preload" as="fetch" crossorigin="anonymous" href="${FIRST}" />
+    <link rel="stylesheet" href="${ASSETS}app.css" />
+    <script type="module" src="${ASSETS}app.js"></script>`,
+  body: html`<div id="app"></div>
+    <noscript
+      >The inspector needs JavaScript. In a terminal, relay log and relay show have the same
+      deliveries.</noscript
+    >`,
+}
+
+const NOT_BUILT = {
+  head: '',
+  body: html`<h1>The inspector is not built</h1>
+    <p>Run <code>npm run build</code> in the folder of relay, and start relay again.</p>`,
+}
+
+function document({ head, body }: { readonly head: Markup | string; readonly body: Markup }): Markup {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>Deliveries · relay</title>
+        <link rel="icon" href="data:," />
+        ${head}
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html> `
+}

@@ -1,0 +1,272 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { addAbortSignal, type Readable } from 'node:stream'
+import { z } from 'zod'
+import type { Cancellable } from '../base/abort.js'
+import { errorReason } from '../base/errno.js'
+import { RelayError } from '../base/errors.js'
+import { readBounded, TooManyBytes } from '../base/read-bounded.js'
+import { MAX_MAX_BODY } from '../base/settings.js'
+import { lineOf } from '../json/text.js'
+import { type Fixture, fixtureBody, PAYLOAD_ENCODINGS, toFixture } from './fixture.js'
+
+// Loaded only by commands that read fixtures: reading the schema's library takes longer than most commands do.
+
+export interface LoadOptions extends Cancellable {
+  /** The event and the provider of a file that holds a bare payload. Default provider: `github`. */
+  readonly event?: string | undefined
+  readonly provider?: string | undefined
+  /** The stream that `-` names. */
+  readonly stdin?: Readable | undefined
+}
+
+export interface NamedFixture {
+  /** The file's path as given, or as found in a folder. */
+  readonly name: string
+  readonly fixture: Fixture
+}
+
+/** A fixture that exists and may not have been read yet. */
+export interface FoundFixture {
+  readonly name: string
+  /** Reads and checks it. @throws RelayError as {@link findFixtures} */
+  readonly load: () => Fixture
+}
+
+/** Bytes. JSON can write each byte of a body as six characters; the headers have a mebibyte. */
+const MAX_FILE = 6 * MAX_MAX_BODY + 1_048_576
+const TOO_LARGE = `must be at most ${MAX_MAX_BODY / 1_048_576} MiB`
+const BODIES = ['body', 'bodyBase64', 'payload'] as const
+/** Reasons, in the words of an error, for codes that need some. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or folder',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'not UTF-8',
+}
+
+const text = (form: RegExp, what: string) => z.string(`must be ${what}`).regex(form, `must be ${what}`)
+
+const headerValue = text(
+  /^[\t\x20-\x7e\x80-\xff]*$/,
+  'text in latin1 without control characters, or a list of such',
+)
+
+/** A fixture file. It can hold any delivery that the journal can. `fixtures/fixture.schema.json` is this as JSON Schema. */
+export const fixtureSchema = z
+  .strictObject(
+    {
+      $schema: z.string('must be an address').optional().describe('Where this schema is, for editors.'),
+      relay: z.literal(1, "must be 1, the format's version").describe("The format's version."),
+      provider: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github').describe(
+        'The code host that sends it: github, gitea, sandbox.',
+      ),
+      source: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github')
+        .optional()
+        .describe('What received it, by name; the provider if absent.'),
+      event: text(/^[A-Za-z0-9_.: -]{1,100}$/, 'the name of an event, like push').describe(
+        'The event as the provider names it in its header.',
+      ),
+      delivery: text(/^[\x21-\x7e]{1,200}$/, '1 to 200 visible ASCII characters').describe(
+        "The provider's id of the delivery.",
+      ),
+      headers: z
+        .record(
+          z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/),
+          z.union(
+            [headerValue, z.array(headerValue).min(1, 'must not be an empty list')],
+            'must be text in latin1 without control characters, or a list of such',
+          ),
+          'must be an object of headers',
+        )
+        .describe('The headers as received, without those of the connection and credentials.'),
+      body: z
+        .string('must be text')
+        .max(MAX_MAX_BODY, TOO_LARGE)
+        .refine((body) => !/\p{Surrogate}/u.test(body), 'has half a character; bodyBase64 can hold any bytes')
+        .optional()
+        .describe("The body's exact text, when it is UTF-8."),
+      bodyBase64: z
+        .string('must be text')
+        .max(Math.ceil(MAX_MAX_BODY / 3) * 4, TOO_LARGE)
+        .regex(/^[A-Za-z0-9+/]*={0,2}$/, 'must be base64')
+        .optional()
+        .meta({ description: "The body's exact bytes, when they are not UTF-8.", contentEncoding: 'base64' }),
+      payload: z
+        .looseObject({}, 'must be an object')
+        .optional()
+        .describe('Instead of a body: the JSON that is sent.'),
+      encoding: z
+        .enum(PAYLOAD_ENCODINGS, `must be one of ${PAYLOAD_ENCODINGS.join(', ')}`)
+        .optional()
+        .describe('How the payload is written as a body; compact if absent.'),
+    },
+    'must be an object',
+  )
+  .meta({
+    title: 'A webhook delivery, as relay stores it in a file',
+    dependentRequired: { encoding: ['payload'] },
+    oneOf: [{ required: ['body'] }, { required: ['bodyBase64'] }, { required: ['payload'] }],
+  })
+
+/** Reads every fixture of {@link findFixtures}, one at a time. @throws RelayError as {@link findFixtures} */
+export async function* loadFixtures(
+  paths: readonly string[],
+  options: LoadOptions = {},
+): AsyncGenerator<NamedFixture> {
+  for await (const { name, load } of findFixtures(paths, options)) yield { name, fixture: load() }
+}
+
+/**
+ * The fixtures that paths name: standard input (`-`), a file, or every `*.json` in a folder and its subfolders except
+ * `*.schema.json`, ordered by name. A regular file is read when it is loaded; anything that can be read only once, such as a pipe,
+ * is read and checked here. Other JSON is a bare payload if `event` names its event; its bytes become the body, and it gets a
+ * new delivery id.
+ * @throws RelayError `usage` naming the file: missing, unreadable, not UTF-8, not a fixture (with line and field), or a folder
+ * without such files; `too_large`; and the signal's reason.
+ */
+export async function* findFixtures(
+  paths: readonly string[],
+  options: LoadOptions = {},
+): AsyncGenerator<FoundFixture> {
+  for (const given of paths)
+    for (const file of await filesOf(given)) {
+      options.signal?.throwIfAborted()
+      yield await find(file, options)
+    }
+}
+
+async function filesOf(given: string): Promise<readonly string[]> {
+  if (given === '-') return [given]
+  try {
+    if (!(await stat(given)).isDirectory()) return [given]
+    const entries = await readdir(given, { recursive: true, withFileTypes: true })
+    const files = entries.filter((entry) => !entry.isDirectory() && /(?<!\.schema)\.json$/.test(entry.name))
+    if (files.length === 0) throw new RelayError('usage', `${given}: has no fixtures (*.json)`)
+    return files.map(({ parentPath, name }) => path.join(parentPath, name)).toSorted()
+  } catch (cause) {
+    throw unreadable(given, cause)
+  }
+}
+
+async function find(file: string, options: LoadOptions): Promise<FoundFixture> {
+  const { stdin, signal } = options
+  const name = file === '-' ? 'standard input' : file
+  try {
+    // Not found out by opening it: that would take a pipe from its writer.
+    if (file !== '-' && statSync(file).isFile())
+      return { name, load: () => parse(readRegular(file), name, options) }
+    const source = file === '-' ? stdin : createReadStream(file)
+    if (!source) throw new RelayError('usage', 'There is no standard input to read')
+    const bytes = await readBounded(signal ? addAbortSignal(signal, source) : source, MAX_FILE)
+    const fixture = parse(bytes, name, options)
+    return { name, load: () => fixture }
+  } catch (cause) {
+    if (signal?.aborted) throw cause
+    throw unreadable(name, cause)
+  }
+}
+
+function readRegular(file: string): Uint8Array {
+  try {
+    if (statSync(file).size > MAX_FILE) throw new TooManyBytes(MAX_FILE)
+    return readFileSync(file)
+  } catch (cause) {
+    throw unreadable(file, cause)
+  }
+}
+
+function unreadable(name: string, cause: unknown): RelayError {
+  if (cause instanceof RelayError) return cause
+  if (cause instanceof TooManyBytes) return new RelayError('too_large', `${name}: too large for a fixture`)
+  const code = errorReason(cause)
+  return new RelayError('usage', `${name}: ${REASONS[code] ?? `cannot be read (${code})`}`, { cause })
+}
+
+function parse(bytes: Uint8Array, name: string, { event, provider = 'github' }: LoadOptions): Fixture {
+  let text: string
+  try {
+    // Without a byte order mark, which editors on Windows write.
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw unreadable(name, cause)
+  }
+  const value = parseJson(text, name)
+  if (typeof value === 'object' && value !== null && 'relay' in value) return check(value, text, name)
+  if (event === undefined)
+    throw new RelayError(
+      'usage',
+      `${name}: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push`,
+    )
+  const headers = [['Content-Type', 'application/json']] as const
+  return toFixture({ provider, event, deliveryId: randomUUID(), headers, body: bytes })
+}
+
+/**
+ * The fixture that a file holds. `name` is that of the file in errors.
+ * @throws RelayError `usage` naming file, line and field when it does not match `fixture.schema.json`.
+ */
+export function parseFixture(text: string, name: string): Fixture {
+  return check(parseJson(text, name), text, name)
+}
+
+function parseJson(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new RelayError('usage', `${name}, line ${lineOf(text)}: not JSON`, { cause })
+  }
+}
+
+function check(value: unknown, text: string, name: string): Fixture {
+  // Returns the value itself: the schema's copy would lack a header called __proto__.
+  if (isFixture(value)) return value
+  const [path, why] = problemOf(value) ?? [[], 'not a fixture']
+  const field = path.length > 0 ? `${path.map(String).join('.')}: ` : ''
+  throw new RelayError('usage', `${name}, line ${lineOf(text, path)}: ${field}${why}`)
+}
+
+function isFixture(value: unknown): value is Fixture {
+  return problemOf(value) === undefined
+}
+
+/** What is wrong, and in which field. */
+function problemOf(value: unknown): readonly [path: readonly PropertyKey[], why: string] | undefined {
+  const { data, error } = fixtureSchema.safeParse(value)
+  if (error) {
+    const [issue] = error.issues
+    if (issue?.code === 'unrecognized_keys') return [[...issue.path, issue.keys[0] ?? ''], 'no such field']
+    if (issue?.code === 'invalid_key') return [issue.path, "must be a header's name"]
+    return [issue?.path ?? [], issue?.message ?? 'not a fixture']
+  }
+  const [field, second] = BODIES.filter((name) => data[name] !== undefined)
+  if (!field) return [[], `must have one of ${BODIES.join(', ')}`]
+  if (second) return [[second], `not together with ${field}`]
+  if (data.encoding !== undefined && field !== 'payload') return [['encoding'], `not together with ${field}`]
+  // Counting the bytes of a text needs no copy of it.
+  const bytes = data.body === undefined ? fixtureBody(data) : undefined
+  if ((bytes?.byteLength ?? Buffer.byteLength(data.body ?? '')) > MAX_MAX_BODY) return [[field], TOO_LARGE]
+  const isExact =
+    data.bodyBase64 === undefined || Buffer.from(bytes ?? []).toString('base64') === data.bodyBase64
+  return isExact ? undefined : [['bodyBase64'], 'must be base64']
+}
+
+/** The folder of the fixtures in this package. */
+export function packagedFolder(): string {
+  // Resolves a file of the package: a folder cannot be resolved.
+  const file = createRequire(import.meta.url).resolve('webhook-relay/package.json')
+  return path.join(path.dirname(file), 'fixtures')
+}
+
+/** The events that this package has a fixture of, `event` or `event.action`, sorted. */
+export function packagedEvents(provider: string): string[] {
+  const names = readdirSync(path.join(packagedFolder(), provider)).map((file) => path.basename(file, '.json'))
+  return names.filter((name) => !name.endsWith('.form')).toSorted()
+}
+
+/** One of {@link packagedEvents}. @throws RelayError `usage` if the file was damaged. */
+export function packagedFixture(provider: string, event: string): Fixture {
+  const file = path.join(packagedFolder(), provider, `${event}.json`)
+  return parseFixture(readFileSync(file, 'utf8'), file)
+}

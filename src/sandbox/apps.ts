@@ -1,0 +1,418 @@
+import { generateKeyPair, verify } from 'node:crypto'
+import { promisify } from 'node:util'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { html } from 'hono/html'
+import { z } from 'zod'
+import { Secret } from '../base/secret.js'
+import { memberOf } from '../codehost/events.js'
+import { WEBHOOK } from '../codehost/github/webhook.js'
+import type { HttpEnv } from '../http/body.js'
+import { isObject } from '../json/parse.js'
+import {
+  configResource,
+  deliveryRoutes,
+  type Hook,
+  type Hooks,
+  isHttpUrl,
+  pingOf,
+  readConfig,
+} from './hooks.js'
+import { ANYWHERE, isLoopbackUri, readForm, refusal } from './oauth.js'
+import { notePage, plainTable, sandboxPage } from './pages.js'
+import { type Json, nodeId } from './payloads.js'
+import {
+  bearerOf,
+  findRepo,
+  found,
+  GitHubError,
+  type Host,
+  jsonOf,
+  readObject,
+  responseSent,
+  setCommonHeaders,
+} from './protocol.js'
+import { OWNER, timestamp } from './state.js'
+import { type OAuth, Once, randomSecret } from './tokens.js'
+
+/** The whole manifest flow ends after an hour. */
+const FLOW_MS = 3_600_000
+/** First id of an App, and how far that of its installation is from it. */
+const FIRST_ID = 301
+const INSTALLATION_OFFSET = 100
+/** Longest lifetime of an App's token, in seconds. */
+const MAX_TOKEN_S = 600
+/** GitHub's limits for the name of an App, in characters, and for its callback addresses. */
+const MAX_NAME = 34
+const MAX_CALLBACKS = 10
+/** Names that GitHub gives to accounts: up to 39 letters, digits and single hyphens. */
+const ACCOUNT_NAME = /^(?=.{1,39}$)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*$/
+
+const httpUrl = z.string().refine(isHttpUrl, 'not a web address')
+const isEvent = (event: string): boolean => WEBHOOK.events.get(event)?.actions !== undefined
+
+/** @see https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#github-app-manifest-parameters */
+const MANIFEST = z.object({
+  name: z.string().max(MAX_NAME).default(''),
+  url: httpUrl,
+  description: z.string().default(''),
+  redirect_url: z.string().refine(isLoopbackUri, 'not an address on this computer'),
+  callback_urls: z.array(httpUrl).max(MAX_CALLBACKS).default([]),
+  hook_attributes: z.object({ url: httpUrl, active: z.boolean().default(true) }).optional(),
+  default_events: z.array(z.string().refine(isEvent, 'not an event')).default([]),
+  default_permissions: z.record(z.string(), z.enum(['read', 'write', 'admin'])).default({}),
+})
+
+/** A registered App. */
+interface App {
+  readonly id: number
+  /** Name of the App in addresses. */
+  readonly slug: string
+  /** Login of the account that it belongs to: the user, or an organization. */
+  readonly owner: string
+  readonly manifest: z.infer<typeof MANIFEST>
+  readonly clientId: string
+  /** Public key in PEM, which verifies the App's tokens. */
+  readonly publicKey: string
+  readonly hookId: number | undefined
+  readonly createdAt: string
+  readonly installation: { readonly id: number; readonly createdAt: string } | undefined
+}
+
+/** What the user is asked to register. */
+interface Registration extends Pick<App, 'manifest' | 'owner'> {
+  readonly state: string | undefined
+}
+
+/** Registered Apps, and the manifest flow that registers them. */
+export class Apps {
+  readonly #host: Host
+  readonly #oauth: OAuth
+  readonly #hooks: Hooks
+  /** Codes of agreed registrations, each converted once, within an hour. */
+  readonly codes: Once<Registration>
+  readonly #apps = new Map<string, App>()
+
+  constructor(host: Host, oauth: OAuth, hooks: Hooks) {
+    this.#host = host
+    this.#oauth = oauth
+    this.#hooks = hooks
+    this.codes = new Once(host.clock, FLOW_MS)
+  }
+
+  /** App with this id or client id: a token's `iss` may be either. */
+  find(issuer: string): App | undefined {
+    return [...this.#apps.values()].find(({ id, clientId }) => String(id) === issuer || clientId === issuer)
+  }
+
+  bySlug(slug: string): App | undefined {
+    return this.#apps.get(slug)
+  }
+
+  /** The App's webhook, which gets no events before the App is installed. */
+  hookOf({ hookId }: App): Hook | undefined {
+    return this.#hooks.get(hookId)
+  }
+
+  /** Why no App can have this name, for the user. */
+  refusal(name: string): string | undefined {
+    if (slugOf(name) === '') return 'The App needs a name.'
+    return this.#apps.has(slugOf(name)) ? 'Name is already taken.' : undefined
+  }
+
+  /** Registers the App of a code, with its client and its hook. Returns what only this shows, or undefined for a wrong code. */
+  async convert(code: string): Promise<{ app: App; secrets: Json } | undefined> {
+    const registration = this.codes.take(code)
+    if (!registration) return undefined
+    const { manifest, owner } = registration
+    const keys = await promisify(generateKeyPair)('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+    })
+    if (this.refusal(manifest.name) !== undefined) return undefined
+    const id = FIRST_ID + this.#apps.size
+    const [clientSecret, webhookSecret] = [randomSecret(), randomSecret()]
+    const attributes = manifest.hook_attributes
+    const config = { contentType: 'json', insecureSsl: '0', secret: new Secret(webhookSecret) } as const
+    const hook =
+      attributes &&
+      this.#hooks.add({
+        repo: undefined,
+        app: { id, installationId: undefined },
+        active: false,
+        events: ['installation', ...manifest.default_events],
+        config: { ...config, url: () => attributes.url },
+      })
+    const app: App = {
+      id,
+      slug: slugOf(manifest.name),
+      owner,
+      manifest,
+      clientId: `Iv23li${randomSecret().slice(0, 14)}`,
+      publicKey: keys.publicKey,
+      hookId: hook?.id,
+      createdAt: timestamp(this.#host.clock()),
+      installation: undefined,
+    }
+    this.#apps.set(app.slug, app)
+    // Like GitHub's, device flow is off until the owner switches it on.
+    this.#oauth.addClient({ id: app.clientId, secret: clientSecret, deviceFlow: false, isApp: true })
+    const webhook_secret = hook ? webhookSecret : null
+    return { app, secrets: { client_secret: clientSecret, webhook_secret, pem: keys.privateKey } }
+  }
+
+  /** Installs the App on the account. From then on its hook gets events. */
+  install(app: App): void {
+    if (app.installation) return
+    const id = app.id + INSTALLATION_OFFSET
+    const installed = { ...app, installation: { id, createdAt: timestamp(this.#host.clock()) } }
+    this.#apps.set(app.slug, installed)
+    const known = this.hookOf(app)
+    if (!known || !app.manifest.hook_attributes?.active) return
+    const hook = this.#hooks.change(known, { active: true, app: { id: app.id, installationId: id } })
+    const { state, payloads } = this.#host
+    const repositories = state.repos.map(({ fullName }) => {
+      const { id, node_id, name, full_name, private: isPrivate } = payloads.repository(fullName)
+      return { id, node_id, name, full_name, private: isPrivate }
+    })
+    const installation = installationResource(installed, this.#host)
+    const sender = payloads.user(OWNER)
+    const payload = { action: 'created', installation, repositories, requester: null, sender }
+    this.#hooks.send(hook, 'installation', payload)
+  }
+}
+
+function slugOf(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+}
+
+type AppEnv = HttpEnv & { Variables: { app: App } }
+
+/** The last step of the manifest flow, and the routes for the App itself (https://docs.github.com/rest/apps). */
+export function appRoutes(apps: Apps, hooks: Hooks, host: Host): Hono<AppEnv> {
+  const { clock, faults, payloads, state } = host
+  const fault = faults.inject('hook')
+  const asApp: MiddlewareHandler<AppEnv> = async (c, next) => {
+    setCommonHeaders(c, clock)
+    c.set('app', authenticate(apps, bearerOf(c), clock() / 1000))
+    await next()
+  }
+  return new Hono<AppEnv>()
+    .post('/app-manifests/:code/conversions', faults.inject('convert'), async (c) => {
+      setCommonHeaders(c, clock)
+      const { app, secrets } = found(await apps.convert(c.req.param('code')))
+      const hook = apps.hookOf(app)
+      if (hook && app.manifest.hook_attributes?.active)
+        hooks.send(hook, 'ping', pingOf(hook, appHookResource(app, hook, payloads.api)), responseSent(c))
+      return c.json({ ...appResource(app, host), ...secrets }, 201)
+    })
+    .get('/repos/:owner/:repo/installation', asApp, (c) => {
+      findRepo(c, state)
+      const app = c.get('app')
+      return c.json(installationResource(found(app.installation && app), host))
+    })
+    .use('/app/*', asApp)
+    .get('/app', (c) => c.json(appResource(c.get('app'), host)))
+    .get('/app/hook/config', fault, (c) => c.json(configResource(findHook(c))))
+    .patch('/app/hook/config', fault, async (c) => {
+      const hook = findHook(c)
+      const config = readConfig(await readObject(c), hook.config)
+      return c.json(configResource(hooks.change(hook, { config })))
+    })
+    .route('/app/hook/deliveries', deliveryRoutes(hooks, host, findHook))
+
+  function findHook(c: Context): Hook {
+    const app: App = c.get('app')
+    return found(apps.hookOf(app))
+  }
+}
+
+/**
+ * The App that a token authenticates: JWT, RS256, `iss` the App's id or client id, valid for at most 10 minutes
+ * (https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app).
+ * `now` is in seconds.
+ * @throws GitHubError 401, or 404 for an App that is not registered
+ */
+function authenticate(apps: Apps, token: string, now: number): App {
+  const undecodable = (): GitHubError => new GitHubError(401, 'A JSON web token could not be decoded')
+  const [header = '', payload = '', signature = '', ...rest] = token.split('.')
+  const decode = (part: string): unknown => jsonOf(Buffer.from(part, 'base64url').toString())
+  const claims = decode(payload)
+  if (rest.length > 0 || memberOf(decode(header), 'alg') !== 'RS256' || !isObject(claims)) throw undecodable()
+  const { iss, iat, exp } = claims
+  if (typeof iss !== 'string' && typeof iss !== 'number')
+    throw new GitHubError(401, "Missing 'issuer' claim ('iss') in assertion")
+  const app = apps.find(String(iss))
+  if (!app) throw new GitHubError(404, 'Integration not found')
+  const signed = Buffer.from(`${header}.${payload}`)
+  if (!verify('RSA-SHA256', signed, app.publicKey, Buffer.from(signature, 'base64url'))) throw undecodable()
+  if (typeof exp !== 'number' || exp <= now)
+    throw new GitHubError(
+      401,
+      "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires",
+    )
+  if (exp > now + MAX_TOKEN_S)
+    throw new GitHubError(401, "'Expiration time' claim ('exp') is too far in the future")
+  if (typeof iat !== 'number' || !Number.isInteger(iat) || iat > now)
+    throw new GitHubError(
+      401,
+      "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued",
+    )
+  return app
+}
+
+/** App (https://docs.github.com/rest/apps/apps#get-the-authenticated-app). */
+function appResource(app: App, { payloads }: Host): Json {
+  const { id, slug, owner, manifest, clientId, createdAt } = app
+  return {
+    id,
+    slug,
+    client_id: clientId,
+    node_id: nodeId('Integration', id),
+    owner: payloads.user(owner),
+    name: manifest.name,
+    description: manifest.description,
+    external_url: manifest.url,
+    html_url: `${payloads.web}/apps/${slug}`,
+    created_at: createdAt,
+    updated_at: createdAt,
+    permissions: manifest.default_permissions,
+    events: manifest.default_events,
+    installations_count: app.installation ? 1 : 0,
+  }
+}
+
+/** Installation of an App on all repositories (https://docs.github.com/rest/apps/apps#get-a-repository-installation-for-the-authenticated-app). */
+function installationResource({ id, slug, manifest, installation }: App, { payloads }: Host): Json {
+  return {
+    ...payloads.installation(installation?.id ?? 0),
+    app_id: id,
+    app_slug: slug,
+    permissions: manifest.default_permissions,
+    events: manifest.default_events,
+    created_at: installation?.createdAt,
+    updated_at: installation?.createdAt,
+  }
+}
+
+/** Webhook of an App, as `ping` shows it (https://docs.github.com/webhooks/webhook-events-and-payloads#ping). */
+function appHookResource({ id, manifest }: App, hook: Hook, api: string): Json {
+  return {
+    type: 'App',
+    id: hook.id,
+    name: 'web',
+    active: manifest.hook_attributes?.active ?? false,
+    events: manifest.default_events,
+    config: configResource(hook),
+    updated_at: hook.updatedAt,
+    created_at: hook.createdAt,
+    app_id: id,
+    deliveries_url: `${api}/app/hook/deliveries`,
+  }
+}
+
+const NOT_REGISTERED = 'No App was registered'
+const USED = 'This page was used before, or is older than an hour.'
+
+/** Pages of the manifest flow and of installing an App. */
+export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
+  const pages = new Once<Registration>(clock, FLOW_MS)
+  const installPages = new Once<string>(clock, FLOW_MS)
+  return new Hono<HttpEnv>()
+    .get('/settings/apps/new', () =>
+      notePage(NOT_REGISTERED, 'A program sends a manifest to this page.', 422),
+    )
+    .post('/settings/apps/new', (c) => ask(c, OWNER))
+    .post('/organizations/:organization/settings/apps/new', (c) => ask(c, c.req.param('organization')))
+    .post('/settings/apps', async (c) => {
+      const form = await readForm(c)
+      const registration = pages.take(form.get('authenticity_token'))
+      if (!registration) return refusal(422, USED)
+      const manifest = { ...registration.manifest, name: form.get('name') ?? '' }
+      const why = apps.refusal(manifest.name)
+      if (why !== undefined) return newAppPage(registration, pages.put(registration), why)
+      const location = new URL(manifest.redirect_url)
+      location.searchParams.set('code', apps.codes.put({ ...registration, manifest }))
+      if (registration.state !== undefined) location.searchParams.set('state', registration.state)
+      return c.redirect(location.href)
+    })
+    .get('/apps/:slug', (c) => c.redirect(`/apps/${c.req.param('slug')}/installations/new`))
+    .get('/apps/:slug/installations/new', (c) => {
+      const app = found(apps.bySlug(c.req.param('slug')))
+      return app.installation ? installedPage(app) : installPage(app, installPages.put(app.slug))
+    })
+    .post('/apps/:slug/installations', async (c) => {
+      const app = found(apps.bySlug(c.req.param('slug')))
+      const slug = installPages.take((await readForm(c)).get('authenticity_token'))
+      if (slug !== app.slug) return refusal(422, USED)
+      apps.install(app)
+      return installedPage(app)
+    })
+
+  /** Asks the user to register the App of a manifest. Every organization is the user's. */
+  async function ask(c: Context<HttpEnv>, owner: string): Promise<Response> {
+    if (!ACCOUNT_NAME.test(owner)) throw new GitHubError(404, 'Not Found')
+    const text = (await readForm(c)).get('manifest') ?? ''
+    const { data: manifest, error } = MANIFEST.safeParse(jsonOf(text))
+    if (error) return notePage(NOT_REGISTERED, `Its manifest is invalid. ${z.prettifyError(error)}`, 422)
+    const registration = { manifest, owner, state: c.req.query('state') }
+    return newAppPage(registration, pages.put(registration))
+  }
+}
+
+/** Page on which the user names and registers the App of a manifest. `token` is the form's anti-forgery token. */
+function newAppPage({ manifest, owner }: Registration, token: string, why?: string): Promise<Response> {
+  const title = 'Create GitHub App'
+  const { name, hook_attributes: hook, default_events: events, redirect_url: redirectUrl } = manifest
+  const rows = Object.entries(manifest.default_permissions).map(
+    ([permission, access]) => [`Permission ${permission}`, access] as const,
+  )
+  const page = {
+    title,
+    formAction: ANYWHERE,
+    body: html`<h1>${title}</h1>
+      <p>A program asks to register an App in the account <strong>${owner}</strong>.</p>
+      ${why === undefined ? '' : html`<p role="alert"><strong>${why}</strong></p>`}
+      ${plainTable([
+        ...rows,
+        ['Events', events.join(', ') || 'none'],
+        ['Webhook', hook ? `${hook.url}${hook.active ? '' : ' (inactive)'}` : 'none'],
+      ])}
+      <form method="post" action="/settings/apps" class="entry">
+        <input type="hidden" name="authenticity_token" value="${token}" />
+        <input name="name" aria-label="Name" value="${name}" maxlength="34" autocomplete="off" required />
+        <button class="go">${title} for ${owner}</button>
+      </form>
+      <p class="soft">You return to <code>${redirectUrl}</code></p>`,
+  }
+  return sandboxPage(page, why === undefined ? 200 : 422)
+}
+
+/** Page on which the user installs an App. `token` is the form's anti-forgery token. */
+function installPage({ manifest, slug }: App, token: string): Promise<Response> {
+  const permissions = Object.entries(manifest.default_permissions)
+  return sandboxPage({
+    title: `Install ${manifest.name}`,
+    formAction: "'self'",
+    body: html`<div class="narrow">
+      <h1 class="center">Install ${manifest.name}</h1>
+      <section class="card">
+        <p>On all repositories of <strong>${OWNER}</strong>, with these permissions:</p>
+        <ul>
+          ${permissions.map(([name, access]) => html`<li>${name}: ${access}</li>`)}
+        </ul>
+        <form method="post" action="/apps/${slug}/installations">
+          <input type="hidden" name="authenticity_token" value="${token}" />
+          <button class="go">Install</button>
+        </form>
+      </section>
+    </div>`,
+  })
+}
+
+function installedPage({ manifest }: App): Promise<Response> {
+  return notePage(`${manifest.name} is installed`, `On all repositories of ${OWNER}.`)
+}

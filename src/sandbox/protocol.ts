@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto'
+import type { Context } from 'hono'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { toRelayError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type { Clock } from '../base/time.js'
+import { discardBody, type HttpEnv, readBody } from '../http/body.js'
+import { isObject } from '../json/parse.js'
+import type { Faults } from './faults.js'
+import type { Json, Payloads } from './payloads.js'
+import type { Issue, Repo, State } from './state.js'
+
+// What all routes share of GitHub's HTTP: errors, input, headers, pages.
+
+/** What every part of the sandbox has at hand. */
+export interface Host {
+  readonly state: State
+  readonly payloads: Payloads
+  readonly faults: Faults
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Version of GitHub Enterprise Server that the REST API emulates. */
+export const SERVER_VERSION = '3.17.0'
+/** GitHub's requests per user and hour. Shown but not enforced: exceeding it is a fault, set on purpose. */
+const RATE_LIMIT = 5000
+const HOUR_S = 3600
+/** Body limit. The largest comment has 65,536 characters, each up to 12 bytes when escaped. */
+const BODY_LIMIT = 1_048_576
+/** GitHub's page sizes (https://docs.github.com/rest/using-the-rest-api/using-pagination-in-the-rest-api). */
+const PAGE_SIZE = { default: 30, max: 100 }
+
+/** Error response with GitHub's text; a route throws it, {@link answerError} sends it. */
+export class GitHubError extends Error {
+  override readonly name = 'GitHubError'
+  readonly status: ContentfulStatusCode
+  /** `errors` of a 422 response. */
+  readonly errors: readonly Json[]
+
+  constructor(status: ContentfulStatusCode, message: string, errors: readonly Json[] = []) {
+    super(message)
+    this.status = status
+    this.errors = errors
+  }
+}
+
+/** GitHub's refusal of a field. `code`: missing_field, invalid, custom or unprocessable. */
+export function invalidField(
+  resource: string,
+  error: { code: string; field?: string; message?: string },
+): GitHubError {
+  return new GitHubError(422, 'Validation Failed', [{ resource, ...error }])
+}
+
+/** Sends GitHub's error body: `{message, errors?, documentation_url, status}`, where `status` is a string. */
+export async function answerError(c: Context<HttpEnv>, thrown: unknown, log: Log): Promise<Response> {
+  await discardBody(c.env)
+  // Others are of the shared HTTP edge, such as a body over the limit, or bugs.
+  const error = thrown instanceof GitHubError ? thrown : toRelayError(thrown)
+  if ('kind' in error && error.kind === 'internal') log.error('The sandbox failed to respond', thrown)
+  const { status, message } = error
+  const more = 'errors' in error && error.errors.length > 0 ? { errors: error.errors } : {}
+  const documentation_url = 'https://docs.github.com/rest'
+  return c.json({ message, ...more, documentation_url, status: String(status) }, status)
+}
+
+/** Returns `value`. @throws GitHubError 404 when it is undefined. */
+export function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new GitHubError(404, 'Not Found')
+  return value
+}
+
+/** Reads the request's JSON object. An absent body is an empty object. @throws GitHubError 400 for any other body. */
+export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Promise<Json> {
+  const value = jsonOf(new TextDecoder().decode(await readBody(c, BODY_LIMIT)) || '{}')
+  if (value === undefined) throw new GitHubError(400, 'Problems parsing JSON')
+  if (!isObject(value)) throw new GitHubError(400, 'Body should be a JSON object')
+  return value
+}
+
+/** The value of JSON text; undefined for other text. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A field that is text or absent. @throws GitHubError 422 */
+export function readText(body: Json, field: string): string | undefined {
+  const value = body[field]
+  if (value === undefined || value === null || typeof value === 'string') return value ?? undefined
+  const message = `For 'properties/${field}', ${JSON.stringify(value)} is not a string.`
+  throw new GitHubError(422, `Invalid request.\n\n${message}`)
+}
+
+/** The repository that the route names. @throws GitHubError 404 */
+export function findRepo(c: Context, state: State): Repo {
+  return found(state.repo(c.req.param('owner') ?? '', c.req.param('repo') ?? ''))
+}
+
+/** The issue or pull request that the route names. @throws GitHubError 404, 410 */
+export function findIssue(c: Context, state: State): Issue {
+  const repo = findRepo(c, state)
+  if (!repo.hasIssues) throw new GitHubError(410, 'Issues are disabled for this repo')
+  return found(state.issue(repo.fullName, Number(c.req.param('number'))))
+}
+
+/** The request's bearer token. @throws GitHubError 401 without one */
+export function bearerOf(c: Context): string {
+  const [, token] = /^(?:bearer|token) +(\S+) *$/i.exec(c.req.header('authorization') ?? '') ?? []
+  if (token === undefined) throw new GitHubError(401, 'Requires authentication')
+  return token
+}
+
+/** Sets the headers that every response of the REST API has. */
+export function setCommonHeaders(c: Context, clock: Clock): void {
+  const reset = (Math.floor(clock() / 1000 / HOUR_S) + 1) * HOUR_S
+  const headers = {
+    'X-GitHub-Enterprise-Version': `enterprise-server@${SERVER_VERSION}`,
+    'X-GitHub-Request-Id': randomBytes(8).toString('hex').toUpperCase(),
+    'X-GitHub-Media-Type': 'github.v3; format=json',
+    'X-GitHub-Api-Version-Selected': '2022-11-28',
+    'X-RateLimit-Limit': String(RATE_LIMIT),
+    'X-RateLimit-Remaining': String(RATE_LIMIT - 1),
+    'X-RateLimit-Used': '1',
+    'X-RateLimit-Reset': String(reset),
+    'X-RateLimit-Resource': 'core',
+  }
+  for (const [name, value] of Object.entries(headers)) c.header(name, value)
+}
+
+/**
+ * Resolves once the response has been sent or its connection has closed; at once for a call in this process. A webhook waits for
+ * it: otherwise the client would see the event before the answer to what caused it.
+ */
+export function responseSent(c: Pick<Context<HttpEnv>, 'env'>): Promise<void> {
+  const outgoing: HttpEnv['Bindings']['outgoing'] | undefined = c.env?.outgoing
+  if (!outgoing || outgoing.closed) return Promise.resolve()
+  return new Promise((resolve) => outgoing.once('close', resolve))
+}
+
+/** Page of a list that the query asks for. Sets `Link` when there are others. */
+export function pageOf<T>(c: Context, all: readonly T[]): readonly T[] {
+  const size = pageSize(c)
+  const number = Math.max(Math.trunc(Number(c.req.query('page'))) || 1, 1)
+  const last = Math.max(Math.ceil(all.length / size), 1)
+  setLinks(c, 'page', {
+    ...(number > 1 && { prev: Math.min(number - 1, last) }),
+    ...(number < last && { next: number + 1, last }),
+    ...(number > 1 && { first: 1 }),
+  })
+  return all.slice((number - 1) * size, number * size)
+}
+
+/**
+ * Page of a list that starts at the query's cursor, `v1_` and the entry's id. The newest and so largest ids come first, so that
+ * pages stay the same while new entries arrive. @throws GitHubError 400
+ */
+export function cursorPageOf<T extends { readonly id: bigint }>(c: Context, all: readonly T[]): readonly T[] {
+  const cursor = c.req.query('cursor')
+  const [, from] = /^v1_(\d{1,20})$/.exec(cursor ?? '') ?? []
+  if (cursor && from === undefined) throw new GitHubError(400, 'Invalid cursor')
+  const rest = from === undefined ? all : all.filter(({ id }) => id <= BigInt(from))
+  const size = pageSize(c)
+  const next = rest[size]
+  if (next) setLinks(c, 'cursor', { next: `v1_${next.id}` })
+  return rest.slice(0, size)
+}
+
+function pageSize(c: Context): number {
+  const wanted = Math.trunc(Number(c.req.query('per_page'))) || PAGE_SIZE.default
+  return Math.min(Math.max(wanted, 1), PAGE_SIZE.max)
+}
+
+/** Links to this address with another value of a parameter, by their relation (RFC 8288). */
+function setLinks(c: Context, parameter: string, links: Readonly<Record<string, string | number>>): void {
+  const texts = Object.entries(links).map(([rel, value]) => {
+    const url = new URL(c.req.url)
+    url.searchParams.set(parameter, String(value))
+    return `<${url.href}>; rel="${rel}"`
+  })
+  if (texts.length > 0) c.header('Link', texts.join(', '))
+}

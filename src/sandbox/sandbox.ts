@@ -1,0 +1,183 @@
+import { sleep } from '../base/abort.js'
+import { type Log, silentLog } from '../base/log.js'
+import type { Secret } from '../base/secret.js'
+import { type Clock, systemClock } from '../base/time.js'
+import { HOOK_ID } from '../codehost/github/webhook.js'
+import type { HttpEnv } from '../http/body.js'
+import { listen } from '../http/listen.js'
+import { createRouter, hostCheck } from '../http/router.js'
+import type { Hono } from 'hono'
+import { appPages, appRoutes, Apps } from './apps.js'
+import { Faults } from './faults.js'
+import { hookRoutes, hookResource, Hooks, pingOf } from './hooks.js'
+import { oauthRoutes } from './oauth.js'
+import { sitePages } from './pages.js'
+import { Payloads } from './payloads.js'
+import { answerError, GitHubError, type Host } from './protocol.js'
+import { guard, metaRoute, restRoutes } from './rest.js'
+import { type Check, type Commit, DEMO, OWNER, State } from './state.js'
+import { OAuth, type TokenLifetimes } from './tokens.js'
+
+export interface SandboxOptions {
+  /** The first OAuth application of the sandbox; registering an App adds another. */
+  readonly client: { readonly id: string; readonly secret: string }
+  /** Receiver of webhooks, and the secret that signs them. Its URL may be known only later. Absent: none are sent. */
+  readonly webhook?: { readonly url: () => string; readonly secret: Secret } | undefined
+  /** Makes access tokens expire and adds refresh tokens. Absent: they do not expire, GitHub's default. */
+  readonly lifetimes?: TokenLifetimes | undefined
+  /** Whether users may sign in by device flow. Default: true; at GitHub an application's owner switches it on. */
+  readonly deviceFlow?: boolean | undefined
+  /** Milliseconds that the check of a pushed commit takes. Default: 1000. */
+  readonly checkDuration?: number | undefined
+  /** Default: 0, any free port. */
+  readonly port?: number | undefined
+  readonly clock?: Clock | undefined
+  readonly log?: Log | undefined
+}
+
+export interface Sandbox extends AsyncDisposable {
+  /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
+  readonly url: string
+  readonly state: State
+  readonly faults: Faults
+  /** Sends a `ping` of its own hook and waits for pending deliveries. A failure is only logged. */
+  ping(): Promise<void>
+  /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
+  idle(): Promise<void>
+}
+
+/** Host on which every sandbox listens: no other machine can reach it. */
+const SANDBOX_HOST = '127.0.0.1'
+/** Long enough to be seen in progress, short enough to wait for. */
+const CHECK_MS = 1000
+
+/**
+ * Starts an emulated code host with GitHub's protocol, and the paths of GitHub Enterprise Server, on the loopback interface.
+ * @throws RelayError `unavailable` when the port is in use.
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { client, webhook, port = 0, log = silentLog, clock = systemClock } = options
+  let url = ''
+  const state = new State(clock)
+  const payloads = new Payloads(state, () => url)
+  const faults = new Faults(clock)
+  const host: Host = { state, payloads, faults, clock, log }
+  const oauth = new OAuth(clock, options.lifetimes)
+  oauth.addClient({ ...client, deviceFlow: options.deviceFlow ?? true, isApp: false })
+  const hooks = new Hooks(host)
+  // Like an App's webhook, it gets every event of every repository, and is in no repository's list.
+  const ownHook =
+    webhook &&
+    hooks.add({
+      id: HOOK_ID,
+      repo: undefined,
+      active: true,
+      events: ['*'],
+      config: { ...webhook, contentType: 'json', insecureSsl: '0' },
+    })
+  const ci = new Ci(host, hooks, options.checkDuration ?? CHECK_MS)
+  const app = createApp(host, oauth, hooks, ci)
+  const listener = await listen(app.fetch, { host: SANDBOX_HOST, port, log, portFlag: '--sandbox-port' })
+  url = listener.url
+  return {
+    url,
+    state,
+    faults,
+    async ping() {
+      if (ownHook) {
+        const resource = hookResource(ownHook, `${payloads.repoApi(DEMO)}/hooks/${ownHook.id}`)
+        hooks.send(ownHook, 'ping', { ...pingOf(ownHook, resource), ...payloads.context(DEMO, OWNER) })
+      }
+      await hooks.idle()
+    },
+    async idle() {
+      await ci.idle()
+      await hooks.idle()
+    },
+    async [Symbol.asyncDispose]() {
+      faults.close()
+      await Promise.all([listener.close(), ci.close(), hooks.close()])
+    },
+  }
+}
+
+function createApp(host: Host, oauth: OAuth, hooks: Hooks, ci: Ci): Hono<HttpEnv> {
+  const { state, log } = host
+  const apps = new Apps(host, oauth, hooks)
+  const app = createRouter({ hostAllowed: hostCheck({ host: SANDBOX_HOST, allowed: [] }), log })
+  app.onError((error, c) => answerError(c, error, log))
+  app.notFound(() => {
+    throw new GitHubError(404, 'Not Found')
+  })
+  app.use((c, next) => {
+    // The code of the manifest flow is a secret in a path.
+    const path = c.req.path.replace(/(?<=\/app-manifests\/)[^/]+/, '{code}')
+    state.record({ method: c.req.method, path })
+    return next()
+  })
+  const api = app.basePath('/api/v3')
+  app.route('/', oauthRoutes(oauth, host))
+  api.route('/', metaRoute(host)).route('/', appRoutes(apps, hooks, host))
+  api.use(guard(oauth, host))
+  api
+    .route(
+      '/',
+      restRoutes(hooks, host, (commit) => ci.start(commit)),
+    )
+    .route('/', hookRoutes(hooks, host))
+  return app.route('/', appPages(apps, host)).route('/', sitePages(host))
+}
+
+/**
+ * Continuous integration of the sandbox: checks each pushed commit with one run, `test`. It fails when the commit's message has
+ * the word `fail`, and otherwise succeeds.
+ */
+class Ci {
+  readonly #host: Host
+  readonly #hooks: Hooks
+  readonly #duration: number
+  readonly #stopped = new AbortController()
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(host: Host, hooks: Hooks, duration: number) {
+    this.#host = host
+    this.#hooks = hooks
+    this.#duration = duration
+  }
+
+  /** Starts the check of a commit, and sends its events when it has completed. */
+  start(commit: Commit): void {
+    const { state } = this.#host
+    const check: Check = { suiteId: state.newId(), runId: state.newId(), commit, result: null }
+    state.setCheck(check)
+    const run = this.#run(check).finally(() => this.#running.delete(run))
+    this.#running.add(run)
+  }
+
+  /** Resolves when every check so far has completed. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#running)
+  }
+
+  /** Abandons running checks. */
+  async close(): Promise<void> {
+    this.#stopped.abort()
+    await this.idle()
+  }
+
+  async #run(check: Check): Promise<void> {
+    const { state, payloads, log } = this.#host
+    const { signal } = this.#stopped
+    try {
+      await sleep(this.#duration, { signal })
+      const { message, repo } = check.commit
+      const conclusion = /\bfail\b/i.test(message) ? 'failure' : 'success'
+      const completed: Check = { ...check, result: { conclusion, completedAt: state.now() } }
+      state.setCheck(completed)
+      this.#hooks.publish('check_run', repo, () => payloads.checkRunEvent(completed))
+      this.#hooks.publish('check_suite', repo, () => payloads.checkSuiteEvent(completed))
+    } catch (error) {
+      if (!signal.aborted) log.error('The sandbox failed to check a commit', error)
+    }
+  }
+}

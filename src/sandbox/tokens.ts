@@ -1,0 +1,150 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../base/time.js'
+import { BoundedMap, OWNER } from './state.js'
+
+/** Application that users can authorize. */
+export interface Client {
+  readonly id: string
+  readonly secret: string
+  /** Whether its users may sign in by device flow, which is a setting of the application. */
+  readonly deviceFlow: boolean
+  /** An App, whose users' tokens have permissions instead of scopes. */
+  readonly isApp: boolean
+}
+
+/** Lifetimes of tokens in seconds, as in the token response. */
+export interface TokenLifetimes {
+  readonly access: number
+  readonly refresh: number
+}
+
+/** Account, client and scopes of an access token. */
+export interface Grant {
+  readonly accessToken: string
+  readonly login: string
+  /** Undefined: a personal access token, which the user made without an application. */
+  readonly clientId: string | undefined
+  /** Undefined: a token that has permissions instead, an App's or a fine-grained one. Shown only: any token may do everything. */
+  readonly scopes: readonly string[] | undefined
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly expiresAt: number
+  /** Present when access tokens expire. */
+  readonly refresh: { readonly token: string; readonly expiresAt: number } | undefined
+}
+
+/** Maximum number of valid tokens of a kind, and of values that wait to be taken; the oldest are removed first. */
+const TOKEN_LIMIT = 10_000
+const WAITING_LIMIT = 1000
+
+/** Random string of 160 bits, as hex digits after `prefix`. */
+export function randomSecret(prefix = ''): string {
+  return prefix + randomBytes(20).toString('hex')
+}
+
+/** Values under random keys, such as the anti-forgery tokens of forms. Each is taken once, within a lifetime. */
+export class Once<T> {
+  readonly #clock: Clock
+  readonly #lifetimeMs: number
+  readonly #entries = new BoundedMap<string, { value: T; until: number }>(WAITING_LIMIT)
+
+  constructor(clock: Clock, lifetimeMs: number) {
+    this.#clock = clock
+    this.#lifetimeMs = lifetimeMs
+  }
+
+  /** Stores a value and returns its key. */
+  put(value: T): string {
+    const key = randomSecret()
+    this.#entries.set(key, { value, until: this.#clock() + this.#lifetimeMs })
+    return key
+  }
+
+  take(key: string | null): T | undefined {
+    const entry = this.#entries.get(key ?? '')
+    this.#entries.delete(key ?? '')
+    return entry && this.#clock() < entry.until ? entry.value : undefined
+  }
+}
+
+/** Applications, and the tokens that users gave them or made themselves. */
+export class OAuth {
+  readonly #clock: Clock
+  readonly #lifetimes: TokenLifetimes | undefined
+  readonly #clients = new Map<string, Client>()
+  readonly #grants = new BoundedMap<string, Grant>(TOKEN_LIMIT)
+  readonly #refreshable = new BoundedMap<string, Grant>(TOKEN_LIMIT)
+
+  constructor(clock: Clock, lifetimes: TokenLifetimes | undefined) {
+    this.#clock = clock
+    this.#lifetimes = lifetimes
+  }
+
+  addClient(client: Client): void {
+    this.#clients.set(client.id, client)
+  }
+
+  client(id: string | null): Client | undefined {
+    return this.#clients.get(id ?? '')
+  }
+
+  /** Finds the application with this id, if the secret is its own. Takes as long for any secret. */
+  authenticate(id: string | null, secret: string | null): Client | undefined {
+    const client = this.client(id)
+    const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+    return client && timingSafeEqual(digest(secret ?? ''), digest(client.secret)) ? client : undefined
+  }
+
+  issue(client: Client, scopes: readonly string[]): Grant {
+    const now = this.#clock()
+    const lifetimes = this.#lifetimes
+    const grant = this.#keep({
+      clientId: client.id,
+      scopes: client.isApp ? undefined : scopes,
+      accessToken: randomSecret(client.isApp ? 'ghu_' : 'gho_'),
+      expiresAt: lifetimes ? now + lifetimes.access * 1000 : Infinity,
+      refresh: lifetimes && { token: randomSecret('ghr_'), expiresAt: now + lifetimes.refresh * 1000 },
+    })
+    if (grant.refresh) this.#refreshable.set(grant.refresh.token, grant)
+    return grant
+  }
+
+  /** Creates a personal access token, which does not expire: a classic one with scopes, or a fine-grained one. */
+  issuePersonal(scopes: readonly string[] | undefined): Grant {
+    const accessToken = randomSecret(scopes ? 'ghp_' : 'github_pat_')
+    return this.#keep({ clientId: undefined, scopes, accessToken, expiresAt: Infinity, refresh: undefined })
+  }
+
+  find(accessToken: string): Grant | undefined {
+    const grant = this.#grants.get(accessToken)
+    return grant && this.#clock() < grant.expiresAt ? grant : undefined
+  }
+
+  /** Exchanges a refresh token for a new pair. Like GitHub, it ends the old access token and refresh token. */
+  refresh(client: Client, refreshToken: string | null): Grant | undefined {
+    const old = this.#refreshable.get(refreshToken ?? '')
+    if (!old?.refresh || old.clientId !== client.id || this.#clock() >= old.refresh.expiresAt)
+      return undefined
+    this.revoke(old)
+    return this.issue(client, old.scopes ?? [])
+  }
+
+  revoke(grant: Grant): void {
+    this.#grants.delete(grant.accessToken)
+    if (grant.refresh) this.#refreshable.delete(grant.refresh.token)
+  }
+
+  /** Fields of the token response. */
+  answer({ accessToken, scopes = [], refresh }: Grant): Readonly<Record<string, string | number>> {
+    const response = { access_token: accessToken, scope: scopes.join(','), token_type: 'bearer' }
+    if (!refresh || !this.#lifetimes) return response
+    const { access, refresh: refreshable } = this.#lifetimes
+    const renewal = { refresh_token: refresh.token, refresh_token_expires_in: refreshable }
+    return { ...response, expires_in: access, ...renewal }
+  }
+
+  #keep(rights: Omit<Grant, 'login'>): Grant {
+    const grant = { ...rights, login: OWNER }
+    this.#grants.set(grant.accessToken, grant)
+    return grant
+  }
+}

@@ -1,0 +1,297 @@
+import { EventEmitter, once, setMaxListeners } from 'node:events'
+import { type Cancellable, deadline } from '../base/abort.js'
+import { RelayError } from '../base/errors.js'
+import { Secret } from '../base/secret.js'
+import { DEFAULTS, NO_ROUTES, type RouteSettings, type Settings } from '../base/settings.js'
+import { formatDuration } from '../base/time.js'
+import { labelOf } from '../dispatch/routes.js'
+import { type Filter, parseMatch } from '../journal/filter.js'
+import type { Journal } from '../journal/journal.js'
+import { jsonOf } from '../journal/payload.js'
+import type { Attempt, Entry, Summary } from '../journal/types.js'
+import { parseJson } from '../json/parse.js'
+import { readText, sendOnce } from '../net/client.js'
+import type { Fixture } from '../replay/fixture.js'
+import { deliveryId } from '../replay/prepare.js'
+import { openSender } from '../replay/send.js'
+import { serve, type ServeOptions, type Serving } from '../serve/serve.js'
+import { type SignOptions, signed, TEST_SECRET } from './request.js'
+import { consent, type TestSandbox, viewOf } from './sandbox.js'
+
+export interface TestRelayOptions
+  extends Omit<ServeOptions, 'forwarding' | 'onTaken'>, Partial<RouteSettings> {
+  /** Webhook secret. Default: {@link TEST_SECRET}. */
+  readonly secret?: string
+  /** Settings that replace the defaults below, e.g. `maxBody`. */
+  readonly settings?: Partial<Settings>
+}
+
+/** Filter for deliveries. Every given field must match. */
+export interface DeliveryFilter {
+  /** `push`, `issues.opened`, `issues.*`, `*.closed`; one of a list must match. Default: every event. */
+  readonly event?: string | readonly string[]
+  /** `owner/name`, case ignored. */
+  readonly repo?: string
+  /** Delivery id of the code host. */
+  readonly deliveryId?: string
+}
+
+export interface WaitOptions extends Cancellable {
+  /** Minimum number of deliveries. Default: 1. With 0, returns those present now. */
+  readonly count?: number
+  /** Milliseconds. Default: 4000. */
+  readonly timeout?: number
+}
+
+export type DeliverOptions = Omit<SignOptions, 'secret' | 'tamper'> & Pick<WaitOptions, 'timeout' | 'signal'>
+
+/** A delivery that the relay accepted, and its attempts. */
+export interface TestDelivery extends Entry {
+  /** Parsed JSON of the delivery. */
+  readonly payload: unknown
+  /** Every attempt so far, oldest first. */
+  readonly attempts: readonly TestAttempt[]
+}
+
+export interface TestAttempt {
+  /** URL or command, with its match unless that is `*`. */
+  readonly target: string
+  readonly outcome: Attempt['outcome']
+  /** HTTP status or exit code; null when there was none. */
+  readonly status: number | null
+  /** Start of the target's response or output, at most 4096 bytes. */
+  readonly answer: string
+  /** Reason of a failure without a status. */
+  readonly error: string | null
+}
+
+/** Complete relay for a test: in memory, on free ports of 127.0.0.1, with a sandbox as its code host. */
+export interface TestRelay extends AsyncDisposable, Pick<Serving, 'url' | 'relay' | 'settings'> {
+  /** Webhook secret. */
+  readonly secret: string
+  readonly sandbox: TestSandbox
+  /**
+   * Sends a signed fixture to the relay like the code host, and waits until it was attempted at all its targets.
+   * @throws RelayError `target_failed` when the relay refuses it; otherwise as {@link TestRelay.deliveries}.
+   */
+  deliver(fixture: Fixture, options?: DeliverOptions): Promise<TestDelivery>
+  /**
+   * Waits until enough deliveries have arrived since the start, including the sandbox's, and each was attempted at all its
+   * targets. Returns all that match, oldest first.
+   * @throws RelayError `timed_out` with a list of what did arrive, `usage` for an invalid event, `cancelled` when the relay
+   * stops meanwhile; the signal's reason.
+   */
+  deliveries(wanted?: DeliveryFilter, options?: WaitOptions): Promise<TestDelivery[]>
+  /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change. */
+  replaceRoutes(routes: Partial<RouteSettings>): void
+  /**
+   * Signs a user in at the sandbox like a browser and returns the access token, the bearer for `/api/comment`, `/api/merge`
+   * and `/api/react`. Every user has the sandbox account `octo`.
+   * @throws RelayError `usage` for an invalid user id, `unauthenticated` with the reason when the sign-in fails.
+   */
+  signIn(userId?: string): Promise<string>
+}
+
+/** Shorter than the usual 5 s of test frameworks, so that this error appears and not theirs. */
+const TIMEOUT_MS = 4000
+/** Number of deliveries listed in the error. */
+const MAX_LISTED = 10
+
+/**
+ * Starts a {@link TestRelay}. Stop it with `await using` or its `[Symbol.asyncDispose]()`. `forward`, `exec` and `ignore` have
+ * the syntax of `relay serve`: `issues.*=http://localhost:3000/webhook`.
+ * @throws RelayError `settings` for an invalid route.
+ */
+export async function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
+  const { secret = TEST_SECRET, settings: given, forward = [], exec = [], ignore = [], ...rest } = options
+  const watch = new Watch()
+  const serving = await serve(
+    {
+      ...DEFAULTS,
+      profile: 'test',
+      folder: '',
+      sandboxPort: 0,
+      webhookSecrets: { current: new Secret(secret) },
+      port: 0,
+      allowedHosts: [],
+      store: 'memory',
+      routes: { forward, exec, ignore },
+      ...given,
+    },
+    {
+      ...rest,
+      onDelivery(delivery, receipt) {
+        rest.onDelivery?.(delivery, receipt)
+        watch.onDelivery(receipt)
+      },
+      onAttempt(event) {
+        rest.onAttempt?.(event)
+        watch.onAttempt(event)
+      },
+    },
+  )
+  return testRelay(serving, watch)
+}
+
+function testRelay(serving: Serving, watch: Watch): TestRelay {
+  const { url, relay, settings, sandbox } = serving
+  const { oauthClient: client } = settings
+  if (!sandbox || !client) throw new Error('unreachable: a sandbox port was given')
+  const secret = settings.webhookSecrets.current.reveal()
+  const deliveries = (wanted: DeliveryFilter = {}, wait: WaitOptions = {}) =>
+    waitForDeliveries(relay.journal, watch, wanted, wait)
+  return {
+    url,
+    relay,
+    settings,
+    secret,
+    sandbox: viewOf(sandbox, { id: client.id, secret: client.secret.reveal() }, {}),
+    deliveries,
+    async deliver(fixture, { timeout, signal, ...signing } = {}) {
+      const request = signed(fixture, { ...signing, secret })
+      await using sender = openSender(`${url}/webhook`)
+      const { status, error, body } = await sender.send(request, { signal })
+      const reason = error ?? `${status} ${Buffer.from(body).toString()}`
+      if (status !== 200) throw new RelayError('target_failed', `The relay refused the delivery: ${reason}`)
+      const wait = { signal, ...(timeout !== undefined && { timeout }) }
+      const [delivery] = await deliveries({ deliveryId: deliveryId(request) }, wait)
+      if (!delivery) throw new Error('unreachable: the wait returns at least one')
+      return delivery
+    },
+    replaceRoutes: (routes) => serving.replaceRoutes({ ...NO_ROUTES, ...routes }),
+    signIn: (userId = 'tester') => signIn(serving, userId),
+    [Symbol.asyncDispose]() {
+      watch.end()
+      return serving[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** With every step of a browser. @throws RelayError as {@link TestRelay.signIn} */
+async function signIn({ url, relay }: Serving, userId: string): Promise<string> {
+  const get = (address: string, headers = {}) => sendOnce(address, { method: 'GET', headers })
+  const started = await get(`${url}/auth/sandbox?userId=${encodeURIComponent(userId)}`)
+  const text = await readText(started)
+  const page = started.header('location')
+  if (page === undefined) throw new RelayError('usage', `Cannot sign in: ${text}`)
+  const [cookie = ''] = (started.header('set-cookie') ?? '').split(';')
+  const result = await get(await consent(page), { cookie })
+  result.discard()
+  const reason = new URL(result.header('location') ?? url).searchParams.get('reason')
+  const owner = await relay.tokens.get(userId)
+  if (reason !== null || !owner)
+    throw new RelayError('unauthenticated', `Cannot sign in: ${reason ?? 'there is no token'}`)
+  return owner.accessToken
+}
+
+/** Wakes waiting tests at each delivery and attempt, and records which targets were attempted. */
+class Watch {
+  readonly #changes = new EventEmitter()
+  readonly #end = new AbortController()
+  /** `n target`, of attempts since the entry last arrived: a duplicate is attempted again. */
+  readonly #attempted = new Set<string>()
+
+  constructor() {
+    // A test may wait for any number of deliveries at once.
+    setMaxListeners(0, this.#changes, this.#end.signal)
+  }
+
+  onDelivery({ n, targets }: { readonly n: number; readonly targets: readonly string[] }): void {
+    for (const target of targets) this.#attempted.delete(`${n} ${target}`)
+    this.#changes.emit('change')
+  }
+
+  onAttempt({ n, attempt }: { readonly n: number; readonly attempt: Attempt }): void {
+    this.#attempted.add(`${n} ${attempt.target}`)
+    this.#changes.emit('change')
+  }
+
+  /** Targets at which an entry waits for its first attempt since it last arrived. */
+  waiting({ n, forwards }: Summary): string[] {
+    const pending = Object.entries(forwards).filter(([, { status }]) => status === 'waiting')
+    return pending.map(([target]) => target).filter((target) => !this.#attempted.has(`${n} ${target}`))
+  }
+
+  /** Resolves at the next delivery or attempt. @throws AbortError when `signal` aborts first; RelayError `cancelled` */
+  async next(signal: AbortSignal): Promise<void> {
+    try {
+      await once(this.#changes, 'change', { signal: AbortSignal.any([signal, this.#end.signal]) })
+    } catch (error) {
+      this.#end.signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  /** There are no more events. */
+  end(): void {
+    this.#end.abort(new RelayError('cancelled', 'The relay stopped while a test waited for a delivery'))
+  }
+}
+
+/** @throws RelayError as {@link TestRelay.deliveries} */
+async function waitForDeliveries(
+  journal: Journal,
+  watch: Watch,
+  wanted: DeliveryFilter,
+  { count = 1, timeout = TIMEOUT_MS, signal }: WaitOptions,
+): Promise<TestDelivery[]> {
+  const events = [wanted.event ?? []].flat().map(parseMatch)
+  const filter: Filter = { events, ...(wanted.repo !== undefined && { repo: wanted.repo }) }
+  const limited = deadline(timeout, signal)
+  for (;;) {
+    // Before the journal is read, so that no change is missed.
+    const changed = watch.next(limited)
+    changed.catch(() => {})
+    await journal.flush()
+    const found = await matching(journal, filter, wanted.deliveryId)
+    const isReady = found.length >= count && found.every((each) => watch.waiting(each).length === 0)
+    if (isReady || count === 0) return describe(journal, found)
+    await changed.catch(async (error: unknown) => {
+      signal?.throwIfAborted()
+      if (!limited.aborted || error instanceof RelayError) throw error
+      const names = [[wanted.event ?? []].flat().join(' or '), wanted.repo, wanted.deliveryId].filter(Boolean)
+      const what = names.length > 0 ? ` (${names.join(', ')})` : ''
+      const newest = await matching(journal, { last: MAX_LISTED }, undefined)
+      const arrived = newest.map((each) => nameOf(each, watch)).join('; ') || 'none'
+      throw new RelayError(
+        'timed_out',
+        `Waited ${formatDuration(timeout)} for ${count} forwarded${what}, got ${found.length}. Received: ${arrived}`,
+      )
+    })
+  }
+}
+
+/** Matching deliveries, oldest first. With an id, the search stops at the newest match. */
+async function matching(journal: Journal, filter: Filter, id: string | undefined): Promise<Summary[]> {
+  const found: Summary[] = []
+  for await (const each of journal.select(filter)) {
+    if (id !== undefined && each.deliveryId !== id) continue
+    found.push(each)
+    if (id !== undefined) break
+  }
+  return found.toReversed()
+}
+
+/** Leaves out deliveries that retention has removed meanwhile. */
+async function describe(journal: Journal, found: readonly Summary[]): Promise<TestDelivery[]> {
+  const deliveries: TestDelivery[] = []
+  for (const { n } of found) {
+    const [entry, all] = await Promise.all([journal.read(n), journal.attempts(n)])
+    if (!entry) continue
+    const attempts = all.map(({ target, outcome, status, answer, error }) => {
+      return { target: labelOf(target), outcome, status, answer: Buffer.from(answer).toString(), error }
+    })
+    const json = jsonOf(entry)
+    deliveries.push({ ...entry, payload: json && parseJson(json), attempts })
+  }
+  return deliveries
+}
+
+/** Formats a delivery: `#1 issues.opened octo/demo#1, not yet answered by http://localhost:3000`. */
+function nameOf(summary: Summary, watch: Watch): string {
+  const { n, event, action, repo, number } = summary
+  const place = repo === null ? '' : ` ${repo}${number === null ? '' : `#${number}`}`
+  const pending = watch.waiting(summary).map(labelOf)
+  const rest = pending.length > 0 ? `, not yet answered by ${pending.join(', ')}` : ''
+  return `#${n} ${event}${action === null ? '' : `.${action}`}${place}${rest}`
+}

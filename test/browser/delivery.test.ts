@@ -1,0 +1,169 @@
+import { expect, it } from 'vitest'
+import { inspector, openInspector, toEndOfPayload, violations, waitUntilLive } from '../kit/browser.js'
+import { describeWith } from '../kit/needs.js'
+import { place } from '../kit/place.js'
+import { receiver, valuesOf } from '../kit/receiver.js'
+
+const WIDTHS = [360, 768, 1024, 1440]
+
+describeWith('chromium', 'a delivery in the inspector', () => {
+  it('says in its row which targets it went to, and how many attempts they took', async () => {
+    await using here = await place({ host: 'none' })
+    let failures = 0
+    await using target = await receiver(() => (failures++ < 3 ? 500 : 200))
+    const seams = { limits: { retries: [10, 10, 10, 10] } }
+    const relay = await here.serveWith({ seams }, '--forward', `builds=*=${target.url}`)
+    await using tab = await openInspector(here, relay)
+    await waitUntilLive(tab.page)
+    await relay.deliver()
+    await target.has(4)
+    const row = inspector.row(tab.page, 1)
+    await row.getByText('succeeded').waitFor({ state: 'attached' })
+    expect(await row.getByText('builds').count()).toBe(1)
+    await expect.poll(() => inspector.tries(tab.page).allTextContents()).toEqual(['×4 4 attempts'])
+    await row.click()
+    const attempts = inspector.attempts(tab.page, 'builds')
+    await attempts.nth(3).waitFor()
+    const words = (await attempts.allTextContents()).map(
+      (text) => /^Attempt \d(?:succeeded|failed)\d{3}/.exec(text)?.[0],
+    )
+    expect(words).toEqual([
+      'Attempt 4succeeded200',
+      'Attempt 3failed500',
+      'Attempt 2failed500',
+      'Attempt 1failed500',
+    ])
+    expect(tab.faults).toEqual([])
+  })
+
+  it('shows on a phone the payload before what can be done with it, and an empty key as it was sent', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    await relay.deliver({ body: '{"":1,"list":[]}' })
+    await using tab = await openInspector(here, relay, {
+      path: '/inspect/deliveries/1',
+      viewport: { width: 360, height: 740 },
+    })
+    await inspector.value(tab.page, ': 1').waitFor()
+    const parts = async () =>
+      (await inspector.parts(tab.page).allTextContents()).map((text) => text.split(' ')[0])
+    expect(await parts()).toEqual(['Targets', 'Payload', 'Forward', 'Headers', 'Signature'])
+    await tab.page.setViewportSize({ width: 1440, height: 900 })
+    await expect.poll(parts).toEqual(['Forward', 'Targets', 'Payload', 'Headers', 'Signature'])
+    expect(tab.faults).toEqual([])
+  })
+
+  it('names the line and column of an error in an edit, does not send it, and sends edited headers', async () => {
+    await using here = await place({ host: 'none' })
+    await using target = await receiver()
+    const relay = await here.serve('--forward', `*=${target.url}`)
+    await relay.deliver({ body: '{"zen":"one"}' })
+    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
+    const { page } = tab
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.insertText('{\n  "zen": tru\n}')
+    await page.getByText('The payload is not JSON: line 2, column 10').waitFor()
+    const send = page.getByRole('button', { name: 'Send', exact: true })
+    expect(await send.isEnabled()).toBe(false)
+    await send.click({ force: true })
+    await page.keyboard.press('Control+a')
+    await inspector.focusedEditor(page).or(send).first().waitFor()
+    await inspector.editor(page).click()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.insertText('{"zen": "two"}')
+    await expect.poll(() => send.isEnabled()).toBe(true)
+
+    await inspector.editedHeaders(page).locator('summary').click()
+    const headers = page.getByLabel('Headers, one a line')
+    const given = await headers.inputValue()
+    expect(given).not.toMatch(/x-github-delivery|x-hub-signature|content-length/i)
+    await headers.fill(`${given}\nX-Relay-Edited: 7`)
+    await send.click()
+    await page.getByText('X-Relay-Edited is made for each delivery and cannot be set.').waitFor()
+    await headers.fill(`${given}\nX-Mine: by hand`)
+    await send.click()
+    await page.waitForURL('**/deliveries/2')
+    await target.has(2)
+    const [, sent] = target.received
+    expect(sent?.body.toString()).toBe('{"zen": "two"}')
+    expect(sent && valuesOf(sent, 'X-Mine')).toEqual(['by hand'])
+    expect(tab.faults).toEqual([])
+  })
+
+  it('compares side by side, or in one column on a phone, with equal parts folded away and long values whole on demand', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    const same = Array.from({ length: 40 }, (_, i) => i)
+    const bodies = ['one', 'two'].map((zen) => ({ same, zen, long: 'x'.repeat(20_000) }))
+    for (const body of bodies) await relay.deliver({ body: JSON.stringify(body), id: body.zen })
+    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/2/compare/1' })
+    const { page } = tab
+    await inspector.equal(page).nth(1).waitFor()
+    const left = await inspector.changes(page).filter({ hasText: '"one"' }).boundingBox()
+    const right = await inspector.changes(page).filter({ hasText: '"two"' }).boundingBox()
+    expect(left?.y).toBe(right?.y)
+    expect(await page.getByText('more characters').count()).toBe(2)
+    await page.getByRole('button', { name: 'Show all' }).first().click()
+    await inspector.equal(page).first().waitFor({ state: 'detached' })
+    expect(await page.getByText('more characters').count()).toBe(0)
+
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.getByRole('button', { name: 'Show differences only' }).click()
+    await page.getByText('unchanged lines').first().waitFor()
+    const removed = await page.getByText('"one"').boundingBox()
+    const added = await inspector.changes(page).filter({ hasText: '"two"' }).boundingBox()
+    expect(removed && added && removed.y < added.y).toBe(true)
+    expect(tab.faults).toEqual([])
+  })
+
+  it('shows a payload of 25 MiB with few elements, to its end', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve('--max-body', '26214400')
+    const value = 'y'.repeat(240)
+    const body = JSON.stringify(Array.from({ length: 99_000 }, (_, i) => ({ i, value })))
+    expect((await relay.deliver({ body })).status).toBe(200)
+    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
+    const { page } = tab
+    await inspector.payload(page).nth(5).waitFor()
+    await toEndOfPayload(page)
+    await inspector.value(page, 'i: 98999').waitFor()
+    expect(await page.locator('*').count()).toBeLessThan(1500)
+    await page.getByRole('button', { name: 'Find' }).click()
+    await page.keyboard.type('"i": 4321,')
+    await page.keyboard.press('Enter')
+    await inspector.value(page, 'i: 4321').waitFor()
+    expect(tab.faults).toEqual([])
+  })
+
+  it('breaks no rule of axe-core at any width, light and dark, nor in forced colours', async () => {
+    await using here = await place({ host: 'none' })
+    await using target = await receiver(() => 500)
+    const relay = await here.serve('--forward', `*=${target.url}`)
+    await relay.deliver({ id: 'one', body: '{"zen":"one","list":[1,null,true,{"a":"b"}]}' })
+    await relay.deliver({ id: 'two', body: '{"zen":"two","list":[1,null,false,{"a":"b"}]}' })
+    await using tab = await openInspector(here, relay, { reducedMotion: 'reduce' })
+    const { page } = tab
+    for (const path of ['/inspect/', '/inspect/deliveries/1', '/inspect/deliveries/2/compare/1']) {
+      await page.goto(relay.address + path)
+      await (path === '/inspect/' ? inspector.rows(page) : inspector.payload(page)).first().waitFor()
+      for (const width of WIDTHS)
+        for (const media of [
+          { colorScheme: 'light' },
+          { colorScheme: 'dark' },
+          { forcedColors: 'active' },
+        ] as const) {
+          await page.setViewportSize({ width, height: 800 })
+          await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...media })
+          expect({ path, width, media, found: await violations(page) }).toEqual({
+            path,
+            width,
+            media,
+            found: [],
+          })
+        }
+    }
+    expect(tab.faults).toEqual([])
+  }, 90_000)
+})

@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { openHttpTarget } from '../../src/dispatch/http-target.js'
+import type { DeliveryResult, OpenTarget } from '../../src/dispatch/target.js'
+import type { Entry } from '../../src/journal/types.js'
+import { githubDelivery } from '../kit/delivery.js'
+import { connectProxy } from '../kit/network.js'
+import { portOf } from '../kit/ports.js'
+import { receiver, valuesOf } from '../kit/receiver.js'
+
+const { signal: never } = new AbortController()
+
+function entryOf({ headers, body }: Pick<Entry, 'headers' | 'body'> = githubDelivery()): Entry {
+  const summary = { event: 'push', action: null, repo: null, number: null, deliveryId: 'id', hookId: '' }
+  const rest = { n: 1, receivedAt: 0, provider: 'github', verifiedBy: 'current', duplicates: 0 } as const
+  return { ...summary, ...rest, headers, body }
+}
+
+const open = (url: string, limit = 5000): OpenTarget => openHttpTarget(url, { clock: Date.now, limit })
+
+async function deliver(url: string, limit?: number, signal = never): Promise<DeliveryResult> {
+  await using target = open(url, limit)
+  return await target.deliver(entryOf(), 1, { signal })
+}
+
+/** What matters of a result, the answer as text. */
+function shown({ outcome, status, answer, error }: DeliveryResult) {
+  return { outcome, status, answer: Buffer.from(answer).toString(), error }
+}
+
+describe('the headers that a target gets', () => {
+  const LAST = ['X-Relay-Attempt', '3']
+  const dropped =
+    `Host Content-Length Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade Proxy-Authorization
+    Proxy-Connection Authorization Cookie Expect X-Relay-Attempt`.split(/\s+/)
+  const ordinary = [
+    ['Accept', '*/*'],
+    ['x-GitHub-EVENT', 'push'],
+    ['Content-Type', 'application/json'],
+    ['X-Twice', 'one'],
+    ['X-Twice', 'two'],
+    ['X-Empty', ''],
+    ['X-Latin', 'caf\u00e9'],
+    ['X-Tab', 'a\tb'],
+  ] as const
+
+  it.each<[string, Entry['headers']]>([
+    [
+      'of one connection, with credentials, of relay itself',
+      dropped.flatMap((name) =>
+        [name, name.toLowerCase(), name.toUpperCase()].map((each) => [each, 'x'] as const),
+      ),
+    ],
+    [
+      'named by Connection',
+      [
+        ['Connection', 'keep-alive, X-Hop'],
+        ['connection', 'x-other'],
+        ['X-HOP', '1'],
+        ['X-Other', '2'],
+      ],
+    ],
+    [
+      'that cannot be written',
+      [
+        ['X-Line', 'a\r\nX-Evil: b'],
+        ['X-Wide', '\u2603'],
+        ['X Space', 'a'],
+        ['', 'a'],
+      ],
+    ],
+  ])('are those recorded, in order and spelling, but those %s', async (_, lines) => {
+    await using server = await receiver()
+    await using target = open(server.url)
+    const headers = [...lines, ...ordinary]
+    await target.deliver(entryOf({ headers, body: new Uint8Array() }), 3, { signal: never })
+    // After Host and Connection, and before Content-Length.
+    expect(server.received[0]?.headers.slice(2, -1)).toEqual([...ordinary, LAST])
+  })
+})
+
+describe('an HTTP target', () => {
+  it('receives the same bytes and headers, and its own user name and password', async () => {
+    await using server = await receiver()
+    const body = Buffer.concat([Buffer.from('{"zen":"caf\u00e9"}\r\n'), randomBytes(100_000)])
+    const request = githubDelivery({ body, set: { 'X-Twice': ['one', 'two'], 'X-Latin': 'caf\u00e9' } })
+    await using target = open(`${server.url.replace('//', '//me:pa%20ss%C3%A9@')}/hook?a=1`)
+    const result = await target.deliver(entryOf(request), 2, { signal: never })
+    expect(shown(result)).toEqual({ outcome: 'succeeded', status: 200, answer: '', error: null })
+    expect(server.received).toMatchObject([
+      {
+        path: '/hook?a=1',
+        headers: [
+          ['host', new URL(server.url).host],
+          ['connection', 'keep-alive'],
+          ...request.headers,
+          ['X-Relay-Attempt', '2'],
+          ['Authorization', `Basic ${Buffer.from('me:pa ss\u00e9').toString('base64')}`],
+          ['content-length', String(body.byteLength)],
+        ],
+        body,
+      },
+    ])
+  })
+
+  it('receives an empty body as one', async () => {
+    await using server = await receiver()
+    await using target = open(server.url)
+    await target.deliver(entryOf({ headers: [], body: new Uint8Array() }), 1, { signal: never })
+    expect(server.received[0]?.headers.slice(2)).toEqual([
+      ['X-Relay-Attempt', '1'],
+      ['content-length', '0'],
+    ])
+  })
+
+  it('that redirects: the bytes were signed for one receiver', async () => {
+    await using elsewhere = await receiver()
+    await using server = await receiver({ status: 302, headers: { location: elsewhere.url }, body: 'why' })
+    expect(shown(await deliver(server.url))).toMatchObject({ outcome: 'refused', status: 302, answer: 'why' })
+    expect([server.received.length, elsewhere.received.length]).toEqual([1, 0])
+  })
+
+  it('that answers a lot: the start is stored, and a reasonable rest is read', async () => {
+    const long = 'abcdefgh'.repeat(2048)
+    await using server = await receiver({ body: long })
+    await using target = open(server.url)
+    for (const attempt of [1, 2, 3, 4]) {
+      const { answer } = await target.deliver(entryOf(), attempt, { signal: never })
+      expect(Buffer.from(answer).toString()).toBe(long.slice(0, 4096))
+    }
+    // The first one may not yet be known to be free when the second is needed.
+    expect(server.connections).toBeLessThanOrEqual(2)
+  })
+
+  it('that never stops answering is cut off', async () => {
+    let closed: Promise<unknown> | undefined
+    const server = createHttpServer((request, response) => {
+      closed = new Promise((resolve) => request.socket.once('close', resolve))
+      const more = (): void => {
+        while (response.write(Buffer.alloc(65_536, 'x')));
+      }
+      response.on('drain', more)
+      more()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { outcome, answer } = await deliver(`http://127.0.0.1:${portOf(server)}`)
+    expect([outcome, answer.length]).toEqual(['succeeded', 4096])
+    await closed
+    server.close()
+  })
+
+  it('that hangs after its status, which is what matters', async () => {
+    await using server = await receiver({ status: 202, body: 'begun', stalls: true })
+    expect(shown(await deliver(server.url, 200))).toMatchObject({
+      outcome: 'succeeded',
+      status: 202,
+      answer: 'begun',
+    })
+  })
+
+  it('that does not take the body is given up at the limit', async () => {
+    const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const connected = once(server, 'connection')
+    await using target = open(`http://127.0.0.1:${portOf(server)}`, 200)
+    const large = entryOf({ headers: [], body: Buffer.alloc(20_000_000) })
+    const error = 'no answer within 0.2 s'
+    const result = await target.deliver(large, 1, { signal: never })
+    expect(shown(result)).toEqual({ outcome: 'timed out', status: null, answer: '', error })
+    const [socket]: Socket[] = await connected
+    socket?.destroy()
+    server.close()
+  })
+
+  it('is left at once when relay stops', async () => {
+    await using server = await receiver('hang')
+    const stop = new AbortController()
+    const delivering = deliver(server.url, 60_000, stop.signal)
+    await server.has(1)
+    stop.abort()
+    const killed = { outcome: 'killed', status: null, answer: '', error: 'relay was stopped' }
+    expect(shown(await delivering)).toEqual(killed)
+    expect(shown(await deliver(server.url, 60_000, stop.signal))).toEqual(killed)
+    expect(server.received.length).toBe(1)
+  })
+
+  it('elsewhere is reached through the proxy that the environment names, this machine is not', async () => {
+    await using server = await receiver()
+    await using proxy = await connectProxy(server.url)
+    vi.stubEnv('http_proxy', proxy.url)
+    vi.stubEnv('no_proxy', '')
+    const request = githubDelivery({ set: { 'X-Twice': ['one', 'two'] } })
+    for (const url of ['http://app.invalid/hook', server.url]) {
+      await using target = open(url)
+      expect((await target.deliver(entryOf(request), 1, { signal: never })).outcome).toBe('succeeded')
+    }
+    vi.unstubAllEnvs()
+    expect([proxy.asked, server.received.map(({ path }) => path)]).toEqual([
+      ['app.invalid:80'],
+      ['/hook', '/'],
+    ])
+    for (const got of server.received) expect(valuesOf(got, 'X-Twice')).toEqual(['one', 'two'])
+  })
+})
+
+describe('a target that does not answer in HTTP', () => {
+  const SSH = 'SSH-2.0-OpenSSH_9.2\r\n'
+  const MAIL = '220 mail.example ESMTP\r\n'
+  const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46'
+  const PROTOCOL = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
+  const LONG = `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}`
+  let server: Server
+  let sockets: Socket[]
+
+  afterEach(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+
+  it.each<[string, (socket: Socket) => unknown, string]>([
+    ['an SSH server, which speaks first', (socket) => socket.end(SSH), SSH],
+    ['a mail server, which waits for more', (socket) => socket.write(MAIL), MAIL],
+    ['a server that wants TLS', (socket) => socket.once('data', () => socket.end(TLS_ALERT)), TLS_ALERT],
+    ['a server that changes the protocol', (socket) => socket.once('data', () => socket.write(PROTOCOL)), ''],
+    ['a server whose headers are too long', (socket) => socket.once('data', () => socket.write(LONG)), ''],
+  ])('has answered, and is not asked again: %s', async (_, speak, answer) => {
+    sockets = []
+    server = createServer((socket) => {
+      sockets.push(socket.on('error', () => {}))
+      speak(socket)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const result = shown(await deliver(`http://127.0.0.1:${portOf(server)}`))
+    const error = 'its answer is not HTTP/1.1: check the address and the port'
+    expect(result).toEqual({ outcome: 'refused', status: null, error, answer })
+    expect(sockets.length).toBe(1)
+  })
+})

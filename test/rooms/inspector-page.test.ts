@@ -1,0 +1,140 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { addressOf, parseAddress, type View } from '../../src/inspector/page/address.js'
+import { lineDiff } from '../../src/inspector/page/diff.js'
+import { exactTime, formatMs, formatSize, formatTime } from '../../src/inspector/page/format.js'
+import { pathAt, pretty } from '../../src/inspector/page/pretty.js'
+
+describe('laid out JSON', () => {
+  it('differs in white space alone and names the partner of each bracket', () => {
+    fc.assert(
+      fc.property(fc.json(), (json) => {
+        const { text, pairs } = pretty(json)
+        expect(JSON.parse(text)).toEqual(JSON.parse(json))
+        for (const [open, close] of pairs)
+          expect(['[]', '{}']).toContain(text.charAt(open) + text.charAt(close))
+      }),
+    )
+  })
+
+  it.each([
+    ['{"a":1e400,"b":12345678901234567890}', '{\n  "a": 1e400,\n  "b": 12345678901234567890\n}'],
+    [
+      '{"__proto__":1,"":2,"2":3,"1":4,"1":5}',
+      '{\n  "__proto__": 1,\n  "": 2,\n  "2": 3,\n  "1": 4,\n  "1": 5\n}',
+    ],
+    [
+      String.raw`["a\\","\u00e9{","\"["]`,
+      String.raw`["a\\","\u00e9{","\"["]`
+        .replace('[', '[\n  ')
+        .replaceAll('",', '",\n  ')
+        .replace(/\]$/, '\n]'),
+    ],
+    ['[ [ ] , { } ]', '[\n  [],\n  {}\n]'],
+    ['[1,', '[\n  1,\n  '],
+  ])('shows %s as it was sent', (json, text) => {
+    expect(pretty(json).text).toBe(text)
+  })
+
+  it.each([
+    ['{"issue":{"labels":[{"name":"bug"}]}}', '"bug"', 'issue.labels[0].name'],
+    ['{"":{"a b":1}}', '"a b"', '[""]["a b"]'],
+    ['[[],[{}],7]', '7', '[2]'],
+    ['"whole"', 'whole', ''],
+  ])('of %s the path of %s is %s', (json, part, path) => {
+    const laid = pretty(json)
+    expect(pathAt(laid, laid.text.indexOf(part) + 1)).toBe(path)
+  })
+})
+
+describe('the difference of two texts', () => {
+  const lines = fc.array(fc.constantFrom('a', 'b', 'c d', '{', '}', ''), { maxLength: 30 })
+
+  it('turns one into the other', () => {
+    fc.assert(
+      fc.property(lines, lines, (one, other) => {
+        const [before, after] = [one.join('\n'), other.join('\n')]
+        let made = ''
+        let at = 0
+        for (const { fromA, toA, fromB, toB } of lineDiff(before, after)) {
+          made += before.slice(at, fromA) + after.slice(fromB, toB)
+          at = toA
+        }
+        expect(made + before.slice(at)).toBe(after)
+      }),
+    )
+  })
+
+  it('names few changes of two long texts that repeat themselves', () => {
+    const text = (changed: number): string =>
+      pretty(
+        JSON.stringify(Array.from({ length: 5000 }, (_, i) => ({ i: i % 7, v: i === changed ? 'x' : 'y' }))),
+      ).text
+    expect(lineDiff(text(100), text(4000))).toHaveLength(2)
+  })
+})
+
+describe('the address of a view', () => {
+  it.each<[string, View | undefined]>([
+    ['/inspect/', { page: 'list', query: {} }],
+    [
+      '/inspect/?event=push&status=failed&limit=5&text=',
+      { page: 'list', query: { event: 'push', status: 'failed' } },
+    ],
+    ['/inspect/deliveries/12?repo=o%2Fd', { page: 'delivery', n: 12, query: { repo: 'o/d' } }],
+    ['/inspect/deliveries/12/compare/7', { page: 'compare', n: 12, other: 7, query: {} }],
+    ['/inspect/refused', { page: 'refused' }],
+    ['/inspect/refused/3', { page: 'refused', id: 3 }],
+    ['/inspect/state', { page: 'state' }],
+    ['/inspect/open', { page: 'open' }],
+    ['/inspect/deliveries/0', undefined],
+    ['/inspect/deliveries/12/compare', undefined],
+    ['/inspect/state/1', undefined],
+    ['/inspect/nothing', undefined],
+  ])('%s', (address, view) => {
+    const [path = '', search] = address.split(/(?=\?)/)
+    expect(parseAddress(path, search ?? '')).toEqual(view)
+    expect(view && parseAddress(...split(addressOf(view)))).toEqual(view)
+  })
+})
+
+function split(address: string): [string, string] {
+  const [path = '', search = ''] = address.split(/(?=\?)/)
+  return [path, search]
+}
+
+describe('what a person reads', () => {
+  const now = new Date(2026, 10, 23, 14, 0).getTime()
+
+  it.each([
+    [now - 60_000, '13:59:00'],
+    [new Date(2026, 10, 22, 23, 59).getTime(), 'yesterday 23:59'],
+    [new Date(2026, 10, 12, 9, 5).getTime(), '12 Nov 09:05'],
+    [new Date(2025, 10, 12).getTime(), '12 Nov 2025'],
+  ])('the time %i as %s', (at, words) => {
+    expect(formatTime(at, now)).toBe(words)
+  })
+
+  it.each([
+    [712, '712 B'],
+    [7270, '7.1 KiB'],
+    [1_048_576, '1.0 MiB'],
+    [26_214_400, '25.0 MiB'],
+  ])('%i bytes as %s', (bytes, words) => {
+    expect(formatSize(bytes)).toBe(words)
+  })
+
+  it.each([
+    [38, '38 ms'],
+    [1234, '1.2 s'],
+    [240_000, '4 min'],
+    [3 * 3_600_000, '3 h'],
+    [48 * 3_600_000, '2 days'],
+  ])('%i ms as %s', (ms, words) => {
+    expect(formatMs(ms)).toBe(words)
+  })
+
+  it('an exact time with its offset', () => {
+    expect(exactTime(Date.UTC(2026, 10, 23, 8, 32, 11, 345))).toBe('2026-11-23 14:02:11.345 +05:30')
+  })
+})

@@ -1,0 +1,208 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fixtureBody } from '../../src/replay/fixture.js'
+import { type BodyKind, editBody, parseEdit } from '../../src/replay/edit.js'
+import { synthesize, triggers } from '../../src/replay/synthesize.js'
+
+const NOW = Date.parse('2026-11-20T10:00:00Z')
+
+function payloadOf(provider: string, event: string): Buffer {
+  return Buffer.from(fixtureBody(synthesize(provider, event, NOW)))
+}
+
+/** The payload's text after an edit. */
+function edited(event: string, set: string, { provider = 'github', only = false } = {}): string {
+  const body = payloadOf(provider, event)
+  return Buffer.from(editBody(body, [parseEdit(set, { only })], { form: false, style: 'compact' })).toString()
+}
+
+/** The lines of JSON text that differ, new ones only. */
+function changes(before: string, after: string): string[] {
+  const lines = (text: string): string[] => JSON.stringify(JSON.parse(text), null, 1).split('\n')
+  const old = lines(before)
+  return lines(after).flatMap((line, at) => (line === old[at] ? [] : line.trim().replace(/,$/, '')))
+}
+
+describe('--set', () => {
+  it.each(['number=7', 'pull_request.number=7'])('%s renumbers a pull request everywhere', (set) => {
+    const after = edited('pull_request.opened', set)
+    const { number, pull_request: pull } = JSON.parse(after)
+    expect([number, pull.number, pull.html_url, pull._links.comments.href]).toEqual([
+      7,
+      7,
+      'https://github.com/octo/demo/pull/7',
+      'https://api.github.com/repos/octo/demo/issues/7/comments',
+    ])
+    expect(after).not.toMatch(/\/(?:issues|pulls?)\/2\b/)
+  })
+
+  it('issue.number renumbers the issue and the addresses of its comment, in a payload of Gitea too', () => {
+    expect(edited('issue_comment.created', 'issue.number=7')).not.toMatch(/\/issues\/1\b/)
+    const after = edited('issue_comment.created', 'issue.number=7', { provider: 'gitea' })
+    const { issue, comment } = JSON.parse(after)
+    expect([issue.number, issue.html_url, comment.issue_url]).toEqual([
+      7,
+      'https://gitea.example.com/octo/demo/issues/7',
+      'https://gitea.example.com/octo/demo/issues/7',
+    ])
+  })
+
+  it.each(['repository.full_name=me/app', 'pull_request.base.repo.full_name=me/app'])(
+    '%s names the repository so in every copy and address',
+    (set) => {
+      const after = edited('pull_request.opened', set)
+      expect(after).not.toContain('octo/demo')
+      const { repository, sender, pull_request: pull } = JSON.parse(after)
+      const { name, owner, html_url: address, ssh_url: ssh } = repository
+      expect([name, owner.login, owner.html_url, address, ssh, sender.login]).toEqual([
+        'app',
+        'me',
+        'https://github.com/me',
+        'https://github.com/me/app',
+        'git@github.com:me/app.git',
+        'Codertocat',
+      ])
+      expect([pull.head.repo.full_name, pull.base.repo.owner.login]).toEqual(['me/app', 'me'])
+    },
+  )
+
+  it('repository.name and repository.owner.login change the full name', () => {
+    expect(JSON.parse(edited('push', 'repository.name=app')).repository.full_name).toBe('octo/app')
+    expect(JSON.parse(edited('push', 'repository.owner.login=me')).repository.full_name).toBe('me/demo')
+  })
+
+  it('sender.login changes the sender alone', () => {
+    const { sender, repository } = JSON.parse(edited('push', 'sender.login=ada'))
+    expect([sender.login, sender.html_url, repository.owner.login]).toEqual([
+      'ada',
+      'https://github.com/ada',
+      'octo',
+    ])
+  })
+
+  it('after changes the commit too', () => {
+    const sha = 'c'.repeat(40)
+    const { after, head_commit: head, commits } = JSON.parse(edited('push', `after=${sha}`))
+    expect([after, head.id, commits[0].id, head.url]).toEqual([
+      sha,
+      sha,
+      sha,
+      `https://github.com/octo/demo/commit/${sha}`,
+    ])
+  })
+
+  it('comment.id changes the addresses of the comment', () => {
+    const { comment } = JSON.parse(edited('issue_comment.created', 'comment.id=77'))
+    expect(comment.html_url).toBe('https://github.com/octo/demo/issues/1#issuecomment-77')
+  })
+
+  it('repository.default_branch changes every copy of the repository', () => {
+    const { pull_request: pull } = JSON.parse(edited('pull_request.opened', 'repository.default_branch=dev'))
+    expect([pull.head.repo.default_branch, pull.base.repo.default_branch]).toEqual(['dev', 'dev'])
+  })
+
+  it.each(['action=reopened', 'issue.title=/issues/1', 'issue.state=closed', 'new.field=1'])(
+    '%s changes nothing else',
+    (set) => {
+      const after = edited('issues.opened', set)
+      expect(after).toBe(edited('issues.opened', set, { only: true }))
+    },
+  )
+
+  it('leaves text that people wrote', () => {
+    const text = 'see https://github.com/octo/demo/issues/1'
+    const edits = [parseEdit(`comment.body=${text}`), parseEdit('issue.number=7')]
+    const body = editBody(payloadOf('github', 'issue_comment.created'), edits, {
+      form: false,
+      style: 'compact',
+    })
+    expect(JSON.parse(Buffer.from(body).toString()).comment.body).toBe(text)
+  })
+
+  it('sets what it names, whatever follows from it', () => {
+    const places = [
+      'number',
+      'repository.full_name',
+      'repository.id',
+      'sender.login',
+      'after',
+      'issue.number',
+      'x.y',
+    ]
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...triggers('github')),
+        fc.constantFrom(...places),
+        fc.oneof(fc.integer({ min: 0 }), fc.stringMatching(/^[a-z]+\/[a-z]+$/)),
+        (event, place, value) => {
+          const after: unknown = JSON.parse(edited(event, `${place}=${value}`))
+          const found = place.split('.').reduce<unknown>((inner, step) => Object(inner)[step], after)
+          expect(found).toBe(value)
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('--set-only', () => {
+  it('changes one place', () => {
+    const before = payloadOf('github', 'pull_request.opened').toString()
+    const after = edited('pull_request.opened', 'pull_request.number=7', { only: true })
+    expect(changes(before, after)).toEqual(['"number": 7'])
+  })
+})
+
+const JSON_BODY: BodyKind = { form: false, style: 'compact' }
+
+function editedText(body: string, set: string, kind = JSON_BODY): string {
+  return Buffer.from(editBody(Buffer.from(body), [parseEdit(set)], kind)).toString()
+}
+
+describe('an edit', () => {
+  it.each([
+    ['a=1', ['a'], 1],
+    ['a.b=x=y', ['a', 'b'], 'x=y'],
+    ['a[0].b="1"', ['a', 0, 'b'], '1'],
+    ['a=', ['a'], ''],
+    ['a={"b":[null]}', ['a'], { b: [null] }],
+  ])('%s is read', (text, path, value) => {
+    expect(parseEdit(text)).toEqual({ path, value })
+  })
+
+  it.each(['', 'a', '=1', 'a..b=1', '.a=1', 'a[x]=1', 'a b=1', 'a[0=1'])('%j is none', (text) => {
+    expect(() => parseEdit(text)).toThrow('--set: must be path=value')
+  })
+})
+
+describe('an edited body', () => {
+  it.each([
+    ['{"a":1,"b":2}', 'a=3', '{"a":3,"b":2}'],
+    ['{\n  "a": 1\n}\n', 'b.c=2', '{\n  "a": 1,\n  "b": {\n    "c": 2\n  }\n}\n'],
+    ['[\n\t1\n]', '0=2', '[\n\t2\n]'],
+    ['{"a":[1]}', 'a[1]=2', '{"a":[1,2]}'],
+    ['{"a":null}', 'a=x', '{"a":"x"}'],
+    ['{}', '__proto__.a=1', '{"__proto__":{"a":1}}'],
+  ])('%j, %s', (body, set, wanted) => {
+    expect(editedText(body, set)).toBe(wanted)
+  })
+
+  it('is a form where it was one', () => {
+    const kind = { form: true, style: 'indented-go' } as const
+    const body = editedText('payload=%7B%22a%22%3A1%7D&x=y', 'a=<&>', kind)
+    expect([...new URLSearchParams(body)]).toEqual([
+      ['payload', String.raw`{"a":"\u003c\u0026\u003e"}`],
+      ['x', 'y'],
+    ])
+  })
+
+  it.each([
+    ['not JSON', 'a=1', 'Cannot set a field: the body is not JSON'],
+    ['1', 'a=1', 'Cannot set a field: payload is neither an object nor a list'],
+    ['{"a":[1]}', 'a[2]=1', 'Cannot set a field: a list of 1 has no place 2'],
+    ['{"a":[1]}', 'a.b=1', 'Cannot set a field: a list of 1 has no place b'],
+    ['{"a":"x"}', 'a.b=1', 'Cannot set a field: a is neither an object nor a list'],
+  ])('%j refuses %s', (body, set, message) => {
+    expect(() => editedText(body, set)).toThrow(message)
+  })
+})

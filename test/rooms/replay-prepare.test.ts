@@ -1,0 +1,105 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
+import type { Header } from '../../src/http/headers.js'
+import { type Fixture, fromFixture } from '../../src/replay/fixture.js'
+import { deliveryId, prepare, withFreshId } from '../../src/replay/prepare.js'
+
+const secret = new Secret('s')
+const hmac = (algorithm: string, text: string): string =>
+  createHmac(algorithm, 's').update(text).digest('hex')
+
+function fixture(more: Partial<Fixture> = {}): Fixture {
+  return {
+    relay: 1,
+    provider: 'github',
+    event: 'push',
+    delivery: 'id',
+    headers: {},
+    body: '{"a":1}',
+    ...more,
+  }
+}
+
+const headersOf = (more: Partial<Fixture>): readonly Header[] =>
+  prepare(fromFixture(fixture(more)), { secret }).headers
+
+describe('a hand-written fixture', () => {
+  it.each([
+    ['github', 'X-GitHub', []],
+    ['sandbox', 'X-GitHub', []],
+    ['gitea', 'X-Gitea', [['X-Gitea-Signature', hmac('sha256', '{"a":1}')]]],
+    ['bitbucket', 'X-Provider', []],
+  ])('of %s gets the headers that it lacks', (provider, prefix, more) => {
+    expect(headersOf({ provider })).toEqual([
+      ['Content-Type', 'application/json'],
+      [`${prefix}-Event`, 'push'],
+      [`${prefix}-Delivery`, 'id'],
+      ['X-Hub-Signature-256', `sha256=${hmac('sha256', '{"a":1}')}`],
+      ...more,
+    ])
+  })
+
+  it('is sent as compact JSON, without credentials and what belongs to a connection', () => {
+    const headers = { Host: 'x', 'Content-Length': '3', Cookie: 'a=b', 'content-type': 'application/json' }
+    const { body: _, ...rest } = fixture({ headers, payload: { a: [1] } })
+    const { headers: lines, body } = prepare(fromFixture(rest), { secret })
+    expect(Buffer.from(body).toString()).toBe('{"a":[1]}')
+    expect(lines.map(([name]) => name)).toEqual([
+      'content-type',
+      'X-GitHub-Event',
+      'X-GitHub-Delivery',
+      'X-Hub-Signature-256',
+    ])
+  })
+})
+
+describe('signing again', () => {
+  it('replaces every signature in its place, with its own algorithm, and joins two to one', () => {
+    const headers = {
+      'X-Hub-Signature': 'sha1=0',
+      'x-forgejo-signature': '0',
+      'X-Gogs-Signature': '0',
+      'X-Hub-Signature-256': ['sha256=0', 'sha256=1'],
+      'X-Last': '1',
+    }
+    const digest = hmac('sha256', '{"a":1}')
+    expect(headersOf({ headers }).slice(0, 5)).toEqual([
+      ['X-Hub-Signature', `sha1=${hmac('sha1', '{"a":1}')}`],
+      ['x-forgejo-signature', digest],
+      ['X-Gogs-Signature', digest],
+      ['X-Hub-Signature-256', `sha256=${digest}`],
+      ['X-Last', '1'],
+    ])
+  })
+
+  it.each([
+    ['github', 'payload=%7B%7D'],
+    ['gitea', '{}'],
+  ])('of a form covers for %s: %s', (provider, signed) => {
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const lines = headersOf({ provider, headers, body: 'payload=%7B%7D' })
+    expect(lines).toContainEqual(['X-Hub-Signature-256', `sha256=${hmac('sha256', signed)}`])
+  })
+})
+
+describe('a delivery', () => {
+  it('gets one fresh id in all headers that have it', () => {
+    const headers = { 'X-GitHub-Delivery': 'a', 'x-gitea-delivery': 'a', 'X-Other': 'a' }
+    const [one, other] = [0, 1].map(() => withFreshId(prepare(fromFixture(fixture({ headers })), { secret })))
+    const id = one && deliveryId(one)
+    expect(id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(one?.headers.slice(0, 3).map(([, value]) => value)).toEqual([id, id, 'a'])
+    expect(other && deliveryId(other)).not.toBe(id)
+  })
+
+  it.each(['signature', 'body'] as const)('is changed in its %s alone', (tamper) => {
+    for (const body of ['{"a":1}', '{"a":[]}', '[19]']) {
+      const right = prepare(fromFixture(fixture({ body })), { secret })
+      const wrong = prepare(fromFixture(fixture({ body })), { secret, tamper })
+      expect(Buffer.from(wrong.body).equals(right.body)).toBe(tamper === 'signature')
+      expect(JSON.stringify(wrong.headers) === JSON.stringify(right.headers)).toBe(tamper === 'body')
+      expect(() => void JSON.parse(Buffer.from(wrong.body).toString())).not.toThrow()
+    }
+  })
+})
