@@ -1,6 +1,6 @@
-import { sleep } from '../base/abort.js'
+import { sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
-import { parseUrl } from '../base/parse-url.js'
+import { parseUrl } from '../base/address.js'
 import { formatDuration, systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import {

@@ -1,4 +1,4 @@
-import type { Cancellable } from '../base/abort.js'
+import type { Cancellable } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'

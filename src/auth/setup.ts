@@ -1,4 +1,4 @@
-import type { Cancellable } from '../base/abort.js'
+import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'

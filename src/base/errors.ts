@@ -85,3 +85,13 @@ export function toRelayError(thrown: unknown): RelayError {
   if (name === 'TimeoutError') return new RelayError('unavailable', 'Timed out', { cause: thrown })
   return new RelayError('internal', 'Internal error', { cause: thrown })
 }
+
+/** The code of an error from the system or from Node, such as `ENOENT`; undefined for any other error. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined
+}
+
+/** The code of such an error for a message, or `unknown reason`. */
+export function errorReason(error: unknown): string {
+  return errorCode(error) ?? 'unknown reason'
+}

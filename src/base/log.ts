@@ -23,3 +23,45 @@ export function excerpt(text: string): string {
   // The cut may fall between the two halves of a character.
   return text.length > MAX_EXCERPT ? `${text.slice(0, MAX_EXCERPT - 1).replace(/\p{Cs}$/u, '')}…` : text
 }
+
+/** One second: a person reads no faster, and one line a second fills no disk. */
+const PERIOD_MS = 1_000
+/** relay has about twenty kinds of line that an outsider can trigger. Further kinds share one count, which bounds memory. */
+const MAX_KINDS = 64
+const OTHER_KINDS = 'other lines'
+
+/** Runs `write`, or counts it where a line of its kind and level was written less than a second ago. */
+export type LogThrottle = (kind: string, write: () => void, level?: keyof Log) => void
+
+/**
+ * Rate limiter for log lines that an outsider can trigger. `kind` says what equal lines have in common. The first of a kind is
+ * written at once; those that follow are counted, and one line a second says how many there were, until a second passes
+ * without any. Keeps no process running.
+ */
+export function createLogThrottle(log: Log): LogThrottle {
+  const counts = new Map<string, number>()
+  const keyOf = (kind: string, level: keyof Log): string => `${level} ${kind}`
+  const startCount = (key: string, kind: string, level: keyof Log): void => {
+    counts.set(key, 0)
+    const timer = setInterval(() => {
+      const count = counts.get(key) ?? 0
+      if (count > 0) {
+        counts.set(key, 0)
+        log[level](`${kind} … and ${count.toLocaleString('en-US')} more like it in the last second`)
+      } else {
+        clearInterval(timer)
+        counts.delete(key)
+      }
+    }, PERIOD_MS).unref()
+  }
+  return (given, write, level = 'warn') => {
+    const name = excerpt(given)
+    const kind = counts.has(keyOf(name, level)) || counts.size < MAX_KINDS ? name : OTHER_KINDS
+    const key = keyOf(kind, level)
+    const count = counts.get(key)
+    if (count === undefined) {
+      startCount(key, kind, level)
+      write()
+    } else counts.set(key, count + 1)
+  }
+}

@@ -1,7 +1,6 @@
 import { lstatSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errorReason } from './errno.js'
-import { RelayError } from './errors.js'
+import { errorReason, RelayError } from './errors.js'
 
 /**
  * Makes a folder for its owner alone (0700), with those above it that are missing.

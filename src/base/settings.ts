@@ -1,3 +1,4 @@
+import { RelayError } from './errors.js'
 import type { Secret } from './secret.js'
 import { isSharedAddress, type SharedAddress, type SharedStore } from './shared-store.js'
 
@@ -107,3 +108,21 @@ export const NO_ROUTES: RouteSettings = { forward: [], exec: [], ignore: [] }
 export const DEFAULT_TUNNEL = 'https://smee.io'
 /** In place of a tunnel's URL: another channel than the saved one, for example because its address has leaked. */
 export const NEW_TUNNEL = 'new'
+
+/** Room for any e-mail address (254), and short enough for a store key that also has a hash. Bytes. */
+const MAX_USER_ID = 256
+
+/**
+ * Parses the application's name for a user: 1–256 bytes of UTF-8 without control characters, white space or `/`, and neither `.` nor `..`.
+ * It is then safe in a store key, a path and a line of text.
+ * @throws RelayError `bad_request`
+ */
+export function parseUserId(text: string): string {
+  const valid =
+    /^[^\p{Cc}\p{Cs}\p{White_Space}\s/]+$/u.test(text) &&
+    text !== '.' &&
+    text !== '..' &&
+    Buffer.byteLength(text) <= MAX_USER_ID
+  if (!valid) throw new RelayError('bad_request', 'Invalid userId')
+  return text
+}

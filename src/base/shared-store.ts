@@ -1,4 +1,4 @@
-import { parseUrl } from './parse-url.js'
+import { parseUrl } from './address.js'
 import { RelayError } from './errors.js'
 import type { Secret } from './secret.js'
 

@@ -1,7 +1,6 @@
 import { Argument, Command, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
-import { printableText } from '../base/printable.js'
-import { suggest } from '../base/suggest.js'
+import { printableText, suggest } from '../base/text.js'
 import {
   type CommandGroup,
   type CommandSpec,

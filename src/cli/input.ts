@@ -1,8 +1,7 @@
 import { createInterface, type Interface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { errorReason } from '../base/errno.js'
-import { RelayError } from '../base/errors.js'
-import { TooManyBytes } from '../base/read-bounded.js'
+import { errorReason, RelayError } from '../base/errors.js'
+import { TooManyBytes } from '../base/bytes.js'
 import type { Context } from './context.js'
 
 export interface InputOptions {

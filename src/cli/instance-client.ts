@@ -1,4 +1,4 @@
-import { deadline, type Cancellable } from '../base/abort.js'
+import { deadline, type Cancellable } from '../base/wait.js'
 import { RelayError, type ErrorKind } from '../base/errors.js'
 import { type InstanceRecord, prove, PROOF_HEADER } from '../instance/running.js'
 import { describeWithoutQuote, isUnreached, parseRetryAfter } from '../net/errors.js'

@@ -1,4 +1,4 @@
-import { type Cancellable, sleep } from '../base/abort.js'
+import { type Cancellable, sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { createRouting, type NamedTarget, namedTargets as targetsOf } from '../dispatch/routes.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'

@@ -3,7 +3,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
-import { didYouMean } from '../base/suggest.js'
+import { didYouMean } from '../base/text.js'
 import { createRouting, namedTargets, type Routing } from '../dispatch/routes.js'
 import {
   listProfiles,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
-import { parseUrl } from '../base/parse-url.js'
-import { printable } from '../base/printable.js'
+import { parseUrl } from '../base/address.js'
+import { printable } from '../base/text.js'
 import type { Repo } from '../codehost/host.js'
 
 const REPO = /^(?<owner>(?!\.{1,2}\/)[A-Za-z0-9._-]{1,100})\/(?<repo>(?!\.{1,2}$)[A-Za-z0-9._-]{1,100})$/

@@ -1,5 +1,4 @@
-import { type Cancellable, sleep } from '../base/abort.js'
-import { probeDelay } from '../base/backoff.js'
+import { type Cancellable, sleep, probeDelay } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { LIMITS, type Limits } from '../base/seams.js'
 import type { Journal } from '../journal/journal.js'

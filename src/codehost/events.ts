@@ -1,4 +1,4 @@
-import { suggest } from '../base/suggest.js'
+import { suggest } from '../base/text.js'
 import type { EventSpec, EventTable } from './host.js'
 
 /**

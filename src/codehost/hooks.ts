@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type ErrorKind, RelayError } from '../base/errors.js'
-import { isLoopback } from '../base/loopback.js'
-import { parseUrl } from '../base/parse-url.js'
+import { isLoopback, parseUrl } from '../base/address.js'
 import type { Store } from '../store/kv.js'
 import type { CodeHost, Hooks, HookSettings, Repo, RepoHook } from './host.js'
 import { isNotFound, Refusal } from './rest.js'

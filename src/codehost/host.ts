@@ -1,4 +1,4 @@
-import type { Cancellable } from '../base/abort.js'
+import type { Cancellable } from '../base/wait.js'
 import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { HeaderReader, SendOnce } from '../net/client.js'

@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { LIMITS } from '../base/seams.js'
 import type { ProviderName } from '../base/settings.js'
-import { parsePrivateAddress } from '../base/web-address.js'
+import { parsePrivateAddress } from '../base/address.js'
 import { sendOnce as sendOverNetwork } from '../net/client.js'
 import { GITEA } from './gitea/gitea.js'
 import { GITHUB, SANDBOX } from './github/github.js'

@@ -1,8 +1,8 @@
 // Actions that are made of several calls.
 import { createHash } from 'node:crypto'
-import type { Cancellable } from '../base/abort.js'
+import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
-import { printable } from '../base/printable.js'
+import { printable } from '../base/text.js'
 import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
 import type { Account, Check, CodeHost, CommentRef, HeadChecks, Subject } from './host.js'

@@ -1,8 +1,8 @@
 import { z, type ZodType } from 'zod'
-import { type Cancellable, deadline } from '../base/abort.js'
+import { type Cancellable, deadline } from '../base/wait.js'
 import { type ErrorKind, RelayError } from '../base/errors.js'
-import { parseUrl } from '../base/parse-url.js'
-import { TooManyBytes } from '../base/read-bounded.js'
+import { parseUrl } from '../base/address.js'
+import { TooManyBytes } from '../base/bytes.js'
 import type { OAuthClient } from '../base/settings.js'
 import { tokens } from '../json/text.js'
 import {

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { sleep } from '../base/abort.js'
+import { sleep, withTimeLimit } from '../base/wait.js'
 import { describeConnectionError } from '../net/errors.js'
 import type { Entry, Summary } from '../journal/types.js'
 import { jsonOf } from '../journal/payload.js'
-import { StartOf } from '../base/start-of.js'
+import { StartOf } from '../base/bytes.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
-import { withTimeLimit } from '../base/time-limit.js'
 
 export interface CommandTargetOptions {
   readonly env: Environment

@@ -1,4 +1,4 @@
-import { isTimeout } from '../base/time-limit.js'
+import { isTimeout } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
 import type { Entry, Outcome } from '../journal/types.js'

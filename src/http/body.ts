@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
-import { inTime } from '../base/time-limit.js'
+import { inTime } from '../base/wait.js'
 
 /**
  * Type of `c.env`: Node's own request and response, and what all bodies of the listener have taken. All are missing when the

@@ -1,9 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
-import { excerpt, type Log } from '../base/log.js'
-import { createLogThrottle, type LogThrottle } from '../base/log-throttle.js'
-import { isLoopback } from '../base/loopback.js'
+import { excerpt, type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
+import { isLoopback } from '../base/address.js'
 import { discardBody, type HttpEnv } from './body.js'
 
 /** Check of a Host header; true: it may be answered. */

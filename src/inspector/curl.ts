@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { shellWord } from '../base/shell-word.js'
+import { shellWord } from '../base/text.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
 

@@ -1,4 +1,4 @@
-import { sleep, type Cancellable } from '../base/abort.js'
+import { sleep, type Cancellable } from '../base/wait.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Sql } from '../store/sql.js'
 import { DISORDER_MS, type Filter } from './filter.js'

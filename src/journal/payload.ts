@@ -1,4 +1,4 @@
-import { formPayload, isFormType } from '../base/form.js'
+import { formPayload, isFormType } from '../base/bytes.js'
 import { parseJson } from '../json/parse.js'
 import type { Delivery } from './types.js'
 

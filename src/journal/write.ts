@@ -1,4 +1,4 @@
-import { MAX_START } from '../base/start-of.js'
+import { MAX_START } from '../base/bytes.js'
 import { FAILED_ATTEMPT } from '../store/schema.js'
 import {
   ask,

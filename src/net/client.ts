@@ -1,7 +1,7 @@
 import type { Agent, Dispatcher } from 'undici'
-import { type Cancellable, onAbort } from '../base/abort.js'
-import { isLoopback } from '../base/loopback.js'
-import { readBounded } from '../base/read-bounded.js'
+import { type Cancellable, onAbort } from '../base/wait.js'
+import { isLoopback } from '../base/address.js'
+import { readBounded } from '../base/bytes.js'
 
 /** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
 export type HeaderReader = (name: string) => string | undefined

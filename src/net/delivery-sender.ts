@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import type { Dispatcher } from 'undici'
-import { errorCode } from '../base/errno.js'
-import { StartOf } from '../base/start-of.js'
-import { withTimeLimit } from '../base/time-limit.js'
+import { errorCode } from '../base/errors.js'
+import { StartOf } from '../base/bytes.js'
+import { withTimeLimit } from '../base/wait.js'
 import { type AgentResponse, agentOfSingleRequests, openAgent, sendThrough } from './client.js'
 
 /** A target's response to a delivery. */

@@ -1,6 +1,6 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
-import type { Cancellable } from '../base/abort.js'
-import { readBounded } from '../base/read-bounded.js'
+import type { Cancellable } from '../base/wait.js'
+import { readBounded } from '../base/bytes.js'
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'

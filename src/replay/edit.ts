@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import { formPayload } from '../base/form.js'
+import { formPayload } from '../base/bytes.js'
 import { parseJson } from '../json/parse.js'
 import type { Style } from '../codehost/host.js'
 import { writeJson } from '../webhook/encodings.js'

@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks'
-import type { Cancellable } from '../base/abort.js'
+import { type Cancellable, isTimeout } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
-import { isTimeout } from '../base/time-limit.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { describeConnectionError } from '../net/errors.js'
 import type { WebhookRequest } from '../webhook/intake.js'

@@ -1,7 +1,7 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { sleep } from '../base/abort.js'
+import { sleep } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
 import { discardBody, type HttpEnv } from '../http/body.js'
 

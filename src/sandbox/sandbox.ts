@@ -1,4 +1,4 @@
-import { sleep } from '../base/abort.js'
+import { sleep } from '../base/wait.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Secret } from '../base/secret.js'
 import { type Clock, systemClock } from '../base/time.js'

@@ -1,5 +1,5 @@
 import type { OwnApp } from '../auth/setup.js'
-import { aborted } from '../base/abort.js'
+import { aborted } from '../base/wait.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import type { Relay } from '../relay.js'

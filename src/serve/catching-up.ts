@@ -1,7 +1,6 @@
-import { aborted } from '../base/abort.js'
+import { aborted, onSleep } from '../base/wait.js'
 import { type RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { onSleep } from '../base/on-sleep.js'
 import { type CaughtUp, catchUp } from '../codehost/catch-up.js'
 import type { DeliveryLog } from '../codehost/host.js'
 import type { Relay } from '../relay.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { sleep } from '../base/abort.js'
-import { Disposal } from '../base/disposal.js'
+import { sleep } from '../base/wait.js'
+import { Disposal } from '../base/lifetime.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { Settings } from '../base/settings.js'

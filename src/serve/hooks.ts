@@ -1,4 +1,4 @@
-import { aborted } from '../base/abort.js'
+import { aborted } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'

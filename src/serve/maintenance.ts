@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import { deadline, sleep } from '../base/abort.js'
+import { deadline, sleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { LIMITS } from '../base/seams.js'

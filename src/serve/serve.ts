@@ -1,6 +1,6 @@
 import path from 'node:path'
-import type { Cancellable } from '../base/abort.js'
-import { Disposal } from '../base/disposal.js'
+import type { Cancellable } from '../base/wait.js'
+import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import { LIMITS, type Limits } from '../base/seams.js'

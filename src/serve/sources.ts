@@ -1,5 +1,5 @@
 import { OwnApp } from '../auth/setup.js'
-import { Disposal } from '../base/disposal.js'
+import { Disposal } from '../base/lifetime.js'
 import { toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Settings } from '../base/settings.js'

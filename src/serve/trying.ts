@@ -1,5 +1,4 @@
-import { sleep } from '../base/abort.js'
-import { probeDelay } from '../base/backoff.js'
+import { sleep, probeDelay } from '../base/wait.js'
 import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
 
 /** Failures that end by themselves. */

@@ -3,7 +3,7 @@ import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { authorize, callback, type Outcome, parseLogin, type SignInParts } from '../auth/sign-in.js'
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/body.js'
-import { parseUserId } from '../base/user-id.js'
+import { parseUserId } from '../base/settings.js'
 import type { Tokens } from '../tokens/tokens.js'
 
 export interface AuthParts {

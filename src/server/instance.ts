@@ -4,7 +4,7 @@ import { RelayError } from '../base/errors.js'
 import type { LiveRoutes } from '../dispatch/live-routes.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { PROOF_HEADER, sameProof } from '../instance/running.js'
-import { parseUserId } from '../base/user-id.js'
+import { parseUserId } from '../base/settings.js'
 import type { Refused, RefusedCounts } from '../webhook/refused.js'
 import type { Refusals } from '../webhook/refusals.js'
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sleep, type Cancellable } from '../base/abort.js'
+import { sleep, type Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Json, Store } from './kv.js'

@@ -1,5 +1,4 @@
-import { errorCode } from '../base/errno.js'
-import { RelayError } from '../base/errors.js'
+import { errorCode, RelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { LIMIT_MS } from './sql.js'
 

@@ -1,5 +1,5 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events'
-import { type Cancellable, deadline } from '../base/abort.js'
+import { type Cancellable, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { DEFAULTS, NO_ROUTES, type RouteSettings, type Settings } from '../base/settings.js'

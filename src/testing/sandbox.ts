@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import { parseUrl } from '../base/parse-url.js'
+import { parseUrl } from '../base/address.js'
 import { Secret } from '../base/secret.js'
 import { readText, sendOnce } from '../net/client.js'
 import type { Faults } from '../sandbox/faults.js'

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { sleep } from '../base/abort.js'
+import { sleep } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import {

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { aborted, deadline } from '../base/abort.js'
+import { aborted, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { HUB_SIGNATURE, hubSignature } from '../codehost/hub-signature.js'

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
-import { formPayload } from '../base/form.js'
+import { formPayload } from '../base/bytes.js'
 import { Secret } from '../base/secret.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { type HeaderLines, indexHeaders, only, spelledHeader } from '../http/headers.js'

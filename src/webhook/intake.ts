@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import { formPayload } from '../base/form.js'
+import { formPayload } from '../base/bytes.js'
 import { excerpt } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { CREDENTIALS, type Header, type HeaderLines, indexHeaders, only } from '../http/headers.js'

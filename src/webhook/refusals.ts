@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
-import { createLogThrottle, type LogThrottle } from '../base/log-throttle.js'
+import { type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { CREDENTIALS, indexHeaders, only } from '../http/headers.js'
 import { explain } from './explain.js'

@@ -1,4 +1,4 @@
-import { formPayload, isFormType } from '../base/form.js'
+import { formPayload, isFormType } from '../base/bytes.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { type HeaderLines, only } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'

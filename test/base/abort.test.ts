@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { deadline, onAbort } from '../../src/base/abort.js'
+import { deadline, onAbort } from '../../src/base/wait.js'
 
 describe('deadline', () => {
   it("aborts with the caller's reason, or with a time-out", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nearbyProbeDelay, probeDelay } from '../../src/base/backoff.js'
+import { nearbyProbeDelay, probeDelay } from '../../src/base/wait.js'
 
 const least = (): number => 0
 const middle = (): number => 0.5

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { sleep } from '../../src/base/abort.js'
-import { createCached } from '../../src/base/cached.js'
+import { sleep, createCached } from '../../src/base/wait.js'
 
 interface Read {
   readonly resolve: (value: string) => void

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formPayload } from '../../src/base/form.js'
+import { formPayload } from '../../src/base/bytes.js'
 
 const payload = (body: string): string | undefined => {
   const decoded = formPayload(Buffer.from(body, 'latin1'))

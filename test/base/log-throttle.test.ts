@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { excerpt } from '../../src/base/log.js'
-import { createLogThrottle } from '../../src/base/log-throttle.js'
+import { excerpt, createLogThrottle } from '../../src/base/log.js'
 import { recordingLog } from '../helpers/log.js'
 
 function setUp() {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseUrl } from '../../src/base/parse-url.js'
+import { parseUrl } from '../../src/base/address.js'
 
 it.each([
   ['http://a.example/b', undefined, 'http://a.example/b'],

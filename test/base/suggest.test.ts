@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { didYouMean, suggest } from '../../src/base/suggest.js'
+import { didYouMean, suggest } from '../../src/base/text.js'
 
 const WORDS = ['provider', 'providerUrl', 'port', 'host', 'baseUrl', 'webhookSecret']
 

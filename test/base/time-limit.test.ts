@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { inTime, isTimeout, withTimeLimit } from '../../src/base/time-limit.js'
+import { inTime, isTimeout, withTimeLimit } from '../../src/base/wait.js'
 
 const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 const { signal: never } = new AbortController()

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { printable } from '../../src/base/printable.js'
+import { printable } from '../../src/base/text.js'
 import { hasDisplay } from '../../src/cli/browser.js'
 import type { Context } from '../../src/cli/context.js'
 import { fit, joinParagraphs } from '../../src/cli/help.js'

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { onAbort } from '../../src/base/abort.js'
+import { onAbort } from '../../src/base/wait.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { LIMITS } from '../../src/base/seams.js'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formPayload } from '../../src/base/form.js'
+import { formPayload } from '../../src/base/bytes.js'
 import { ENCODING_IDS, type EncodingId, FORMS, writeJson, writings } from '../../src/webhook/encodings.js'
 
 const write = (id: EncodingId, json: string): string => writeJson(id, JSON.parse(json))

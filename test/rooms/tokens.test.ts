@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
-import { parseUserId } from '../../src/base/user-id.js'
+import { parseUserId } from '../../src/base/settings.js'
 import { type TokenGrant, Tokens } from '../../src/tokens/tokens.js'
 
 const START = Date.UTC(2030, 0, 1)

@@ -1,5 +1,5 @@
 import { RelayError, toRelayError } from '../../base/errors.js'
-import { plain } from '../../base/suggest.js'
+import { plain } from '../../base/text.js'
 import { type RunningInstance, secretPrint } from '../../instance/running.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { RelayError } from '../../base/errors.js'
-import { suggest } from '../../base/suggest.js'
+import { suggest } from '../../base/text.js'
 import type { Flags, Shell } from '../command.js'
 import { meantCommand, overview, settingsHelp } from '../help.js'
 

@@ -1,4 +1,4 @@
-import { deadline, sleep } from '../../base/abort.js'
+import { deadline, sleep } from '../../base/wait.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { explainHookError } from '../../codehost/hooks.js'
 import type { HookDelivery, RepoHook } from '../../codehost/host.js'

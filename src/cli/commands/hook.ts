@@ -1,6 +1,6 @@
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Secret } from '../../base/secret.js'
-import { parsePrivateAddress } from '../../base/web-address.js'
+import { parsePrivateAddress } from '../../base/address.js'
 import {
   explainHookError,
   findOwnHooks,

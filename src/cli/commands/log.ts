@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Cancellable } from '../../base/abort.js'
+import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { type Filter, passes } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'

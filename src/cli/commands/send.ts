@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
-import { printable } from '../../base/printable.js'
+import { printable } from '../../base/text.js'
 import type { Secret } from '../../base/secret.js'
 import type { Recorded } from '../../replay/fixture.js'
 import { secretPrint } from '../../instance/running.js'

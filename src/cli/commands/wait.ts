@@ -1,4 +1,4 @@
-import { type Cancellable, deadline } from '../../base/abort.js'
+import { type Cancellable, deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
 import { type Filter, parseFilter, passes } from '../../journal/filter.js'

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { Chalk } from 'chalk'
 import truncatedWidth from 'fast-string-truncated-width'
-import { printable } from '../../base/printable.js'
+import { printable } from '../../base/text.js'
 
 /** Whether a stream shows styles is for the output to say. */
 const CHALK = new Chalk({ level: 1 })

@@ -9,8 +9,7 @@ import {
   statSync,
 } from 'node:fs'
 import path from 'node:path'
-import { errorReason } from '../../base/errno.js'
-import { RelayError } from '../../base/errors.js'
+import { errorReason, RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { isObject } from '../../json/parse.js'
 import { lineOf } from '../../json/text.js'

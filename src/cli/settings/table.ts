@@ -8,14 +8,14 @@ import {
   PROVIDER_NAMES,
   STORE_KINDS,
   type StoreText,
+  parseUserId,
 } from '../../base/settings.js'
 import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-store.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
-import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/web-address.js'
+import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/address.js'
 import { parseExec, parseForward, withoutSecrets } from '../../dispatch/routes.js'
 import { parseMatch } from '../../journal/filter.js'
 import type { Context } from '../context.js'
-import { parseUserId } from '../../base/user-id.js'
 
 /**
  * One setting: where it can be set and how its text is read. `parse` throws an Error whose message completes "<name>: …" and

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Cancellable } from '../../base/abort.js'
+import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
 import { checkOf, GitHubLikeAccount, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'

@@ -1,6 +1,6 @@
-import { aborted } from '../../../base/abort.js'
+import { aborted } from '../../../base/wait.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
-import { isLoopback } from '../../../base/loopback.js'
+import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
 import type { ProviderName } from '../../../base/settings.js'
 import { isSharedAddress } from '../../../base/shared-store.js'

@@ -1,5 +1,22 @@
-import { parseUrl } from './parse-url.js'
-import { isLoopback } from './loopback.js'
+/**
+ * An absolute address, or one relative to `base`; undefined for a text that is none. Not `URL.canParse`: in Node 20 and 22 it
+ * takes addresses with letters such as `ü` for invalid once V8 has optimized its caller.
+ */
+export function parseUrl(text: string, base?: string): URL | undefined {
+  try {
+    return new URL(text, base)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Whether a host name, as `URL.hostname` spells it, means this machine: `localhost`, `*.localhost` (RFC 6761
+ * section 6.3), 127.0.0.0/8 or `[::1]`. Looks up no name.
+ */
+export function isLoopback(hostname: string): boolean {
+  return /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname.toLowerCase())
+}
 
 /**
  * An absolute http(s) address. The messages of these functions complete "<name>: …", and do not repeat the address, which may

@@ -1,3 +1,32 @@
+/** Characters that could rewrite a terminal's display: C0 and C1 controls, DEL, line ends, text direction. All below U+10000. */
+const REWRITING = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+
+/** One line of text for a terminal: every character that could rewrite the display is shown as `\u{…}`. */
+export function printable(text: string): string {
+  return text.replaceAll(REWRITING, shown)
+}
+
+/** Several lines of text for a terminal: like {@link printable}, but keeps line feeds and tabs. */
+export function printableText(text: string): string {
+  return text.replaceAll(REWRITING, (char) => (char === '\n' || char === '\t' ? char : shown(char)))
+}
+
+/**
+ * JSON text for a terminal: the same value, with these characters written as `\uXXXX` (RFC 8259 section 7). Keeps raw line
+ * feeds, which occur only between values.
+ */
+export function printableJson(json: string): string {
+  return json.replaceAll(REWRITING, (char) => (char === '\n' ? char : `\\u${hex(char).padStart(4, '0')}`))
+}
+
+function shown(char: string): string {
+  return `\\u{${hex(char)}}`
+}
+
+function hex(char: string): string {
+  return char.charCodeAt(0).toString(16)
+}
+
 /**
  * The word that was probably meant. Case, hyphens, underscores and a leading `RELAY_` or `--` do not count; of the others
  * the closest one is taken, if it is close for its length. Undefined when none is.
@@ -48,4 +77,12 @@ function distance(one: string, other: string): number {
 
 function at(row: readonly number[], index: number): number {
   return row[index] ?? Infinity
+}
+
+/**
+ * Text as one word of a POSIX shell, and of zsh: in single quotes, only the quote itself is special (POSIX, Shell Command Language
+ * 2.2.2).
+ */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -71,3 +71,52 @@ function hexDigit(code: number | undefined): number {
   const letter = code | 0x20
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
+
+/** A body or an input is larger than its limit, which the message names. The message contains none of the content. */
+export class TooManyBytes extends Error {
+  override readonly name = 'TooManyBytes'
+
+  constructor(limit: number) {
+    super(`more than ${limit} bytes`)
+  }
+}
+
+/**
+ * Reads a whole stream: a response body, standard input or a file.
+ * @param limit in bytes; reading stops there, which closes the stream's connection.
+ * @throws TooManyBytes beyond the limit; the stream's own error.
+ */
+export async function readBounded(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.byteLength
+    if (size > limit) throw new TooManyBytes(limit)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** 4 KiB: enough of a target's response to see what it says. */
+export const MAX_START = 4096
+
+const NOTHING = new Uint8Array()
+
+/** Collects the first {@link MAX_START} bytes of a response or an output, and drops the rest. */
+export class StartOf {
+  readonly #chunks: Uint8Array[] = []
+  #room = MAX_START
+
+  add(chunk: Uint8Array): void {
+    if (this.#room === 0) return
+    // A copy, so that these few bytes do not keep the whole chunk in memory.
+    const start = new Uint8Array(chunk.subarray(0, this.#room))
+    this.#room -= start.byteLength
+    this.#chunks.push(start)
+  }
+
+  get bytes(): Uint8Array {
+    const [first, ...more] = this.#chunks
+    return more.length === 0 ? (first ?? NOTHING) : new Uint8Array(Buffer.concat(this.#chunks))
+  }
+}

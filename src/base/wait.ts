@@ -1,0 +1,173 @@
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { LIMITS } from './seams.js'
+import { type Clock, systemClock } from './time.js'
+
+/** The last parameter of every function that waits. */
+export interface Cancellable {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Keeps time-outs alive: Node 20's `AbortSignal.any` holds its sources weakly, and a collected one never fires (measured). */
+const timeouts = new WeakMap<AbortSignal, AbortSignal>()
+
+/** A signal that aborts with a `TimeoutError` after `ms` milliseconds, or earlier with the reason of `signal`. */
+export function deadline(ms: number, signal?: AbortSignal): AbortSignal {
+  const limit = AbortSignal.timeout(ms)
+  if (!signal) return limit
+  const either = AbortSignal.any([signal, limit])
+  timeouts.set(either, limit)
+  return either
+}
+
+/**
+ * Resolves after `ms` milliseconds.
+ * @throws AbortError, its `cause` the signal's reason, when `signal` aborts first.
+ */
+export async function sleep(ms: number, { signal }: Cancellable = {}): Promise<void> {
+  await wait(ms, undefined, signal ? { signal } : {})
+}
+
+/** Resolves once the signal aborts, at once if it has. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
+}
+
+/** The functions to call when a signal aborts. */
+const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
+
+/**
+ * Calls `run` when `signal` aborts, or at once if it has. Calling the returned function cancels that. Each signal gets one
+ * listener in total: adding and removing one per request takes longer than writing the request.
+ */
+export function onAbort(signal: AbortSignal, run: () => void): () => void {
+  if (signal.aborted) {
+    run()
+    return () => {}
+  }
+  const runs = callbacks.get(signal) ?? listen(signal)
+  runs.add(run)
+  return () => void runs.delete(run)
+}
+
+function listen(signal: AbortSignal): Set<() => void> {
+  const runs = new Set<() => void>()
+  callbacks.set(signal, runs)
+  signal.addEventListener(
+    'abort',
+    () => {
+      for (const run of runs) run()
+      runs.clear()
+    },
+    { once: true },
+  )
+  return runs
+}
+
+/** Whether this is the reason of a signal that aborted at its time limit. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError'
+}
+
+/**
+ * Runs `work` with a signal that aborts with a `TimeoutError` after `ms` milliseconds, or earlier with the reason of
+ * `signal`. Leaves no timer and no listener behind, unlike `AbortSignal.timeout`.
+ */
+export async function withTimeLimit<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limited = new AbortController()
+  const timer = setTimeout(() => limited.abort(new DOMException('Timed out', 'TimeoutError')), ms)
+  const ignore = onAbort(signal, () => limited.abort(signal.reason))
+  try {
+    return await work(limited.signal)
+  } finally {
+    clearTimeout(timer)
+    ignore()
+  }
+}
+
+/** The result of `work`, which cannot be cancelled: after `ms` milliseconds it is ignored. @throws TimeoutError then */
+export async function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DOMException('Timed out', 'TimeoutError')), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export interface SleepOptions {
+  readonly clock?: Clock
+  /** Milliseconds between two looks at the clock. Default: 1 s. */
+  readonly every?: number
+  /** Milliseconds. Default: 10 s, since the timers of a busy process come seconds late. */
+  readonly gap?: number
+}
+
+/**
+ * Calls `listener` when the machine, or this process, has slept: the clock has jumped by more than `gap` between two looks at it.
+ * Timers stand still meanwhile. Returns a function that ends it. Keeps no process running.
+ */
+export function onSleep(listener: () => void, options: SleepOptions = {}): () => void {
+  const { clock = systemClock, every = 1000, gap = 10_000 } = options
+  let before = clock()
+  const timer = setInterval(() => {
+    const passed = clock() - before
+    before += passed
+    if (passed > every + gap) listener()
+  }, every).unref()
+  return () => clearInterval(timer)
+}
+
+/** Returns a number from 0 (inclusive) to 1 (exclusive), like `Math.random`. */
+export type Random = () => number
+
+const MAX_DELAY_MS = 60_000
+
+/** Milliseconds until the next attempt after `failures` failures in a row: 1, 2, 4 … 60 s, ±20 %. */
+export function probeDelay(failures: number, random: Random, first = LIMITS.probe): number {
+  return jittered(Math.min(first * 2 ** (failures - 1), MAX_DELAY_MS), random)
+}
+
+/** Each attempt is a row of the journal, for up to 24 hours. */
+const NEARBY_LATER_MS = 5000
+const NEARBY_SOON_MS = 60_000
+
+/**
+ * The same for a target on this machine that has been down for `downFor` milliseconds: 1 s in the first minute, then 5 s,
+ * ±20 %. Such a program is restarted many times a minute while it is written, and a refused connection costs nothing.
+ */
+export function nearbyProbeDelay(downFor: number, random: Random, first = LIMITS.probe): number {
+  return jittered(downFor < NEARBY_SOON_MS ? first : NEARBY_LATER_MS, random)
+}
+
+/** `ms` ±20 %, so that many waiting callers do not retry at the same moment. */
+export function jittered(ms: number, random: Random): number {
+  return Math.round(ms * (0.8 + 0.4 * random()))
+}
+
+/**
+ * Returns a function that reads a value when it is first called, and again once the last one is `maxAge` milliseconds old. Calls
+ * during a read share it, so that at most one is under way. A failure is not kept: the next call reads again.
+ */
+export function createCached<Value>(maxAge: number, read: () => Promise<Value>): () => Promise<Value> {
+  let value: Promise<Value> | undefined
+  let until = Infinity
+  return () => {
+    if (value && performance.now() < until) return value
+    until = Infinity
+    const reading = read()
+    value = reading
+    reading.then(
+      () => (until = performance.now() + maxAge),
+      () => (until = -Infinity),
+    )
+    return reading
+  }
+}
