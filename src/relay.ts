@@ -1,8 +1,7 @@
 import { renew, type RenewParts, revoke } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
-import type { Cancellable } from './base/wait.js'
+import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
-import { createLazy } from './base/lazy.js'
 import { createLogThrottle, silentLog, type Log } from './base/log.js'
 import { systemClock, type Clock } from './base/time.js'
 import { LIMITS, type Limits, type Seams } from './base/seams.js'
@@ -233,7 +232,7 @@ function lazyInspector(
   const { profile, webhookSecrets: secrets, maxBody, inspect } = settings
   if (!running || inspect === false) return undefined
   const hostAllowed = ownHosts(settings)
-  return createLazy(async () => {
+  return createCached(Infinity, async () => {
     const { createInspector } = await import('./inspector/inspector.js')
     return (live.inspector = await createInspector({
       ...parts,

@@ -1,6 +1,6 @@
 import { RelayError } from './errors.js'
 import type { Secret } from './secret.js'
-import { isSharedAddress, type SharedAddress, type SharedStore } from './shared-store.js'
+import type { SharedAddress, SharedStore } from './shared-store.js'
 
 export const PROVIDER_NAMES = ['github', 'gitea', 'sandbox'] as const
 export type ProviderName = (typeof PROVIDER_NAMES)[number]
@@ -11,11 +11,6 @@ export type StoreKind = (typeof STORE_KINDS)[number]
 export type StorePlace = StoreKind | SharedStore
 /** The same as written in the settings, without a password. */
 export type StoreText = StoreKind | SharedAddress
-
-/** Whether a text is one that names where data is. */
-export function isStoreText(value: unknown): value is StoreText {
-  return typeof value === 'string' && (STORE_KINDS.some((kind) => kind === value) || isSharedAddress(value))
-}
 
 /** The secrets that may have signed a delivery: the current one and, during a rotation, the previous one. */
 export interface WebhookSecrets {

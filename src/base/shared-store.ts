@@ -44,23 +44,28 @@ export class SharedStore {
    * @throws RelayError `usage` that says what is wrong and repeats nothing of the address.
    */
   constructor(address: string, secrets: SharedStoreSecrets = {}) {
-    const url = parseSharedUrl(address)
-    if (url.password !== '') throw invalid('it must have no password')
-    this.host = decodeURIComponent(url.hostname.replaceAll(/^\[|\]$/g, ''))
-    this.port = url.port === '' ? DEFAULT_PORT : Number(url.port)
-    this.user = decodeURIComponent(url.username)
-    this.database = decodeURIComponent(url.pathname.slice(1))
+    const { address: own, password } = splitPassword(address)
+    const { hostname, port, username, pathname, searchParams } = new URL(own)
+    const { sslmode, sslrootcert, ...others } = Object.fromEntries(searchParams)
+    this.host = decodeURIComponent(hostname.replaceAll(/^\[|\]$/g, ''))
+    this.port = port === '' ? DEFAULT_PORT : Number(port)
+    this.user = decodeURIComponent(username)
+    this.database = decodeURIComponent(pathname.slice(1))
+    this.sslRootCert = sslrootcert
+    if (password !== '') throw invalid('it must have no password')
     if (this.host === '') throw invalid('it has no host')
     if (this.user === '') throw invalid('it has no user')
     if (!/^[^/]+$/.test(this.database)) throw invalid('it has no database')
-    this.sslRootCert = url.searchParams.get('sslrootcert') ?? undefined
-    this.sslMode = sslModeOf(url, this.host)
+    if (Object.keys(others).length > 0) throw invalid('its only parameters are sslmode and sslrootcert')
+    // A database on this machine is reached without TLS, any other with all checks, unless the address says otherwise.
+    const isLocal = /^(?:\/.*|localhost|127(?:\.\d{1,3}){3}|::1)$/.test(this.host)
+    const mode = SSL_MODES.find((each) => each === (sslmode ?? (isLocal ? 'disable' : 'verify-full')))
+    if (!mode) throw invalid(`sslmode must be one of ${SSL_MODES.join(', ')}`)
     // Any public authority signs certificates for anybody.
-    if (this.sslMode === 'verify-ca' && this.sslRootCert === undefined)
+    if (mode === 'verify-ca' && sslrootcert === undefined)
       throw invalid('sslmode=verify-ca needs sslrootcert=FILE')
-    const unknown = [...url.searchParams.keys()].find((name) => !['sslmode', 'sslrootcert'].includes(name))
-    if (unknown !== undefined) throw invalid('its only parameters are sslmode and sslrootcert')
-    this.#address = splitPassword(address).address
+    this.sslMode = mode
+    this.#address = own
     this.secrets = secrets
   }
 
@@ -83,28 +88,11 @@ export function splitPassword(address: string): {
   readonly address: SharedAddress
   readonly password: string
 } {
-  const url = parseSharedUrl(address)
-  const password = decodeURIComponent(url.password)
-  url.password = ''
-  const { href } = url
-  if (!isSharedAddress(href)) throw invalid('it cannot be read')
-  return { address: href, password }
-}
-
-function parseSharedUrl(address: string): URL {
   const url = isSharedAddress(address) ? parseUrl(address) : undefined
-  if (!url) throw invalid('it cannot be read')
-  return url
-}
-
-/** A database on this machine is reached without TLS, any other with all checks, unless the address says otherwise. */
-function sslModeOf({ searchParams }: URL, host: string): SslMode {
-  const text = searchParams.get('sslmode')
-  const local = host.startsWith('/') || /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host)
-  if (text === null) return local ? 'disable' : 'verify-full'
-  const mode = SSL_MODES.find((each) => each === text)
-  if (!mode) throw invalid(`sslmode must be one of ${SSL_MODES.join(', ')}`)
-  return mode
+  const password = decodeURIComponent(url?.password ?? '')
+  if (url) url.password = ''
+  if (!url || !isSharedAddress(url.href)) throw invalid('it cannot be read')
+  return { address: url.href, password }
 }
 
 function invalid(why: string): RelayError {

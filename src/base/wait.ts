@@ -102,7 +102,7 @@ export async function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-export interface SleepOptions {
+interface SleepOptions {
   readonly clock?: Clock
   /** Milliseconds between two looks at the clock. Default: 1 s. */
   readonly every?: number

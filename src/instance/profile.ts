@@ -2,10 +2,9 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import path from 'node:path'
 import { sleep } from '../base/wait.js'
 import { errorReason, RelayError } from '../base/errors.js'
-import { isStoreText, PROVIDER_NAMES, type ProviderName, type StoreText } from '../base/settings.js'
+import type { ProviderName, StoreText } from '../base/settings.js'
 import { makeFolder } from '../base/make-folder.js'
 import { databaseExists } from '../store/open.js'
-import { isText, shape } from '../json/shape.js'
 
 /** Its file in the profile's folder, which a running `serve` has locked. */
 export const LOCK_FILE = 'serve.lock'
@@ -47,27 +46,26 @@ export interface SavedProfile {
 /** Its file in the profile's folder. */
 export const SAVED_FILE = 'profile.json'
 
-const parseSaved = shape<SavedProfile>({
-  v: (value) => value === 1,
-  store: (value) => value !== 'memory' && isStoreText(value),
-  provider: (value) => value === null || PROVIDER_NAMES.some((known) => known === value),
-  providerUrl: (value) => value === null || isText(value),
-  sandbox: (value) => typeof value === 'boolean',
-})
-
-/** Undefined when the profile in this folder remembers nothing, or only an unknown version can read it. */
+/** Undefined when the profile in this folder remembers nothing, or only another version can read it. */
 export function readSavedProfile(folder: string): SavedProfile | undefined {
+  return readRecord<SavedProfile>(path.join(folder, SAVED_FILE))
+}
+
+/** The record that {@link writeRecord} has written; undefined when there is none, or only another version can read it. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows what it has written
+export function readRecord<Value extends { readonly v: 1 }>(file: string): Value | undefined {
   try {
-    return parseSaved(JSON.parse(readFileSync(path.join(folder, SAVED_FILE), 'utf8')))
+    const record: Value = JSON.parse(readFileSync(file, 'utf8'))
+    return record.v === 1 ? record : undefined
   } catch {
     return undefined
   }
 }
 
-/** Has the profile remember its use now. @throws RelayError as {@link writeWhole}. */
+/** Has the profile remember its use now. @throws RelayError as {@link writeRecord}. */
 export function saveProfile(folder: string, used: Omit<SavedProfile, 'v'>): void {
   const saved: SavedProfile = { v: 1, ...used }
-  writeWhole(path.join(folder, SAVED_FILE), `${JSON.stringify(saved)}\n`)
+  writeRecord(path.join(folder, SAVED_FILE), saved)
 }
 
 /** Whether the folder holds data of a profile. */
@@ -87,14 +85,14 @@ export function listProfiles(home: string): readonly string[] {
 }
 
 /**
- * Writes a small file that only its owner can read (0600), and its folder. A reader sees the old file or the new one.
+ * Writes a small file of JSON that only its owner can read (0600), and its folder. A reader sees the old file or the new one.
  * @throws RelayError `settings` when the folder cannot be made, `storage` when the file cannot be written.
  */
-export function writeWhole(file: string, text: string): void {
+export function writeRecord(file: string, record: { readonly v: 1 }): void {
   makeFolder(path.dirname(file))
   const draft = `${file}.draft`
   try {
-    writeFileSync(draft, text, { mode: 0o600 })
+    writeFileSync(draft, `${JSON.stringify(record)}\n`, { mode: 0o600 })
     renameSync(draft, file)
   } catch (cause) {
     rmSync(draft, { force: true, recursive: true })

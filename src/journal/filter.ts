@@ -85,12 +85,6 @@ function hasStatus({ forwards }: Pick<Summary, 'forwards'>, wanted: NonNullable<
   return all.some(({ status }) => status === wanted)
 }
 
-/**
- * How far the order of the entries and that in which they were received may differ, in milliseconds: several requests are under way at
- * once, and clocks are corrected a little.
- */
-export const DISORDER_MS = 60_000
-
 /** A filter as people write it, on the command line and in an address. */
 export interface FilterText {
   readonly event?: readonly string[] | undefined

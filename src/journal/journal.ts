@@ -1,27 +1,9 @@
 import { sleep, type Cancellable } from '../base/wait.js'
-import { type Clock, systemClock } from '../base/time.js'
+import type { Clock } from '../base/time.js'
 import type { Sql } from '../store/sql.js'
-import { DISORDER_MS, type Filter } from './filter.js'
-import * as reading from './read.js'
-import type { WalkStep } from './read.js'
-import type {
-  Attempt,
-  Delivery,
-  Due,
-  Entry,
-  Forward,
-  ForwardCounts,
-  Forwards,
-  LastAttempt,
-  Minute,
-  Plan,
-  Receipt,
-  Summary,
-  WaitingQueue,
-} from './types.js'
+import { JournalQueries } from './read.js'
+import type { Attempt, Delivery, Forward, Plan, Receipt } from './types.js'
 import * as writing from './write.js'
-
-export type { WalkStep } from './read.js'
 
 /** A change of the journal, for observers. */
 export type JournalChange =
@@ -62,22 +44,18 @@ const PAUSE_MS = 20
 const OVERHEAD = 4096
 
 /**
- * The durable, ordered record of deliveries and of their forwarding. Any process may read it, also while others write. An entry that is
- * removed is left out. Every method rejects with RelayError `storage` when the database fails.
+ * The durable, ordered record of deliveries and of their forwarding. Every method rejects with RelayError `storage` when the database
+ * fails.
  */
-export class Journal {
-  readonly #sql: Sql
-  readonly #clock: Clock
+export class Journal extends JournalQueries {
   readonly #onChange: (change: JournalChange) => void
+  readonly #observer: () => JournalObserver | undefined
   readonly #appender: Appender
   readonly #duplicates: Duplicates
-  readonly #observer: () => JournalObserver | undefined
 
-  constructor(sql: Sql, options: JournalOptions = {}) {
-    const { onChange = () => {}, clock = systemClock, observer = () => undefined } = options
+  constructor(sql: Sql, { onChange = () => {}, clock, observer = () => undefined }: JournalOptions = {}) {
+    super(sql, clock)
     this.#observer = observer
-    this.#sql = sql
-    this.#clock = clock
     this.#onChange = onChange
     this.#appender = new Appender(sql)
     this.#duplicates = new Duplicates(async (counts) => {
@@ -101,7 +79,7 @@ export class Journal {
 
   /** Lets the forwards of an entry to these targets wait again, also where they succeeded or never were. False when there is no such entry. */
   async again(n: number, targets: readonly string[]): Promise<boolean> {
-    const found = await this.#sql.write(() => writing.again(n, targets, this.#clock()), { announces: [n] })
+    const found = await this.sql.write(() => writing.again(n, targets, this.clock()), { announces: [n] })
     this.#changed(n)
     return found
   }
@@ -113,12 +91,7 @@ export class Journal {
 
   /** Rejects if a delivery could not be stored now: it writes as `append` does, but changes nothing. */
   check(): Promise<void> {
-    return this.#sql.write(() => writing.check(), { grows: OVERHEAD })
-  }
-
-  /** The oldest forwards that wait for a target, at most `limit`, without those of the entries `except`. */
-  next(target: string, limit: number, except: Iterable<number>): Promise<readonly Due[]> {
-    return reading.next(this.#sql, target, limit, except)
+    return this.sql.write(() => writing.check(), { grows: OVERHEAD })
   }
 
   /**
@@ -127,7 +100,7 @@ export class Journal {
    */
   async record(n: number, attempt: Attempt, forward: Forward): Promise<void> {
     const began = performance.now()
-    await this.#sql.write(() => writing.record(n, attempt, forward), { announces: [n] })
+    await this.sql.write(() => writing.record(n, attempt, forward), { announces: [n] })
     this.#observer()?.recorded(attempt, secondsSince(began))
     if (forward.status !== 'waiting') this.#observer()?.ended(attempt.target, forward.status)
     this.#changed(n)
@@ -135,98 +108,15 @@ export class Journal {
 
   /** Fails what waits for a target, or for any but those that have a route, since before an instant. Resolves to how many. */
   async expire(before: number, which: writing.Expiring): Promise<number> {
-    const expireStep = () => this.#sql.write(() => writing.expire(before, which), { announces: [] })
-    let expired = 0
-    for (
-      let step: Awaited<ReturnType<typeof expireStep>> | undefined;
-      step === undefined || step.length > 0;
-    ) {
-      step = await expireStep()
+    for (let expired = 0; ;) {
+      const step = await this.sql.write(() => writing.expire(before, which), { announces: [] })
+      if (step.length === 0) return expired
       expired += step.length
       for (const { n, target } of step) {
         this.#observer()?.ended(target, 'failed')
         this.#changed(n)
       }
     }
-    return expired
-  }
-
-  read(n: number): Promise<Entry | undefined> {
-    return reading.read(this.#sql, n)
-  }
-
-  /** The number of the newest entry; 0 when there is none. */
-  newest(): Promise<number> {
-    return reading.newest(this.#sql)
-  }
-
-  /** The number of entries. */
-  count(): Promise<number> {
-    return reading.count(this.#sql)
-  }
-
-  /** Those of the delivery ids that the journal has, under any hook. */
-  known(deliveryIds: readonly string[]): Promise<ReadonlySet<string>> {
-    return reading.known(this.#sql, deliveryIds)
-  }
-
-  /** The instant from which on nothing was removed; -Infinity when nothing ever was. */
-  keptSince(): Promise<number> {
-    return reading.keptSince(this.#sql, this.#clock())
-  }
-
-  /** The entries that pass the filter, newest first. Reads only as far as it is iterated. */
-  async *select(filter: Filter = {}): AsyncGenerator<Summary> {
-    for await (const { found } of this.walk(filter)) yield* found
-  }
-
-  /** {@link select} in short steps, for a caller that may stop before something is found. */
-  walk(filter: Filter): AsyncIterable<WalkStep> {
-    return reading.walk(this.#sql, filter, this.#clock)
-  }
-
-  /** Which of these entries have the text in their body, in any case of the letters a to z. */
-  async withText(numbers: readonly number[], text: string): Promise<ReadonlySet<number>> {
-    return new Set(await reading.withText(this.#sql, numbers, text))
-  }
-
-  /** At most `limit` entries with a number above `n`, oldest first. */
-  after(n: number, limit: number): Promise<readonly Summary[]> {
-    return reading.after(this.#sql, n, limit)
-  }
-
-  /** The entries with these numbers that exist, in the order of the numbers given. */
-  summaries(numbers: readonly number[]): Promise<readonly Summary[]> {
-    return reading.summaries(this.#sql, numbers)
-  }
-
-  forwards(n: number): Promise<Forwards> {
-    return reading.forwards(this.#sql, n)
-  }
-
-  /** How many forwards to each target have which status. */
-  counts(): Promise<ReadonlyMap<string, ForwardCounts>> {
-    return reading.counts(this.#sql)
-  }
-
-  /** What waits for each target, by its id; nothing for a target for which nothing does. */
-  queues(): Promise<ReadonlyMap<string, WaitingQueue>> {
-    return reading.queues(this.#sql)
-  }
-
-  /** The minutes of this span, in milliseconds, in which deliveries were received, with how many; `failed`: of those, how many have. */
-  minutes(from: number, until: number): Promise<readonly Minute[]> {
-    return reading.minutes(this.#sql, from, until)
-  }
-
-  /** In the order made. */
-  attempts(n: number): Promise<readonly Attempt[]> {
-    return reading.attempts(this.#sql, n)
-  }
-
-  /** The last attempt of each of these entries at each of its targets. */
-  lastAttempts(numbers: readonly number[]): Promise<readonly LastAttempt[]> {
-    return reading.lastAttempts(this.#sql, numbers)
   }
 
   /**
@@ -241,30 +131,21 @@ export class Journal {
         const bytes = await excess()
         if (bytes <= 0) return
         const from = after
-        const step = await this.#sql.write(() => writing.remove(from, end, bytes), { announces: [] })
+        const step = await this.sql.write(() => writing.remove(from, end, bytes), { announces: [] })
         if (step.last === 0) return
         removed += step.removed
         after = step.last
         await sleep(PAUSE_MS, { signal }).catch(() => {})
       }
     }
-    if (isStopped()) return 0
-    await remove(await this.#firstYoung(keep), () => Promise.resolve(Infinity))
-    await remove(Number.MAX_SAFE_INTEGER, async () => (await this.#sql.usedBytes()) - keepMax)
+    // First, because an entry that comes after the next query is not old.
+    const newest = await this.newest()
+    const young = await this.firstSince(this.clock() - keep)
+    await remove(young ?? newest, async () => Infinity)
+    await remove(Number.MAX_SAFE_INTEGER, async () => (await this.sql.usedBytes()) - keepMax)
     const [oldest] = removed > 0 ? await this.after(0, 1) : []
     if (oldest) this.#onChange({ type: 'removed', oldest: oldest.n })
     return removed
-  }
-
-  /** The number of the first entry that is young. One from the future, received when the clock was wrong, says nothing about those around it. */
-  async #firstYoung(keep: number): Promise<number> {
-    // First, because an entry that comes after the next query is not old.
-    const newest = await this.newest()
-    const now = this.#clock()
-    // In the order of the numbers: usually the first one is young. The sign keeps SQLite from using the index on the time.
-    const query = 'SELECT n FROM delivery WHERE +received_at BETWEEN ? AND ? ORDER BY n LIMIT 1'
-    const [row] = await this.#sql.query<{ n: number }>(query, [now - keep, now + DISORDER_MS])
-    return row?.n ?? newest
   }
 
   #changed(n: number): void {
@@ -276,21 +157,20 @@ function secondsSince(began: number): number {
   return (performance.now() - began) / 1000
 }
 
-/** Deliveries in one transaction, and the bytes of their bodies: enough for a burst, and not much memory. */
+/** Deliveries in one transaction: enough for a burst. */
 const MAX_APPENDED = 64
-const MAX_APPENDED_BYTES = 8_388_608
 
 interface Pending extends writing.Appended {
   readonly resolve: (receipt: Receipt) => void
   readonly reject: (error: unknown) => void
 }
 
-/** Records in one transaction what arrives while the last one is committed, so that a burst takes few statements. */
+/** Records in one transaction what arrives until it begins, so that a burst takes few statements. */
 class Appender {
   readonly #sql: Sql
   #pending: Pending[] = []
-  /** Bytes that were not counted yet, for the room on the disk. */
-  #uncounted = 0
+  /** Bytes of those that no room was asked for yet. */
+  #grown = 0
   #isScheduled = false
 
   constructor(sql: Sql) {
@@ -300,7 +180,7 @@ class Appender {
   append(appended: writing.Appended): Promise<Receipt> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ ...appended, resolve, reject })
-      this.#uncounted += appended.delivery.body.byteLength + OVERHEAD
+      this.#grown += appended.delivery.body.byteLength + OVERHEAD
       if (!this.#isScheduled) void this.#write()
     })
   }
@@ -308,13 +188,12 @@ class Appender {
   /** Does not reject. */
   async #write(): Promise<void> {
     this.#isScheduled = true
+    // What joins later is counted with the next.
+    const grows = this.#grown
+    this.#grown = 0
     let batch: Pending[] | undefined
-    // Taken when the transaction begins, once: it may be run again.
-    const work = () => writing.append((batch ??= this.#take()))
-    // What joins this batch later is counted with the next.
-    const grows = this.#uncounted
-    this.#uncounted = 0
     try {
+      const work = () => writing.append((batch ??= this.#take()))
       const receipts = await this.#sql.write(work, { grows, announces: [] })
       for (const [i, receipt] of receipts.entries()) batch?.[i]?.resolve(receipt)
     } catch (error) {
@@ -323,21 +202,15 @@ class Appender {
   }
 
   #take(): Pending[] {
-    let bytes = 0
-    const isOver = ({ delivery }: Pending): boolean =>
-      (bytes += delivery.body.byteLength) > MAX_APPENDED_BYTES
-    const end = this.#pending.slice(0, MAX_APPENDED).findIndex((each, i) => isOver(each) && i > 0)
-    const batch = this.#pending.splice(0, end === -1 ? MAX_APPENDED : end)
+    const batch = this.#pending.splice(0, MAX_APPENDED)
     this.#isScheduled = false
     if (this.#pending.length > 0) void this.#write()
     return batch
   }
 }
 
-/** One second between two writes: a person who watches the number sees it change soon enough. */
+/** Between two writes: a person who watches the number sees it change soon enough. Milliseconds. */
 const PERIOD_MS = 1000
-/** Entries whose counts wait. A burst of duplicates of more entries is written earlier, in one short transaction. */
-const MAX_ENTRIES = 256
 
 /**
  * Counts duplicates in memory. The first is written at once, those that follow together, once a second, so that a flood of duplicates
@@ -355,9 +228,7 @@ class Duplicates {
 
   add(n: number): void {
     this.#counts.set(n, (this.#counts.get(n) ?? 0) + 1)
-    if (this.#timer && this.#counts.size < MAX_ENTRIES) return
-    void this.flush()
-    if (!this.#timer) this.#startPeriod()
+    if (!this.#timer) this.#begin()
   }
 
   /** Does not reject: a count that cannot be written is lost. */
@@ -368,12 +239,11 @@ class Duplicates {
     await this.#written
   }
 
-  #startPeriod(): void {
+  #begin(): void {
+    void this.flush()
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      if (this.#counts.size === 0) return
-      void this.flush()
-      this.#startPeriod()
+      if (this.#counts.size > 0) this.#begin()
     }, PERIOD_MS).unref()
   }
 }

@@ -95,6 +95,12 @@ export type Forwards = Readonly<Record<string, Forward>>
 /** How many forwards have each status. */
 export type ForwardCounts = Readonly<Record<ForwardStatus, number>>
 
+/** The forwards to one target. */
+export interface TargetCounts extends ForwardCounts {
+  /** When the first that waits began to, in milliseconds; null where none waits. */
+  readonly oldest: number | null
+}
+
 /** What one attempt came to. */
 export type Outcome = 'succeeded' | 'retry' | 'refused' | 'unreachable' | 'timed out' | 'killed'
 
@@ -143,13 +149,8 @@ export interface Plan {
 }
 
 /** The last attempt at a target: what a line of a list shows of it. */
-export interface LastAttempt {
+export interface LastAttempt extends Pick<Attempt, 'target' | 'outcome' | 'status' | 'ms'> {
   readonly n: number
-  readonly target: string
-  readonly outcome: Outcome
-  /** The HTTP status or exit code; null when there was none. */
-  readonly status: number | null
-  readonly ms: number
 }
 
 /** The deliveries received in one minute. */
@@ -159,13 +160,6 @@ export interface Minute {
   readonly received: number
   /** How many have failed at a target, or needed another attempt there. */
   readonly failed: number
-}
-
-/** What waits for one target. */
-export interface WaitingQueue {
-  readonly waiting: number
-  /** When the one that waits longest began to, in milliseconds. */
-  readonly oldest: number
 }
 
 /** The header of a delivery that a user edited and sent: the number of the entry that it is a copy of. Only relay sets it. */

@@ -45,7 +45,7 @@ export function eventOf({ event, action }: Pick<Delivery, 'event' | 'action'>): 
   return action === null ? event : `${event}\n${action}`
 }
 
-interface Known {
+type Known = {
   readonly n: number
   readonly key: string
   readonly delivery_id: string
@@ -64,54 +64,55 @@ export interface Appended {
   readonly plan: Plan
 }
 
+/** An entry to insert. */
+interface New {
+  readonly row: Known & ReturnType<typeof rowOf>
+  readonly bytes: Uint8Array
+  readonly targets: readonly string[]
+}
+
 /**
  * Records deliveries and their forwards, in their order. What is there already is a duplicate: it changes nothing unless it is forwarded
  * again, so that it costs no flush. One that another hook (or the App) brought is never forwarded again, whatever the rule: one event
  * runs once.
  */
 export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
+  const keys = all.map(({ delivery }) => keyOf(delivery))
+  const ids = all.map(({ delivery }) => delivery.deliveryId)
   const [last = [], known = [], alike = []] = yield* askAll([
     { sql: 'SELECT coalesce(max(n), 0) AS n FROM delivery', values: [] },
-    among(
-      KNOWN,
-      'key',
-      all.map(({ delivery }) => keyOf(delivery)),
-      '',
-    ),
+    among(KNOWN, 'key', keys, ''),
     // Through a tunnel the key is a digest, and two hooks may send different bytes.
-    among(
-      KNOWN,
-      'delivery_id',
-      all.map(({ delivery }) => delivery.deliveryId),
-      `AND hook_id <> ''`,
-    ),
+    among(KNOWN, 'delivery_id', ids, `AND hook_id <> ''`),
   ])
   let n = Number(last[0]?.['n'])
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the columns of KNOWN
   const entries = [...known, ...alike] as unknown as Known[]
-  const written = new NewEntries()
-  const receipts: Receipt[] = []
-  for (const { delivery, plan } of all) {
+  const added: New[] = []
+  const again: { readonly at: number; readonly work: Tx<Receipt> }[] = []
+  const receipts = all.map(({ delivery, plan }, at): Receipt => {
     const key = keyOf(delivery)
-    const found = entries.find((each) => each.key === key)
     const isAlike = (each: Known): boolean => each.key === key || each.delivery_id === delivery.deliveryId
     const other = entries.find((each) => isAlike(each) && isOfAnotherHook(each, delivery))
-    if (other) receipts.push({ n: other.n, duplicate: true, targets: [] })
-    else if (found) {
-      // What is inserted before it must be there.
-      yield* execute(...written.statements())
-      receipts.push(yield* appendAgain(found, delivery, plan))
-    } else {
-      const row = { n: ++n, key, ...rowOf(delivery), ignored_by: plan.ignoredBy ?? null }
-      const targets = [...new Set(plan.targets)]
-      entries.push(row)
-      written.add(row, delivery.body, targets)
-      const ignoredBy = plan.ignoredBy === undefined ? {} : { ignoredBy: plan.ignoredBy }
-      receipts.push({ n, duplicate: false, targets, ...ignoredBy })
+    if (other) return { n: other.n, duplicate: true, targets: [] }
+    const found = entries.find((each) => each.key === key)
+    if (found) {
+      again.push({ at, work: appendAgain(found, delivery, plan) })
+      return { n: found.n, duplicate: true, targets: [] }
     }
-  }
-  yield* execute(...written.statements())
+    const row = { n: ++n, key, ...rowOf(delivery), ignored_by: plan.ignoredBy ?? null }
+    const targets = [...new Set(plan.targets)]
+    entries.push(row)
+    added.push({ row, bytes: delivery.body, targets })
+    return { n, duplicate: false, targets, ...ignoredBy(row) }
+  })
+  yield* execute(...insertNew(added))
+  for (const { at, work } of again) receipts[at] = yield* work
   return receipts
+}
+
+function ignoredBy({ ignored_by: text }: Known): Pick<Receipt, 'ignoredBy'> {
+  return text === null ? {} : { ignoredBy: text }
 }
 
 /** A query for the rows in which a column has one of the values. Few texts, so that connections keep them prepared. */
@@ -126,51 +127,34 @@ function* appendAgain(found: Known, delivery: Delivery, plan: Plan): Tx<Receipt>
   const isSameEvent = found.event === eventOf(delivery) && plan.ignoredBy === undefined
   const wanted = isSameEvent ? plan.targets : []
   const targets = yield* waitAgain(found.n, wanted, plan.onDuplicate, delivery.receivedAt)
-  const { n, ignored_by: ignoredBy } = found
-  return { n, duplicate: true, targets, ...(ignoredBy !== null && { ignoredBy }) }
+  return { n: found.n, duplicate: true, targets, ...ignoredBy(found) }
 }
 
-/** The rows of new entries, which are inserted together: a statement for each would take a round trip's share of PostgreSQL's time. */
-class NewEntries {
-  #deliveries: Row[] = []
-  #bodies: Row[] = []
-  #forwards: Row[] = []
-  readonly #minutes = new Map<number, number>()
-  readonly #targets = new Map<string, number>()
-
-  add(
-    delivery: ReturnType<typeof rowOf> & { readonly n: number },
-    bytes: Uint8Array,
-    targets: readonly string[],
-  ): void {
-    const { n, received_at: since } = delivery
-    this.#deliveries.push(delivery)
-    this.#bodies.push({ n, bytes })
-    this.#forwards.push(...newForwards(n, targets, since))
-    increment(this.#minutes, minuteOf(since))
-    for (const target of targets) increment(this.#targets, target)
-  }
-
-  /** What inserts and counts them, once. */
-  statements(): Statement[] {
-    const all = [
-      ...insert('delivery', this.#deliveries),
-      ...insert('body', this.#bodies),
-      ...insert('forward', this.#forwards),
-      ...[...this.#minutes].map(([minute, count]) => countMinute(minute, count, 0)),
-      ...[...this.#targets].map(([target, count]) => countForwards(target, { waiting: count })),
-    ]
-    this.#deliveries = []
-    this.#bodies = []
-    this.#forwards = []
-    this.#minutes.clear()
-    this.#targets.clear()
-    return all
-  }
+/** The rows are inserted together: a statement for each would take a round trip's share of PostgreSQL's time. */
+function insertNew(all: readonly New[]): Statement[] {
+  const rows = all.map(({ row }) => row)
+  const minutes = counted(rows.map((row) => minuteOf(row.received_at)))
+  const targets = counted(all.flatMap((each) => each.targets))
+  return [
+    ...insert('delivery', rows),
+    ...insert(
+      'body',
+      all.map(({ row, bytes }) => ({ n: row.n, bytes })),
+    ),
+    ...insert(
+      'forward',
+      all.flatMap((each) => newForwards(each.row.n, each.targets, each.row.received_at)),
+    ),
+    ...[...minutes].map(([minute, count]) => countMinute(minute, count, 0)),
+    ...[...targets].map(([target, count]) => countForwards(target, { waiting: count })),
+  ]
 }
 
-function increment<Key>(counts: Map<Key, number>, key: Key): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1)
+/** How often each is there. */
+function counted<Key>(all: readonly Key[]): Map<Key, number> {
+  const counts = new Map<Key, number>()
+  for (const key of all) counts.set(key, (counts.get(key) ?? 0) + 1)
+  return counts
 }
 
 /** Without the id of its hook, an equal id may be chance. */
@@ -181,7 +165,7 @@ function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
 }
 
 /** A row of `delivery`, without its number, its key and what ignores it. */
-function rowOf(delivery: Delivery) {
+export function rowOf(delivery: Delivery) {
   const { provider, repo, number, ref = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
@@ -295,13 +279,10 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   yield* execute(...ends, ...(isKnown ? [] : attempts))
 }
 
-/** Sets the status of a forward; false when it is gone. */
-export function* finish(n: number, target: string, forward: Forward): Tx<boolean> {
+/** Sets the status of a forward without an attempt. */
+export function* finish(n: number, target: string, forward: Forward): Tx<void> {
   const [entry, forwards] = yield* askAll(forwardsOf(n))
-  const ends = finishing(n, target, forward, entry, forwards)
-  if (!ends) return false
-  yield* execute(...ends)
-  return true
+  yield* execute(...(finishing(n, target, forward, entry, forwards) ?? []))
 }
 
 /** When an entry came, and its forwards. */
@@ -398,12 +379,7 @@ export function* remove(
     after,
     last,
   )
-  for (const each of counts)
-    yield* ask(
-      `UPDATE target SET ${each.status} = ${each.status} - ? WHERE target = ?`,
-      each.count,
-      each.target,
-    )
+  yield* execute(...counts.map(({ target, status, count }) => countForwards(target, { [status]: -count })))
   const minutes = yield* ask<Minute & { readonly until: number }>(
     `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
       sum(CASE WHEN EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND ${FAILED_ATTEMPT}) THEN 1 ELSE 0 END) AS failed
@@ -412,35 +388,23 @@ export function* remove(
     last,
   )
   yield* execute(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
-  if (minutes.length > 0) yield* removedUntil(Math.max(...minutes.map(({ until }) => until)))
+  const until = Math.max(0, ...minutes.map((each) => each.until))
+  yield* ask('UPDATE removed SET until = ? WHERE until < ?', until, until)
   const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
-  const latest = Math.max(...minutes.map(({ minute }) => minute))
-  if (minutes.length > 0) yield* ask('DELETE FROM minute WHERE minute <= ? AND received = 0', latest)
+  yield* ask('DELETE FROM minute WHERE received = 0')
   yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
 }
 
-function* removedUntil(until: number): Tx<void> {
-  const [row] = yield* ask<{ until: number }>('SELECT until FROM removed')
-  if (row && row.until >= until) return
-  yield* ask(row ? 'UPDATE removed SET until = ?' : 'INSERT INTO removed (until) VALUES (?)', until)
-}
-
 export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
-  yield* execute(
-    ...[...counts].map(([n, more]) => ({
-      sql: 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?',
-      values: [more, n],
-    })),
-  )
+  const sql = 'UPDATE delivery SET duplicates = duplicates + ? WHERE n = ?'
+  yield* execute(...[...counts].map(([n, more]) => ({ sql, values: [more, n] })))
 }
 
 /** A row that nothing ever sees. It is written and flushed all the same, so that an ill disk fails, or a server that only reads. */
 export function* check(): Tx<void> {
-  yield* execute(
-    { sql: `INSERT INTO kv (key, value) VALUES ('check', '')`, values: [] },
-    { sql: `DELETE FROM kv WHERE key = 'check'`, values: [] },
-  )
+  yield* ask(`INSERT INTO kv (key, value) VALUES ('check', '')`)
+  yield* ask(`DELETE FROM kv WHERE key = 'check'`)
 }
 
 type Row = Readonly<Record<string, SqlValue>>

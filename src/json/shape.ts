@@ -22,12 +22,3 @@ export function shape<Row extends object>(
 export const isText = (value: unknown): value is string => typeof value === 'string'
 
 export const isPositive = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0
-
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
-
-/** An instant of ISO 8601 in UTC, on a day that there is. */
-export function isInstant(value: unknown): boolean {
-  if (!isText(value) || !INSTANT.test(value)) return false
-  // Not by toISOString, for which Node finds out in which time zone this machine is.
-  return new Date(value).getUTCDate() === Number(value.slice(8, 10))
-}

@@ -73,102 +73,64 @@ export function layOut(json: string): string {
   return parts.join('')
 }
 
+const SCALAR_VALUE = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
+
 /**
  * The line, counted from 1, of the member or item at `path` in JSON text. If it does not exist, that of its closest existing
  * parent; if a name is repeated, the last one counts, as in JSON.parse. In malformed text that of the first wrong token; the last
  * line if something is missing at the end.
  */
 export function lineOf(text: string, path: readonly PropertyKey[] = []): number {
-  const reader = new Reader(text, path)
-  const at = reader.isWellFormed() ? reader.found : reader.at
-  return text.slice(0, at).split('\n').length
+  const rest = tokens(text)
+  let token = rest.next().value
+  let found = token?.start ?? text.length
+  let foundDepth = 0
+  const raw = (): string => text.slice(token?.start, token?.end)
+  const next = (): true => {
+    token = rest.next().value
+    return true
+  }
+  const passes = (mark: string): boolean => token !== undefined && raw() === mark && next()
+  /** Whether the path, which leads into the value around `key`, leads on to it. */
+  const leads = (key: PropertyKey, depth: number, at = text.length): boolean => {
+    if (path[depth] !== key) return false
+    if (depth >= foundDepth) [found, foundDepth] = [at, depth]
+    return true
+  }
+  const members = (depth: number, isOn: boolean): boolean => {
+    do {
+      const [at, name] = [token?.start, stringOf(raw())]
+      if (name === undefined || !next() || !passes(':')) return false
+      if (!value(depth + 1, isOn && leads(name, depth, at))) return false
+    } while (passes(','))
+    return passes('}')
+  }
+  const items = (depth: number, isOn: boolean): boolean => {
+    let place = 0
+    do if (!value(depth + 1, isOn && leads(place++, depth, token?.start))) return false
+    while (passes(','))
+    return passes(']')
+  }
+  /** False at the first token that is wrong. */
+  const value = (depth: number, isOn: boolean): boolean => {
+    if (passes('{')) return passes('}') || members(depth, isOn)
+    if (passes('[')) return passes(']') || items(depth, isOn)
+    return (stringOf(raw()) !== undefined || SCALAR_VALUE.test(raw())) && next()
+  }
+  let isWellFormed = false
+  try {
+    isWellFormed = value(0, true) && token === undefined
+  } catch {
+    // Nested too deep.
+  }
+  return text.slice(0, isWellFormed ? found : (token?.start ?? text.length)).split('\n').length
 }
 
-const SCALAR_VALUE = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
-
-/** Reads text by JSON's grammar, up to the first token that is wrong. */
-class Reader {
-  /** The index of the member or item at the path. */
-  found = 0
-  readonly #text: string
-  readonly #path: readonly PropertyKey[]
-  readonly #rest: Iterator<Token, undefined>
-  #token: Token | undefined
-  #foundDepth = 0
-
-  constructor(text: string, path: readonly PropertyKey[]) {
-    this.#text = text
-    this.#path = path
-    this.#rest = tokens(text)
-  }
-
-  /** The index of the token that is read next; the length of the text at its end. */
-  get at(): number {
-    return this.#token?.start ?? this.#text.length
-  }
-
-  /** Reads the whole text, unless it is nested too deep. */
-  isWellFormed(): boolean {
-    try {
-      this.#next()
-      this.found = this.at
-      return this.#value(0, true) && this.#token === undefined
-    } catch {
-      return false
-    }
-  }
-
-  #next(): true {
-    this.#token = this.#rest.next().value
-    return true
-  }
-
-  #passes(mark: string): boolean {
-    return this.#text.charAt(this.at) === mark && this.#next()
-  }
-
-  /** `isOn`: whether the path leads into this value. */
-  #value(depth: number, isOn: boolean): boolean {
-    if (this.#passes('{')) return this.#passes('}') || this.#members(depth, isOn)
-    if (this.#passes('[')) return this.#passes(']') || this.#items(depth, isOn)
-    return this.#string() !== undefined || (SCALAR_VALUE.test(this.#raw) && this.#next())
-  }
-
-  #members(depth: number, isOn: boolean): boolean {
-    do {
-      const { at } = this
-      const name = this.#string()
-      if (name === undefined || !this.#passes(':')) return false
-      if (!this.#value(depth + 1, isOn && this.#leads(name, depth, at))) return false
-    } while (this.#passes(','))
-    return this.#passes('}')
-  }
-
-  #items(depth: number, isOn: boolean): boolean {
-    let place = 0
-    do if (!this.#value(depth + 1, isOn && this.#leads(place++, depth, this.at))) return false
-    while (this.#passes(','))
-    return this.#passes(']')
-  }
-
-  #leads(key: PropertyKey, depth: number, at: number): boolean {
-    if (this.#path[depth] !== key) return false
-    if (depth >= this.#foundDepth) [this.found, this.#foundDepth] = [at, depth]
-    return true
-  }
-
-  #string(): string | undefined {
-    if (this.#text.charAt(this.at) !== '"') return undefined
-    try {
-      const value = String(JSON.parse(this.#raw))
-      this.#next()
-      return value
-    } catch {
-      return undefined
-    }
-  }
-
-  get #raw(): string {
-    return this.#text.slice(this.at, this.#token?.end)
+function stringOf(raw: string): string | undefined {
+  if (!raw.startsWith('"')) return undefined
+  try {
+    return String(JSON.parse(raw))
+  } catch {
+    return undefined
   }
 }

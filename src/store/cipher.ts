@@ -29,7 +29,7 @@ export function createCipher(keys: TokenKeys, place: string): RecordCipher {
       const [, id, base64] = /^\{"v":2,"key":"([0-9a-f]+)","data":"([A-Za-z0-9+/=]+)"\}$/.exec(stored) ?? []
       if (id === undefined || base64 === undefined) throw changedRecord(recordKey)
       const key = [current, previous].find((each) => each?.id === id)
-      if (!key) throw wrongKey()
+      if (!key) throw new RelayError('settings', WRONG_KEY)
       try {
         return open(key.encryption, context(place, recordKey), Buffer.from(base64, 'base64'))
       } catch {
@@ -40,6 +40,9 @@ export function createCipher(keys: TokenKeys, place: string): RecordCipher {
     previousPrefix: previous && prefixOf(previous),
   }
 }
+
+const WRONG_KEY =
+  'RELAY_TOKEN_KEY is not the key that this profile is encrypted with. Set the same as on the other relays; after a change, set the earlier one as RELAY_TOKEN_KEY_PREVIOUS'
 
 interface Derived {
   readonly id: string
@@ -68,13 +71,6 @@ function open(key: Buffer, aad: Buffer, data: Buffer): Json {
   return value
 }
 
-function wrongKey(): RelayError {
-  return new RelayError(
-    'settings',
-    'RELAY_TOKEN_KEY is not the key that this profile is encrypted with. Set the same as on the other relays; after a change, set the earlier one as RELAY_TOKEN_KEY_PREVIOUS',
-  )
-}
-
 /** A record that only the right key can read, so that a wrong one is found before anything is written. */
 const CHECK_KEY = 'key-check'
 
@@ -91,47 +87,33 @@ export async function checkKey(encrypted: Pick<Store, 'update'>): Promise<void> 
   })
 }
 
-/** Records that are encrypted again in one step. */
-const PAGE = 500
-
 /** Encrypts with the current key what is under the previous one, so that the previous key is not needed any more. @throws RelayError `storage` */
 export async function rotate(sql: Sql, cipher: RecordCipher): Promise<void> {
   const { previousPrefix } = cipher
   if (previousPrefix === undefined) return
-  const step = function* (after: string): Tx<string | undefined> {
-    const rows = yield* ask<{ key: string; value: string }>(
-      `SELECT key, value FROM kv WHERE key > ? AND value LIKE ? ORDER BY key LIMIT ${PAGE}`,
-      after,
-      `${previousPrefix}%`,
-    )
-    for (const { key, value } of rows) {
-      const again = encryptAgain(cipher, key, value)
-      if (again !== undefined) yield* ask('UPDATE kv SET value = ? WHERE key = ?', again, key)
-    }
-    return rows.length === PAGE ? rows.at(-1)?.key : undefined
-  }
-  for (let after: string | undefined = ''; after !== undefined;) {
-    const from: string = after
-    after = await sql.write(() => step(from))
-  }
+  await sql.write(function* (): Tx<void> {
+    const query = 'SELECT key, value FROM kv WHERE value LIKE ?'
+    for (const { key, value } of yield* ask<{ key: string; value: string }>(query, `${previousPrefix}%`))
+      try {
+        yield* ask(
+          'UPDATE kv SET value = ? WHERE key = ?',
+          cipher.encrypt(key, cipher.decrypt(key, value)),
+          key,
+        )
+      } catch (error) {
+        // One that cannot be decrypted stays as it is, and reading it says why.
+        if (!(error instanceof RelayError)) throw error
+      }
+  })
 }
 
-/** Undefined for a record that cannot be decrypted: it stays as it is, and reading it says why. */
-function encryptAgain(cipher: RecordCipher, key: string, value: string): string | undefined {
-  try {
-    return cipher.encrypt(key, cipher.decrypt(key, value))
-  } catch {
-    return undefined
-  }
-}
-
-export interface KeyUse {
+interface KeyUse {
   readonly records: number
   /** Records that are under another key than the current one. */
   readonly others: number
 }
 
-/** How many records are encrypted, and how many of them need another key. @throws RelayError `storage` */
+/** How many records are encrypted. @throws RelayError `storage` */
 export async function countKeyUse(sql: Sql, { currentPrefix }: RecordCipher): Promise<KeyUse> {
   const [use = { records: 0, others: 0 }] = await sql.query<KeyUse>(
     `SELECT count(*) AS records, coalesce(sum(CASE WHEN value LIKE ? THEN 0 ELSE 1 END), 0) AS others

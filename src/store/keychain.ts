@@ -11,13 +11,6 @@ const LIMIT_MS = 60_000
 const UNATTENDED_LIMIT_MS = 5000
 const WORD_AFTER_MS = 2000
 
-export interface Keychain {
-  /** The profile's key, base64; undefined where there is none, or where the keychain is locked: it says the same of both. */
-  get(): Promise<string | undefined>
-  set(key: string): Promise<void>
-  delete(): Promise<void>
-}
-
 export interface KeychainOptions {
   /** The profile's folder. */
   readonly folder: string
@@ -27,24 +20,19 @@ export interface KeychainOptions {
   readonly onSlow?: ((text: string) => void) | undefined
 }
 
-/**
- * The operating system's keychain, asked by a process of its own for each call: on a bus that never answers, a call in this process would
- * block its exit and, after four, its file system (measured). No secret is in its arguments.
- * Every method rejects with RelayError `storage` that says what to do.
- */
-export function createKeychain(options: KeychainOptions): Keychain {
-  return {
-    async get() {
-      const text = await call('getPassword', options)
-      return text === '' ? undefined : text
-    },
-    async set(key) {
-      await call('setPassword', options, key)
-    },
-    async delete() {
-      await call('deletePassword', options)
-    },
-  }
+/** The profile's key, base64; undefined where there is none, and where the keychain is locked: it says the same of both. @throws as {@link call} */
+export async function getKey(options: KeychainOptions): Promise<string | undefined> {
+  return (await call('getPassword', options)) || undefined
+}
+
+/** @throws as {@link call} */
+export async function setKey(options: KeychainOptions, key: string): Promise<void> {
+  await call('setPassword', options, key)
+}
+
+/** @throws as {@link call} */
+export async function deleteKey(options: KeychainOptions): Promise<void> {
+  await call('deletePassword', options)
 }
 
 /** Ends itself when it takes too long, since it may outlive a parent that was killed. */
@@ -61,6 +49,11 @@ const run = async () => {
 run().catch(say)
 `
 
+/**
+ * Asks the operating system's keychain in a process of its own: on a bus that never answers, a call in this process would block its exit
+ * and, after four, its file system (measured). No secret is in its arguments.
+ * @throws RelayError `storage` that says what to do
+ */
 async function call(name: string, { folder, env, onSlow }: KeychainOptions, input = ''): Promise<string> {
   const limit = process.stderr.isTTY ? LIMIT_MS : UNATTENDED_LIMIT_MS
   const child = spawn(process.execPath, ['-e', HELPER, name, SERVICE, folder, `${limit}`], {
@@ -82,13 +75,11 @@ async function call(name: string, { folder, env, onSlow }: KeychainOptions, inpu
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   try {
-    const [code, signal] = await once(child, 'close')
+    const [code, signal] = await once(child, 'close').catch((error: unknown) => {
+      throw unusable(error instanceof Error ? error.message : String(error))
+    })
     if (code === 0) return out
     throw unusable(signal === null ? err : `it did not answer within ${limit / 1000} s`)
-  } catch (error) {
-    throw error instanceof RelayError
-      ? error
-      : unusable(error instanceof Error ? error.message : String(error))
   } finally {
     clearTimeout(slow)
     clearTimeout(timer)
@@ -109,20 +100,4 @@ function unusable(said: string): RelayError {
   const reason = isMissing ? 'keytar is not installed' : said.replace(/^\S* /, '')
   const fix = isMissing || isBroken ? INSTALL : UNLOCK
   return new RelayError('storage', `The keychain cannot be used: ${reason}. ${fix}, or use --store file`)
-}
-
-/** The keychain is locked, or its key was removed: the records stay encrypted, and no other key is made. */
-export function noKey(): RelayError {
-  return new RelayError(
-    'storage',
-    `The keychain gives no key for this profile: it is locked, or the key was removed. Unlock it; if the key is gone, run relay reset and sign in again`,
-  )
-}
-
-/** The keychain's key is of another profile that had this folder, or somebody changed it. */
-export function otherKey(): RelayError {
-  return new RelayError(
-    'storage',
-    'The key in the keychain is not the one that the tokens of this profile are encrypted with. Put that one back, or run relay reset and sign in again',
-  )
 }

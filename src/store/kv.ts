@@ -1,3 +1,4 @@
+import { createCached } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { ask, type Sql, type Tx } from './sql.js'
@@ -25,7 +26,7 @@ const SWEEP = 500
 
 /** The records within a transaction: see {@link Store.update}. */
 export interface Records {
-  get(key: string): Tx<Json | undefined>
+  get<Value = Json>(key: string): Tx<Value | undefined>
   /** `expiresAt`: milliseconds since 1970-01-01 UTC from which the record no longer exists. Default: it stays. NaN: it has passed. */
   put(key: string, value: Json, expiresAt?: number): Tx<void>
   /** False when there was none. */
@@ -40,7 +41,7 @@ export interface Records {
  * has a NUL, or is not well-formed Unicode. Messages name no value.
  */
 export interface Store {
-  get(key: string): Promise<Json | undefined>
+  get<Value = Json>(key: string): Promise<Value | undefined>
   put(key: string, value: Json, expiresAt?: number): Promise<void>
   /** Gets and deletes. One of any number of callers gets the value. */
   take(key: string): Promise<Json | undefined>
@@ -65,27 +66,17 @@ interface StoreOptions {
 /** The key-value store in the table `kv` of a profile's database. */
 export function createStore(sql: Sql, options: StoreOptions = {}): Store {
   const { clock = systemClock, cipher: open, isPlain = () => false } = options
-  let opened: Promise<RecordCipher | undefined> | undefined
-  /** Tried again if it failed: a keychain may be unlocked later. */
-  const cipherOf = async (): Promise<RecordCipher | undefined> => {
-    opened ??= Promise.resolve(open?.())
-    try {
-      return await opened
-    } catch (error) {
-      opened = undefined
-      throw error
-    }
-  }
+  const cipherOf = createCached(Infinity, async () => open?.())
   const update = async <Result>(work: (records: Records) => Tx<Result>): Promise<Result> => {
     const cipher = await cipherOf()
     const records = recordsOf(clock, (key) => (isPlain(key) ? undefined : cipher))
     return sql.write(() => work(records))
   }
   return {
-    async get(key) {
+    async get<Value>(key: string) {
       const cipher = isPlain(key) ? undefined : await cipherOf()
       const [row] = await sql.query<{ value: string }>(GET, [checkKey(key), clock()])
-      return row && decode(cipher, key, row.value)
+      return row && decode<Value>(cipher, key, row.value)
     },
     put: (key, value, expiresAt) => update((records) => records.put(key, value, expiresAt)),
     take: (key) =>
@@ -97,11 +88,7 @@ export function createStore(sql: Sql, options: StoreOptions = {}): Store {
     delete: (key) => sql.write(() => recordsOf(clock, () => undefined).delete(key)),
     async list(prefix) {
       const query = `SELECT key FROM kv WHERE key BETWEEN ? AND ? AND ${LIVE} ORDER BY key`
-      const rows = await sql.query<{ key: string }>(query, [
-        checkPrefix(prefix),
-        prefix + LAST_SUFFIX,
-        clock(),
-      ])
+      const rows = await sql.query<{ key: string }>(query, [prefix, prefix + LAST_SUFFIX, clock()])
       return rows.map(({ key }) => key)
     },
     update,
@@ -117,9 +104,9 @@ const GET = `SELECT value FROM kv WHERE key = ? AND ${LIVE}`
 
 function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undefined): Records {
   return {
-    *get(key) {
+    *get<Value>(key: string) {
       const [row] = yield* ask<{ value: string }>(GET, checkKey(key), clock())
-      return row && decode(cipherOf(key), key, row.value)
+      return row && decode<Value>(cipherOf(key), key, row.value)
     },
     *put(key, value, expiresAt = Infinity) {
       const text = cipherOf(key)?.encrypt(checkKey(key), value) ?? JSON.stringify(value)
@@ -144,32 +131,27 @@ function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undef
   }
 }
 
-function decode(cipher: RecordCipher | undefined, key: string, text: string): Json {
-  if (cipher) return cipher.decrypt(key, text)
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows what it has put there
+function decode<Value>(cipher: RecordCipher | undefined, key: string, text: string): Value {
   try {
-    const value: Json = JSON.parse(text)
-    return value
-  } catch {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above
+    return (cipher ? cipher.decrypt(key, text) : JSON.parse(text)) as Value
+  } catch (error) {
     // The parser's message quotes the text, which may be a token.
-    throw changedRecord(key)
+    throw error instanceof RelayError ? error : changedRecord(key)
   }
 }
 
 function checkKey(key: string): string {
-  if (key === '') throw new RelayError('bad_request', 'Invalid key: empty')
-  return checkPrefix(key)
-}
-
-/** Like a key, but it may be empty. */
-function checkPrefix(prefix: string): string {
-  const bytes = Buffer.from(prefix)
+  const bytes = Buffer.from(key)
+  const refuse = (why: string): RelayError => new RelayError('bad_request', `Invalid key: ${why}`)
+  if (key === '') throw refuse('empty')
   // UTF-8 has U+FFFD for half a pair: two keys would become one.
-  if (bytes.toString() !== prefix) throw new RelayError('bad_request', 'Invalid key: not well-formed Unicode')
+  if (bytes.toString() !== key) throw refuse('not well-formed Unicode')
   // Columns of text hold none.
-  if (bytes.includes(0)) throw new RelayError('bad_request', 'Invalid key: NUL')
-  if (bytes.length > MAX_KEY_BYTES)
-    throw new RelayError('bad_request', `Invalid key: longer than ${MAX_KEY_BYTES} bytes`)
-  return prefix
+  if (bytes.includes(0)) throw refuse('NUL')
+  if (bytes.length > MAX_KEY_BYTES) throw refuse(`longer than ${MAX_KEY_BYTES} bytes`)
+  return key
 }
 
 /** The error for a record that another program has changed. Names the record's kind only: the rest of its key may name a user. */

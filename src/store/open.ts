@@ -2,14 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { errorReason, RelayError } from '../base/errors.js'
+import { makeFolder } from '../base/make-folder.js'
 import { Secret } from '../base/secret.js'
 import type { StorePlace } from '../base/settings.js'
 import { SharedStore } from '../base/shared-store.js'
-import { type Clock, systemClock } from '../base/time.js'
-import type { RecordCipher } from './kv.js'
+import type { Clock } from '../base/time.js'
 import { exclusively } from './exclusively.js'
-import { createStore, type Store } from './kv.js'
-import { makeFolder } from '../base/make-folder.js'
+import { createStore, type RecordCipher, type Store } from './kv.js'
 import type { Postgres } from './postgres.js'
 import type { Sql } from './sql.js'
 
@@ -24,9 +23,6 @@ export interface Database extends AsyncDisposable {
   /** What a sweep does beyond removing what has expired: encrypts with the current key what is under the previous one. */
   rotate(): Promise<void>
 }
-
-/** The database's file in the profile's folder. SQLite keeps two more next to it. */
-const FILE = 'relay.db'
 
 export interface OpenOptions {
   readonly kind: StorePlace
@@ -45,24 +41,24 @@ export interface OpenOptions {
   readonly patience?: number | undefined
 }
 
-/** Whether the profile with this folder can have data: of a shared store only the server knows. */
-export function mayHaveData(kind: StorePlace, folder: string): boolean {
-  return kind instanceof SharedStore || (kind !== 'memory' && databaseExists(folder))
-}
-
-/** Whether the profile with this folder has a database. */
-export function databaseExists(folder: string): boolean {
-  return existsSync(join(folder, FILE))
-}
-
 /** The path of the database in a profile's folder. */
 export function databaseFile(folder: string): string {
-  return join(folder, FILE)
+  return join(folder, 'relay.db')
 }
 
 /** Every file of the database in a profile's folder. */
 export function databaseFiles(folder: string): readonly string[] {
   return ['', '-wal', '-shm'].map((end) => databaseFile(folder) + end)
+}
+
+/** Whether the profile with this folder has a database. */
+export function databaseExists(folder: string): boolean {
+  return existsSync(databaseFile(folder))
+}
+
+/** Whether the profile with this folder can have data: of a shared store only the server knows. */
+export function mayHaveData(kind: StorePlace, folder: string): boolean {
+  return kind instanceof SharedStore || (kind !== 'memory' && databaseExists(folder))
 }
 
 /**
@@ -71,34 +67,42 @@ export function databaseFiles(folder: string): readonly string[] {
  * of an earlier program, and for a key that is missing or another one.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
-  const { kind, folder, clock = systemClock } = options
-  if (kind instanceof SharedStore) return openShared(kind, options)
-  const sql = await openLocal(options)
-  const store = createStore(sql, { clock })
-  const secrets =
-    kind === 'keychain'
-      ? createStore(sql, { clock, cipher: () => keychainCipher(sql, store, folder, options), isPlain })
-      : store
-  return {
-    sql,
-    store,
-    secrets,
-    shared: undefined,
-    rotate: async () => {},
-    [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
+  const database = await (options.kind instanceof SharedStore
+    ? openShared(options.kind, options)
+    : openLocal(options))
+  const { sql } = database
+  const { fault } = options
+  if (!fault) return database
+  const write = sql.write.bind(sql)
+  sql.write = async (...args) => {
+    if (fault.fails) throw new RelayError('storage', 'no room')
+    return write(...args)
   }
+  return database
 }
 
 /** What every command reads at its start, and needs no keychain for: which client and App `relay setup` registered. */
 const isPlain = (key: string): boolean => key === 'setup'
 
-/** SQLite is native code: it is loaded by those that need it. */
-async function openLocal({ kind, folder, patience, fault }: OpenOptions): Promise<Sql> {
+async function openLocal(options: OpenOptions): Promise<Database> {
+  const { kind, folder, clock, patience } = options
+  // Native code: loaded by those that need it.
   const { MEMORY, openSqlite } = await import('./sqlite.js')
-  if (kind === 'memory') return openSqlite(MEMORY, { fault })
-  makeFolder(folder)
-  closeToOthers(folder)
-  return openSqlite(databaseFile(folder), { patience, fault })
+  if (kind !== 'memory') {
+    makeFolder(folder)
+    closeToOthers(folder)
+  }
+  const sql = await openSqlite(kind === 'memory' ? MEMORY : databaseFile(folder), patience)
+  const store = createStore(sql, { clock })
+  const cipher = (): Promise<RecordCipher> => keychainCipher(sql, store, options)
+  return {
+    sql,
+    store,
+    secrets: kind === 'keychain' ? createStore(sql, { clock, cipher, isPlain }) : store,
+    shared: undefined,
+    rotate: async () => {},
+    [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
+  }
 }
 
 /** @throws RelayError `storage` */
@@ -112,8 +116,7 @@ function closeToOthers(folder: string): void {
   }
 }
 
-async function openShared(kind: SharedStore, options: OpenOptions): Promise<Database> {
-  const { folder, clock, create, fault } = options
+async function openShared(kind: SharedStore, { folder, clock, create }: OpenOptions): Promise<Database> {
   const { keys } = kind.secrets
   if (!keys) throw new RelayError('settings', 'A shared store needs RELAY_TOKEN_KEY')
   const [{ openPostgres }, { checkKey, createCipher, rotate }] = await Promise.all([
@@ -121,7 +124,7 @@ async function openShared(kind: SharedStore, options: OpenOptions): Promise<Data
     import('./cipher.js'),
   ])
   const profile = basename(folder)
-  const sql = await openPostgres({ store: kind, profile, create, fault })
+  const sql = await openPostgres({ store: kind, profile, create })
   try {
     const cipher = createCipher(keys, profile)
     const store = createStore(sql, { clock, cipher: async () => cipher })
@@ -140,46 +143,43 @@ async function openShared(kind: SharedStore, options: OpenOptions): Promise<Data
   }
 }
 
-const MAKE_KEY_LOCK = 'lock:keychain'
-
 /** The cipher of the key in the keychain, which is made where the profile has no encrypted record yet. @throws RelayError `storage` */
-async function keychainCipher(
-  sql: Sql,
-  store: Store,
-  folder: string,
-  { env, onSlow, clock }: OpenOptions,
-): Promise<RecordCipher> {
-  const [{ createKeychain, noKey, otherKey }, { checkKey, createCipher, isEncrypted }] = await Promise.all([
+async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Promise<RecordCipher> {
+  const [{ getKey, setKey }, { checkKey, createCipher, isEncrypted }] = await Promise.all([
     import('./keychain.js'),
     import('./cipher.js'),
   ])
-  const keychain = createKeychain({ folder, env, onSlow })
-  const cipherOf = (key: string): RecordCipher => createCipher({ current: new Secret(key) }, basename(folder))
-  const found = await keychain.get()
-  if (found !== undefined) {
-    const cipher = cipherOf(found)
-    await checkKey(createStore(sql, { clock, cipher: async () => cipher })).catch((error: unknown) => {
-      throw error instanceof RelayError && error.kind === 'settings' ? otherKey() : error
-    })
+  const checked = async (key: string): Promise<RecordCipher> => {
+    const cipher = createCipher({ current: new Secret(key) }, basename(options.folder))
+    await checkKey(createStore(sql, { clock: options.clock, cipher: async () => cipher }))
     return cipher
   }
+  const found = await getKey(options)
+  if (found !== undefined)
+    return checked(found).catch((error: unknown) => {
+      throw error instanceof RelayError && error.kind === 'settings'
+        ? new RelayError('storage', OTHER_KEY)
+        : error
+    })
   // Locked and missing look alike: another key would make every token unreadable.
-  if (await isEncrypted(sql)) throw noKey()
-  return exclusively(store, MAKE_KEY_LOCK, { what: 'making the key of the keychain' }, async () => {
-    const made = (await keychain.get()) ?? randomBytes(32).toString('base64')
-    if (await isEncrypted(sql)) return cipherOf(made)
-    await keychain.set(made)
-    const cipher = cipherOf(made)
-    await checkKey(createStore(sql, { clock, cipher: async () => cipher }))
-    return cipher
+  if (await isEncrypted(sql)) throw new RelayError('storage', NO_KEY)
+  return exclusively(store, 'lock:keychain', { what: 'making the key of the keychain' }, async () => {
+    const other = await getKey(options)
+    if (other !== undefined) return checked(other)
+    if (await isEncrypted(sql)) throw new RelayError('storage', NO_KEY)
+    const made = randomBytes(32).toString('base64')
+    await setKey(options, made)
+    return checked(made)
   })
 }
 
+const NO_KEY =
+  'The keychain gives no key for this profile: it is locked, or the key was removed. Unlock it; if the key is gone, run relay reset and sign in again'
+const OTHER_KEY =
+  'The key in the keychain is not the one that the tokens of this profile are encrypted with. Put that one back, or run relay reset and sign in again'
+
 /** Removes the profile's key from the keychain. @throws RelayError `storage` */
-export async function removeKey(
-  folder: string,
-  options: Pick<OpenOptions, 'env' | 'onSlow'> = {},
-): Promise<void> {
-  const { createKeychain } = await import('./keychain.js')
-  await createKeychain({ folder, ...options }).delete()
+export async function removeKey(folder: string): Promise<void> {
+  const { deleteKey } = await import('./keychain.js')
+  await deleteKey({ folder })
 }

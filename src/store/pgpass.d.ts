@@ -1,16 +1,12 @@
 /** The part of the package that relay uses; it has no types of its own. */
 declare module 'pgpass' {
-  interface ConnectionInfo {
-    readonly host: string
-    readonly port: number
-    readonly user: string
-    readonly database: string
-  }
+  import type { Writable } from 'node:stream'
+  type Server = Readonly<Record<'host' | 'user' | 'database', string> & { port: number }>
   /** Looks the password up in the file that PGPASSFILE names, or `~/.pgpass`. */
-  function pgpass(info: ConnectionInfo, callback: (password: string | undefined) => void): void
+  function pgpass(server: Server, callback: (password: string | undefined) => void): void
   namespace pgpass {
     /** Where warnings go, of a file that is not used. Default: stderr. */
-    function warnTo(stream: NodeJS.WritableStream): NodeJS.WritableStream
+    function warnTo(stream: Writable): Writable
   }
   export default pgpass
 }

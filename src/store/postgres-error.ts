@@ -1,15 +1,9 @@
 import { errorCode, RelayError } from '../base/errors.js'
-import type { SharedStore } from '../base/shared-store.js'
 import { LIMIT_MS } from './sql.js'
 
-/** A failure that relay itself found, under a code of its own or a SQLSTATE. */
-export class PostgresFailure extends Error {
-  readonly code: string
-
-  constructor(code: string) {
-    super(code)
-    this.code = code
-  }
+/** A failure that relay itself found, with a code of its own or a SQLSTATE. */
+export function postgresFailure(code: string): Error {
+  return Object.assign(new Error(code), { code })
 }
 
 const AWAY = 'it cannot be reached. Start it, or check the address; a running relay then continues by itself'
@@ -26,22 +20,7 @@ const POOLER =
 
 /** By SQLSTATE (PostgreSQL 15, appendix A), Node's error code, or relay's own. */
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: AWAY,
-  ECONNRESET: AWAY,
-  EPIPE: AWAY,
-  ENOENT: AWAY,
-  ENOTFOUND: AWAY,
-  EAI_AGAIN: AWAY,
-  EHOSTUNREACH: AWAY,
-  ENETUNREACH: AWAY,
-  ETIMEDOUT: AWAY,
   EACCES: 'its socket may not be used by this user. Check the permissions of the socket',
-  SELF_SIGNED_CERT_IN_CHAIN: CERTIFICATE,
-  DEPTH_ZERO_SELF_SIGNED_CERT: CERTIFICATE,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: CERTIFICATE,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: CERTIFICATE,
-  UNABLE_TO_GET_ISSUER_CERT: CERTIFICATE,
-  CERT_SIGNATURE_FAILURE: CERTIFICATE,
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name. Use that name in the address',
   CERT_HAS_EXPIRED: 'its certificate has expired. Renew it',
   '08P01': POOLER,
@@ -71,40 +50,32 @@ const REASONS: Readonly<Record<string, string>> = {
   encoding: 'its encoding is not UTF8. Create it with createdb --encoding=UTF8 --template=template0',
   version: 'it is older than PostgreSQL 14. Update it',
   slow: SLOW,
-  busy: 'too much waits for it. Try again later',
-  closed: 'it is closed',
   password: `it needs a password. ${WITH_PASSWORD}`,
   'open-password-file': 'the password file is not used, because other users can read it. chmod 600 ~/.pgpass',
-  'no-tls': NO_TLS,
   pooler: POOLER,
   missing:
     'it has no data of this profile. Start relay serve with it once, or check the address and --profile',
 }
 
-/** Server, port and database: all that a person needs to know which one is meant. */
-export function nameOf({ host, port, database }: SharedStore): string {
-  return `${database} on ${host}${host.startsWith('/') ? '' : `:${port}`}`
-}
-
 /** The error for a failure of the database called `name`: what failed, why, and what to do. Holds no value of a row. */
 export function postgresError(error: unknown, name: string): RelayError {
   if (error instanceof RelayError) return error
-  const code = codeOf(error)
-  // The driver gives no code for a connection that ended, that took too long to open, or to a server without TLS.
-  const isDrivers = errorCode(error) === undefined
-  const isPlain = isDrivers && error instanceof Error && error.message.includes('does not support SSL')
-  const known = isPlain ? NO_TLS : REASONS[code]
-  const reason = known ?? (isDrivers ? AWAY : `it reported error ${code}. See its log`)
+  const code = errorCode(error)
   const kind =
     code === 'missing' ? 'no_match' : code === 'earlier' || code === 'newer' ? 'settings' : 'storage'
   // What the server says may quote values, so the cause is made of the code alone.
   const cause = new Error(`PostgreSQL: ${code}`)
-  return new RelayError(kind, `The database ${name} cannot be used: ${reason}`, { cause })
+  return new RelayError(kind, `The database ${name} cannot be used: ${reasonOf(error, code)}`, { cause })
 }
 
-/** The SQLSTATE, Node's error code, or relay's own. */
-export function codeOf(error: unknown): string {
-  return errorCode(error) ?? 'unknown'
+function reasonOf(error: unknown, code: string | undefined): string {
+  if (code !== undefined) {
+    const known = REASONS[code] ?? (/CERT|ISSUER|LEAF_SIGNATURE/.test(code) ? CERTIFICATE : undefined)
+    // No SQLSTATE begins with an E; all others of the system mean that there is no way to the server.
+    return known ?? (/^E[A-Z]/.test(code) ? AWAY : `it reported error ${code}. See its log`)
+  }
+  // The driver gives no code for a connection that ended, that took too long to open, or to a server without TLS.
+  return error instanceof Error && error.message.includes('does not support SSL') ? NO_TLS : AWAY
 }
 
 /** Whether only the transaction has failed, and the connection can be used again. */

@@ -2,18 +2,19 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Writable } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
-import { Client as BaseClient, type ClientBase, type PoolConfig } from 'pg'
+import { Client as BaseClient, type ClientBase, type ClientConfig, type PoolConfig } from 'pg'
 import pgpass from 'pgpass'
 import { errorCode, RelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
-import { PostgresFailure } from './postgres-error.js'
+import { postgresFailure } from './postgres-error.js'
 import { SCHEMA, VERSION } from './schema.js'
 import { LIMIT_MS, type SqlValue } from './sql.js'
 
 /** Milliseconds. The server ends what takes longer, before the caller's limit, so that the reason is known. */
 const STATEMENT_LIMIT = LIMIT_MS - 500
 const LOCK_LIMIT = LIMIT_MS - 1000
-const CONNECT_LIMIT = LIMIT_MS - 500
+/** After so long without an answer a connection is closed: it is dead, but looks alive. */
+const STUCK_MS = 2 * LIMIT_MS
 /** A connection that died without a word is found after this, while it is idle. */
 const KEEP_ALIVE_MS = 10_000
 /** PostgreSQL 13 gets no fixes since November 2025. */
@@ -32,35 +33,11 @@ const PARSERS: Readonly<Record<number, (text: string) => SqlValue>> = {
   1700: Number,
 }
 
-/** Until a connection is closed whose other end does not say goodbye, because the network swallows what passes. Milliseconds. */
-const GOODBYE_MS = 1000
-
-/**
- * A connection that is closed when it cannot be opened: the driver leaves it open when it has no password to give. Its end takes a second at
- * most.
- */
+/** A connection that is closed after an error: the driver leaves one open that has no password to give. */
 export class Client extends BaseClient {
-  override connect(): Promise<BaseClient>
-  override connect(callback: (error: Error) => void): void
-  override connect(callback?: (error: Error) => void): Promise<BaseClient> | void {
-    if (!callback)
-      return new Promise((resolve, reject) => {
-        this.connect((error?: Error | null) => (error ? reject(error) : resolve(this)))
-      })
-    super.connect((error?: Error | null) => {
-      if (error) void this.end()
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- null, or nothing, says that there is none
-      callback(error as Error)
-    })
-  }
-
-  override end(): Promise<void>
-  override end(callback: (error: Error) => void): void
-  override end(callback?: (error: Error) => void): Promise<void> | void {
-    const { stream } = this.connection
-    const timer = setTimeout(() => stream.destroy(), GOODBYE_MS)
-    stream.once('close', () => clearTimeout(timer))
-    return callback ? super.end(callback) : super.end()
+  constructor(config?: ClientConfig) {
+    super(config)
+    this.connection.on('error', () => this.connection.stream.destroy())
   }
 }
 
@@ -87,7 +64,8 @@ export function configOf(store: SharedStore, schema: string): PoolConfig {
     types: { getTypeParser: (type: number) => PARSERS[type] ?? String },
     statement_timeout: STATEMENT_LIMIT,
     lock_timeout: LOCK_LIMIT,
-    connectionTimeoutMillis: CONNECT_LIMIT,
+    connectionTimeoutMillis: STATEMENT_LIMIT,
+    query_timeout: STUCK_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   }
@@ -117,7 +95,7 @@ const DEFAULT_SOCKETS: ReadonlySet<string> = new Set(['/tmp', '/var/run/postgres
 
 /**
  * The password that was given, else the one in `~/.pgpass`; looked up for each connection that the server asks one of.
- * @throws PostgresFailure where there is none, and for a file that other users can read, which libpq ignores too (PostgreSQL 15, 34.16).
+ * @throws Error with a code of postgres-error.ts where there is none, and for a file that other users can read, which libpq ignores too (PostgreSQL 15, 34.16).
  */
 async function passwordOf({ host, port, user, database, secrets }: SharedStore): Promise<string> {
   if (secrets.password) return secrets.password.reveal()
@@ -127,7 +105,7 @@ async function passwordOf({ host, port, user, database, secrets }: SharedStore):
     pgpass({ host: server, port, user, database }, resolve)
   })
   if (found) return found
-  throw new PostgresFailure(isRefused ? 'open-password-file' : 'password')
+  throw postgresFailure(isRefused ? 'open-password-file' : 'password')
 }
 
 /** The package warns of a file that it does not use, on stderr unless it is given a stream. */
@@ -159,10 +137,10 @@ type State = {
   readonly made: number
 }
 
-/** Makes the profile's schema. One of several relays that start at once does it. @throws PostgresFailure, and the driver's errors. */
+/** Makes the profile's schema. One of several relays that start at once does it. @throws Error with a code of postgres-error.ts, and the driver's errors. */
 export async function prepareSchema(client: ClientBase, schema: string, create: boolean): Promise<void> {
   if (await isMade(client, schema)) return
-  if (!create) throw new PostgresFailure('missing')
+  if (!create) throw postgresFailure('missing')
   await client.query('BEGIN')
   try {
     await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('relay schema', 0))`)
@@ -189,14 +167,14 @@ function translate(sql: string): string {
 
 async function isMade(client: ClientBase, schema: string): Promise<boolean> {
   const [server] = (await client.query<State>(STATE, [schema])).rows
-  if (!server || server.server < OLDEST_SERVER) throw new PostgresFailure('version')
+  if (!server || server.server < OLDEST_SERVER) throw postgresFailure('version')
   // A pooler forgets the settings of a session.
-  if (server.path !== `"${schema}"`) throw new PostgresFailure('pooler')
-  if (server.encoding !== 'UTF8') throw new PostgresFailure('encoding')
+  if (server.path !== `"${schema}"`) throw postgresFailure('pooler')
+  if (server.encoding !== 'UTF8') throw postgresFailure('encoding')
   if (!server.made) return false
   const table = `${client.escapeIdentifier(schema)}.relay_schema`
   const [row] = (await client.query<{ version: number }>(`SELECT version FROM ${table}`)).rows
   const version = row?.version ?? 0
-  if (version !== VERSION) throw new PostgresFailure(version < VERSION ? 'earlier' : 'newer')
+  if (version !== VERSION) throw postgresFailure(version < VERSION ? 'earlier' : 'newer')
   return true
 }

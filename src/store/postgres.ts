@@ -1,51 +1,33 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
-import { type Client as BaseClient, type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
-import { RelayError, toRelayError } from '../base/errors.js'
+import { Socket } from 'node:net'
+import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
+import { errorCode, toRelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
-import { codeOf, isOfTransaction, nameOf, PostgresFailure, postgresError } from './postgres-error.js'
+import { inTime, isTimeout } from '../base/wait.js'
+import { isOfTransaction, postgresError, postgresFailure } from './postgres-error.js'
 import { Client, configOf, prepareSchema, schemaName } from './postgres-server.js'
 import {
+  Commits,
   LIMIT_MS,
   type Sql,
   type SqlRow,
   type SqlValue,
   type Statement,
   type Tx,
+  type Waiting,
   type WriteOptions,
 } from './sql.js'
 
 /** Connections that read. With the one that writes and the session that holds locks, a relay has six. */
 const READERS = 4
-/** A relay that is stopped between two statements of a transaction loses it after this, so that others can write. */
-const IDLE_LIMIT = LIMIT_MS
-/** After so long without an answer a connection is closed: it is dead, but looks alive. */
-const STUCK_MS = 2 * LIMIT_MS
-/** Transactions in one commit: enough that a burst shares a flush, few enough that none waits long for the others. */
-const MAX_BATCH = 64
-/** While the database is slow, what waits for it must not fill the memory. */
-const MAX_WAITING = 4096
-export interface PostgresOptions {
+/** Until a connection is closed whose other end does not say goodbye, because the network swallows what passes. Milliseconds. */
+const GOODBYE_MS = 1000
+
+interface PostgresOptions {
   readonly store: SharedStore
   readonly profile: string
   /** Make the profile's schema where it is missing. Default: true. */
   readonly create?: boolean | undefined
-  /** While it says so, each write fails as if the disk were full. For tests. */
-  readonly fault?: { readonly fails: boolean } | undefined
-}
-
-/** A profile's data in a PostgreSQL database, and what a {@link Session} is made of. */
-export interface Postgres extends Sql {
-  /**
-   * A new connection for locks, with these settings: not one of a pool, since it must stay the same. A statement without an answer within
-   * `limit` milliseconds rejects.
-   */
-  connect(settings: Readonly<Record<string, number>>, limit: number): Promise<BaseClient>
-  readonly schema: string
-  /** How this relay's notices begin. */
-  readonly id: string
-  /** The database's name and server, for messages. */
-  readonly name: string
 }
 
 /**
@@ -54,7 +36,7 @@ export interface Postgres extends Sql {
  * profile and none may be made; `settings` for data of an earlier program, or when the file with the certificates cannot be read.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
-  const postgres = new PostgresSql(options)
+  const postgres = new Postgres(options)
   try {
     await postgres.prepare(options.create !== false)
     return postgres
@@ -64,20 +46,14 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
   }
 }
 
-/** A transaction that waits for its commit. */
-interface Waiting {
-  readonly work: () => Tx<unknown>
-  readonly announces: readonly number[] | undefined
-  readonly resolve: (result: unknown) => void
-  readonly reject: (error: unknown) => void
-  isSettled: boolean
-}
-
 /**
  * One transaction writes to a profile at a time, whichever relay sends it, as in SQLite: what a transaction reads stays true until it is
  * committed, and numbers are given in the order of the commits.
  */
-const LOCK = 'SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 0))'
+const LOCK: Statement = {
+  sql: 'SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 0))',
+  values: [],
+}
 /** Notifies other relays, unless the transaction has written nothing: a notice alone would cost a flush. */
 const NOTIFY = `SELECT pg_notify(current_schema(), ?) WHERE pg_current_xact_id_if_assigned() IS NOT NULL`
 /** A notice has at most 8,000 bytes. */
@@ -94,25 +70,27 @@ const FREE_LOCK = `SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_a
 const USED = `SELECT (SELECT coalesce(sum(size + 1024), 0) FROM delivery)
   + (SELECT coalesce(sum(octet_length(answer) + 512), 0) FROM attempt) AS bytes`
 
-class PostgresSql implements Postgres {
+/** A profile's data in a PostgreSQL database, and what a session is made of. */
+export class Postgres implements Sql {
+  /** How this relay's notices begin. */
   readonly id = randomUUID()
   readonly schema: string
+  /** The database's name and server, for messages. */
   readonly name: string
   readonly #config: PoolConfig
   readonly #writer: Pool
   readonly #readers: Pool
+  readonly #sockets = new Set<Socket>()
   readonly #statements = new Statements()
-  readonly #fault: PostgresOptions['fault']
-  #waiting: Waiting[] = []
-  #committing: Promise<void> | undefined
-  #isClosed = false
+  readonly #commits = new Commits((batch) => this.#commit(batch), isOfTransaction)
 
-  constructor({ store, profile, fault }: PostgresOptions) {
+  constructor({ store, profile }: PostgresOptions) {
+    const { host, port, database } = store
     this.schema = schemaName(profile)
-    this.name = nameOf(store)
-    this.#fault = fault
-    this.#config = configOf(store, this.schema)
-    const limits = { idle_in_transaction_session_timeout: IDLE_LIMIT }
+    this.name = `${database} on ${host}${host.startsWith('/') ? '' : `:${port}`}`
+    this.#config = { ...configOf(store, this.schema), stream: () => this.#socket() }
+    // A relay that is stopped between two statements of a transaction loses it after this, so that others can write.
+    const limits = { idle_in_transaction_session_timeout: LIMIT_MS }
     // The statements of a batch are sent without waiting for each answer.
     this.#writer = new Pool({ ...this.#config, ...limits, max: 1, pipeline: true })
     this.#readers = new Pool({ ...this.#config, max: READERS })
@@ -123,16 +101,16 @@ class PostgresSql implements Postgres {
     }
   }
 
+  /** Makes the schema where it is missing. */
   async prepare(create: boolean): Promise<void> {
-    const client = await this.#writer.connect()
-    try {
-      await prepareSchema(client, this.schema, create)
-    } finally {
-      client.release()
-    }
+    await withClient(this.#writer, (client) => prepareSchema(client, this.schema, create))
   }
 
-  async connect(settings: Readonly<Record<string, number>>, limit: number): Promise<BaseClient> {
+  /**
+   * A new connection for locks, with these settings: not one of a pool, since it must stay the same. A statement without an answer within
+   * `limit` milliseconds rejects.
+   */
+  async connect(settings: Readonly<Record<string, number>>, limit: number): Promise<Client> {
     const more = Object.entries(settings).map(([name, value]) => ` -c ${name}=${value}`)
     const options = this.#config.options + more.join('')
     const client = new Client({ ...this.#config, options, query_timeout: limit })
@@ -141,7 +119,10 @@ class PostgresSql implements Postgres {
     return client
   }
 
-  async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+  async query<Row extends object = SqlRow>(
+    sql: string,
+    values: readonly SqlValue[] = [],
+  ): Promise<readonly Row[]> {
     const rows = await this.#named(
       withClient(this.#readers, (client) => this.#statements.run(client, { sql, values })),
     )
@@ -149,30 +130,9 @@ class PostgresSql implements Postgres {
     return rows as readonly object[] as readonly Row[]
   }
 
+  /** What was sent when the limit passes may be committed all the same: the sender's repeat is then a duplicate. */
   write<Result>(work: () => Tx<Result>, { announces }: WriteOptions = {}): Promise<Result> {
-    if (this.#fault?.fails) return Promise.reject(new RelayError('storage', 'no room'))
-    if (this.#isClosed) return this.#named(Promise.reject(new PostgresFailure('closed')))
-    if (this.#waiting.length >= MAX_WAITING) return this.#named(Promise.reject(new PostgresFailure('busy')))
-    const written = new Promise<Result>((resolve, reject) => {
-      // What was sent by then may be committed all the same: the sender's repeat is a duplicate.
-      const limit = setTimeout(() => settle(() => reject(new PostgresFailure('slow'))), LIMIT_MS)
-      const settle = (how: () => void): void => {
-        clearTimeout(limit)
-        waiting.isSettled = true
-        how()
-      }
-      const waiting: Waiting = {
-        work,
-        announces,
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `work` returns
-        resolve: (result) => settle(() => resolve(result as Result)),
-        reject: (error) => settle(() => reject(error)),
-        isSettled: false,
-      }
-      this.#waiting.push(waiting)
-      this.#committing ??= this.#commitAll()
-    })
-    return this.#named(written)
+    return this.#named(inTime(LIMIT_MS, this.#commits.add(work, announces)))
   }
 
   async usedBytes(): Promise<number> {
@@ -186,59 +146,52 @@ class PostgresSql implements Postgres {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true
-    await this.#committing
-    await Promise.all([this.#writer.end(), this.#readers.end()])
+    await this.#commits.end()
+    const ended = Promise.all([this.#writer.end(), this.#readers.end()])
+    await inTime(GOODBYE_MS, ended).catch(() => {})
+    for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** What arrives within a turn of the event loop, or during the last commit, shares a commit. */
-  async #commitAll(): Promise<void> {
-    for (await setImmediate(); this.#waiting.length > 0; await setImmediate())
-      await this.#commit(this.#waiting.splice(0, MAX_BATCH).filter(({ isSettled }) => !isSettled))
-    this.#committing = undefined
-  }
-
-  /** Does not reject. */
-  async #commit(batch: readonly Waiting[]): Promise<void> {
-    if (batch.length === 0) return
+  async #commit(batch: readonly Waiting[]): Promise<readonly unknown[]> {
     try {
-      const results = await withClient(this.#writer, (client) => this.#transaction(client, batch))
-      for (const [i, { resolve }] of batch.entries()) resolve(results[i])
+      return await withClient(this.#writer, (client) => this.#transaction(client, batch))
     } catch (error) {
-      if (codeOf(error) === '55P03') await this.#freeLock()
-      // Whose fault it is, each finds out alone; a database that is away is away for all of them.
-      const isOfOne = batch.length > 1 && isOfTransaction(error)
-      for (const each of batch) {
-        if (!isOfOne) each.reject(error)
-        else if (!each.isSettled) await this.#commit([each])
-      }
+      // So that the next transaction gets the lock.
+      if (errorCode(error) === '55P03') await this.#readers.query(FREE_LOCK).catch(() => {})
+      throw error
     }
   }
 
-  async #transaction(client: PoolClient, batch: readonly Waiting[]): Promise<unknown[]> {
-    const run = (sql: string): Promise<readonly SqlRow[]> => this.#statements.run(client, { sql, values: [] })
+  async #transaction(client: PoolClient, batch: readonly Waiting[]): Promise<readonly unknown[]> {
+    const sent: Promise<unknown>[] = []
+    /** Does not wait for the answer: the connection keeps the order, and what fails is known at the end. */
+    const send: Send = (answer) => {
+      answer.catch(() => {})
+      sent.push(answer)
+      return answer
+    }
     try {
-      // The first statements are sent behind them, without waiting.
-      const begun = Promise.all([client.query('BEGIN'), run(LOCK)])
-      begun.catch(() => {})
-      const unawaited: Promise<unknown>[] = [begun]
+      void send(client.query('BEGIN'))
+      void send(this.#statements.run(client, LOCK))
       const results: unknown[] = []
       try {
-        for (const each of batch)
-          results.push(each.isSettled ? undefined : await this.#run(client, each.work(), unawaited))
+        for (const { work, since } of batch) {
+          const isGivenUp = performance.now() > since + LIMIT_MS
+          results.push(isGivenUp ? undefined : await this.#run(client, work(), send))
+        }
       } catch (error) {
-        await Promise.all(unawaited)
+        await inOrder(sent)
         throw error
       }
-      // Sent before the commit: the connection keeps the order.
-      const notified = this.#notify(client, batch)
-      const ended = Promise.all([client.query('COMMIT'), notified])
-      ended.catch(() => {})
-      // What failed first says more than what failed because of it.
-      await Promise.all(unawaited)
-      const [commit] = await ended
+      if (batch.some(({ announces }) => announces)) {
+        const numbers = [...new Set(batch.flatMap(({ announces = [] }) => announces))].slice(0, MAX_NUMBERS)
+        const notice = { sql: NOTIFY, values: [`${this.id} ${numbers.join(' ')}`] }
+        void send(this.#statements.run(client, notice))
+      }
+      const commit = send(client.query('COMMIT'))
+      await inOrder(sent)
       // The driver reports no error for a transaction that had failed.
-      if (commit.command !== 'COMMIT') throw new PostgresFailure('slow')
+      if ((await commit).command !== 'COMMIT') throw postgresFailure('slow')
       return results
     } catch (error) {
       if (isOfTransaction(error)) await client.query('ROLLBACK')
@@ -246,44 +199,39 @@ class PostgresSql implements Postgres {
     }
   }
 
-  #notify(client: PoolClient, batch: readonly Waiting[]): Promise<unknown> | undefined {
-    if (batch.every(({ announces }) => announces === undefined)) return undefined
-    const numbers = [...new Set(batch.flatMap(({ announces = [] }) => announces))].slice(0, MAX_NUMBERS)
-    return this.#statements.run(client, { sql: NOTIFY, values: [`${this.id} ${numbers.join(' ')}`] })
-  }
-
-  /** Runs a transaction to its end; `unawaited` gets what was sent and not awaited. */
-  async #run<Result>(
-    client: PoolClient,
-    transaction: Tx<Result>,
-    unawaited: Promise<unknown>[],
-  ): Promise<Result> {
+  /** Runs a transaction to its end. */
+  async #run<Result>(client: PoolClient, transaction: Tx<Result>, send: Send): Promise<Result> {
     let step = goOn(transaction, [])
     while (step.done !== true) {
       const { statements, isUnawaited } = step.value
-      const sent = Promise.all(statements.map((statement) => this.#statements.run(client, statement)))
-      if (isUnawaited) {
-        sent.catch(() => {})
-        unawaited.push(sent)
-      }
-      step = goOn(transaction, isUnawaited ? [] : await sent)
+      const answers = Promise.all(statements.map((each) => this.#statements.run(client, each)))
+      if (isUnawaited) void send(answers)
+      step = goOn(transaction, isUnawaited ? [] : await answers)
     }
     return step.value
   }
 
-  /** So that the next transaction gets the lock. Does not reject. */
-  async #freeLock(): Promise<void> {
-    await this.#readers.query(FREE_LOCK).catch(() => {})
+  #socket(): Socket {
+    const socket = new Socket()
+    this.#sockets.add(socket)
+    return socket.once('close', () => this.#sockets.delete(socket))
   }
 
   async #named<Result>(work: Promise<Result>): Promise<Result> {
     try {
       return await work
     } catch (error) {
-      throw postgresError(error, this.name)
+      throw postgresError(isTimeout(error) ? postgresFailure('slow') : error, this.name)
     }
   }
 }
+
+/** What failed first says more than what failed because of it. @throws that */
+async function inOrder(sent: readonly Promise<unknown>[]): Promise<void> {
+  for (const each of sent) await each
+}
+
+type Send = <Answer>(answer: Promise<Answer>) => Promise<Answer>
 
 /** What the transaction itself throws is no failure of the connection, and of no other transaction. @throws RelayError */
 function goOn<Result>(
@@ -297,28 +245,19 @@ function goOn<Result>(
   }
 }
 
-/**
- * Runs work on a connection. One that failed other than by a statement, or does not answer, is closed: it is not known what it does.
- * @throws as `work` does; PostgresFailure `slow`
- */
+/** Runs work on a connection. One that failed other than by a statement is closed: it is not known what it does. @throws as `work` does */
 async function withClient<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await pool.connect()
-  let limit: NodeJS.Timeout | undefined
   try {
-    const stuck = new Promise<never>((_, reject) => {
-      limit = setTimeout(() => reject(new PostgresFailure('slow')), STUCK_MS)
-    })
-    const result = await Promise.race([work(client), stuck])
+    const result = await work(client)
     client.release()
     return result
   } catch (error) {
     client.release(!isOfTransaction(error))
     throw error
-  } finally {
-    clearTimeout(limit)
   }
 }
 

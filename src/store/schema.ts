@@ -1,5 +1,5 @@
 /** Set apart from those of earlier programs, whose data is refused: there are no migrations. */
-export const VERSION = 10
+export const VERSION = 11
 
 /**
  * A forward that failed, or that needed another attempt. The planners of both engines use the index `forward_failed` for a query with
@@ -12,10 +12,11 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  * with it.
  *
  * - `delivery.key`: what makes a delivery the same as one before; see journal/write.ts.
+ * - `delivery.scheme`: how the source signs, which is the code host's name.
  * - `delivery.event`: with the action after a line feed where the source is a code host.
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
- * - `removed`: one row, once there is any: when the last of the removed entries came.
+ * - `removed`: one row: when the last of the removed entries came.
  * - `minute`, `target`: how many were received, how many of these failed or needed another attempt at a target (each once), and how many
  *   forwards have each status, updated with each write: counting a million rows for a picture takes a second.
  */
@@ -45,7 +46,7 @@ CREATE TABLE delivery (
   duplicates BIGINT NOT NULL DEFAULT 0,
   ignored_by TEXT
 );
-CREATE INDEX delivery_received_at ON delivery (received_at);
+CREATE INDEX delivery_received_at ON delivery (received_at, n);
 CREATE INDEX delivery_event ON delivery (event, n);
 CREATE INDEX delivery_repo ON delivery (lower(repo), n);
 CREATE INDEX delivery_id ON delivery (delivery_id);
@@ -81,6 +82,7 @@ CREATE TABLE attempt (
 );
 
 CREATE TABLE removed (until BIGINT NOT NULL);
+INSERT INTO removed (until) VALUES (0);
 CREATE TABLE minute (minute BIGINT PRIMARY KEY, received BIGINT NOT NULL, failed BIGINT NOT NULL);
 CREATE TABLE target (
   target TEXT PRIMARY KEY, waiting BIGINT NOT NULL, succeeded BIGINT NOT NULL, failed BIGINT NOT NULL

@@ -1,17 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from 'pg'
-import type { Postgres } from './postgres.js'
-import { codeOf, PostgresFailure, postgresError } from './postgres-error.js'
 import type { RelayError } from '../base/errors.js'
+import type { Postgres } from './postgres.js'
+import { postgresError, postgresFailure } from './postgres-error.js'
+import type { Client } from './postgres-server.js'
 
-/** What one of several relays does: forward, tunnel, keep hooks, remove old deliveries. */
+/** The lock of what one of several relays does: forward, tunnel, keep hooks, remove old deliveries. */
 const RUN = 'run'
+/** The shared lock of all relays of a profile. */
+const MEMBER = 'member'
 /** A heartbeat and a claim of what is free, in one statement. Milliseconds. */
 const BEAT_MS = 1000
 /**
- * The server ends the session of a relay that stands still, and with it its locks. A relay whose last heartbeat was sent longer ago than
- * this, less a margin, does not know what it holds. The kernel of a stopped process keeps its connection alive, so that an advisory
- * lock alone would be no proof of life.
+ * The server ends the session of a relay that stands still, and with it its locks: the kernel of a stopped process keeps its connection
+ * alive, so that a lock alone would be no proof of life. A relay whose last heartbeat was sent longer ago than this, less a margin, does
+ * not know what it holds.
  */
 const IDLE_MS = 4000
 const VALID_MS = IDLE_MS - 500
@@ -19,7 +21,6 @@ const VALID_MS = IDLE_MS - 500
 const ANSWER_MS = 2 * BEAT_MS
 /** Between two tries to connect. */
 const RETRY_MS = 500
-const NEVER = { monotonic: -Infinity, wall: -Infinity }
 
 export interface SessionListener {
   /** Another relay has changed these entries, or stored new ones; undefined: a break may have swallowed such a notice. */
@@ -42,12 +43,11 @@ export class Session implements AsyncDisposable {
   readonly #stop = new AbortController()
   #client: Client | undefined
   #beating: Promise<void> | undefined
-  #holds = false
-  /** Whether the first claim was answered. */
-  #isAnswered = false
+  /** Undefined until the first claim is answered. */
+  #holds: boolean | undefined
   #wants = false
   /** When the last heartbeat that was answered was sent: by both clocks, since one stops while the machine sleeps, and the other can be set. */
-  #sentAt = NEVER
+  #sentAt: { readonly monotonic: number; readonly wall: number } | undefined
 
   constructor(postgres: Postgres, routes: string, listener: SessionListener) {
     this.#postgres = postgres
@@ -57,7 +57,7 @@ export class Session implements AsyncDisposable {
 
   /** Connects, and joins the other relays. @throws RelayError `storage` */
   async start(): Promise<void> {
-    await this.#connect()
+    await this.#named(() => this.#connect())
     this.#beating = this.#beat()
   }
 
@@ -68,35 +68,22 @@ export class Session implements AsyncDisposable {
 
   /** Whether this relay certainly has the lock `run` now. */
   get holds(): boolean {
+    if (!this.#holds || !this.#sentAt) return false
     const { monotonic, wall } = this.#sentAt
-    const age = Math.max(performance.now() - monotonic, Date.now() - wall)
-    return this.#holds && age < VALID_MS
+    return Math.max(performance.now() - monotonic, Date.now() - wall) < VALID_MS
   }
 
   /** How many other relays the profile has, and whether one of them has other routes. @throws RelayError `storage` */
   async others(routes = this.#routes): Promise<{ readonly count: number; readonly isDifferent: boolean }> {
-    try {
-      const [row] = await this.#rows(OTHERS, [MEMBER, routesKey(routes)])
-      return {
-        count: Number(row?.['members']) - 1,
-        isDifferent: Number(row?.['members']) > Number(row?.['same']),
-      }
-    } catch (error) {
-      throw postgresError(error, this.#postgres.name)
-    }
+    const { members = 1, same = 1 } = await this.#named(() => this.#row(OTHERS, MEMBER, routesKey(routes)))
+    return { count: members - 1, isDifferent: members > same }
   }
 
   /** Changes what the relays must have in common. @throws RelayError `storage` */
   async changeRoutes(routes: string): Promise<void> {
-    try {
-      await this.#rows(`SELECT ${lock('pg_advisory_lock_shared')}, ${lock('pg_advisory_unlock_shared', 2)}`, [
-        routesKey(routes),
-        routesKey(this.#routes),
-      ])
-      this.#routes = routes
-    } catch (error) {
-      throw postgresError(error, this.#postgres.name)
-    }
+    const change = `SELECT ${lock('pg_advisory_lock_shared')}, ${lock('pg_advisory_unlock_shared', 2)}`
+    await this.#named(() => this.#row(change, routesKey(routes), routesKey(this.#routes)))
+    this.#routes = routes
   }
 
   /** Gives the lock `run` back. Does not reject: it is free once the session has ended. */
@@ -104,40 +91,32 @@ export class Session implements AsyncDisposable {
     this.#wants = false
     if (!this.#holds) return
     this.#holds = false
-    await this.#rows(`SELECT ${lock('pg_advisory_unlock')}`, [RUN]).catch(() => {})
+    await this.#row(`SELECT ${lock('pg_advisory_unlock')}`, RUN).catch(() => {})
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     await this.#beating
-    await this.#client?.end().catch(() => {})
+    // Without waiting for a goodbye that a broken network swallows.
+    void this.#client?.end().catch(() => {})
   }
 
   async #connect(): Promise<void> {
-    try {
-      // Tiny statements only: a session that is stopped while it receives a large result keeps its locks (measured).
-      const settings = { idle_session_timeout: IDLE_MS, statement_timeout: ANSWER_MS }
-      const client = await this.#postgres.connect(settings, ANSWER_MS + BEAT_MS)
-      client.on('notification', ({ payload = '' }) => {
-        const [id, ...numbers] = payload.split(' ')
-        if (id !== this.#postgres.id) this.#listener.onNotice(numbers.filter(Boolean).map(Number))
-      })
-      this.#client = client
-      // The server has freed the locks: another relay may send now.
-      client.on('end', () => {
-        if (this.#client === client) this.#sentAt = NEVER
-      })
-      const ours = [MEMBER, routesKey(this.#routes)]
-      await this.#rows(
-        `SELECT ${lock('pg_advisory_lock_shared')}, ${lock('pg_advisory_lock_shared', 2)}`,
-        ours,
-      )
-      await this.#rows(`LISTEN ${client.escapeIdentifier(this.#postgres.schema)}`)
-    } catch (error) {
-      void this.#client?.end().catch(() => {})
-      this.#client = undefined
-      throw postgresError(error, this.#postgres.name)
-    }
+    // Tiny statements only: a session that is stopped while it receives a large result keeps its locks (measured).
+    const settings = { idle_session_timeout: IDLE_MS, statement_timeout: ANSWER_MS }
+    const client = await this.#postgres.connect(settings, ANSWER_MS + BEAT_MS)
+    client.on('notification', ({ payload = '' }) => {
+      const [id, ...numbers] = payload.split(' ')
+      if (id !== this.#postgres.id) this.#listener.onNotice(numbers.filter(Boolean).map(Number))
+    })
+    this.#client = client
+    // The server has freed the locks: another relay may send now.
+    client.on('end', () => {
+      if (this.#client === client) this.#sentAt = undefined
+    })
+    const join = `SELECT ${lock('pg_advisory_lock_shared')}, ${lock('pg_advisory_lock_shared', 2)}`
+    await this.#row(join, MEMBER, routesKey(this.#routes))
+    await this.#row(`LISTEN ${client.escapeIdentifier(this.#postgres.schema)}`)
   }
 
   /** Does not reject. */
@@ -151,48 +130,47 @@ export class Session implements AsyncDisposable {
         if (isNew) await this.#connect()
         // A lock that is asked for twice must be released twice; a new session has none.
         const claims = this.#wants && (!this.#holds || isNew)
-        const [row] = await this.#rows(
-          claims ? `SELECT ${lock('pg_try_advisory_lock')} AS run` : 'SELECT 1 AS run',
-          claims ? [RUN] : [],
-        )
+        const { run } = claims
+          ? await this.#row(`SELECT ${lock('pg_try_advisory_lock')} AS run`, RUN)
+          : await this.#row('SELECT 1 AS run')
         this.#sentAt = sent
         if (isAway) this.#listener.onAway(undefined)
         isAway = false
         // After a break in which no other relay has taken it, what is under way goes on.
-        if (claims) this.#claimed(row?.['run'] === 1)
+        if (claims) this.#claimed(run === 1)
         // What was notified meanwhile is lost.
         if (isNew) this.#listener.onNotice(undefined)
       } catch (error) {
+        void this.#client?.end().catch(() => {})
         this.#client = undefined
-        this.#sentAt = NEVER
+        this.#sentAt = undefined
         if (!isAway && !signal.aborted) this.#listener.onAway(postgresError(error, this.#postgres.name))
         isAway = true
       }
-      const wait = isAway ? RETRY_MS : BEAT_MS
-      await sleep(wait, undefined, { signal }).catch(() => {})
+      await sleep(isAway ? RETRY_MS : BEAT_MS, undefined, { signal }).catch(() => {})
     }
   }
 
   #claimed(holds: boolean): void {
-    if (this.#isAnswered && holds === this.#holds) return
-    this.#isAnswered = true
+    if (holds === this.#holds) return
     this.#holds = holds
     this.#listener.onRun(holds)
   }
 
-  async #rows(sql: string, values: readonly string[] = []): Promise<readonly Record<string, unknown>[]> {
-    const client = this.#client
-    if (!client) throw new PostgresFailure('ECONNRESET')
+  async #row(sql: string, ...values: string[]): Promise<Record<string, number>> {
+    if (!this.#client) throw postgresFailure('ECONNRESET')
+    const { rows } = await this.#client.query<Record<string, number>>(sql, values)
+    return rows[0] ?? {}
+  }
+
+  async #named<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
-      return (await client.query(sql, [...values])).rows
+      return await work()
     } catch (error) {
-      if (codeOf(error) === 'unknown' || codeOf(error).startsWith('57')) void client.end().catch(() => {})
-      throw error
+      throw postgresError(error, this.#postgres.name)
     }
   }
 }
-
-const MEMBER = 'member'
 
 function routesKey(routes: string): string {
   return `routes ${routes}`

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 export type SqlValue = string | number | Uint8Array | null
 export type SqlRow = Readonly<Record<string, SqlValue>>
 
@@ -28,7 +30,7 @@ export function* ask<Row extends object = SqlRow>(sql: string, ...values: SqlVal
   return rows as readonly object[] as readonly Row[]
 }
 
-/** Within a {@link Tx}: the rows of several statements. */
+/** Within a {@link Tx}: the rows of several statements, in one round trip. */
 export function* askAll(statements: readonly Statement[]): Tx<readonly (readonly SqlRow[])[]> {
   return yield { statements }
 }
@@ -42,7 +44,7 @@ export interface WriteOptions {
   /** Bytes that it adds: it is refused while the disk has too little room for them. Default: it adds nothing to speak of. */
   readonly grows?: number
   /** Other relays of the profile are notified once it is committed, if it changed something, with the numbers of earlier entries. */
-  readonly announces?: readonly number[]
+  readonly announces?: readonly number[] | undefined
 }
 
 /** How long storage may take, in milliseconds: code hosts wait 10 s for an answer, and this leaves most of it. */
@@ -63,4 +65,69 @@ export interface Sql extends AsyncDisposable {
 /** `?, ?, ?` for that many values. */
 export function marks(count: number): string {
   return Array.from({ length: count }, () => '?').join(', ')
+}
+
+/** Transactions in one commit: enough that a burst shares a flush, few enough that the loop turns in between. */
+const MAX_BATCH = 64
+
+/** A transaction that waits for its commit. */
+export interface Waiting extends Pick<WriteOptions, 'announces'> {
+  readonly work: () => Tx<unknown>
+  /** When it began to wait, by `performance.now()`. */
+  readonly since: number
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Has what arrives within a turn of the event loop, or during the last commit, share a commit, and so a flush. */
+export class Commits {
+  readonly #commit: (batch: readonly Waiting[]) => Promise<readonly unknown[]>
+  readonly #isOfOne: (error: unknown) => boolean
+  #waiting: Waiting[] = []
+  #running: Promise<void> | undefined
+
+  /** `commit` gives the results in order; `isOfOne`: whether it failed because of one transaction, not of the database. */
+  constructor(
+    commit: (batch: readonly Waiting[]) => Promise<readonly unknown[]>,
+    isOfOne: (error: unknown) => boolean,
+  ) {
+    this.#commit = commit
+    this.#isOfOne = isOfOne
+  }
+
+  add<Result>(work: () => Tx<Result>, announces?: readonly number[]): Promise<Result> {
+    return new Promise<Result>((resolve, reject) => {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `work` returns
+      const settle = (result: unknown): void => resolve(result as Result)
+      this.#waiting.push({ work, announces, since: performance.now(), resolve: settle, reject })
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Resolves once nothing is under way. */
+  async end(): Promise<void> {
+    // What was asked for just before may arrive some steps later.
+    await setImmediate()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (await setImmediate(); this.#waiting.length > 0; await setImmediate())
+      await this.#write(this.#waiting.splice(0, MAX_BATCH))
+    this.#running = undefined
+  }
+
+  /** Does not reject. After a failure of one transaction, each is tried alone. */
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const results = await this.#commit(batch)
+      for (const [i, { resolve }] of batch.entries()) resolve(results[i])
+    } catch (error) {
+      const isOfOne = batch.length > 1 && this.#isOfOne(error)
+      for (const each of batch) {
+        if (isOfOne) await this.#write([each])
+        else each.reject(error)
+      }
+    }
+  }
 }

@@ -1,21 +1,26 @@
 import { closeSync, existsSync, openSync, statfsSync } from 'node:fs'
 import path from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
 import { sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { SCHEMA, VERSION } from './schema.js'
-import { LIMIT_MS, type Sql, type SqlRow, type SqlValue, type Tx, type WriteOptions } from './sql.js'
+import {
+  Commits,
+  LIMIT_MS,
+  type Sql,
+  type SqlRow,
+  type SqlValue,
+  type Tx,
+  type Waiting,
+  type WriteOptions,
+} from './sql.js'
 
 export const MEMORY = ':memory:'
 
-export interface SqliteOptions {
-  /** Milliseconds to wait while another process writes. Default: 3,500, shorter than {@link LIMIT_MS}, so that the reason is known. */
-  readonly patience?: number | undefined
-  /** While it says so, each write fails as if the disk were full. For tests. */
-  readonly fault?: { readonly fails: boolean } | undefined
-}
-
+/** Milliseconds to wait while another process writes; shorter than {@link LIMIT_MS}, so that the reason is known. */
+const PATIENCE_MS = LIMIT_MS - 500
+/** Between tries meanwhile; at random, so that two processes do not keep in step. */
+const RETRY_MS = 4
 /** Bytes of a page: a usual delivery's body fits in one. With 4 KiB, a delivery takes twice as many writes (measured). */
 const PAGE_BYTES = 8192
 /** Pages of the log after which it is copied into the database, within a commit of this thread: 16 MiB. With 8, every hundredth commit takes 5 ms. */
@@ -24,16 +29,12 @@ const CHECKPOINT_PAGES = 2000
 const LOG_LIMIT = 33_554_432
 /** Pages given back to the file system in one step: some milliseconds. */
 const SHRINK_PAGES = 128
-/** Transactions in one commit: enough that a burst shares a flush, few enough that the loop turns in between. */
-const MAX_BATCH = 64
 /** Prepared statements that are kept. Filters make ever new ones. */
 const MAX_STATEMENTS = 200
-/** Milliseconds between tries while another process writes; at random, so that two do not keep in step. */
-const RETRY_MS = 4
 /** `rely` in ASCII: marks the file as relay's (SQLite file format, section 1.3.14). */
 const APPLICATION_ID = 0x72656c79
 
-/** Durable at every commit: the library's own default in WAL is not. A savepoint needs no temporary file. */
+/** Durable at every commit: the library's own default in WAL is not. */
 const SETTINGS = `
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
@@ -45,19 +46,14 @@ PRAGMA journal_size_limit = ${LOG_LIMIT};
 
 /**
  * Opens an SQLite database in this thread; makes it, for its owner alone (0600), when it is missing. Several processes may have the
- * same file open. `file`: a path in a folder that exists, or {@link MEMORY}.
+ * same file open. `file`: a path in a folder that exists, or {@link MEMORY}; `patience`: milliseconds to wait while another process writes.
  * @throws RelayError `storage` that names the file, why it cannot be used, and what to do; `settings` for data of an earlier program.
  */
-export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Sql> {
+export async function openSqlite(file: string, patience = PATIENCE_MS): Promise<Sql> {
   try {
     if (file !== MEMORY) makeFile(file)
-    const sql = new Sqlite(file, options)
-    try {
-      await sql.prepare()
-    } catch (error) {
-      await sql[Symbol.asyncDispose]()
-      throw error
-    }
+    const sql = new Sqlite(file, patience)
+    await sql.prepare()
     return sql
   } catch (error) {
     throw storageError(error, file)
@@ -84,30 +80,21 @@ export function lockFile(file: string): Disposable | undefined {
   }
 }
 
-/** A transaction that waits for its commit. */
-interface Waiting {
-  readonly work: () => Tx<unknown>
-  /** When it began to wait, by `performance.now()`. */
-  readonly since: number
-  readonly resolve: (result: unknown) => void
-  readonly reject: (error: unknown) => void
-}
-
 class Sqlite implements Sql {
   readonly #file: string
   readonly #patience: number
-  readonly #fault: SqliteOptions['fault']
   /** Stays referenced: its statements fail once it is collected. */
   readonly #database: DatabaseSyncInstance
   readonly #statements = new Map<string, StatementSyncInstance>()
   readonly #room: (bytes: number) => boolean
-  #waiting: Waiting[] = []
-  #committing: Promise<void> | undefined
+  readonly #commits = new Commits(
+    (batch) => this.#commit(batch),
+    (error) => !OF_ALL.has(codeOf(error)),
+  )
 
-  constructor(file: string, { patience = LIMIT_MS - 500, fault }: SqliteOptions) {
+  constructor(file: string, patience: number) {
     this.#file = file
     this.#patience = patience
-    this.#fault = fault
     // Waiting in the library would block the thread, and Ctrl-C would not be heard.
     this.#database = new DatabaseSync(file, { timeout: 0 })
     this.#room = file === MEMORY ? () => true : createRoomCheck(path.dirname(file), () => this.#freeBytes())
@@ -115,14 +102,19 @@ class Sqlite implements Sql {
 
   /** Makes the tables, or looks whether they are ours. It only reads where they are there: another process may be writing. */
   async prepare(): Promise<void> {
-    await this.#patiently(() => {
-      const isEmpty = this.#isEmpty()
-      // Before any setting, since that writes into the file, which may be another program's.
-      if (!isEmpty) this.#checkSchema()
-      else this.#database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`)
-      this.#database.exec(SETTINGS)
-      if (isEmpty) this.#makeSchema()
-    })
+    try {
+      await this.#patiently(() => {
+        const isEmpty = this.#isEmpty()
+        // Before any setting, since that writes into the file, which may be another program's.
+        if (!isEmpty) this.#checkSchema()
+        else this.#database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`)
+        this.#database.exec(SETTINGS)
+        if (isEmpty) this.#transaction(() => this.#makeSchema())
+      })
+    } catch (error) {
+      this.#database.close()
+      throw error
+    }
   }
 
   async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
@@ -133,14 +125,8 @@ class Sqlite implements Sql {
 
   write<Result>(work: () => Tx<Result>, { grows = 0 }: WriteOptions = {}): Promise<Result> {
     return this.#named(() => {
-      if (this.#fault?.fails) throw new RelayError('storage', 'no room')
-      if (grows > 0 && !this.#room(grows)) throw new DatabaseFailure(LITTLE_ROOM)
-      return new Promise<Result>((resolve, reject) => {
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `work` returns
-        const settle = (result: unknown): void => resolve(result as Result)
-        this.#waiting.push({ work, since: performance.now(), resolve: settle, reject })
-        this.#committing ??= this.#commitAll()
-      })
+      if (grows > 0 && !this.#room(grows)) throw unusable(this.#file, LITTLE_ROOM)
+      return this.#commits.add(work)
     })
   }
 
@@ -159,34 +145,18 @@ class Sqlite implements Sql {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // What was asked for just before may arrive some steps later.
-    await setImmediate()
-    await this.#committing
+    await this.#commits.end()
     this.#statements.clear()
     if (this.#database.isOpen) this.#database.close()
   }
 
-  /** What arrives within a turn of the event loop shares a commit, and so a flush. */
-  async #commitAll(): Promise<void> {
-    for (await setImmediate(); this.#waiting.length > 0; await setImmediate())
-      await this.#commit(this.#waiting.splice(0, MAX_BATCH))
-    this.#committing = undefined
-  }
-
-  /** Does not reject. */
-  async #commit(batch: readonly Waiting[]): Promise<void> {
+  async #commit(batch: readonly Waiting[]): Promise<readonly unknown[]> {
+    const all = (): unknown[] => batch.map(({ work }) => this.#run(work()))
     try {
-      const all = (): unknown[] => batch.map(({ work }) => this.#run(work()))
-      const results = await this.#patiently(() => this.#transaction(all), batch[0]?.since)
-      for (const [i, { resolve }] of batch.entries()) resolve(results[i])
+      return await this.#patiently(() => this.#transaction(all), batch[0]?.since)
     } catch (error) {
       if (codeOf(error) === FULL) this.#reuseLog()
-      // Whose fault it is, each finds out alone; a database that cannot be written fails for all of them.
-      const isOfOne = batch.length > 1 && !OF_ALL.has(codeOf(error))
-      for (const each of batch) {
-        if (isOfOne) await this.#commit([each])
-        else each.reject(error)
-      }
+      throw error
     }
   }
 
@@ -254,20 +224,21 @@ class Sqlite implements Sql {
     return this.#rows('SELECT 1 FROM sqlite_schema LIMIT 1').length === 0
   }
 
+  /** There are no migrations: data of another version stays as it is, for the program that wrote it. */
   #checkSchema(): void {
-    if (this.#number('application_id') !== APPLICATION_ID) throw new DatabaseFailure(OTHER_PROGRAM)
+    if (this.#number('application_id') !== APPLICATION_ID)
+      throw unusable(this.#file, 'it belongs to another program. Choose another folder with RELAY_HOME')
     const [row] = this.#rows('SELECT version FROM relay_schema')
     const version = Number(row?.['version'])
-    if (version !== VERSION) throw new DatabaseFailure(version < VERSION ? EARLIER : LATER)
+    if (version === VERSION) return
+    throw new RelayError('settings', `${this.#file} was written by ${version < VERSION ? EARLIER : LATER}`)
   }
 
   #makeSchema(): void {
-    this.#transaction(() => {
-      // Another process may have made it meanwhile.
-      if (!this.#isEmpty()) return this.#checkSchema()
-      this.#database.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-      this.#database.exec(SCHEMA)
-    })
+    // Another process may have made it meanwhile.
+    if (!this.#isEmpty()) return this.#checkSchema()
+    this.#database.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    this.#database.exec(SCHEMA)
   }
 
   #freeBytes(): number {
@@ -295,7 +266,7 @@ function makeFile(file: string): void {
   } catch (cause) {
     // Another process may have made it meanwhile.
     if (existsSync(file)) return
-    throw new DatabaseFailure(Object(cause).code === 'ENOSPC' ? FULL : CANNOT_OPEN, cause)
+    throw unusable(file, Object(cause).code === 'ENOSPC' ? DISK_FULL : NO_ACCESS, cause)
   }
 }
 
@@ -327,11 +298,10 @@ function createRoomCheck(folder: string, freeWithin: () => number): (bytes: numb
   }
 }
 
-/** SQLite's primary result codes (sqlite.org/rescode.html); those below 0 are relay's own. */
+/** SQLite's primary result codes (sqlite.org/rescode.html). */
 const [BUSY, LOCKED, READ_ONLY, IO_ERROR, CORRUPT, FULL, CANNOT_OPEN, CONSTRAINT, NOT_A_DATABASE] = [
   5, 6, 8, 10, 11, 13, 14, 19, 26,
 ]
-const [LITTLE_ROOM, OTHER_PROGRAM, EARLIER, LATER] = [-1, -2, -3, -4]
 
 /** Failures of the database, not of one transaction. */
 const OF_ALL = new Set([BUSY, LOCKED, READ_ONLY, IO_ERROR, CORRUPT, FULL, CANNOT_OPEN, NOT_A_DATABASE])
@@ -340,6 +310,8 @@ const HELD =
   'another process writes to it and does not end. Try again, or end a program that is stopped or hangs'
 const DAMAGED = `it is damaged. Save what can be read with SQLite's own tool: sqlite3 FILE .recover`
 const NO_ACCESS = 'it cannot be opened or written. Check the permissions of the file and its folder'
+const DISK_FULL = 'the disk is full. Free some space; a running relay then continues by itself'
+const LITTLE_ROOM = 'the disk is almost full. Free some space; a running relay then continues by itself'
 
 const REASONS: Readonly<Record<number, string>> = {
   [BUSY]: HELD,
@@ -347,30 +319,21 @@ const REASONS: Readonly<Record<number, string>> = {
   [READ_ONLY]: NO_ACCESS,
   [IO_ERROR]: 'the disk is full or reported an error. Check its free space, the disk and the system log',
   [CORRUPT]: DAMAGED,
-  [FULL]: 'the disk is full. Free some space; a running relay then continues by itself',
+  [FULL]: DISK_FULL,
   [CANNOT_OPEN]: NO_ACCESS,
   // No statement of relay's breaks a constraint while tables and indexes agree.
   [CONSTRAINT]: DAMAGED,
   [NOT_A_DATABASE]: DAMAGED,
-  [LITTLE_ROOM]: 'the disk is almost full. Free some space; a running relay then continues by itself',
-  [OTHER_PROGRAM]: 'it belongs to another program. Choose another folder with RELAY_HOME',
 }
 
-/** A failure that relay itself found, or with the code of the file system's. */
-class DatabaseFailure extends Error {
-  readonly errcode: number
+const LATER = 'a newer version of relay. Update relay, or choose another profile with --profile'
+const EARLIER =
+  'an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one ' +
+  'with relay reset; then set the same webhook secret or repair the hooks, and sign in again'
 
-  constructor(errcode: number, cause?: unknown) {
-    super(`database failure ${errcode}`, { cause })
-    this.errcode = errcode
-  }
-}
-
-/** 0 where there is none. */
+/** 0 where there is none. The extended code holds the primary one in its lowest byte. */
 function codeOf(error: unknown): number {
-  // The extended code holds the primary one in its lowest byte.
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
-  return code > 0 ? code & 0xff : code
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
 }
 
 function isBusy(error: unknown): boolean {
@@ -380,23 +343,12 @@ function isBusy(error: unknown): boolean {
 /** What failed, why, and what to do. What a transaction itself has thrown stays as it is. */
 function storageError(cause: unknown, file: string): RelayError {
   if (cause instanceof RelayError) return cause
-  const code = codeOf(cause)
-  if (code === EARLIER || code === LATER)
-    return new RelayError('settings', otherVersion(code, file), { cause })
   // No whole number of ours is larger than JavaScript's; the library refuses such.
-  const reason = cause instanceof RangeError ? DAMAGED : REASONS[code]
-  const text = reason ?? (cause instanceof Error ? cause.message : String(cause))
-  return new RelayError('storage', `The database ${file} cannot be used: ${text.replace('FILE', file)}`, {
-    cause,
-  })
+  const reason = cause instanceof RangeError ? DAMAGED : REASONS[codeOf(cause)]
+  return unusable(file, reason ?? (cause instanceof Error ? cause.message : String(cause)), cause)
 }
 
-/** There are no migrations: the data stays as it is, for the program that wrote it. */
-function otherVersion(code: number, file: string): string {
-  if (code === LATER)
-    return `${file} was written by a newer version of relay. Update relay, or choose another profile with --profile`
-  return (
-    `${file} was written by an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with ` +
-    `--profile, or remove this one with relay reset; then set the same webhook secret or repair the hooks, and sign in again`
-  )
+function unusable(file: string, reason: string, cause?: unknown): RelayError {
+  const text = reason.replace('FILE', file)
+  return new RelayError('storage', `The database ${file} cannot be used: ${text}`, { cause })
 }

@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { type Clock, systemClock } from '../base/time.js'
-import { isInstant, isText, shape } from '../json/shape.js'
 import type { Records, Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
@@ -45,31 +44,18 @@ export interface Removed {
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /** Under `token:{userId}`, with exactly these fields; `expiresAt` is ISO 8601 in UTC. */
-interface TokenRecord {
+type TokenRecord = {
   readonly accessToken: string
   readonly expiresAt: string
 }
 
 /** Under `origin:{userId}`. `token` is the token's hash, so that the origin of one token never applies to another. */
-interface OriginRecord {
+type OriginRecord = {
   readonly origin: string
   readonly token: string
   /** The token before a renewal, by its hash: it is accepted until it expires. One is enough: a token is renewed in its last minute. */
   readonly previous?: { readonly token: string; readonly expiresAt: string } | undefined
 }
-
-const parseToken = shape<TokenRecord>({ accessToken: isText, expiresAt: isInstant })
-const parsePrevious = shape<NonNullable<OriginRecord['previous']>>({ token: isText, expiresAt: isInstant })
-const parseOrigin = shape<OriginRecord>({
-  origin: isText,
-  token: isText,
-  previous: (value) => value === undefined || parsePrevious(value) !== undefined,
-})
-const parseRefresh = shape<Refreshable>({
-  refreshToken: isText,
-  origin: isText,
-  redirectUri: (value) => value === undefined || isText(value),
-})
 
 const PREFIX = 'token:'
 const tokenKey = (userId: string): string => PREFIX + userId
@@ -122,18 +108,15 @@ export class Tokens {
       const found = await this.#find(key.slice(prefix.length))
       if (!found) continue
       const { owner, origin } = found
-      const { previous } = origin
-      const isPrevious =
-        previous !== undefined &&
-        this.#clock() < Date.parse(previous.expiresAt) &&
-        isSame(previous.token, given)
-      if (isSame(origin.token, given) || isPrevious) return owner
+      const { token, previous } = origin
+      const isPrevious = previous && this.#clock() < Date.parse(previous.expiresAt)
+      if (isSame(token, given) || (isPrevious && isSame(previous.token, given))) return owner
     }
     return undefined
   }
 
-  async refreshable(userId: string): Promise<Refreshable | undefined> {
-    return parseRefresh(await this.#store.get(refreshKey(userId)))
+  refreshable(userId: string): Promise<Refreshable | undefined> {
+    return this.#store.get<Refreshable>(refreshKey(userId))
   }
 
   /**
@@ -143,7 +126,7 @@ export class Tokens {
   renew(userId: string, used: Refreshable, grant: TokenGrant): Promise<boolean> {
     return this.#store.update(function* (records): Tx<boolean> {
       if (!(yield* isStored(records, userId, used))) return false
-      const before = parseToken(yield* records.get(tokenKey(userId)))
+      const before = yield* records.get<TokenRecord>(tokenKey(userId))
       // A refresh token that is not replaced stays as it is, and so does its own expiry.
       yield* removeToken(records, userId)
       yield* put(records, userId, grant, before)
@@ -162,11 +145,11 @@ export class Tokens {
   revoke(userId: string): Promise<Removed> {
     const clock = this.#clock
     return this.#store.update(function* (records): Tx<Removed> {
-      const token = parseToken(yield* records.get(tokenKey(userId)))
-      const origin = parseOrigin(yield* records.get(originKey(userId)))
-      const refreshable = parseRefresh(yield* records.get(refreshKey(userId)))
+      const token = yield* records.get<TokenRecord>(tokenKey(userId))
+      const origin = yield* records.get<OriginRecord>(originKey(userId))
+      const refreshable = yield* records.get<Refreshable>(refreshKey(userId))
       yield* removeAll(records, userId)
-      return { owner: ownerOf(userId, token, origin, clock()), refreshable }
+      return { owner: token && ownerOf(userId, token, origin, clock()), refreshable }
     })
   }
 
@@ -174,10 +157,10 @@ export class Tokens {
     userId: string,
   ): Promise<{ readonly owner: TokenOwner; readonly origin: OriginRecord } | undefined> {
     // A sign-in may come between the two reads; the hash tells.
-    for (let read = 0; read < MAX_READS; read++) {
-      const token = parseToken(await this.#store.get(tokenKey(userId)))
+    for (let reads = 0; reads < 10; reads++) {
+      const token = await this.#store.get<TokenRecord>(tokenKey(userId))
       if (!token) return undefined
-      const origin = parseOrigin(await this.#store.get(originKey(userId)))
+      const origin = await this.#store.get<OriginRecord>(originKey(userId))
       if (origin?.token !== sha256(token.accessToken)) continue
       const owner = ownerOf(userId, token, origin, this.#clock())
       return owner && { owner, origin }
@@ -189,20 +172,15 @@ export class Tokens {
 /** Undefined for a token that has expired, or whose origin is another's. */
 function ownerOf(
   userId: string,
-  token: TokenRecord | undefined,
+  { accessToken, expiresAt: end }: TokenRecord,
   origin: OriginRecord | undefined,
   now: number,
 ): TokenOwner | undefined {
-  if (!token || origin?.token !== sha256(token.accessToken)) return undefined
-  const expiresAt = Date.parse(token.expiresAt)
-  // The record's own time counts, too.
-  return now >= expiresAt
-    ? undefined
-    : { userId, accessToken: token.accessToken, expiresAt, origin: origin.origin }
+  const expiresAt = Date.parse(end)
+  // The record's own time counts, too; one that is no instant has passed.
+  const isValid = origin?.token === sha256(accessToken) && now < expiresAt
+  return isValid ? { userId, accessToken, expiresAt, origin: origin.origin } : undefined
 }
-
-/** More sign-ins of one user within a read than ever happen. */
-const MAX_READS = 10
 
 /** All records of a grant expire with the token, except a longer-lived refresh token. */
 function* put(records: Records, userId: string, grant: TokenGrant, before?: TokenRecord): Tx<void> {
@@ -235,8 +213,8 @@ function* removeAll(records: Records, userId: string): Tx<void> {
 
 /** With the index entries of the current and the previous token. */
 function* removeToken(records: Records, userId: string): Tx<void> {
-  const token = parseToken(yield* records.get(tokenKey(userId)))
-  const origin = parseOrigin(yield* records.get(originKey(userId)))
+  const token = yield* records.get<TokenRecord>(tokenKey(userId))
+  const origin = yield* records.get<OriginRecord>(originKey(userId))
   if (token) yield* records.delete(bearerPrefix(sha256(token.accessToken)) + userId)
   if (origin?.previous) yield* records.delete(bearerPrefix(origin.previous.token) + userId)
   yield* records.delete(tokenKey(userId))
@@ -244,7 +222,7 @@ function* removeToken(records: Records, userId: string): Tx<void> {
 }
 
 function* isStored(records: Records, userId: string, used: Refreshable): Tx<boolean> {
-  const stored = parseRefresh(yield* records.get(refreshKey(userId)))
+  const stored = yield* records.get<Refreshable>(refreshKey(userId))
   return stored?.refreshToken === used.refreshToken && stored.origin === used.origin
 }
 

@@ -15,6 +15,13 @@ export function selfSigned(host: string): Certificate {
   return makeCertificate(host, ['-subj', `/CN=${host}`])
 }
 
+/** A certificate for that host by the authority of {@link selfSigned}. Needs `openssl`. */
+export function signedBy(authority: Certificate, host: string): Certificate {
+  const key = path.join(path.dirname(authority.file), 'key.pem')
+  const by = ['-CA', authority.file, '-CAkey', key, '-addext', 'basicConstraints=critical,CA:FALSE']
+  return makeCertificate(host, ['-subj', `/CN=server of ${host}`, ...by])
+}
+
 function makeCertificate(host: string, options: readonly string[]): Certificate {
   const folder = emptyFolder()
   const file = path.join(folder, 'cert.pem')

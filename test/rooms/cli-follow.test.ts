@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { createFollower } from '../../src/cli/commands/log.js'
 import type { Plan, Summary } from '../../src/journal/types.js'
 import { Journal } from '../../src/journal/journal.js'
-import { attempt, delivery, failed, open, succeeded } from '../journal/rig.js'
+import { attempt, delivery, failed, open, succeeded } from './journal-rig.js'
 
 const TARGET = '*=http://localhost:1'
 const PLAN: Plan = { targets: [TARGET], onDuplicate: 'if-failed' }

@@ -35,6 +35,9 @@ const instance: RunningInstance = {
   sandbox: false,
   secretPrint: '',
   madeSecret: null,
+  maxBody: 1,
+  hooks: [],
+  targets: [],
 }
 
 it.each<[string, Parts, readonly [host: string | undefined, store: string, client: string | undefined]]>([

@@ -14,7 +14,7 @@ import type { Attempt, Forward } from '../../src/journal/types.js'
 import type { HookDelivery, RepoHook } from '../../src/codehost/host.js'
 import type { HookEvent } from '../../src/serve/hook-event.js'
 import type { TunnelStatus } from '../../src/tunnel/tunnel.js'
-import { attempt, delivery, failed, NOW, succeeded, waiting } from '../journal/rig.js'
+import { attempt, delivery, failed, NOW, succeeded, waiting } from './journal-rig.js'
 import { testShell } from './cli-shell.js'
 
 const ROUTES = {

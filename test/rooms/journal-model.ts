@@ -1,4 +1,4 @@
-import { DISORDER_MS, type Filter, passes } from '../../src/journal/filter.js'
+import { type Filter, passes } from '../../src/journal/filter.js'
 import {
   type Attempt,
   type Delivery,
@@ -88,9 +88,7 @@ export class Model {
   }
 
   sweep(keep: number, now: number): number {
-    const isYoung = ({ delivery: { receivedAt } }: ModelEntry): boolean =>
-      receivedAt >= now - keep && receivedAt <= now + DISORDER_MS
-    const end = [...this.entries.values()].find(isYoung)?.n ?? this.#newest
+    const end = this.#firstSince(now - keep, now) ?? this.#newest
     const old = [...this.entries.values()].filter(
       (entry) => entry.n < end && waitingOf(entry).length === 0 && entry.n < this.#newest,
     )
@@ -99,19 +97,17 @@ export class Model {
   }
 
   /** As `select` gives them: newest first. */
-  select({
-    since = -Infinity,
-    until = Infinity,
-    text,
-    last,
-    before = Infinity,
-    ...filter
-  }: Filter): number[] {
+  select(
+    { since = -Infinity, until = Infinity, text, last, before = Infinity, ...filter }: Filter,
+    now: number,
+  ): number[] {
+    const first = since === -Infinity ? 0 : (this.#firstSince(since, now) ?? Infinity)
+    const end = until === Infinity ? Infinity : (this.#firstSince(until, now) ?? Infinity)
     const found = [...this.entries.values()].filter(
       ({ n, delivery, forwards }) =>
         n < before &&
-        delivery.receivedAt >= since &&
-        delivery.receivedAt < until &&
+        n >= first &&
+        n < end &&
         passes({ ...delivery, forwards: Object.fromEntries(forwards) }, filter) &&
         (text === undefined ||
           Buffer.from(delivery.body).toString().toLowerCase().includes(text.toLowerCase())),
@@ -156,6 +152,13 @@ export class Model {
       counts: [...counts].toSorted(byKey),
       minutes: [...minutes].toSorted(byKey).map(([minute, counted]) => ({ minute, ...counted })),
     }
+  }
+
+  /** What came later than a minute from now came while the clock was wrong. */
+  #firstSince(instant: number, now: number): number | undefined {
+    const isSince = ({ delivery: { receivedAt } }: ModelEntry): boolean =>
+      receivedAt >= instant && receivedAt <= now + 60_000
+    return [...this.entries.values()].find(isSince)?.n
   }
 
   waiting(target: string): ModelEntry[] {

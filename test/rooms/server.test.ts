@@ -8,7 +8,14 @@ import { createInstanceRecord, prove } from '../../src/instance/running.js'
 import { createRelay, type Relay } from '../../src/relay.js'
 import { silentLog } from '../../src/base/log.js'
 
-const OWN = { pid: 1, url: '', provider: 'github', providerUrl: 'https://github.com', publicUrl: '' }
+const OWN = {
+  pid: 1,
+  url: '',
+  provider: 'github',
+  providerUrl: 'https://github.com',
+  publicUrl: '',
+  maxBody: 1,
+}
 const record = createInstanceRecord(OWN, Date.now())
 const other = createInstanceRecord(OWN, Date.now())
 const settings: Settings = {

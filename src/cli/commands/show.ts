@@ -47,8 +47,8 @@ async function readEntry(
   await using reader = await openJournal(attached)
   const { journal } = reader
   const entry = await findEntry(journal, word)
-  const forwards = await journal.forwards(entry.n)
-  return { entry, progress: await progressOf(journal, { n: entry.n, forwards }) }
+  const [summary] = await journal.summaries([entry.n])
+  return { entry, progress: summary ? await progressOf(journal, summary) : [] }
 }
 
 async function showRefused(shell: Shell, attached: Attached, id: number, isBody: boolean): Promise<void> {

@@ -1,21 +1,18 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
+import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
 import { openPostgres } from '../../src/store/postgres.js'
-import { type Certificate, selfSigned, signedBy } from '../helpers/certificate.js'
-import { emptyFolder } from '../helpers/context.js'
+import { type Certificate, selfSigned, signedBy } from '../kit/certificate.js'
+import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
-import { startPgbouncer } from '../helpers/pgbouncer.js'
-import {
-  PASSWORD,
-  type PostgresServer,
-  sharedPostgres,
-  startPostgres,
-  UNPRIVILEGED,
-} from '../helpers/postgres.js'
+import { database, type DatabaseServer, ownServer, PASSWORD, pgbouncer } from '../kit/postgres.js'
+import { UNPRIVILEGED } from '../kit/postgres-server.js'
 
-const encrypted = async (address: string, secrets: SharedStore['secrets']): Promise<unknown> => {
+const GIVEN: SharedStore['secrets'] = { password: new Secret(PASSWORD) }
+
+const encrypted = async (address: string, secrets = GIVEN): Promise<unknown> => {
   const store = new SharedStore(address, secrets)
   await using sql = await openPostgres({ store, profile: path.basename(emptyFolder()) })
   const [row] = await sql.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
@@ -23,21 +20,20 @@ const encrypted = async (address: string, secrets: SharedStore['secrets']): Prom
 }
 
 /** How a connection to the server goes: `encrypted`, `plain`, or the reason why there is none. */
-async function attempt({ port, store }: PostgresServer, parameters: string): Promise<unknown> {
-  const address = `postgres://relay@127.0.0.1:${port}/postgres?${parameters}`
-  return encrypted(address, store.secrets).catch(({ message }: Error) =>
+async function attempt({ store }: Pick<DatabaseServer, 'store'>, parameters: string): Promise<unknown> {
+  return encrypted(`${store}?${parameters}`).catch(({ message }: Error) =>
     message.split(': ').slice(1).join(': '),
   )
 }
 
-async function startWith({ cert, key }: Certificate): Promise<PostgresServer> {
+async function startWith({ cert, key }: Certificate): Promise<DatabaseServer> {
   const folder = emptyFolder()
   chmodSync(folder, 0o755)
   const [certFile, keyFile] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')]
   writeFileSync(certFile, cert)
   writeFileSync(keyFile, key, { mode: 0o600 })
   if (process.getuid?.() === 0) chownSync(keyFile, UNPRIVILEGED, UNPRIVILEGED)
-  return startPostgres({ ssl: 'on', ssl_cert_file: certFile, ssl_key_file: keyFile })
+  return ownServer({ ssl: 'on', ssl_cert_file: certFile, ssl_key_file: keyFile })
 }
 
 const UNTRUSTED = expect.stringContaining(
@@ -51,9 +47,9 @@ describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
     const [authority, other] = [selfSigned('authority.example'), selfSigned('other.example')]
     await using right = await startWith(signedBy(authority, '127.0.0.1'))
     await using elsewhere = await startWith(signedBy(authority, 'db.example'))
-    const plain = await sharedPostgres()
+    await using plain = await database()
     const ca = `sslrootcert=${authority.file}`
-    const cases: readonly (readonly [PostgresServer, string, unknown])[] = [
+    const cases: readonly (readonly [Pick<DatabaseServer, 'store'>, string, unknown])[] = [
       [right, 'sslmode=disable', 'plain'],
       [right, 'sslmode=require', 'encrypted'],
       [right, `sslmode=require&${ca}`, 'encrypted'],
@@ -79,10 +75,9 @@ describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
   })
 
   it('names a file with certificates that cannot be read', async () => {
-    const { port, store } = await sharedPostgres()
     const missing = path.join(emptyFolder(), 'missing.pem')
-    const address = `postgres://relay@127.0.0.1:${port}/postgres?sslmode=verify-full&sslrootcert=${missing}`
-    await expect(encrypted(address, store.secrets)).rejects.toMatchObject({
+    const address = `postgres://relay@127.0.0.1/postgres?sslmode=verify-full&sslrootcert=${missing}`
+    await expect(encrypted(address)).rejects.toMatchObject({
       kind: 'settings',
       message: `The file of sslrootcert, ${missing}, cannot be read (ENOENT). Check its name and its permissions`,
     })
@@ -101,14 +96,14 @@ describeWith('postgres', 'the password of a connection', () => {
   }
 
   it('is the one of the password file for this server, port, database and user', async () => {
-    const { port } = await sharedPostgres()
-    const address = `postgres://relay@127.0.0.1:${port}/postgres`
-    const open = () => encrypted(address, {})
+    await using server = await database()
+    const { port, name } = server
+    const open = () => encrypted(server.store, {})
     passwordFile(
-      `127.0.0.1:${port + 1}:*:*:wrong\n127.0.0.1:${port}:postgres:relay:${PASSWORD}\n*:*:*:*:wrong\n`,
+      `127.0.0.1:${port + 1}:*:*:wrong\n127.0.0.1:${port}:${name}:relay:${PASSWORD}\n*:*:*:*:wrong\n`,
     )
     expect(await open()).toBe('plain')
-    passwordFile(`*:*:*:*:wrong\n127.0.0.1:${port}:postgres:relay:${PASSWORD}\n`)
+    passwordFile(`*:*:*:*:wrong\n127.0.0.1:${port}:${name}:relay:${PASSWORD}\n`)
     await expect(open()).rejects.toThrow('it rejected the user or the password')
     passwordFile(`127.0.0.1:${port}:other:relay:${PASSWORD}\n`)
     await expect(open()).rejects.toThrow('it needs a password. Set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE')
@@ -117,9 +112,9 @@ describeWith('postgres', 'the password of a connection', () => {
   it.each([0o640, 0o604, 0o666])(
     'is not read from a file that others can read or write: %o',
     async (mode) => {
-      const { port } = await sharedPostgres()
+      await using server = await database()
       passwordFile(`*:*:*:*:${PASSWORD}\n`, mode)
-      await expect(encrypted(`postgres://relay@127.0.0.1:${port}/postgres`, {})).rejects.toThrow(
+      await expect(encrypted(server.store, {})).rejects.toThrow(
         'the password file is not used, because other users can read it. chmod 600 ~/.pgpass',
       )
     },
@@ -128,7 +123,7 @@ describeWith('postgres', 'the password of a connection', () => {
   it('is that of localhost for a socket in a default folder, and that of the folder for any other', async () => {
     const folder = emptyFolder()
     chmodSync(folder, 0o777)
-    await using server = await startPostgres({ unix_socket_directories: `${folder}, /tmp` })
+    await using server = await ownServer({ unix_socket_directories: `${folder}, /tmp` })
     const at = (host: string) =>
       encrypted(`postgres://relay@${encodeURIComponent(host)}:${server.port}/postgres`, {})
     passwordFile(`localhost:${server.port}:*:*:${PASSWORD}\n${folder}:${server.port}:*:*:wrong\n`)
@@ -146,10 +141,9 @@ describeWith(['postgres', 'pgbouncer'], 'a pooler in front of the server', () =>
     ['transaction', 'options'],
     ['session', 'options'],
   ])('is refused: pool_mode %s, ignored "%s"', async (mode, ignored) => {
-    const server = await sharedPostgres()
-    await using pooler = await startPgbouncer(server, { pool_mode: mode, ignore_startup_parameters: ignored })
-    const address = `postgres://relay@127.0.0.1:${pooler.port}/postgres`
-    await expect(encrypted(address, server.store.secrets)).rejects.toThrow(
+    await using server = await database()
+    await using pooler = await pgbouncer(server, { pool_mode: mode, ignore_startup_parameters: ignored })
+    await expect(encrypted(`postgres://relay@127.0.0.1:${pooler.port}/${server.name}`)).rejects.toThrow(
       "a pooler such as pgbouncer is in front of it, which does not keep what relay sets for a connection. Use the server's own address",
     )
   })
