@@ -10,7 +10,7 @@ import { Dialogs } from './dialogs.js'
 import { formatCount } from './format.js'
 import { followKeys } from './keys.js'
 import { List } from './list.js'
-import { followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
+import { followAddress, followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
 import { Empty, Icon } from './parts.js'
 import { Refused } from './refused.js'
 import { State } from './state.js'
@@ -131,7 +131,7 @@ function Content({ view }: { readonly view: View }) {
 /** The form for a one-time code, where relay does not know this browser. */
 function Gate() {
   const field = useRef<HTMLInputElement>(null)
-  const [problem, setProblem] = useState<string | null>(null)
+  const [problem, setProblem] = useState(refusal)
   useEffect(() => {
     document.title = 'Open the inspector · relay'
     field.current?.focus()
@@ -185,13 +185,26 @@ function Gate() {
   )
 }
 
-/** Uses the code that `relay inspect` left in the fragment, where no server and no process list sees it. */
-async function enter(code: string, entry: string | undefined): Promise<void> {
+/** Why the code in the fragment did not open the inspector. */
+let refusal: string | null = null
+
+/**
+ * Uses the code that `relay inspect` left in the fragment, where no server and no process list sees it, and the entry to show
+ * first. Returns whether that opened the inspector.
+ */
+async function enter(): Promise<boolean> {
+  const [, code, entry] = /^#([\w-]{16,})(?:\/(\w+))?$/.exec(location.hash) ?? []
+  if (code === undefined) return false
   const { pathname, search } = location
-  history.replaceState(null, '', pathname + search)
-  await open(code).catch(() => {})
-  // Loaded again, since what the browser has fetched ahead was refused.
-  location.replace(entry === undefined ? pathname + search : `${BASE}/deliveries/${entry}`)
+  history.replaceState(null, '', entry === undefined ? pathname + search : `${BASE}/deliveries/${entry}`)
+  followAddress()
+  try {
+    await open(code)
+    return true
+  } catch (error) {
+    refusal = messageFrom(error)
+    return false
+  }
 }
 
 /** Resolves `/inspect/deliveries/last`, which only the journal can. */
@@ -203,8 +216,8 @@ async function findLast(): Promise<void> {
 }
 
 async function start(root: HTMLElement): Promise<void> {
-  const [, code, entry] = /^#([\w-]{16,})(?:\/(\w+))?$/.exec(location.hash) ?? []
-  if (code !== undefined) return enter(code, entry)
+  // Loaded again, since what the browser may have fetched ahead was refused.
+  if (await enter()) return location.replace(location.href)
   await findLast()
   followLinks()
   followKeys()

@@ -1,5 +1,6 @@
 import { HighlightStyle } from '@codemirror/language'
 import {
+  closeSearchPanel,
   findNext,
   findPrevious,
   getSearchQuery,
@@ -32,7 +33,8 @@ const LOOK = EditorView.theme({
   '&.cm-focused': { outline: 'none' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.55', overflow: 'auto' },
   '.cm-content': { padding: '0.5rem 0' },
-  '.cm-line': { padding: '0 0.75rem 0 0.25rem' },
+  // What wraps goes on a little further right, and breaks anywhere: after a space a name would stand without its value.
+  '.cm-line': { padding: '0 0.75rem 0 4ch', textIndent: 'calc(0.25rem - 4ch)', wordBreak: 'break-all' },
   '.cm-gutters': { backgroundColor: 'var(--code)', color: 'var(--faint)', border: 'none' },
   '.cm-lineNumbers .cm-gutterElement': { minWidth: '2rem', padding: '0 0.25rem 0 0.5rem' },
   '.cm-foldGutter .cm-gutterElement': { cursor: 'pointer', padding: '0 0.15rem', color: 'var(--quiet)' },
@@ -77,7 +79,7 @@ const LOOK = EditorView.theme({
   },
   '.find button': {
     height: '2rem',
-    padding: '0 0.7rem',
+    padding: '0 0.6rem',
     border: '1px solid var(--line)',
     borderRadius: '0.4rem',
     backgroundColor: 'var(--panel)',
@@ -203,9 +205,10 @@ function findPanel(view: EditorView): Panel {
     element.addEventListener('click', () => act(view))
     return element
   }
-  dom.append(field, button('Next', findNext), button('Previous', findPrevious))
+  dom.append(field, button('Previous', findPrevious), button('Next', findNext))
   if (!view.state.readOnly)
     dom.append(replacement, button('Replace', replaceNext), button('Replace all', replaceAll))
+  dom.append(button('Close', closeSearchPanel))
   dom.addEventListener('input', commit)
   dom.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && event.target === field) {

@@ -12,7 +12,7 @@ import {
   toggleFold,
   unfoldAll,
 } from '@codemirror/language'
-import { lintGutter, setDiagnostics } from '@codemirror/lint'
+import { setDiagnostics } from '@codemirror/lint'
 import {
   type Change,
   Chunk,
@@ -43,6 +43,7 @@ import {
 import { base, COLOURS, PARSED_COLOURS, reading, shadowOf } from './code-base.js'
 import { lineDiff } from './diff.js'
 import { counted } from './format.js'
+import { moveFocus } from './model.js'
 import { HIDDEN, symbolOf } from './parts.js'
 import { pathAt, pretty, type Pretty } from './pretty.js'
 
@@ -81,8 +82,8 @@ export interface Problem {
 /** Of a longer line only the start is shown at first: one of 1 MB takes half a second to lay out. Characters. */
 const MAX_SHOWN = 10_000
 const START_SHOWN = 200
-/** Raw text is shown in lines of this length: one line of 25 MB would take 17 seconds. Characters. */
-const MAX_RAW = 400
+/** Longer lines of raw text are shown in pieces: one line of 25 MB would take 17 seconds. Characters. */
+const MAX_RAW = 2000
 /** `unifiedMergeView` draws a removed block whole, which takes half a minute for a large one. Lines. */
 const MAX_UNIFIED = 2000
 
@@ -123,16 +124,23 @@ export function showJson(into: HTMLElement, text: string, onPath: (path: string)
 
 /** Text in lines that are short enough to be laid out. */
 export function showText(into: HTMLElement, text: string): CodeView {
-  const extensions = [reading('Payload'), HEIGHT, lineNumbers(), keymap.of(standardKeymap)]
+  const pieces: string[] = []
+  // Only the first piece of a line has its number, as the body has it.
+  const numbers: string[] = []
+  for (const [i, line] of text.split('\n').entries())
+    for (let from = 0; from === 0 || from < line.length; from += MAX_RAW) {
+      pieces.push(line.slice(from, from + MAX_RAW))
+      numbers.push(from === 0 ? String(i + 1) : '')
+    }
+  const extensions = [
+    reading('Payload'),
+    HEIGHT,
+    lineNumbers({ formatNumber: (n) => numbers[n - 1] ?? '' }),
+    keymap.of(standardKeymap),
+  ]
   const root = shadowOf(into)
-  const state = EditorState.create({ doc: inShortLines(text), extensions })
+  const state = EditorState.create({ doc: Text.of(pieces), extensions })
   return handlesOf(new EditorView({ parent: root, root, state }))
-}
-
-function inShortLines(text: string): string {
-  const lines = text.split('\n')
-  if (lines.every((line) => line.length <= MAX_RAW)) return text
-  return lines.map((line) => line.match(/.{1,400}/gs)?.join('\n') ?? '').join('\n')
 }
 
 /** Its own scroller: 25 MB would make the page 14 million pixels high, and what follows unreachable. */
@@ -249,7 +257,6 @@ export function edit(into: HTMLElement, text: string, onProblem: (problem: Probl
     base('Payload as JSON'),
     lineNumbers(),
     foldGutter(FOLD_MARKS),
-    lintGutter(),
     history(),
     indentOnInput(),
     bracketMatching(),
@@ -266,7 +273,7 @@ export function edit(into: HTMLElement, text: string, onProblem: (problem: Probl
   ]
   const root = shadowOf(into)
   const view = new EditorView({ parent: root, root, state: EditorState.create({ doc: text, extensions }) })
-  view.focus()
+  moveFocus(view.contentDOM)
   return {
     ...handlesOf(view),
     text: () => view.state.doc.toString(),
@@ -313,6 +320,7 @@ export interface CompareOptions {
   readonly isNarrow: boolean
   /** Whether equal parts and the whole of long lines are shown too. */
   readonly isWhole: boolean
+  readonly isJson: boolean
 }
 
 /** Two texts next to each other, with their equal parts folded away. */
@@ -334,7 +342,7 @@ function compareVisible(
   into: HTMLElement,
   before: string,
   after: string,
-  { label, isNarrow, isWhole }: CompareOptions,
+  { label, isNarrow, isWhole, isJson }: CompareOptions,
 ): CompareView {
   const changes = lineDiff(before, after)
   const isUnified =
@@ -349,7 +357,7 @@ function compareVisible(
     extensions: [
       reading(name),
       lineNumbers(),
-      COLOURS,
+      isJson ? COLOURS : [],
       isWhole ? [] : longLines(doc),
       keymap.of([{ key: 'Enter', run: showLine }, ...standardKeymap]),
       more,

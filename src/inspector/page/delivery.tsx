@@ -4,7 +4,7 @@ import { addressOf, BASE } from './address.js'
 import { bodyOf, getText, type Loaded, useApi, whyNot, whyNotRead } from './client.js'
 import { counted, formatMs, formatSize } from './format.js'
 import { Badges, EventName, Subject } from './list.js'
-import { copy, detail as shownDetail, dialog, isNarrow, takeFocus } from './model.js'
+import { copy, detail as shownDetail, dialog, focusHeading, isNarrow } from './model.js'
 import {
   Button,
   Empty,
@@ -39,7 +39,7 @@ export function Delivery({ n, query }: { readonly n: number; readonly query: Lis
     pane.current?.scrollTo({ top: 0 })
     if (!detail) return
     document.title = `#${n} ${nameOf(detail)} · relay`
-    if (takeFocus()) pane.current?.querySelector('h1')?.focus({ preventScroll: true })
+    focusHeading(pane.current?.querySelector('h1'))
   }, [n, isLoaded])
   return (
     <section class="pane pane-detail" aria-label={`Delivery #${n}`} ref={pane}>

@@ -3,7 +3,7 @@ import type { LiveEvent, RefusedDetail, RefusedKind, RefusedLine, RefusedPage } 
 import { addressOf } from './address.js'
 import { useApi } from './client.js'
 import { counted, formatCount, formatSize } from './format.js'
-import { takeFocus } from './model.js'
+import { focusHeading } from './model.js'
 import { Empty, Headers, Icon, Lines, MarkWord, Section, Time, Visible } from './parts.js'
 
 const KINDS: Readonly<Record<RefusedKind, string>> = {
@@ -133,7 +133,7 @@ function RefusedArticle({ detail }: { readonly detail: RefusedDetail }) {
   const { kind, at, status, via, size, event, deliveryId, verdict, headers, body, isCut, reason } = detail
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    if (takeFocus()) heading.current?.focus({ preventScroll: true })
+    focusHeading(heading.current)
   }, [])
   return (
     <article class="detail">
