@@ -22,7 +22,7 @@ const refused = signal(0)
 function App() {
   const { page } = view.value
   const isClosed = connection.value === 'closed' || page === 'open'
-  const state = isClosed ? 'closed' : connection.value
+  const state = connection.value
   useEffect(() => {
     if (page === 'list') document.title = 'Deliveries · relay'
   }, [page])
@@ -35,14 +35,18 @@ function App() {
         <a class="brand" href={addressOf({ page: 'list', query: {} })}>
           relay
         </a>
-        <nav aria-label="Inspector">
-          <Place view={{ page: 'list', query: {} }} text="Deliveries" />
-          <Place view={{ page: 'refused' }} text="Refused" count={refused.value} />
-          <Place view={{ page: 'state' }} text="State" />
-        </nav>
-        <span class={`connection connection-${state}`} title={WORDS[state]}>
-          <span class={isNarrow.value ? 'sr-only' : ''}>{WORDS[state]}</span>
-        </span>
+        {isClosed ? null : (
+          <>
+            <nav aria-label="Inspector">
+              <Place view={{ page: 'list', query: {} }} text="Deliveries" />
+              <Place view={{ page: 'refused' }} text="Refused" count={refused.value} />
+              <Place view={{ page: 'state' }} text="State" />
+            </nav>
+            <span class={`connection connection-${state}`} title={WORDS[state]}>
+              <span class={isNarrow.value ? 'sr-only' : ''}>{WORDS[state]}</span>
+            </span>
+          </>
+        )}
       </header>
       <main id="main" class="main" tabIndex={-1}>
         {isClosed ? (
@@ -80,7 +84,7 @@ function Place({ view: place, text, count = 0 }: PlaceProps) {
   const current = page === 'delivery' || page === 'compare' ? 'list' : page
   return (
     <a href={addressOf(place)} aria-current={place.page === current ? 'page' : undefined}>
-      {text} {count > 0 ? <span class="count">{formatCount(count)}</span> : null}
+      {text} {count > 0 ? <span class="badge">{formatCount(count)}</span> : null}
     </a>
   )
 }

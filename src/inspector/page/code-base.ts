@@ -89,7 +89,7 @@ const LOOK = EditorView.theme({
   },
   '.find :focus-visible': { outline: '2px solid var(--accent)', outlineOffset: '-1px' },
   '.hidden-char': { color: 'var(--wait)', backgroundColor: 'var(--wait-ground)', borderRadius: '0.2em' },
-  '.json-name': { color: 'var(--json-name)' },
+  '.json-name': { color: 'var(--text)' },
   '.json-string': { color: 'var(--json-string)' },
   '.json-number': { color: 'var(--json-number)' },
   '.json-literal': { color: 'var(--json-literal)' },
@@ -115,7 +115,7 @@ const LOOK = EditorView.theme({
 
 /** The same colours by the parser's names, for the editor. */
 export const PARSED_COLOURS = HighlightStyle.define([
-  { tag: tags.propertyName, color: 'var(--json-name)' },
+  { tag: tags.propertyName, color: 'var(--text)' },
   { tag: tags.string, color: 'var(--json-string)' },
   { tag: tags.number, color: 'var(--json-number)' },
   { tag: [tags.bool, tags.null], color: 'var(--json-literal)' },
