@@ -30,7 +30,6 @@ const TYPES = {
   'LICENSES.txt': 'text/plain; charset=utf-8',
 } as const
 
-
 /** Reads the files that `npm run build` writes to `dist/inspect`. Without them the page says so. */
 export async function openShell(): Promise<Shell> {
   const root = path.dirname(createRequire(import.meta.url).resolve('webhook-relay/package.json'))

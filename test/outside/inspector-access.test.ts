@@ -25,7 +25,9 @@ const read = async (cookie: string, at = url): Promise<number> =>
 describe('the page', () => {
   it('has the browser fetch the first list ahead only where that has a session of this relay', async () => {
     const isAhead = async (cookie: string): Promise<boolean> =>
-      (await (await fetch(`${url}/inspect/`, { headers: { Cookie: cookie } })).text()).includes('rel="preload"')
+      (await (await fetch(`${url}/inspect/`, { headers: { Cookie: cookie } })).text()).includes(
+        'rel="preload"',
+      )
     expect(await Promise.all([inspector.cookie, '', 'relay_inspect_1=of-another'].map(isAhead))).toEqual([
       true,
       false,

@@ -8,7 +8,6 @@ import {
   foldKeymap,
   foldService,
   indentOnInput,
-  syntaxHighlighting,
   toggleFold,
   unfoldAll,
 } from '@codemirror/language'
@@ -40,7 +39,7 @@ import {
   lineNumbers,
   WidgetType,
 } from '@codemirror/view'
-import { base, COLOURS, PARSED_COLOURS, reading, shadowOf } from './code-base.js'
+import { base, JSON_LOOK, reading, shadowOf } from './code-base.js'
 import { lineDiff } from './diff.js'
 import { counted } from './format.js'
 import { moveFocus } from './model.js'
@@ -102,7 +101,7 @@ export function showJson(into: HTMLElement, text: string, onPath: (path: string)
     FOLDS,
     foldService.of((_, from, to) => rangeOf(laid, to - 1, from)),
     longLines(laid.text),
-    COLOURS,
+    JSON_LOOK,
     keymap.of([{ key: 'Enter', run: toggle }, ...standardKeymap, ...foldKeymap]),
     onMove,
   ]
@@ -135,6 +134,7 @@ export function showText(into: HTMLElement, text: string): CodeView {
   const extensions = [
     reading('Payload'),
     HEIGHT,
+    EditorView.theme({ '.cm-content .cm-line': { wordBreak: 'break-all' } }),
     lineNumbers({ formatNumber: (n) => numbers[n - 1] ?? '' }),
     keymap.of(standardKeymap),
   ]
@@ -262,7 +262,7 @@ export function edit(into: HTMLElement, text: string, onProblem: (problem: Probl
     bracketMatching(),
     highlightActiveLine(),
     json(),
-    syntaxHighlighting(PARSED_COLOURS),
+    JSON_LOOK,
     EditorView.theme({ '&': { height: '100%' } }),
     keymap.of([...defaultKeymap, ...historyKeymap, ...foldKeymap]),
     EditorView.updateListener.of(({ docChanged }) => {
@@ -357,7 +357,7 @@ function compareVisible(
     extensions: [
       reading(name),
       lineNumbers(),
-      isJson ? COLOURS : [],
+      isJson ? JSON_LOOK : [],
       isWhole ? [] : longLines(doc),
       keymap.of([{ key: 'Enter', run: showLine }, ...standardKeymap]),
       more,

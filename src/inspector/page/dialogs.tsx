@@ -83,8 +83,8 @@ export function Reason() {
 type Keys = readonly (readonly [keys: readonly string[], what: string])[]
 
 const KEYS: Keys = [
-  [['j', '↓'], 'next, older delivery'],
-  [['k', '↑'], 'previous, newer delivery'],
+  [['j', '↓'], 'next (older)'],
+  [['k', '↑'], 'previous (newer)'],
   [['Enter'], 'open it'],
   [['/'], 'search the payloads'],
   [['r'], 'forward it again'],

@@ -28,24 +28,26 @@ function Instance({ state }: { readonly state: InstanceState }) {
   const { profile, provider, url, startedAt, deliveries, targets, ignored, tunnel, hooks, users } = state
   return (
     <div class="detail">
-      <h1 tabIndex={-1}>State</h1>
-      <dl class="facts">
-        <Fact name="Profile">
-          <Visible text={profile} />
-        </Fact>
-        <Fact name="Code host">
-          <Visible text={provider} />
-        </Fact>
-        <Fact name="Address">
-          <code>{url}</code>
-        </Fact>
-        <Fact name="Running for">
-          <span title={`since ${exactTime(startedAt)}`}>
-            {formatMs(Math.max(0, Math.max(now.value, Date.now()) - startedAt))}
-          </span>
-        </Fact>
-        <Fact name="In the journal">{counted(deliveries, 'delivery', 'deliveries')}</Fact>
-      </dl>
+      <header class="head">
+        <h1 tabIndex={-1}>State</h1>
+        <dl class="facts">
+          <Fact name="Profile">
+            <Visible text={profile} />
+          </Fact>
+          <Fact name="Code host">
+            <Visible text={provider} />
+          </Fact>
+          <Fact name="Address">
+            <code>{url}</code>
+          </Fact>
+          <Fact name="Running for">
+            <span title={`since ${exactTime(startedAt)}`}>
+              {formatMs(Math.max(0, Math.max(now.value, Date.now()) - startedAt))}
+            </span>
+          </Fact>
+          <Fact name="In the journal">{counted(deliveries, 'delivery', 'deliveries')}</Fact>
+        </dl>
+      </header>
       <Section title="Targets">
         <Targets targets={targets} />
         {ignored.length === 0 ? null : (
