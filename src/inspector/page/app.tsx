@@ -101,8 +101,10 @@ function Banner() {
   if (canOnlyRead.value)
     return (
       <p class="banner" role="status">
-        This tab can only read. Run <code>relay inspect</code> in a terminal to open one that can forward and
-        edit.
+        <span>
+          This tab can only read. Run <code>relay inspect</code> in a terminal to open one that can forward
+          and edit.
+        </span>
       </p>
     )
   return null

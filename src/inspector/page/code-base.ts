@@ -107,7 +107,7 @@ const LOOK = EditorView.theme({
   '&.cm-merge-b .cm-changedText': { background: 'var(--ok-word)' },
   '&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter': { background: 'var(--bad)' },
   '&.cm-merge-b .cm-changedLineGutter': { background: 'var(--ok)' },
-  '.cm-deletedChunk': { paddingLeft: '0' },
+  '.cm-deletedChunk': { paddingLeft: '0.25rem' },
 })
 
 const INDENT = Decoration.mark({ class: 'json-indent' })
@@ -143,7 +143,7 @@ export const JSON_LOOK: Extension = [
     { decorations: ({ decorations }) => decorations },
   ),
   EditorView.theme({
-    '.cm-content .cm-line, .cm-deletedLine': { paddingLeft: '4ch', textIndent: 'calc(0.25rem - 4ch)' },
+    '.cm-content .cm-line': { paddingLeft: '4ch', textIndent: 'calc(0.25rem - 4ch)' },
     '.json-indent, .json-name': { whiteSpace: 'pre' },
   }),
 ]
