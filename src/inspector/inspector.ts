@@ -71,14 +71,15 @@ export async function createInspector(parts: InspectorParts): Promise<Inspector>
   const { clock, store, hostAllowed, log } = parts
   const sessions = openSessions(store, clock)
   const live = new LiveHub(parts)
-  const { page, assets } = await openShell()
+  const { page, preloading, assets } = await openShell()
   const app = createRouter({ hostAllowed, log })
   app.use(async (c, next) => {
     await next()
     for (const [name, value] of HEADERS) if (!c.res.headers.has(name)) c.res.headers.set(name, value)
   })
   app.use(requireForwardedHost(hostAllowed))
-  for (const address of PAGES) app.get(address, (c) => sendFile(c, page))
+  for (const address of PAGES)
+    app.get(address, (c) => sendFile(c, cookieOf(c) === undefined ? page : preloading))
   for (const [address, file] of assets) app.get(address, (c) => sendFile(c, file))
   app.use('/inspect/api/*', refuseOtherSites)
   app.post('/inspect/api/open', async (c) => {

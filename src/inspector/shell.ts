@@ -16,6 +16,8 @@ export interface StaticFile {
 export interface Shell {
   /** The page of every address. */
   readonly page: StaticFile
+  /** The same for a browser that has a session: what it asks first is fetched while it loads the script. */
+  readonly preloading: StaticFile
   readonly assets: ReadonlyMap<string, StaticFile>
 }
 
@@ -27,9 +29,6 @@ const TYPES = {
   'app.css': 'text/css; charset=utf-8',
   'LICENSES.txt': 'text/plain; charset=utf-8',
 } as const
-
-/** What the page asks first, as it asks it, so that the browser fetches it while it loads the script. */
-const FIRST = '/inspect/api/deliveries?limit=50'
 
 /** Reads the files that `npm run build` writes to `dist/inspect`. Without them the page says so. */
 export async function openShell(): Promise<Shell> {
@@ -43,8 +42,17 @@ export async function openShell(): Promise<Shell> {
       // Not built.
     }
   }
-  const page = await document(assets.has(`${ASSETS}app.js`) ? APPLICATION : NOT_BUILT)
-  return { page: staticFile('text/html; charset=utf-8', Buffer.from(String(page))), assets }
+  const pageOf = async (head: Markup | string, body: Markup): Promise<StaticFile> =>
+    staticFile('text/html; charset=utf-8', Buffer.from(String(await document(head, body))))
+  if (!assets.has(`${ASSETS}app.js`)) {
+    const page = await pageOf('', NOT_BUILT)
+    return { page, preloading: page, assets }
+  }
+  return {
+    page: await pageOf(LOADING, APPLICATION),
+    preloading: await pageOf(html`${PRELOAD}${LOADING}`, APPLICATION),
+    assets,
+  }
 }
 
 function staticFile(type: string, bytes: Uint8Array): StaticFile {
@@ -54,24 +62,27 @@ function staticFile(type: string, bytes: Uint8Array): StaticFile {
 
 type Markup = ReturnType<typeof html>
 
-const APPLICATION = {
-  head: html`<link rel="preload" as="fetch" crossorigin="anonymous" href="${FIRST}" />
-    <link rel="stylesheet" href="${ASSETS}app.css" />
-    <script type="module" src="${ASSETS}app.js"></script>`,
-  body: html`<div id="app"></div>
-    <noscript
-      >The inspector needs JavaScript. In a terminal, relay log and relay show have the same
-      deliveries.</noscript
-    >`,
-}
+/** As the list asks it. */
+const PRELOAD = html`<link
+  rel="preload"
+  as="fetch"
+  crossorigin="anonymous"
+  href="/inspect/api/deliveries?limit=50"
+/>`
 
-const NOT_BUILT = {
-  head: '',
-  body: html`<h1>The inspector is not built</h1>
-    <p>Run <code>npm run build</code> in the folder of relay, and start relay again.</p>`,
-}
+const LOADING = html`<link rel="stylesheet" href="${ASSETS}app.css" />
+  <script type="module" src="${ASSETS}app.js"></script>`
 
-function document({ head, body }: { readonly head: Markup | string; readonly body: Markup }): Markup {
+const APPLICATION = html`<div id="app"></div>
+  <noscript
+    >The inspector needs JavaScript. In a terminal, relay log and relay show have the same
+    deliveries.</noscript
+  >`
+
+const NOT_BUILT = html`<h1>The inspector is not built</h1>
+  <p>Run <code>npm run build</code> in the folder of relay, and start relay again.</p>`
+
+function document(head: Markup | string, body: Markup): Markup {
   return html`<!doctype html>
     <html lang="en">
       <head>

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
-import { inspector, openInspector, setHidden, waitUntilLive } from '../kit/browser.js'
+import { inspector, newPage, openInspector, setHidden, waitUntilLive } from '../kit/browser.js'
 import { fill } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
 
 const MINUTE_MS = 60_000
 
@@ -86,6 +87,85 @@ describeWith('chromium', 'the list of the inspector', () => {
     await page.keyboard.type('n')
     await page.waitForURL('**/deliveries/1?text=zen')
     expect(tab.faults).toEqual([])
+  })
+
+  it('leaves the focus in the search field when the row that it left for the field comes into the list', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    for (const zen of ['one', 'two']) await relay.deliver({ id: zen, body: JSON.stringify({ zen }) })
+    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1?text=two' })
+    const { page } = tab
+    await inspector.value(page, 'zen: "one"').waitFor()
+    await inspector.row(page, 2).waitFor()
+    // To the list, in which its row is not.
+    await page.keyboard.press('Escape')
+    await page.waitForURL('**/inspect/?text=two')
+    await page.keyboard.press('/')
+    await page.keyboard.type('one')
+    await inspector.row(page, 1).waitFor()
+    await page.keyboard.type('s')
+    await page.waitForURL('**/inspect/?text=ones')
+    expect(tab.faults).toEqual([])
+  })
+
+  it('leaves the focus in a field of an edit while the editor loads', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    await relay.deliver({ body: '{"zen":"one"}' })
+    await using tab = await openInspector(here, relay)
+    const { page } = tab
+    const typed = new AbortController()
+    await page.route('**/deliveries/1/body', async (route) => {
+      if (!typed.signal.aborted) await once(typed.signal, 'abort')
+      await route.continue()
+    })
+    await page.goto(`${relay.address}/inspect/deliveries/1`)
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    const event = page.getByRole('dialog').getByLabel('Event')
+    await event.click()
+    await page.keyboard.type('_a')
+    typed.abort()
+    await inspector.editor(page).filter({ hasText: 'one' }).waitFor()
+    await page.keyboard.type('b')
+    expect(await event.inputValue()).toBe('push_ab')
+    expect(tab.faults).toEqual([])
+  })
+
+  it('leaves an edit open when what was forwarded before is done', async () => {
+    await using here = await place({ host: 'none' })
+    await using target = await receiver()
+    const relay = await here.serve('--forward', `*=${target.url}`)
+    await relay.deliver({ body: '{"zen":"one"}' })
+    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
+    const { page } = tab
+    const opened = new AbortController()
+    await page.route('**/deliveries/1/forward', async (route) => {
+      if (!opened.signal.aborted) await once(opened.signal, 'abort')
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Forward again' }).click()
+    await inspector.firstOfDialog(page).waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    opened.abort()
+    await page.getByText('Forwarding #1 again').waitFor()
+    expect(await page.getByRole('dialog', { name: 'Edit #1 and send' }).count()).toBe(1)
+    expect(tab.faults).toEqual([])
+  })
+
+  it('says why a code in the address does not open it', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve()
+    await using tab = await newPage()
+    const { page } = tab
+    await page.goto(`${relay.address}/inspect/#aaaa-bbbb-cccc-dddd/1`)
+    await page.getByText('That code is wrong, was used before, or is older than 5 minutes').waitFor()
+    expect(page.url()).toBe(`${relay.address}/inspect/deliveries/1`)
+    await page.getByLabel('Code').waitFor()
+    expect(tab.faults.filter((fault) => !fault.includes('401'))).toEqual([])
   })
 
   it('asks before an edit is lost', async () => {

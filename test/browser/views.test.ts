@@ -167,7 +167,7 @@ describeWith('chromium', 'the inspector', () => {
     const { page } = tab
     const elements = (): Promise<number> => page.locator('*').count()
     await page.getByRole('button', { name: 'Raw' }).click()
-    await inspector.raw(page).nth(5).waitFor()
+    await inspector.raw(page).nth(1).waitFor()
     expect(await elements()).toBeLessThan(1500)
     await page.goto(`${relay.address}/inspect/deliveries/2`)
     await inspector.payload(page).nth(5).waitFor()

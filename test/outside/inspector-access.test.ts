@@ -22,6 +22,20 @@ afterAll(() => here[Symbol.asyncDispose]())
 const read = async (cookie: string, at = url): Promise<number> =>
   (await fetch(`${at}/inspect/api/deliveries`, { headers: { Cookie: cookie } })).status
 
+describe('the page', () => {
+  it('has the browser fetch the first list ahead only where that has a session of this relay', async () => {
+    const isAhead = async (cookie: string): Promise<boolean> =>
+      (await (await fetch(`${url}/inspect/`, { headers: { Cookie: cookie } })).text()).includes(
+        'rel="preload"',
+      )
+    expect(await Promise.all([inspector.cookie, '', 'relay_inspect_1=of-another'].map(isAhead))).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+})
+
 describe('one-time codes', () => {
   it('open one session each, however they are typed', async () => {
     const code = await inspector.code()

@@ -10,7 +10,7 @@ import { Dialogs } from './dialogs.js'
 import { formatCount } from './format.js'
 import { followKeys } from './keys.js'
 import { List } from './list.js'
-import { followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
+import { followAddress, followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
 import { Empty, Icon } from './parts.js'
 import { Refused } from './refused.js'
 import { State } from './state.js'
@@ -22,7 +22,7 @@ const refused = signal(0)
 function App() {
   const { page } = view.value
   const isClosed = connection.value === 'closed' || page === 'open'
-  const state = isClosed ? 'closed' : connection.value
+  const state = connection.value
   useEffect(() => {
     if (page === 'list') document.title = 'Deliveries · relay'
   }, [page])
@@ -35,14 +35,18 @@ function App() {
         <a class="brand" href={addressOf({ page: 'list', query: {} })}>
           relay
         </a>
-        <nav aria-label="Inspector">
-          <Place view={{ page: 'list', query: {} }} text="Deliveries" />
-          <Place view={{ page: 'refused' }} text="Refused" count={refused.value} />
-          <Place view={{ page: 'state' }} text="State" />
-        </nav>
-        <span class={`connection connection-${state}`} title={WORDS[state]}>
-          <span class={isNarrow.value ? 'sr-only' : ''}>{WORDS[state]}</span>
-        </span>
+        {isClosed ? null : (
+          <>
+            <nav aria-label="Inspector">
+              <Place view={{ page: 'list', query: {} }} text="Deliveries" />
+              <Place view={{ page: 'refused' }} text="Refused" count={refused.value} />
+              <Place view={{ page: 'state' }} text="State" />
+            </nav>
+            <span class={`connection connection-${state}`} title={WORDS[state]}>
+              <span class={isNarrow.value ? 'sr-only' : ''}>{WORDS[state]}</span>
+            </span>
+          </>
+        )}
       </header>
       <main id="main" class="main" tabIndex={-1}>
         {isClosed ? (
@@ -80,7 +84,7 @@ function Place({ view: place, text, count = 0 }: PlaceProps) {
   const current = page === 'delivery' || page === 'compare' ? 'list' : page
   return (
     <a href={addressOf(place)} aria-current={place.page === current ? 'page' : undefined}>
-      {text} {count > 0 ? <span class="count">{formatCount(count)}</span> : null}
+      {text} {count > 0 ? <span class="badge">{formatCount(count)}</span> : null}
     </a>
   )
 }
@@ -97,8 +101,10 @@ function Banner() {
   if (canOnlyRead.value)
     return (
       <p class="banner" role="status">
-        This tab can only read. Run <code>relay inspect</code> in a terminal to open one that can forward and
-        edit.
+        <span>
+          This tab can only read. Run <code>relay inspect</code> in a terminal to open one that can forward
+          and edit.
+        </span>
       </p>
     )
   return null
@@ -131,7 +137,7 @@ function Content({ view }: { readonly view: View }) {
 /** The form for a one-time code, where relay does not know this browser. */
 function Gate() {
   const field = useRef<HTMLInputElement>(null)
-  const [problem, setProblem] = useState<string | null>(null)
+  const [problem, setProblem] = useState(refusal)
   useEffect(() => {
     document.title = 'Open the inspector · relay'
     field.current?.focus()
@@ -185,13 +191,26 @@ function Gate() {
   )
 }
 
-/** Uses the code that `relay inspect` left in the fragment, where no server and no process list sees it. */
-async function enter(code: string, entry: string | undefined): Promise<void> {
+/** Why the code in the fragment did not open the inspector. */
+let refusal: string | null = null
+
+/**
+ * Uses the code that `relay inspect` left in the fragment, where no server and no process list sees it, and the entry to show
+ * first. Returns whether that opened the inspector.
+ */
+async function enter(): Promise<boolean> {
+  const [, code, entry] = /^#([\w-]{16,})(?:\/(\w+))?$/.exec(location.hash) ?? []
+  if (code === undefined) return false
   const { pathname, search } = location
-  history.replaceState(null, '', pathname + search)
-  await open(code).catch(() => {})
-  // Loaded again, since what the browser has fetched ahead was refused.
-  location.replace(entry === undefined ? pathname + search : `${BASE}/deliveries/${entry}`)
+  history.replaceState(null, '', entry === undefined ? pathname + search : `${BASE}/deliveries/${entry}`)
+  followAddress()
+  try {
+    await open(code)
+    return true
+  } catch (error) {
+    refusal = messageFrom(error)
+    return false
+  }
 }
 
 /** Resolves `/inspect/deliveries/last`, which only the journal can. */
@@ -203,8 +222,8 @@ async function findLast(): Promise<void> {
 }
 
 async function start(root: HTMLElement): Promise<void> {
-  const [, code, entry] = /^#([\w-]{16,})(?:\/(\w+))?$/.exec(location.hash) ?? []
-  if (code !== undefined) return enter(code, entry)
+  // Loaded again, since what the browser may have fetched ahead was refused.
+  if (await enter()) return location.replace(location.href)
   await findLast()
   followLinks()
   followKeys()

@@ -1,5 +1,5 @@
-import { HighlightStyle } from '@codemirror/language'
 import {
+  closeSearchPanel,
   findNext,
   findPrevious,
   getSearchQuery,
@@ -23,7 +23,6 @@ import {
   ViewPlugin,
   type ViewUpdate,
 } from '@codemirror/view'
-import { tags } from '@lezer/highlight'
 import { HIDDEN, symbolOf } from './parts.js'
 
 /** The page's own colours; the style sheet gives them for light and dark. Custom properties reach into the shadow tree. */
@@ -55,6 +54,7 @@ const LOOK = EditorView.theme({
     color: 'var(--quiet)',
     fontFamily: 'var(--sans)',
     fontSize: '0.75rem',
+    whiteSpace: 'nowrap',
   },
   '.cm-panels, .cm-tooltip': {
     backgroundColor: 'var(--panel)',
@@ -65,7 +65,7 @@ const LOOK = EditorView.theme({
   '.cm-panels-top': { borderWidth: '0 0 1px' },
   '.find': { display: 'flex', flexWrap: 'wrap', gap: '0.35rem', padding: '0.4rem 0.5rem' },
   '.find input': {
-    flex: '1 1 9rem',
+    flex: '1 1 6rem',
     minWidth: '0',
     height: '2rem',
     padding: '0 0.5rem',
@@ -77,7 +77,7 @@ const LOOK = EditorView.theme({
   },
   '.find button': {
     height: '2rem',
-    padding: '0 0.7rem',
+    padding: '0 0.5rem',
     border: '1px solid var(--line)',
     borderRadius: '0.4rem',
     backgroundColor: 'var(--panel)',
@@ -87,7 +87,6 @@ const LOOK = EditorView.theme({
   },
   '.find :focus-visible': { outline: '2px solid var(--accent)', outlineOffset: '-1px' },
   '.hidden-char': { color: 'var(--wait)', backgroundColor: 'var(--wait-ground)', borderRadius: '0.2em' },
-  '.json-name': { color: 'var(--json-name)' },
   '.json-string': { color: 'var(--json-string)' },
   '.json-number': { color: 'var(--json-number)' },
   '.json-literal': { color: 'var(--json-literal)' },
@@ -111,40 +110,43 @@ const LOOK = EditorView.theme({
   '.cm-deletedChunk': { paddingLeft: '0.25rem' },
 })
 
-/** The same colours by the parser's names, for the editor. */
-export const PARSED_COLOURS = HighlightStyle.define([
-  { tag: tags.propertyName, color: 'var(--json-name)' },
-  { tag: tags.string, color: 'var(--json-string)' },
-  { tag: tags.number, color: 'var(--json-number)' },
-  { tag: [tags.bool, tags.null], color: 'var(--json-literal)' },
-])
-
+const INDENT = Decoration.mark({ class: 'json-indent' })
 const NAME = Decoration.mark({ class: 'json-name' })
 const STRING = Decoration.mark({ class: 'json-string' })
 const NUMBER = Decoration.mark({ class: 'json-number' })
 const LITERAL = Decoration.mark({ class: 'json-literal' })
 
 const tokens = new MatchDecorator({
-  regexp: /("[^"\\]*(?:\\.[^"\\]*)*"?)(:)?|-?\d[\d.eE+-]*|true|false|null/g,
+  regexp: /^ +|("[^"\\]*(?:\\.[^"\\]*)*"?)(: *)?|-?\d[\d.eE+-]*|true|false|null/g,
   decorate(add, from, to, [token, text, colon]) {
-    if (text !== undefined) add(from, from + text.length, colon === undefined ? STRING : NAME)
+    if (text !== undefined) add(from, to, colon === undefined ? STRING : NAME)
+    else if (token.startsWith(' ')) add(from, to, INDENT)
     else add(from, to, /^[tfn]/.test(token) ? LITERAL : NUMBER)
   },
 })
 
-/** Colours of laid out JSON in the lines that are seen: a parser does not reach the end of 10 MB. */
-export const COLOURS = ViewPlugin.fromClass(
-  class {
-    decorations: DecorationSet
-    constructor(view: EditorView) {
-      this.decorations = tokens.createDeco(view)
-    }
-    update(update: ViewUpdate) {
-      this.decorations = tokens.updateDeco(update, this.decorations)
-    }
-  },
-  { decorations: ({ decorations }) => decorations },
-)
+/**
+ * The look of JSON, in the lines that are seen: a parser does not reach the end of 10 MB. A line that wraps goes on a little further
+ * right, and does not break between a name and its value.
+ */
+export const JSON_LOOK: Extension = [
+  ViewPlugin.fromClass(
+    class {
+      decorations: DecorationSet
+      constructor(view: EditorView) {
+        this.decorations = tokens.createDeco(view)
+      }
+      update(update: ViewUpdate) {
+        this.decorations = tokens.updateDeco(update, this.decorations)
+      }
+    },
+    { decorations: ({ decorations }) => decorations },
+  ),
+  EditorView.theme({
+    '.cm-content .cm-line': { paddingLeft: '4ch', textIndent: 'calc(0.25rem - 4ch)' },
+    '.json-indent, .json-name': { whiteSpace: 'pre' },
+  }),
+]
 
 /** What every view has: its look, visible symbols for invisible characters, and a search. */
 export function base(label: string): Extension {
@@ -203,9 +205,10 @@ function findPanel(view: EditorView): Panel {
     element.addEventListener('click', () => act(view))
     return element
   }
-  dom.append(field, button('Next', findNext), button('Previous', findPrevious))
+  dom.append(field, button('Previous', findPrevious), button('Next', findNext))
   if (!view.state.readOnly)
     dom.append(replacement, button('Replace', replaceNext), button('Replace all', replaceAll))
+  dom.append(button('Close', closeSearchPanel))
   dom.addEventListener('input', commit)
   dom.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && event.target === field) {

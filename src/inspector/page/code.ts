@@ -8,11 +8,10 @@ import {
   foldKeymap,
   foldService,
   indentOnInput,
-  syntaxHighlighting,
   toggleFold,
   unfoldAll,
 } from '@codemirror/language'
-import { lintGutter, setDiagnostics } from '@codemirror/lint'
+import { setDiagnostics } from '@codemirror/lint'
 import {
   type Change,
   Chunk,
@@ -40,9 +39,10 @@ import {
   lineNumbers,
   WidgetType,
 } from '@codemirror/view'
-import { base, COLOURS, PARSED_COLOURS, reading, shadowOf } from './code-base.js'
+import { base, JSON_LOOK, reading, shadowOf } from './code-base.js'
 import { lineDiff } from './diff.js'
 import { counted } from './format.js'
+import { moveFocus } from './model.js'
 import { HIDDEN, symbolOf } from './parts.js'
 import { pathAt, pretty, type Pretty } from './pretty.js'
 
@@ -81,8 +81,8 @@ export interface Problem {
 /** Of a longer line only the start is shown at first: one of 1 MB takes half a second to lay out. Characters. */
 const MAX_SHOWN = 10_000
 const START_SHOWN = 200
-/** Raw text is shown in lines of this length: one line of 25 MB would take 17 seconds. Characters. */
-const MAX_RAW = 400
+/** Longer lines of raw text are shown in pieces: one line of 25 MB would take 17 seconds. Characters. */
+const MAX_RAW = 2000
 /** `unifiedMergeView` draws a removed block whole, which takes half a minute for a large one. Lines. */
 const MAX_UNIFIED = 2000
 
@@ -101,7 +101,7 @@ export function showJson(into: HTMLElement, text: string, onPath: (path: string)
     FOLDS,
     foldService.of((_, from, to) => rangeOf(laid, to - 1, from)),
     longLines(laid.text),
-    COLOURS,
+    JSON_LOOK,
     keymap.of([{ key: 'Enter', run: toggle }, ...standardKeymap, ...foldKeymap]),
     onMove,
   ]
@@ -123,16 +123,24 @@ export function showJson(into: HTMLElement, text: string, onPath: (path: string)
 
 /** Text in lines that are short enough to be laid out. */
 export function showText(into: HTMLElement, text: string): CodeView {
-  const extensions = [reading('Payload'), HEIGHT, lineNumbers(), keymap.of(standardKeymap)]
+  const pieces: string[] = []
+  // Only the first piece of a line has its number, as the body has it.
+  const numbers: string[] = []
+  for (const [i, line] of text.split('\n').entries())
+    for (let from = 0; from === 0 || from < line.length; from += MAX_RAW) {
+      pieces.push(line.slice(from, from + MAX_RAW))
+      numbers.push(from === 0 ? String(i + 1) : '')
+    }
+  const extensions = [
+    reading('Payload'),
+    HEIGHT,
+    EditorView.theme({ '.cm-content .cm-line': { wordBreak: 'break-all' } }),
+    lineNumbers({ formatNumber: (n) => numbers[n - 1] ?? '' }),
+    keymap.of(standardKeymap),
+  ]
   const root = shadowOf(into)
-  const state = EditorState.create({ doc: inShortLines(text), extensions })
+  const state = EditorState.create({ doc: Text.of(pieces), extensions })
   return handlesOf(new EditorView({ parent: root, root, state }))
-}
-
-function inShortLines(text: string): string {
-  const lines = text.split('\n')
-  if (lines.every((line) => line.length <= MAX_RAW)) return text
-  return lines.map((line) => line.match(/.{1,400}/gs)?.join('\n') ?? '').join('\n')
 }
 
 /** Its own scroller: 25 MB would make the page 14 million pixels high, and what follows unreachable. */
@@ -249,13 +257,12 @@ export function edit(into: HTMLElement, text: string, onProblem: (problem: Probl
     base('Payload as JSON'),
     lineNumbers(),
     foldGutter(FOLD_MARKS),
-    lintGutter(),
     history(),
     indentOnInput(),
     bracketMatching(),
     highlightActiveLine(),
     json(),
-    syntaxHighlighting(PARSED_COLOURS),
+    JSON_LOOK,
     EditorView.theme({ '&': { height: '100%' } }),
     keymap.of([...defaultKeymap, ...historyKeymap, ...foldKeymap]),
     EditorView.updateListener.of(({ docChanged }) => {
@@ -266,7 +273,7 @@ export function edit(into: HTMLElement, text: string, onProblem: (problem: Probl
   ]
   const root = shadowOf(into)
   const view = new EditorView({ parent: root, root, state: EditorState.create({ doc: text, extensions }) })
-  view.focus()
+  moveFocus(view.contentDOM)
   return {
     ...handlesOf(view),
     text: () => view.state.doc.toString(),
@@ -313,6 +320,7 @@ export interface CompareOptions {
   readonly isNarrow: boolean
   /** Whether equal parts and the whole of long lines are shown too. */
   readonly isWhole: boolean
+  readonly isJson: boolean
 }
 
 /** Two texts next to each other, with their equal parts folded away. */
@@ -334,7 +342,7 @@ function compareVisible(
   into: HTMLElement,
   before: string,
   after: string,
-  { label, isNarrow, isWhole }: CompareOptions,
+  { label, isNarrow, isWhole, isJson }: CompareOptions,
 ): CompareView {
   const changes = lineDiff(before, after)
   const isUnified =
@@ -349,7 +357,7 @@ function compareVisible(
     extensions: [
       reading(name),
       lineNumbers(),
-      COLOURS,
+      isJson ? JSON_LOOK : [],
       isWhole ? [] : longLines(doc),
       keymap.of([{ key: 'Enter', run: showLine }, ...standardKeymap]),
       more,

@@ -7,7 +7,7 @@ import { NotLoaded, nameOf } from './delivery.js'
 import { Dialog } from './dialog.js'
 import { counted } from './format.js'
 import { EventName, lines, Subject } from './list.js'
-import { dialog, go, isNarrow, messageFrom, query as shownQuery, takeFocus } from './model.js'
+import { dialog, focusHeading, go, isNarrow, messageFrom, query as shownQuery } from './model.js'
 import { Button, Icon, Section, Time, Visible } from './parts.js'
 import { payloadOf } from './payload.js'
 import { pretty } from './pretty.js'
@@ -26,7 +26,7 @@ export function Compare({ n, other, query }: CompareProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `#${first} and #${second} compared · relay`
-    if (takeFocus()) heading.current?.focus({ preventScroll: true })
+    focusHeading(heading.current)
   }, [first, second])
   return (
     <section class="pane pane-detail" aria-label={`#${first} and #${second} compared`}>
@@ -91,7 +91,7 @@ function Comparison({ before, after }: { readonly before: DeliveryDetail; readon
   return (
     <>
       {isText ? (
-        <Differences title="Payload" texts={payloads} />
+        <Differences title="Payload" texts={payloads} isJson={before.bodyKind !== 'text'} />
       ) : (
         <Section title="Payload">
           <p class="quiet">One of them is not UTF-8 text, so they cannot be compared.</p>
@@ -110,9 +110,10 @@ function asText(headers: readonly Header[]): string {
 interface DifferencesProps {
   readonly title: string
   readonly texts: () => Promise<readonly string[]>
+  readonly isJson?: boolean
 }
 
-function Differences({ title, texts }: DifferencesProps) {
+function Differences({ title, texts, isJson = false }: DifferencesProps) {
   const box = useRef<HTMLDivElement>(null)
   const [view, setView] = useState<CompareView | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
@@ -123,7 +124,8 @@ function Differences({ title, texts }: DifferencesProps) {
     const open = async (): Promise<void> => {
       const [{ compare }, [before = '', after = '']] = await Promise.all([import('./code.js'), texts()])
       if (isGone || !box.current) return
-      opened = compare(box.current, before, after, { label: title, isNarrow: isNarrow.value, isWhole })
+      const options = { label: title, isNarrow: isNarrow.value, isWhole, isJson }
+      opened = compare(box.current, before, after, options)
       setView(opened)
     }
     open().catch((error: unknown) => setProblem(messageFrom(error)))
@@ -187,7 +189,7 @@ export function CompareDialog({ detail }: { readonly detail: DeliveryDetail }) {
           Compare
         </button>
       </form>
-      {offered.length === 0 ? null : <p class="quiet">Or with one that is alike:</p>}
+      {offered.length === 0 ? null : <p class="quiet">Or with one like it:</p>}
       <ul class="offered">
         {offered.map((line) => (
           <li>

@@ -4,9 +4,10 @@ import { addressOf, BASE } from './address.js'
 import { bodyOf, getText, type Loaded, useApi, whyNot, whyNotRead } from './client.js'
 import { counted, formatMs, formatSize } from './format.js'
 import { Badges, EventName, Subject } from './list.js'
-import { copy, detail as shownDetail, dialog, isNarrow, takeFocus } from './model.js'
+import { copy, detail as shownDetail, dialog, focusHeading, isNarrow } from './model.js'
 import {
   Button,
+  CardHead,
   Empty,
   Fact,
   Headers,
@@ -39,7 +40,7 @@ export function Delivery({ n, query }: { readonly n: number; readonly query: Lis
     pane.current?.scrollTo({ top: 0 })
     if (!detail) return
     document.title = `#${n} ${nameOf(detail)} · relay`
-    if (takeFocus()) pane.current?.querySelector('h1')?.focus({ preventScroll: true })
+    focusHeading(pane.current?.querySelector('h1'))
   }, [n, isLoaded])
   return (
     <section class="pane pane-detail" aria-label={`Delivery #${n}`} ref={pane}>
@@ -80,7 +81,7 @@ export function NotLoaded({ loaded: { value, problem }, n, query }: NotLoadedPro
       <Empty title={problem.isMissing ? `#${n} is not in the journal` : `#${n} could not be read`}>
         <p>
           {problem.isMissing
-            ? 'There is no entry with this number, or retention has removed it. serve --keep says how long entries stay.'
+            ? 'There is no entry with this number, or retention has removed it.'
             : problem.message}
         </p>
         <p>
@@ -245,7 +246,7 @@ function Targets({ detail: { targets, routes, ignored } }: { readonly detail: De
               : 'Not forwarded to any target.'}
         </p>
       ) : (
-        <ul class="targets">
+        <ul class="cards targets">
           {targets.map((target) => (
             <Target target={target} />
           ))}
@@ -267,29 +268,25 @@ function Target({ target }: { readonly target: TargetDetail }) {
     return { attempt, numbers }
   })
   return (
-    <li class="target">
-      <div class="target-head">
-        <MarkWord status={statusOf(target)} />
-        <strong>
-          <Visible text={name} />
-        </strong>
-        <code class="target-label">
-          <Visible text={match === null ? label : `${match} → ${label}`} />
-        </code>
-      </div>
+    <li class="card">
+      <CardHead
+        name={name}
+        label={match === null ? label : `${match} → ${label}`}
+        status={statusOf(target)}
+      />
       {reason === undefined ? null : (
-        <p class="target-reason">
+        <p class="quiet">
           <Visible text={reason} />
         </p>
       )}
-      {attempts.length === 0 ? <p class="target-reason">No attempt yet.</p> : null}
+      {attempts.length === 0 ? <p class="quiet">No attempt yet.</p> : null}
       <ol class="attempts" aria-label={`Attempts at ${name}, the newest first`}>
         {numbered.map(({ attempt, numbers }, i) => (
           <li key={attempt.at}>
             <Attempt
               attempt={attempt}
               numbers={numbers}
-              part={total === 1 ? null : attempt.ms / longest}
+              part={attempts.length === 1 ? null : attempt.ms / longest}
               isNewest={i === 0}
             />
           </li>
@@ -317,25 +314,33 @@ function Attempt({ attempt, numbers, part, isNewest }: AttemptProps) {
           <span class="sr-only">Attempt </span>
           {numbers}
         </span>
-        <MarkWord status={outcome === 'succeeded' ? 'succeeded' : 'failed'} />
-        <span class="attempt-status">{status ?? ''}</span>
-        <span class="attempt-times">
-          <span class="attempt-took">
-            {part === null ? null : (
-              <svg
-                class="duration"
-                viewBox="0 0 100 4"
-                width="48"
-                height="4"
-                preserveAspectRatio="none"
-                aria-hidden="true"
-              >
-                <rect class="duration-all" width="100" height="4" />
-                <rect class="duration-own" width={Math.max(2, 100 * part)} height="4" />
-              </svg>
-            )}
-            {formatMs(ms)}
+        {outcome === 'succeeded' ? (
+          <span class="mark mark-succeeded">
+            <Icon name="check" />
+            <span class={status === null ? '' : 'sr-only'}>succeeded</span>
+            {status}
           </span>
+        ) : (
+          <>
+            <MarkWord status="failed" />
+            {status}
+          </>
+        )}
+        <span class="attempt-times">
+          {part === null ? null : (
+            <svg
+              class="duration"
+              viewBox="0 0 100 4"
+              width="48"
+              height="4"
+              preserveAspectRatio="none"
+              aria-hidden="true"
+            >
+              <rect class="duration-all" width="100" height="4" />
+              <rect class="duration-own" width={Math.max(2, 100 * part)} height="4" />
+            </svg>
+          )}
+          <span>{formatMs(ms)}</span>
           <Time at={at} />
         </span>
       </summary>

@@ -16,16 +16,10 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const { current } = element
-    const previous = document.activeElement
     current?.showModal()
-    current?.querySelector<HTMLElement>('[data-first]')?.focus()
-    return () => {
-      const { activeElement } = document
-      const hasFocus = activeElement === document.body || current?.contains(activeElement)
-      current?.close()
-      if (hasFocus && previous instanceof HTMLElement && previous.isConnected) previous.focus()
-      else if (!hasFocus && activeElement instanceof HTMLElement) activeElement.focus()
-    }
+    const first = current?.querySelector<HTMLElement>('[data-first]') ?? current?.querySelector('h2')
+    first?.focus()
+    return () => current?.close()
   }, [])
   const close = (): void => {
     if (mayClose()) dialog.value = null
@@ -49,7 +43,9 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
     >
       <div class="dialog-box">
         <header class="dialog-head">
-          <h2 id="dialog-title">{title}</h2>
+          <h2 id="dialog-title" tabIndex={-1}>
+            {title}
+          </h2>
           <button type="button" class="button button-quiet" aria-label="Close" onClick={close}>
             <Icon name="close" />
           </button>

@@ -22,10 +22,12 @@ function ForwardDialog({ detail: { n, routes } }: { readonly detail: DeliveryDet
   const [isBusy, setBusy] = useState(false)
   const forward = async (request: ForwardRequest, where: string): Promise<void> => {
     setBusy(true)
+    const opened = dialog.value
     try {
       await postJson<Sent>(`deliveries/${n}/forward`, request)
       notify(`Forwarding #${n} again to ${where}`)
-      dialog.value = null
+      // Meanwhile the user may have closed it, and opened another.
+      if (dialog.value === opened) dialog.value = null
     } catch (error) {
       setBusy(false)
       notify(messageFrom(error), true)
@@ -81,8 +83,8 @@ export function Reason() {
 type Keys = readonly (readonly [keys: readonly string[], what: string])[]
 
 const KEYS: Keys = [
-  [['j', '↓'], 'the next, older delivery'],
-  [['k', '↑'], 'the previous, newer delivery'],
+  [['j', '↓'], 'next (older)'],
+  [['k', '↑'], 'previous (newer)'],
   [['Enter'], 'open it'],
   [['/'], 'search the payloads'],
   [['r'], 'forward it again'],

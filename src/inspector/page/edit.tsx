@@ -85,8 +85,11 @@ async function send(from: number, form: HTMLFormElement, body: string): Promise<
     body,
     ...(target && { target }),
   }
+  const opened = dialog.value
   const sent = await postJson<Sent>('send', request)
   notify(`Sent as #${sent.n}`)
+  // Meanwhile the user may have closed it, and gone elsewhere.
+  if (dialog.value !== opened) return
   dialog.value = null
   go({ page: 'delivery', n: sent.n, query: query.value })
 }
@@ -183,7 +186,7 @@ function EditorBox({ detail: { n, bodyKind }, onReady, onProblem }: EditorBoxPro
     }
   }, [])
   return (
-    <div class="editor">
+    <div class="code-view editor">
       <div class="code editor-box" ref={box} />
       {state === null ? null : (
         <p class="quiet" role="status">

@@ -6,7 +6,7 @@ import { addressOf, formatQuery, isFiltered } from './address.js'
 import { getJson, onLive, whyNotRead } from './client.js'
 import { Filters } from './filters.js'
 import { counted, formatCount, formatSize } from './format.js'
-import { cursor, messageFrom } from './model.js'
+import { cursor, messageFrom, moveFocus } from './model.js'
 import { Button, Empty, Icon, Mark, Time, Visible } from './parts.js'
 import { Timeline } from './timeline.js'
 
@@ -271,7 +271,7 @@ function focusCursor(list: HTMLElement | null): void {
   const { n, wantsFocus } = cursor.value ?? { n: 0, wantsFocus: false }
   const row = wantsFocus ? list?.querySelector<HTMLElement>(`a[data-n="${n}"]`) : null
   if (!row) return
-  row.focus({ preventScroll: true })
+  moveFocus(row)
   cursor.value = { n, wantsFocus: false }
 }
 

@@ -67,20 +67,26 @@ export function messageFrom(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-let isFocusDue = false
-
 /**
- * Whether what is shown next takes the focus: after a link, but not after a step from one row to the next, nor from a field in
- * which the user has begun to type. Says so once.
+ * Moves the focus to something that has just been drawn, unless the user is in a field: a render must never take what is being
+ * typed. Nor may it scroll.
  */
-export function takeFocus(): boolean {
-  const isDue = isFocusDue && document.activeElement?.matches('input, select, textarea') !== true
-  isFocusDue = false
-  return isDue
+export function moveFocus(element: HTMLElement | null | undefined): void {
+  if (document.activeElement?.matches('input, select, textarea') !== true)
+    element?.focus({ preventScroll: true })
 }
 
-// After a key the user has moved on: what loads late must not take the focus from where the next key goes.
-document.addEventListener('keydown', () => (isFocusDue = false), { capture: true })
+let isFocusDue = false
+
+/** Moves the focus to the heading of what is shown, once: after a link, but not after a step from one row to the next. */
+export function focusHeading(heading: HTMLElement | null | undefined): void {
+  if (isFocusDue) moveFocus(heading)
+  isFocusDue = false
+}
+
+// After a key or a click the user has moved on: what loads late must not take the focus from where the next key goes.
+for (const type of ['keydown', 'pointerdown'])
+  document.addEventListener(type, () => (isFocusDue = false), { capture: true })
 
 /** Shows a view. `replace` leaves no step in the history: for filters while they are typed, and steps from one row to the next. */
 export function go(next: View, { replace = false }: { readonly replace?: boolean } = {}): void {
@@ -94,7 +100,7 @@ export function go(next: View, { replace = false }: { readonly replace?: boolean
 
 /** Lets links within the inspector change the view instead of loading a page, and follows the browser's own Back and Forward. */
 export function followLinks(): void {
-  addEventListener('popstate', () => (view.value = viewOf(location)))
+  addEventListener('popstate', followAddress)
   document.addEventListener('click', (event) => {
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
     if (!isPlain || event.defaultPrevented || !(event.target instanceof Element)) return
@@ -106,6 +112,11 @@ export function followLinks(): void {
     event.preventDefault()
     go(next)
   })
+}
+
+/** Shows what the address says. */
+export function followAddress(): void {
+  view.value = viewOf(location)
 }
 
 function viewOf({ pathname, search }: Location): View {

@@ -149,6 +149,33 @@ function describeMark(target: TargetMark): string {
   return `${name}: ${parts.filter((part) => part !== undefined).join(', ')}${reason ? `. ${reason}` : ''}`
 }
 
+/** The head of a card: what it is about, how that is, and where it leads. */
+export function CardHead({
+  name,
+  label,
+  status,
+  word,
+}: {
+  readonly name: string
+  readonly label?: string | null
+  readonly status?: keyof typeof MARKS
+  readonly word?: string
+}) {
+  return (
+    <div class="card-head">
+      <strong>
+        <Visible text={name} />
+      </strong>
+      {label ? (
+        <code>
+          <Visible text={label} />
+        </code>
+      ) : null}
+      {status === undefined ? null : <MarkWord status={status} {...(word !== undefined && { word })} />}
+    </div>
+  )
+}
+
 /** What stands where there is nothing to show: what that means, and what to do next. */
 export function Empty({
   title,

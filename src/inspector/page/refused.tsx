@@ -2,9 +2,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { LiveEvent, RefusedDetail, RefusedKind, RefusedLine, RefusedPage } from '../api.js'
 import { addressOf } from './address.js'
 import { useApi } from './client.js'
-import { counted, formatCount, formatSize } from './format.js'
-import { takeFocus } from './model.js'
-import { Empty, Headers, Icon, Lines, MarkWord, Section, Time, Visible } from './parts.js'
+import { formatCount, formatSize } from './format.js'
+import { focusHeading } from './model.js'
+import { Empty, Fact, Headers, Icon, Lines, Section, Time, Visible } from './parts.js'
 
 const KINDS: Readonly<Record<RefusedKind, string>> = {
   no_signature: 'no signature',
@@ -55,8 +55,7 @@ function RefusedList({ page, openId }: { readonly page: RefusedPage; readonly op
         Refused requests
       </h1>
       <p class="quiet">
-        Nothing here is proved to come from the code host, and none of it was forwarded. The last 100 since
-        relay started.
+        Not proved to come from the code host, and not forwarded. The last 100 since relay started.
       </p>
       {given.length === 0 ? null : (
         <ul class="counts">
@@ -94,7 +93,7 @@ function RefusedRow({ line, isOpen }: { readonly line: RefusedLine; readonly isO
     >
       <span class="row-line">
         <span class="row-event">
-          <MarkWord status="failed" word={KINDS[kind]} />
+          <span class="event">{KINDS[kind]}</span>
           <span class="badge">{status}</span>
           {via === 'tunnel' ? <span class="badge">tunnel</span> : null}
         </span>
@@ -130,10 +129,10 @@ function RefusedRequest({ id }: { readonly id: number }) {
 
 /** One refused request: why, and what to do. */
 function RefusedArticle({ detail }: { readonly detail: RefusedDetail }) {
-  const { kind, at, status, via, size, event, deliveryId, verdict, headers, body, isCut, reason } = detail
+  const { kind, at, status, via, size, event, deliveryId, verdict, headers, body, isCut } = detail
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    if (takeFocus()) heading.current?.focus({ preventScroll: true })
+    focusHeading(heading.current)
   }, [])
   return (
     <article class="detail">
@@ -148,19 +147,26 @@ function RefusedArticle({ detail }: { readonly detail: RefusedDetail }) {
         <h1 tabIndex={-1} ref={heading}>
           Refused: {KINDS[kind]}
         </h1>
-        <p class="head-subject">
-          <Visible text={reason} />
-        </p>
-        <p class="quiet">
-          Answered {status}, came by {via === 'http' ? 'HTTP' : 'the tunnel'} at <Time at={at} />,{' '}
-          {counted(size, 'byte')}. Claims to be {event === null ? 'no event' : <Visible text={event} />}
-          {deliveryId === null ? null : (
-            <>
-              , delivery <Visible text={deliveryId} />
-            </>
+        <dl class="facts">
+          <Fact name="Received">
+            <Time at={at} />
+            {via === 'tunnel' ? ', through the tunnel' : null}
+          </Fact>
+          <Fact name="Answered">{status}</Fact>
+          <Fact name="Size">{formatSize(size)}</Fact>
+          {event === null ? null : (
+            <Fact name="Claimed event">
+              <Visible text={event} />
+            </Fact>
           )}
-          .
-        </p>
+          {deliveryId === null ? null : (
+            <Fact name="Claimed delivery id">
+              <code>
+                <Visible text={deliveryId} />
+              </code>
+            </Fact>
+          )}
+        </dl>
       </header>
       <Section title="Why">
         <ul class="sentences">

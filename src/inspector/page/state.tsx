@@ -3,7 +3,7 @@ import type { InstanceState, LiveEvent, TargetState } from '../api.js'
 import { useApi } from './client.js'
 import { counted, exactTime, formatCount, formatMs } from './format.js'
 import { now } from './model.js'
-import { Empty, Fact, MarkWord, Section, Time, Visible } from './parts.js'
+import { CardHead, Empty, Fact, Section, Time, Visible } from './parts.js'
 
 /** The running instance: its targets and their queues, its tunnel and hooks, who is signed in. */
 export function State() {
@@ -27,25 +27,27 @@ function isChange({ type }: LiveEvent): boolean {
 function Instance({ state }: { readonly state: InstanceState }) {
   const { profile, provider, url, startedAt, deliveries, targets, ignored, tunnel, hooks, users } = state
   return (
-    <div class="state">
-      <h1 tabIndex={-1}>State</h1>
-      <dl class="facts">
-        <Fact name="Profile">
-          <Visible text={profile} />
-        </Fact>
-        <Fact name="Code host">
-          <Visible text={provider} />
-        </Fact>
-        <Fact name="Address">
-          <code>{url}</code>
-        </Fact>
-        <Fact name="Running for">
-          <span title={`since ${exactTime(startedAt)}`}>
-            {formatMs(Math.max(0, Math.max(now.value, Date.now()) - startedAt))}
-          </span>
-        </Fact>
-        <Fact name="In the journal">{counted(deliveries, 'delivery', 'deliveries')}</Fact>
-      </dl>
+    <div class="detail">
+      <header class="head">
+        <h1 tabIndex={-1}>State</h1>
+        <dl class="facts">
+          <Fact name="Profile">
+            <Visible text={profile} />
+          </Fact>
+          <Fact name="Code host">
+            <Visible text={provider} />
+          </Fact>
+          <Fact name="Address">
+            <code>{url}</code>
+          </Fact>
+          <Fact name="Running for">
+            <span title={`since ${exactTime(startedAt)}`}>
+              {formatMs(Math.max(0, Math.max(now.value, Date.now()) - startedAt))}
+            </span>
+          </Fact>
+          <Fact name="In the journal">{counted(deliveries, 'delivery', 'deliveries')}</Fact>
+        </dl>
+      </header>
       <Section title="Targets">
         <Targets targets={targets} />
         {ignored.length === 0 ? null : (
@@ -54,15 +56,17 @@ function Instance({ state }: { readonly state: InstanceState }) {
           </p>
         )}
       </Section>
-      <Section title="Tunnel">
-        <Tunnel tunnel={tunnel} />
-      </Section>
-      <Section title="Hooks">
-        <Hooks hooks={hooks} />
-      </Section>
-      <Section title="Signed in">
-        <Users users={users} />
-      </Section>
+      <div class="columns">
+        <Section title="Tunnel">
+          <Tunnel tunnel={tunnel} />
+        </Section>
+        <Section title="Hooks">
+          <Hooks hooks={hooks} />
+        </Section>
+        <Section title="Signed in">
+          <Users users={users} />
+        </Section>
+      </div>
     </div>
   )
 }
@@ -97,29 +101,21 @@ function Target({ target }: { readonly target: TargetState }) {
   const { status, word } = STATES[target.state] ?? { status: 'waiting', word: target.state }
   return (
     <li class="card">
-      <p class="card-title">
-        <Visible text={name} />
-        <MarkWord status={status} word={word} />
+      <CardHead name={name} label={`${match} → ${label}`} status={status} word={word} />
+      <p class="quiet">
+        {formatCount(waiting)} waiting,{' '}
+        <span class={failed > 0 ? 'error-text' : ''}>{formatCount(failed)} failed</span>
+        {since === undefined ? null : (
+          <>
+            , {word} since <Time at={since} />
+          </>
+        )}
+        {nextProbeAt === undefined ? null : (
+          <>
+            , next attempt at <Time at={nextProbeAt} />
+          </>
+        )}
       </p>
-      <p class="card-label">
-        <code>
-          <Visible text={`${match} → ${label}`} />
-        </code>
-      </p>
-      <dl class="numbers">
-        <Fact name="waiting">{formatCount(waiting)}</Fact>
-        <Fact name="failed">{formatCount(failed)}</Fact>
-      </dl>
-      {since === undefined ? null : (
-        <p class="quiet">
-          {word} since <Time at={since} />
-          {nextProbeAt === undefined ? null : (
-            <>
-              , next attempt at <Time at={nextProbeAt} />
-            </>
-          )}
-        </p>
-      )}
     </li>
   )
 }
@@ -166,20 +162,12 @@ function Hooks({ hooks }: { readonly hooks: InstanceState['hooks'] }) {
     <ul class="cards">
       {hooks.map(({ repo, url, permanent, problem }) => (
         <li class="card">
-          <p class="card-title">
-            <Visible text={repo} />
-            <MarkWord
-              status={problem === null ? 'succeeded' : 'failed'}
-              word={problem === null ? 'registered' : 'failed'}
-            />
-          </p>
-          {url === null ? null : (
-            <p class="card-label">
-              <code>
-                <Visible text={url} />
-              </code>
-            </p>
-          )}
+          <CardHead
+            name={repo}
+            label={url}
+            status={problem === null ? 'succeeded' : 'failed'}
+            word={problem === null ? 'registered' : 'failed'}
+          />
           <p class="quiet">
             <Visible text={problem ?? (permanent ? 'stays when relay stops' : 'removed when relay stops')} />
           </p>
@@ -203,9 +191,7 @@ function Users({ users }: { readonly users: InstanceState['users'] }) {
     <ul class="cards">
       {users.map(({ userId, expiresAt, origin }) => (
         <li class="card">
-          <p class="card-title">
-            <Visible text={userId} />
-          </p>
+          <CardHead name={userId} />
           <p class="quiet">
             <Visible text={origin} />, {expiresAt > now.value ? 'until' : 'expired'} <Time at={expiresAt} />
           </p>

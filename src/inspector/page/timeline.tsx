@@ -42,25 +42,23 @@ export function Timeline() {
     }
   }, [])
   const minutes = hour.value?.minutes ?? []
-  const ticks = minutes.filter((_, i) => i % 15 === 0)
+  const [oldest] = minutes
   return (
-    <div class="strip">
+    <div>
       <svg
         class="chart"
         viewBox={`0 0 ${60 * MINUTE} ${UP + DOWN}`}
         preserveAspectRatio="none"
         aria-hidden="true"
       >
-        <rect class="chart-base" x="0" y={UP} width={60 * MINUTE} height="0.6" />
+        <rect class="chart-base" y={UP} width={60 * MINUTE} height="0.6" />
         <Bars minutes={minutes} />
       </svg>
-      <div class="ticks" aria-hidden="true">
-        {ticks.map(({ at }) => (
-          <span>{minuteTime(at)}</span>
-        ))}
-        <span>{minutes.length > 0 ? 'now' : ' '}</span>
-      </div>
-      <p class="strip-sums">{minutes.length > 0 ? describe(minutes) : ' '}</p>
+      <p class="chart-line">
+        <span aria-hidden="true">{oldest ? minuteTime(oldest.at) : ' '}</span>
+        <span>{oldest ? describe(minutes) : ''}</span>
+        <span aria-hidden="true">{oldest ? 'now' : ''}</span>
+      </p>
     </div>
   )
 }
