@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { repository, type Repository } from '../kit/code-host.js'
 import { SECRET, sign } from '../kit/delivery.js'
-import { type Entry, entriesOf, linesOf } from '../kit/journal.js'
+import { type Entry, entriesOf } from '../kit/journal.js'
 import { type Place, place } from '../kit/place.js'
 import { type Receiver, receiver, valuesOf } from '../kit/receiver.js'
 import { smee } from '../kit/smee.js'
@@ -106,30 +106,6 @@ describe('relay serve --hook --catch-up', () => {
     expect(textsOf(entries.map(({ body }) => body))).toEqual(texts(SENT))
     expect(signatures).toEqual(entries.map(({ body }) => sign(SECRET, body)))
     expect(commentsOf(target).map((body) => sign(SECRET, body))).toEqual(signatures)
-  })
-
-  it('never gets again what retention has removed', async () => {
-    {
-      const serving = await here.serve(...flags)
-      await serving.object(IS_CAUGHT_UP)
-      await demo.comment(...texts(3))
-      await serving.objects({ type: 'attempt', outcome: 'succeeded' }, 4)
-      await serving.stop()
-    }
-    {
-      // Smaller than an empty journal: all but the newest goes at the start.
-      const serving = await here.serve(...flags, '--keep-max', '1KiB')
-      await serving.object(IS_CAUGHT_UP)
-      await expect.poll(async () => (await linesOf(here)).length).toBe(1)
-      await serving.stop()
-    }
-    await demo.comment(...texts(5).slice(3))
-    const serving = await here.serve(...flags)
-    expect(await serving.object(IS_CAUGHT_UP)).toMatchObject({ missing: 2, arrived: 2, failed: [] })
-    await hasComments(5)
-    await serving.stop()
-    expect(textsOf(commentsOf(target))).toEqual(texts(5))
-    expect(textsOf((await commentEntries()).map(({ body }) => body))).toEqual(texts(5).slice(2))
   })
 })
 

@@ -83,14 +83,6 @@ describe('the check of the hooks of repositories in the journal', () => {
       fail('that of octo/demo has no secret, so that relay refuses its deliveries', ADD),
     )
   })
-
-  it('finds one that failed last', async () => {
-    await receiveOne()
-    await serving.stop()
-    await addHook({ secret: 's' })
-    const failed = 'that of octo/demo failed last: 502 failed to connect to host'
-    expect(await check('--public-url', serving.address)).toEqual(fail(failed, ADD_AND_TEST))
-  })
 })
 
 describe('the check of the hooks that this profile made, or has in --hook', () => {

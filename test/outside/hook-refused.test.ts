@@ -6,6 +6,7 @@ import { entriesOf, linesOf } from '../kit/journal.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 import type { Ran } from '../kit/run.js'
+import { prints } from '../kit/run.js'
 
 type Fault = Parameters<TestSandbox['faults']['next']>[1]
 
@@ -127,13 +128,6 @@ describe('a code host that refuses', () => {
         'The sandbox refused: Repository was archived so is read-only. Unarchive the repository first, or do without its hook',
       ),
     )
-    here.sandbox.faults.next('hook', NOW)
-    here.sandbox.faults.next('hook', answer(301, 'Moved Permanently'))
-    expect(await run('hook', 'add', 'octo/demo')).toEqual(
-      refused(
-        'The sandbox answered with a redirect that is not followed (301): Moved Permanently. The repository was renamed or moved. Give its new name',
-      ),
-    )
     expect([await demo.hooks(), await saved()]).toEqual([[], ''])
   })
 
@@ -151,25 +145,6 @@ describe('a code host that refuses', () => {
         `${hidden}. The token needs one of the scopes admin:repo_hook, repo, write:repo_hook, read:repo_hook; it has public_repo. ${sign}: relay login, or relay login --with-token. Check the name, or sign in as another user`,
       ),
     )
-  })
-
-  it('to remove a hook with a token that may only write: the hook stays, and so does what the profile knows', async () => {
-    expect(await run('hook', 'add', 'octo/demo')).toMatchObject({ code: 0 })
-    const scopes = {
-      'X-OAuth-Scopes': 'write:repo_hook',
-      'X-Accepted-OAuth-Scopes': 'admin:repo_hook, repo',
-    }
-    here.sandbox.faults.next('hook', NOW)
-    here.sandbox.faults.next('hook', answer(404, 'Not Found', scopes))
-    expect(await run('hook', 'remove', 'octo/demo')).toMatchObject({
-      code: 8,
-      out: '',
-      err: expect.stringContaining(
-        'The token needs one of the scopes admin:repo_hook, repo; it has write:repo_hook',
-      ),
-    })
-    expect(await demo.hooks()).toHaveLength(1)
-    expect(await saved()).toContain('octo/demo')
   })
 
   it('more than 20 hooks', async () => {
@@ -246,11 +221,9 @@ describe('relay hook test', () => {
     faults.next('hook', NOW)
     faults.next('hook', moved(307, `/${hook?.id}/pings`))
     faults.next('deliveries', moved(301, `/${hook?.id}/deliveries`))
-    expect(await run('hook', 'test', 'octo/old')).toEqual({
-      code: 0,
-      out: `ping of octo/old arrived: #${Number(before?.['n']) + 1}\n`,
-      err: '',
-    })
+    expect(await run('hook', 'test', 'octo/old')).toEqual(
+      prints(`ping of octo/old arrived: #${Number(before?.['n']) + 1}\n`),
+    )
   })
 })
 

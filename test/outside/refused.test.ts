@@ -3,6 +3,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { githubDelivery, post } from '../kit/delivery.js'
 import { type Place, place, type Serving } from '../kit/place.js'
+import { fails } from '../kit/run.js'
 import { example, objects } from './example.js'
 
 const CANARY = 'Bearer canary'
@@ -72,11 +73,12 @@ describe('relay log --refused', () => {
 
   it('needs a running instance, and takes no other filter', async () => {
     await using stopped = await example()
-    expect(await stopped.run('log', '--refused')).toEqual({
-      code: 1,
-      out: '',
-      err: 'error: Profile default is not being served, and only the running instance has refused requests. Start it with relay serve\n',
-    })
+    expect(await stopped.run('log', '--refused')).toEqual(
+      fails(
+        1,
+        'Profile default is not being served, and only the running instance has refused requests. Start it with relay serve',
+      ),
+    )
     const { code, err } = await here.run('log', '--refused', '--event', 'push')
     expect([code, err]).toEqual([2, 'error: --refused cannot be combined with --event\n'])
   })
@@ -120,11 +122,9 @@ describe('relay show refused:1', () => {
 
   it('says what was not stored, and which there are', async () => {
     expect((await here.run('show', 'refused:2')).out).toMatch(/body \(\d+ bytes\): not read\n$/)
-    expect(await here.run('show', 'refused:9')).toEqual({
-      code: 6,
-      out: '',
-      err: 'error: The running instance has no refused:9. relay log --refused lists those it has\n',
-    })
+    expect(await here.run('show', 'refused:9')).toEqual(
+      fails(6, 'The running instance has no refused:9. relay log --refused lists those it has'),
+    )
   })
 })
 
