@@ -231,6 +231,12 @@ describe('while the App is installed nowhere', () => {
       out: '',
       err: expect.stringMatching(text),
     })
+    const relay = await here.serve('--catch-up')
+    expect(await relay.object({ type: 'hook', app: app.slug })).toMatchObject({
+      state: 'failed',
+      retries: false,
+    })
+    await relay.stop()
   })
 
   it('the check finds a webhook that leads elsewhere', async () => {

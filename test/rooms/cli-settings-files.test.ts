@@ -12,10 +12,9 @@ import {
   type System,
 } from '../../src/cli/settings/files.js'
 import { type Loaded, openSettings, withDefaults } from '../../src/cli/settings/read.js'
-import { failure } from '../helpers/failure.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
-import { testShell } from './cli-shell.js'
+import { failure, testShell } from './cli-shell.js'
 
 type Place = Partial<Pick<Context, 'env' | 'cwd' | 'configFolder'>>
 
