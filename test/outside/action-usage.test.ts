@@ -45,7 +45,7 @@ describe('a usage error of relay comment, exit 2', () => {
       '--user: must be 1–256 bytes without white space, control characters or "/"',
     ],
   ])('%j', async (argv, message) => {
-    expect(await nobody.run('comment', ...argv)).toEqual(fails(2, `${message}`))
+    expect(await nobody.run('comment', ...argv)).toEqual(fails(2, message))
   })
 })
 
@@ -74,7 +74,7 @@ describe('a usage error of relay merge, exit 2', () => {
       `option '--method <method>' argument 'octopus' is invalid. Allowed choices are merge, squash, rebase.\n${usage('merge', '[target]')}`,
     ],
   ])('%j', async (argv, message) => {
-    expect(await nobody.run('merge', ...argv)).toEqual(fails(2, `${message}`))
+    expect(await nobody.run('merge', ...argv)).toEqual(fails(2, message))
   })
 })
 
@@ -86,7 +86,7 @@ describe('a usage error of relay react, exit 2', () => {
     ],
     [['octo/demo#1', '-2x'], `unknown option '-2x'\n${usage('react', '[target] [reaction]')}`],
   ])('%j', async (argv, message) => {
-    expect(await nobody.run('react', ...argv)).toEqual(fails(2, `${message}`))
+    expect(await nobody.run('react', ...argv)).toEqual(fails(2, message))
   })
 
   it('an unknown reaction, which lists the reactions, exit 2', async () => {

@@ -81,8 +81,8 @@ describe('relay setup --app-hook', () => {
     expect(lines.map(({ duplicates }) => duplicates)).toEqual([1, 1, 1])
   })
 
-  it('gets 30 deliveries that the App sent while relay was away, with limits in the way', async () => {
-    const texts = Array.from({ length: 30 }, (_, n) => `comment ${n}`)
+  it('gets what the App sent while relay was away, with limits in the way', async () => {
+    const texts = Array.from({ length: 12 }, (_, n) => `comment ${n}`)
     const before = await here.serve()
     await setUpApp(here)
     await before.stop()

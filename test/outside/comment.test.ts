@@ -78,22 +78,8 @@ describe('relay comment', () => {
     const { sandbox } = here
     const before = writes(sandbox.requests)
     const ran = await here.run('comment', target, 'hello')
-    expect(ran).toEqual(fails(8, `${message}`))
+    expect(ran).toEqual(fails(8, message))
     expect(writes(sandbox.requests)).toBe(before + 1)
-  })
-
-  it('fails with an object on stderr and nothing on stdout under --json', async () => {
-    const err = {
-      v: 1,
-      type: 'error',
-      code: 'gone',
-      error: 'The sandbox refused: Issues are disabled for this repo',
-    }
-    expect(await here.run('comment', 'octo/no-issues#1', 'hello', '--json')).toEqual({
-      code: 8,
-      out: '',
-      err: `${JSON.stringify(err)}\n`,
-    })
   })
 
   it('interrupted after it was sent warns that it may have happened, exit 130', async () => {

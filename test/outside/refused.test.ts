@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { githubDelivery, post } from '../kit/delivery.js'
 import { type Place, place, type Serving } from '../kit/place.js'
@@ -94,18 +92,6 @@ describe('relay show refused:1', () => {
     expect(out).toContain('  X-GitHub-Delivery: d-1\n')
     expect(out).toContain(`body (32 bytes)\n  {\n    "action": "opened",\n    "zen": "<é>"\n  }\n`)
     expect(out).not.toContain(CANARY)
-  })
-
-  it('goes through a pager when it is longer than the screen', async () => {
-    const file = path.join(here.cwd, 'paged')
-    const over = { env: { PAGER: `cat > ${file}` }, terminal: { columns: 80, rows: 8 } }
-    const { out } = await here.runWith(over, 'show', 'refused:1', '--color', 'never')
-    const lines = readFileSync(file, 'utf8').split('\n')
-    expect([out, lines[0], lines.at(-3)]).toEqual([
-      '',
-      'refused:1  not proved, and never forwarded',
-      '    "zen": "<é>"',
-    ])
   })
 
   it('gives the exact bytes, and a record', async () => {

@@ -83,10 +83,8 @@ describe('the hook of relay serve --hook', () => {
     here.sandbox.faults.next('hook', '502')
     const serving = await here.serve('--hook', 'octo/demo', '--hook', 'octo/nowhere')
     const failures = await serving.objects({ type: 'hook', state: 'failed' }, 2)
-    expect(failures.map(({ error, retries }) => [String(error).slice(0, 20), retries]).toSorted()).toEqual([
-      ['The sandbox failed (', true],
-      ['The sandbox refused:', false],
-    ])
+    const said = failures.map(({ error, retries }) => `${String(retries)}: ${String(error).slice(0, 20)}`)
+    expect(new Set(said)).toEqual(new Set(['true: The sandbox failed (', 'false: The sandbox refused:']))
     await serving.object({ type: 'hook', state: 'ready' })
   })
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Fixture } from 'webhook-relay/testing'
 import { emptyFolder } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
-import { type Place } from '../kit/place.js'
+import type { Place } from '../kit/place.js'
 import { fails, prints } from '../kit/run.js'
 import { bare, example, opened, URL_TARGET } from './example.js'
 
@@ -69,6 +69,7 @@ deploy.sh  ✗ failed: exit code 1  push=exec:./deploy.sh
   2023-11-15 03:43:20  exit 1 38ms
     �
     \u{0}{
+
 example.com  ◦ waiting  issues=https://***@example.com/x?…
 
 `

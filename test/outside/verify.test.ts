@@ -261,7 +261,7 @@ describe('relay verify', () => {
   ])('says what is missing, exit 2: %j %s', async (variables, word, message) => {
     const cwd = folder({ 'a.json': github(), 'payload.json': BODY })
     const { code, out, err } = await run(['verify', word], { cwd, env: variables })
-    expect({ code, out, err: err.replace(`${cwd}/`, '') }).toEqual(fails(2, `${message}`))
+    expect({ code, out, err: err.replace(`${cwd}/`, '') }).toEqual(fails(2, message))
   })
 
   it('shows no secret, and no signature that would be right', async () => {

@@ -154,7 +154,7 @@ describe('relay wait', () => {
     ],
   ])('%j is refused, exit 2', async (argv, message) => {
     await using here = await bare()
-    expect(await here.run('wait', ...argv)).toEqual(fails(2, `${message}`))
+    expect(await here.run('wait', ...argv)).toEqual(fails(2, message))
   })
 
   it('gives up on a pattern that takes too long, exit 2', async () => {
