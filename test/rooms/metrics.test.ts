@@ -4,7 +4,7 @@ import type { Sql } from '../../src/store/sql.js'
 import { startRelay } from '../../src/testing/index.js'
 import { readMetrics } from '../kit/metrics.js'
 import { closedPort } from '../kit/ports.js'
-import { RecordingLog } from '../kit/log.js'
+import { RecordingLog } from './recording-log.js'
 
 it('/metrics reads the queues once for all that ask at a time; without them, it answers all the rest in time', async () => {
   await using inner = await openDatabase({ kind: 'memory', folder: '' })
