@@ -5,7 +5,6 @@ import { errorCode, toRelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { inTime, isTimeout } from '../base/wait.js'
 import { isOfTransaction, postgresError, postgresFailure } from './postgres-error.js'
-import { CONNECTIONS } from './postgres-health.js'
 import { Client, configOf, prepareSchema, schemaName } from './postgres-server.js'
 import {
   Commits,
@@ -19,6 +18,8 @@ import {
   type WriteOptions,
 } from './sql.js'
 
+/** Connections that read. With the one that writes and the session that holds locks, a relay has six. */
+const READERS = 4
 /** Until a connection is closed whose other end does not say goodbye, because the network swallows what passes. Milliseconds. */
 const GOODBYE_MS = 1000
 
@@ -92,7 +93,7 @@ export class Postgres implements Sql {
     const limits = { idle_in_transaction_session_timeout: LIMIT_MS }
     // The statements of a batch are sent without waiting for each answer.
     this.#writer = new Pool({ ...this.#config, ...limits, max: 1, pipeline: true })
-    this.#readers = new Pool({ ...this.#config, max: CONNECTIONS - 2 })
+    this.#readers = new Pool({ ...this.#config, max: READERS })
     for (const pool of [this.#writer, this.#readers]) {
       // A connection that ends is replaced when one is needed; what was under way on it is rejected there.
       pool.on('error', () => {})

@@ -91,6 +91,7 @@ describe('relay routes test', () => {
     expect(await here.run('routes', 'test', 'last')).toEqual(
       prints(`yes  ${label}  issues.opened matches issues\n`),
     )
+    expect((await here.run('routes', 'test', '9')).code).toBe(6)
     const { out } = await here.run('routes', 'test', '1', '--forward', '3000', '--json')
     expect(JSON.parse(out)).toEqual({
       v: 1,

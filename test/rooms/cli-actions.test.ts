@@ -87,14 +87,6 @@ describe('the text of a comment', () => {
     )
     expect(stdin.destroyed).toBe(true)
   })
-
-  it('is not waited for any more after an interruption', async () => {
-    const abort = new AbortController()
-    const text = textOf('-', { stdin: new PassThrough(), signal: abort.signal })
-    const reason = new RelayError('cancelled', 'Interrupted')
-    abort.abort(reason)
-    await expect(text).rejects.toMatchObject({ name: 'AbortError', cause: reason })
-  })
 })
 
 describe('a reaction', () => {

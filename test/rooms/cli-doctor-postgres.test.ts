@@ -105,29 +105,6 @@ describeWith('postgres', 'the check of a shared database', () => {
     expect(text).toBe('synchronous_commit off: a crash of the server loses deliveries that were acknowledged')
   })
 
-  it('finds that server, database or user have few connections left', async () => {
-    const few = [
-      'fail',
-      expect.stringMatching(/^[0-5] connections left, but a relay uses 6$/),
-      'raise max_connections, or run fewer relays',
-    ]
-    await using small = await ownServer({ max_connections: '9', superuser_reserved_connections: '2' })
-    expect(await found(await profile(ownStore(small)))).toEqual(few)
-    await using server = await ownServer()
-    const given = await profile(await storeOf(server, 'worker', MAY_CREATE))
-    expect(await found(given)).toMatchObject(['ok', {}])
-    await server.run('ALTER ROLE worker CONNECTION LIMIT 8')
-    expect(await found(given)).toEqual(few)
-    await server.run('ALTER ROLE worker CONNECTION LIMIT -1; ALTER DATABASE postgres CONNECTION LIMIT 8')
-    expect(await found(given)).toEqual(few)
-    await server.run('ALTER ROLE worker CONNECTION LIMIT 1; ALTER DATABASE postgres CONNECTION LIMIT -1')
-    expect(await found(given)).toMatchObject([
-      'fail',
-      expect.stringContaining('it has no connection left. Raise max_connections, or run fewer relays'),
-      {},
-    ])
-  })
-
   it('compares the clocks', async () => {
     await using shared = await newDatabase()
     const store = ownStore(shared)

@@ -1,13 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Flags } from '../../src/cli/command.js'
-import {
-  describe as describeEvent,
-  LiveOutput,
-  type ServeEvent,
-} from '../../src/cli/commands/serve/events.js'
+import { LiveOutput } from '../../src/cli/commands/serve/events.js'
 import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/terminal.js'
 import { createProgram } from '../../src/cli/help.js'
 import { localTime } from '../../src/cli/output/time.js'
@@ -28,7 +24,6 @@ const ROUTES = {
 }
 const [APP, DEPLOY] = createRouting(ROUTES).routes
 const DOWN = { outcome: 'unreachable', status: null, error: 'connection refused' } as const
-const NAMES = { nameOf: () => 'app', stateOf: () => undefined, hasRoutes: true }
 
 /** Live output, and what happens. */
 function rig(options: Parameters<typeof testShell>[0] = {}) {
@@ -93,16 +88,6 @@ describe('the lines of relay serve', () => {
       '          deploy │ done',
       '#2  → app ✗ 404 38ms',
     ])
-  })
-
-  it('fit a narrow terminal: what is too long goes on below', () => {
-    const stderr = { isTTY: true, columns: 60, text: '', write: (text: string) => (stderr.text += text) }
-    const { receive } = rig({ stderr, color: 'never' })
-    const names = { event: 'pull_request', action: 'synchronize', repo: 'octo-organization/demo-repository' }
-    receive(12, [APP], { ...names, number: 12_345 })
-    expect(stderr.text.slice(10)).toBe(
-      '#12  pull_request.synchronize\n          octo-organization/demo-repository#12345\n',
-    )
   })
 
   it('show eight lines of output, and how many there are', () => {
@@ -204,33 +189,6 @@ describe('the lines of relay serve', () => {
   })
 })
 
-describe('--log-format json', () => {
-  it('has the text and the object of each event, with its level, and no secret', () => {
-    const { receive, attempt: tried, target, out, err } = rig({ jsonLog: true })
-    receive(1, [APP])
-    tried(1, APP, { outcome: 'refused', status: 410, ms: 5 }, { ...failed, reason: 'answered 410' })
-    target(APP, 'down', 3)
-    expect(out()).toBe('')
-    expect(err()).not.toContain('secret')
-    const lines = err().trimEnd().split('\n')
-    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
-      { v: 1, level: 'info', message: '#1  push  octo/demo#7', type: 'delivery', n: 1, delivery: '1' },
-      {
-        level: 'warn',
-        message: '#1  → app ✗ 410 5ms',
-        type: 'attempt',
-        target: 'http://***@localhost:3000/hooks?…',
-        name: 'app',
-        status: 410,
-        state: 'failed',
-        reason: 'answered 410',
-        retryAt: null,
-      },
-      { level: 'warn', message: 'app is down: 3 waiting, next try in 2s', type: 'target', state: 'down' },
-    ])
-  })
-})
-
 const CHANNEL = 'https://smee.io/Kf3v'
 const CONNECTED: TunnelStatus = {
   state: 'connected',
@@ -243,13 +201,16 @@ const CONNECTED: TunnelStatus = {
 }
 const LOST = { state: 'waiting', why: 'no traffic for 65 s', attempt: 3, retryAt: NOW + 4100 } as const
 
-/** The text, level and object of an event. */
-function described(event: ServeEvent): { level: string; text: string; object: object } {
-  const { level, text, object } = describeEvent(event, NAMES, NOW)
-  return { level, text: text.toString(), object }
+/** The last line and the last object of what happens. */
+function reported(happen: (observers: LiveOutput['observers']) => void): { text: string; object: unknown } {
+  const { observers, lines, out } = rig({ json: true })
+  happen(observers)
+  return { text: lines().at(-1) ?? '', object: JSON.parse(out().trimEnd().split('\n').at(-1) ?? '') }
 }
 
 describe('a tunnel', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOW }))
+  afterEach(() => void vi.useRealTimers())
   const silent = { roundTrip: 'nothing came back within 10 s' }
 
   it.each<[string, Partial<TunnelStatus>, TunnelStatus | undefined]>([
@@ -265,7 +226,11 @@ describe('a tunnel', () => {
       undefined,
     ],
   ])('%s', (text, change, before) => {
-    expect(described({ type: 'tunnel', status: { ...CONNECTED, ...change }, before }).text).toBe(text)
+    const { text: last } = reported(({ onTunnel }) => {
+      if (before) onTunnel(before)
+      onTunnel({ ...CONNECTED, ...change })
+    })
+    expect(last).toBe(text)
   })
 
   it('is reported less often, the longer it is down, and not while it connects', () => {
@@ -281,8 +246,9 @@ describe('a tunnel', () => {
   })
 
   it('is an object for a program', () => {
-    const { object } = described({ type: 'tunnel', status: { ...CONNECTED, ...LOST, roundTrip: 'ok' } })
+    const { object } = reported(({ onTunnel }) => onTunnel({ ...CONNECTED, ...LOST, roundTrip: 'ok' }))
     expect(object).toEqual({
+      v: 1,
       type: 'tunnel',
       state: 'waiting',
       url: CHANNEL,
@@ -388,16 +354,17 @@ describe('what happens to a hook', () => {
       'warn',
     ],
   ])('%j', (event, text, object, level) => {
-    const common = { type: 'hook', repo, state: event.state }
-    expect(described({ type: 'hook', event })).toEqual({ level, text, object: { ...common, ...object } })
+    const common = { v: 1, type: 'hook', repo, state: event.state }
+    expect(reported(({ onHook }) => onHook(event))).toEqual({
+      text: level === 'warn' ? `warning: ${text}` : text,
+      object: { ...common, ...object },
+    })
   })
 })
 
 describe('a warning about routes', () => {
   const ORIGINS = {
     forward: { kind: 'flag', text: '--forward' },
-    exec: { kind: 'project', text: 'exec in /home/ada/relay.json' },
-    webhookSecret: { kind: 'dotenv', text: 'RELAY_WEBHOOK_SECRET in .env' },
   } as const
   const warnings = (routes: { forward?: string[]; exec?: string[]; ignore?: string[] }): string[] =>
     routeWarnings({ forward: [], exec: [], ignore: [], ...routes }, 'github', ORIGINS)
@@ -428,13 +395,6 @@ describe('a warning about routes', () => {
 
   it('is not for different targets or events', () => {
     expect(warnings({ forward: ['3000', '3001', 'push=3002', 'issues=3002'] })).toEqual([])
-  })
-
-  it('is for commands from the folder, and for a secret from there that lets its readers run them', () => {
-    expect(warnings({ exec: ['push=./deploy.sh'] })).toEqual([
-      'exec in /home/ada/relay.json runs a command for deliveries: push=./deploy.sh',
-      'anyone who can read RELAY_WEBHOOK_SECRET in .env can sign deliveries that run commands here',
-    ])
   })
 })
 
@@ -500,24 +460,5 @@ describe('settings', () => {
     await expect.poll(() => reloaded).toEqual({ early: 1, late: 1 })
     writeFileSync(file, '{ }')
     await expect.poll(() => reloaded).toEqual({ early: 2, late: 2 })
-  })
-
-  it('are read again at SIGHUP, also if nothing has changed, and not otherwise', async () => {
-    let hangUp: (() => void) | undefined
-    const { shell } = testShell({
-      onHangup(listener) {
-        hangUp = listener
-        return () => (hangUp = undefined)
-      },
-    })
-    let reloaded = 0
-    {
-      using watch = watchSettings(shell)
-      watch.start(() => reloaded++)
-      expect(reloaded).toBe(0)
-      hangUp?.()
-      await expect.poll(() => reloaded).toBe(1)
-    }
-    expect(hangUp).toBeUndefined()
   })
 })

@@ -42,10 +42,8 @@ interface Action<Result> {
    */
   readonly check?: (acting: Acting) => Promise<Action<Result>>
   readonly send: (acting: Acting) => Promise<Result>
-  /** The line to print; undefined for none. */
-  readonly line: (result: Result) => string | undefined
-  /** The same for a person; undefined for the line above. */
-  readonly sentence?: (result: Result) => string | undefined
+  /** The line to print, for a person or for a pipe; undefined for none. */
+  readonly line: (result: Result, isForPerson: boolean) => string | undefined
   /** A message about the result, also under `--json`. */
   readonly note?: (result: Result) => string | undefined
 }
@@ -64,7 +62,7 @@ async function act<Result extends object>(
 ): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
-  const { host, user } = session
+  const { host, user, database } = session
   const target = await find(session)
   checkHost(target, host.url)
   const planned = plan(target)
@@ -75,15 +73,19 @@ async function act<Result extends object>(
   }
   if (flags.dryRun && !planned.check) return printPlan(planned)
   const { accessToken } = await session.owner({ signal })
-  const { database } = session
   const acting = { host, database, account: host.as(accessToken, { signal }), signal }
   const explain = (error: unknown): never => {
     throw withNextStep(error, session)
   }
   const action = (await planned.check?.(acting).catch(explain)) ?? planned
   if (flags.dryRun) return printPlan(action)
-  const result = await action.send(acting).catch(explain)
-  const line = (out.isTerminal ? action.sentence?.(result) : undefined) ?? action.line(result)
+  signal.throwIfAborted()
+  const result = await action.send(acting).catch((cause: unknown) => {
+    if (!signal.aborted) return explain(cause)
+    const text = 'Interrupted; the request may have been carried out all the same'
+    throw new RelayError('cancelled', text, { cause })
+  })
+  const line = action.line(result, out.isTerminal)
   if (json) out.object(result)
   else if (line !== undefined) out.result(line)
   const note = action.note?.(result)
@@ -100,22 +102,6 @@ function withNextStep(error: unknown, { user, host }: Session): unknown {
   return retryAfter === undefined
     ? error
     : new RelayError(kind, `${message}; try again in ${retryAfter} s`, { retryAfter, cause: error })
-}
-
-/** Makes a write. Once it was sent, an interruption leaves open whether it has happened. */
-async function write<Result>(
-  { signal }: Pick<Acting, 'signal'>,
-  call: () => Promise<Result>,
-): Promise<Result> {
-  signal.throwIfAborted()
-  try {
-    return await call()
-  } catch (cause) {
-    if (!signal.aborted) throw cause
-    throw new RelayError('cancelled', 'Interrupted; the request may have been carried out all the same', {
-      cause,
-    })
-  }
 }
 
 /** The issue or pull request of a target. */
@@ -142,29 +128,15 @@ export async function runComment(
     return {
       description: `comment on ${formatTarget(target)} (${size})`,
       request: { owner, repo, issueNumber, body, ...(sticky !== undefined && { sticky }) },
-      send: (acting) =>
-        sticky === undefined
-          ? write(acting, () => acting.account.comment(on, body))
-          : sendSticky(acting, on, { key: sticky, body }),
+      async send({ account, host, database, signal }) {
+        if (sticky === undefined) return account.comment(on, body)
+        const create = (text: string) => account.comment(on, text)
+        const parts = { host, account, store: database.store, create }
+        return writeSticky(parts, on, { key: sticky, body }, { signal })
+      },
       line: ({ url }) => url,
     }
   })
-}
-
-function sendSticky(acting: Acting, on: Subject, comment: { readonly key: string; readonly body: string }) {
-  const { host, account, database, signal } = acting
-  const parts = {
-    host,
-    account: {
-      facts: () => account.facts(),
-      comments: (of: Subject) => account.comments(of),
-      comment: (of: Subject, body: string) => write(acting, () => account.comment(of, body)),
-      editComment: (of: Subject, id: number, body: string) =>
-        write(acting, () => account.editComment(of, id, body)),
-    },
-    store: database.store,
-  }
-  return writeSticky(parts, on, comment, { signal })
 }
 
 // merge
@@ -185,17 +157,15 @@ export async function runMerge(shell: Shell, flags: MergeFlags, address?: string
     throw new RelayError('usage', '--match-head: must be a full commit id of 40 or 64 hexadecimal digits')
   const find = await readTarget(shell, flags, readOperands(flags, [address], 0))
   await act(shell, flags, 'merge', find, (target) => {
-    if (target.kind === 'issue') throw notAPull(formatTarget(target))
+    const name = formatTarget(target)
+    if (target.kind === 'issue')
+      throw new RelayError(
+        'usage',
+        `${name} is an issue by its address. If it is a pull request, give ${name} as the target`,
+      )
     const options = { method, title, message, sha: sha?.toLowerCase() }
     return ifGreen ? mergeIfGreen(target, options) : merge(target, options, sha && ` if its head is ${sha}`)
   })
-}
-
-function notAPull(name: string): RelayError {
-  return new RelayError(
-    'usage',
-    `${name} is an issue by its address. If it is a pull request, give ${name} as the target`,
-  )
 }
 
 /** Merges; `condition` completes the description. */
@@ -206,9 +176,9 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
   return {
     description: `merge ${name}${method ? ` (${method})` : ''}${condition}`,
     request: { owner, repo, pullNumber, ...options },
-    send: (acting) => write(acting, () => acting.account.merge(pullOf(target), options)),
-    line: ({ sha }) => sha ?? undefined,
-    sentence: ({ sha }) => (sha === null ? undefined : `Merged ${name} as ${sha}`),
+    send: ({ account }) => account.merge(pullOf(target), options),
+    line: ({ sha }, isForPerson) =>
+      sha !== null && isForPerson ? `Merged ${name} as ${sha}` : (sha ?? undefined),
     note: ({ merged }) =>
       merged ? undefined : `${name} is not merged yet. The code host merges it when its checks have passed`,
   }
@@ -283,9 +253,9 @@ export async function runReact(
     return {
       description: `react ${content} to ${name}`,
       request: { owner, repo, issueNumber, ...ids, content },
-      send: (acting) => write(acting, () => acting.account.react(subjectOf(target), content, on)),
-      line: (reacted) => reacted.content,
-      sentence: ({ created }) => (created ? `Reacted ${content} to ${name}` : undefined),
+      send: ({ account }) => account.react(subjectOf(target), content, on),
+      line: (reacted, isForPerson) =>
+        isForPerson && reacted.created ? `Reacted ${content} to ${name}` : reacted.content,
       note: ({ created }) => (created ? undefined : 'you had already added this reaction'),
     }
   })

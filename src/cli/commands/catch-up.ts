@@ -1,7 +1,6 @@
 import { OwnApp } from '../../auth/setup.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import {
-  type CaughtUp,
   catchUp,
   type CatchUpOptions,
   findMissed,
@@ -40,7 +39,12 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
   const named = text === undefined ? undefined : parseRepo(text)
   await using session = await openSession(shell, await attach(shell, flags))
   requireLog(session.host)
-  if (!flags.dryRun) requireInstance(session)
+  const { instance, profile } = session.attached
+  if (!instance && !flags.dryRun)
+    throw new RelayError(
+      'unavailable',
+      `No relay is running for profile ${profile} to receive what comes. Start it with ${startCommand({ profile })} --catch-up`,
+    )
   const sources = await findSources(shell, session, named)
   let lost = 0
   const problems: RelayError[] = []
@@ -63,14 +67,6 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
 
 /** The other logs may well be read: the repository, its hook or the rights there are what fails. */
 const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'forbidden', 'gone'])
-
-function requireInstance({ attached: { instance, profile } }: Session): void {
-  if (instance) return
-  throw new RelayError(
-    'unavailable',
-    `No relay is running for profile ${profile} to receive what comes. Start it with ${startCommand({ profile })} --catch-up`,
-  )
-}
 
 /** @throws RelayError `no_match` when the hook does not lead here */
 async function optionsFor(
@@ -107,13 +103,11 @@ async function run(shell: Shell, source: Source, options: CatchUpOptions): Promi
   const { missing, arrived, failed } = result
   if (json)
     out.object({ type: 'caught-up', ...source.object, missing, arrived, failed: failed.map(failedObject) })
-  else printResult(shell, source, result)
+  else {
+    for (const one of failed) out.log.warn(failedText(one))
+    out.result(caughtUpText(source.name, result))
+  }
   return failed.length
-}
-
-function printResult({ out }: Shell, { name }: Source, result: CaughtUp): void {
-  for (const one of result.failed) out.log.warn(failedText(one))
-  out.result(caughtUpText(name, result))
 }
 
 async function list(shell: Shell, source: Source, options: CatchUpOptions): Promise<void> {

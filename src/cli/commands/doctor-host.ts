@@ -1,24 +1,29 @@
+import { OwnApp } from '../../auth/setup.js'
 import { TokenEndpoint } from '../../auth/token-endpoint.js'
 import { deadline } from '../../base/wait.js'
-import { RelayError } from '../../base/errors.js'
-import { isLoopback } from '../../base/address.js'
+import { type ErrorKind, RelayError } from '../../base/errors.js'
+import { isLoopback, parseUrl } from '../../base/address.js'
 import { Secret } from '../../base/secret.js'
-import { DEFAULTS, PROVIDER_NAMES, type ProviderName } from '../../base/settings.js'
+import { DEFAULTS, PROVIDER_NAMES } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
-import type { Probe } from '../../codehost/host.js'
+import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
+import type { CodeHost, Probe, RepoHook } from '../../codehost/host.js'
 import { HOST_KINDS, openHost } from '../../codehost/hosts.js'
 import { parseJson } from '../../codehost/rest.js'
+import { Journal } from '../../journal/journal.js'
 import { readText, sendOnce } from '../../net/client.js'
 import { describeConnectionError } from '../../net/errors.js'
 import { findSandboxClient } from '../../sandbox/client.js'
+import { readTunnel } from '../../serve/tunnel.js'
 import type { Database } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
 import { type Attached, publicAddress, redirectUri } from '../profile.js'
 import { userOf } from '../session.js'
+import { formatRepo, parseRepo } from '../target.js'
 
-// What the checks of `relay doctor` have in common, and those about the code host.
+// What the checks of `relay doctor` have in common, and those that ask the code host.
 
 /** What a check found. Its texts contain no secret. */
 export interface CheckResult {
@@ -46,6 +51,13 @@ export const ok = (text: string): CheckResult => ({ state: 'ok', text })
 export const fail = (text: string, fix: string): CheckResult => ({ state: 'fail', text, fix })
 export const skip = (text: string): CheckResult => ({ state: 'skip', text })
 
+/** The first failure; else all that is fine; else the first that says why nothing is known. */
+function combine(results: readonly CheckResult[]): CheckResult {
+  const fine = results.filter(({ state }) => state === 'ok').map(({ text }) => text)
+  const [first = skip('nothing to check')] = results
+  return results.find(({ state }) => state === 'fail') ?? (fine.length > 0 ? ok(fine.join('; ')) : first)
+}
+
 /** The time limit of a check. Milliseconds. */
 export const LIMIT_MS = 5000
 
@@ -54,62 +66,86 @@ export function commandFor({ profile }: Pick<Attached, 'profile'>, command: stri
   return profile === DEFAULTS.profile ? `relay ${command}` : `relay ${command} --profile ${profile}`
 }
 
-/** The command that sets this machine's clock. */
-export function setClockCommand(): string {
-  const commands: { readonly [name in NodeJS.Platform]?: string } = {
-    linux: 'sudo timedatectl set-ntp true',
-    darwin: 'sudo sntp -sS time.apple.com',
-    win32: 'w32tm /resync',
-  }
-  return commands[process.platform] ?? "set this machine's clock"
+const CLOCK_COMMANDS: { readonly [name in NodeJS.Platform]?: string } = {
+  linux: 'sudo timedatectl set-ntp true',
+  darwin: 'sudo sntp -sS time.apple.com',
+  win32: 'w32tm /resync',
 }
+export const SET_CLOCK = CLOCK_COMMANDS[process.platform] ?? "set this machine's clock"
+
+// The code host and the OAuth client
 
 /** Whether the code host answers, is of the configured kind, agrees on the time, knows the client, and can return browsers. */
 export async function checkHost(subject: Subject): Promise<CheckResult> {
-  const { provider, providerUrl } = subject.attached.values
-  const signal = deadline(LIMIT_MS, subject.shell.signal)
-  const answer = providerUrl === undefined ? undefined : askCodeHost(provider, providerUrl, signal)
-  answer?.catch(() => {})
-  const results = [
-    await checkKind(subject, answer),
-    await checkClock(answer),
+  return combine([
+    ...(await checkAnswer(subject)),
     await checkClient(subject),
-    checkAddresses(subject.attached),
-  ]
-  const failed = results.find(({ state }) => state === 'fail')
-  const fine = results.filter(({ state }) => state === 'ok').map(({ text }) => text)
-  return failed ?? (fine.length > 0 ? ok(fine.join('; ')) : (results[0] ?? skip('nothing to check')))
+    ...checkAddress(subject.attached),
+  ])
 }
 
-// What answers at its address
+/** OAuth and TLS tolerate a minute; with more, states and tokens expire too early or too late. Milliseconds. */
+const MAX_CLOCK_DIFFERENCE = 60_000
+
+/** Whether the code host answers at its address, is of the configured kind, and agrees on the time. Sends no token. */
+async function checkAnswer({ attached, shell }: Subject): Promise<CheckResult[]> {
+  const { provider: name, providerUrl: url } = attached.values
+  const { isEmulated, pathAllowed } = HOST_KINDS[name]
+  if (url === undefined)
+    return [
+      isEmulated
+        ? skip('the sandbox is not running')
+        : fail(`the address of your ${name} is not set`, 'set RELAY_PROVIDER_URL=https://…'),
+    ]
+  const signal = deadline(LIMIT_MS, shell.signal)
+  const { probe } = openHost({ name, url })
+  let answer: Answer
+  try {
+    answer = await ask(probe, signal)
+  } catch (error) {
+    if (error instanceof RelayError) throw error
+    return [
+      fail(
+        `${url} cannot be reached (${describeConnectionError(error)})`,
+        `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
+      ),
+    ]
+  }
+  const { software, status, ahead } = answer
+  const { href, origin, pathname } = new URL(url)
+  const place = href.replace(/\/+$/, '')
+  if (software === undefined) {
+    for (const other of PROVIDER_NAMES) {
+      const { probe: theirs } = openHost({ name: other, url })
+      const isAsked = theirs.address === probe.address
+      const found = isAsked ? undefined : await ask(theirs, signal).catch(() => undefined)
+      if (found?.software !== undefined)
+        return [fail(`${place} is ${found.software}, not ${name}`, `set RELAY_PROVIDER=${other}`)]
+    }
+    return [
+      fail(
+        `${place} answers, but not as ${name}: ${probe.address} gave ${status}`,
+        'check RELAY_PROVIDER_URL and its path',
+      ),
+    ]
+  }
+  if (!pathAllowed && pathname !== '/')
+    return [fail(`${place} has a path, but ${software} has none`, `set RELAY_PROVIDER_URL=${origin}`)]
+  const fine = ok(`${place} is ${isEmulated ? 'the sandbox' : software}`)
+  if (Number.isNaN(ahead)) return [fine]
+  const seconds = Math.round(Math.abs(ahead) / 1000)
+  if (Math.abs(ahead) <= MAX_CLOCK_DIFFERENCE)
+    return [fine, ok(`within ${Math.max(1, seconds)} s of the code host's`)]
+  return [fail(`${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the code host's`, SET_CLOCK)]
+}
 
 /** The answer of a code host about itself. */
 interface Answer {
-  /** The time of the answer by its clock and by ours, in milliseconds. */
-  readonly theirs: number | undefined
-  readonly ours: number
+  readonly status: number
   /** Its software and version; undefined when it is not of the expected kind. */
   readonly software: string | undefined
-  /** The requested address and the status of the answer. */
-  readonly address: string
-  readonly status: number
-  /** The kind it is instead. */
-  readonly other?: { readonly provider: ProviderName; readonly software: string } | undefined
-}
-
-/** Asks the code host's API for its software; if it is not of the expected kind, as each other kind. Sends no token. */
-async function askCodeHost(provider: ProviderName, url: string, signal: AbortSignal): Promise<Answer> {
-  const answer = await ask(openHost({ name: provider, url }).probe, signal)
-  if (answer.software !== undefined) return answer
-  const asked = new Set([answer.address])
-  for (const other of PROVIDER_NAMES) {
-    const { probe } = openHost({ name: other, url })
-    if (asked.has(probe.address)) continue
-    asked.add(probe.address)
-    const { software } = await ask(probe, signal).catch(() => ({ software: undefined }))
-    if (software !== undefined) return { ...answer, other: { provider: other, software } }
-  }
-  return answer
+  /** Milliseconds by which our clock is ahead; NaN if it sent no time. */
+  readonly ahead: number
 }
 
 async function ask({ address, recognise }: Probe, signal: AbortSignal): Promise<Answer> {
@@ -117,62 +153,11 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal): Promise<
   const before = systemClock()
   const response = await sendOnce(address, { method: 'GET', headers, signal })
   const ours = (before + systemClock()) / 2
-  const json = parseJson(await readText(response))
   const { status, header } = response
-  const date = Date.parse(header('date') ?? '')
-  const theirs = Number.isNaN(date) ? undefined : date
-  return { theirs, ours, software: recognise({ status, header, json }), address, status }
+  const json = parseJson(await readText(response))
+  const theirs = Date.parse(header('date') ?? '')
+  return { status, software: recognise({ status, header, json }), ahead: ours - theirs }
 }
-
-/** Whether the code host answers at its address and is of the configured kind. */
-async function checkKind({ attached }: Subject, answer: Promise<Answer> | undefined): Promise<CheckResult> {
-  const { provider, providerUrl = '' } = attached.values
-  if (!answer)
-    return HOST_KINDS[provider].isEmulated
-      ? skip('the sandbox is not running')
-      : fail(`the address of your ${provider} is not set`, 'set RELAY_PROVIDER_URL=https://…')
-  try {
-    return judge(await answer, provider, new URL(providerUrl))
-  } catch (error) {
-    if (error instanceof RelayError) throw error
-    return fail(
-      `${providerUrl} cannot be reached (${describeConnectionError(error)})`,
-      `run curl -I ${providerUrl}, and set HTTPS_PROXY if there is a proxy`,
-    )
-  }
-}
-
-function judge(answer: Answer, provider: ProviderName, { href, origin, pathname }: URL): CheckResult {
-  const { software, other, address, status } = answer
-  const { isEmulated, pathAllowed } = HOST_KINDS[provider]
-  const url = href.replace(/\/+$/, '')
-  if (other)
-    return fail(`${url} is ${other.software}, not ${provider}`, `set RELAY_PROVIDER=${other.provider}`)
-  if (software === undefined)
-    return fail(
-      `${url} answers, but not as ${provider}: ${address} gave ${status}`,
-      'check RELAY_PROVIDER_URL and its path',
-    )
-  if (!pathAllowed && pathname !== '/')
-    return fail(`${url} has a path, but ${software} has none`, `set RELAY_PROVIDER_URL=${origin}`)
-  return ok(`${url} is ${isEmulated ? 'the sandbox' : software}`)
-}
-
-/** OAuth and TLS tolerate a minute; with more, states and tokens expire too early or too late. Milliseconds. */
-const MAX_CLOCK_DIFFERENCE = 60_000
-
-/** Whether this machine's clock agrees with that of the code host. */
-async function checkClock(answer: Promise<Answer> | undefined): Promise<CheckResult> {
-  const { theirs, ours } = (await answer?.catch(() => undefined)) ?? {}
-  if (theirs === undefined || ours === undefined) return skip('the code host did not send its time')
-  const seconds = Math.round((ours - theirs) / 1000)
-  const size = Math.abs(seconds)
-  if (Math.abs(ours - theirs) <= MAX_CLOCK_DIFFERENCE)
-    return ok(`within ${Math.max(1, size)} s of the code host's`)
-  return fail(`${size} s ${seconds > 0 ? 'ahead of' : 'behind'} the code host's`, setClockCommand())
-}
-
-// The OAuth client and the addresses of a sign-in
 
 /** Whether users can sign in: relay, or its instance if one runs, has an OAuth client, and the code host knows it. */
 async function checkClient(subject: Subject): Promise<CheckResult> {
@@ -186,10 +171,11 @@ async function checkClient(subject: Subject): Promise<CheckResult> {
   const isKnown = await new TokenEndpoint(host, { id, secret: new Secret(secret) }, options).knowsClient()
   if (isKnown === undefined) return ok(`${found.text}; ${url} did not say whether it knows it`)
   if (isKnown) return ok(`${found.text}; ${url} knows it`)
-  const isStored = origins.clientSecret?.kind === 'setup'
   return fail(
     `${url} does not know client ${id}, or its secret`,
-    isStored ? commandFor(attached, 'setup') : 'correct RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
+    origins.clientSecret?.kind === 'setup'
+      ? commandFor(attached, 'setup')
+      : 'correct RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
   )
 }
 
@@ -202,51 +188,46 @@ async function findClient({ attached, data }: Subject): Promise<CheckResult> {
     return ok("the sandbox's own")
   if (instance?.clientId) return ok(`process ${instance.pid} has client id ${instance.clientId}`)
   const isHere = clientId !== undefined && clientSecret !== undefined
+  const setup = commandFor(attached, 'setup')
   if (instance?.clientId === null && (!isEmulated || isHere))
     return fail(
       `process ${instance.pid} has no OAuth client: sign-in is off`,
-      isHere
-        ? `restart ${commandFor(attached, 'serve')}`
-        : `${commandFor(attached, 'setup')}, then restart relay serve`,
+      isHere ? `restart ${commandFor(attached, 'serve')}` : `${setup}, then restart relay serve`,
     )
   if (isHere) return ok(`client id ${clientId} (${origins.clientSecret?.text ?? origins.clientId?.text})`)
   if (isEmulated) return skip('the sandbox has its own')
   const missing = [
     ...(clientId === undefined ? ['RELAY_CLIENT_ID'] : []),
     ...(clientSecret === undefined ? ['RELAY_CLIENT_SECRET'] : []),
-  ].join(' and ')
-  return fail(`${missing} not set: no user can sign in`, commandFor(attached, 'setup'))
+  ]
+  return fail(`${missing.join(' and ')} not set: no user can sign in`, setup)
 }
 
-/** Whether a browser can pass from relay to the code host and back when it signs in. */
-function checkAddresses(attached: Attached): CheckResult {
+/** Whether a browser can return from the code host when it signs in; nothing where the port is not known yet. */
+function checkAddress(attached: Attached): CheckResult[] {
   const { instance, values } = attached
-  const publicUrl = publicAddress(attached)
-  const { baseUrl = publicUrl, port, provider } = values
-  const [reached, back] = [new URL(publicUrl), new URL(baseUrl)]
-  const isLocal = isLoopback(reached.hostname)
-  if (reached.protocol === 'http:' && !isLocal)
-    return fail(
-      `${publicUrl} is not encrypted: others on the network can read codes and tokens`,
-      `set RELAY_PUBLIC_URL=https://${reached.host}`,
-    )
-  if (isLocal && isLoopback(back.hostname) && reached.hostname !== back.hostname)
-    return fail(
-      `relay is at ${reached.hostname} and the application at ${back.hostname}: a sign-in that starts at one cannot end at the other`,
-      `set RELAY_PUBLIC_URL=${publicUrl.replace(reached.hostname, back.hostname)}`,
-    )
-  if (reached.port === '0') return skip('known when relay serve has chosen a port')
-  const listening = instance ? new URL(instance.url).port : String(port)
-  if (isLocal && listening !== '0' && portOf(reached) !== listening)
-    return fail(
-      `the public address has port ${portOf(reached)}, but relay listens on ${listening}`,
-      `set RELAY_PUBLIC_URL=${reached.protocol}//${reached.hostname}:${listening}`,
-    )
-  return ok(`sign-in returns to ${redirectUri(publicUrl, provider)}, then to ${baseUrl}`)
-}
-
-function portOf({ port, protocol }: URL): string {
-  return port || (protocol === 'https:' ? '443' : '80')
+  const address = publicAddress(attached)
+  const { protocol, hostname, host, port } = new URL(address)
+  const isLocal = isLoopback(hostname)
+  if (protocol === 'http:' && !isLocal)
+    return [
+      fail(
+        `${address} is not encrypted: others on the network can read codes and tokens`,
+        `set RELAY_PUBLIC_URL=https://${host}`,
+      ),
+    ]
+  if (port === '0') return []
+  const listening = instance ? new URL(instance.url).port : String(values.port)
+  const known = port || (protocol === 'https:' ? '443' : '80')
+  if (isLocal && listening !== '0' && known !== listening)
+    return [
+      fail(
+        `the public address has port ${known}, but relay listens on ${listening}`,
+        `set RELAY_PUBLIC_URL=${protocol}//${hostname}:${listening}`,
+      ),
+    ]
+  const { baseUrl = address, provider } = values
+  return [ok(`sign-in returns to ${redirectUri(address, provider)}, then to ${baseUrl}`)]
 }
 
 // The user
@@ -255,16 +236,21 @@ function portOf({ port, protocol }: URL): string {
 export async function checkSignIn(subject: Subject): Promise<CheckResult> {
   const { shell, attached, data, problem } = subject
   if (problem !== undefined) return skip('the database cannot be opened')
-  const { provider: name, providerUrl: url, store } = attached.values
-  const user = userOf(attached.values)
-  const login = commandFor(attached, attached.values.user === undefined ? 'login' : `login --user ${user}`)
+  const { provider: name, providerUrl: url, store, user: given } = attached.values
   if (store === 'memory') return skip('only the instance has the tokens, in memory')
+  const user = userOf(attached.values)
+  const login = commandFor(attached, given === undefined ? 'login' : `login --user ${user}`)
   const tokens = data && new Tokens(data.secrets)
   const owner = await tokens?.get(user)
-  if (!owner)
-    return (await tokens?.refreshable(user))
-      ? checkRenewal(subject, user)
-      : fail(`${user} is not signed in`, login)
+  if (!owner) {
+    if (!(await tokens?.refreshable(user))) return fail(`${user} is not signed in`, login)
+    if ((await findClient(subject)).state === 'ok')
+      return ok(`the token of ${user} has expired; its next use renews it`)
+    return fail(
+      `the token of ${user} has expired, and renewing it needs the OAuth client`,
+      `${commandFor(attached, 'setup')}, or start the relay that has it`,
+    )
+  }
   if (url === undefined) return skip('the code host is not known')
   const host = openHost({ name, url, timeLimit: LIMIT_MS })
   if (owner.origin !== host.origin)
@@ -280,12 +266,192 @@ export async function checkSignIn(subject: Subject): Promise<CheckResult> {
   }
 }
 
-/** Whether an expired token can be renewed, which needs the OAuth client, here or in the instance. */
-async function checkRenewal(subject: Subject, user: string): Promise<CheckResult> {
-  const { state } = await findClient(subject)
-  if (state === 'ok') return ok(`the token of ${user} has expired; its next use renews it`)
-  return fail(
-    `the token of ${user} has expired, and renewing it needs the OAuth client`,
-    `${commandFor(subject.attached, 'setup')}, or start the relay that has it`,
-  )
+// The hooks
+
+/** What the checks of hooks work with. */
+interface Hooks extends Subject {
+  readonly data: Database
+  readonly host: CodeHost
+  /** The addresses at which deliveries reach this relay. */
+  readonly here: readonly string[]
+}
+
+/**
+ * Whether the hooks that send here, and the webhook of the profile's App, have fitting settings. What the code host does not show is not
+ * judged.
+ */
+export async function checkHook(subject: Subject): Promise<CheckResult> {
+  const { data, attached } = subject
+  const { provider: name, providerUrl: url } = attached.values
+  if (!data || url === undefined) return skip('there is no journal yet')
+  const { instance } = attached
+  const tunnel = instance && (await readTunnel(data.store, instance.pid))
+  const addresses = [`${publicAddress(attached)}/webhook`, tunnel?.url ?? '']
+  // The port is not known before relay listens.
+  const here = addresses.filter((address) => parseUrl(address) !== undefined)
+  const hooks = { ...subject, data, here, host: openHost({ name, url, timeLimit: LIMIT_MS }) }
+  const [app, ofRepos] = await Promise.all([checkApp(hooks), checkRepos(hooks)])
+  return combine([...app, ...ofRepos])
+}
+
+/** Whether the webhook of the App fits, as far as it shows that to the App's key. Nothing if the profile has no such App. */
+async function checkApp(hooks: Hooks): Promise<CheckResult[]> {
+  const { attached, data, host, shell } = hooks
+  // Another check reports what cannot be read.
+  const app = await OwnApp.find(data.secrets, host, { signal: shell.signal }).catch(() => undefined)
+  if (!app) return []
+  try {
+    return [await judgeApp(app, hooks)]
+  } catch (error) {
+    if (!(error instanceof RelayError)) throw error
+    const { kind, message } = error
+    return kind === 'gone' || kind === 'forbidden'
+      ? [fail(message, commandFor(attached, 'setup --app-hook'))]
+      : [skip(`that of ${app.slug} cannot be seen (${message})`)]
+  }
+}
+
+async function judgeApp(app: OwnApp, { attached, here }: Hooks): Promise<CheckResult> {
+  const { instance } = attached
+  const { slug } = app
+  const [{ installations, installUrl }, hook, { deliveries }] = await Promise.all([
+    app.describe(),
+    app.hook(),
+    app.log.page(),
+  ])
+  const { url, contentType, hasSecret } = hook
+  // Without an instance, the address of its tunnel is not known.
+  const expected = instance ? here : [app.savedUrl]
+  const isHere = expected.some((one) => sameAddress(one, url))
+  const [problem] = [
+    ...(isHere ? [] : [`leads to ${url}, not to ${expected.join(' or ')}`]),
+    ...(hasSecret ? [] : [NO_SECRET]),
+    ...(contentType === 'json' ? [] : [`sends ${contentType}, not JSON`]),
+  ]
+  if (problem !== undefined)
+    return fail(
+      `the webhook of ${slug} ${problem}`,
+      `${instance ? 'restart' : 'run'} ${commandFor(attached, 'serve')}, which corrects it`,
+    )
+  if (installations === 0)
+    return skip(`${slug} is installed on no repository yet: open ${installUrl} in a browser`)
+  // A ping came before relay had agreed with the App on a secret. Whether the webhook is active, only its deliveries show.
+  const last = deliveries.find(({ event }) => event !== 'ping')
+  if (!last) return ok(`the webhook of ${slug} fits`)
+  const { statusCode, status } = last
+  if (isAnswered(statusCode)) return ok(`the webhook of ${slug} fits, and its last delivery was answered`)
+  return statusCode === 401
+    ? fail(
+        `the webhook of ${slug} signed its last delivery with another secret: it was answered 401`,
+        'restart relay serve, which gives it the secret of this profile',
+      )
+    : fail(
+        `the last delivery of ${slug} failed: ${statusCode} ${status}`,
+        'start relay serve --catch-up, which gets what was missed',
+      )
+}
+
+const NO_SECRET = 'has no secret, so that relay refuses its deliveries'
+
+function isAnswered(status: number): boolean {
+  return status >= 200 && status < 300
+}
+
+/** Entries of the journal whose repositories are asked about. */
+const RECENT = 200
+/** Repositories that are asked about, those of `--hook` first. */
+const MAX_REPOS = 10
+
+/** The hooks of `--hook`, those that the profile made, and those of the repositories in the journal. Asks with the user's token. */
+async function checkRepos(hooks: Hooks): Promise<CheckResult[]> {
+  const { attached, data, host } = hooks
+  const owner = await new Tokens(data.secrets).get(userOf(attached.values))
+  if (owner?.origin !== host.origin) return [skip('asking about them needs a sign-in')]
+  const planned = attached.instance?.hooks ?? []
+  const saved = await new SavedHooks(data.store, host).list()
+  const recent: string[] = []
+  for await (const { repo } of new Journal(data.sql).select({ last: RECENT }))
+    if (repo !== null) recent.push(repo)
+  // Names of repositories have no capitals of their own.
+  const repos = new Map<string, Known>()
+  for (const name of [...planned, ...saved.map(formatRepo), ...recent]) {
+    const key = name.toLowerCase()
+    const hook = saved.find((each) => formatRepo(each).toLowerCase() === key)
+    if (!repos.has(key))
+      repos.set(key, { name, isWanted: planned.includes(name) || hook !== undefined, saved: hook })
+  }
+  if (repos.size === 0) return [skip('none was made, and the journal has no delivery of a repository')]
+  const asked = [...repos.values()].slice(0, MAX_REPOS)
+  return Promise.all(asked.map((repo) => checkRepo(hooks, owner.accessToken, repo)))
+}
+
+/** A repository, and what is known about its hook here. */
+interface Known {
+  /** `octo/demo` */
+  readonly name: string
+  /** Whether it is to have a hook. */
+  readonly isWanted: boolean
+  /** What the profile saved about its hook. */
+  readonly saved: SavedHook | undefined
+}
+
+/** Failures that do not end by themselves. */
+const LASTING: ReadonlySet<ErrorKind> = new Set(['forbidden', 'invalid_token', 'not_found', 'unprocessable'])
+
+async function checkRepo(
+  { attached, host, here, shell: { signal } }: Hooks,
+  token: string,
+  { name, isWanted, saved }: Known,
+): Promise<CheckResult> {
+  const fix = commandFor(attached, `hook add ${name}`)
+  let hooks: readonly RepoHook[]
+  try {
+    hooks = await host.as(token, { signal }).hooks.list(parseRepo(name))
+  } catch (error) {
+    if (!(error instanceof RelayError)) throw error
+    const text = `those of ${name} cannot be seen (${error.message})`
+    return isWanted && LASTING.has(error.kind) ? fail(text, `${fix}, which says what is missing`) : skip(text)
+  }
+  const isHere = (url: string): boolean => here.some((address) => sameAddress(url, address))
+  const own = hooks.filter(({ url }) => isHere(url) || (saved && sameAddress(url, saved.url)))
+  const none = `none of ${name} sends to ${here.join(' or ')}`
+  if (own.length === 0) return isWanted ? fail(none, fix) : skip(none)
+  for (const hook of own) {
+    // Without an instance, relay has no address of its own now.
+    const isAway = attached.instance !== undefined && !isHere(hook.url) && saved?.chosen === false
+    const problem = isAway
+      ? `sends to ${hook.url}, which is not the address of the running relay`
+      : problemOf(hook, saved)
+    if (problem !== undefined) return fail(`that of ${name} ${problem}`, fix)
+  }
+  const failed = own.map(problemOfAnswer).find((problem) => problem !== undefined)
+  // The next delivery may be long in coming.
+  if (failed !== undefined)
+    return fail(`that of ${name} ${failed}`, `${fix}, then ${commandFor(attached, `hook test ${name}`)}`)
+  const hasAnswers = own.every(({ lastResponse }) => lastResponse !== undefined)
+  return ok(`that of ${name} fits${hasAnswers ? ', and its last delivery was answered' : ''}`)
+}
+
+const CONTENT_TYPES: ReadonlySet<string> = new Set(['json', 'form'])
+
+function problemOf(hook: RepoHook, saved: SavedHook | undefined): string | undefined {
+  const { active, contentType, events } = hook
+  if (!active) return 'is inactive'
+  if (lacksSecret(hook, saved)) return NO_SECRET
+  if (!CONTENT_TYPES.has(contentType)) return `sends ${contentType}, not JSON`
+  if (events.length === 0) return 'sends no event'
+  // As the code host showed them when relay gave them to it: Gitea shows several for one.
+  const given = saved?.shown?.events ?? []
+  const lacking = given.filter((event) => !events.includes(event) && !events.includes('*'))
+  if (lacking.length === 0) return undefined
+  return `sends ${events.join(', ')} alone, and not ${lacking.includes('*') ? 'every event' : lacking.join(', ')}`
+}
+
+function problemOfAnswer({ lastResponse, hasSecret }: RepoHook): string | undefined {
+  if (!lastResponse || isAnswered(lastResponse.code)) return undefined
+  const { code, message } = lastResponse
+  if (code !== 401) return `failed last: ${code} ${message}`.trimEnd()
+  // Where the code host does not show whether it has a secret, it may have none.
+  const what = hasSecret ? 'signs with another secret than' : 'does not sign with the secret of'
+  return `${what} this profile: its last delivery was answered 401`
 }

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { errorCode, errorReason, RelayError } from '../../base/errors.js'
+import { errorReason, RelayError } from '../../base/errors.js'
 import { DEFAULTS } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import { findRunning, registered, secretPrint } from '../../instance/running.js'
 import { readTunnel } from '../../serve/tunnel.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
-import { type Database, databaseFile, openDatabase } from '../../store/open.js'
-import { CONNECTIONS, readHealth } from '../../store/postgres-health.js'
+import { type Database, databaseFile, mayHaveData, openDatabase } from '../../store/open.js'
+import { readHealth } from '../../store/postgres-health.js'
 import { VERSION } from '../../store/schema.js'
 import { RESERVE } from '../../store/sqlite.js'
 import type { Flags, Shell } from '../command.js'
@@ -26,22 +26,19 @@ import { SETTING_NAMES, variablesOf } from '../settings/table.js'
 import {
   type Check,
   checkHost,
+  checkHook,
   type CheckResult,
   checkSignIn,
   commandFor,
   fail,
   LIMIT_MS,
   ok,
-  setClockCommand,
+  SET_CLOCK,
   skip,
   type Subject,
 } from './doctor-host.js'
-import { checkHook } from './doctor-hook.js'
 
 export type NamedResult = CheckResult & { readonly check: string }
-
-/** How long to wait for a process that holds the database: the whole command is to answer within 5 s, too. Milliseconds. */
-const PATIENCE_MS = 1500
 
 /** Runs `relay doctor`. */
 export async function runDoctor(shell: Shell, flags: Flags): Promise<void> {
@@ -63,6 +60,9 @@ export function printChecks(checks: readonly NamedResult[], out: Output): void {
   }
 }
 
+/** How long to wait for a process that holds the database: the whole command is to answer within 5 s. Milliseconds. */
+const PATIENCE_MS = 1500
+
 /**
  * Checks everything that a profile needs, in the order in which it is shown; each within a time limit. Changes nothing, except
  * that it writes a record to the database and deletes it.
@@ -76,73 +76,60 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
     if (!(error instanceof RelayError) || error.kind !== 'settings') throw error
     return [{ check: 'settings', ...fail(error.message, 'relay config --help') }]
   }
-  // First, since opening the database would correct the permissions.
-  const machine = await bounded(async () => checkMachine(attached))
-  const { data, problem } = await open(shell, attached)
+  const { values, folder } = attached
+  // First, since opening the database corrects the folder's permissions.
+  const machine = await bounded('machine', async () => checkMachine(attached))
+  let data: Database | undefined
+  let problem: string | undefined
+  try {
+    const kind = storeOf(values)
+    const options = { kind, folder, create: false, patience: PATIENCE_MS, env: shell.env }
+    if (mayHaveData(kind, folder)) data = await openDatabase(options)
+  } catch (error) {
+    problem = error instanceof RelayError ? error.message : 'The database cannot be opened'
+  }
   try {
     // Data that cannot be read is a result of its own check.
     const setup = await (data && readStoredClient(data.secrets))?.catch(() => undefined)
-    const joined = { ...attached, ...join({ ...attached, setup }) }
-    const subject = { shell, attached: joined, data, problem }
-    const found = new Map([['machine', machine]])
-    const parallel = Object.entries(CHECKS).filter(([check]) => check !== 'database')
-    await Promise.all(
-      parallel.map(async ([check, run]) => found.set(check, await bounded(() => run(subject)))),
+    const subject = { shell, attached: { ...attached, ...join({ ...attached, setup }) }, data, problem }
+    const results = await Promise.all(
+      Object.entries(CHECKS).map(([name, check]) => bounded(name, () => check(subject))),
     )
     shell.signal.throwIfAborted()
-    // Alone and last: nothing else runs, and no signal is heard, while SQLite reads a large file.
-    found.set('database', await bounded(() => checkDatabase(subject)))
-    return ['machine', ...Object.keys(CHECKS)].map((check) => ({
-      check,
-      ...(found.get(check) ?? skip('')),
-    }))
+    // Last and alone: no signal is heard while SQLite reads a large file.
+    const database = await bounded('database', () => checkDatabase(subject))
+    return [machine, ...results].toSpliced(3, 0, database)
   } finally {
     await data?.[Symbol.asyncDispose]()
   }
 }
 
+/** Those that run at the same time. */
 const CHECKS: Readonly<Record<string, Check>> = {
   settings: checkSettings,
   relay: checkRelay,
-  database: checkDatabase,
   'code host': checkHost,
   'sign-in': checkSignIn,
   hook: checkHook,
   tunnel: checkTunnel,
 }
 
-/** Nothing where the profile has no database, or only the instance has it in memory. */
-async function open(
-  { env }: Shell,
-  { values, folder }: Attached,
-): Promise<Pick<Subject, 'data' | 'problem'>> {
-  const isLocal = !isSharedAddress(values.store)
-  if (isLocal && (values.store === 'memory' || isMissing(databaseFile(folder))))
-    return { data: undefined, problem: undefined }
-  try {
-    const kind = storeOf(values)
-    const data = await openDatabase({ kind, folder, create: false, patience: PATIENCE_MS, env })
-    return { data, problem: undefined }
-  } catch (error) {
-    const problem = error instanceof RelayError ? error.message : 'The database cannot be opened'
-    return { data: undefined, problem }
-  }
-}
-
 const SHOW_SETTINGS = 'run relay config, which shows the settings'
 
-/** Runs a check within the time limit. A RelayError's own message is used: it contains no secret. */
-async function bounded(run: () => Promise<CheckResult>): Promise<CheckResult> {
+/** Runs a check within the time limit. */
+async function bounded(check: string, run: () => Promise<CheckResult>): Promise<NamedResult> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<CheckResult>((resolve) => {
+    const result = fail(`no answer within ${LIMIT_MS / 1000} s`, SHOW_SETTINGS)
     // Somewhat later than the limit of a request, whose error says more.
-    const text = `no answer within ${LIMIT_MS / 1000} s`
-    timer = setTimeout(() => resolve(fail(text, SHOW_SETTINGS)), LIMIT_MS + 250)
+    timer = setTimeout(() => resolve(result), LIMIT_MS + 250)
   })
   try {
-    return await Promise.race([run(), late])
+    return { check, ...(await Promise.race([run(), late])) }
   } catch (error) {
-    return fail(error instanceof RelayError ? error.message : 'the check itself failed', SHOW_SETTINGS)
+    // The message of a RelayError contains no secret.
+    const text = error instanceof RelayError ? error.message : 'the check itself failed'
+    return { check, ...fail(text, SHOW_SETTINGS) }
   } finally {
     clearTimeout(timer)
   }
@@ -152,8 +139,6 @@ async function bounded(run: () => Promise<CheckResult>): Promise<CheckResult> {
 
 /** The oldest supported Node, as in package.json. */
 const MIN_NODE = [20, 18] as const
-/** Below this multiple of the reserve, the free space is worth a word. */
-const LOW = 10
 /** File systems whose locks and flushes SQLite cannot rely on (`man 2 statfs`). */
 const NETWORK: Readonly<Record<number, string>> = {
   0x6969: 'NFS',
@@ -172,7 +157,7 @@ export interface Machine {
   readonly free: number
 }
 
-/** Whether Node is new enough, and the profile's folder can be written, is private, has room, and lies on a disk of this machine. */
+/** Whether Node is new enough, and the profile's folder is private, has room, and is on a disk of this machine. */
 export function checkMachine({ values, folder }: Attached, machine = machineOf(folder)): CheckResult {
   const { node, type, free } = machine
   const [major = 0, minor = 0] = node.split('.').map(Number)
@@ -191,64 +176,26 @@ export function checkMachine({ values, folder }: Attached, machine = machineOf(f
       `${place} is on a network file system (${network}), which can damage a database`,
       'set RELAY_HOME to a folder on a disk of this machine',
     )
-  const access = checkAccess(folder)
-  if (access) return access
-  const space = `${mebibytes(free)} free`
+  const found = statSync(folder, { throwIfNoEntry: false })
+  // Windows has other permissions, and no such owner.
+  const owner = process.getuid?.()
+  if (found && owner !== undefined && found.uid !== owner)
+    return fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
+  if (found && owner !== undefined && (found.mode & 0o077) !== 0)
+    return fail(`other users can read or write ${place}`, `chmod 700 ${place}`)
   if (free < RESERVE)
     return fail(
-      `${space}: deliveries are refused below ${mebibytes(RESERVE)}`,
+      `${mebibytes(free)} free: deliveries are refused below ${mebibytes(RESERVE)}`,
       `free some space: df -h ${place}`,
     )
-  const isLow = free < LOW * RESERVE
-  const limit = isLow ? `; deliveries are refused below ${mebibytes(RESERVE)}` : ''
-  const privacy = existsSync(folder) ? `only you can read ${place}` : `${place} does not exist yet`
-  return ok(`Node ${node}; ${privacy}; ${space}${limit}`)
-}
-
-/** Why the folder is not for this user alone, or cannot be written; undefined if it is and can. */
-function checkAccess(folder: string): CheckResult | undefined {
-  const place = tilde(folder)
-  try {
-    const found = statSync(folder, { throwIfNoEntry: false })
-    if (!found) return undefined
-    if (!found.isDirectory()) return fail(`${place} is not a folder`, `mv ${place} ${place}.old`)
-    const owner = process.getuid?.()
-    if (owner !== undefined && found.uid !== owner)
-      return fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
-    // Windows has other permissions.
-    if (owner !== undefined && (found.mode & 0o077) !== 0)
-      return fail(`other users can read or write ${place}`, `chmod 700 ${place}`)
-  } catch (error) {
-    return fail(`${place} cannot be read (${errorCode(error)})`, `ls -ld ${tilde(path.dirname(folder))}`)
-  }
-  const locked = [folder, databaseFile(folder)].find((file) => existsSync(file) && !isWritable(file))
-  return locked === undefined
-    ? undefined
-    : fail(`${tilde(locked)} cannot be written`, `chmod u+w ${tilde(locked)}`)
+  const privacy = found ? `only you can read ${place}` : `${place} does not exist yet`
+  return ok(`Node ${node}; ${privacy}; ${mebibytes(free)} free`)
 }
 
 function machineOf(folder: string): Machine {
   if (!existsSync(folder) && folder !== path.dirname(folder)) return machineOf(path.dirname(folder))
   const { type, bavail, bsize } = statfsSync(folder)
   return { node: process.versions.node, type, free: bavail * bsize }
-}
-
-function isWritable(file: string): boolean {
-  try {
-    accessSync(file, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Whether there is no such file, as opposed to one that cannot be reached. */
-function isMissing(file: string): boolean {
-  try {
-    return statSync(file, { throwIfNoEntry: false }) === undefined
-  } catch {
-    return false
-  }
 }
 
 function mebibytes(bytes: number): string {
@@ -267,8 +214,10 @@ const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_
 /** Whether no variable is a misspelt setting, this shell agrees with the instance, and secrets are in the right place and hard to guess. */
 async function checkSettings({ shell, attached, data }: Subject): Promise<CheckResult> {
   const { own, conflicts, instance, values } = attached
-  const typo = Object.keys(shell.env).find(isTypo)
-  if (typo !== undefined) return fail(`${typo} is not read`, `set ${meantSetting(typo, KNOWN)} instead`)
+  for (const name of Object.keys(shell.env)) {
+    const meant = name.startsWith('RELAY_') && !KNOWN.includes(name) && meantSetting(name, KNOWN)
+    if (meant) return fail(`${name} is not read`, `set ${meant} instead`)
+  }
   try {
     checkSecretsPlace(own.origins)
   } catch (error) {
@@ -291,15 +240,9 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<CheckR
       `the webhook secret is too easy to guess: fewer than ${MIN_SECRET} characters, or too few different ones`,
       'set RELAY_WEBHOOK_SECRET=$(openssl rand -hex 32) here and at the code host',
     )
-  const set = Object.keys(own.origins).length
-  const agrees = instance ? `; they agree with process ${pid}` : ''
-  return ok(
-    `${set === 0 ? 'all have their defaults' : `${set} set, the others have their defaults`}${agrees}`,
-  )
-}
-
-function isTypo(name: string): boolean {
-  return name.startsWith('RELAY_') && !KNOWN.includes(name) && meantSetting(name, KNOWN) !== undefined
+  const count = Object.keys(own.origins).length
+  const set = count === 0 ? 'all have their defaults' : `${count} set, the others have their defaults`
+  return ok(instance ? `${set}; they agree with process ${pid}` : set)
 }
 
 function isWeak(secret: string): boolean {
@@ -322,53 +265,37 @@ async function checkRelay({ attached, shell }: Subject): Promise<CheckResult> {
   const record = registered(home, profile)
   if (record) return fail(`process ${record.pid} does not prove itself at ${record.url}`, start)
   if (port === 0) return skip(`not running; start it with ${start}`)
-  const code = await tryPort(host, port)
-  if (code === undefined) return skip(`not running; start it with ${start}. Port ${port} is free`)
-  if (code === 'EADDRINUSE') {
-    const running = await findRunning(home, { signal: shell.signal })
-    const relay = running.find(({ url }) => new URL(url).port === String(port))
-    const user = relay
-      ? `relay itself: process ${relay.pid} serves profile ${relay.profile} there`
-      : 'another program'
+  const { error } = await tryPort(host, port)
+  if (error === undefined) return skip(`not running; start it with ${start}. Port ${port} is free`)
+  const { port: free } = await tryPort(host, 0)
+  if (free === undefined)
     return fail(
-      `not running, and port ${port} is in use by ${user}`,
-      commandFor(attached, `serve --port ${await freePort(host, port)}`),
+      `not running, and relay cannot listen on ${host} (${error})`,
+      commandFor(attached, `serve --host ${DEFAULTS.host}`),
     )
-  }
-  if (code === 'EACCES')
-    return fail(
-      `not running, and port ${port} is not permitted`,
-      commandFor(attached, `serve --port ${await freePort(host, DEFAULTS.port - 1)}`),
-    )
-  return fail(
-    `not running, and relay cannot listen on ${host} (${code})`,
-    commandFor(attached, `serve --host ${DEFAULTS.host}`),
-  )
+  const running = await findRunning(home, { signal: shell.signal })
+  const relay = running.find(({ url }) => new URL(url).port === String(port))
+  const user = relay
+    ? `relay itself: process ${relay.pid} serves profile ${relay.profile} there`
+    : 'another program'
+  const why = error === 'EADDRINUSE' ? `is in use by ${user}` : `cannot be used (${error})`
+  return fail(`not running, and port ${port} ${why}`, commandFor(attached, `serve --port ${free}`))
 }
 
-/** How many ports after one in use are tried. */
-const TRIED_PORTS = 20
-const MAX_PORT = 65_535
-
-/** The first of the next ports that is free; 0, for any, when none is. */
-async function freePort(host: string, after: number): Promise<number> {
-  for (let port = after + 1; port <= Math.min(after + TRIED_PORTS, MAX_PORT); port++)
-    if ((await tryPort(host, port)) === undefined) return port
-  return 0
-}
-
-/** Listens on the port for a moment, and answers nothing. Returns the code of the error if that fails. */
-async function tryPort(host: string, port: number): Promise<string | undefined> {
+/** Listens for a moment, and answers nothing. 0 is any free port. */
+async function tryPort(
+  host: string,
+  port: number,
+): Promise<{ readonly port?: number; readonly error?: string }> {
   const server = createServer((socket) => socket.destroy())
   try {
-    server.listen(port, host)
-    await once(server, 'listening')
+    await once(server.listen(port, host), 'listening')
   } catch (error) {
-    return errorReason(error)
+    return { error: errorReason(error) }
   }
-  server.close()
-  await once(server, 'close')
-  return undefined
+  const address = server.address()
+  await once(server.close(), 'close')
+  return typeof address === 'object' && address ? { port: address.port } : {}
 }
 
 // The database
@@ -386,13 +313,13 @@ async function checkDatabase(subject: Subject): Promise<CheckResult> {
   if (problem !== undefined) return fail(problem, `ls -ld ${place}; df -h ${place}`)
   if (!data) return skip('nothing is stored yet')
   await roundTrip(data.store, 'doctor:')
-  if (values.store === 'keychain')
-    try {
-      await roundTrip(data.secrets, 'refresh:doctor-')
-    } catch (error) {
-      const why = error instanceof RelayError ? error.message : 'the keychain cannot be read'
-      return fail(why, 'unlock the keychain, or choose --store file')
-    }
+  const hasKeychain = values.store === 'keychain'
+  try {
+    if (hasKeychain) await roundTrip(data.secrets, 'refresh:doctor-')
+  } catch (error) {
+    const why = error instanceof RelayError ? error.message : 'the keychain cannot be read'
+    return fail(why, 'unlock the keychain, or choose --store file')
+  }
   await setImmediate()
   shell.signal.throwIfAborted()
   shell.endAtSignal()
@@ -404,7 +331,7 @@ async function checkDatabase(subject: Subject): Promise<CheckResult> {
       `stop relay, then sqlite3 ${file} .recover > relay.sql`,
     )
   }
-  const tokens = values.store === 'keychain' ? '; the keychain is unlocked' : ''
+  const tokens = hasKeychain ? '; the keychain is unlocked' : ''
   return ok(`can write and read; schema version ${VERSION}; not damaged${tokens}`)
 }
 
@@ -424,7 +351,7 @@ async function checkServer({ attached, data, problem }: Subject): Promise<CheckR
   const { values, folder, profile } = attached
   if (!data) return fail(problem ?? 'it cannot be opened', 'relay config, which shows the address')
   await roundTrip(data.store, 'doctor:')
-  const { version, isEncrypted, ahead, unsafe, connectionsLeft, missingRights } = await readHealth(data.sql)
+  const { version, isEncrypted, ahead, unsafe, missingRights } = await readHealth(data.sql)
   if (unsafe.length > 0) {
     const isHarmless = unsafe.every((name) => name === 'synchronous_commit')
     const risk = isHarmless ? 'loses deliveries that were acknowledged' : 'can damage the database'
@@ -439,43 +366,28 @@ async function checkServer({ attached, data, problem }: Subject): Promise<CheckR
       `the user lacks ${right}${missingRights.length > 1 ? `, and ${missingRights.length - 1} more` : ''}`,
       `as the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "relay_${profile}" TO …`,
     )
-  if (connectionsLeft < CONNECTIONS)
-    return fail(
-      `${Math.max(0, connectionsLeft)} connections left, but a relay uses ${CONNECTIONS}`,
-      'raise max_connections, or run fewer relays',
-    )
   if (Math.abs(ahead) > MAX_CLOCK_DIFFERENCE_MS) {
     const seconds = Math.round(Math.abs(ahead) / 1000)
-    return fail(
-      `this machine is ${seconds} s ${ahead > 0 ? 'behind' : 'ahead of'} the database`,
-      setClockCommand(),
-    )
+    return fail(`this machine is ${seconds} s ${ahead > 0 ? 'behind' : 'ahead of'} the database`, SET_CLOCK)
   }
-  const key = await checkKey(values, folder, data)
-  if (key.state === 'fail') return key
+  const kind = storeOf(values)
+  if (!(kind instanceof SharedStore) || !kind.secrets.keys)
+    throw new Error('unreachable: a shared store has a key')
+  const cipher = createCipher(kind.secrets.keys, path.basename(folder))
+  const { records, others } = await countKeyUse(data.sql, cipher)
+  const isRotating = cipher.previousPrefix !== undefined
+  if (others > 0)
+    return fail(
+      `${others} of ${records} records are not under RELAY_TOKEN_KEY`,
+      isRotating
+        ? 'wait a minute: a running relay serve with both keys encrypts them again'
+        : 'set the earlier key as RELAY_TOKEN_KEY_PREVIOUS, here and for relay serve',
+    )
   const [number = ''] = version.split(' ')
   const connection = isEncrypted ? 'encrypted by TLS' : 'not encrypted'
+  const next = isRotating ? '. Remove RELAY_TOKEN_KEY_PREVIOUS once every machine has this key' : ''
   return ok(
-    `can write and read; PostgreSQL ${number}; schema version ${VERSION}; the connection is ${connection}; ${key.text}`,
-  )
-}
-
-/** Whether every record can be read with the current key, so that the previous one is not needed. */
-async function checkKey(values: Attached['values'], folder: string, { sql }: Database): Promise<CheckResult> {
-  const kind = storeOf(values)
-  if (!(kind instanceof SharedStore) || !kind.secrets.keys) return skip('no key is set')
-  const cipher = createCipher(kind.secrets.keys, path.basename(folder))
-  const { records, others } = await countKeyUse(sql, cipher)
-  const isRotating = cipher.previousPrefix !== undefined
-  if (others === 0) {
-    const next = isRotating ? '. Remove RELAY_TOKEN_KEY_PREVIOUS once every machine has this key' : ''
-    return ok(`the key fits; encrypts all ${records} records${next}`)
-  }
-  return fail(
-    `${others} of ${records} records are not under RELAY_TOKEN_KEY`,
-    isRotating
-      ? 'wait a minute: a running relay serve with both keys encrypts them again'
-      : 'set the earlier key as RELAY_TOKEN_KEY_PREVIOUS, here and for relay serve',
+    `can write and read; PostgreSQL ${number}; schema version ${VERSION}; the connection is ${connection}; the key fits; encrypts all ${records} records${next}`,
   )
 }
 

@@ -24,8 +24,7 @@ import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with. */
-export interface HookSession extends AsyncDisposable {
-  readonly session: Session
+export interface HookSession extends Session {
   readonly place: HookPlace
   /** `octo/demo` */
   readonly name: string
@@ -35,12 +34,7 @@ export interface HookSession extends AsyncDisposable {
 export async function openHookSession(shell: Shell, flags: Flags, text: string): Promise<HookSession> {
   const repo = parseRepo(text)
   const session = await openSession(shell, await attach(shell, flags))
-  return {
-    session,
-    place: placeOf(shell, session, repo),
-    name: formatRepo(repo),
-    [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
-  }
+  return { ...session, place: placeOf(shell, session, repo), name: formatRepo(repo) }
 }
 
 /** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
@@ -102,8 +96,8 @@ export async function runAdd(
 ): Promise<void> {
   const { out, json } = shell
   const events = flags.events === undefined ? undefined : parseEvents(flags.events)
-  await using hooks = await openHookSession(shell, flags, text)
-  const { session, place, name } = hooks
+  await using session = await openHookSession(shell, flags, text)
+  const { place, name } = session
   const { profile } = session.attached
   const url = await addressOf(session, flags)
   if (url === undefined)
@@ -173,8 +167,8 @@ const HEADINGS = ['leads', 'id', 'last answer', 'settings', 'address']
 
 async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> {
   const { out, json } = shell
-  await using hooks = await openHookSession(shell, flags, text)
-  const { session, place, name } = hooks
+  await using session = await openHookSession(shell, flags, text)
+  const { place, name } = session
   const saved = await place.saved.get(place.repo)
   const url = await payloadAddress(session)
   const ours = (hook: RepoHook): boolean => isOurs(hook, saved, url)
@@ -220,8 +214,8 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
   const { out, json } = shell
   if (flags.local && flags.url !== undefined)
     throw new RelayError('usage', '--url names a hook at the code host, which --local does not ask')
-  await using hooks = await openHookSession(shell, flags, text)
-  const { session, place, name } = hooks
+  await using session = await openHookSession(shell, flags, text)
+  const { place, name } = session
   const saved = await place.saved.get(place.repo)
   if (flags.local) {
     if (!saved) throw new RelayError('no_match', `This profile has created no hook of ${name}`)

@@ -152,7 +152,7 @@ export async function createFollower(
 }
 
 /** Those of new entries whose body has the text that is looked for. */
-async function withText(
+export async function withText(
   journal: Pick<Journal, 'withText'>,
   batch: readonly Summary[],
   { text }: Filter,

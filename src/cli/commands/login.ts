@@ -1,5 +1,5 @@
 import { addAbortSignal } from 'node:stream'
-import { beginDeviceSignIn, type DeviceSignIn } from '../../auth/device.js'
+import { beginDeviceSignIn } from '../../auth/device.js'
 import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
@@ -53,12 +53,9 @@ async function signIn(
   token: string | undefined,
 ): Promise<SignedIn> {
   if (token !== undefined) return storeToken(shell, session, token)
-  if (device) return signInWithDevice(shell, session)
-  if (browser && !hasDisplay(shell.env)) {
-    const account = await tryDevice(shell, session)
-    if (account) return account
-  }
-  return signInWithBrowser(shell, session, browser)
+  const isElsewhere = browser && !hasDisplay(shell.env)
+  const account = device || isElsewhere ? await signInWithDevice(shell, session, device === true) : undefined
+  return account ?? signInWithBrowser(shell, session, browser)
 }
 
 // --with-token
@@ -117,48 +114,35 @@ async function storeToken({ out, signal }: Shell, session: Session, accessToken:
 
 /**
  * Signs the user in with a code to enter in any browser. Needs the OAuth client's id, that of the instance if one runs, and no secret.
+ * Where that is not possible: undefined, or an error if the user asked for it.
  * @throws RelayError `usage` where the code host has no device flow; `settings` without an OAuth client; as `beginDeviceSignIn` and
  * `DeviceSignIn`; `storage`
  */
-async function signInWithDevice(shell: Shell, session: Session): Promise<SignedIn> {
-  const { host } = session
-  if (host.oauth.deviceEndpoint === undefined)
-    throw new RelayError(
-      'usage',
-      `${host.url} has no device flow. Use relay login --no-browser, or relay login --with-token`,
-    )
-  const clientId = clientIdOf(session)
-  if (clientId === undefined) throw notSetUp(session)
-  const { tokenTtl } = session.attached.values
-  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal: shell.signal })
-  return completeDevice(shell, session, begun)
-}
-
-/** The same where the code host and the OAuth client allow it; otherwise undefined. */
-async function tryDevice(shell: Shell, session: Session): Promise<SignedIn | undefined> {
-  const { out, signal } = shell
-  const { host } = session
-  const clientId = clientIdOf(session)
-  if (host.oauth.deviceEndpoint === undefined || clientId === undefined) return undefined
-  const { tokenTtl } = session.attached.values
-  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal }).catch((error: unknown) => {
-    if (!(error instanceof RelayError) || error.kind !== 'not_configured') throw error
-    out.log.debug(error.message)
-    return undefined
-  })
-  return begun && completeDevice(shell, session, begun)
-}
-
-function clientIdOf({ attached, client }: Session): string | undefined {
-  return attached.instance?.clientId ?? client?.id
-}
-
-async function completeDevice(
+async function signInWithDevice(
   { out, signal }: Shell,
   session: Session,
-  begun: DeviceSignIn,
-): Promise<SignedIn> {
-  const { host, tokens, user } = session
+  isAsked: boolean,
+): Promise<SignedIn | undefined> {
+  const { host, tokens, user, attached, client } = session
+  const clientId = attached.instance?.clientId ?? client?.id
+  const { tokenTtl } = attached.values
+  const impossible = (error: RelayError): undefined => {
+    if (isAsked) throw error
+    out.log.debug(error.message)
+  }
+  if (host.oauth.deviceEndpoint === undefined)
+    return impossible(
+      new RelayError(
+        'usage',
+        `${host.url} has no device flow. Use relay login --no-browser, or relay login --with-token`,
+      ),
+    )
+  if (clientId === undefined) return impossible(notSetUp(session))
+  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal }).catch((error: unknown) => {
+    if (error instanceof RelayError && error.kind === 'not_configured') return impossible(error)
+    throw error
+  })
+  if (!begun) return undefined
   const { userCode, address, lifetime } = begun
   const lines = [
     'Open this address in a browser on any machine, and enter the code:',

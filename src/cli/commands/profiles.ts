@@ -1,4 +1,3 @@
-import { type RevokeOptions } from '../../auth/renew.js'
 import { removeSetup } from '../../auth/setup.js'
 import { openHost } from '../../codehost/hosts.js'
 import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
@@ -13,7 +12,7 @@ import {
   readSavedProfile,
   SAVED_FILE,
 } from '../../instance/profile.js'
-import { findRunning, type RunningInstance } from '../../instance/running.js'
+import { findRunning } from '../../instance/running.js'
 import { Journal } from '../../journal/journal.js'
 import { type Database, databaseFiles, openDatabase, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
@@ -23,65 +22,39 @@ import { table, tilde } from '../output/text.js'
 import { type Attached, attach, startCommand } from '../profile.js'
 import { clientOf, codeHostOf, readStoredClient } from '../session.js'
 import { join } from '../settings/join.js'
-import { type Loaded, openSettings } from '../settings/read.js'
+import { openSettings } from '../settings/read.js'
 import { revokeUser } from './tokens.js'
-
-/** A profile as it is listed. */
-interface Listed {
-  readonly name: string
-  /** Its code host; null if it is not known. */
-  readonly provider: string | null
-  readonly providerUrl: string | null
-  readonly sandbox: boolean
-  readonly store: string | null
-  /** Bytes of its files. */
-  readonly size: number
-  readonly running: { readonly pid: number; readonly url: string } | null
-}
 
 /** Runs `relay profiles`. */
 export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
-  const { out, signal } = shell
+  const { out, json, signal } = shell
   const { home } = openSettings(shell, flags)
   const running = await findRunning(home, { signal })
   const names = [...new Set([...listProfiles(home), ...running.map(({ profile }) => profile)])].toSorted()
-  const listed = names.map((name) => listedProfile(home, name, running))
-  if (shell.json) {
-    for (const profile of listed) out.object({ type: 'profile', ...profile })
-    return
-  }
-  if (listed.length === 0)
+  if (names.length === 0 && !json)
     return out.say(
       `There are no profiles in ${tilde(home)}. ${startCommand({ profile: 'default' })} creates one`,
     )
-  for (const line of table([['profile', 'for', 'store', 'size', 'relay serve'], ...listed.map(row)]))
-    out.result(line)
-}
-
-function listedProfile(home: string, name: string, running: readonly RunningInstance[]): Listed {
-  const folder = path.join(home, name)
-  const instance = running.find(({ profile }) => profile === name)
-  const {
-    provider = null,
-    providerUrl = null,
-    sandbox = false,
-    store = null,
-  } = instance ?? readSavedProfile(folder) ?? {}
-  return {
-    name,
-    provider,
-    providerUrl,
-    sandbox,
-    store,
-    size: profileSize(folder),
-    running: instance ? { pid: instance.pid, url: instance.url } : null,
+  const rows = [['profile', 'for', 'store', 'size', 'relay serve']]
+  for (const name of names) {
+    const folder = path.join(home, name)
+    const instance = running.find(({ profile }) => profile === name)
+    const known = instance ?? readSavedProfile(folder)
+    const { provider = null, providerUrl = null, sandbox = false, store = null } = known ?? {}
+    const size = profileSize(folder)
+    if (json) {
+      const at = instance ? { pid: instance.pid, url: instance.url } : null
+      out.object({ type: 'profile', name, provider, providerUrl, sandbox, store, size, running: at })
+    }
+    rows.push([
+      name,
+      sandbox ? 'sandbox' : (providerUrl ?? '-'),
+      store ?? '-',
+      describeSize(size),
+      instance ? `runs at ${instance.url}, process ${instance.pid}` : 'not running',
+    ])
   }
-}
-
-function row({ name, providerUrl, sandbox, store, size, running }: Listed): string[] {
-  const purpose = sandbox ? 'sandbox' : (providerUrl ?? '-')
-  const state = running ? `runs at ${running.url}, process ${running.pid}` : 'not running'
-  return [name, purpose, store ?? '-', describeSize(size), state]
+  if (!json) for (const line of table(rows)) out.result(line)
 }
 
 /** The bytes of the files in a profile's folder; 0 if it cannot be read. */
@@ -145,7 +118,11 @@ async function whileUnserved<Result>(folder: string, work: () => Promise<Result>
   }
 }
 
-/** Says what will be removed, asks, and revokes the tokens of every user. Returns the users. */
+/**
+ * Says what will be removed, asks, and revokes the tokens of every user. Returns the users.
+ * @throws RelayError as {@link revokeUser}, at the first that fails; `usage` where there is no terminal to ask on; `cancelled` for any
+ * answer but yes
+ */
 async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): Promise<readonly string[]> {
   const { out, signal } = shell
   const { values, saved, folder, profile } = attached
@@ -156,16 +133,28 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
     )
   const kind = values.store === 'memory' ? 'file' : values.store
   await using database = await openDatabase({ kind, folder, onSlow: (text) => out.say(text) })
+  const { store, secrets } = database
   const users = await usersOf(database)
-  const setup = await readStoredClient(database.secrets)
+  const setup = await readStoredClient(secrets)
   for (const line of await describeData(database, attached, users)) out.say(line)
   if (setup) out.say(`  client      ${setup.client.id}, which stays registered at ${setup.providerUrl}`)
   await checkConsent(shell, flags)
   // The tokens of a sandbox ended with it.
   const local = flags.local === true || saved?.sandbox === true
-  const joined = join({ ...attached, setup })
-  await revokeAll(shell, joined, database, users, { local, signal })
-  if (setup) await removeSetup(database.secrets)
+  if (users.length > 0) {
+    const joined = join({ ...attached, setup }).values
+    const { provider: name, providerUrl: url } = codeHostOf(joined)
+    const { tokenTtl } = joined
+    const [host, tokens, client] = [openHost({ name, url }), new Tokens(secrets), clientOf(joined)]
+    const parts = { host, client, store, tokens, tokenTtl, log: out.log, instance: undefined }
+    for (const user of users)
+      await revokeUser(parts, user, { local, signal }).catch((error: unknown) => {
+        if (!(error instanceof RelayError)) throw error
+        const next = 'The profile stays. Run relay reset again to remove the rest'
+        throw new RelayError(error.kind, `${error.message}. ${next}`, { cause: error })
+      })
+  }
+  if (setup) await removeSetup(secrets)
   // The keychain has it outside the folder.
   if (kind === 'keychain') await removeKey(folder)
   return users
@@ -199,33 +188,4 @@ async function checkConsent(shell: Shell, { yes }: ResetFlags): Promise<void> {
     throw new RelayError('usage', 'Nothing was removed. To remove it without being asked, give --yes')
   using prompt = new Prompt(shell)
   if (!(await prompt.confirm('Remove it?'))) throw new RelayError('cancelled', 'Nothing was removed')
-}
-
-/**
- * Revokes the tokens of the users of a profile that no instance serves.
- * @throws RelayError as {@link revokeUser}, at the first that fails.
- */
-async function revokeAll(
-  { out: { log } }: Shell,
-  { values }: Loaded,
-  { store, secrets }: Database,
-  users: readonly string[],
-  revocation: RevokeOptions,
-): Promise<void> {
-  if (users.length === 0) return
-  const { provider: name, providerUrl: url } = codeHostOf(values)
-  const host = openHost({ name, url })
-  const tokens = new Tokens(secrets)
-  const client = clientOf(values)
-  const { tokenTtl } = values
-  for (const user of users) {
-    const parts = { host, client, store, tokens, tokenTtl, log, instance: undefined }
-    try {
-      await revokeUser(parts, user, revocation)
-    } catch (error) {
-      if (!(error instanceof RelayError)) throw error
-      const next = 'The profile stays. Run relay reset again to remove the rest'
-      throw new RelayError(error.kind, `${error.message}. ${next}`, { cause: error })
-    }
-  }
 }

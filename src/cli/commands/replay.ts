@@ -1,14 +1,12 @@
 import path from 'node:path'
-import { deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
-import { fromFixture } from '../../replay/fixture.js'
+import { fromFixture, type Recorded } from '../../replay/fixture.js'
 import { findFixtures } from '../../replay/load.js'
 import type { Journal } from '../../journal/journal.js'
 import { hasFailed, type Summary } from '../../journal/types.js'
 import type { Shell } from '../command.js'
-import { awaitForwarded, type FilterFlags, findEntry, readFilter } from '../journal.js'
-import type { Output } from '../output/output.js'
-import { type Item, openDestination, readPlan, send, type SendFlags } from './send.js'
+import { awaitForwarded, type FilterFlags, findEntry, journalOf, readFilter } from '../journal.js'
+import { type Item, openSending, readPlan, send, type SendFlags } from './send.js'
 
 type ReplayFlags = SendFlags & FilterFlags & { readonly forwarded?: boolean }
 
@@ -21,13 +19,18 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
       'usage',
       '--forwarded: waits for the targets of the running relay serve, so it cannot be combined with --to',
     )
-  await using destination = await openDestination(shell, flags, plan)
-  const items = await selectItems(shell, words, flags, destination)
+  await using sending = await openSending(shell, flags, plan)
+  const { attached, data } = sending
+  const journal = (): Journal => journalOf(attached, data)
+  const { provider } = attached.values
+  const items = await selectItems(shell, words, flags, { journal, provider })
+  const followed = flags.forwarded ? journal() : undefined
   // Under a new id, every target would get it again, not only those where it failed.
   const keepId = plan.keepId || flags.failed === true
-  const watch = flags.forwarded ? await watchForwards(destination.journal()) : undefined
-  await send(shell, { ...plan, keepId }, items, destination, { onAccepted: watch?.accepted })
-  await watch?.end(shell.out, shell.signal)
+  const accepted = new Set<string>()
+  const onAccepted = (deliveryId: string): void => void accepted.add(deliveryId)
+  await send(shell, { ...plan, keepId }, items, sending, { onAccepted })
+  if (followed) await awaitForwards(shell, followed, accepted)
 }
 
 const ENTRY = /^(?:#?\d{1,15}|last)$/
@@ -59,9 +62,14 @@ export interface Selection {
   readonly provider: string | undefined
 }
 
+/** Bytes of fixtures that are read before anything is sent: those of most tests. Bounds memory and the wait before sending. */
+const READ_AHEAD = 8_388_608
+/** Bytes of a fixture besides its body: headers and names. */
+const OVERHEAD = 4096
+
 /**
- * The deliveries that the words name, in their order; without words, those that the flags select in the journal, oldest first.
- * Entries are read when they are sent, and so are files, except the first ({@link createCheckAhead}).
+ * The deliveries that the words name, in their order; without words, those that the flags select in the journal, oldest first. They are read
+ * when they are sent, but for the first files, so that one that is wrong is found before.
  * @throws RelayError `usage`, `no_match`; as {@link findFixtures}.
  */
 export async function selectItems(
@@ -72,31 +80,20 @@ export async function selectItems(
 ): Promise<Item[]> {
   if (words.length === 0) return fromJournal(flags, selection.journal)
   const items: Item[] = []
-  const checkAhead = createCheckAhead()
+  let size = 0
   for (const word of words) {
     if (isEntry(word)) {
       const journal = selection.journal()
       items.push(entryItem(journal, (await findEntry(journal, word)).n))
-    } else
-      for await (const item of fromFiles(shell, word, flags, selection)) items.push(await checkAhead(item))
+      continue
+    }
+    for await (const { name, load } of fromFiles(shell, word, flags, selection)) {
+      const recorded = size < READ_AHEAD ? load() : undefined
+      size += OVERHEAD + (recorded?.body.length ?? 0)
+      items.push({ name, load: async () => recorded ?? load() })
+    }
   }
   return items
-}
-
-/** Bytes of fixtures that are checked before anything is sent: those of most tests. Bounds memory and the wait before sending. */
-const CHECKED_AHEAD = 8_388_608
-/** Bytes of a fixture besides its body: headers and names. */
-const OVERHEAD = 4096
-
-/** Loads the first items it is given, and leaves the others unchanged. @throws RelayError as their loading. */
-export function createCheckAhead(limit = CHECKED_AHEAD): (item: Item) => Promise<Item> {
-  let size = 0
-  return async (item) => {
-    if (size >= limit) return item
-    const recorded = await item.load()
-    size += OVERHEAD + (recorded?.body.length ?? 0)
-    return { name: item.name, load: async () => recorded }
-  }
 }
 
 async function fromJournal(flags: FilterFlags, open: () => Journal): Promise<Item[]> {
@@ -117,89 +114,52 @@ async function* fromFiles(
   word: string,
   { event }: FilterFlags,
   { provider }: Selection,
-): AsyncGenerator<Item> {
+): AsyncGenerator<{ readonly name: string; readonly load: () => Recorded }> {
   const file = word === '-' ? word : path.resolve(cwd, word)
   const options = { event: event?.[0], provider, stdin, signal }
   for await (const { name, load } of findFixtures([file], options))
     yield {
       // Relative, so that a report is the same on every machine.
       name: word === '-' ? name : path.relative(cwd, name),
-      // Of a fixture that is checked ahead only the bytes of its body stay, not the text of its file.
-      load: async () => fromFixture(load()),
+      // Only the bytes of its body stay, not the text of its file.
+      load: () => fromFixture(load()),
     }
 }
 
 /** How long to wait for the targets: as long as `relay wait`. Milliseconds. */
 const LIMIT_MS = 300_000
-/** Entries that are read at once. */
-const PAGE = 1000
 /** Entries that an error names. */
 const MAX_NAMED = 10
 
-/** Follows deliveries that are sent to the instance, until they were forwarded. */
-interface ForwardWatch {
-  /** Adds a delivery that the instance has answered 200, so that the journal has it. */
-  readonly accepted: (deliveryId: string) => void
-  /**
-   * Waits until every one was forwarded to all its targets.
-   * @throws RelayError `target_failed` with the entries that failed at a target, `timed_out` after 5 minutes.
-   */
-  end(out: Output, signal: AbortSignal): Promise<void>
-}
-
-async function watchForwards(journal: Journal): Promise<ForwardWatch> {
-  const before = await journal.newest()
-  const ids = new Set<string>()
-  return {
-    accepted: (deliveryId) => void ids.add(deliveryId),
-    async end(out, signal) {
-      const end = performance.now() + LIMIT_MS
-      const entries = await findEntries(journal, ids, before, deadline(LIMIT_MS, signal))
-      const failed: number[] = []
-      for (const entry of entries) {
-        const summary = await awaitForwarded(journal, entry, end - performance.now(), { signal })
-        if (!summary)
-          throw new RelayError('timed_out', `#${entry.n} was received, but not forwarded within 5m`)
-        if (hasFailed(summary)) failed.push(entry.n)
-      }
-      if (failed.length > 0) throw targetFailed(failed, entries.length)
-      if (entries.length > 0) out.say(`${entries.length} forwarded`)
-    },
-  }
-}
-
-/** The entries with these delivery ids, oldest first: new ones, and of the others those that were sent again. */
-async function findEntries(
+/**
+ * Waits until the deliveries with these ids, which the instance has answered 200, were forwarded to all their targets.
+ * @throws RelayError `target_failed` with the entries that failed at a target, `timed_out` after 5 minutes.
+ */
+async function awaitForwards(
+  { out, signal }: Shell,
   journal: Journal,
-  ids: ReadonlySet<string>,
-  before: number,
-  signal: AbortSignal,
-): Promise<readonly Summary[]> {
-  const missing = new Set(ids)
-  const found: Summary[] = []
-  const take = (summary: Summary): void => {
-    if (missing.delete(summary.deliveryId)) found.push(summary)
-  }
-  for (let last = before; missing.size > 0;) {
-    const page = await journal.after(last, PAGE)
-    for (const summary of page) take(summary)
-    if (page.length < PAGE) break
-    last = page.at(-1)?.n ?? last
-  }
+  accepted: ReadonlySet<string>,
+): Promise<void> {
+  const end = performance.now() + LIMIT_MS
+  const missing = new Set(accepted)
+  const entries: Summary[] = []
+  // Newest first: new entries, then old ones that became duplicates.
   if (missing.size > 0)
-    for await (const summary of journal.select({ before: before + 1 })) {
+    for await (const summary of journal.select({})) {
       signal.throwIfAborted()
-      take(summary)
+      if (missing.delete(summary.deliveryId)) entries.push(summary)
       if (missing.size === 0) break
     }
-  return found.toSorted((one, other) => one.n - other.n)
-}
-
-function targetFailed(failed: readonly number[], total: number): RelayError {
-  const names = failed.slice(0, MAX_NAMED).map((n) => `#${n}`)
-  const more = failed.length > MAX_NAMED ? ', …' : ''
-  return new RelayError(
-    'target_failed',
-    `${failed.length} of ${total} failed at a target: ${names.join(', ')}${more}`,
-  )
+  const failed: string[] = []
+  for (const entry of entries.toReversed()) {
+    const summary = await awaitForwarded(journal, entry, end - performance.now(), { signal })
+    if (!summary) throw new RelayError('timed_out', `#${entry.n} was received, but not forwarded within 5m`)
+    if (hasFailed(summary)) failed.push(`#${entry.n}`)
+  }
+  if (failed.length > 0) {
+    const names = failed.length > MAX_NAMED ? [...failed.slice(0, MAX_NAMED), '…'] : failed
+    const text = `${failed.length} of ${entries.length} failed at a target: ${names.join(', ')}`
+    throw new RelayError('target_failed', text)
+  }
+  if (entries.length > 0) out.say(`${entries.length} forwarded`)
 }

@@ -1,29 +1,19 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
-import { Disposal } from '../../base/lifetime.js'
 import { RelayError } from '../../base/errors.js'
 import { printable } from '../../base/text.js'
 import type { Secret } from '../../base/secret.js'
 import type { Recorded } from '../../replay/fixture.js'
 import { secretPrint } from '../../instance/running.js'
-import type { Journal } from '../../journal/journal.js'
+import type { Database } from '../../store/open.js'
 import { parseEdit } from '../../replay/edit.js'
 import { type Expectation, parseExpectation } from '../../replay/send.js'
 import { deliveryId, prepare, type PrepareOptions, type Tamper, withFreshId } from '../../replay/prepare.js'
 import { type Answer, openSender } from '../../replay/send.js'
 import type { WebhookRequest } from '../../webhook/intake.js'
 import type { Flags, Shell } from '../command.js'
-import { journalOf } from '../journal.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
-import {
-  type Attached,
-  attach,
-  type FoundSecret,
-  openData,
-  requireSecret,
-  startCommand,
-  webhookSecret,
-} from '../profile.js'
+import { type Attached, attach, openData, requireSecret, startCommand, webhookSecret } from '../profile.js'
 import { targetAddress } from '../settings/table.js'
 
 /** The flags of the commands that send requests: replay and trigger. */
@@ -40,7 +30,9 @@ export interface SendFlags extends Flags {
 
 /** How requests are made, sent and checked. */
 export interface SendPlan extends Omit<PrepareOptions, 'secret'> {
+  /** The address of `--to`; undefined for the running instance. */
   readonly to: string | undefined
+  readonly secretEnv: string | undefined
   readonly keepId: boolean
   readonly expectation: Expectation
   readonly stop: boolean
@@ -50,6 +42,7 @@ export interface SendPlan extends Omit<PrepareOptions, 'secret'> {
 export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags): SendPlan {
   return {
     to: readAddress(flags.to),
+    secretEnv: flags.secretEnv,
     edits: [...set.map((text) => parseEdit(text)), ...setOnly.map((text) => parseEdit(text, { only: true }))],
     tamper: flags.tamper,
     keepId: flags.keepId === true,
@@ -66,65 +59,47 @@ function readAddress(to: string | undefined): string | undefined {
   }
 }
 
-/** Where requests go, and the secret that signs them. */
-export interface Destination extends AsyncDisposable {
-  /** The provider of made-up deliveries: that of the instance, else that of the settings. */
-  readonly provider: string
-  /** @throws RelayError `unavailable` without an address or an instance; `settings` without a secret to sign with. */
-  address(): Promise<Address>
-  /** The profile's. @throws RelayError `no_match`, `settings` when it has none that can be read. */
-  journal(): Journal
+/** The profile whose requests are sent, or that receives them. */
+export interface Sending extends AsyncDisposable {
+  readonly attached: Attached
+  readonly data: Database | undefined
 }
 
-interface Address {
+/** @throws RelayError as {@link attach}; `storage`. */
+export async function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan): Promise<Sending> {
+  const attached = await attach(shell, flags, to === undefined ? 'existing' : 'alone')
+  const data = await openData(attached)
+  return { attached, data, [Symbol.asyncDispose]: async () => data?.[Symbol.asyncDispose]() }
+}
+
+interface Destination {
   readonly url: string
   readonly secret: Secret
   /** Why the instance refuses the signatures of this secret, and how to fix it. Undefined if it is the instance's own. */
-  readonly mismatch: string | undefined
+  readonly mismatch?: string
 }
 
-/**
- * The address that `--to` names, or the running instance once it has proved itself.
- * @throws RelayError as {@link attach}; `storage`.
- */
-export async function openDestination(
+/** @throws RelayError `unavailable` without an address or an instance; `settings` without a secret to sign with. */
+async function findDestination(
   shell: Shell,
-  flags: SendFlags,
-  { to }: Pick<SendPlan, 'to'>,
+  { to, secretEnv }: SendPlan,
+  { attached, data }: Sending,
 ): Promise<Destination> {
-  const attached = await attach(shell, flags, to === undefined ? 'existing' : 'alone')
-  const { values, instance } = attached
-  await using closing = new Disposal()
-  const database = await openData(attached)
-  if (database) closing.use(database)
-  const owner = closing.move()
-  return {
-    provider: values.provider,
-    async address() {
-      const url = to ?? (instance ? `${instance.url}/webhook` : undefined)
-      if (url === undefined) throw noInstance(attached)
-      const { secretEnv } = flags
-      const found = await webhookSecret(shell, attached, { secretEnv, data: database })
-      const used = requireSecret(found, 'sign with')
-      const { secret } = used
-      return { url, secret, mismatch: to === undefined ? mismatch(attached, used) : undefined }
-    },
-    journal: () => journalOf(attached, database),
-    [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
-  }
-}
-
-function noInstance({ profile, saved }: Attached): RelayError {
-  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
-  return new RelayError(
-    'unavailable',
-    `No relay is running for profile ${profile}. Start it with ${start}, or name an address with --to`,
+  const { instance, profile, saved } = attached
+  if (to === undefined && !instance)
+    throw new RelayError(
+      'unavailable',
+      `No relay is running for profile ${profile}. Start it with ${startCommand({ profile, sandbox: saved?.sandbox ?? false })}, or name an address with --to`,
+    )
+  const { secret, place } = requireSecret(
+    await webhookSecret(shell, attached, { secretEnv, data }),
+    'sign with',
   )
-}
-
-function mismatch({ instance }: Attached, { secret, place }: FoundSecret): string | undefined {
-  if (!instance || secretPrint(instance, secret) === instance.secretPrint) return undefined
-  return `This shell signs with the webhook secret of ${place === 'profile' ? 'the profile' : place}, and process ${instance.pid} has another. Set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with`
+  if (to !== undefined) return { url: to, secret }
+  const url = `${instance?.url}/webhook`
+  if (!instance || secretPrint(instance, secret) === instance.secretPrint) return { url, secret }
+  const mismatch = `This shell signs with the webhook secret of ${place === 'profile' ? 'the profile' : place}, and process ${instance.pid} has another. Set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with`
+  return { url, secret, mismatch }
 }
 
 /** A delivery to send or to verify. */
@@ -166,7 +141,7 @@ export async function send(
   shell: Shell,
   plan: SendPlan,
   items: readonly Item[],
-  destination: Destination,
+  sending: Sending,
   { describe, onAccepted }: Listeners = {},
 ): Promise<void> {
   const { out, signal } = shell
@@ -174,7 +149,7 @@ export async function send(
   // Files were read synchronously, so Ctrl-C is noticed only now.
   await setImmediate()
   signal.throwIfAborted()
-  const { url, secret, mismatch } = await destination.address()
+  const { url, secret, mismatch } = await findDestination(shell, plan, sending)
   const width = items.reduce((widest, { name }) => Math.max(widest, textOf(name).width), 0)
   // Where the results are on the same screen, each is a line already.
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED

@@ -37,22 +37,36 @@ interface SetupFlags extends Flags {
   readonly yes?: boolean
 }
 
-/** What was registered. */
-interface Registered {
-  readonly client: OAuthClient
-  readonly app?: Pick<RegisteredApp, 'app' | 'installUrl'>
-}
-
-/** Runs `relay setup`. */
+/** Runs `relay setup`. Nothing is stored before something was registered: a setup that is cancelled leaves no profile behind. */
 export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
   const attached = await attach(shell, flags, 'may create')
   const plan = planSetup(attached)
-  const apps = flags.oauthApp ? undefined : plan.host.apps
+  const { host, store } = plan
+  const apps = flags.oauthApp ? undefined : host.apps
   if (!apps && (flags.appHook || flags.org !== undefined))
     throw new RelayError('usage', '--app-hook and --org are for a GitHub App only')
-  const registered = await register(shell, flags, plan, apps)
-  await report(shell, flags, attached, registered)
+  using prompt = new Prompt(shell)
+  const before = await readSetup(attached, { create: true })
+  if (before) await agreeToReplace(shell, flags, before, prompt)
+  const save: Save = async (client, app, hookUrl) => {
+    const place = { provider: host.name, providerUrl: host.url }
+    await using database = await openDatabase({ kind: store, folder: attached.folder })
+    await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before)
+    if (!attached.instance) remember(attached, place, false)
+  }
+  if (apps) {
+    const app = await registerApp(shell, flags, plan, { apps, save })
+    return report(shell, flags, attached, app.client, app)
+  }
+  const client =
+    (flags.oauthApp ? undefined : await registerWithToken(shell, plan, prompt)) ??
+    (await registerByHand(shell, flags, plan, prompt))
+  await save(client)
+  await report(shell, flags, attached, client)
 }
+
+/** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
+type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Promise<void>
 
 /** What setup works with, checked before anything is asked or registered. */
 interface Plan {
@@ -94,38 +108,6 @@ function planSetup(attached: Attached): Plan {
   const host = openHost({ name, url })
   return { attached, host, store, callbackUrl: redirectUri(address, host.name) }
 }
-
-/** Registers at the code host, and stores the result. Nothing is stored before. */
-async function register(
-  shell: Shell,
-  flags: SetupFlags,
-  plan: Plan,
-  apps: Apps | undefined,
-): Promise<Registered> {
-  const { attached, host, store } = plan
-  using prompt = new Prompt(shell)
-  const before = await readSetup(attached, { create: true })
-  if (before) await agreeToReplace(shell, flags, before, prompt)
-  const save: Save = async (client, app, hookUrl) => {
-    const place = { provider: host.name, providerUrl: host.url }
-    // Opened only now: a setup that is cancelled leaves no profile behind.
-    await using database = await openDatabase({ kind: store, folder: attached.folder })
-    await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before)
-    if (!attached.instance) remember(attached, place, false)
-  }
-  if (apps) {
-    const app = await registerApp(shell, flags, plan, { apps, save })
-    return { client: app.client, app }
-  }
-  const client =
-    (flags.oauthApp ? undefined : await registerWithToken(shell, plan, prompt)) ??
-    (await registerByHand(shell, flags, plan, prompt))
-  await save(client)
-  return { client }
-}
-
-/** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
-type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Promise<void>
 
 /** @throws RelayError `usage` where there is no terminal to ask on; `cancelled` for any answer but yes */
 async function agreeToReplace(
@@ -182,21 +164,16 @@ async function webhookOf(
   const address = publicAddress(attached)
   // A code host on this machine reaches it too.
   const isReachable = isLoopback(new URL(host.url).hostname) || !isLoopback(new URL(address).hostname)
-  const url = (await tunnelOf(attached)) ?? (isReachable ? `${address}/webhook` : undefined)
+  const { instance } = attached
+  await using database = instance && (await openData(attached))
+  const tunnel = instance && database && (await readTunnel(database.store, instance.pid))
+  const url = tunnel?.url ?? (isReachable ? `${address}/webhook` : undefined)
   if (url !== undefined) return { url, active }
   if (!active) return undefined
   throw new RelayError(
     'settings',
     `The code host cannot reach ${address}. Start relay serve --tunnel first, or give --public-url`,
   )
-}
-
-/** Address of the running tunnel. */
-async function tunnelOf(attached: Attached): Promise<string | undefined> {
-  const { instance } = attached
-  if (!instance) return undefined
-  await using database = await openData(attached)
-  return (database && (await readTunnel(database.store, instance.pid)))?.url ?? undefined
 }
 
 /**
@@ -268,7 +245,8 @@ async function report(
   shell: Shell,
   flags: SetupFlags,
   { values, profile, instance }: Attached,
-  { client, app }: Registered,
+  client: OAuthClient,
+  app?: RegisteredApp,
 ): Promise<void> {
   const { out, json } = shell
   const { provider, providerUrl } = values

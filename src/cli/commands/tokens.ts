@@ -1,5 +1,4 @@
-import { type Revocation, type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
-import type { Cancellable } from '../../base/wait.js'
+import { type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
 import { RelayError } from '../../base/errors.js'
 import type { CodeHost } from '../../codehost/host.js'
 import type { RunningInstance } from '../../instance/running.js'
@@ -113,40 +112,24 @@ export async function revokeUser(
   parts: RevokeParts,
   user: string,
   options: RevokeOptions = {},
-): Promise<Revocation> {
+): Promise<{ readonly removed: boolean; readonly upstream: 'revoked' | 'skipped' }> {
   const { instance, client, host } = parts
   const { removed, upstream } =
     instance?.clientId && !client && !options.local
-      ? await revokeThrough(instance, user, options)
+      ? await callInstance(instance, 'revoke', { userId: user }, options)
       : await revoke(parts, user, options)
-  const why = problem(host, user, upstream)
-  if (why !== undefined) throw new RelayError('provider_failed', why)
-  return { removed, upstream }
-}
-
-async function revokeThrough(
-  instance: RunningInstance,
-  userId: string,
-  options: Cancellable,
-): Promise<Revocation> {
-  const { removed, upstream } = await callInstance(instance, 'revoke', { userId }, options)
-  if (typeof upstream === 'string') return { removed, upstream }
-  return { removed, upstream: { failed: new RelayError('provider_failed', upstream.message) } }
-}
-
-/** Why a token may still be valid. Undefined when it is not. */
-function problem(
-  { url }: Pick<CodeHost, 'url'>,
-  user: string,
-  upstream: Revocation['upstream'],
-): string | undefined {
-  if (upstream === 'revoked' || upstream === 'skipped') return undefined
+  if (upstream === 'revoked' || upstream === 'skipped') return { removed, upstream }
   const deleted = `The token of ${user} is deleted here, but`
-  if (typeof upstream === 'object') return `${deleted} ${url} did not revoke it: ${upstream.failed.message}`
-  return {
+  const { url } = host
+  if (typeof upstream === 'object') {
+    const { message } = 'failed' in upstream ? upstream.failed : upstream
+    throw new RelayError('provider_failed', `${deleted} ${url} did not revoke it: ${message}`)
+  }
+  const why = {
     unsupported: `${deleted} it is still valid at ${url}: only its user can revoke it, in the settings there`,
     elsewhere: `${deleted} it came from another code host than ${url}, where it may still be valid`,
     'no client': `${deleted} it is still valid at ${url}: revoking it there needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
     expired: `The expired token of ${user} is deleted here, but its refresh token may still be valid at ${url}, since it could not be renewed`,
   }[upstream]
+  throw new RelayError('provider_failed', why)
 }

@@ -3,10 +3,11 @@ import { fixtureText, fromFixture, toFixture } from '../../replay/fixture.js'
 import { prepare } from '../../replay/prepare.js'
 import { synthesize, triggers } from '../../replay/synthesize.js'
 import type { Shell } from '../command.js'
+import { journalOf } from '../journal.js'
 import { shortTime } from '../output/deliveries.js'
 import { profileFolder, webhookSecret } from '../profile.js'
 import { checkSecretsPlace, type Loaded, openSettings } from '../settings/read.js'
-import { type Destination, openDestination, readPlan, type Result, send, type SendFlags } from './send.js'
+import { openSending, readPlan, type Result, send, type SendFlags, type Sending } from './send.js'
 
 interface TriggerFlags extends SendFlags {
   readonly list?: boolean
@@ -19,12 +20,12 @@ export async function runTrigger(shell: Shell, flags: TriggerFlags, event?: stri
   if (event === undefined) throw new RelayError('usage', 'No event given. relay trigger --list lists them')
   if (flags.print) return print(shell, event, flags)
   const plan = readPlan(flags)
-  await using destination = await openDestination(shell, flags, plan)
-  const recorded = fromFixture(synthesize(destination.provider, event, Date.now()))
+  await using sending = await openSending(shell, flags, plan)
+  const recorded = fromFixture(synthesize(sending.attached.values.provider, event, Date.now()))
   const items = [{ name: event, load: async () => recorded }]
-  await send(shell, plan, items, destination, {
+  await send(shell, plan, items, sending, {
     describe:
-      shell.out.isTerminal && !shell.json ? (result) => sentence(result, plan.to, destination) : undefined,
+      shell.out.isTerminal && !shell.json ? (result) => sentence(result, plan.to, sending) : undefined,
   })
 }
 
@@ -35,12 +36,12 @@ const RECENT = 20
 async function sentence(
   { ok, name, delivery, answer }: Result,
   to: string | undefined,
-  destination: Destination,
+  { attached, data }: Sending,
 ): Promise<string | undefined> {
   if (!ok) return undefined
   const sent = `Sent ${name}: answered ${answer.status} in ${shortTime(Math.round(answer.ms))}`
   if (to !== undefined) return `${sent}, by ${to}`
-  for await (const { n, deliveryId } of destination.journal().select({ last: RECENT }))
+  for await (const { n, deliveryId } of journalOf(attached, data).select({ last: RECENT }))
     if (deliveryId === delivery) return `${sent}, entry #${n}`
   return sent
 }

@@ -11,17 +11,14 @@ import type { Flags, Shell } from '../command.js'
 import { journalOf } from '../journal.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
 import { type Attached, attach, openData, requireSecret, webhookSecret } from '../profile.js'
-import { refusedId, refusedItem } from '../refused.js'
+import { refusedId, type RefusedItem, refusedItem } from '../refused.js'
 import { isEntry, selectItems } from './replay.js'
 import type { Item } from './send.js'
 
 type VerifyFlags = Flags & { readonly secretEnv?: string }
 
 /** A delivery to verify. */
-export interface VerifyItem extends Item {
-  /** What is printed instead of this explanation, if anything. */
-  readonly instead?: (explanation: Explanation) => Explanation | undefined
-}
+type VerifyItem = Item & Partial<Pick<RefusedItem, 'instead'>>
 
 /** Whether one signature is valid, and why not. */
 interface Verdict {

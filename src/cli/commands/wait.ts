@@ -1,4 +1,3 @@
-import { createContext, Script } from 'node:vm'
 import { type Cancellable, deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
@@ -10,6 +9,7 @@ import type { Flags, Shell } from '../command.js'
 import { awaitForwarded, awaitJournal, hasJournal, openJournal, poll, warnOfMatches } from '../journal.js'
 import { createPrinter, entryObject, progressOf } from '../output/deliveries.js'
 import { type Attached, attach, startCommand } from '../profile.js'
+import { withText } from './log.js'
 
 interface WaitFlags extends Flags {
   readonly where?: readonly string[]
@@ -26,7 +26,9 @@ const DEFAULT_LIMIT_MS = 300_000
 /** Runs `relay wait`. */
 export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
   const { out, signal } = shell
-  const criteria = readCriteria(match, flags)
+  const { where = [], since, repo, text } = flags
+  const filter = parseFilter({ event: [match], since, repo, text }, Date.now(), (part) => `--${part}`)
+  const criteria = { filter, where: where.map(parseWhere) }
   const given = readTimeout(flags)
   const attached = await attach(shell, flags, given === undefined ? 'existing' : 'may wait')
   await warnOfMatches(shell, attached, [match])
@@ -91,31 +93,19 @@ function timedOut(what: string, limit: number): RelayError {
   return new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
 }
 
-/** The conditions on a delivery; all must hold. */
-interface Criteria {
-  /** Its `since` counts for the entries that exist. */
-  readonly filter: Filter
-  readonly where: readonly Where[]
-}
-
-function readCriteria(match: string, { where = [], since, repo, text }: WaitFlags): Criteria {
-  const filter = parseFilter({ event: [match], since, repo, text }, Date.now(), (part) => `--${part}`)
-  return { filter, where: where.map(parseWhere) }
-}
-
 interface Found {
   readonly entry: Entry
   readonly summary: Summary
 }
 
 /**
- * The first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). `onWait` is called when
- * no existing entry matches. Every entry appended later counts as received since, whatever its time.
- * @throws RelayError as a {@link Where}; AbortError when `signal` aborts.
+ * The first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). The filter's `since` counts
+ * for the entries that exist. `onWait` is called when no existing entry matches. Every entry appended later counts as received since, whatever its time.
+ * @throws AbortError when `signal` aborts.
  */
 async function findFirst(
   journal: Journal,
-  { filter, where }: Criteria,
+  { filter, where }: { readonly filter: Filter; readonly where: readonly Where[] },
   end: number,
   { onWait, ...options }: Cancellable & { readonly onWait: () => void },
 ): Promise<Found | undefined> {
@@ -127,9 +117,9 @@ async function findFirst(
   // Read first, so that no entry falls between the existing and the new ones.
   const last = await journal.newest()
   const numbers: number[] = []
-  for await (const summary of journal.select({ ...filter, before: last + 1 })) {
+  for await (const { n } of journal.select({ ...filter, before: last + 1 })) {
     options.signal?.throwIfAborted()
-    numbers.push(summary.n)
+    numbers.push(n)
   }
   for (const n of numbers.toReversed()) {
     const [summary] = await journal.summaries([n])
@@ -137,18 +127,10 @@ async function findFirst(
     if (found) return found
   }
   onWait()
-  const { text } = filter
   for await (const batch of poll(journal, last, options)) {
     const passing = batch.filter((summary) => passes(summary, filter))
-    const withText =
-      text === undefined
-        ? undefined
-        : await journal.withText(
-            passing.map(({ n }) => n),
-            text,
-          )
-    for (const summary of passing) {
-      const found = withText?.has(summary.n) === false ? undefined : await find(summary)
+    for (const summary of await withText(journal, passing, filter)) {
+      const found = await find(summary)
       if (found) return found
     }
     if (performance.now() >= end) return undefined
@@ -176,7 +158,7 @@ const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
  * Parses `path==literal`, `path!=literal` or `path~pattern`. A path is names joined by dots, and `[0]`. A literal in quotes
  * is text; without quotes it matches text, a number, `true`, `false` or `null` of that form. A missing field is `null`.
  * A pattern is a regular expression, tested on text, numbers, `true` and `false`.
- * @throws RelayError `usage` that says what was expected, and where. The condition throws like {@link createPattern}'s.
+ * @throws RelayError `usage` that says what was expected, and where.
  */
 export function parseWhere(given: string): Where {
   const text = given.trim()
@@ -232,8 +214,8 @@ function readLiteral(text: string, at: number): (value: unknown) => boolean {
 function readPattern(text: string, at: number): (value: unknown) => boolean {
   const source = unquoted(text, at, (string) => string.slice(1, -1).replaceAll(String.raw`\"`, '"'))
   try {
-    const test = createPattern(source ?? text.slice(at))
-    return (value) => value !== null && isScalar(value) && test(String(value))
+    const pattern = new RegExp(source ?? text.slice(at), 'u')
+    return (value) => value !== null && isScalar(value) && pattern.test(String(value))
   } catch (cause) {
     const why = cause instanceof Error ? cause.message.replace(/^.*: /s, '') : ''
     throw expected(`a regular expression (${why})`, text, at)
@@ -262,32 +244,4 @@ function isScalar(value: unknown): value is string | number | boolean | null {
 function expected(what: string, text: string, at: number): RelayError {
   const place = at < text.length ? `at character ${at + 1}, before ${text.slice(at)}` : 'at the end'
   return new RelayError('usage', `--where ${text}: expected ${what} ${place}`)
-}
-
-/** Longer than any sensible pattern takes for the longest comment. Milliseconds of processor time. */
-const PATTERN_LIMIT_MS = 250
-
-const TEST = new Script('pattern.test(subject)')
-
-/**
- * A regular expression whose tests end within {@link PATTERN_LIMIT_MS}. Some patterns take practically forever for thirty letters, and
- * of V8's means only a script's time limit ends a test. That limit counts wall-clock time, so on a busy machine the test runs again with
- * twice the limit.
- * @throws SyntaxError for an invalid pattern. The function throws RelayError `usage` for a test that was ended.
- */
-function createPattern(source: string): (subject: string) => boolean {
-  const context = createContext({ pattern: new RegExp(source, 'u'), subject: '' })
-  return (subject) => {
-    context['subject'] = subject
-    for (let timeout = PATTERN_LIMIT_MS; ; timeout *= 2) {
-      const before = process.cpuUsage()
-      try {
-        return TEST.runInContext(context, { timeout }) === true
-      } catch (cause) {
-        const { user, system } = process.cpuUsage(before)
-        const text = `The pattern ${JSON.stringify(source)} takes too long. Simplify it`
-        if ((user + system) / 1000 >= PATTERN_LIMIT_MS) throw new RelayError('usage', text, { cause })
-      }
-    }
-  }
 }

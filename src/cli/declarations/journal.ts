@@ -143,7 +143,7 @@ forwarding to every target has succeeded or failed. Without a running relay serv
       details: () => `Where:
   a.b[0]==value  equals this text, number, true, false or null; quote it to mean text
   a.b!=value     does not equal it; a missing field is null
-  a.b~pattern    matches the regular expression, within 250 ms`,
+  a.b~pattern    matches the regular expression`,
       args: [['<match>', 'event or event.action, * matches any']],
       options: [
         ['--where <expression>', 'payload must match this expression; all must match', { repeatable: true }],

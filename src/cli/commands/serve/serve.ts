@@ -2,7 +2,7 @@ import { aborted } from '../../../base/wait.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
-import { NEW_TUNNEL, type ProviderName } from '../../../base/settings.js'
+import type { ProviderName } from '../../../base/settings.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { createRouting, type Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
@@ -17,7 +17,7 @@ import { join, type Parts } from '../../settings/join.js'
 import { checkSecretsPlace, openSettings, type Origins } from '../../settings/read.js'
 import type { Values } from '../../settings/table.js'
 import { formatRepo, parseRepo } from '../../target.js'
-import { banner, BANNER_INDENT, bannerObject, type BannerParts } from './banner.js'
+import { banner, BANNER_INDENT, bannerObject } from './banner.js'
 import { LiveOutput } from './events.js'
 import { listenToKeys, routeWarnings, waitingText, watchSettings } from './terminal.js'
 
@@ -36,42 +36,63 @@ const FINISHING =
 export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   let { out } = given
   // First, since reading the settings can print a warning.
-  given.continueWithoutOutput((error) => warnOfLostOutput(error, out))
+  given.continueWithoutOutput(({ message }) =>
+    out.log.warn(
+      `standard output cannot be written (${message}); relay continues without it. Stop it with Ctrl-C or SIGTERM`,
+    ),
+  )
   using watch = watchSettings(given)
   const parts = readParts(given, flags)
   const joined = join(parts)
   const { values, origins } = joined
+  const { host } = values
   // Only a file may have said so.
   out = out.withLogFormat(values.logFormat)
   // Not a copy, which would open standard input.
   const shell: Shell = Object.create(given, { out: { value: out } })
-  const sandbox = flags.sandbox === true
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const live = new LiveOutput(out, createRouting(routeSettings(values)), shell)
   const published = publication(shell, joined, hooked)
-  using _connections = watchConnections(shell, out)
-  await using serving = await serve(serviceSettings(parts, { sandbox, inspect: flags.inspect !== false }), {
-    log: out.timedLog,
-    signal: shell.signal,
-    seams: shell.seams,
-    // The password of the shared store is one of relay's secrets.
-    env: isSharedAddress(values.store) ? { ...shell.env, PGPASSWORD: undefined } : shell.env,
-    onTaken: published.onTaken,
-    ...(hooks && { hooks }),
-    onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
-    ...live.observers,
-  })
+  using _ = {
+    [Symbol.dispose]: shell.onConnectionError((error) =>
+      out.log.error(`a connection failed and was closed: ${error.message}`, error),
+    ),
+  }
+  await using serving = await serve(
+    serviceSettings(parts, { sandbox: flags.sandbox === true, inspect: flags.inspect !== false }),
+    {
+      log: out.timedLog,
+      signal: shell.signal,
+      seams: shell.seams,
+      // The password of the shared store is one of relay's secrets.
+      env: isSharedAddress(values.store) ? { ...shell.env, PGPASSWORD: undefined } : shell.env,
+      onTaken: published.onTaken,
+      ...(hooks && { hooks }),
+      onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
+      ...live.observers,
+    },
+  )
   const reloaded = { profile: values.profile, origins, serving, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, reloaded))
-  await awaitPayloadUrl(values.tunnel, live, shell.signal)
   const nameOf = (id: string): string => live.nameOf(id)
   const signedIn = await signedInUser(serving, values)
-  printBanner(serving, { tunnelUrl: live.tunnelUrl, nameOf, hooked, signedIn }, out)
-  warnOfOpenHost(values.host, out)
+  const tunnelUrl = await live.payloadUrl(values.tunnel, shell.signal)
+  const known = { tunnelUrl, nameOf, hooked, signedIn }
+  if (out.jsonLog) out.jsonLog.event('info', 'relay is running', bannerObject(serving, known))
+  else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
+  if (!isLoopback(host.includes(':') ? `[${host}]` : host))
+    out.log.warn(
+      `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
+    )
   for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins))
     out.log.warn(text)
   await untilQuit(shell, serving, nameOf)
+  await stop(serving, nameOf, out)
+}
+
+/** Says what is still waiting, and that in-flight work takes a while. */
+async function stop(serving: Serving, nameOf: (id: string) => string, out: Output): Promise<void> {
   const waiting = waitingText(serving.targets(), nameOf)
   if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
   const slow = setTimeout(() => out.say(FINISHING), SILENT_STOP_MS)
@@ -147,24 +168,6 @@ async function providerOf(parts: Parts, values: Values): Promise<ProviderName> {
   }
 }
 
-/** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
-const TUNNEL_LIMIT_MS = 3000
-
-/** Waits for the tunnel's payload URL, if `tunnel` is a server where relay creates a channel: some seconds, or until the signal. */
-async function awaitPayloadUrl(
-  tunnel: string | undefined,
-  { hasTunnelUrl }: LiveOutput,
-  signal: AbortSignal,
-): Promise<void> {
-  if (tunnel === undefined || (tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/')) return
-  await Promise.race([signal, hasTunnelUrl, AbortSignal.timeout(TUNNEL_LIMIT_MS)].map(aborted))
-}
-
-function printBanner(serving: Serving, parts: BannerParts, out: Output): void {
-  if (out.jsonLog) out.jsonLog.event('info', 'relay is running', bannerObject(serving, parts))
-  else for (const line of banner(serving, parts)) out.say(line, BANNER_INDENT)
-}
-
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
 async function signedInUser(
   { relay: { tokens, host } }: Serving,
@@ -221,26 +224,4 @@ async function reload(
   } catch (error) {
     out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }
-}
-
-/** Written to stderr, unless that is lost too. */
-function warnOfLostOutput({ message }: Error, { log }: Output): void {
-  log.warn(
-    `standard output cannot be written (${message}); relay continues without it. Stop it with Ctrl-C or SIGTERM`,
-  )
-}
-
-/** Keeps the service running when a connection fails that no part of it listens to. */
-function watchConnections(shell: Shell, out: Output): Disposable {
-  const undo = shell.onConnectionError((error) =>
-    out.log.error(`a connection failed and was closed: ${error.message}`, error),
-  )
-  return { [Symbol.dispose]: undo }
-}
-
-function warnOfOpenHost(host: string, { log }: Output): void {
-  if (isLoopback(host.includes(':') ? `[${host}]` : host)) return
-  log.warn(
-    `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
-  )
 }

@@ -14,12 +14,6 @@ import { bold, dim, join, t } from '../../output/text.js'
 import { isOfFolder, type Origins } from '../../settings/read.js'
 import { watchedFiles } from '../../settings/files.js'
 
-interface Key {
-  readonly key: string
-  readonly help: string
-  run(): void
-}
-
 export interface KeyActions {
   /** The short name of a target. */
   readonly nameOf: (id: string) => string
@@ -33,37 +27,26 @@ export function listenToKeys(
   { nameOf, quit }: KeyActions,
 ): Disposable | undefined {
   const { out } = shell
-  const keys: readonly Key[] = [
-    {
-      key: 'r',
-      help: 'retry what waits now',
-      run() {
-        const waiting = waitingText(serving.targets(), nameOf)
-        out.say(waiting === undefined ? 'Nothing is waiting' : `Trying again now: ${waiting}`)
-        serving.retryNow()
-      },
+  const openInspector = serving.relay.inspector && inspectorOpener(shell, serving)
+  const help = [
+    ['r', 'retry what waits now'],
+    ...(openInspector ? [['i', 'open the inspector']] : []),
+    ['q', 'quit'],
+    ['?', 'this list'],
+  ].map(([key = '', text = '']) => t`${bold(key)} ${text}`)
+  const keys: Readonly<Record<string, (() => void) | undefined>> = {
+    r() {
+      const waiting = waitingText(serving.targets(), nameOf)
+      out.say(waiting === undefined ? 'Nothing is waiting' : `Trying again now: ${waiting}`)
+      serving.retryNow()
     },
-    ...(serving.relay.inspector
-      ? [{ key: 'i', help: 'open the inspector', run: inspectorOpener(shell, serving) }]
-      : []),
-    { key: 'q', help: 'quit', run: quit },
-    {
-      key: '?',
-      help: 'this list',
-      run() {
-        const named = keys.filter(({ help }) => help !== '')
-        out.say(
-          join(
-            named.map(({ key, help }) => t`${bold(key)} ${help}`),
-            dim('  ·  '),
-          ),
-        )
-      },
-    },
+    i: openInspector,
+    q: quit,
+    '?': () => out.say(join(help, dim('  ·  '))),
     // To set off what comes from what was there.
-    { key: '\r', help: '', run: () => out.say('') },
-  ]
-  const stop = shell.onKey((pressed) => keys.find(({ key }) => key === pressed)?.run())
+    '\r': () => out.say(''),
+  }
+  const stop = shell.onKey((key) => keys[key]?.())
   return stop && { [Symbol.dispose]: stop }
 }
 
@@ -120,14 +103,11 @@ export interface SettingsWatch extends Disposable {
  */
 export function watchSettings(context: Context): SettingsWatch {
   let timer: NodeJS.Timeout | undefined
-  let onChange: (() => void) | undefined
   let isMissed = false
+  let onChange = (): void => void (isMissed = true)
   const soon = (): void => {
     clearTimeout(timer)
-    timer = setTimeout(() => {
-      if (onChange) onChange()
-      else isMissed = true
-    }, SETTLE_MS)
+    timer = setTimeout(() => onChange(), SETTLE_MS)
   }
   const watchers = watchedFiles(context).map((file) => watchFile(file, soon))
   const stopListening = context.onHangup(soon)
@@ -165,38 +145,30 @@ export function routeWarnings(
   provider: string,
   origins: Origins,
 ): string[] {
+  const placeOf = (name: 'forward' | 'exec' | 'ignore'): string => origins[name]?.text ?? name
   const placed = [
-    ...forward.map((text) => ({ place: origins.forward?.text ?? 'forward', route: parseForward(text) })),
-    ...exec.map((text) => ({ place: origins.exec?.text ?? 'exec', route: parseExec(text) })),
+    ...forward.map((text) => ({ place: placeOf('forward'), route: parseForward(text) })),
+    ...exec.map((text) => ({ place: placeOf('exec'), route: parseExec(text) })),
   ]
-  const whyNever = (match: string): string | undefined =>
-    whyNeverSent(match, provider, schemeOf(provider).events)
   const matched = [
-    ...placed.map(({ place, route }) => ({ place, match: route.match.text })),
-    ...ignore.map((match) => ({ place: origins.ignore?.text ?? 'ignore', match })),
+    ...placed.map(({ place, route }) => [place, route.match.text] as const),
+    ...ignore.map((match) => [placeOf('ignore'), match] as const),
   ]
-  const warnings = [
-    ...matched.map(({ place, match }) => ({ place, why: whyNever(match) })),
-    ...placed.map(({ place, route }, i) => ({
-      place,
-      why: whyTwice(
-        route,
-        placed.slice(0, i).map((one) => one.route),
-      ),
-    })),
+  const { events } = schemeOf(provider)
+  const unlikely = [
+    ...matched.map(([place, match]) => [place, whyNeverSent(match, provider, events)] as const),
+    ...placed.map(({ place, route }, i) => {
+      const earlier = placed.slice(0, i).map((each) => each.route)
+      return [place, whyTwice(route, earlier)] as const
+    }),
   ]
+  const secret = [origins.webhookSecret, origins.webhookSecretPrevious].find(
+    (origin) => origin && isOfFolder(origin),
+  )
   return [
-    ...warnings.flatMap(({ place, why }) => (why === undefined ? [] : [`${place}: ${why}`])),
-    ...folderWarnings(exec, origins),
-  ]
-}
-
-function folderWarnings(exec: readonly string[], origins: Origins): string[] {
-  const { exec: place, webhookSecret, webhookSecretPrevious } = origins
-  const secret = [webhookSecret, webhookSecretPrevious].find((origin) => origin && isOfFolder(origin))
-  return [
-    ...(place && isOfFolder(place)
-      ? exec.map((command) => `${place.text} runs a command for deliveries: ${command}`)
+    ...unlikely.flatMap(([place, why]) => (why === undefined ? [] : [`${place}: ${why}`])),
+    ...(origins.exec && isOfFolder(origins.exec)
+      ? exec.map((command) => `${placeOf('exec')} runs a command for deliveries: ${command}`)
       : []),
     ...(exec.length > 0 && secret
       ? [`anyone who can read ${secret.text} can sign deliveries that run commands here`]
@@ -204,26 +176,25 @@ function folderWarnings(exec: readonly string[], origins: Origins): string[] {
   ]
 }
 
-function whyTwice(route: Route, earlier: readonly Route[]): string | undefined {
-  const { id, label, match } = route
+function whyTwice({ id, label, match, target }: Route, earlier: readonly Route[]): string | undefined {
   if (earlier.some((one) => one.id === id))
     return `${label} is there twice, and gets each delivery once. Remove one`
-  const other = earlier.find((one) => addressOf(one) === addressOf(route) && overlap(one, route))
+  // Where one match includes the other.
+  const other = earlier.find(
+    (one) =>
+      addressOf(one.target) === addressOf(target) &&
+      (matches(one.match, sampleOf(match)) || matches(match, sampleOf(one.match))),
+  )
   if (!other) return undefined
   return `deliveries that fit both ${match.text} and ${other.match.text} go twice to ${label.replace(/^[^=/]*=(?=exec:|https?:)/, '')}. Remove one of the routes`
 }
 
-function addressOf({ target }: Route): string {
+function addressOf(target: Route['target']): string {
   return target.kind === 'http' ? target.url : target.command
 }
 
-/** Whether one match includes the other. */
-function overlap(one: Route, other: Route): boolean {
-  return matches(one.match, sampleOf(other)) || matches(other.match, sampleOf(one))
-}
-
-/** A delivery that a route matches. `*` as a name is matched only by `*`. */
-function sampleOf({ match }: Route): { readonly event: string; readonly action: string | null } {
-  const [event = '', action = null] = match.text.split('.', 2)
+/** A delivery that a match fits. `*` as a name is matched only by `*`. */
+function sampleOf({ text }: Route['match']): { readonly event: string; readonly action: string | null } {
+  const [event = '', action = null] = text.split('.', 2)
   return { event, action }
 }
