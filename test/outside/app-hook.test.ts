@@ -5,6 +5,7 @@ import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 import { tapRequests } from '../kit/tap.js'
 import { fails } from '../kit/run.js'
+import { objects, checkOf } from './example.js'
 
 let here: Place
 let demo: Repository
@@ -64,19 +65,12 @@ async function change(config: { url?: string; secret?: string; content_type?: st
   expect(ok).toBe(true)
 }
 
-const objects = ({ out }: { out: string }): unknown[] =>
-  out.split('\n').flatMap((line): unknown => (line === '' ? [] : JSON.parse(line)))
-
 const refusal = (status: 401 | 404 | 429, message: string, headers: Record<string, string> = {}) =>
   ({ kind: 'answer', status, headers, body: JSON.stringify({ message }) }) as const
 const DELETED = refusal(404, 'Integration not found')
 
 /** What `relay doctor` finds about the App's webhook. */
-async function check(): Promise<unknown> {
-  const { out } = await here.run('doctor', '--json')
-  const { checks }: { checks: { check: string }[] } = JSON.parse(out)
-  return checks.find(({ check: name }) => name === 'hook')
-}
+const check = () => checkOf(here, 'hook')
 
 describe('relay catch-up without a repository', () => {
   beforeEach(begin)

@@ -18,7 +18,7 @@ let port: number
 beforeAll(async () => {
   here = await place({ host: 'none' })
   relay = await here.serve()
-  port = Number(new URL(relay.address).port)
+  port = relay.port
 })
 afterAll(() => here[Symbol.asyncDispose]())
 
@@ -180,8 +180,7 @@ describe('all bodies being read at the same time', () => {
   let large: number
   beforeAll(async () => {
     other = await place({ host: 'none' })
-    const serving = await other.serve('--max-body', String(16 * MIB))
-    large = Number(new URL(serving.address).port)
+    large = (await other.serve('--max-body', String(16 * MIB))).port
   })
   afterAll(() => other[Symbol.asyncDispose]())
 

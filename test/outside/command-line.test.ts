@@ -10,13 +10,6 @@ describe('relay', () => {
     expect(await run(['--version'])).toEqual(prints(`${packageJson.version}\n`))
   })
 
-  it('prints help on stdout when asked, within 80 columns', async () => {
-    const { code, out, err } = await run(['--help'])
-    expect({ code, err }).toEqual({ code: 0, err: '' })
-    expect(out).toContain('Usage: relay [options] [command]')
-    expect(out.split('\n').filter((line) => line.length > 80)).toEqual([])
-  })
-
   it.each([
     [
       ['sreve'],

@@ -28,10 +28,6 @@ function failure(status: number, error: string) {
   return { status, type: 'application/json', body: JSON.stringify({ error }), id: true }
 }
 
-function portOf({ address }: Pick<Serving, 'address'>): number {
-  return Number(new URL(address).port)
-}
-
 /** The warnings and errors on standard error. */
 function warnings({ err }: Serving): readonly string[] {
   return err.match(/.*(?:warning|error):.*/g) ?? []
@@ -51,7 +47,7 @@ let port: number
 beforeAll(async () => {
   here = await place({ host: 'none' })
   relay = await here.serve()
-  port = portOf(relay)
+  port = relay.port
 })
 afterAll(() => here[Symbol.asyncDispose]())
 
@@ -95,7 +91,7 @@ describe('a request that is not finished in time', () => {
   it.each(silent('/webhook'))('$name, then silence: $status', async ({ request, status, error }) => {
     await using own = await place({ host: 'none' })
     const serving = await own.serveWith({ seams: { limits: { headers: 200, request: 400 } } })
-    using connection = await connect(portOf(serving))
+    using connection = await connect(serving.port)
     connection.send(request)
     const answer = await connection.answer()
     expect(essence(answer)).toEqual(failure(status, error))

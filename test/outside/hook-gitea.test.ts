@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 import { prints } from '../kit/run.js'
+import { objects, checkOf } from './example.js'
 
 const EVERY_EVENT = [
   'create',
@@ -33,8 +34,6 @@ let here: Place
 let serving: Serving
 let url: string
 const hooks = () => here.gitea.state.hooks
-const objects = ({ out }: { out: string }): unknown[] =>
-  out.split('\n').flatMap((line): unknown => (line === '' ? [] : JSON.parse(line)))
 const alphabetically = (one: string, other: string): number => one.localeCompare(other)
 const sortEvents = (hook: unknown): unknown => {
   const { events, ...rest } = Object(hook)
@@ -241,8 +240,6 @@ describe('relay serve --hook on Gitea', () => {
 
 it('the check of hooks says nothing of a last answer or a secret, which Gitea does not show', async () => {
   await here.run('hook', 'add', 'octo/demo')
-  const ran = await here.runWith({ env: { RELAY_PUBLIC_URL: serving.address } }, 'doctor', '--json')
-  const { checks }: { checks: { check: string }[] } = JSON.parse(ran.out)
-  const check = checks.find(({ check: name }) => name === 'hook')
+  const check = await checkOf(here, 'hook', { RELAY_PUBLIC_URL: serving.address })
   expect(check).toMatchObject({ state: 'ok', text: 'that of octo/demo fits' })
 })

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { TestSandbox } from 'webhook-relay/testing'
-import { NOW, repository, type Repository } from '../kit/code-host.js'
+import { limited, NOW, repository, type Repository } from '../kit/code-host.js'
 import { SECRET } from '../kit/delivery.js'
-import { entriesOf, linesOf } from '../kit/journal.js'
+import { commentsOf, linesOf } from '../kit/journal.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 import type { Ran } from '../kit/run.js'
@@ -41,12 +41,6 @@ const answer = (
   headers: Record<string, string> = {},
   more: object = {},
 ): Fault => ({ kind: 'answer', status, headers, body: JSON.stringify({ message, ...more }) })
-/** The comments of the journal, in order. */
-const journalTexts = async (): Promise<string[]> =>
-  (await entriesOf(here))
-    .filter(({ event }) => event === 'issue_comment')
-    .map(({ body }) => JSON.parse(body.toString()).comment.body)
-
 describe('a code host that refuses each request about hooks', () => {
   beforeAll(async () => {
     await begin()
@@ -235,14 +229,14 @@ describe('relay catch-up', () => {
     await run('hook', 'add', 'octo/demo')
     await here.sandbox.idle()
     await miss(['one', 'two'])
-    const limit = answer(403, 'You have exceeded a secondary rate limit.', { 'Retry-After': '0' })
     here.sandbox.faults.next('hook', '502')
-    for (const operation of ['deliveries', 'redeliver'] as const) here.sandbox.faults.next(operation, limit)
+    for (const operation of ['deliveries', 'redeliver'] as const)
+      here.sandbox.faults.next(operation, limited(0))
     const { code, out, err } = await run('catch-up')
     expect([code, out]).toEqual([0, 'caught up with octo/demo: 2 missing, 2 arrived\n'])
     const waits = err.match(/Continues in \d+ s: The sandbox (refused|failed)/g)
     expect(waits).toHaveLength(3)
-    expect(await journalTexts()).toEqual(['one', 'two'])
+    expect(await commentsOf(here)).toEqual(['one', 'two'])
   })
 
   it('does not wait for a limit of a day, and says when', async () => {
@@ -305,7 +299,7 @@ describe('relay catch-up', () => {
         /^caught up with octo\/demo: 2 missing, 1 arrived, 1 could not be had \(issue_comment\.created of .*: The sandbox refused: Must have admin rights to Repository\.\)\n$/,
       ),
     ])
-    expect(await journalTexts()).toEqual(['two'])
+    expect(await commentsOf(here)).toEqual(['two'])
   })
 })
 

@@ -1,6 +1,6 @@
 import { cpSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { repository, type Repository } from '../kit/code-host.js'
+import { limited, repository, type Repository } from '../kit/code-host.js'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { linesOf } from '../kit/journal.js'
 import { type Place, place, type Serving } from '../kit/place.js'
@@ -120,9 +120,7 @@ async function startBehind(...flags: string[]) {
   const port = String(await closedPort())
   await here.run('hook', 'add', 'octo/demo', '--url', `http://127.0.0.1:${port}/webhook`)
   await demo.comment(...Array.from({ length: MISSED }, (_, n) => `${n}`))
-  const body = JSON.stringify({ message: 'You have exceeded a secondary rate limit.' })
-  const headers = { 'Retry-After': '1' }
-  here.sandbox.faults.always('redeliver', { kind: 'answer', status: 403, headers, body })
+  here.sandbox.faults.always('redeliver', limited(1))
   return {
     serve: await here.serve('--port', port, '--hook', 'octo/demo', ...flags),
     unlimit: () => here.sandbox.faults.clear(),

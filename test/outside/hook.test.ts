@@ -4,6 +4,7 @@ import { linesOf } from '../kit/journal.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 import { prints } from '../kit/run.js'
+import { objects } from './example.js'
 
 const ELSEWHERE = 'http://127.0.0.1:9/elsewhere'
 
@@ -19,8 +20,6 @@ const begin = async (): Promise<void> => {
 }
 const end = (): PromiseLike<void> => here[Symbol.asyncDispose]()
 
-const objects = ({ out }: { out: string }): unknown[] =>
-  out.split('\n').flatMap((line): unknown => (line === '' ? [] : JSON.parse(line)))
 const newest = async (): Promise<number> => Number((await linesOf(here)).at(-1)?.['n'] ?? 0)
 /** Ends the relay, and starts it again at the same address. */
 const restart = async (...flags: string[]): Promise<void> => {

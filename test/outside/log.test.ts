@@ -251,20 +251,6 @@ describe('relay log --follow', () => {
     expect(await lines(log, 4)).toEqual(printed)
     expect(await log.stop('SIGINT')).toMatchObject({ code: 0 })
   })
-
-  it('prints with --failed what fails later, and nothing else', async () => {
-    await using here = await bare()
-    await fill(here, [waits('a'), waits('b')])
-    const log = here.start('log', '--follow', '--failed', '--json')
-    await fill(here, [waits('c'), waits('d')])
-    await fillAttempts(here, 4, URL_TARGET, SUCCEEDED)
-    await fillAttempts(here, 3, URL_TARGET, FAILED)
-    expect((await lines(log, 1)).map((text): unknown => JSON.parse(text).n)).toEqual([3])
-    await fillAttempts(here, 2, URL_TARGET, SUCCEEDED)
-    await fillAttempts(here, 1, URL_TARGET, FAILED)
-    expect((await lines(log, 2)).map((text): unknown => JSON.parse(text).n)).toEqual([3, 1])
-    expect(await log.stop('SIGINT')).toMatchObject({ code: 0 })
-  })
 })
 
 const waits = (id: string): Filled => ({ id, forwards: { [URL_TARGET]: {} } })

@@ -199,15 +199,6 @@ describe('the label of a target', () => {
     await relay.says('Reloaded the settings')
     expect(await queues(relay)).toEqual(waits)
   })
-
-  it('is one of at most 100, and one for all others', async () => {
-    await using here = await place({ host: 'none' })
-    const targets = Array.from({ length: 150 }, (_, i) => [`*=http://127.0.0.1:${i + 1}/`, {}])
-    await fill(here, [{ id: 'waits', receivedAt: Date.now(), forwards: Object.fromEntries(targets) }])
-    const counts = await queues(await here.serve('--metrics'))
-    expect(Object.keys(counts)).toHaveLength(101)
-    expect(counts).toMatchObject({ others: 50 })
-  })
 })
 
 describe('who may read /metrics', () => {
@@ -220,8 +211,8 @@ describe('who may read /metrics', () => {
   })
   afterAll(() => here[Symbol.asyncDispose]())
 
-  const ask = ({ address }: Serving, method: string, headers: Record<string, string> = {}) =>
-    exchange(Number(new URL(address).port), requestText(method, '/metrics', headers))
+  const ask = ({ port }: Serving, method: string, headers: Record<string, string> = {}) =>
+    exchange(port, requestText(method, '/metrics', headers))
   const FORBIDDEN = { status: 403, body: '{"error":"Forbidden host"}' }
 
   it('is who names this machine, or a name that is set for it, whatever else the service answers to', async () => {

@@ -57,15 +57,6 @@ describe('a second terminal without the client secret', () => {
     expect(renewals()).toBe(1)
   })
 
-  it('may have the client id, as from relay.json', async () => {
-    await using both = await withToken(ENDED, true)
-    const cwd = emptyFolder()
-    writeFileSync(path.join(cwd, 'relay.json'), '{"clientId":"abc"}')
-    const ran = await both.here.runWith({ cwd, env: NO_CLIENT }, ...COMMENT)
-    expect(ran).toMatchObject({ code: 0, err: '' })
-    expect(both.renewals()).toBe(1)
-  })
-
   it('may not name another client, exit 2', async () => {
     await using here = await place({ signedIn: true })
     const { pid } = await here.serve()

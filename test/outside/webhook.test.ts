@@ -263,7 +263,7 @@ describe('a sender that ends its side after the delivery', () => {
     const serving = await own.serve()
     const { headers, body } = githubDelivery({ id: 'half' })
     const text = requestText('POST', '/webhook', Object.fromEntries(headers), body.toString())
-    const [head, json] = (await halfClosed(portOf(serving), text)).split('\r\n\r\n')
+    const [head, json] = (await halfClosed(serving.port, text)).split('\r\n\r\n')
     expect({
       head: head?.split('\r\n')[0],
       json,
@@ -306,10 +306,6 @@ async function hooksAndDuplicates(own: Place): Promise<(readonly [string, number
     return [hook, duplicates] as const
   })
   return Promise.all(shown)
-}
-
-function portOf({ address }: Serving): number {
-  return Number(new URL(address).port)
 }
 
 /** Connections that are used again, so that unread bytes of one request would break the next. */
