@@ -199,6 +199,15 @@ describe('the label of a target', () => {
     await relay.says('Reloaded the settings')
     expect(await queues(relay)).toEqual(waits)
   })
+
+  it('is one of at most 100, and one for all others', async () => {
+    await using here = await place({ host: 'none' })
+    const targets = Array.from({ length: 150 }, (_, i) => [`*=http://127.0.0.1:${i + 1}/`, {}])
+    await fill(here, [{ id: 'waits', receivedAt: Date.now(), forwards: Object.fromEntries(targets) }])
+    const counts = await queues(await here.serve('--metrics'))
+    expect(Object.keys(counts)).toHaveLength(101)
+    expect(counts).toMatchObject({ others: 50 })
+  })
 })
 
 describe('who may read /metrics', () => {
