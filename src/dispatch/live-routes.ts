@@ -32,9 +32,19 @@ export function liveRoutes(
   const names = new Map(routes.map(({ id, name }) => [id, name]))
   const liveRoute = (id: string): LiveRoute => {
     const { state = 'idle', since, nextProbeAt } = status.get(id) ?? {}
-    const given = counts.get(id) ?? { waiting: 0, succeeded: 0, failed: 0 }
+    const { waiting = 0, succeeded = 0, failed = 0 } = counts.get(id) ?? {}
     const match = id.slice(0, id.indexOf('='))
-    return { match, label: labelOf(id), name: names.get(id), state, since, nextProbeAt, ...given }
+    return {
+      match,
+      label: labelOf(id),
+      name: names.get(id),
+      state,
+      since,
+      nextProbeAt,
+      waiting,
+      succeeded,
+      failed,
+    }
   }
   return {
     routes: [...new Set([...names.keys(), ...status.keys()])].map(liveRoute),

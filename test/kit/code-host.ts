@@ -94,6 +94,17 @@ export const LATE = { kind: 'late', ms: BUILT ? 2000 : 1000 } as const
 /** The request has its effect, and no answer during the test. */
 export const NEVER_ANSWERED = { kind: 'late', ms: 60_000 } as const
 
+/** The request is refused by GitHub's limit for what is asked too fast; it may be made again after so many seconds. */
+export function limited(seconds: number): {
+  kind: 'answer'
+  status: 403
+  headers: Record<string, string>
+  body: string
+} {
+  const body = JSON.stringify({ message: 'You have exceeded a secondary rate limit.' })
+  return { kind: 'answer', status: 403, headers: { 'Retry-After': String(seconds) }, body }
+}
+
 /** Waits until the sandbox has had such a request, `GET /api/v3/user`, after the first `since`. */
 export async function asked(
   sandbox: Pick<TestSandbox, 'requests'>,

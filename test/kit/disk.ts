@@ -2,7 +2,6 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { spawnSync } from 'node:child_process'
 import { statfsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { Daemon } from './daemon.js'
 import { emptyFolder } from './folder.js'
 
 /** The command that starts a program none of whose files may grow beyond so many bytes: writing more fails as on a full disk. */
@@ -74,15 +73,4 @@ export function hold(folder: string): { release(): void } & AsyncDisposable {
       release()
     },
   }
-}
-
-/** Lets the next flush of each thread of a process take so many seconds, until it is disposed of. Needs strace. */
-export async function slowDown(pid: number, seconds: number): Promise<AsyncDisposable> {
-  const calls = 'fsync,fdatasync'
-  const delay = `inject=${calls}:delay_exit=${seconds * 1_000_000}:when=1`
-  const args = ['-f', '-p', String(pid), '-e', `trace=${calls}`, '-e', delay]
-  // It is ended by SIGKILL: the kernel then lets go of the process at once, also of a thread that strace delays.
-  const strace = new Daemon('strace', args)
-  await strace.says(/attached/)
-  return strace
 }

@@ -55,6 +55,13 @@ export async function linesOf({ env }: Profile, ...flags: string[]): Promise<Rec
   return out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
 }
 
+/** The comments of a profile's journal, in order. */
+export async function commentsOf(profile: Profile, secret = SECRET): Promise<string[]> {
+  return (await entriesOf(profile, secret))
+    .filter(({ event }) => event === 'issue_comment')
+    .map(({ body }) => JSON.parse(body.toString()).comment.body)
+}
+
 /** The numbers of the deliveries that wait for a target. */
 export async function waitingOf(profile: Profile): Promise<number[]> {
   return (await linesOf(profile, '--status', 'waiting')).map(({ n }) => Number(n))

@@ -80,6 +80,7 @@ export interface Place extends AsyncDisposable {
 export interface Serving extends Running {
   /** Where it listens. */
   readonly address: string
+  readonly port: number
   /** Sends a delivery that the code host of the place would send, signed with {@link SECRET}. */
   deliver(options?: DeliveryOptions): Promise<Answer>
 }
@@ -125,6 +126,7 @@ export async function place(options: PlaceOptions = {}): Promise<Place> {
     receiver = `${address}/webhook`
     return Object.assign(running, {
       address,
+      port: Number(new URL(address).port),
       deliver: (delivery: DeliveryOptions = {}) =>
         post(`${address}/webhook`, (gitea ? giteaDelivery : githubDelivery)(delivery)),
     })

@@ -20,6 +20,16 @@ export interface Ran {
   readonly err: string
 }
 
+/** How a command ends that fails, and prints nothing but why. */
+export function fails(code: number, message: string): Ran {
+  return { code, out: '', err: `error: ${message}\n` }
+}
+
+/** How a command ends that succeeds, and prints nothing but its result. */
+export function prints(out: string): Ran {
+  return { code: 0, out, err: '' }
+}
+
 /** What a command printed, and how it ended: `code` is null if a signal ended it. */
 export interface Ended {
   readonly code: number | null

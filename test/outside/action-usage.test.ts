@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Place, place } from '../kit/place.js'
+import { fails } from '../kit/run.js'
 
 let nobody: Place
 
@@ -44,7 +45,7 @@ describe('a usage error of relay comment, exit 2', () => {
       '--user: must be 1–256 bytes without white space, control characters or "/"',
     ],
   ])('%j', async (argv, message) => {
-    expect(await nobody.run('comment', ...argv)).toEqual({ code: 2, out: '', err: `error: ${message}\n` })
+    expect(await nobody.run('comment', ...argv)).toEqual(fails(2, message))
   })
 })
 
@@ -73,7 +74,7 @@ describe('a usage error of relay merge, exit 2', () => {
       `option '--method <method>' argument 'octopus' is invalid. Allowed choices are merge, squash, rebase.\n${usage('merge', '[target]')}`,
     ],
   ])('%j', async (argv, message) => {
-    expect(await nobody.run('merge', ...argv)).toEqual({ code: 2, out: '', err: `error: ${message}\n` })
+    expect(await nobody.run('merge', ...argv)).toEqual(fails(2, message))
   })
 })
 
@@ -85,22 +86,24 @@ describe('a usage error of relay react, exit 2', () => {
     ],
     [['octo/demo#1', '-2x'], `unknown option '-2x'\n${usage('react', '[target] [reaction]')}`],
   ])('%j', async (argv, message) => {
-    expect(await nobody.run('react', ...argv)).toEqual({ code: 2, out: '', err: `error: ${message}\n` })
+    expect(await nobody.run('react', ...argv)).toEqual(fails(2, message))
   })
 
   it('an unknown reaction, which lists the reactions, exit 2', async () => {
-    expect(await nobody.run('react', 'octo/demo#1', '-2')).toEqual({
-      code: 2,
-      out: '',
-      err: 'error: "-2" is not a reaction. Give one of +1 👍, -1 👎, laugh 😄, confused 😕, heart ❤, hooray 🎉, rocket 🚀, eyes 👀\n',
-    })
+    expect(await nobody.run('react', 'octo/demo#1', '-2')).toEqual(
+      fails(
+        2,
+        '"-2" is not a reaction. Give one of +1 👍, -1 👎, laugh 😄, confused 😕, heart ❤, hooray 🎉, rocket 🚀, eyes 👀',
+      ),
+    )
   })
 
   it('a missing reaction is a usage error that lists the reactions, exit 2', async () => {
-    expect(await nobody.run('react', 'octo/demo#1')).toEqual({
-      code: 2,
-      out: '',
-      err: 'error: No reaction given. Give one of +1, -1, laugh, confused, heart, hooray, rocket, eyes, or the emoji\n',
-    })
+    expect(await nobody.run('react', 'octo/demo#1')).toEqual(
+      fails(
+        2,
+        'No reaction given. Give one of +1, -1, laugh, confused, heart, hooray, rocket, eyes, or the emoji',
+      ),
+    )
   })
 })

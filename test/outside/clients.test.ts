@@ -1,8 +1,9 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { signIn } from '../kit/pages.js'
 import { place } from '../kit/place.js'
+import { fails } from '../kit/run.js'
 
 const SANDBOX = ['--sandbox', '--sandbox-port', '0']
 
@@ -64,34 +65,25 @@ describe('a stopped sandbox with a name of its own', () => {
     await signIn(program.address, 'ada')
     await program.stop()
     const start = 'relay serve --sandbox --profile play'
-    const stopped = {
-      code: 1,
-      out: '',
-      err: `error: The sandbox is not running. Start it with ${start}\n`,
-    }
+    const stopped = fails(1, `The sandbox is not running. Start it with ${start}`)
     for (const argv of [['login'], ['whoami'], ['comment', 'octo/demo#1', 'hello']]) {
       expect(await here.run(...argv)).toEqual(stopped)
       expect(await here.run(...argv, '--profile', 'play')).toEqual(stopped)
     }
     expect((await here.run('trigger', 'push', '--profile', 'play')).err).toContain(start)
     expect((await here.run('wait', 'push', '--profile', 'play')).err).toContain(start)
-    expect(await here.run('serve', '--profile', 'play', '--port', '0')).toEqual({
-      code: 2,
-      out: '',
-      err: `error: Profile play belongs to a sandbox. Start it with ${start}, or choose another profile with --profile\n`,
-    })
-    expect(await here.run('log', '--profile', 'plya')).toEqual({
-      code: 2,
-      out: '',
-      err: 'error: There is no profile plya (did you mean play?). There are: play. relay serve --profile plya creates it\n',
-    })
+    expect(await here.run('serve', '--profile', 'play', '--port', '0')).toEqual(
+      fails(
+        2,
+        `Profile play belongs to a sandbox. Start it with ${start}, or choose another profile with --profile`,
+      ),
+    )
+    expect(await here.run('log', '--profile', 'plya')).toEqual(
+      fails(
+        2,
+        'There is no profile plya (did you mean play?). There are: play. relay serve --profile plya creates it',
+      ),
+    )
     expect(readdirSync(home).toSorted()).toEqual(['.running', 'play'])
-
-    const asked = await here.run('reset', '--profile', 'play')
-    expect({ code: asked.code, kept: existsSync(path.join(home, 'play')) }).toEqual({ code: 2, kept: true })
-    expect(asked.err).toContain('tokens      of ada\n')
-    expect(asked.err).toContain('error: Nothing was removed. To remove it without being asked, give --yes\n')
-    expect(await here.run('reset', '--profile', 'play', '--yes')).toMatchObject({ code: 0, out: '' })
-    expect(readdirSync(home)).toEqual(['.running'])
   })
 })

@@ -6,31 +6,19 @@ import { emptyFolder } from '../kit/folder.js'
 import { leaveOut } from '../kit/needs.js'
 import { type Place, place, USER } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
-import { BUILT } from '../kit/run.js'
+import { BUILT, fails, prints } from '../kit/run.js'
 
 const DOUBT = '; the request may have been carried out all the same'
 
-let served: Place
-let alone: Place
+let here: Place
 
 beforeAll(async () => {
-  served = await place({ signedIn: true })
-  await served.serve()
-  alone = await place({ signedIn: true })
+  here = await place({ signedIn: true })
 })
+afterAll(() => here[Symbol.asyncDispose]())
 
-afterAll(async () => {
-  // The relay would wait for the answer that this sandbox holds back.
-  await served.sandbox[Symbol.asyncDispose]()
-  for (const each of [served, alone]) await each[Symbol.asyncDispose]()
-})
-
-describe.each([
-  ['through the running instance', () => served],
-  ['in this process, without one', () => alone],
-])('relay comment %s', (_, placeOf) => {
+describe('relay comment', () => {
   it('prints the address of the new comment', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const ran = await here.run('comment', 'octo/demo#1', 'héllo 👋')
     const made = sandbox.comments.at(-1)
@@ -42,7 +30,6 @@ describe.each([
   })
 
   it('sends text from a pipe or a file unchanged', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const cwd = emptyFolder()
     writeFileSync(path.join(cwd, 'notes.md'), '# Notes\n')
@@ -54,7 +41,6 @@ describe.each([
   })
 
   it('accepts web addresses; that of a comment means its issue', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const addresses = [
       [`${sandbox.url}/octo/demo/issues/1`, 1],
@@ -68,12 +54,11 @@ describe.each([
   })
 
   it('prints an object under --json', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const { code, out, err } = await here.run('comment', 'octo/demo#1', 'hello', '--json')
     const id = sandbox.comments.at(-1)?.id
     const url = `${sandbox.url}/octo/demo/issues/1#issuecomment-${id}`
-    expect({ code, out, err }).toEqual({ code: 0, out: `${JSON.stringify({ v: 1, id, url })}\n`, err: '' })
+    expect({ code, out, err }).toEqual(prints(`${JSON.stringify({ v: 1, id, url })}\n`))
   })
 
   it.each([
@@ -90,30 +75,14 @@ describe.each([
     ],
     ['octo/fault-secondary-limit#1', `The sandbox refused: ${SECONDARY}; try again in 60 s`],
   ])('%s is refused, exit 8, once', async (target, message) => {
-    const here = placeOf()
     const { sandbox } = here
     const before = writes(sandbox.requests)
     const ran = await here.run('comment', target, 'hello')
-    expect(ran).toEqual({ code: 8, out: '', err: `error: ${message}\n` })
+    expect(ran).toEqual(fails(8, message))
     expect(writes(sandbox.requests)).toBe(before + 1)
   })
 
-  it('fails with an object on stderr and nothing on stdout under --json', async () => {
-    const err = {
-      v: 1,
-      type: 'error',
-      code: 'gone',
-      error: 'The sandbox refused: Issues are disabled for this repo',
-    }
-    expect(await placeOf().run('comment', 'octo/no-issues#1', 'hello', '--json')).toEqual({
-      code: 8,
-      out: '',
-      err: `${JSON.stringify(err)}\n`,
-    })
-  })
-
   it('interrupted after it was sent warns that it may have happened, exit 130', async () => {
-    const here = placeOf()
     const { sandbox } = here
     sandbox.faults.next('comment', { kind: 'slow', ms: 60_000 })
     const before = writes(sandbox.requests)
@@ -121,23 +90,21 @@ describe.each([
     const running = here.runWith({ signal: abort.signal }, 'comment', 'octo/demo#1', 'slow')
     await expect.poll(() => writes(sandbox.requests)).toBeGreaterThan(before)
     abort.abort()
-    expect(await running).toEqual({ code: 130, out: '', err: `error: Interrupted${DOUBT}\n` })
+    expect(await running).toEqual(fails(130, `Interrupted${DOUBT}`))
     expect(writes(sandbox.requests)).toBe(before + 1)
   })
 
   it('interrupted before sends nothing, exit 130', async () => {
     if (BUILT) leaveOut('a process is interrupted before it is ready for that')
-    const here = placeOf()
     const { sandbox } = here
     const before = writes(sandbox.requests)
     const signal = AbortSignal.abort()
     const ran = await here.runWith({ signal }, 'comment', 'octo/demo#1', 'hello')
-    expect(ran).toEqual({ code: 130, out: '', err: 'error: Interrupted\n' })
+    expect(ran).toEqual(fails(130, 'Interrupted'))
     expect(writes(sandbox.requests)).toBe(before)
   })
 
   it('--dry-run prints what would happen, and sends nothing', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const before = sandbox.requests.length
     const argv = ['comment', `${sandbox.url}/octo/demo/issues/1`, 'héllo', '--dry-run']
@@ -157,7 +124,7 @@ describe.each([
       request: { owner: 'octo', repo: 'demo', issueNumber: 1, body: 'héllo' },
     }
     const ran = await here.run(...argv, '--json')
-    expect(ran).toEqual({ code: 0, out: `${JSON.stringify(plan)}\n`, err: '' })
+    expect(ran).toEqual(prints(`${JSON.stringify(plan)}\n`))
     expect(sandbox.requests).toHaveLength(before)
   })
 })
@@ -171,7 +138,7 @@ function writes(requests: readonly { readonly method: string; readonly path: str
 it('a text of more than 1 MiB is a usage error, exit 2', async () => {
   const err = 'error: standard input is larger than 1 MiB\n'
   const stdin = 'x'.repeat(1_048_577)
-  const ran = await alone.runWith({ stdin }, 'comment', 'octo/demo#1', '-')
+  const ran = await here.runWith({ stdin }, 'comment', 'octo/demo#1', '-')
   expect(ran).toEqual({ code: 2, out: '', err })
 })
 
@@ -185,8 +152,8 @@ it('interrupted while it waits for standard input ends, exit 130', async () => {
     },
   })
   let sent = 0
-  const running = alone.runWith({ stdin, signal: abort.signal }, 'comment', 'octo/demo#1', '-')
-  expect(await running).toEqual({ code: 130, out: '', err: 'error: Interrupted\n' })
+  const running = here.runWith({ stdin, signal: abort.signal }, 'comment', 'octo/demo#1', '-')
+  expect(await running).toEqual(fails(130, 'Interrupted'))
 })
 
 it('fails when the code host cannot be reached: exit 8, without a warning of a possible write', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { repository, type Repository } from '../kit/code-host.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
+import { checkOf } from './example.js'
 
 const ADD = 'relay hook add octo/demo'
 /** Only another delivery shows whether that was enough. */
@@ -24,11 +25,7 @@ beforeEach(async () => {
 afterEach(() => here[Symbol.asyncDispose]())
 
 /** What `relay doctor` finds about hooks. */
-async function check(...flags: string[]): Promise<unknown> {
-  const { out } = await here.run('doctor', '--json', ...flags)
-  const { checks }: { checks: { check: string }[] } = JSON.parse(out)
-  return checks.find(({ check: name }) => name === 'hook')
-}
+const check = (...flags: string[]) => checkOf(here, 'hook', {}, ...flags)
 
 const ok = (text: string) => ({ check: 'hook', state: 'ok', text })
 const skip = (text: string) => ({ check: 'hook', state: 'skip', text })
@@ -82,14 +79,6 @@ describe('the check of the hooks of repositories in the journal', () => {
     expect(await check()).toEqual(
       fail('that of octo/demo has no secret, so that relay refuses its deliveries', ADD),
     )
-  })
-
-  it('finds one that failed last', async () => {
-    await receiveOne()
-    await serving.stop()
-    await addHook({ secret: 's' })
-    const failed = 'that of octo/demo failed last: 502 failed to connect to host'
-    expect(await check('--public-url', serving.address)).toEqual(fail(failed, ADD_AND_TEST))
   })
 })
 

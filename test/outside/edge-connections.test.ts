@@ -14,20 +14,16 @@ function essence({ status, headers, body }: RawAnswer) {
   return { status, type: headers['content-type'], body }
 }
 
-function portOf({ address }: Serving): number {
-  return Number(new URL(address).port)
-}
-
 describe('a request that waits for its answer', () => {
   it.each([
     ['what the parser refuses', 'broken\r\n\r\n'],
     ['CONNECT', CONNECT],
   ])('gets it, and not that of what follows: %s', async (_name, next) => {
     await using held = await holding()
-    using connection = await connect(portOf(held.relay))
+    using connection = await connect(held.relay.port)
     connection.send(held.request + next)
     await held.has(1)
-    await exchange(portOf(held.relay), HEALTH)
+    await exchange(held.relay.port, HEALTH)
     held.release()
     const answer = await connection.answer()
     expect(essence(answer)).toEqual({ ...OK, body: held.answer })
@@ -37,7 +33,7 @@ describe('a request that waits for its answer', () => {
 
   it('gets none when the body of a later request is broken: its connection is closed', async () => {
     await using held = await holding()
-    using connection = await connect(portOf(held.relay))
+    using connection = await connect(held.relay.port)
     const later = requestText('POST', '/webhook', { 'Transfer-Encoding': 'chunked' })
     connection.send(`${held.request}${later}zz\r\n`)
     expect(await connection.closed()).toBe('')
@@ -46,13 +42,13 @@ describe('a request that waits for its answer', () => {
   it('causes no output when its client disconnects', async () => {
     const noise = [vi.spyOn(console, 'error'), vi.spyOn(console, 'info')]
     await using held = await holding()
-    using connection = await connect(portOf(held.relay))
+    using connection = await connect(held.relay.port)
     connection.send(held.request)
     await held.has(1)
     connection.socket.resetAndDestroy()
-    await exchange(portOf(held.relay), HEALTH)
+    await exchange(held.relay.port, HEALTH)
     held.release()
-    expect(essence(await exchange(portOf(held.relay), HEALTH))).toEqual(OK)
+    expect(essence(await exchange(held.relay.port, HEALTH))).toEqual(OK)
     expect([held.relay.err.match(/.*(?:warning|error):.*/g), ...noise.map((spy) => spy.mock.calls)]).toEqual([
       null,
       [],
@@ -63,26 +59,26 @@ describe('a request that waits for its answer', () => {
 
   it('is answered although its client has ended its side', async () => {
     await using held = await holding()
-    const answer = halfClosed(portOf(held.relay), held.request)
+    const answer = halfClosed(held.relay.port, held.request)
     await held.has(1)
     // The end of the client's side has arrived by then.
-    for (let i = 0; i < 3; i++) await exchange(portOf(held.relay), HEALTH)
+    for (let i = 0; i < 3; i++) await exchange(held.relay.port, HEALTH)
     held.release()
     expect(await answer).toContain(held.answer)
   })
 
   it('is one of 16 on its connection: with one more, it is closed', async () => {
     await using held = await holding()
-    using connection = await connect(portOf(held.relay))
+    using connection = await connect(held.relay.port)
     connection.send(held.request.repeat(1000))
     expect(await connection.closed()).toBe('')
-    expect(essence(await exchange(portOf(held.relay), HEALTH))).toEqual(OK)
+    expect(essence(await exchange(held.relay.port, HEALTH))).toEqual(OK)
     expect(held.begun).toBeLessThanOrEqual(16)
   })
 
   it('is closed when no byte has passed for the idle limit', async () => {
     await using held = await holding({ seams: { limits: { idle: 200 } } })
-    using connection = await connect(portOf(held.relay))
+    using connection = await connect(held.relay.port)
     connection.send(held.request)
     expect(await connection.closed()).toBe('')
   })
@@ -106,10 +102,10 @@ describe('starting', () => {
     await using others = await place({ host: 'none' })
     const other = await others.serve()
     await using own = await place({ host: 'none' })
-    expect(await own.run('serve', '--port', String(portOf(other)))).toMatchObject({
+    expect(await own.run('serve', '--port', String(other.port))).toMatchObject({
       code: 1,
       err: expect.stringContaining(
-        `error: Port ${portOf(other)} is in use. Choose another with --port, or 0 for any free port.\n`,
+        `error: Port ${other.port} is in use. Choose another with --port, or 0 for any free port.\n`,
       ),
     })
   })
@@ -127,7 +123,7 @@ describe('starting', () => {
 describe('closing', () => {
   it('lets a request in flight finish and closes its connection', async () => {
     await using held = await holding()
-    using connection = await connect(portOf(held.relay))
+    using connection = await connect(held.relay.port)
     connection.send(held.request)
     await held.has(1)
     const ended = held.relay.stop()
@@ -143,7 +139,7 @@ describe('closing', () => {
   it('lets an upload finish, and stores it', async () => {
     await using own = await place({ host: 'none' })
     const serving = await own.serve()
-    using connection = await connect(portOf(serving))
+    using connection = await connect(serving.port)
     const { headers, body } = githubDelivery({ id: 'uploaded' })
     const length = { 'Content-Length': String(body.byteLength) }
     connection.send(
@@ -154,7 +150,7 @@ describe('closing', () => {
         body.toString().slice(0, -1),
       ),
     )
-    await exchange(portOf(serving), HEALTH)
+    await exchange(serving.port, HEALTH)
     const ended = serving.stop()
     await refuses(serving)
     connection.send(body.subarray(-1))
@@ -168,15 +164,15 @@ describe('closing', () => {
   it('closes idle connections at once and accepts no new ones', async () => {
     await using own = await place({ host: 'none' })
     const serving = await own.serve()
-    using used = await connect(portOf(serving))
+    using used = await connect(serving.port)
     used.send(HEALTH)
     await used.answer()
-    using fresh = await connect(portOf(serving))
+    using fresh = await connect(serving.port)
     const start = performance.now()
     await serving.stop()
     await Promise.all([used.closed(), fresh.closed()])
     expect(performance.now() - start).toBeLessThan(1_000)
-    await expect(connect(portOf(serving))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    await expect(connect(serving.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   })
 })
 
@@ -184,7 +180,7 @@ describe('closing', () => {
 async function refuses(relay: Serving): Promise<void> {
   const isRefused = async (): Promise<boolean> => {
     try {
-      using _ = await connect(portOf(relay))
+      using _ = await connect(relay.port)
       return false
     } catch {
       return true

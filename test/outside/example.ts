@@ -1,3 +1,4 @@
+import type { Env } from '../kit/folder.js'
 import { type Filled, fill, NOW } from '../kit/journal.js'
 import { type Place, place, type PlaceOptions } from '../kit/place.js'
 import type { Running } from '../kit/run.js'
@@ -100,8 +101,21 @@ export async function lines(running: Running, count: number): Promise<string[]> 
 }
 
 /** What was printed as an object on each line. */
-export function objects(out: string): Record<string, unknown>[] {
+export function objects(printed: string | { readonly out: string }): Record<string, unknown>[] {
+  const out = typeof printed === 'string' ? printed : printed.out
   return out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+}
+
+/** What `relay doctor` finds by one of its checks. */
+export async function checkOf(
+  here: Place,
+  name: string,
+  env: Env = {},
+  ...flags: string[]
+): Promise<Record<string, unknown> | undefined> {
+  const { out } = await here.runWith({ env }, 'doctor', '--json', ...flags)
+  const { checks }: { checks: Record<string, unknown>[] } = JSON.parse(out)
+  return checks.find(({ check }) => check === name)
 }
 
 /** The numbers of the deliveries that were printed so. */

@@ -3,7 +3,6 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { place, type Serving } from '../kit/place.js'
 import { receiver, valuesOf } from '../kit/receiver.js'
-import { run } from '../kit/run.js'
 
 async function deliver(relay: Serving, event: string, id: string, payload: object = {}): Promise<void> {
   expect(await relay.deliver({ event, id, body: JSON.stringify(payload) })).toMatchObject({ status: 200 })
@@ -89,37 +88,5 @@ describe('relay serve with targets', () => {
     await deliver(relay, 'push', 'd')
     expect(await relay.object({ type: 'attempt', n: 4 })).toMatchObject({ status: 9 })
     expect((await relay.stop()).code).toBe(0)
-  })
-
-  it('says what is wrong with a route, exit 2', async () => {
-    const { code, out, err } = await run(['serve', '--forward', 'push=ftp://x'])
-    expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toContain('--forward: ')
-    expect(err).toContain('names no http:// or https:// address')
-  })
-})
-
-describe('relay routes test', () => {
-  it('says which routes a delivery takes, and why', async () => {
-    await using here = await place({ host: 'none' })
-    await deliver(await here.serve(), 'issues', 'a', { action: 'opened' })
-    const routes = ['--forward', 'issues.*=http://localhost:1', '--exec', 'push=true']
-    expect(await here.run('routes', 'test', 'last', ...routes)).toEqual({
-      code: 0,
-      out: 'yes  issues.*=http://localhost:1  issues.opened matches issues.*\nno   push=exec:true               issues.opened does not match push\n',
-      err: '',
-    })
-    expect(JSON.parse((await here.run('routes', 'test', '1', '--json', ...routes)).out)).toEqual({
-      v: 1,
-      n: 1,
-      event: 'issues',
-      action: 'opened',
-      ignoredBy: null,
-      routes: [
-        { target: 'issues.*=http://localhost:1', matched: true, why: 'issues.opened matches issues.*' },
-        { target: 'push=exec:true', matched: false, why: 'issues.opened does not match push' },
-      ],
-    })
-    expect((await here.run('routes', 'test', '9')).code).toBe(6)
   })
 })

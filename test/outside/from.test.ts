@@ -2,63 +2,48 @@ import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fill } from '../kit/journal.js'
 import { type Place, place } from '../kit/place.js'
+import { fails, prints } from '../kit/run.js'
 
-let served: Place
-let alone: Place
+let here: Place
 
 beforeAll(async () => {
-  served = await place({ signedIn: true })
-  await served.serve()
-  alone = await place({ signedIn: true })
-  for (const here of [served, alone]) {
-    const { url } = here.sandbox
-    const entry = (id: string, event: string, payload: object) => ({
-      id,
-      event,
-      body: JSON.stringify(payload),
-    })
-    await fill(here, [
-      entry('1', 'issues', { issue: { html_url: `${url}/octo/demo/issues/1` } }),
-      entry('2', 'push', { ref: 'refs/heads/main' }),
-      entry('3', 'pull_request', { pull_request: { html_url: `${url}/octo/demo/pull/5` } }),
-    ])
-  }
+  here = await place({ signedIn: true })
+  const { url } = here.sandbox
+  await fill(
+    here,
+    Object.entries({
+      issues: { issue: { html_url: `${url}/octo/demo/issues/1` } },
+      push: { ref: 'refs/heads/main' },
+      pull_request: { pull_request: { html_url: `${url}/octo/demo/pull/5` } },
+    }).map(([event, payload]) => ({ id: event, event, body: JSON.stringify(payload) })),
+  )
 })
-
-afterAll(async () => {
-  for (const each of [served, alone]) await each[Symbol.asyncDispose]()
-})
+afterAll(() => here[Symbol.asyncDispose]())
 
 /** A delivery as `relay wait --json` prints it. */
 const line = (url: string, event = 'issues', page = 'issues/1'): string =>
   `${JSON.stringify({ v: 1, type: 'delivery', n: 1, event, payload: { issue: { html_url: `${url}/octo/demo/${page}` } } })}\n`
 
-describe.each([
-  ['through the running instance', () => served],
-  ['in this process, without one', () => alone],
-])('--from, %s', (_, placeOf) => {
+describe('--from', () => {
   it('names the target by an entry of the journal', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const { code, err } = await here.run('merge', '--from', 'last', '--dry-run')
     expect({ code, err }).toEqual({ code: 0, err: expect.stringMatching(/^would merge octo\/demo#5 at /) })
     expect(await here.run('comment', '--from', '1', 'from an entry')).toMatchObject({ code: 0, err: '' })
     expect(sandbox.comments.at(-1)).toMatchObject({ issueNumber: 1, body: 'from an entry' })
-    expect(await here.run('react', '--from', '#1', '-1')).toEqual({ code: 0, out: '-1\n', err: '' })
+    expect(await here.run('react', '--from', '#1', '-1')).toEqual(prints('-1\n'))
   })
 
   it('names it by a delivery on standard input, of any layout', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const stdin = JSON.stringify(JSON.parse(line(sandbox.url)), null, 2)
     expect(await here.runWith({ stdin }, 'comment', '--from', '-', 'from a pipe')).toMatchObject({ code: 0 })
     expect(sandbox.comments.at(-1)).toMatchObject({ issueNumber: 1, body: 'from a pipe' })
     const react = await here.runWith({ stdin: line(sandbox.url) }, 'react', '--from', '-', 'eyes')
-    expect(react).toEqual({ code: 0, out: 'eyes\n', err: '' })
+    expect(react).toEqual(prints('eyes\n'))
   })
 
   it('reacts to the comment that the delivery is about, and comments on its issue', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const { out } = await here.run('comment', 'octo/demo#1', 'hello')
     const issue = { html_url: `${sandbox.url}/octo/demo/issues/1` }
@@ -75,7 +60,6 @@ describe.each([
   })
 
   it('takes the text from what follows the delivery, wherever the chunks end', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const all = Buffer.from(`${line(sandbox.url)}# Report\n\nhé 👋\n`)
     for (const size of [1, 7, all.length]) {
@@ -130,7 +114,7 @@ describe('what --from cannot use', () => {
     [['--from', 'first'], '', 2, '"first" is not an entry. Give its number, or last'],
   ])('%j with %j', async (argv, stdin, code, message) => {
     const err = `error: ${message}\n`
-    expect(await alone.runWith({ stdin }, 'react', ...argv, 'eyes')).toEqual({
+    expect(await here.runWith({ stdin }, 'react', ...argv, 'eyes')).toEqual({
       code,
       out: '',
       err,
@@ -138,23 +122,24 @@ describe('what --from cannot use', () => {
   })
 
   it('is a delivery without text after it, exit 2', async () => {
-    const stdin = line(alone.sandbox.url)
-    const ran = await alone.runWith({ stdin }, 'comment', '--from', '-', '-')
-    expect(ran).toEqual({ code: 2, out: '', err: 'error: Standard input has no text after the delivery\n' })
+    const stdin = line(here.sandbox.url)
+    const ran = await here.runWith({ stdin }, 'comment', '--from', '-', '-')
+    expect(ran).toEqual(fails(2, 'Standard input has no text after the delivery'))
   })
 
   it('is a delivery of another code host, exit 2', async () => {
     const stdin = line('https://git.example.org')
-    const { code, err } = await alone.runWith({ stdin }, 'react', '--from', '-', 'eyes')
+    const { code, err } = await here.runWith({ stdin }, 'react', '--from', '-', 'eyes')
     expect(code).toBe(2)
     expect(err).toContain('The address is on https://git.example.org, but this profile uses ')
   })
 
   it('is an issue, for merge, exit 2', async () => {
-    expect(await alone.run('merge', '--from', '1')).toEqual({
-      code: 2,
-      out: '',
-      err: 'error: octo/demo#1 is an issue by its address. If it is a pull request, give octo/demo#1 as the target\n',
-    })
+    expect(await here.run('merge', '--from', '1')).toEqual(
+      fails(
+        2,
+        'octo/demo#1 is an issue by its address. If it is a pull request, give octo/demo#1 as the target',
+      ),
+    )
   })
 })

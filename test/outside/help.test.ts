@@ -66,10 +66,6 @@ describe('the help of each command', () => {
     expect(page).toMatch(/\nExamples:\n {2}(?:source <\()?relay /)
   })
 
-  it.each(commands)('%j fits 80 columns, but for single words', (name) => {
-    expect(beyond(80, pageOf(name))).toEqual([])
-  })
-
   it.each(commands.flatMap((name) => [40, 80].map((columns) => [name, columns] as const)))(
     '%j fits a terminal of %i columns, but for single words',
     async (name, columns) => {

@@ -6,7 +6,7 @@ let here: Place
 let port: number
 beforeAll(async () => {
   here = await place({ host: 'none' })
-  port = Number(new URL((await here.serve()).address).port)
+  port = (await here.serve()).port
 })
 afterAll(() => here[Symbol.asyncDispose]())
 
@@ -34,7 +34,7 @@ describe('GET /health', () => {
 
   it('proves the instance to a caller that asks', async () => {
     await using other = await place({ host: 'none' })
-    const otherPort = Number(new URL((await other.serve()).address).port)
+    const otherPort = (await other.serve()).port
     const answers = [
       await health({ 'X-Relay-Challenge': CHALLENGE }),
       await health({ 'X-Relay-Challenge': CHALLENGE }),

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder, type Env } from '../kit/folder.js'
-import { fill } from '../kit/journal.js'
 import { place, USER } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
+import { fails, prints } from '../kit/run.js'
 import { objects } from './example.js'
 
 const COMMENT = ['comment', 'octo/demo#1', 'hello']
@@ -60,22 +60,6 @@ describe('a profile', () => {
     const { out } = await here.run('profiles', '--json')
     expect(JSON.parse(out)).toMatchObject({ provider: null, providerUrl: null })
   })
-
-  it('of a sandbox is offered where nothing runs and nothing else is set up', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve('--sandbox', '--sandbox-port', '0', '--profile', 'play')
-    await relay.stop()
-    const stopped = {
-      code: 1,
-      out: '',
-      err: 'error: The sandbox is not running. Start it with relay serve --sandbox --profile play\n',
-    }
-    for (const line of ['login', 'trigger push', 'log', 'wait push', 'whoami', 'doctor'])
-      expect(await here.run(...line.split(' '))).toEqual(stopped)
-    const github = { RELAY_CLIENT_ID: 'id', RELAY_CLIENT_SECRET: 'secret' }
-    const { err } = await here.runWith({ env: github }, 'whoami')
-    expect(err).toBe(`error: ${USER} is not signed in, or the sign-in has ended. Run relay login\n`)
-  })
 })
 
 describe('the running instance', () => {
@@ -110,42 +94,20 @@ describe('the running instance', () => {
       await ran('--provider', 'gitea', '--provider-url', sandbox.url),
       await ran('--provider', 'sandbox', '--provider-url', 'https://git.example'),
     ]).toEqual([
-      { code: 2, out: '', err: `error: --provider is gitea, ${serves}\n` },
-      { code: 2, out: '', err: `error: --provider-url is https://git.example, ${serves}\n` },
+      fails(2, `--provider is gitea, ${serves}`),
+      fails(2, `--provider-url is https://git.example, ${serves}`),
     ])
     expect(sandbox.comments).toEqual([])
     expect(await ran('--provider', 'sandbox', '--provider-url', `${sandbox.url}/`)).toMatchObject({ code: 0 })
-  })
-
-  it('is contradicted by no variable either, exit 2', async () => {
-    await using here = await place({ signedIn: true })
-    const { pid } = await here.serve()
-    const { sandbox } = here
-    const serves = `but process ${pid} serves profile default for sandbox at ${sandbox.url}. Unset the variable, or name another profile with --profile`
-    const ran = async (env: Record<string, string>) =>
-      here.runWith({ env: { ...NO_HOST, ...env } }, ...COMMENT)
-    expect([
-      await ran({ RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: sandbox.url }),
-      await ran({ RELAY_PROVIDER_URL: 'https://git.example' }),
-    ]).toEqual([
-      { code: 2, out: '', err: `error: RELAY_PROVIDER is gitea, ${serves}\n` },
-      { code: 2, out: '', err: `error: RELAY_PROVIDER_URL is https://git.example, ${serves}\n` },
-    ])
-    expect(sandbox.comments).toEqual([])
-    expect(await ran({ RELAY_PROVIDER: 'sandbox', RELAY_PROVIDER_URL: `${sandbox.url}/` })).toMatchObject({
-      code: 0,
-    })
   })
 
   it('revokes for a terminal that has not the client secret', async () => {
     await using here = await place()
     await here.serve()
     await here.signIn()
-    expect(await here.runWith({ env: NOTHING }, 'revoke', '--json')).toEqual({
-      code: 0,
-      out: '{"v":1,"user":"ada","removed":true,"upstream":"revoked"}\n',
-      err: '',
-    })
+    expect(await here.runWith({ env: NOTHING }, 'revoke', '--json')).toEqual(
+      prints('{"v":1,"user":"ada","removed":true,"upstream":"revoked"}\n'),
+    )
     expect(await here.runWith({ env: NOTHING }, 'revoke')).toEqual({
       code: 0,
       out: '',
@@ -155,17 +117,6 @@ describe('the running instance', () => {
 })
 
 describe('relay replay to the instance', () => {
-  it('says that this shell has another webhook secret when that is why it is refused, exit 3', async () => {
-    await using here = await place()
-    const { pid } = await here.serve()
-    const env = { RELAY_WEBHOOK_SECRET: 'another' }
-    const { code, err } = await here.runWith({ env }, 'trigger', 'push')
-    expect(code).toBe(3)
-    expect(err).toBe(
-      `error: 1 of 1 answers were not as expected. This shell signs with the webhook secret of RELAY_WEBHOOK_SECRET, and process ${pid} has another. Set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with\n`,
-    )
-  })
-
   it('waits with --forwarded until it failed or succeeded, exit 3 or 0', async () => {
     let status = 400
     await using target = await receiver(() => status)
@@ -185,19 +136,6 @@ describe('relay replay to the instance', () => {
     expect(await here.run('replay', '--failed', '--forwarded')).toMatchObject({
       code: 0,
       err: '2 sent\n2 forwarded\n',
-    })
-  })
-
-  it('finds no last entry in an empty journal, exit 6', async () => {
-    await using here = await place({ host: 'none' })
-    expect(await here.run('replay', 'last')).toMatchObject({ code: 6 })
-    await fill(here, [])
-    const empty = { code: 6, out: '', err: 'error: The journal is empty\n' }
-    expect(await here.run('replay', 'last')).toEqual(empty)
-    await fill(here, [{ id: 'a' }])
-    expect(await here.run('replay', 'last')).toMatchObject({
-      code: 1,
-      err: 'error: No relay is running for profile default. Start it with relay serve, or name an address with --to\n',
     })
   })
 })

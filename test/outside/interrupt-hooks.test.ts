@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { asked, LATE, NOW, repository, type Repository, SLOW } from '../kit/code-host.js'
-import { entriesOf } from '../kit/journal.js'
 import { type Place, place } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
-import { receiver } from '../kit/receiver.js'
 import type { Ended, Running } from '../kit/run.js'
 
 /** How a one-shot command ends after Ctrl-C. */
@@ -97,15 +95,6 @@ describe('Ctrl-C during relay hook test', () => {
     expect(await interruptAt(TEST, 'hook', faults, request)).toMatchObject(INTERRUPTED)
     expect(await here.run(...TEST)).toMatchObject({ code: 0, out: expect.stringContaining('arrived') })
   })
-
-  it('while it waits for the ping to arrive', async () => {
-    await here.serve()
-    await using target = await receiver()
-    await here.run('hook', 'add', 'octo/demo', '--url', target.url)
-    await target.has(1)
-    expect(await interrupt(here.start(...TEST), target.has(2))).toMatchObject(INTERRUPTED)
-    expect(await listed()).toEqual([`${target.url}/`])
-  })
 })
 
 describe('Ctrl-C during relay catch-up', () => {
@@ -142,38 +131,3 @@ describe('Ctrl-C during relay catch-up', () => {
     })
   })
 })
-
-describe('relay serve --hook --catch-up that ends while it catches up', () => {
-  beforeEach(begin)
-  afterEach(end)
-
-  it('by SIGTERM: the next start gets the rest, each once', async () => {
-    const texts = ['one', 'two', 'three', 'four', 'five']
-    const flags = ['--hook', 'octo/demo', '--catch-up']
-    const before = await here.serve(...flags)
-    await before.object({ type: 'hook', state: 'caught up' })
-    await before.stop()
-    await demo.comment(...texts)
-    const [hook] = await demo.hooks()
-    for (const fault of [NOW, NOW, 'secondary-limit'] as const) here.sandbox.faults.next('redeliver', fault)
-    const first = await here.serve(...flags)
-    await first.says('catching up with octo/demo continues in 60 s')
-    expect((await first.stop()).code).toBe(0)
-    expect(await comments(here)).toEqual(texts.slice(0, 2))
-    const second = await here.serve(...flags)
-    expect(await second.object({ type: 'hook', state: 'caught up' })).toMatchObject({
-      missing: 3,
-      arrived: 3,
-    })
-    expect((await demo.hooks()).map(({ id }) => id)).toEqual([hook?.id])
-    await second.stop()
-    expect(await comments(here)).toEqual(texts)
-  })
-})
-
-/** The comments of the journal, in order. */
-async function comments(at: Place): Promise<string[]> {
-  return (await entriesOf(at))
-    .filter(({ event }) => event === 'issue_comment')
-    .map(({ body }) => JSON.parse(body.toString()).comment.body)
-}

@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { asked, hurryDevice, LATE, SLOW } from '../kit/code-host.js'
 import { addressOf, device, deviceOf, register } from '../kit/pages.js'
@@ -26,16 +25,6 @@ describe('Ctrl-C during relay setup', () => {
     await register(await addressOf(setup))
     expect((await setup.ended).code).toBe(0)
   }
-
-  it('while it waits for the browser: nothing is stored, and its address is gone', async () => {
-    await using user = await start()
-    const setup = user.start('setup', '--no-browser')
-    const address = await addressOf(setup)
-    expect(await setup.stop('SIGINT')).toMatchObject(INTERRUPTED)
-    expect(readdirSync(user.home)).toEqual([])
-    await expect(fetch(address)).rejects.toThrow('fetch failed')
-    await setsUp(user)
-  })
 
   it('while the App is registered: its secrets, which are shown once, are stored', async () => {
     await using user = await start()

@@ -1,16 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { CLIENT, hostVariables, type Place, place } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
+import { fails, prints } from '../kit/run.js'
 
-describe.each([
-  ['through the running instance', true],
-  ['in this process, without one', false],
-])('relay merge --if-green %s', (_, serves) => {
+describe('relay merge --if-green', () => {
   let here: Place
   let token: string
   beforeEach(async () => {
     here = await place({ signedIn: true })
-    if (serves) await here.serve()
     token = await here.sandbox.token()
   })
   afterEach(() => here[Symbol.asyncDispose]())
@@ -27,17 +24,14 @@ describe.each([
   const report = (context: string, state: string): Promise<void> =>
     call('POST', `/statuses/${head()}`, { context, state })
   const merge = (...more: string[]) => here.run('merge', 'octo/demo#2', '--if-green', ...more)
-  const notMerged = (why: string) => ({
-    code: 3,
-    out: '',
-    err: `error: octo/demo#2 is not merged: its head ${head().slice(0, 7)} ${why}\n`,
-  })
+  const notMerged = (why: string) =>
+    fails(3, `octo/demo#2 is not merged: its head ${head().slice(0, 7)} ${why}`)
 
   it('merges a head whose checks have all succeeded', async () => {
     await report('build', 'success')
     const ran = await merge()
     const made = here.sandbox.issue('octo/demo', 2)?.pull?.merge
-    expect(ran).toEqual({ code: 0, out: `${made?.sha}\n`, err: '' })
+    expect(ran).toEqual(prints(`${made?.sha}\n`))
   })
 
   it('names what failed, what has not finished, and that there is none, exit 3', async () => {
@@ -58,11 +52,9 @@ describe.each([
 
   it('does not merge another head than --match-head, exit 8', async () => {
     await report('build', 'success')
-    expect(await merge('--match-head', 'a'.repeat(40))).toEqual({
-      code: 8,
-      out: '',
-      err: `error: octo/demo#2 is not merged: its head is ${head()}\n`,
-    })
+    expect(await merge('--match-head', 'a'.repeat(40))).toEqual(
+      fails(8, `octo/demo#2 is not merged: its head is ${head()}`),
+    )
     expect(await merge('--match-head', head().toUpperCase())).toMatchObject({ code: 0 })
   })
 
@@ -102,11 +94,9 @@ describe('a head that moves after its checks were read', () => {
     })
     await using here = await place({ host: 'none', env: hostVariables('github', host.url, CLIENT) })
     await here.useToken('gho_token')
-    expect(await here.run('merge', 'octo/demo#2', '--if-green')).toEqual({
-      code: 8,
-      out: '',
-      err: 'error: GitHub refused: Head branch was modified.\n',
-    })
+    expect(await here.run('merge', 'octo/demo#2', '--if-green')).toEqual(
+      fails(8, 'GitHub refused: Head branch was modified.'),
+    )
     const writes = host.received.filter(({ method }) => method === 'PUT')
     expect(writes.map(({ body }) => JSON.parse(body.toString()))).toEqual([{ sha }])
   })

@@ -1,29 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MERGE_COMMIT } from '../kit/gitea.js'
 import { type Place, place, USER } from '../kit/place.js'
+import { fails, prints } from '../kit/run.js'
 
 const SHA = 'a'.repeat(40)
 const TERMINAL = { terminal: { streams: ['stdout'] } } as const
 
-let served: Place
-let alone: Place
+let here: Place
 
 beforeAll(async () => {
-  served = await place({ signedIn: true })
-  await served.serve()
-  alone = await place({ signedIn: true })
+  here = await place({ signedIn: true })
 })
+afterAll(() => here[Symbol.asyncDispose]())
 
-afterAll(async () => {
-  for (const each of [served, alone]) await each[Symbol.asyncDispose]()
-})
-
-describe.each([
-  ['through the running instance', () => served],
-  ['in this process, without one', () => alone],
-])('relay merge %s', (_, placeOf) => {
+describe('relay merge', () => {
   it('merges the given head, and prints the commit; a second merge is refused, exit 8', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const head = sandbox.issue('octo/demo', 2)?.pull?.head.sha ?? ''
     const how = ['--method', 'squash', '--title', 'T', '--message', 'M']
@@ -31,22 +22,20 @@ describe.each([
     const ran = await here.run(...argv)
     const merge = sandbox.issue('octo/demo', 2)?.pull?.merge
     expect(merge).toMatchObject({ method: 'squash', title: 'T', message: 'M', user: 'octo' })
-    expect(ran).toEqual({ code: 0, out: `${merge?.sha}\n`, err: '' })
+    expect(ran).toEqual(prints(`${merge?.sha}\n`))
     const refused = 'error: Not merged: it is already merged\n'
     expect(await here.run(...argv)).toEqual({ code: 8, out: '', err: refused })
   })
 
   it('prints an object under --json', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const { code, out, err } = await here.run('merge', 'octo/demo#5', '--json')
     const sha = sandbox.issue('octo/demo', 5)?.pull?.merge?.sha
     const object = { v: 1, merged: true, sha }
-    expect({ code, out, err }).toEqual({ code: 0, out: `${JSON.stringify(object)}\n`, err: '' })
+    expect({ code, out, err }).toEqual(prints(`${JSON.stringify(object)}\n`))
   })
 
   it('prints a sentence on a terminal', async () => {
-    const here = placeOf()
     const { sandbox } = here
     sandbox.faults.next('merge', NO_FAULT)
     const { out } = await here.runWith(TERMINAL, 'merge', 'octo/fault-502#2', '--color', 'never')
@@ -60,12 +49,11 @@ describe.each([
   it('leaves a head that has moved alone, exit 8', async () => {
     const err = 'error: The sandbox refused: Head branch was modified. Review and try the merge again.\n'
     const argv = ['merge', 'octo/fault-slow#2', '--match-head', SHA]
-    placeOf().sandbox.faults.next('merge', NO_FAULT)
-    expect(await placeOf().run(...argv)).toEqual({ code: 8, out: '', err })
+    here.sandbox.faults.next('merge', NO_FAULT)
+    expect(await here.run(...argv)).toEqual({ code: 8, out: '', err })
   })
 
   it('--dry-run prints what would happen, and sends nothing', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const before = sandbox.requests.length
     const argv = ['merge', 'octo/demo#2', '--method', 'rebase', '--match-head', SHA, '--dry-run']
@@ -94,15 +82,11 @@ describe('at a Gitea under a path', () => {
 
   it('prints the commit', async () => {
     const ran = await here.run('merge', `${here.gitea.url}/octo/demo/pulls/1`)
-    expect(ran).toEqual({ code: 0, out: `${MERGE_COMMIT}\n`, err: '' })
+    expect(ran).toEqual(prints(`${MERGE_COMMIT}\n`))
   })
 
   it('reports that it is already merged, exit 8', async () => {
-    expect(await here.run('merge', 'octo/demo#1')).toEqual({
-      code: 8,
-      out: '',
-      err: 'error: Not merged: it is already merged\n',
-    })
+    expect(await here.run('merge', 'octo/demo#1')).toEqual(fails(8, 'Not merged: it is already merged'))
   })
 
   it('says of an issue that no pull request has its number, exit 8', async () => {

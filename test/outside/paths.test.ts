@@ -8,8 +8,7 @@ let port: number
 beforeAll(async () => {
   const env = { RELAY_PROVIDER: 'github', RELAY_ALLOWED_HOSTS: 'relay.example' }
   here = await place({ host: 'none', env })
-  const { address } = await here.serve()
-  port = Number(new URL(address).port)
+  port = (await here.serve()).port
 })
 
 afterAll(() => here[Symbol.asyncDispose]())

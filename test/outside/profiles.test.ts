@@ -5,7 +5,7 @@ import { startSandbox } from 'webhook-relay/testing'
 import { emptyFolder } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
 import { CLIENT, hostVariables, place } from '../kit/place.js'
-import { run } from '../kit/run.js'
+import { run, fails } from '../kit/run.js'
 import { bare, objects, opened } from './example.js'
 
 describe('relay profiles', () => {
@@ -80,11 +80,9 @@ describe('relay reset', () => {
     })
     expect(readdirSync(path.join(here.home, 'default'))).toEqual(before)
     const serving = await here.serve()
-    expect(await here.run('reset', '--yes')).toEqual({
-      code: 1,
-      out: '',
-      err: `error: Profile default is in use by process ${serving.pid} at ${serving.address}. Stop it first\n`,
-    })
+    expect(await here.run('reset', '--yes')).toEqual(
+      fails(1, `Profile default is in use by process ${serving.pid} at ${serving.address}. Stop it first`),
+    )
   })
 
   it.each([

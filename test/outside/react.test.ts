@@ -1,34 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Place, place, USER } from '../kit/place.js'
+import { prints } from '../kit/run.js'
 
 const AGAIN = 'you had already added this reaction\n'
 const TERMINAL = { terminal: { streams: ['stdout'] } } as const
 
-let served: Place
-let alone: Place
+let here: Place
 
 beforeAll(async () => {
-  served = await place({ signedIn: true })
-  await served.serve()
-  alone = await place({ signedIn: true })
+  here = await place({ signedIn: true })
 })
+afterAll(() => here[Symbol.asyncDispose]())
 
-afterAll(async () => {
-  for (const each of [served, alone]) await each[Symbol.asyncDispose]()
-})
-
-describe.each([
-  ['through the running instance', () => served],
-  ['in this process, without one', () => alone],
-])('relay react %s', (_, placeOf) => {
+describe('relay react', () => {
   it('prints the reaction, and reports one that existed already', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const ran = async (text: string) => here.run('react', 'octo/demo#1', text)
     expect([await ran('👍🏽'), await ran('+1'), await ran('-1')]).toEqual([
-      { code: 0, out: '+1\n', err: '' },
+      prints('+1\n'),
       { code: 0, out: '+1\n', err: AGAIN },
-      { code: 0, out: '-1\n', err: '' },
+      prints('-1\n'),
     ])
     expect(await here.run('react', '--dry-run', 'octo/demo#1', '--', '-1')).toMatchObject({
       code: 0,
@@ -39,7 +30,6 @@ describe.each([
   })
 
   it('reacts to the comment whose address is given, and prints an object under --json', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const { out: address } = await here.run('comment', 'octo/demo#1', 'hello')
     const review = `${sandbox.url}/octo/demo/pull/2#discussion_r3001`
@@ -62,7 +52,6 @@ describe.each([
   })
 
   it('prints a sentence on a terminal', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const printed = async (...argv: string[]): Promise<string> =>
       (await here.runWith(TERMINAL, ...argv, '--color', 'never')).out
@@ -76,13 +65,12 @@ describe.each([
   })
 
   it('is refused on a locked issue, exit 8', async () => {
-    const { code, out, err } = await placeOf().run('react', 'octo/demo#4', 'eyes')
+    const { code, out, err } = await here.run('react', 'octo/demo#4', 'eyes')
     expect({ code, out }).toEqual({ code: 8, out: '' })
     expect(err).toMatch(/^error: The sandbox refused: .+\n$/)
   })
 
   it('--dry-run prints what would happen, and sends nothing', async () => {
-    const here = placeOf()
     const { sandbox } = here
     const before = sandbox.requests.length
     const plans = [

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { githubDelivery, post } from '../kit/delivery.js'
 import { type Place, place, type Serving } from '../kit/place.js'
+import { fails } from '../kit/run.js'
 import { example, objects } from './example.js'
 
 const CANARY = 'Bearer canary'
@@ -72,11 +71,12 @@ describe('relay log --refused', () => {
 
   it('needs a running instance, and takes no other filter', async () => {
     await using stopped = await example()
-    expect(await stopped.run('log', '--refused')).toEqual({
-      code: 1,
-      out: '',
-      err: 'error: Profile default is not being served, and only the running instance has refused requests. Start it with relay serve\n',
-    })
+    expect(await stopped.run('log', '--refused')).toEqual(
+      fails(
+        1,
+        'Profile default is not being served, and only the running instance has refused requests. Start it with relay serve',
+      ),
+    )
     const { code, err } = await here.run('log', '--refused', '--event', 'push')
     expect([code, err]).toEqual([2, 'error: --refused cannot be combined with --event\n'])
   })
@@ -94,18 +94,6 @@ describe('relay show refused:1', () => {
     expect(out).not.toContain(CANARY)
   })
 
-  it('goes through a pager when it is longer than the screen', async () => {
-    const file = path.join(here.cwd, 'paged')
-    const over = { env: { PAGER: `cat > ${file}` }, terminal: { columns: 80, rows: 8 } }
-    const { out } = await here.runWith(over, 'show', 'refused:1', '--color', 'never')
-    const lines = readFileSync(file, 'utf8').split('\n')
-    expect([out, lines[0], lines.at(-3)]).toEqual([
-      '',
-      'refused:1  not proved, and never forwarded',
-      '    "zen": "<é>"',
-    ])
-  })
-
   it('gives the exact bytes, and a record', async () => {
     expect((await here.run('show', 'refused:1', '--body')).out).toBe(JSON_BODY)
     const [object] = objects((await here.run('show', 'refused:1', '--json')).out)
@@ -120,11 +108,9 @@ describe('relay show refused:1', () => {
 
   it('says what was not stored, and which there are', async () => {
     expect((await here.run('show', 'refused:2')).out).toMatch(/body \(\d+ bytes\): not read\n$/)
-    expect(await here.run('show', 'refused:9')).toEqual({
-      code: 6,
-      out: '',
-      err: 'error: The running instance has no refused:9. relay log --refused lists those it has\n',
-    })
+    expect(await here.run('show', 'refused:9')).toEqual(
+      fails(6, 'The running instance has no refused:9. relay log --refused lists those it has'),
+    )
   })
 })
 

@@ -174,16 +174,6 @@ FAIL c.json       302  Nms  expected 2xx
     expect(handed && signedBy(handed, SECRET)).toBe(true)
   })
 
-  it('names fixtures relative to the working folder, wherever they are', async () => {
-    await using target = await receiver()
-    const cwd = emptyFolder()
-    const elsewhere = folder({ 'a.json': fixture() })
-    const argv = ['replay', path.join(elsewhere, 'a.json'), '--to', target.url]
-    const { code, out } = await run(argv, { env, cwd })
-    const name = path.join('..', path.basename(elsewhere), 'a.json')
-    expect({ code, out: tidy(out) }).toEqual({ code: 0, out: `ok   ${name}  200  Nms\n` })
-  })
-
   it('stops at the first failure with --stop', async () => {
     await using target = await receiver('reset')
     const cwd = folder({ 'a.json': fixture(), 'b.json': fixture() })
@@ -193,19 +183,6 @@ FAIL c.json       302  Nms  expected 2xx
       out: 'FAIL a.json  -  Nms  expected 2xx: connection closed before an answer\n',
       err: 'error: 1 of 1 answers were not as expected\n',
     })
-  })
-
-  it('sends what comes before a fixture that cannot be edited', async () => {
-    await using target = await receiver()
-    const bad = fixture({
-      body: '[1]',
-      headers: { 'x-hub-signature-256': sign(SECRET, '[1]') },
-    })
-    const cwd = folder({ 'a.json': fixture(), 'b.json': fixture(), 'c.json': bad, 'd.json': fixture() })
-    const argv = ['replay', '.', '--to', target.url, '--set', 'a.b=1']
-    const { code, err } = await run(argv, { env, cwd })
-    expect([code, err]).toEqual([2, expect.stringContaining('c.json')])
-    expect(target.received).toHaveLength(2)
   })
 
   it('reports how many were sent when it is interrupted', async () => {

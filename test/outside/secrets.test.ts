@@ -3,11 +3,9 @@ import { canary } from '../kit/canary.js'
 import { hurryDevice } from '../kit/code-host.js'
 import { githubDelivery, post } from '../kit/delivery.js'
 import { contentsOf, type Env } from '../kit/folder.js'
-import { describeWith } from '../kit/needs.js'
 import { addressOf, beginSignIn, device, deviceOf, finishSignIn, setUpApp, signInAt } from '../kit/pages.js'
 import { CLIENT, faulty, type Place, place, type PlaceOptions, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
-import { database } from '../kit/postgres.js'
 import { type Ran, run } from '../kit/run.js'
 import { sentSecrets, type Tapped, tapRequests } from '../kit/tap.js'
 
@@ -314,17 +312,3 @@ describe(
     })
   },
 )
-
-describeWith('postgres', 'with PostgreSQL as store', () => {
-  it('no secret is in a dump, which the key of the tokens is not in either', PATIENT, async () => {
-    await using own = await database()
-    await using watched = await watchedPlace({ env: { ...NO_CLIENT, ...own.env } })
-    const { kept } = watched
-    await useApp(watched, FEW)
-    const dump = await own.dump()
-    expect(dump.includes('issue_comment')).toBe(true)
-    kept.text('dump', dump)
-    kept.secret('token key', own.env['RELAY_TOKEN_KEY'] ?? '')
-    await watched.check([...OF_AN_APP, 'token key'])
-  })
-})

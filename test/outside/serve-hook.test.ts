@@ -35,7 +35,7 @@ describe('relay serve --hook', () => {
   })
 })
 
-describe('the hook of relay serve --hook, at the end', () => {
+describe('the hook of relay serve --hook', () => {
   let here: Place
   let demo: Repository
   beforeEach(async () => {
@@ -65,6 +65,37 @@ describe('the hook of relay serve --hook, at the end', () => {
     expect((await again.serving.stop()).err).toContain('hook of octo/demo removed')
     expect(await hooks()).toEqual([[], []])
   }
+
+  it('is made once the user has signed in, as soon as relay sees it', async () => {
+    expect(await here.run('revoke')).toMatchObject({ code: 0 })
+    const seams = { limits: { signInLook: 50 } }
+    const serving = await here.serveWith({ seams }, '--hook', 'octo/demo')
+    expect(await serving.object({ type: 'hook', state: 'failed' })).toMatchObject({
+      error: expect.stringContaining('relay login'),
+      retries: true,
+    })
+    await here.useToken()
+    const { url } = await serving.object({ type: 'hook', state: 'ready' })
+    expect((await demo.hooks()).map((hook) => hook.url)).toEqual([url])
+  })
+
+  it('is made after a failure of the code host, and given up where a person has to act', async () => {
+    here.sandbox.faults.next('hook', '502')
+    const serving = await here.serve('--hook', 'octo/demo', '--hook', 'octo/nowhere')
+    const failures = await serving.objects({ type: 'hook', state: 'failed' }, 2)
+    const said = failures.map(({ error, retries }) => `${String(retries)}: ${String(error).slice(0, 20)}`)
+    expect(new Set(said)).toEqual(new Set(['true: The sandbox failed (', 'false: The sandbox refused:']))
+    await serving.object({ type: 'hook', state: 'ready' })
+  })
+
+  it('keeps the address and events that relay hook add gave it, and stays', async () => {
+    const chosen = 'http://127.0.0.1:9/chosen'
+    await here.run('hook', 'add', 'octo/demo', '--url', chosen, '--events', 'push')
+    const serving = await here.serve('--hook', 'octo/demo')
+    await serving.object({ type: 'hook', state: 'ready' })
+    await serving.stop()
+    expect((await demo.hooks()).map(({ url, events }) => [url, events])).toEqual([[chosen, ['push']]])
+  })
 
   it.each(['SIGTERM', 'SIGINT'] as const)('is removed after %s', async (signal) => {
     const { serving, id } = await serveHook()

@@ -3,7 +3,6 @@ import { SECRET } from '../kit/delivery.js'
 import { signIn } from '../kit/pages.js'
 import { place } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
-import { receiver } from '../kit/receiver.js'
 
 const SANDBOX = ['--sandbox', '--sandbox-port', '0']
 
@@ -35,15 +34,6 @@ describe('relay serve', () => {
     const { code, err } = await program.stop('SIGINT')
     expect(code).toBe(0)
     expect(err).toContain('\nStopping. Still waiting: 2 for app; sent at the next start.\n')
-  })
-
-  it('says what is wrong with a setting, exit 2', async () => {
-    await using here = await place({ host: 'none' })
-    expect(await here.run('serve', '--port', '70000')).toEqual({
-      code: 2,
-      out: '',
-      err: 'error: --port: must be a whole number from 0 to 65535\n',
-    })
   })
 
   it.each([[[]], [['--quiet']]])(
@@ -81,34 +71,10 @@ describe('relay serve', () => {
       'warning: --host 0.0.0.0: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password',
     )
   })
-
-  it('says that the port is in use, exit 1', async () => {
-    await using other = await receiver()
-    const { port } = new URL(other.url)
-    await using here = await place({ host: 'none' })
-    const { code, out, err } = await here.run('serve', '--port', port)
-    expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toContain(`Port ${port} is in use`)
-    expect(err).toContain('--port')
-  })
 })
 
 describe('relay serve, asked to stop,', () => {
   const COMMENT = { owner: 'octo', repo: 'demo', issueNumber: 1, body: 'late' }
-
-  it('waits for an action that waits for the code host', async () => {
-    await using here = await place({ signedIn: true })
-    const { out: token } = await here.run('token')
-    const program = await here.serve()
-    here.sandbox.faults.next('comment', { kind: 'slow', ms: 500 })
-    const answer = comment(program.address, token)
-    await expect.poll(() => here.sandbox.requests.at(-1)?.path).toMatch(/\/comments$/)
-    program.kill('SIGTERM')
-    await program.says('Finishing in-flight work')
-    expect((await answer).status).toBe(200)
-    expect(here.sandbox.comments.map(({ body }) => body)).toEqual(['late'])
-    expect((await program.ended).code).toBe(0)
-  })
 
   it('cuts off what takes longer than its limit', async () => {
     await using here = await place({ signedIn: true })

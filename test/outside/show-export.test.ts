@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Fixture } from 'webhook-relay/testing'
 import { emptyFolder } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
-import { type Place, place } from '../kit/place.js'
+import type { Place } from '../kit/place.js'
+import { fails, prints } from '../kit/run.js'
 import { bare, example, opened, URL_TARGET } from './example.js'
 
 let here: Place
@@ -137,7 +138,7 @@ describe('relay show', () => {
 
   it('gives a terminal no bytes that rewrite it with --body', async () => {
     const ran = await here.runWith({ terminal: {} }, 'show', '2', '--body', '--color', 'always')
-    expect(ran).toEqual({ code: 0, out: '\\u{0}\ufffd\\u{d}\n\ufeff', err: '' })
+    expect(ran).toEqual(prints('\\u{0}\ufffd\\u{d}\n\ufeff'))
   })
 
   it('shows the start of a long answer', async () => {
@@ -231,11 +232,7 @@ describe('relay show', () => {
 
   it('says which entries there are, exit 6', async () => {
     const range = 'Its entries are #1 to #5'
-    expect(await here.run('show', '6')).toEqual({
-      code: 6,
-      out: '',
-      err: `error: The journal has no entry #6. ${range}\n`,
-    })
+    expect(await here.run('show', '6')).toEqual(fails(6, `The journal has no entry #6. ${range}`))
     expect(await here.run('show', '0', '--json')).toEqual({
       code: 6,
       out: '',
@@ -243,24 +240,11 @@ describe('relay show', () => {
     })
     await fill(here, [], 'empty')
     for (const n of ['1', 'last']) {
-      expect(await here.run('show', n, '--profile', 'empty')).toEqual({
-        code: 6,
-        out: '',
-        err: 'error: The journal is empty\n',
-      })
+      expect(await here.run('show', n, '--profile', 'empty')).toEqual(fails(6, 'The journal is empty'))
     }
-    expect(await here.run('show', 'first')).toEqual({
-      code: 2,
-      out: '',
-      err: 'error: "first" is not an entry. Give its number, or last\n',
-    })
-  })
-
-  it('is read while it is written, and received just now', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    expect(await relay.deliver({ id: 'new' })).toMatchObject({ status: 200 })
-    expect((await here.run('show', 'last')).out).toContain('delivery new\n')
+    expect(await here.run('show', 'first')).toEqual(
+      fails(2, '"first" is not an entry. Give its number, or last'),
+    )
   })
 })
 
@@ -318,33 +302,21 @@ describe('relay export', () => {
     expect(readFileSync(file, 'utf8')).toBe(FIRST)
 
     writeFileSync(file, 'mine')
-    expect(await run('1')).toEqual({
-      code: 2,
-      out: '',
-      err: 'error: --out: opened.json exists. Overwrite it with --force\n',
-    })
+    expect(await run('1')).toEqual(fails(2, '--out: opened.json exists. Overwrite it with --force'))
     expect(readFileSync(file, 'utf8')).toBe('mine')
 
-    expect(await run('1', '--force', '--json')).toEqual({
-      code: 0,
-      out: '{"v":1,"n":1,"file":"opened.json"}\n',
-      err: '',
-    })
+    expect(await run('1', '--force', '--json')).toEqual(prints('{"v":1,"n":1,"file":"opened.json"}\n'))
     expect(readFileSync(file, 'utf8')).toBe(FIRST)
   })
 
   it('says why it cannot', async () => {
     const cwd = emptyFolder()
-    expect(await here.runWith({ cwd }, 'export', '1', '--out', 'no/where.json')).toEqual({
-      code: 2,
-      out: '',
-      err: 'error: --out: no/where.json cannot be written (ENOENT)\n',
-    })
-    expect(await here.runWith({ cwd }, 'export', '7', '--out', 'x.json')).toEqual({
-      code: 6,
-      out: '',
-      err: 'error: The journal has no entry #7. Its entries are #1 to #5\n',
-    })
+    expect(await here.runWith({ cwd }, 'export', '1', '--out', 'no/where.json')).toEqual(
+      fails(2, '--out: no/where.json cannot be written (ENOENT)'),
+    )
+    expect(await here.runWith({ cwd }, 'export', '7', '--out', 'x.json')).toEqual(
+      fails(6, 'The journal has no entry #7. Its entries are #1 to #5'),
+    )
     expect(existsSync(path.join(cwd, 'x.json'))).toBe(false)
   })
 })

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../kit/folder.js'
-import { endToken } from '../kit/pages.js'
 import { CLIENT, type Place, place } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
+import { fails, prints } from '../kit/run.js'
 
 const COMMENT = ['comment', 'octo/demo#1', 'hello']
 const TOKEN_PATH = '/login/oauth/access_token'
@@ -57,30 +57,16 @@ describe('a second terminal without the client secret', () => {
     expect(renewals()).toBe(1)
   })
 
-  it('asks nothing of the instance for a token that lives on', async () => {
-    await using both = await withToken(3600, true)
-    expect(await both.here.runWith({ env: NO_CLIENT }, ...COMMENT)).toMatchObject({ code: 0, err: '' })
-    expect(both.renewals()).toBe(0)
-  })
-
-  it('may have the client id, as from relay.json', async () => {
-    await using both = await withToken(ENDED, true)
-    const cwd = emptyFolder()
-    writeFileSync(path.join(cwd, 'relay.json'), '{"clientId":"abc"}')
-    const ran = await both.here.runWith({ cwd, env: NO_CLIENT }, ...COMMENT)
-    expect(ran).toMatchObject({ code: 0, err: '' })
-    expect(both.renewals()).toBe(1)
-  })
-
   it('may not name another client, exit 2', async () => {
     await using here = await place({ signedIn: true })
     const { pid } = await here.serve()
     const env = { RELAY_CLIENT_ID: 'abc', RELAY_CLIENT_SECRET: 'def' }
-    expect(await here.runWith({ env }, ...COMMENT)).toEqual({
-      code: 2,
-      out: '',
-      err: `error: RELAY_CLIENT_ID is abc, but process ${pid} serves profile default with the OAuth client ${CLIENT.id}. Unset the variable, or name another profile with --profile\n`,
-    })
+    expect(await here.runWith({ env }, ...COMMENT)).toEqual(
+      fails(
+        2,
+        `RELAY_CLIENT_ID is abc, but process ${pid} serves profile default with the OAuth client ${CLIENT.id}. Unset the variable, or name another profile with --profile`,
+      ),
+    )
   })
 
   it('hears why the instance could not renew, exit 4', async () => {
@@ -89,16 +75,15 @@ describe('a second terminal without the client secret', () => {
     const headers = { 'Content-Type': 'application/json' }
     const body = '{"error":"bad_refresh_token"}'
     here.sandbox.faults.next('token', { kind: 'answer', status: 200, headers, body })
-    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT)).toEqual({
-      code: 4,
-      out: '',
-      err: 'error: The token of ada could not be renewed (the provider answered bad_refresh_token); sign in again: relay login\n',
-    })
-    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT, '--user', 'bob')).toEqual({
-      code: 4,
-      out: '',
-      err: 'error: bob is not signed in, or the sign-in has ended. Run relay login\n',
-    })
+    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT)).toEqual(
+      fails(
+        4,
+        'The token of ada could not be renewed (the provider answered bad_refresh_token); sign in again: relay login',
+      ),
+    )
+    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT, '--user', 'bob')).toEqual(
+      fails(4, 'bob is not signed in, or the sign-in has ended. Run relay login'),
+    )
   })
 
   it('names what is missing when no instance runs, exit 4', async () => {
@@ -118,16 +103,6 @@ describe('the token', () => {
     expect(await here.run(...COMMENT, '--user', 'bob')).toEqual({ code: 4, out: '', err })
     const env = { RELAY_USER: 'bob' }
     expect(await here.runWith({ env }, ...COMMENT)).toEqual({ code: 4, out: '', err })
-  })
-
-  it('that the code host no longer accepts needs a new sign-in, exit 4', async () => {
-    await using here = await place()
-    await endToken(here.sandbox.url, CLIENT, await here.useToken())
-    expect(await here.run(...COMMENT)).toEqual({
-      code: 4,
-      out: '',
-      err: `error: Invalid or expired token for ada at ${here.sandbox.url}: run relay login\n`,
-    })
   })
 
   it('that has ended is renewed first', async () => {
@@ -151,11 +126,12 @@ describe('the token', () => {
     const cwd = emptyFolder()
     writeFileSync(path.join(cwd, file), text(evil.url))
     const env = { ...NO_CLIENT, RELAY_PROVIDER_URL: undefined }
-    expect(await here.runWith({ env, cwd }, ...COMMENT)).toEqual({
-      code: 4,
-      out: '',
-      err: `error: The token of ada is from ${here.sandbox.url} and is not sent to ${evil.url}; sign in again: relay login\n`,
-    })
+    expect(await here.runWith({ env, cwd }, ...COMMENT)).toEqual(
+      fails(
+        4,
+        `The token of ada is from ${here.sandbox.url} and is not sent to ${evil.url}; sign in again: relay login`,
+      ),
+    )
     expect(evil.received).toEqual([])
     expect(here.sandbox.comments).toEqual([])
   })
@@ -171,41 +147,8 @@ describe('the token', () => {
     await using squatter = await receiver({ headers, body }, { port })
     const ran = await here.run(...COMMENT)
     const id = here.sandbox.comments.at(-1)?.id
-    expect(ran).toEqual({
-      code: 0,
-      out: `${here.sandbox.url}/octo/demo/issues/1#issuecomment-${id}\n`,
-      err: '',
-    })
+    expect(ran).toEqual(prints(`${here.sandbox.url}/octo/demo/issues/1#issuecomment-${id}\n`))
     expect(squatter.received.filter(({ method }) => method !== 'GET')).toEqual([])
     expect(JSON.stringify(squatter.received)).not.toContain(token)
-  })
-})
-
-describe('invalid settings', () => {
-  it.each([
-    [{ RELAY_PROVIDER: 'gitea' }, /^error: RELAY_PROVIDER_URL is not set/],
-    [{ RELAY_PROVIDER_URL: 'http://git.example' }, /^error: The provider's address must be https/],
-    [{ RELAY_USER: 'a b' }, /^error: RELAY_USER: must be 1–256 bytes without white space/],
-  ])('%j, exit 2', async (env, message) => {
-    await using here = await place({ host: 'none', env })
-    const { code, out, err } = await here.run(...COMMENT)
-    expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toMatch(message)
-  })
-
-  it('the profile of a sandbox that does not run, exit 1', async () => {
-    await using here = await place({ host: 'none', env: { RELAY_PROFILE: 'sandbox' } })
-    const err = 'error: The sandbox is not running. Start it with relay serve --sandbox\n'
-    expect(await here.run(...COMMENT)).toEqual({ code: 1, out: '', err })
-  })
-
-  it('a data folder that cannot be made, exit 2', async () => {
-    const home = path.join(emptyFolder(), 'file')
-    writeFileSync(home, '')
-    const env = { RELAY_HOME: home, RELAY_CLIENT_ID: 'id', RELAY_CLIENT_SECRET: 'secret' }
-    await using here = await place({ host: 'none', env })
-    const { code, out, err } = await here.run('login')
-    expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toContain(`error: The folder ${home} cannot be made: it is not a folder`)
   })
 })

@@ -12,7 +12,7 @@ import {
 } from '../kit/delivery.js'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
-import { type Ran, run, type RunContext, start } from '../kit/run.js'
+import { type Ran, run, type RunContext, start, fails, prints } from '../kit/run.js'
 import { bare, opened } from './example.js'
 
 const env = { RELAY_WEBHOOK_SECRET: SECRET }
@@ -163,11 +163,9 @@ describe('relay verify', () => {
   it('says with which secret it is signed, exit 0', async () => {
     const cwd = folder({ 'a.json': github(), 'long-name.json': github({ secret: 'old' }) })
     const over = { cwd, env: { RELAY_WEBHOOK_SECRET_PREVIOUS: 'old' } }
-    expect(await verify(['a.json', 'long-name.json'], over)).toEqual({
-      code: 0,
-      out: 'valid    a.json\nvalid    long-name.json  signed with the previous secret\n',
-      err: '',
-    })
+    expect(await verify(['a.json', 'long-name.json'], over)).toEqual(
+      prints('valid    a.json\nvalid    long-name.json  signed with the previous secret\n'),
+    )
     const { out } = await verify(['long-name.json', '--json'], over)
     expect(JSON.parse(out)).toEqual({
       v: 1,
@@ -224,17 +222,11 @@ describe('relay verify', () => {
     await using here = await bare({ env })
     const { headers, body } = githubDelivery({ body: BODY })
     await fill(here, [opened('a', { headers, body }), opened('b', { headers, body: '{}' })])
-    expect(await here.run('verify', '1')).toEqual({
-      code: 0,
-      out: 'valid    #1\n',
-      err: '',
-    })
+    expect(await here.run('verify', '1')).toEqual(prints('valid    #1\n'))
     expect((await here.run('verify', 'last')).code).toBe(5)
-    expect(await here.run('verify', '9')).toEqual({
-      code: 6,
-      out: '',
-      err: 'error: The journal has no entry #9. Its entries are #1 to #2\n',
-    })
+    expect(await here.run('verify', '9')).toEqual(
+      fails(6, 'The journal has no entry #9. Its entries are #1 to #2'),
+    )
   })
 
   it('takes the secret of a variable, of a file, or of the profile', async () => {
@@ -269,11 +261,7 @@ describe('relay verify', () => {
   ])('says what is missing, exit 2: %j %s', async (variables, word, message) => {
     const cwd = folder({ 'a.json': github(), 'payload.json': BODY })
     const { code, out, err } = await run(['verify', word], { cwd, env: variables })
-    expect({ code, out, err: err.replace(`${cwd}/`, '') }).toEqual({
-      code: 2,
-      out: '',
-      err: `error: ${message}\n`,
-    })
+    expect({ code, out, err: err.replace(`${cwd}/`, '') }).toEqual(fails(2, message))
   })
 
   it('shows no secret, and no signature that would be right', async () => {

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Filled, fill } from '../kit/journal.js'
 import type { Place } from '../kit/place.js'
+import { fails } from '../kit/run.js'
 import { bare, example } from './example.js'
 
 const FIRST =
@@ -45,18 +46,6 @@ describe('relay wait', () => {
     expect(JSON.parse(out)).toMatchObject({ n: 2, payload: { sha: `at ${offset}` } })
   })
 
-  it('misses none of a stream, whenever it is started', async () => {
-    await using here = await bare()
-    const waits = []
-    for (let i = 0; i < 8; i++) {
-      const wait = here.run('wait', `*.number-${i}`, '--json', '--timeout', '20s')
-      await came(here, { id: `${i}`, action: `number-${i}` })
-      waits.push(wait)
-    }
-    const found = (await Promise.all(waits)).map(({ code, out }) => [code, JSON.parse(out).n])
-    expect(found).toEqual(Array.from({ length: 8 }, (_, i) => [0, i + 1]))
-  })
-
   it('looks back as far as --since and no further', async () => {
     await using here = await bare()
     await came(here, { id: 'old', receivedAt: Date.now() - 15_000 })
@@ -95,17 +84,6 @@ describe('relay wait', () => {
     ] as const)
       await came(here, { id: `${name} ${color}`, body: JSON.stringify({ labels: [{ name, color }] }) })
     expect(JSON.parse((await wait.ended).out)).toMatchObject({ n: 3, delivery: 'bug fed' })
-  })
-
-  it('ends with 7 when the time is over, whatever else comes', async () => {
-    await using here = await bare()
-    const wait = here.run('wait', 'ping', '--where', 'zen~x', '--timeout', '1s', '--json')
-    for (let i = 0; i < 5; i++) await came(here, { id: `${i}` })
-    expect(await wait).toEqual({
-      code: 7,
-      out: '',
-      err: '{"v":1,"type":"error","code":"timed_out","error":"No delivery matched ping and zen~x within 1s"}\n',
-    })
   })
 
   it.each([
@@ -162,7 +140,7 @@ describe('relay wait', () => {
     ],
   ])('%j is refused, exit 2', async (argv, message) => {
     await using here = await bare()
-    expect(await here.run('wait', ...argv)).toEqual({ code: 2, out: '', err: `error: ${message}\n` })
+    expect(await here.run('wait', ...argv)).toEqual(fails(2, message))
   })
 })
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { endToken } from '../kit/pages.js'
 import { CLIENT, place } from '../kit/place.js'
+import { fails, prints } from '../kit/run.js'
 
 describe('relay whoami', () => {
   it('prints the account, where the token is stored and when it expires', async () => {
@@ -18,26 +19,15 @@ describe('relay whoami', () => {
   it('reports that the code host no longer knows the token, exit 4', async () => {
     await using here = await place()
     await endToken(here.sandbox.url, CLIENT, await here.useToken())
-    expect(await here.run('whoami')).toEqual({ code: 4, out: '', err: 'error: Invalid or expired token\n' })
+    expect(await here.run('whoami')).toEqual(fails(4, 'Invalid or expired token'))
   })
 
   it('reports that the code host failed, exit 8', async () => {
     await using here = await place({ signedIn: true })
     here.sandbox.faults.next('user', '502')
-    expect(await here.run('whoami')).toEqual({
-      code: 8,
-      out: '',
-      err: `error: Could not get the account of ada: The sandbox failed (502)\n`,
-    })
-  })
-
-  it('names the command that signs in, exit 4', async () => {
-    await using here = await place({ host: 'none' })
-    expect(await here.run('whoami')).toEqual({
-      code: 4,
-      out: '',
-      err: 'error: ada is not signed in, or the sign-in has ended. Run relay login\n',
-    })
+    expect(await here.run('whoami')).toEqual(
+      fails(8, `Could not get the account of ada: The sandbox failed (502)`),
+    )
   })
 })
 
@@ -62,11 +52,9 @@ describe('relay revoke', () => {
   it('leaves the code host alone with --local', async () => {
     await using here = await place()
     const token = await here.useToken()
-    expect(await here.run('revoke', '--local', '--json')).toEqual({
-      code: 0,
-      out: '{"v":1,"user":"ada","removed":true,"upstream":"skipped"}\n',
-      err: '',
-    })
+    expect(await here.run('revoke', '--local', '--json')).toEqual(
+      prints('{"v":1,"user":"ada","removed":true,"upstream":"skipped"}\n'),
+    )
     const headers = { Authorization: `Bearer ${token}` }
     expect((await fetch(`${here.sandbox.url}/api/v3/user`, { headers })).status).toBe(200)
   })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { NOW, repository } from '../kit/code-host.js'
-import { entriesOf } from '../kit/journal.js'
-import { type Place, place } from '../kit/place.js'
+import { commentsOf } from '../kit/journal.js'
+import { place } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 
 const BUILT = { built: true } as const
@@ -19,7 +19,7 @@ describe('SIGKILL of relay serve --hook --catch-up', () => {
     const first = await here.serveWith(BUILT, ...flags, '--catch-up')
     await first.says('catching up with octo/demo continues in 60 s')
     await first.stop('SIGKILL')
-    expect(await comments(here)).toEqual(texts.slice(0, 2))
+    expect(await commentsOf(here)).toEqual(texts.slice(0, 2))
     const second = await here.serveWith(BUILT, ...flags)
     await second.object({ type: 'hook', state: 'ready' })
     // They wait 15 s for the one that is gone.
@@ -31,15 +31,8 @@ describe('SIGKILL of relay serve --hook --catch-up', () => {
     const ended = await Promise.all(others.map((each) => each.ended))
     expect(ended.map(({ code }) => code)).toEqual([0, 0])
     await second.stop()
-    expect(await comments(here)).toEqual(texts)
+    expect(await commentsOf(here)).toEqual(texts)
     const [hook] = await demo.hooks()
     expect(await demo.redelivered(hook?.id ?? 0)).toBe(texts.length)
   }, 60_000)
 })
-
-/** The comments of the journal, in order. */
-async function comments(here: Place): Promise<string[]> {
-  return (await entriesOf(here))
-    .filter(({ event }) => event === 'issue_comment')
-    .map(({ body }) => JSON.parse(body.toString()).comment.body)
-}

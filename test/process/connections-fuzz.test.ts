@@ -4,7 +4,7 @@ import { exchange, requestText } from '../kit/http.js'
 import { REPEAT } from '../kit/repeat.js'
 import { start } from '../kit/run.js'
 
-const CONNECTIONS = 4000 * REPEAT
+const CONNECTIONS = 1000 * REPEAT
 /** How many of them at a time. */
 const AT_ONCE = 50
 /**

@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { connect as connectTcp } from 'node:net'
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { githubDelivery } from '../kit/delivery.js'
 import { type Connection, connect, exchange, requestText } from '../kit/http.js'
@@ -15,8 +13,6 @@ const SANDBOX = ['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--
 const CONNECT = 'CONNECT example.invalid:443 HTTP/1.1\r\nHost: example.invalid:443\r\n\r\n'
 const REFUSED = { status: 400, body: '{"error":"Bad request"}' }
 
-const run = promisify(execFile)
-const ENV = { env: { PATH: process.env['PATH'] } }
 const portOf = (url: string): number => Number(new URL(url).port)
 
 /** Sends CONNECT and resets the connection, before and after the answer; then one more reads its 400. */
@@ -50,18 +46,6 @@ describe('CONNECT, reset by the client,', () => {
     expect(await connectAndReset(port)).toEqual(REFUSED)
     expect((await exchange(port, requestText('GET', '/'))).status).toBe(200)
     expect((await program.stop()).code).toBe(130)
-  })
-})
-
-describeWith('curl', 'curl -x', () => {
-  it('reads 400, and relay serve continues', async () => {
-    await using here = await place({ host: 'none' })
-    const { address } = await here.serveWith({ built: true })
-    for (let i = 0; i < 2; i++) {
-      const asking = run('curl', ['-sS', '-x', address, 'https://example.invalid/'], ENV)
-      await expect(asking).rejects.toThrow('400')
-    }
-    expect(await (await fetch(`${address}/health`)).text()).toBe('{"status":"ok"}')
   })
 })
 

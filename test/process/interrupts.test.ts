@@ -1,7 +1,5 @@
-import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { asked, NEVER_ANSWERED, NOW, repository, type Repository, SLOW } from '../kit/code-host.js'
-import { addressOf, deviceOf } from '../kit/pages.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import type { Running } from '../kit/run.js'
 
@@ -36,23 +34,6 @@ describe('Ctrl-C', () => {
     expect(await hooks()).toEqual([[601], [null]])
     expect(await here.run(...add)).toMatchObject({ code: 0 })
     expect(await hooks()).toEqual([[601], [601]])
-  })
-
-  it('during relay setup, which waits for the browser: nothing is stored, and its address is gone', async () => {
-    const env = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
-    await using user = await place({ env })
-    const setup = user.startWith(BUILT, 'setup', '--no-browser')
-    const address = await addressOf(setup)
-    expect(await setup.stop('SIGINT')).toMatchObject(INTERRUPTED)
-    expect(readdirSync(user.home)).toEqual([])
-    await expect(fetch(address)).rejects.toThrow('fetch failed')
-  })
-
-  it('during relay login --device: the user is not signed in', async () => {
-    const login = start('login', '--device', '--user', 'grace')
-    await deviceOf(login)
-    expect(await login.stop('SIGINT')).toMatchObject(INTERRUPTED)
-    expect(await here.run('whoami', '--user', 'grace')).toMatchObject({ code: 4 })
   })
 
   it('again during the end of relay serve --hook quits at once, and the hook is used again', async () => {

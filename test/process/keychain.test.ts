@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import path from 'node:path'
 import { expect, it } from 'vitest'
+import { contentsOf } from '../kit/folder.js'
 import { ownKeyring, startSession, startSilentSession } from '../kit/keyring.js'
 import { describeWith } from '../kit/needs.js'
 import { signIn } from '../kit/pages.js'
@@ -19,13 +18,6 @@ async function react(url: string, token: string): Promise<number> {
     body: JSON.stringify({ owner, repo, issueNumber: 1, content: 'rocket' }),
   })
   return answer.status
-}
-
-/** All that lies below a folder, as one text. */
-function everything(folder: string): string {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile())
-  return files.map((file) => readFileSync(path.join(file.parentPath, file.name), 'latin1')).join('\n')
 }
 
 /** The command lines and environments of all processes, as their own user can read them. */
@@ -55,8 +47,8 @@ describeWith('keyring', 'relay --store keychain', () => {
     const shown = everyProcess()
     expect(shown).toContain(RELAY_PROFILE)
     expect(shown).not.toContain(token)
-    expect(everything(here.home)).toContain('Design for failure.')
-    expect(everything(here.home)).not.toContain(token)
+    expect(contentsOf(here.home)).toContain('Design for failure.')
+    expect(contentsOf(here.home)).not.toContain(token)
 
     expect(await here.runWith({ built: true }, 'revoke', '--local')).toEqual({
       code: 0,

@@ -85,14 +85,6 @@ describeWith(['jq', 'curl'], 'a shell script', () => {
       },
     )
   }, 120_000)
-
-  it('does the same with no instance running', async () => {
-    await using here = await place({ env: { RELAY_PORT: '0' } })
-    const { sandbox } = here
-    await using bash = await shellWithBrowser(here.env)
-    await act(bash.run, sandbox.url)
-    expect(sandbox.comments.map(({ body }) => body)).toEqual(expect.arrayContaining(['two\nlines', 'hello']))
-  }, 120_000)
 })
 
 /**

@@ -167,7 +167,7 @@ describe.concurrent('two processes over one journal', { timeout: 60_000 }, () =>
     await using here = await place({ host: 'none' })
     const flags = ['--forward', target.url]
     const older = await here.serveWith({ built: true }, ...flags)
-    const count = 250
+    const count = 80
     const numbers = Array.from({ length: count }, (_, i) => i)
     const webhook = `${older.address}/webhook`
     for (const n of numbers) await acknowledged(webhook, [String(n)])

@@ -1,23 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { begin, finish, githubDelivery } from '../kit/delivery.js'
-import { entriesOf } from '../kit/journal.js'
+import { begin, githubDelivery } from '../kit/delivery.js'
 import { describeWith } from '../kit/needs.js'
 import { Pane } from '../kit/pane.js'
 import { place } from '../kit/place.js'
 
 describe.concurrent('relay serve, asked to stop,', () => {
-  it('answers a delivery that is under way, and keeps it', async ({ expect }) => {
-    await using here = await place({ host: 'none' })
-    const program = await here.serveWith({ built: true })
-    const delivery = githubDelivery({ body: '{"kept":true}' })
-    const request = await begin(`${program.address}/webhook`, delivery)
-    program.kill('SIGTERM')
-    await program.says('Finishing in-flight work')
-    expect(await finish(request, delivery)).toBe(200)
-    expect((await program.ended).code).toBe(0)
-    expect((await entriesOf(here)).map(({ body }) => body.toString())).toEqual(['{"kept":true}'])
-  })
-
   it('quits at once at the second signal', async ({ expect }) => {
     await using here = await place({ host: 'none' })
     const program = await here.serveWith({ built: true })

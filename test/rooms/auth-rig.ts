@@ -10,7 +10,7 @@ import type { OutboundRequest, SendOnce } from '../../src/net/client.js'
 import type { Json, Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { Tokens } from '../../src/tokens/tokens.js'
-import { RecordingLog } from '../helpers/log.js'
+import { RecordingLog } from './recording-log.js'
 
 export const NOW = Date.UTC(2030, 0, 1)
 export const MINUTE = 60_000

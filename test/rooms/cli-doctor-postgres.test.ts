@@ -6,13 +6,28 @@ import { SharedStore } from '../../src/base/shared-store.js'
 import { diagnose } from '../../src/cli/commands/doctor.js'
 import { openDatabase } from '../../src/store/open.js'
 import { VERSION } from '../../src/store/schema.js'
-import { KEY, PASSWORD, type PostgresServer, sharedPostgres, startPostgres } from '../helpers/postgres.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
+import { database as newDatabase, type DatabaseServer, KEY, ownServer, PASSWORD } from '../kit/postgres.js'
 import { testShell } from './cli-shell.js'
 
 const OTHER = randomBytes(32).toString('base64')
+const SECRETS = { password: new Secret(PASSWORD), keys: { current: new Secret(KEY) } }
 const MAY_CREATE = 'GRANT CREATE ON DATABASE postgres TO $user'
+
+/** A database as its owner sees it. */
+const ownStore = ({ store }: { readonly store: string }): SharedStore => new SharedStore(store, SECRETS)
+
+/** A server's database as another user, who owns nothing and may do what `rights` grants: statements for `$user`. */
+async function storeOf(
+  server: DatabaseServer,
+  user: string,
+  ...rights: readonly string[]
+): Promise<SharedStore> {
+  const grants = rights.map((right) => right.replaceAll('$user', user))
+  await server.run([`CREATE ROLE ${user} LOGIN PASSWORD '${PASSWORD}'`, ...grants].join(';'))
+  return new SharedStore(server.store.replace(/\/\/\w+@/, `//${user}@`), SECRETS)
+}
 
 interface Profile {
   readonly name: string
@@ -30,7 +45,7 @@ async function profile(store: SharedStore, create = true): Promise<Profile> {
     RELAY_HOME: home,
     RELAY_PROFILE: name,
     RELAY_STORE: String(store),
-    RELAY_TOKEN_KEY: KEY.reveal(),
+    RELAY_TOKEN_KEY: KEY,
     RELAY_PROVIDER: 'sandbox',
     PGPASSWORD: PASSWORD,
   }
@@ -48,7 +63,7 @@ async function found({ env }: Profile, more: Record<string, string> = {}): Promi
   return [state, text, ...(fix === undefined ? [] : [fix])]
 }
 
-async function setUp(server: PostgresServer, ...settings: readonly string[]): Promise<void> {
+async function setUp(server: DatabaseServer, ...settings: readonly string[]): Promise<void> {
   for (const sql of [...settings, 'SELECT pg_reload_conf()']) await server.run(sql)
 }
 
@@ -56,9 +71,9 @@ describeWith('postgres', 'the check of a shared database', () => {
   afterEach(() => void vi.useRealTimers())
 
   it('finds nothing wrong where nothing is', async () => {
-    await using server = await startPostgres()
+    await using server = await ownServer()
     const start = String.raw`can write and read; PostgreSQL \d+\.\d+; schema version ${VERSION}`
-    expect(await found(await profile(await server.storeOf('worker', MAY_CREATE)))).toEqual([
+    expect(await found(await profile(await storeOf(server, 'worker', MAY_CREATE)))).toEqual([
       'ok',
       expect.stringMatching(
         new RegExp(`^${start}; the connection is not encrypted; the key fits; encrypts all 1 records$`),
@@ -71,8 +86,8 @@ describeWith('postgres', 'the check of a shared database', () => {
     ['full_page_writes', 'can damage the database'],
     ['synchronous_commit', 'loses deliveries that were acknowledged'],
   ])('finds that %s is off', async (setting, risk) => {
-    await using server = await startPostgres()
-    const given = await profile(server.store)
+    await using server = await ownServer()
+    const given = await profile(ownStore(server))
     await setUp(server, `ALTER SYSTEM SET ${setting} = off`)
     await expect
       .poll(() => found(given))
@@ -84,14 +99,15 @@ describeWith('postgres', 'the check of a shared database', () => {
   })
 
   it('finds that the user alone has synchronous_commit off', async () => {
-    await using server = await startPostgres()
-    const store = await server.storeOf('worker', MAY_CREATE, 'ALTER ROLE $user SET synchronous_commit = off')
+    await using server = await ownServer()
+    const store = await storeOf(server, 'worker', MAY_CREATE, 'ALTER ROLE $user SET synchronous_commit = off')
     const [, text] = await found(await profile(store))
     expect(text).toBe('synchronous_commit off: a crash of the server loses deliveries that were acknowledged')
   })
 
   it('compares the clocks', async () => {
-    const { store } = await sharedPostgres()
+    await using shared = await newDatabase()
+    const store = ownStore(shared)
     const given = await profile(store)
     const now = Date.now()
     for (const [seconds, direction] of [
@@ -109,10 +125,11 @@ describeWith('postgres', 'the check of a shared database', () => {
   })
 
   it('finds a right that the user lacks', async () => {
-    await using server = await startPostgres()
-    const given = await profile(server.store)
+    await using server = await ownServer()
+    const given = await profile(ownStore(server))
     const { name } = given
-    const worker = await server.storeOf(
+    const worker = await storeOf(
+      server,
       'worker',
       `GRANT USAGE ON SCHEMA "relay_${name}" TO $user`,
       `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "relay_${name}" TO $user`,
@@ -132,8 +149,8 @@ describeWith('postgres', 'the check of a shared database', () => {
   })
 
   it('says that it cannot be reached, has no data, is too new, or has another key', async () => {
-    const server = await sharedPostgres()
-    const { store } = server
+    await using server = await newDatabase()
+    const store = ownStore(server)
     const away = new SharedStore('postgres://relay@127.0.0.1:1/postgres', store.secrets)
     const given = await profile(store)
     const problem = async (of: Profile, more?: Record<string, string>): Promise<readonly string[]> =>
@@ -158,14 +175,15 @@ describeWith('postgres', 'the check of a shared database', () => {
   })
 
   it('counts the records under another key', async () => {
-    const { store } = await sharedPostgres()
+    await using shared = await newDatabase()
+    const store = ownStore(shared)
     const given = await profile(store)
     const { folder } = given
     const both = new SharedStore(String(store), {
       ...store.secrets,
-      keys: { current: new Secret(OTHER), previous: KEY },
+      keys: { current: new Secret(OTHER), previous: new Secret(KEY) },
     })
-    const rotating = { RELAY_TOKEN_KEY: OTHER, RELAY_TOKEN_KEY_PREVIOUS: KEY.reveal() }
+    const rotating = { RELAY_TOKEN_KEY: OTHER, RELAY_TOKEN_KEY_PREVIOUS: KEY }
     {
       await using database = await openDatabase({ kind: both, folder })
       await database.store.put('token:alice', 'hers')
@@ -180,7 +198,7 @@ describeWith('postgres', 'the check of a shared database', () => {
       )
       const late = new SharedStore(String(store), {
         ...store.secrets,
-        keys: { current: KEY, previous: both.secrets.keys?.current },
+        keys: { current: new Secret(KEY), previous: both.secrets.keys?.current },
       })
       await using earlier = await openDatabase({ kind: late, folder })
       await earlier.store.put('token:bob', 'his')

@@ -1,39 +1,64 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { readSavedProfile } from '../../src/instance/profile.js'
-import { attach, webhookSecret } from '../../src/cli/profile.js'
+import { attach, publication, webhookSecret } from '../../src/cli/profile.js'
 import { openSession, serviceSettings } from '../../src/cli/session.js'
 import { openSettings } from '../../src/cli/settings/read.js'
+import { serve, type Serving } from '../../src/serve/serve.js'
+import type { Store } from '../../src/store/kv.js'
+import { openDatabase } from '../../src/store/open.js'
+import { startSandbox, type TestSandbox } from '../../src/testing/index.js'
+import { type Grant, grantAt } from '../../src/testing/sandbox.js'
 import { Tokens } from '../../src/tokens/tokens.js'
 import { makeProfileSecret } from '../../src/webhook/profile-secret.js'
-import { type Alone, profileStore, serveFor, startAlone, USER } from '../helpers/alone.js'
-import { emptyFolder } from '../kit/folder.js'
+import { emptyFolder, type Env } from '../kit/folder.js'
+import { CLIENT, hostVariables, USER } from '../kit/place.js'
 import { testShell } from './cli-shell.js'
 
-let alone: Alone
+let sandbox: TestSandbox & AsyncDisposable
+let grant: Grant
+let env: Env
 beforeEach(async () => {
-  alone = await startAlone({ lifetimes: { access: 3600, refresh: 7200 } })
+  sandbox = await startSandbox({ client: CLIENT, lifetimes: { access: 3600, refresh: 7200 } })
+  grant = await grantAt(sandbox.url, CLIENT)
+  env = { RELAY_HOME: emptyFolder(), RELAY_USER: USER, ...hostVariables('sandbox', sandbox.url, CLIENT) }
+  await expire(Date.now() + 86_400_000)
 })
-afterEach(() => alone[Symbol.asyncDispose]())
+afterEach(() => sandbox[Symbol.asyncDispose]())
+
+/** The store of the profile, as another process has it open. */
+async function profileStore(): Promise<Store & AsyncDisposable> {
+  const folder = path.join(env['RELAY_HOME'] ?? '', 'default')
+  const database = await openDatabase({ kind: 'file', folder })
+  return { ...database.store, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+/** The service of the settings in this process, which commands find as they find `relay serve`. */
+async function serveHere(): Promise<Serving> {
+  const shell = shellOf({ RELAY_PORT: '0' })
+  const own = openSettings(shell, {}).read()
+  const { onTaken } = publication(shell, own)
+  return serve(serviceSettings({ own }, { sandbox: false, inspect: true }), { onTaken })
+}
 
 /** Has the user's token end at an instant, with a refresh token to renew it. */
 async function expire(at: number): Promise<void> {
-  await using store = await profileStore(alone.shell)
-  const { access_token: accessToken, refresh_token: refreshToken } = alone.grant
+  await using store = await profileStore()
+  const { access_token: accessToken, refresh_token: refreshToken } = grant
   const refresh = { refreshToken, refreshExpiresAt: Date.now() + 86_400_000 }
-  await new Tokens(store).save(USER, { accessToken, expiresAt: at, origin: alone.sandbox.url, ...refresh })
+  await new Tokens(store).save(USER, { accessToken, expiresAt: at, origin: sandbox.url, ...refresh })
 }
 
-const shellOf = (env = {}) => testShell({ env: { ...alone.shell.env, ...env } }).shell
+const shellOf = (more = {}) => testShell({ env: { ...env, ...more } }).shell
 const NO_CLIENT = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
 
 it('has the token as it is while it lasts, the code host and the journal', async () => {
   const shell = shellOf()
   await using session = await openSession(shell, await attach(shell, {}))
-  expect(await session.owner()).toMatchObject({ accessToken: alone.grant.access_token, userId: USER })
-  expect(session.host.url).toBe(alone.sandbox.url)
+  expect(await session.owner()).toMatchObject({ accessToken: grant.access_token, userId: USER })
+  expect(session.host.url).toBe(sandbox.url)
   expect(await session.journal.newest()).toBe(0)
   session.remember()
-  expect(readSavedProfile(session.attached.folder)).toMatchObject({ providerUrl: alone.sandbox.url })
+  expect(readSavedProfile(session.attached.folder)).toMatchObject({ providerUrl: sandbox.url })
 })
 
 it('renews with this shell’s client or, without one, by the instance', async () => {
@@ -41,13 +66,13 @@ it('renews with this shell’s client or, without one, by the instance', async (
   const own = shellOf()
   await using alonePart = await openSession(own, await attach(own, {}))
   const renewed = await alonePart.owner()
-  expect(renewed.accessToken).not.toBe(alone.grant.access_token)
-  await using store = await profileStore(alone.shell)
+  expect(renewed.accessToken).not.toBe(grant.access_token)
+  await using store = await profileStore()
   const tokens = new Tokens(store)
   const used = await tokens.refreshable(USER)
   if (!used) throw new Error('the sandbox gives refresh tokens')
   await tokens.renew(USER, used, { ...renewed, ...used, expiresAt: Date.now() })
-  await using _serving = await serveFor({ env: { ...alone.shell.env, RELAY_PORT: '0' } })
+  await using _serving = await serveHere()
   const other = shellOf(NO_CLIENT)
   await using session = await openSession(other, await attach(other, {}))
   expect(session.client).toBeUndefined()
@@ -63,7 +88,7 @@ it('has the webhook secret of a variable, the settings, the instance or the prof
   }
   expect(await from()).toBeUndefined()
   {
-    await using store = await profileStore(alone.shell)
+    await using store = await profileStore()
     await makeProfileSecret(store)
     expect(await makeProfileSecret(store)).toEqual(await makeProfileSecret(store))
   }

@@ -5,9 +5,8 @@ import type { Flags } from '../../src/cli/command.js'
 import type { Context } from '../../src/cli/context.js'
 import { createTrust, readJsonObject, type System } from '../../src/cli/settings/files.js'
 import { type Loaded, openSettings, withDefaults } from '../../src/cli/settings/read.js'
-import { failure } from '../helpers/failure.js'
 import { emptyFolder } from '../kit/folder.js'
-import { testShell } from './cli-shell.js'
+import { failure, testShell } from './cli-shell.js'
 
 type Place = Partial<Pick<Context, 'env' | 'cwd' | 'configFolder'>>
 

@@ -7,9 +7,8 @@ import type { Context } from '../../src/cli/context.js'
 import { checkSecretsPlace, type Loaded, openSettings, withDefaults } from '../../src/cli/settings/read.js'
 import type { GivenValues } from '../../src/cli/settings/parse.js'
 import { SETTING_NAMES, settingOf } from '../../src/cli/settings/table.js'
-import { failure } from '../helpers/failure.js'
 import { emptyFolder } from '../kit/folder.js'
-import { testShell } from './cli-shell.js'
+import { failure, testShell } from './cli-shell.js'
 
 type Place = Partial<Pick<Context, 'env' | 'cwd' | 'configFolder'>>
 

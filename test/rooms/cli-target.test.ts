@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { checkHost, formatTarget, parseTarget, type Target, targetOfDelivery } from '../../src/cli/target.js'
-import { failure } from '../helpers/failure.js'
+import { failure } from './cli-shell.js'
 
 const HOST = 'https://github.com'
 const issue = { owner: 'octo', repo: 'demo', number: 12, kind: 'issue', host: HOST } as const

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseWhere } from '../../src/cli/commands/wait.js'
-import { failure } from '../helpers/failure.js'
+import { failure } from './cli-shell.js'
 
 const PAYLOAD = {
   action: 'opened',

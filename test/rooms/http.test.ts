@@ -20,7 +20,7 @@ import { BodyTotal, readBody } from '../../src/http/body.js'
 import { htmlPage } from '../../src/http/html.js'
 import { listen } from '../../src/http/listen.js'
 import { createRouter, errorResponse, hostCheck } from '../../src/http/router.js'
-import { recordingLog } from '../helpers/log.js'
+import { recordingLog } from './recording-log.js'
 import { connect, exchange, requestText } from '../kit/http.js'
 
 const MIB = 1_048_576

@@ -3,8 +3,8 @@ import { openDatabase } from '../../src/store/open.js'
 import type { Sql } from '../../src/store/sql.js'
 import { startRelay } from '../../src/testing/index.js'
 import { readMetrics } from '../kit/metrics.js'
-import { closedPort } from '../helpers/scripted-server.js'
-import { RecordingLog } from '../helpers/log.js'
+import { closedPort } from '../kit/ports.js'
+import { RecordingLog } from './recording-log.js'
 
 it('/metrics reads the queues once for all that ask at a time; without them, it answers all the rest in time', async () => {
   await using inner = await openDatabase({ kind: 'memory', folder: '' })

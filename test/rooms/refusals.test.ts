@@ -8,7 +8,7 @@ import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
 import { type RefusedKind, RefusedList } from '../../src/webhook/refused.js'
 import { type DeliveryOptions, githubDelivery, SECRET } from '../kit/delivery.js'
-import { recordingLog } from '../helpers/log.js'
+import { recordingLog } from './recording-log.js'
 
 const GITHUB = schemeOf('github')
 const SECRETS = { current: new Secret(SECRET) }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import path from 'node:path'
 import { expect, it } from 'vitest'
@@ -14,11 +14,9 @@ import { closedPort, portOf } from '../kit/ports.js'
 import { database, KEY, ownServer, PASSWORD } from '../kit/postgres.js'
 import { readProc } from '../kit/processes.js'
 import { receiver } from '../kit/receiver.js'
-import { start } from '../kit/run.js'
 import { nothingWaits } from '../kit/service.js'
 import { sentSecrets, tapRequests } from '../kit/tap.js'
 
-const LIST_LOADED = path.resolve('test/kit/loaded.mjs')
 /** Milliseconds in which a relay must work again by itself. */
 const RECOVERY = 15_000
 /**
@@ -143,21 +141,6 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
     for (const relay of relays) watch.heard(await relay.stop())
     for (const host of hosts) expect(watch.textOf('output')).toContain(host)
     watch.check(['password', 'token key'])
-  })
-
-  it('loads the driver, which no other store does', async () => {
-    await using shared = await database()
-    const loads = async (more: Env): Promise<boolean> => {
-      const LOADED = path.join(emptyFolder(), 'loaded')
-      const env = { ...shared.env, ...more, LOADED, NODE_OPTIONS: `--import ${LIST_LOADED}` }
-      await using program = start(['serve', '--port', '0', '--json'], { env, built: true })
-      await program.url()
-      await program.stop()
-      const files = readFileSync(LOADED, 'utf8')
-      expect(files).not.toBe('')
-      return /node_modules\/pg(?:-\w+|pass)?\//.test(files)
-    }
-    expect(await Promise.all([loads({}), loads({ RELAY_STORE: 'file' })])).toEqual([true, false])
   })
 
   it.each<[name: string, env: Env, flags: readonly string[], code: number, why: string]>([
