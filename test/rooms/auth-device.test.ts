@@ -47,26 +47,6 @@ async function signIn(
 }
 
 describe('the device flow', () => {
-  it('asks for codes and polls at the interval, with the client id alone', async () => {
-    const { ended, waits, asked } = await signIn([PENDING, PENDING, GRANTED])
-    expect(ended).toMatchObject({
-      begun: { userCode: 'WDJB-MJHT', address: 'https://github.com/login/device', lifetime: 900_000 },
-      response: { accessToken: 'gho_x', scopes: ['repo', 'gist'] },
-    })
-    expect(waits).toEqual([5, 5, 5])
-    const poll = {
-      client_id: 'the-client',
-      device_code: 'the-device-code',
-      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
-    }
-    expect(asked.map(({ form }) => form)).toEqual([
-      { client_id: 'the-client', scope: 'repo' },
-      poll,
-      poll,
-      poll,
-    ])
-  })
-
   it.each<[string, readonly Reply[], object, readonly number[]]>([
     [
       'slows down for good, each time it is asked to',
@@ -162,21 +142,5 @@ describe('the device flow', () => {
   ])('ends at %s', async (_, codes, poll, kind, message) => {
     const { ended } = await signIn([poll], codes)
     expect(ended).toMatchObject({ thrown: { kind, message: message.replace('URL', WEB) } })
-  })
-
-  it('is given up before it begins, while it waits, and during a poll, with the reason', async () => {
-    const reason = new Error('Ctrl-C')
-    const first = await signIn([], undefined, { signal: AbortSignal.abort(reason) })
-    expect([first.ended, first.asked]).toEqual([{ thrown: reason }, []])
-    const waiting = new AbortController()
-    const wait: DeviceParts['wait'] = async (_, { signal } = {}) => {
-      waiting.abort(reason)
-      signal?.throwIfAborted()
-    }
-    expect((await signIn([], undefined, { signal: waiting.signal, wait })).ended).toEqual({ thrown: reason })
-    const polling = new AbortController()
-    setTimeout(() => polling.abort(reason), 20)
-    const during = await signIn(['hang'], undefined, { signal: polling.signal, timeLimit: 10_000 })
-    expect(during.ended).toEqual({ thrown: reason })
   })
 })

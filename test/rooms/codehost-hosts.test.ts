@@ -1,21 +1,11 @@
-import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
-import { describe, expect, it, vi } from 'vitest'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
-import type { Account, Comment } from '../../src/codehost/host.js'
+import type { Account } from '../../src/codehost/host.js'
 import { openHost } from '../../src/codehost/hosts.js'
 import { MERGE_COMMIT } from '../kit/gitea.js'
-import {
-  type Answer,
-  type Asked,
-  failure,
-  ISSUE,
-  PULL,
-  REPO,
-  type Reply,
-  rig,
-  TOKEN,
-} from './codehost-rig.js'
+import { type Answer, type Asked, failure, ISSUE, PULL, type Reply, rig } from './codehost-rig.js'
 
 const SHA = 'ab'.repeat(20)
 const refusal = (status: number, message: string): Reply => ({ status, body: { message } })
@@ -157,12 +147,6 @@ describe('what is sent', () => {
     expect([write?.line, write?.json]).toEqual([line, json])
   })
 
-  it('a head that has moved is not merged at Gitea, which may not know the guard', async () => {
-    const { account, lines } = rig({ body: { head: { sha: 'c'.repeat(40) } } }, { name: 'gitea' })
-    expect(await failure(account.merge(PULL, options))).toMatchObject({ kind: 'conflict' })
-    expect(lines()).toEqual([`GET ${at}/pulls/8`])
-  })
-
   it.each([
     [404, { kind: 'not_found' }],
     [200, { kind: 'provider_failed', message: expect.stringContaining('Gitea failed (500)') }],
@@ -270,12 +254,6 @@ describe('a merge that is refused', () => {
     expect(await failure(account.merge(PULL))).toMatchObject({ kind, message })
     expect(asked.filter(({ method }) => method !== 'GET')).toHaveLength(1)
   })
-
-  it.each([403, 409, 422, 502])('with %i is not explained', async (status) => {
-    const { account, asked } = rig(refusal(status, 'no'))
-    await failure(account.merge(PULL))
-    expect(asked).toHaveLength(1)
-  })
 })
 
 /** Pages; with `next`, each names the following one. */
@@ -351,39 +329,6 @@ describe('the checks of a head', () => {
     const same = await ask('gitea', { '/pulls/8': head, '/status': () => ({ body: first }) })
     expect(same.lines).toHaveLength(3)
   })
-
-  it('are an error when they never end, and of a head that is no commit', async () => {
-    const endless = paged(
-      Array.from({ length: 99 }, () => ({ check_runs: [], statuses: [] })),
-      true,
-    )
-    const { result } = await ask('github', { '/pulls/8': head, '/check-runs': endless, '/status': endless })
-    expect(result).toMatchObject({ kind: 'unprocessable' })
-    const other = await ask('github', { '/pulls/8': () => ({ body: { head: { sha: '../main' } } }) })
-    expect(other.result).toMatchObject({ kind: 'provider_failed' })
-  })
-})
-
-it.each(['github', 'gitea'] as const)('comments of %s are read page by page, and edited', async (name) => {
-  const comment = (id: number, login: string | null) => ({
-    id,
-    html_url: `https://x/${id}`,
-    body: login && 'x',
-    user: login && { login },
-  })
-  const pages = paged([[comment(1, 'mona')], [comment(2, null)]], true)
-  const { account, lines } = rig(
-    (asked) => (asked.method === 'GET' ? pages(asked) : { body: comment(2, 'mona') }),
-    { name },
-  )
-  const found: Comment[] = []
-  for await (const each of account.comments(ISSUE)) found.push(each)
-  expect(found).toEqual([
-    { id: 1, url: 'https://x/1', author: 'mona', body: 'x' },
-    { id: 2, url: 'https://x/2', author: undefined, body: '' },
-  ])
-  expect(await account.editComment(ISSUE, 2, 'new')).toEqual({ id: 2, url: 'https://x/2' })
-  expect(lines().at(-1)).toBe('PATCH /repos/octo/demo/issues/comments/2')
 })
 
 describe('a token', () => {
@@ -400,88 +345,17 @@ describe('a token', () => {
     const expiresAt = expires === undefined ? undefined : Date.parse(expires)
     expect(await host.as(token).facts()).toEqual({ login: 'mona', scopes, expiresAt })
   })
-
-  const client = { id: 'the-id', secret: new Secret('the-secret') }
-  it.each([
-    [204, undefined],
-    [404, undefined],
-    [422, undefined],
-    [401, { kind: 'forbidden', message: 'GitHub refused: it does not know this client id and secret' }],
-    [503, { kind: 'provider_failed' }],
-  ])('is revoked as the application: %i', async (status, error) => {
-    const { account, asked } = rig({ status })
-    const failed = await failure(account.revoke?.(client) ?? Promise.resolve())
-    expect(failed).toMatchObject(error ?? { kind: 'none' })
-    expect(asked.map(({ line, json, headers }) => [line, json, headers['authorization']])).toEqual([
-      ['DELETE /applications/the-id/token', { access_token: TOKEN }, `Basic ${btoa('the-id:the-secret')}`],
-    ])
-  })
-
-  it('that a user made, or of Gitea, only the user can revoke', () => {
-    const { host } = rig({})
-    expect(['ghp_x', 'github_pat_x', async () => TOKEN].map((token) => host.as(token).revoke)).toEqual(
-      Array(3).fill(undefined),
-    )
-    expect(rig({}, { name: 'gitea' }).account.revoke).toBeUndefined()
-  })
 })
 
 describe('an App', () => {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const pem = String(privateKey.export({ type: 'pkcs1', format: 'pem' }))
   const app = { id: 12, slug: 'relay-x', privateKey: new Secret(pem) }
-
-  it('signs a token for nine minutes, dated back by one', async () => {
-    vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_500 })
-    const { host, asked } = rig({ body: { url: '' } })
-    await host.apps
-      ?.as(app)
-      .hook()
-      .finally(() => vi.useRealTimers())
-    const { authorization = '' } = asked[0]?.headers ?? {}
-    const [head = '', claims = '', signature = ''] = authorization.replace('Bearer ', '').split('.')
-    const key = createPublicKey(publicKey.export({ type: 'spki', format: 'pem' }))
-    expect(
-      verify('RSA-SHA256', Buffer.from(`${head}.${claims}`), key, Buffer.from(signature, 'base64url')),
-    ).toBe(true)
-    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toEqual({
-      iat: 1_799_999_940,
-      exp: 1_800_000_540,
-      iss: '12',
-    })
-  })
 
   it('does not quote a key that is none', async () => {
     const broken = { ...app, privateKey: new Secret('-----BEGIN not a key') }
     const call = rig({}).host.apps?.as(broken).hook() ?? Promise.resolve()
     const message = 'The stored key of the App is unusable. Run relay setup again'
     expect(await failure(call)).toEqual(new RelayError('settings', message))
-  })
-
-  it.each<[Reply, string, RegExp]>([
-    [refusal(404, 'Integration not found'), 'gone', /has no App relay-x any more: it was deleted there/],
-    [
-      refusal(401, 'A JSON web token could not be decoded'),
-      'forbidden',
-      /refused the key of the App relay-x/,
-    ],
-    [
-      refusal(401, "'Expiration time' claim ('exp') is too far in the future"),
-      'forbidden',
-      /Set this machine's clock/,
-    ],
-    [refusal(404, 'Not Found'), 'not_found', /Not Found/],
-    [refusal(502, ''), 'provider_failed', /failed \(502\)/],
-  ])('is refused by %j with what to do, whatever it asks', async (answer, kind, message) => {
-    const { host } = rig(answer)
-    const account = host.apps?.as(app)
-    const calls = [account?.describe(), account?.hook(), account?.log.page()]
-    for (const call of calls)
-      expect(await failure(Promise.resolve(call))).toMatchObject({
-        kind,
-        message: expect.stringMatching(message),
-      })
-    const installed = await account?.isInstalled(REPO).catch((error: unknown) => Object(error).kind)
-    expect(installed).toBe(kind === 'not_found' ? false : kind)
   })
 })

@@ -13,15 +13,8 @@ import { recordingLog } from '../helpers/log.js'
 const GITHUB = schemeOf('github')
 const SECRETS = { current: new Secret(SECRET) }
 
-const LIMIT = 65_536
-const refused = (why: string, claim = 'event push, delivery d-1'): string =>
-  `warn POST /webhook was answered 401: ${why} (unproved: ${claim}; relay show refused:1)`
 const OTHER = 'signed with another secret, or the body was changed on its way'
-const LARGE = 'its signature does not match, and its body is too large to analyse'
-const NONE = 'there is no X-Hub-Signature-256: does the webhook have a secret at the code host?'
 const other = (set: DeliveryOptions['set'] = {}) => githubDelivery({ id: 'd-1', secret: 'other', set })
-const large = (length: number) =>
-  githubDelivery({ id: 'd-1', body: 'x'.repeat(length), set: { 'X-Hub-Signature-256': undefined } })
 
 const unproved = new RelayError('invalid_signature', 'Invalid signature')
 
@@ -44,63 +37,6 @@ function setUp() {
 }
 
 afterEach(() => void vi.useRealTimers())
-
-describe('the log line of a refused delivery', () => {
-  it('gives the reason, after the request was answered', async () => {
-    const { onRefused, logged, takeLines } = setUp()
-    onRefused(other())
-    expect(logged).toEqual([])
-    expect(await takeLines(1)).toEqual([refused(OTHER)])
-  })
-
-  it.each<[string, DeliveryOptions['set']]>([
-    ['event (none), delivery (none)', { 'X-GitHub-Event': undefined, 'X-GitHub-Delivery': undefined }],
-    [
-      'event issues, delivery d-2',
-      {
-        'X-GitHub-Event': undefined,
-        'X-Provider-Event': 'issues',
-        'X-GitHub-Delivery': undefined,
-        'X-Provider-Delivery': 'd-2',
-      },
-    ],
-    [
-      String.raw`event "a\")", delivery "d-1 was stored"`,
-      { 'X-GitHub-Event': 'a")', 'X-GitHub-Delivery': 'd-1 was stored' },
-    ],
-    [
-      `event "push", delivery "${'x'.repeat(199)}…"`,
-      { 'X-GitHub-Event': ['push', 'push'], 'X-GitHub-Delivery': 'x'.repeat(8000) },
-    ],
-  ])('includes what the request claims to be: %s', async (claim, set) => {
-    const { onRefused, takeLines } = setUp()
-    onRefused(other(set))
-    expect(await takeLines(1)).toEqual([refused(OTHER, claim)])
-  })
-
-  it('is written once a second, with the number of further refusals', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const { onRefused, takeLines } = setUp()
-    for (let i = 0; i < 50; i++) onRefused(other())
-    expect(await takeLines(1)).toEqual([refused(OTHER)])
-    vi.advanceTimersByTime(999)
-    onRefused(other())
-    expect(await takeLines(0)).toEqual([])
-    vi.advanceTimersByTime(1)
-    expect(await takeLines(1)).toEqual([
-      'warn answered 401: Invalid signature … and 50 more like it in the last second',
-    ])
-  })
-
-  it.each([
-    [LIMIT, NONE],
-    [LIMIT + 1, LARGE],
-  ])('analyses at most 64 KiB: %i', async (length, why) => {
-    const { onRefused, takeLines } = setUp()
-    onRefused(large(length))
-    expect(await takeLines(1)).toEqual([refused(why)])
-  })
-})
 
 describe('the list of refused requests', () => {
   it('has what came over HTTP and through the tunnel, without credentials', async () => {
@@ -164,23 +100,6 @@ describe('the list of refused requests', () => {
       },
     ])
   })
-
-  it('counts further refusals of each kind apart', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const { refusals, logged } = setUp()
-    const reason = (): string => 'unverifiable'
-    for (let i = 0; i < 3; i++) {
-      await refusals.tunnel(other(), unproved, reason)
-      await refusals.tunnel(githubDelivery({ set: { 'X-Hub-Signature-256': 'x' } }), unproved, reason)
-    }
-    const first = logged.splice(0).map((line) => line.slice(0, line.indexOf('(')))
-    expect(first).toEqual(Array.from({ length: 2 }, () => 'warn a tunnel message was refused: unverifiable '))
-    vi.advanceTimersByTime(1000)
-    expect(logged).toEqual([
-      'warn a tunnel message was refused: Invalid signature … and 2 more like it in the last second',
-      'warn a tunnel message was refused: no well-formed signature … and 2 more like it in the last second',
-    ])
-  })
 })
 
 const KINDS = ['no_signature', 'invalid_signature', 'too_large'] as const
@@ -198,14 +117,6 @@ const entry = (kind: RefusedKind, length = 0) => ({
 })
 
 describe('the list itself', () => {
-  it('gives each a number and keeps the start of its body', () => {
-    const list = new RefusedList()
-    const [short, long] = [entry('no_signature', 20), entry('too_large', 262_145)]
-    const kept = { ...long, id: 2, body: new Uint8Array(262_144) }
-    expect([short, long].map((one) => list.add(one))).toEqual([{ ...short, id: 1 }, kept])
-    expect([list.list().map(({ id }) => id), list.get(2), list.get(3)]).toEqual([[1, 2], kept, undefined])
-  })
-
   it('keeps the rare ones through a flood of others, and counts all', () => {
     const list = new RefusedList()
     list.add(entry('invalid_signature'))

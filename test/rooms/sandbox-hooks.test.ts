@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Secret } from '../../src/base/secret.js'
 import type { Sandbox } from '../../src/sandbox/sandbox.js'
 import { type ScriptedServer, scriptedServer } from '../helpers/scripted-server.js'
-import { verify } from '../helpers/sign.js'
 import { answerOf, call, json, refusal, signIn, start } from './sandbox-rig.js'
 
 interface HookAnswer {
@@ -52,43 +50,6 @@ const invalid = (...errors: object[]): object =>
   )
 
 describe('a hook', () => {
-  it('is created with a ping, and found by its address and in the list', async () => {
-    const answer = await hooks('POST ', { config: config(), events: ['issue_comment', 'push'] })
-    const made = await json<HookAnswer & { url: string }>(answer)
-    expect([answer.status, answer.headers.get('location')]).toEqual([201, made.url])
-    const url = `${sandbox.url}/api/v3/repos/octo/demo/hooks/${made.id}`
-    const resource = {
-      type: 'Repository',
-      id: made.id,
-      name: 'web',
-      active: true,
-      events: ['issue_comment', 'push'],
-      config: { content_type: 'json', insecure_ssl: '0', secret: '********', url: `${receiver.url}/hook` },
-      updated_at: '2026-05-04T03:02:01Z',
-      created_at: '2026-05-04T03:02:01Z',
-      url,
-      test_url: `${url}/test`,
-      ping_url: `${url}/pings`,
-      deliveries_url: `${url}/deliveries`,
-      last_response: { code: null, status: 'unused', message: null },
-    }
-    expect(made).toEqual(resource)
-    await sandbox.idle()
-    const [ping] = receiver.received
-    expect(ping?.headers).toMatchObject({ 'x-github-event': 'ping', 'x-github-hook-id': String(made.id) })
-    expect(JSON.parse(ping?.body ?? '')).toMatchObject({
-      zen: expect.any(String),
-      hook_id: made.id,
-      hook: resource,
-      repository: { full_name: 'octo/demo' },
-      sender: { login: 'octo' },
-    })
-    const used = { ...resource, last_response: { code: 200, status: 'active', message: 'OK' } }
-    expect(await json(fetch(url, { headers }))).toEqual(used)
-    expect(await json(hooks('GET '))).toEqual([used])
-    expect(await json(call(sandbox, 'GET /repos/octo/no-issues/hooks', headers))).toEqual([])
-  })
-
   it('has GitHub’s defaults: the push event, as a form, unsigned', async () => {
     const made = await json<HookAnswer>(hooks('POST ', { config: { url: `${receiver.url}/hook` } }))
     expect([made.active, made.events, made.config]).toEqual([
@@ -105,33 +66,6 @@ describe('a hook', () => {
     })
   })
 
-  it('gets the events it is subscribed to, of its repository, in order and signed with its secret', async () => {
-    await create()
-    const to = (path: string) => config({ url: receiver.url + path, secret: 'other' })
-    await create({ events: ['pull_request'], config: to('/pulls') })
-    await create({ active: false, config: to('/inactive') })
-    await sandbox.idle()
-    const before = receiver.received.length
-    await comment('one')
-    await comment('elsewhere', 'octo/fault-reset-after').catch(() => {})
-    await call(sandbox, 'PUT /repos/octo/demo/pulls/2/merge', headers)
-    await comment('two')
-    await sandbox.idle()
-    const sent = receiver.received.slice(before)
-    const at = (path: string): unknown[] =>
-      sent.filter((each) => each.path === path).map((each) => each.headers['x-github-event'])
-    expect([at('/hook'), at('/pulls'), at('/inactive')]).toEqual([
-      ['issue_comment', 'pull_request', 'issue_comment'],
-      ['pull_request'],
-      [],
-    ])
-    const signers = sent.map(({ path, headers, body }) => {
-      const secret = new Secret(path === '/hook' ? 'hush' : 'other')
-      return verify(String(headers['x-hub-signature-256']), Buffer.from(body), { current: secret })
-    })
-    expect(signers).toEqual(Array.from({ length: 4 }, () => 'current'))
-  })
-
   it('shares its deliveries’ GUIDs with the other hooks', async () => {
     await create({ events: ['issue_comment'] })
     await create({ events: ['issue_comment'], config: config({ url: `${receiver.url}/second` }) })
@@ -146,16 +80,6 @@ describe('a hook', () => {
       sent.filter((each) => each.path === path).map((each) => each.headers['x-github-delivery'])
     expect(new Set(guids('/hook')).size).toBe(2)
     expect(guids('/hook')).toEqual(guids('/second'))
-  })
-
-  it('does not wait for another hook that is slow', async () => {
-    await using slow = await scriptedServer(() => 'silence')
-    await create({ config: config({ url: slow.url }) })
-    const arrived = new Promise<void>((resolve) => (onDelivery = resolve))
-    await create()
-    await arrived
-    expect(receiver.received.map(({ headers }) => headers['x-github-event'])).toEqual(['ping'])
-    await sandbox[Symbol.asyncDispose]()
   })
 
   it('is changed, and loses a secret that the change does not repeat', async () => {
@@ -177,19 +101,6 @@ describe('a hook', () => {
       events: ['issues'],
       config: { content_type: 'json', insecure_ssl: '0', url: `${receiver.url}/new` },
     })
-  })
-
-  it('is removed, and then gets nothing and is nowhere', async () => {
-    const { id } = await create()
-    await sandbox.idle()
-    expect((await hooks(`DELETE /${id}`)).status).toBe(204)
-    await comment('one')
-    await sandbox.idle()
-    expect(receiver.received).toHaveLength(1)
-    expect(await json(hooks('GET '))).toEqual([])
-    for (const request of ['GET', 'PATCH', 'DELETE'])
-      expect(await answerOf(await hooks(`${request} /${id}`))).toEqual(refusal(404, 'Not Found'))
-    expect(await answerOf(await hooks(`GET /${id}/deliveries`))).toEqual(refusal(404, 'Not Found'))
   })
 })
 

@@ -26,42 +26,6 @@ afterAll(() => sandbox[Symbol.asyncDispose]())
 const TOKEN = expect.stringMatching(/^gho_[0-9a-f]{40}$/)
 
 describe('the exchange of a code', () => {
-  it('returns a valid token, with its scopes joined by commas', async () => {
-    const answer = await redeem(sandbox, await getCode(sandbox))
-    expect(answer.headers.get('content-type')).toBe('application/json')
-    expect(answer.headers.get('cache-control')).toBe('no-store')
-    const body = await json<{ access_token: string }>(answer)
-    expect([answer.status, body]).toEqual([
-      200,
-      { access_token: TOKEN, scope: 'public_repo,read:user', token_type: 'bearer' },
-    ])
-    const user = await call(sandbox, 'GET /user', { authorization: `Bearer ${body.access_token}` })
-    expect(await user.json()).toMatchObject({ login: 'octo', id: 1 })
-  })
-
-  it('returns a form unless JSON is requested', async () => {
-    const answer = await redeem(sandbox, await getCode(sandbox), {}, {})
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('content-type')).toBe('application/x-www-form-urlencoded; charset=utf-8')
-    expect(await answer.text()).toMatch(
-      /^access_token=gho_[0-9a-f]{40}&scope=public_repo%2Cread%3Auser&token_type=bearer$/,
-    )
-  })
-
-  it('accepts a JSON request', async () => {
-    const answer = await fetch(`${sandbox.url}/login/oauth/access_token`, {
-      method: 'POST',
-      headers: { accept: 'application/json', 'content-type': 'application/json' },
-      body: JSON.stringify({
-        client_id: CLIENT.id,
-        client_secret: CLIENT.secret,
-        code: await getCode(sandbox),
-        code_verifier: VERIFIER,
-      }),
-    })
-    expect(await answerOf(answer)).toMatchObject({ status: 200, body: { access_token: TOKEN } })
-  })
-
   it('requires no PKCE, like GitHub, and no redirect URI', async () => {
     const code = await getCode(sandbox, { code_challenge: null, code_challenge_method: null })
     const answer = await redeem(sandbox, code, { code_verifier: null, redirect_uri: null })
@@ -140,21 +104,6 @@ describe('a code is refused, with status 200,', () => {
     now += 1
     expect(await (await redeem(sandbox, late)).json()).toMatchObject({ error: badCode[0] })
   })
-
-  it('as a form too, if JSON is not requested', async () => {
-    const answer = await redeem(sandbox, 'wrong', {}, {})
-    expect(answer.status).toBe(200)
-    expect(await answer.text()).toMatch(/^error=bad_verification_code&error_description=The\+code\+passed\+/)
-  })
-
-  it.each(['', '{', 'null', '[]', '"x"'])('in a JSON body that is not an object: %s', async (body) => {
-    const answer = await fetch(`${sandbox.url}/login/oauth/access_token`, {
-      method: 'POST',
-      headers: { accept: 'application/json', 'content-type': 'application/json' },
-      body,
-    })
-    expect(await answerOf(answer)).toMatchObject({ status: 200, body: { error: badClient[0] } })
-  })
 })
 
 describe('tokens that expire', () => {
@@ -210,17 +159,5 @@ describe('revocation by the application', () => {
     const user = await call(sandbox, 'GET /user', headers)
     expect(await answerOf(user)).toEqual(refusal(401, 'Bad credentials'))
     expect(await answerOf(await revoke({ access_token }))).toEqual(refusal(404, 'Not Found'))
-  })
-
-  it("requires the application's credentials and a token", async () => {
-    const wrong = `Basic ${Buffer.from(`${CLIENT.id}:wrong`).toString('base64')}`
-    expect(await answerOf(await revoke({ access_token: 'x' }, wrong))).toEqual(
-      refusal(401, 'Bad credentials'),
-    )
-    expect(await answerOf(await revoke({ access_token: 'x' }, basic, 'other'))).toEqual(
-      refusal(404, 'Not Found'),
-    )
-    const missing = [{ resource: 'OauthAccess', code: 'missing_field', field: 'access_token' }]
-    expect(await answerOf(await revoke({}))).toEqual(refusal(422, 'Validation Failed', missing))
   })
 })
