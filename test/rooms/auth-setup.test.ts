@@ -137,18 +137,6 @@ async function found(secrets: Store, app: AppAccount): Promise<OwnApp> {
 }
 
 describe('the App whose webhook sends here', () => {
-  it.each([
-    ['an address that relay gave it before', hook(), [`it led to ${BEFORE}`]],
-    ['forms', hook({ url: NOW, contentType: 'form' }), ['it sent form']],
-    ['no secret', hook({ url: NOW, hasSecret: false }), ['it had no secret']],
-    ['nothing wrong', hook({ url: NOW }), []],
-  ])('is given address and secret, and what was wrong is named: %s', async (_, shown, wrong) => {
-    await using own = await profile(shown)
-    expect(await (await own.own()).repair(NOW, secret)).toEqual(wrong)
-    expect(own.fake.changes).toEqual([{ url: NOW, secret }])
-    expect((await readSetup(own.secrets))?.hook).toEqual({ url: NOW, former: shown.url })
-  })
-
   it.each(['before', 'after'] as const)(
     'is known again when its change was interrupted %s it was made',
     async (fails) => {
@@ -163,13 +151,4 @@ describe('the App whose webhook sends here', () => {
       expect(await (await own.own()).repair(later, secret)).toEqual([`it led to ${left}`])
     },
   )
-
-  it('is not changed in the record once another setup has replaced it', async () => {
-    await using own = await profile()
-    const app = await own.own()
-    const other = { ...APP, slug: 'another' }
-    await saveSetup(own.secrets, setup('two', { app: other, hookUrl: NOW }), await readSetup(own.secrets))
-    await app.repair('https://relay.example/later', secret)
-    expect((await readSetup(own.secrets))?.hook).toEqual({ url: NOW, former: NOW })
-  })
 })

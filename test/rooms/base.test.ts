@@ -1,4 +1,4 @@
-import { statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import path from 'node:path'
 import { inspect } from 'node:util'
 import * as fc from 'fast-check'
@@ -215,39 +215,11 @@ describe('an excerpt', () => {
   })
 })
 
-/** What the function throws. */
-function failure(run: () => unknown): unknown {
-  try {
-    return [run()]
-  } catch (error) {
-    return error
-  }
-}
-
-const refusal = (folder: string, why: string) => ({
-  kind: 'settings',
-  message: `The folder ${folder} cannot be made: ${why}. Set RELAY_HOME to a folder that you can write to`,
-})
-
 describeWith('Linux', 'makeFolder', () => {
   it('makes a folder and those above it, for their owner alone; one that is there stays', () => {
     const folder = path.join(emptyFolder(), 'a', 'b')
     makeFolder(folder)
     makeFolder(folder)
     expect([folder, path.dirname(folder)].map((each) => statSync(each).mode & 0o777)).toEqual([0o700, 0o700])
-  })
-
-  it('says what is in the way', () => {
-    const root = emptyFolder()
-    const file = path.join(root, 'file')
-    const link = path.join(root, 'link')
-    writeFileSync(file, '')
-    symlinkSync('nothing', link)
-    expect(failure(() => makeFolder(path.join(file, 'a', 'b')))).toMatchObject(
-      refusal(file, 'it is not a folder'),
-    )
-    expect(failure(() => makeFolder(path.join(link, 'a')))).toMatchObject(
-      refusal(link, 'it is a link to what is not a folder'),
-    )
   })
 })

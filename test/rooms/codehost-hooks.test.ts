@@ -259,17 +259,6 @@ describe('a hook of ours', () => {
     expect((await here.saved.get(REPO)) !== undefined).toBe(isSaved)
   })
 
-  it('that another relay creates at the same moment is used', async () => {
-    await using here = await placeWith('github')
-    const create: Hooks['create'] = here.hooks.create.bind(here.hooks)
-    here.hooks.create = async (...args) => {
-      await create(...args)
-      throw new RelayError('unprocessable', 'Hook already exists on this repository')
-    }
-    expect(await registerHook(here.place, wanted)).toMatchObject({ created: false })
-    expect(here.hooks.all).toHaveLength(1)
-  })
-
   it('has one record, however its repository is spelled', async () => {
     await using here = await placeWith('github')
     await registerHook(here.place, wanted)

@@ -46,11 +46,6 @@ describe('a call without a usable answer is made once', () => {
       expect(await failure(call)).toMatchObject({ kind: 'provider_failed', message: `${said}${DOUBT}` })
     expect(asked).toHaveLength(2)
   })
-
-  it('without a doubt where nothing can have reached the host', async () => {
-    const message = 'GitHub could not be reached (connection refused)'
-    expect(await failure(rig('refused').account.comment(ISSUE, 'x'))).toMatchObject({ message })
-  })
 })
 
 describe('redirects', () => {
@@ -203,11 +198,6 @@ describe('rate limits', () => {
     [{ status: 429, headers: { 'retry-after': '9'.repeat(30) }, body: secondary }, 86_400],
   ])('%j', async (answer, retryAfter) => {
     expect(await failure(rig(answer).account.facts())).toMatchObject({ kind: 'rate_limited', retryAfter })
-  })
-
-  it('are not what every 403 means', async () => {
-    const answer = { status: 403, headers: { 'x-ratelimit-remaining': '12' }, body: { message: 'No' } }
-    expect((await failure(rig(answer).account.facts())).kind).toBe('forbidden')
   })
 })
 

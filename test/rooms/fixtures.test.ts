@@ -1,5 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -16,7 +15,6 @@ import {
   toFixture,
 } from '../../src/replay/fixture.js'
 import { fixtureSchema, parseFixture } from '../../src/replay/load.js'
-import { emptyFolder } from '../kit/folder.js'
 
 const FIXTURE: Fixture = {
   relay: 1,
@@ -131,20 +129,6 @@ describe('reading a fixture', () => {
   ])('reports where %j is wrong: %s', (text, message) => {
     expect(failing(text)).toEqual(['usage', `x.json, ${message}`])
   })
-})
-
-describe('finding fixtures', () => {
-  const folder = emptyFolder()
-  const at = (name: string) => path.join(folder, name)
-  const write = (name: string, delivery: string): void =>
-    writeFileSync(at(name), fixtureText({ ...FIXTURE, delivery }))
-  mkdirSync(at('sub/empty'), { recursive: true })
-  write('b.json', 'before')
-  write('sub/c.json', 'c')
-  symlinkSync(at('b.json'), at('a.json'))
-  for (const name of ['fixture.schema.json', 'notes.txt', 'sub/payload'])
-    writeFileSync(at(name), '{"a":\r\n1}\n')
-  writeFileSync(at('latin1'), Buffer.of(0x22, 0xe9, 0x22))
 })
 
 describe('the fixtures of this package', () => {

@@ -99,15 +99,6 @@ describe('an HTTP target', () => {
     server.close()
   })
 
-  it('that hangs after its status, which is what matters', async () => {
-    await using server = await receiver({ status: 202, body: 'begun', stalls: true })
-    expect(shown(await deliver(server.url, 200))).toMatchObject({
-      outcome: 'succeeded',
-      status: 202,
-      answer: 'begun',
-    })
-  })
-
   it('that does not take the body is given up at the limit', async () => {
     const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
     await once(server, 'listening')

@@ -134,22 +134,6 @@ describe('an error', () => {
       lines,
     ])
   })
-
-  it('is logged once a second with a count where many are equal, and in any case where it is a bug', () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const { log, lines } = recordingLog()
-    for (let i = 0; i < 100; i++)
-      errorResponse(new RelayError('unavailable', 'Busy'), log, {}, `GET /${i}/${'x'.repeat(16_000)}`)
-    for (const path of ['/a', '/b']) errorResponse(new Error('a bug'), log, {}, `GET ${path}`)
-    vi.advanceTimersByTime(1000)
-    vi.useRealTimers()
-    expect(lines).toEqual([
-      `warn GET /0/${'x'.repeat(192)}… was answered 503: Busy`,
-      'error GET /a was answered 500: Internal error: Error: a bug',
-      'error GET /b was answered 500: Internal error: Error: a bug',
-      'warn answered 503: Busy … and 99 more like it in the last second',
-    ])
-  })
 })
 
 describe('a listener', () => {

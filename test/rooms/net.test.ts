@@ -6,7 +6,6 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { readText } from '../../src/net/client.js'
 import { DeliverySender } from '../../src/net/delivery-sender.js'
 import { describeConnectionError, describeWithoutQuote, parseRetryAfter } from '../../src/net/errors.js'
-import { createLoopbackClient } from '../../src/net/loopback.js'
 import { connectProxy } from '../kit/network.js'
 import { portOf } from '../kit/ports.js'
 import { receiver } from '../kit/receiver.js'
@@ -149,19 +148,6 @@ describe('a call to a host', () => {
     for (const name of [`localhost:${port}`, `127.0.0.1:${port}`, 'code.invalid'])
       expect(await readText(await send(`http://${name}/`, GET))).toBe('hello')
     expect(proxy.asked).toEqual(['code.invalid:80'])
-  })
-})
-
-describe('a call to the running instance', () => {
-  it.each([
-    ['uses one connection', 1, OK],
-    ['opens another once one has ended', 3, OK.replace('\r\n', '\r\nConnection: close\r\n')],
-  ])('%s', async (_, count, answer) => {
-    const url = new URL(await start((socket) => socket.write(answer)))
-    using client = createLoopbackClient()
-    for (let i = 0; i < 3; i++)
-      expect((await client.send(url, { ...GET, method: 'POST', body: '{}' })).text).toBe('ok')
-    expect(connections.length).toBe(count)
   })
 })
 

@@ -66,11 +66,6 @@ describe('--set', () => {
     },
   )
 
-  it('repository.name and repository.owner.login change the full name', () => {
-    expect(JSON.parse(edited('push', 'repository.name=app')).repository.full_name).toBe('octo/app')
-    expect(JSON.parse(edited('push', 'repository.owner.login=me')).repository.full_name).toBe('me/demo')
-  })
-
   it('sender.login changes the sender alone', () => {
     const { sender, repository } = JSON.parse(edited('push', 'sender.login=ada'))
     expect([sender.login, sender.html_url, repository.owner.login]).toEqual([
@@ -89,16 +84,6 @@ describe('--set', () => {
       sha,
       `https://github.com/octo/demo/commit/${sha}`,
     ])
-  })
-
-  it('comment.id changes the addresses of the comment', () => {
-    const { comment } = JSON.parse(edited('issue_comment.created', 'comment.id=77'))
-    expect(comment.html_url).toBe('https://github.com/octo/demo/issues/1#issuecomment-77')
-  })
-
-  it('repository.default_branch changes every copy of the repository', () => {
-    const { pull_request: pull } = JSON.parse(edited('pull_request.opened', 'repository.default_branch=dev'))
-    expect([pull.head.repo.default_branch, pull.base.repo.default_branch]).toEqual(['dev', 'dev'])
   })
 
   it.each(['action=reopened', 'issue.title=/issues/1', 'issue.state=closed', 'new.field=1'])(

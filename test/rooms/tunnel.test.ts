@@ -316,26 +316,6 @@ describe('a connection that ends', () => {
 })
 
 describe('a connection that fails', () => {
-  it.each<[string, Act, Act]>([
-    ['the server answers 502', (server) => server.refuse(502), (server) => server.refuse(undefined)],
-    ['connection refused', (server) => server.down(), (server) => server.up()],
-    ['no answer within 0.1 s', (server) => server.stall(true), (server) => server.stall(false)],
-  ])('because of "%s" is tried again until the server recovers', async (why, fail, repair) => {
-    await using server = await smee()
-    await fail(server)
-    await using rig = await tunnel(server.channel, { limits: { opening: 100 } })
-    const { since } = await rig.status({ state: 'waiting', attempt: 1 })
-    expect(await rig.status({ state: 'waiting', attempt: 5 })).toMatchObject({
-      why,
-      since,
-      url: server.channel,
-    })
-    await repair(server)
-    await rig.status({ state: 'connected', attempt: 0, roundTrip: 'ok' })
-    await post(server.channel, githubDelivery())
-    await rig.has(1)
-  })
-
   it.each(['channel', 'url'] as const)(
     'is tried again when the server says, for at most 15 minutes: %s',
     async (address) => {
