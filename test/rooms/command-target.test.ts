@@ -66,17 +66,6 @@ describe('a command', () => {
     })
   })
 
-  it('shows its output and error output in the order written, up to 4 KiB', async () => {
-    expect(shown(await run('echo one; echo two >&2; echo three; echo four >&2; exit 3'))).toEqual({
-      outcome: 'refused',
-      status: 3,
-      output: 'one\ntwo\nthree\nfour\n',
-      error: 'exit code 3',
-    })
-    const { answer } = await run('yes 0123456789 | head -c 20000000')
-    expect(Buffer.from(answer).toString()).toBe('0123456789\n'.repeat(400).slice(0, 4096))
-  })
-
   it.each([
     ['exit 1', { outcome: 'refused', status: 1, error: 'exit code 1' }],
     ['exit 75', { outcome: 'retry', status: 75, error: 'exit code 75' }],

@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { openHttpTarget } from '../../src/dispatch/http-target.js'
 import type { DeliveryResult, OpenTarget } from '../../src/dispatch/target.js'
 import type { Entry } from '../../src/journal/types.js'
 import { githubDelivery } from '../kit/delivery.js'
-import { connectProxy } from '../kit/network.js'
 import { portOf } from '../kit/ports.js'
-import { receiver, valuesOf } from '../kit/receiver.js'
+import { receiver } from '../kit/receiver.js'
 
 const { signal: never } = new AbortController()
 
@@ -111,24 +110,6 @@ describe('an HTTP target', () => {
     const [socket]: Socket[] = await connected
     socket?.destroy()
     server.close()
-  })
-
-  it('elsewhere is reached through the proxy that the environment names, this machine is not', async () => {
-    await using server = await receiver()
-    await using proxy = await connectProxy(server.url)
-    vi.stubEnv('http_proxy', proxy.url)
-    vi.stubEnv('no_proxy', '')
-    const request = githubDelivery({ set: { 'X-Twice': ['one', 'two'] } })
-    for (const url of ['http://app.invalid/hook', server.url]) {
-      await using target = open(url)
-      expect((await target.deliver(entryOf(request), 1, { signal: never })).outcome).toBe('succeeded')
-    }
-    vi.unstubAllEnvs()
-    expect([proxy.asked, server.received.map(({ path }) => path)]).toEqual([
-      ['app.invalid:80'],
-      ['/hook', '/'],
-    ])
-    for (const got of server.received) expect(valuesOf(got, 'X-Twice')).toEqual(['one', 'two'])
   })
 })
 

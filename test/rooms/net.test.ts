@@ -120,21 +120,6 @@ describe('a target that closes idle connections', () => {
   })
 })
 
-describe('a delivery', () => {
-  it('has its own lines and bytes, also several lines of one name, and gives the status of a broken answer', async () => {
-    await using app = await receiver({ status: 500, headers: { 'content-length': '9' }, body: 'half' })
-    await using sender = new DeliverySender(`${app.url}/hook?a=b`, 500)
-    const lines = [
-      ['X-A', '1'],
-      ['X-A', '2'],
-    ] as const
-    const { status, start } = await sender.post(lines, Buffer.from('{"é":1}'), never)
-    expect([status, Buffer.from(start).toString()]).toEqual([500, 'half'])
-    expect(app.received).toMatchObject([{ path: '/hook?a=b', body: Buffer.from('{"é":1}') }])
-    expect(app.received[0]?.headers).toEqual(expect.arrayContaining([...lines]))
-  })
-})
-
 describe('a call to a host', () => {
   it('goes through the proxy to other machines, and to this one directly', async () => {
     await using host = await receiver({ body: 'hello' })

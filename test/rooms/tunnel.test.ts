@@ -315,25 +315,6 @@ describe('a connection that ends', () => {
   })
 })
 
-describe('a connection that fails', () => {
-  it.each(['channel', 'url'] as const)(
-    'is tried again when the server says, for at most 15 minutes: %s',
-    async (address) => {
-      await using server = await smee()
-      for (const [asked, least, most] of [
-        ['300', 299_000, 300_000],
-        ['9000', 899_000, 900_000],
-      ] as const) {
-        server.refuse(429, { 'retry-after': asked })
-        await using rig = await tunnel(server[address])
-        const { since, retryAt } = await rig.status({ state: 'waiting' })
-        expect((retryAt ?? 0) - since).toBeGreaterThanOrEqual(least)
-        expect((retryAt ?? 0) - since).toBeLessThanOrEqual(most)
-      }
-    },
-  )
-})
-
 /** A tunnel with two connections: this machine slept, and the first is still open. */
 async function afterSleep(limits: TunnelOptions['limits']) {
   const server = await smee()
