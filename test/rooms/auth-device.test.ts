@@ -13,6 +13,9 @@ const CODES = {
 const says = (error: string, status = 200): Answer => ({ status, body: { error, error_description: 'no' } })
 const GRANTED: Answer = { body: { access_token: 'gho_x', token_type: 'bearer', scope: 'repo,gist' } }
 const PENDING = says('authorization_pending')
+const FINE: Answer = { body: CODES }
+const SCRIPT = { ...CODES, verification_uri: 'javascript:alert(1)' }
+const CHECK_ID = 'Check RELAY_CLIENT_ID'
 
 /** A sign-in whose polls are answered in this order, in made-up time. */
 async function signIn(
@@ -47,26 +50,6 @@ async function signIn(
 }
 
 describe('the device flow', () => {
-  it('asks for codes and polls at the interval, with the client id alone', async () => {
-    const { ended, waits, asked } = await signIn([PENDING, PENDING, GRANTED])
-    expect(ended).toMatchObject({
-      begun: { userCode: 'WDJB-MJHT', address: 'https://github.com/login/device', lifetime: 900_000 },
-      response: { accessToken: 'gho_x', scopes: ['repo', 'gist'] },
-    })
-    expect(waits).toEqual([5, 5, 5])
-    const poll = {
-      client_id: 'the-client',
-      device_code: 'the-device-code',
-      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
-    }
-    expect(asked.map(({ form }) => form)).toEqual([
-      { client_id: 'the-client', scope: 'repo' },
-      poll,
-      poll,
-      poll,
-    ])
-  })
-
   it.each<[string, readonly Reply[], object, readonly number[]]>([
     [
       'slows down for good, each time it is asked to',
@@ -89,94 +72,30 @@ describe('the device flow', () => {
   })
 
   it.each<[string, Reply, Reply, string, string]>([
-    [
-      'expired_token',
-      { body: CODES },
-      says('expired_token'),
-      'timed_out',
-      'The code was not entered within 15m. Run relay login again for a new one',
-    ],
-    [
-      'access_denied',
-      { body: CODES },
-      says('access_denied'),
-      'unauthenticated',
-      'Signing in at URL failed: access was denied there',
-    ],
-    [
-      'a wrong device code',
-      { body: CODES },
-      says('incorrect_device_code', 400),
-      'provider_failed',
-      'Signing in at URL failed (the provider answered incorrect_device_code). Check RELAY_CLIENT_ID',
-    ],
-    [
-      'no token',
-      { body: CODES },
-      { body: { token_type: 'bearer' } },
-      'provider_failed',
-      'Signing in at URL failed: the token endpoint gave no token (OAUTH_INVALID_RESPONSE)',
-    ],
-    [
-      'a wrong client',
-      says('incorrect_client_credentials'),
-      PENDING,
-      'not_configured',
-      'Signing in at URL failed (the provider answered incorrect_client_credentials). Check RELAY_CLIENT_ID',
-    ],
+    ['expired_token', FINE, says('expired_token'), 'timed_out', 'was not entered within 15m'],
+    ['access_denied', FINE, says('access_denied'), 'unauthenticated', 'access was denied there'],
+    ['a wrong device code', FINE, says('incorrect_device_code', 400), 'provider_failed', CHECK_ID],
+    ['no token', FINE, { body: { token_type: 'bearer' } }, 'provider_failed', 'endpoint gave no token'],
+    ['a wrong client', says('incorrect_client_credentials'), PENDING, 'not_configured', CHECK_ID],
     [
       'a flow that is off',
       says('device_flow_disabled', 400),
       PENDING,
       'not_configured',
-      "Signing in at URL failed: the OAuth app the-client does not allow the device flow. Enable it in the app's settings there, or use relay login --with-token",
+      'not allow the device',
     ],
-    [
-      'an unknown client',
-      says('Not Found', 404),
-      PENDING,
-      'provider_failed',
-      'Signing in at URL failed (the provider gave an unknown error). Check RELAY_CLIENT_ID',
-    ],
-    [
-      '503',
-      { status: 503 },
-      PENDING,
-      'provider_failed',
-      'Signing in at URL failed: the token endpoint answered 503',
-    ],
-    [
-      'nothing in time',
-      'hang',
-      PENDING,
-      'provider_timeout',
-      'Signing in at URL failed: the token endpoint did not answer in time',
-    ],
+    ['an unknown client', says('Not Found', 404), PENDING, 'provider_failed', CHECK_ID],
+    ['503', { status: 503 }, PENDING, 'provider_failed', 'the token endpoint answered 503'],
+    ['nothing in time', 'hang', PENDING, 'provider_timeout', 'the token endpoint did not answer in time'],
     [
       'an address that is none',
-      { body: { ...CODES, verification_uri: 'javascript:alert(1)' } },
+      { body: SCRIPT },
       PENDING,
       'provider_failed',
-      'URL gave an address that is not usable',
+      'an address that is not usable',
     ],
   ])('ends at %s', async (_, codes, poll, kind, message) => {
     const { ended } = await signIn([poll], codes)
-    expect(ended).toMatchObject({ thrown: { kind, message: message.replace('URL', WEB) } })
-  })
-
-  it('is given up before it begins, while it waits, and during a poll, with the reason', async () => {
-    const reason = new Error('Ctrl-C')
-    const first = await signIn([], undefined, { signal: AbortSignal.abort(reason) })
-    expect([first.ended, first.asked]).toEqual([{ thrown: reason }, []])
-    const waiting = new AbortController()
-    const wait: DeviceParts['wait'] = async (_, { signal } = {}) => {
-      waiting.abort(reason)
-      signal?.throwIfAborted()
-    }
-    expect((await signIn([], undefined, { signal: waiting.signal, wait })).ended).toEqual({ thrown: reason })
-    const polling = new AbortController()
-    setTimeout(() => polling.abort(reason), 20)
-    const during = await signIn(['hang'], undefined, { signal: polling.signal, timeLimit: 10_000 })
-    expect(during.ended).toEqual({ thrown: reason })
+    expect(ended).toMatchObject({ thrown: { kind, message: expect.stringContaining(message) } })
   })
 })

@@ -1,20 +1,15 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type NewSetup, OwnApp, readClient, readSetup, removeSetup, saveSetup } from '../../src/auth/setup.js'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import type { AppAccount, AppHook, AppIdentity, CodeHost } from '../../src/codehost/host.js'
-import { createCipher } from '../../src/store/cipher.js'
-import { createStore, type Store } from '../../src/store/kv.js'
+import { type Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { contents } from './auth-rig.js'
 
 const HOST = 'https://git.example'
 const BEFORE = 'https://relay.example/before'
 const NOW = 'https://relay.example/now'
-const REPO = { owner: 'octo', repo: 'demo' }
 const secret = new Secret('of the profile')
 const setup = (id: string, more: Partial<NewSetup> = {}): NewSetup => ({
   provider: 'github',
@@ -48,25 +43,6 @@ describe('what relay setup stored', () => {
     expect((await readClient(data.secrets, { clientId: 'one' })).secret.reveal()).toBe('secret of one')
     await removeSetup(data.secrets)
     expect([await readSetup(data.secrets), await contents(data.secrets)]).toEqual([undefined, {}])
-  })
-
-  it('is read without a key while the keychain is locked', async () => {
-    await using data = await openDatabase({
-      kind: 'file',
-      folder: mkdtempSync(path.join(tmpdir(), 'relay-')),
-    })
-    const cipher = createCipher({ current: new Secret(Buffer.alloc(32, 1).toString('base64')) }, 'default')
-    const isPlain = (key: string): boolean => key === 'setup'
-    await saveSetup(createStore(data.sql, { cipher: async () => cipher, isPlain }), setup('one'), undefined)
-    const locked = (): Promise<never> => Promise.reject(new RelayError('storage', 'The keychain is locked'))
-    const store = createStore(data.sql, { cipher: locked, isPlain })
-    expect(await readSetup(store)).toMatchObject({ clientId: 'one' })
-    await expect(readClient(store, { clientId: 'one' })).rejects.toThrow('The keychain is locked')
-    const [row] = await data.sql.query<{ value: string }>(
-      "SELECT value FROM kv WHERE key = 'setup-secrets'",
-      [],
-    )
-    expect(row?.value).not.toContain('secret of')
   })
 
   it('is replaced only where it is still what the user agreed to replace', async () => {
@@ -161,31 +137,6 @@ async function found(secrets: Store, app: AppAccount): Promise<OwnApp> {
 }
 
 describe('the App whose webhook sends here', () => {
-  it('is the one of this code host, with an active webhook', async () => {
-    await using data = await database()
-    const { secrets } = data
-    const app = new FakeApp(hook())
-    expect(await OwnApp.find(secrets, hostOf(app))).toBeUndefined()
-    await saveSetup(secrets, setup('one', { app: APP }), undefined)
-    expect(await OwnApp.find(secrets, hostOf(app))).toBeUndefined()
-    await saveSetup(secrets, setup('two', { app: APP, hookUrl: NOW }), await readSetup(secrets))
-    expect(await OwnApp.find(secrets, hostOf(app))).toMatchObject({ slug: 'relay-test', savedUrl: NOW })
-    expect(await OwnApp.find(secrets, hostOf(app, 'https://elsewhere.example'))).toBeUndefined()
-    expect(await OwnApp.find(secrets, { url: HOST })).toBeUndefined()
-  })
-
-  it.each([
-    ['an address that relay gave it before', hook(), [`it led to ${BEFORE}`]],
-    ['forms', hook({ url: NOW, contentType: 'form' }), ['it sent form']],
-    ['no secret', hook({ url: NOW, hasSecret: false }), ['it had no secret']],
-    ['nothing wrong', hook({ url: NOW }), []],
-  ])('is given address and secret, and what was wrong is named: %s', async (_, shown, wrong) => {
-    await using own = await profile(shown)
-    expect(await (await own.own()).repair(NOW, secret)).toEqual(wrong)
-    expect(own.fake.changes).toEqual([{ url: NOW, secret }])
-    expect((await readSetup(own.secrets))?.hook).toEqual({ url: NOW, former: shown.url })
-  })
-
   it.each(['before', 'after'] as const)(
     'is known again when its change was interrupted %s it was made',
     async (fails) => {
@@ -200,37 +151,4 @@ describe('the App whose webhook sends here', () => {
       expect(await (await own.own()).repair(later, secret)).toEqual([`it led to ${left}`])
     },
   )
-
-  it.each([
-    ['no webhook', hook({ url: '' })],
-    ['a webhook that is not found', new RelayError('not_found', 'Not Found')],
-  ])('with %s any more is an error that says what to enter', async (_, shown) => {
-    await using own = await profile(shown)
-    await expect((await own.own()).hook()).rejects.toMatchObject({
-      kind: 'gone',
-      message: `The App relay-test has no webhook at ${HOST} any more. Enter ${BEFORE} in its settings there`,
-    })
-  })
-
-  it.each([
-    ['gone', false],
-    ['forbidden', false],
-    ['provider_failed', undefined],
-  ] as const)(
-    'that cannot be asked (%s) is installed nowhere, unless that passes',
-    async (kind, installed) => {
-      await using own = await profile(new RelayError(kind, 'no'))
-      const answer = await (await own.own()).isInstalledOn(REPO).catch(() => undefined)
-      expect(answer).toBe(installed)
-    },
-  )
-
-  it('is not changed in the record once another setup has replaced it', async () => {
-    await using own = await profile()
-    const app = await own.own()
-    const other = { ...APP, slug: 'another' }
-    await saveSetup(own.secrets, setup('two', { app: other, hookUrl: NOW }), await readSetup(own.secrets))
-    await app.repair('https://relay.example/later', secret)
-    expect((await readSetup(own.secrets))?.hook).toEqual({ url: NOW, former: NOW })
-  })
 })

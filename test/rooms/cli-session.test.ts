@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { readSavedProfile } from '../../src/instance/profile.js'
 import { attach, publication, webhookSecret } from '../../src/cli/profile.js'

@@ -1,11 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ZodType } from 'zod'
-import type { Check, Comment, CommentRef } from '../../src/codehost/host.js'
-import { parseStickyKey, requireGreen, type StickyParts, writeSticky } from '../../src/codehost/pipelines.js'
+import type { Check } from '../../src/codehost/host.js'
+import { parseStickyKey, requireGreen } from '../../src/codehost/pipelines.js'
 import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../../src/codehost/requests.js'
-import { openDatabase } from '../../src/store/open.js'
-import { ISSUE } from './codehost-rig.js'
 
 const SCHEMAS: readonly ZodType[] = [commentRequest, mergeRequest, reactRequest]
 const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
@@ -14,16 +12,6 @@ const refused = (why: string) =>
 const comment = { owner: 'octo', repo: 'demo', issueNumber: 1, body: 'x' }
 
 describe('the body of an action', () => {
-  it.each<[string, Uint8Array, string]>([
-    ['cut off', Buffer.from('{"owner":'), 'not valid JSON'],
-    ['with a byte order mark', Buffer.from('\ufeff{}'), 'not valid JSON'],
-    ['not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'not valid JSON'],
-    ['a list', bytes([]), 'not a JSON object'],
-    ['null', bytes(null), 'not a JSON object'],
-  ])('%s is refused', (_, body, why) => {
-    for (const schema of SCHEMAS) expect(() => parseRequest(schema, body)).toThrow(refused(why))
-  })
-
   it('has an error for every invalid field, at most ten', () => {
     const react = {
       owner: '..',
@@ -114,75 +102,9 @@ describe('a head', () => {
     const message = `octo/demo#2 is not merged: its head abcdef0 ${why}`
     expect(() => judge(...checks)).toThrow(expect.objectContaining({ kind: 'checks_failed', message }))
   })
-
-  it('is green if all have succeeded', () => {
-    expect(() => judge(ok, check('docs', 'succeeded', 'skipped'))).not.toThrow()
-  })
 })
 
 describe('a sticky comment', () => {
-  /** An issue whose comments `login` writes. */
-  const issue = async () => {
-    const database = await openDatabase({ kind: 'memory', folder: '' })
-    const all: Comment[] = []
-    const writes: string[] = []
-    const as = (login: string): StickyParts => ({
-      host: { origin: 'https://github.com' },
-      store: database.store,
-      account: {
-        facts: async () => ({ login, scopes: undefined, expiresAt: undefined }),
-        async *comments() {
-          for (const each of all.slice()) yield await Promise.resolve(each)
-        },
-        async comment(_, body) {
-          writes.push('create')
-          const id = all.length + 1
-          all.push({ id, url: `https://x/${id}`, author: login, body })
-          return { id, url: `https://x/${id}` }
-        },
-        async editComment(_, id, body): Promise<CommentRef> {
-          writes.push('edit')
-          const at = all.findIndex((each) => each.id === id)
-          all.splice(at, 1, { id, url: `https://x/${id}`, author: login, body })
-          return { id, url: `https://x/${id}` }
-        },
-      },
-    })
-    return { all, writes, as, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
-  }
-
-  it('is one for each account and key, whatever else is there, and is written once each time', async () => {
-    const step = fc.record({ login: fc.constantFrom('ada', 'bob'), key: fc.constantFrom('ci', 'ci-2', 'c') })
-    const other = fc.constantFrom(
-      'plain',
-      'I saw <!-- relay-sticky: ci -->',
-      '```\n<!-- relay-sticky: ci -->',
-    )
-    await fc.assert(
-      fc.asyncProperty(fc.array(other), fc.array(step, { maxLength: 8 }), async (others, steps) => {
-        await using here = await issue()
-        for (const body of others) await here.as('ada').account.comment(ISSUE, body)
-        const known = new Set<string>()
-        for (const [n, { login, key }] of steps.entries()) {
-          const { created } = await writeSticky(here.as(login), ISSUE, { key, body: `${n}` })
-          expect(created).toBe(!known.has(`${login} ${key}`))
-          known.add(`${login} ${key}`)
-        }
-        expect(here.all.length).toBe(others.length + known.size)
-        expect(here.writes).toHaveLength(others.length + steps.length)
-      }),
-      { numRuns: 30 },
-    )
-  })
-
-  it('is one of many that are written at once', async () => {
-    await using here = await issue()
-    const parts = here.as('ada')
-    const bodies = ['a', 'b', 'c', 'd']
-    const all = await Promise.all(bodies.map((body) => writeSticky(parts, ISSUE, { key: 'ci', body })))
-    expect([all.filter(({ created }) => created).length, here.all.length]).toEqual([1, 1])
-  })
-
   it.each(['ci', 'CI/build:1.2_x-y', 'a'.repeat(100), '--'])('may have the key %s', (key) => {
     expect(parseStickyKey(key)).toBe(key)
   })

@@ -4,7 +4,6 @@ import { type ErrorKind, RelayError } from '../../src/base/errors.js'
 import { catchUp, type CatchUpOptions, findMissed } from '../../src/codehost/catch-up.js'
 import type { DeliveryLog, HookDelivery } from '../../src/codehost/host.js'
 import { openDatabase } from '../../src/store/open.js'
-import { failure } from './codehost-rig.js'
 
 const sent = (n: number, more: Partial<HookDelivery> = {}): HookDelivery => ({
   id: `${n}`,
@@ -93,65 +92,9 @@ describe('what is missing', () => {
       ),
     )
   })
-
-  it('is no ping', async () => {
-    const { run, asked } = await rig(() => 'arrives', [sent(3), sent(2, { event: 'ping' })])
-    expect(await run()).toMatchObject({ missing: 1, arrived: 1 })
-    expect(asked).toEqual(['g3'])
-  })
-
-  it('is compared by ids of 64 bits', async () => {
-    const id = 9_223_372_036_854_775_000n
-    const { run, place } = await rig(
-      () => 'arrives',
-      [sent(2, { id: `${id + 1n}` }), sent(1, { id: `${id}` })],
-    )
-    expect(await run()).toMatchObject({ missing: 2, arrived: 2 })
-    expect([await place(), await run()]).toEqual([`${id + 1n}`, { missing: 0, arrived: 0, failed: [] }])
-  })
 })
 
 describe('catching up', () => {
-  it('asks for each, oldest first, once the one before has arrived, and never again', async () => {
-    const { run, asked, has } = await rig()
-    has.add('g4')
-    expect(await run()).toEqual({ missing: 4, arrived: 4, failed: [] })
-    has.clear()
-    expect(await run()).toEqual({ missing: 0, arrived: 0, failed: [] })
-    expect(asked).toEqual(['g1', 'g2', 'g3', 'g5'])
-  })
-
-  it('names what fails again and what is refused, in the words of the code host, and asks for these later', async () => {
-    const refused = error('not_found', 'GitHub refused: Not Found')
-    const { run, place, asked } = await rig((guid) =>
-      guid === 'g2' ? 'fails' : guid === 'g4' ? refused : 'arrives',
-    )
-    expect(await run()).toEqual({
-      missing: 5,
-      arrived: 3,
-      failed: [
-        {
-          delivery: { ...sent(2), first: 2n },
-          why: 'the redelivery failed too: Invalid HTTP Response: 500 (500)',
-        },
-        { delivery: { ...sent(4), first: 4n }, why: 'it was not sent again: GitHub refused: Not Found' },
-      ],
-    })
-    expect(await place()).toBe('1')
-    asked.length = 0
-    await run()
-    expect(asked).toEqual(['g2', 'g4'])
-  })
-
-  it('does not ask again for what the code host no longer has', async () => {
-    const { run, place, asked } = await rig((guid) => (guid === 'g3' ? error('not_found', 'no') : 'arrives'))
-    expect(await run()).toMatchObject({ missing: 5, arrived: 4, failed: [{ delivery: sent(3) }] })
-    expect(await place()).toBe('5')
-    asked.length = 0
-    expect(await run()).toEqual({ missing: 0, arrived: 0, failed: [] })
-    expect(asked).toEqual([])
-  })
-
   it.each([
     ['unprocessable', 5],
     // That the log has forgotten one says nothing about the next.
@@ -164,28 +107,5 @@ describe('catching up', () => {
     expect(failed.at(-1)?.why).toBe(
       count === 5 ? 'not asked for, since 5 in a row did not arrive' : 'it was not sent again: no',
     )
-  })
-
-  it('does not count what arrives although the log cannot be read meanwhile', async () => {
-    const { run, has, log } = await rig(() => 'fails', [sent(1)])
-    let pages = 0
-    const page: DeliveryLog['page'] = async () => {
-      if (pages++ === 0) return log.page()
-      setTimeout(() => has.add('g1'), 20)
-      throw error('not_found', 'Not Found')
-    }
-    expect(await run({ log: { ...log, page } })).toEqual({ missing: 1, arrived: 1, failed: [] })
-    expect(pages).toBeGreaterThan(1)
-  })
-
-  it('ends at once when it is aborted while it waits for an arrival', async () => {
-    const stop = new AbortController()
-    const waiting = await rig(() => {
-      setTimeout(() => stop.abort(), 5)
-      return 'fails'
-    })
-    const page: DeliveryLog['page'] = async () => ({ deliveries: [sent(1)], next: undefined })
-    const aborted = waiting.run({ signal: stop.signal, log: { ...waiting.log, page } })
-    expect(await failure(aborted)).toMatchObject({ name: 'AbortError' })
   })
 })

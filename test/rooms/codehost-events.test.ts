@@ -4,14 +4,7 @@ import path from 'node:path'
 import { emitterEventNames } from '@octokit/webhooks'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  eventsOf,
-  eventTable,
-  isRepeatable,
-  memberOf,
-  nearestMatch,
-  whyNeverSent,
-} from '../../src/codehost/events.js'
+import { eventsOf, isRepeatable, memberOf, nearestMatch, whyNeverSent } from '../../src/codehost/events.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
 import { type Fixture, fixtureBody } from '../../src/replay/fixture.js'
 import { packagedEvents } from '../../src/replay/load.js'
@@ -123,19 +116,6 @@ describe('the events that a payload may be of', () => {
     expect(isRepeatable('ping', { zen: '', hook: {}, hook_id: 1 }, GITHUB)).toBe(true)
     const push = (before: string) => isRepeatable('push', { before, after: 'b' }, GITEA)
     expect([push('a'), push('b'), isRepeatable('issues', {}, GITHUB)]).toEqual([false, true, false])
-  })
-
-  it('are read from a table of one line each, which the next may continue', () => {
-    const table = eventTable(
-      '  a bare: x !y.z b=c|d | one two\n      three\n  b repeatable(x==y): x |\n  c: |\n  d: x\n',
-    )
-    const none = { bare: false, repeatable: undefined }
-    expect([...table]).toEqual([
-      ['a', { ...none, marks: ['x', '!y.z', 'b=c|d'], bare: true, actions: ['one', 'two', 'three'] }],
-      ['b', { ...none, marks: ['x'], repeatable: ['x==y'], actions: [] }],
-      ['c', { ...none, marks: undefined, actions: [] }],
-      ['d', { ...none, marks: ['x'], actions: undefined }],
-    ])
   })
 
   it.each(['__proto__', 'constructor', 'toString.name', 'length.x'])(

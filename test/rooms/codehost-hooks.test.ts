@@ -6,7 +6,7 @@ import { type HookPlace, registerHook, SavedHooks } from '../../src/codehost/hoo
 import type { Hooks, HookSettings, Repo, RepoHook } from '../../src/codehost/host.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
-import { failure, REPO, rig } from './codehost-rig.js'
+import { failure, REPO } from './codehost-rig.js'
 
 const URL = 'http://127.0.0.1:8787/webhook'
 const OTHER = 'https://ci.example/hook'
@@ -185,22 +185,6 @@ describe('whatever hooks a repository has', () => {
 })
 
 describe('a hook of ours', () => {
-  it('is found at an address of before, moved, and stays what it was: permanent or not', async () => {
-    await using here = await placeWith('github')
-    const { hook } = await registerHook(here.place, wanted)
-    const moved = { ...SETTINGS, url: 'http://127.0.0.1:9999/webhook' }
-    expect(await registerHook(here.place, { ...wanted, settings: moved })).toMatchObject({
-      hook: { id: hook.id, url: moved.url },
-      repaired: [`it led to ${URL}`],
-      permanent: false,
-      found: false,
-    })
-    expect(await registerHook(here.place, { ...wanted, settings: moved, permanent: true })).toMatchObject({
-      permanent: true,
-    })
-    expect(await registerHook(here.place, { ...wanted, settings: moved })).toMatchObject({ permanent: true })
-  })
-
   it.each(['github', 'gitea'] as const)(
     'is found after a kill while its address and secret were changed: %s',
     async (host) => {
@@ -223,20 +207,6 @@ describe('a hook of ours', () => {
       expect(await here.saved.list()).toMatchObject([{ url: next.url, permanent: false }])
     },
   )
-
-  it('stays as it was saved when the code host refuses to change it', async () => {
-    await using here = await placeWith('github')
-    await registerHook(here.place, wanted)
-    const before = await here.saved.list()
-    const hooks: Hooks = {
-      ...bound(here.hooks),
-      change: () => Promise.reject(new RelayError('forbidden', 'no')),
-    }
-    const settings = { ...SETTINGS, url: 'http://127.0.0.1:9/other' }
-    const refused = registerHook({ ...here.place, hooks }, { ...wanted, settings, chosen: true })
-    expect(await failure(refused)).toMatchObject({ kind: 'forbidden' })
-    expect(await here.saved.list()).toEqual(before)
-  })
 
   it('gets its settings again when the user asks for it, or its last delivery was answered 401', async () => {
     await using here = await placeWith('github')
@@ -289,17 +259,6 @@ describe('a hook of ours', () => {
     expect((await here.saved.get(REPO)) !== undefined).toBe(isSaved)
   })
 
-  it('that another relay creates at the same moment is used', async () => {
-    await using here = await placeWith('github')
-    const create: Hooks['create'] = here.hooks.create.bind(here.hooks)
-    here.hooks.create = async (...args) => {
-      await create(...args)
-      throw new RelayError('unprocessable', 'Hook already exists on this repository')
-    }
-    expect(await registerHook(here.place, wanted)).toMatchObject({ created: false })
-    expect(here.hooks.all).toHaveLength(1)
-  })
-
   it('has one record, however its repository is spelled', async () => {
     await using here = await placeWith('github')
     await registerHook(here.place, wanted)
@@ -320,68 +279,4 @@ it.each<[string, string, RegExp | undefined]>([
   )
   expect(kind).toBe(message ? 'settings' : 'none')
   expect(text).toMatch(message ?? /did not fail/)
-})
-
-describe('a call about hooks that is refused says what to do', () => {
-  const scopes = { 'x-oauth-scopes': 'read:user', 'x-accepted-oauth-scopes': 'repo' }
-  it.each<['github' | 'gitea', number, string, Record<string, string>, string, RegExp]>([
-    ['github', 401, '', {}, 'invalid_token', /\. Sign in again with relay login$/],
-    [
-      'github',
-      404,
-      'Not Found',
-      {},
-      'not_found',
-      /needs admin rights on the repository, and a token with the scope repo or admin:repo_hook .*\. Check the name/,
-    ],
-    [
-      'github',
-      404,
-      'Not Found',
-      scopes,
-      'not_found',
-      /The token needs one of the scopes repo; it has read:user\. Sign in with/,
-    ],
-    ['gitea', 403, 'no', {}, 'forbidden', /and a token with the scope write:repository$/],
-    ['github', 403, 'OAuth App access restrictions', {}, 'forbidden', /Ask an owner of octo to approve/],
-    [
-      'github',
-      403,
-      'Resource protected by organization SAML enforcement',
-      {},
-      'forbidden',
-      /authorize the app for octo/,
-    ],
-    ['github', 403, 'Repository was archived', {}, 'forbidden', /Unarchive the repository first/],
-    ['github', 429, 'slow', { 'retry-after': '7' }, 'rate_limited', /Try again in 7 s$/],
-    ['github', 502, '', {}, 'provider_failed', /Try again later$/],
-    ['github', 301, 'Moved', {}, 'not_found', /The repository was renamed or moved\. Give its new name$/],
-    [
-      'github',
-      422,
-      'The "push" event cannot have more than 20 hooks',
-      {},
-      'unprocessable',
-      /Remove one that is not needed: relay hook list octo\/demo$/,
-    ],
-    [
-      'github',
-      422,
-      "url is not supported because it isn't reachable over the public Internet (localhost)",
-      {},
-      'unprocessable',
-      /Receive through relay serve --tunnel/,
-    ],
-  ])('%s %i %s', async (name, status, message, headers, reason, text) => {
-    await using here = await placeWith(name)
-    const answer = ({ method }: { method: string }) =>
-      method === 'GET' && ![401, 404, 429].includes(status)
-        ? { body: [] }
-        : { status, headers, body: { message } }
-    const { host, account } = rig(answer, { name })
-    const place = { host, hooks: account.hooks, saved: here.saved, repo: REPO }
-    const settings = { ...SETTINGS, url: 'https://relay.example/webhook' }
-    const failed = await failure(registerHook(place, { ...wanted, settings }))
-    expect([failed.kind, failed.message]).toEqual([reason, expect.stringMatching(text)])
-  })
 })

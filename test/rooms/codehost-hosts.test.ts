@@ -1,21 +1,11 @@
-import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
-import { describe, expect, it, vi } from 'vitest'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
-import type { Account, Comment } from '../../src/codehost/host.js'
+import type { Account } from '../../src/codehost/host.js'
 import { openHost } from '../../src/codehost/hosts.js'
 import { MERGE_COMMIT } from '../kit/gitea.js'
-import {
-  type Answer,
-  type Asked,
-  failure,
-  ISSUE,
-  PULL,
-  REPO,
-  type Reply,
-  rig,
-  TOKEN,
-} from './codehost-rig.js'
+import { type Answer, type Asked, failure, ISSUE, PULL, type Reply, rig } from './codehost-rig.js'
 
 const SHA = 'ab'.repeat(20)
 const refusal = (status: number, message: string): Reply => ({ status, body: { message } })
@@ -84,83 +74,71 @@ describe('what is sent', () => {
   const options = { method: 'squash', title: 'T', message: 'M', sha: SHA } as const
   const done: Reply = { body: { merged: true, sha: SHA, merge_commit_sha: MERGE_COMMIT, head: { sha: SHA } } }
 
+  const all = { merge_method: 'squash', commit_title: 'T', commit_message: 'M', sha: SHA }
+  const allOfGitea = { Do: 'squash', MergeTitleField: 'T', MergeMessageField: 'M', head_commit_id: SHA }
+  const unmerged: Reply = { status: 201, body: { head: { sha: SHA } } }
+  const merge = `${at}/pulls/8/merge`
+  const [onIssue, onComment] = [`POST ${at}/issues/7/reactions`, `POST ${at}/issues/comments/5/reactions`]
+  const onReview = `POST ${at}/pulls/comments/6/reactions`
+  const made = (id: number | null, content: string, created: boolean) => ({ id, content, created })
+
   it.each<['github' | 'gitea', Reply, (account: Account) => Promise<unknown>, string, unknown, unknown]>([
-    ['github', done, (a) => a.merge(PULL), `PUT ${at}/pulls/8/merge`, {}, { merged: true, sha: SHA }],
-    [
-      'github',
-      done,
-      (a) => a.merge(PULL, options),
-      `PUT ${at}/pulls/8/merge`,
-      { merge_method: 'squash', commit_title: 'T', commit_message: 'M', sha: SHA },
-      { merged: true, sha: SHA },
-    ],
+    ['github', done, (a) => a.merge(PULL), `PUT ${merge}`, {}, { merged: true, sha: SHA }],
+    ['github', done, (a) => a.merge(PULL, options), `PUT ${merge}`, all, { merged: true, sha: SHA }],
     [
       'gitea',
       done,
       (a) => a.merge(PULL),
-      `POST ${at}/pulls/8/merge`,
+      `POST ${merge}`,
       { Do: 'merge' },
       { merged: true, sha: MERGE_COMMIT },
     ],
     [
       'gitea',
-      { status: 201, body: { head: { sha: SHA } } },
+      unmerged,
       (a) => a.merge(PULL, options),
-      `POST ${at}/pulls/8/merge`,
-      { Do: 'squash', MergeTitleField: 'T', MergeMessageField: 'M', head_commit_id: SHA },
+      `POST ${merge}`,
+      allOfGitea,
       { merged: false, sha: null },
     ],
-    [
-      'github',
-      reaction(201),
-      (a) => a.react(ISSUE, '+1'),
-      `POST ${at}/issues/7/reactions`,
-      { content: '+1' },
-      { id: 3, content: '+1', created: true },
-    ],
+    ['github', reaction(201), (a) => a.react(ISSUE, '+1'), onIssue, { content: '+1' }, made(3, '+1', true)],
     [
       'github',
       reaction(200),
       (a) => a.react(ISSUE, 'eyes', comment),
-      `POST ${at}/issues/comments/5/reactions`,
+      onComment,
       { content: 'eyes' },
-      { id: 3, content: 'eyes', created: false },
+      made(3, 'eyes', false),
     ],
     [
       'github',
       reaction(201),
       (a) => a.react(ISSUE, 'heart', review),
-      `POST ${at}/pulls/comments/6/reactions`,
+      onReview,
       { content: 'heart' },
-      { id: 3, content: 'heart', created: true },
+      made(3, 'heart', true),
     ],
     [
       'gitea',
       { status: 201 },
       (a) => a.react(ISSUE, '+1'),
-      `POST ${at}/issues/7/reactions`,
+      onIssue,
       { content: '+1' },
-      { id: null, content: '+1', created: true },
+      made(null, '+1', true),
     ],
     [
       'gitea',
       { status: 200 },
-      (a) => a.react(ISSUE, '+1', review),
-      `POST ${at}/issues/comments/6/reactions`,
+      (a) => a.react(ISSUE, '+1', comment),
+      onComment,
       { content: '+1' },
-      { id: null, content: '+1', created: false },
+      made(null, '+1', false),
     ],
   ])('%s %#', async (name, answer, act, line, json, result) => {
     const { account, asked } = rig(answer, { name })
     expect(await act(account)).toEqual(result)
     const write = asked.find(({ method }) => method !== 'GET')
     expect([write?.line, write?.json]).toEqual([line, json])
-  })
-
-  it('a head that has moved is not merged at Gitea, which may not know the guard', async () => {
-    const { account, lines } = rig({ body: { head: { sha: 'c'.repeat(40) } } }, { name: 'gitea' })
-    expect(await failure(account.merge(PULL, options))).toMatchObject({ kind: 'conflict' })
-    expect(lines()).toEqual([`GET ${at}/pulls/8`])
   })
 
   it.each([
@@ -184,51 +162,42 @@ describe('a merge that is refused', () => {
     status: 404,
     body: { message: 'GetPullRequestByIndex', errors: ['pull request does not exist [id: 0, issue_id: 0]'] },
   }
+  const state = (mergeable_state: string) => open({ mergeable_state })
+  const notAllowed = 'User not allowed to merge PR'
+  const draft = 'Work in progress PRs cannot be merged'
   it.each<['github' | 'gitea', Answer, Answer, string, string]>([
     ['github', generic, merged, 'conflict', 'Not merged: it is already merged'],
     ['github', generic, closed, 'conflict', 'Not merged: it is closed'],
     [
       'github',
       generic,
-      open({ mergeable: false, mergeable_state: 'dirty' }),
+      state('dirty'),
       'conflict',
       'Not merged: it conflicts with its base branch (GitHub: no)',
     ],
     [
       'github',
       generic,
-      open({ mergeable_state: 'behind' }),
+      state('behind'),
       'conflict',
-      'Not merged: its branch must first be brought up to date with the base branch (GitHub: no)',
+      'Not merged: its branch must first be brought up to date with',
     ],
     [
       'github',
       generic,
-      open({ mergeable_state: 'blocked' }),
+      state('blocked'),
       'conflict',
       'Not merged: approvals or checks are missing (GitHub: no)',
     ],
+    ['github', generic, state('draft'), 'conflict', 'Not merged: it is a draft (GitHub: no)'],
     [
       'github',
       generic,
-      open({ draft: true, mergeable_state: 'draft' }),
+      state('unknown'),
       'conflict',
-      'Not merged: it is a draft (GitHub: no)',
+      'Not merged: the code host is still checking whether it',
     ],
-    [
-      'github',
-      generic,
-      open({ mergeable: null, mergeable_state: 'unknown' }),
-      'conflict',
-      'Not merged: the code host is still checking whether it can be merged; try again (GitHub: no)',
-    ],
-    [
-      'github',
-      generic,
-      open({ mergeable: true, mergeable_state: 'clean' }),
-      'conflict',
-      'GitHub refused: no',
-    ],
+    ['github', generic, state('clean'), 'conflict', 'GitHub refused: no'],
     ['github', missing, open({ mergeable: true }), 'forbidden', `${mayNot} (GitHub: Not Found)`],
     ['github', missing, missing, 'not_found', `GitHub refused: Not Found${hidden}`],
     ['github', generic, 'reset', 'conflict', 'GitHub refused: no'],
@@ -237,44 +206,41 @@ describe('a merge that is refused', () => {
     ['gitea', missing, closed, 'conflict', 'Not merged: it is closed'],
     [
       'gitea',
-      refusal(405, 'User not allowed to merge PR'),
+      refusal(405, notAllowed),
       open({ mergeable: true }),
       'forbidden',
-      `${mayNot} (Gitea: User not allowed to merge PR)`,
+      `${mayNot} (Gitea: ${notAllowed})`,
     ],
     [
       'gitea',
-      refusal(405, 'Work in progress PRs cannot be merged'),
+      refusal(405, draft),
       open({ mergeable: false }),
       'conflict',
-      'Not merged: it is a draft (Gitea: Work in progress PRs cannot be merged)',
+      `Not merged: it is a draft (Gitea: ${draft})`,
     ],
     [
       'gitea',
       generic,
       open({ mergeable: false }),
       'conflict',
-      'Not merged: it conflicts with its base branch, or the code host is still checking that (Gitea: no)',
+      'it conflicts with its base branch, or the code host is',
     ],
     [
       'gitea',
-      refusal(405, 'not allowed to merge [reason: x]'),
+      refusal(405, 'no [reason: x]'),
       open({ mergeable: true }),
       'conflict',
-      'Gitea refused: not allowed to merge [reason: x]',
+      'Gitea refused: no [reason: x]',
     ],
     ['gitea', missing, missing, 'not_found', `Gitea refused: Not Found${hidden}`],
     ['gitea', noPull, missing, 'not_found', 'Gitea has no pull request with this number there'],
   ])('%s %#: the pull request says why', async (name, write, read, kind, message) => {
     const { account, asked } = rig(({ method }) => (method === 'GET' ? read : write), { name })
-    expect(await failure(account.merge(PULL))).toMatchObject({ kind, message })
+    expect(await failure(account.merge(PULL))).toMatchObject({
+      kind,
+      message: expect.stringContaining(message),
+    })
     expect(asked.filter(({ method }) => method !== 'GET')).toHaveLength(1)
-  })
-
-  it.each([403, 409, 422, 502])('with %i is not explained', async (status) => {
-    const { account, asked } = rig(refusal(status, 'no'))
-    await failure(account.merge(PULL))
-    expect(asked).toHaveLength(1)
   })
 })
 
@@ -351,39 +317,6 @@ describe('the checks of a head', () => {
     const same = await ask('gitea', { '/pulls/8': head, '/status': () => ({ body: first }) })
     expect(same.lines).toHaveLength(3)
   })
-
-  it('are an error when they never end, and of a head that is no commit', async () => {
-    const endless = paged(
-      Array.from({ length: 99 }, () => ({ check_runs: [], statuses: [] })),
-      true,
-    )
-    const { result } = await ask('github', { '/pulls/8': head, '/check-runs': endless, '/status': endless })
-    expect(result).toMatchObject({ kind: 'unprocessable' })
-    const other = await ask('github', { '/pulls/8': () => ({ body: { head: { sha: '../main' } } }) })
-    expect(other.result).toMatchObject({ kind: 'provider_failed' })
-  })
-})
-
-it.each(['github', 'gitea'] as const)('comments of %s are read page by page, and edited', async (name) => {
-  const comment = (id: number, login: string | null) => ({
-    id,
-    html_url: `https://x/${id}`,
-    body: login && 'x',
-    user: login && { login },
-  })
-  const pages = paged([[comment(1, 'mona')], [comment(2, null)]], true)
-  const { account, lines } = rig(
-    (asked) => (asked.method === 'GET' ? pages(asked) : { body: comment(2, 'mona') }),
-    { name },
-  )
-  const found: Comment[] = []
-  for await (const each of account.comments(ISSUE)) found.push(each)
-  expect(found).toEqual([
-    { id: 1, url: 'https://x/1', author: 'mona', body: 'x' },
-    { id: 2, url: 'https://x/2', author: undefined, body: '' },
-  ])
-  expect(await account.editComment(ISSUE, 2, 'new')).toEqual({ id: 2, url: 'https://x/2' })
-  expect(lines().at(-1)).toBe('PATCH /repos/octo/demo/issues/comments/2')
 })
 
 describe('a token', () => {
@@ -400,88 +333,17 @@ describe('a token', () => {
     const expiresAt = expires === undefined ? undefined : Date.parse(expires)
     expect(await host.as(token).facts()).toEqual({ login: 'mona', scopes, expiresAt })
   })
-
-  const client = { id: 'the-id', secret: new Secret('the-secret') }
-  it.each([
-    [204, undefined],
-    [404, undefined],
-    [422, undefined],
-    [401, { kind: 'forbidden', message: 'GitHub refused: it does not know this client id and secret' }],
-    [503, { kind: 'provider_failed' }],
-  ])('is revoked as the application: %i', async (status, error) => {
-    const { account, asked } = rig({ status })
-    const failed = await failure(account.revoke?.(client) ?? Promise.resolve())
-    expect(failed).toMatchObject(error ?? { kind: 'none' })
-    expect(asked.map(({ line, json, headers }) => [line, json, headers['authorization']])).toEqual([
-      ['DELETE /applications/the-id/token', { access_token: TOKEN }, `Basic ${btoa('the-id:the-secret')}`],
-    ])
-  })
-
-  it('that a user made, or of Gitea, only the user can revoke', () => {
-    const { host } = rig({})
-    expect(['ghp_x', 'github_pat_x', async () => TOKEN].map((token) => host.as(token).revoke)).toEqual(
-      Array(3).fill(undefined),
-    )
-    expect(rig({}, { name: 'gitea' }).account.revoke).toBeUndefined()
-  })
 })
 
 describe('an App', () => {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const pem = String(privateKey.export({ type: 'pkcs1', format: 'pem' }))
   const app = { id: 12, slug: 'relay-x', privateKey: new Secret(pem) }
-
-  it('signs a token for nine minutes, dated back by one', async () => {
-    vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_500 })
-    const { host, asked } = rig({ body: { url: '' } })
-    await host.apps
-      ?.as(app)
-      .hook()
-      .finally(() => vi.useRealTimers())
-    const { authorization = '' } = asked[0]?.headers ?? {}
-    const [head = '', claims = '', signature = ''] = authorization.replace('Bearer ', '').split('.')
-    const key = createPublicKey(publicKey.export({ type: 'spki', format: 'pem' }))
-    expect(
-      verify('RSA-SHA256', Buffer.from(`${head}.${claims}`), key, Buffer.from(signature, 'base64url')),
-    ).toBe(true)
-    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toEqual({
-      iat: 1_799_999_940,
-      exp: 1_800_000_540,
-      iss: '12',
-    })
-  })
 
   it('does not quote a key that is none', async () => {
     const broken = { ...app, privateKey: new Secret('-----BEGIN not a key') }
     const call = rig({}).host.apps?.as(broken).hook() ?? Promise.resolve()
     const message = 'The stored key of the App is unusable. Run relay setup again'
     expect(await failure(call)).toEqual(new RelayError('settings', message))
-  })
-
-  it.each<[Reply, string, RegExp]>([
-    [refusal(404, 'Integration not found'), 'gone', /has no App relay-x any more: it was deleted there/],
-    [
-      refusal(401, 'A JSON web token could not be decoded'),
-      'forbidden',
-      /refused the key of the App relay-x/,
-    ],
-    [
-      refusal(401, "'Expiration time' claim ('exp') is too far in the future"),
-      'forbidden',
-      /Set this machine's clock/,
-    ],
-    [refusal(404, 'Not Found'), 'not_found', /Not Found/],
-    [refusal(502, ''), 'provider_failed', /failed \(502\)/],
-  ])('is refused by %j with what to do, whatever it asks', async (answer, kind, message) => {
-    const { host } = rig(answer)
-    const account = host.apps?.as(app)
-    const calls = [account?.describe(), account?.hook(), account?.log.page()]
-    for (const call of calls)
-      expect(await failure(Promise.resolve(call))).toMatchObject({
-        kind,
-        message: expect.stringMatching(message),
-      })
-    const installed = await account?.isInstalled(REPO).catch((error: unknown) => Object(error).kind)
-    expect(installed).toBe(kind === 'not_found' ? false : kind)
   })
 })

@@ -30,12 +30,6 @@ describe('a path', () => {
       expect(asked).toEqual([])
     },
   )
-
-  it('takes an owner of several parts as one', async () => {
-    const { account, lines } = rig(created)
-    await account.comment({ ...ISSUE, owner: 'group/sub' }, 'x')
-    expect(lines()).toEqual(['POST /repos/group%2Fsub/demo/issues/7/comments'])
-  })
 })
 
 describe('a call without a usable answer is made once', () => {
@@ -51,20 +45,6 @@ describe('a call without a usable answer is made once', () => {
     for (const call of [account.comment(ISSUE, 'x'), account.merge(PULL)])
       expect(await failure(call)).toMatchObject({ kind: 'provider_failed', message: `${said}${DOUBT}` })
     expect(asked).toHaveLength(2)
-  })
-
-  it('without a doubt where nothing can have reached the host', async () => {
-    const message = 'GitHub could not be reached (connection refused)'
-    expect(await failure(rig('refused').account.comment(ISSUE, 'x'))).toMatchObject({ message })
-  })
-
-  it("ends at the caller's signal, with its reason", async () => {
-    const reason = new RelayError('cancelled', 'Interrupted')
-    const { host } = rig(me)
-    expect(await failure(host.as(TOKEN, { signal: AbortSignal.abort(reason) }).facts())).toBe(reason)
-    expect(await failure(host.as(TOKEN, { signal: AbortSignal.abort() }).facts())).toMatchObject({
-      kind: 'cancelled',
-    })
   })
 })
 
@@ -165,13 +145,6 @@ describe('what a code host refuses', () => {
     )
   })
 
-  it('is, in the last of several documents, what counts', async () => {
-    const body = '{"Style":"merge","Err":{}}\n{"message":"Merge Conflict Error"}\n'
-    expect(await failure(rig({ status: 409, body }).account.merge(PULL))).toMatchObject({
-      message: 'GitHub refused: Merge Conflict Error',
-    })
-  })
-
   const scopes = (held: string | undefined, accepted: string) => ({
     ...(held !== undefined && { 'x-oauth-scopes': held }),
     'x-accepted-oauth-scopes': accepted,
@@ -226,11 +199,6 @@ describe('rate limits', () => {
   ])('%j', async (answer, retryAfter) => {
     expect(await failure(rig(answer).account.facts())).toMatchObject({ kind: 'rate_limited', retryAfter })
   })
-
-  it('are not what every 403 means', async () => {
-    const answer = { status: 403, headers: { 'x-ratelimit-remaining': '12' }, body: { message: 'No' } }
-    expect((await failure(rig(answer).account.facts())).kind).toBe('forbidden')
-  })
 })
 
 it.each(['', 'a b', 'a\nb', 'é'])('the token %j is not sent, and not quoted', async (token) => {
@@ -239,15 +207,6 @@ it.each(['', 'a b', 'a\nb', 'é'])('the token %j is not sent, and not quoted', a
   expect(error).toEqual(new RelayError('invalid_token', 'Invalid or expired token'))
   expect(error).not.toHaveProperty('cause')
   expect(asked).toEqual([])
-})
-
-it('a token may be another at each call', async () => {
-  const { host, asked } = rig(me)
-  const tokens = ['one', 'two']
-  const account = host.as(async () => tokens.shift() ?? '')
-  await account.facts()
-  await account.facts()
-  expect(asked.map(({ headers }) => headers['authorization'])).toEqual(['Bearer one', 'Bearer two'])
 })
 
 it('ids of 64 bits stay exact, and the cursor of a log comes from the query of its link alone', async () => {

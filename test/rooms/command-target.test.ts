@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -6,7 +5,7 @@ import { openCommandTarget } from '../../src/dispatch/command-target.js'
 import type { DeliveryResult } from '../../src/dispatch/target.js'
 import type { Entry } from '../../src/journal/types.js'
 import { emptyFolder } from '../kit/folder.js'
-import { isAlive, readProc } from '../kit/processes.js'
+import { isAlive } from '../kit/processes.js'
 
 /** An entry of the journal, as targets get it. */
 function entryOf(over: Partial<Entry> = {}): Entry {
@@ -53,26 +52,6 @@ function shown({ outcome, status, answer, error }: DeliveryResult) {
 const pidsIn = (file: string): number[] => readFileSync(file, 'utf8').trim().split('\n').map(Number)
 
 describe('a command', () => {
-  it('gets the exact payload', async () => {
-    const body = randomBytes(3_000_000)
-    const file = path.join(emptyFolder(), 'payload')
-    expect(
-      shown(await run('cat > "$FILE"', { entry: entryOf({ body }), env: { ...env, FILE: file } })),
-    ).toEqual({
-      outcome: 'succeeded',
-      status: 0,
-      output: '',
-      error: null,
-    })
-    expect(readFileSync(file).equals(body)).toBe(true)
-  })
-
-  it('need not read it', async () => {
-    const entry = entryOf({ body: Buffer.alloc(5_000_000, 'x') })
-    expect((await run('exec 0<&-; echo no', { entry })).outcome).toBe('succeeded')
-    expect(shown(await run('head -c 3', { entry }))).toMatchObject({ outcome: 'succeeded', output: 'xxx' })
-  })
-
   it('is run as it is written, whatever the delivery says', async () => {
     const entry = entryOf({
       event: '$(touch x)',
@@ -87,17 +66,6 @@ describe('a command', () => {
     })
   })
 
-  it('shows its output and error output in the order written, up to 4 KiB', async () => {
-    expect(shown(await run('echo one; echo two >&2; echo three; echo four >&2; exit 3'))).toEqual({
-      outcome: 'refused',
-      status: 3,
-      output: 'one\ntwo\nthree\nfour\n',
-      error: 'exit code 3',
-    })
-    const { answer } = await run('yes 0123456789 | head -c 20000000')
-    expect(Buffer.from(answer).toString()).toBe('0123456789\n'.repeat(400).slice(0, 4096))
-  })
-
   it.each([
     ['exit 1', { outcome: 'refused', status: 1, error: 'exit code 1' }],
     ['exit 75', { outcome: 'retry', status: 75, error: 'exit code 75' }],
@@ -105,12 +73,6 @@ describe('a command', () => {
     ['kill -SEGV $$', { outcome: 'retry', status: null, error: 'ended by SIGSEGV' }],
   ])('that ends with %s', async (command, result) => {
     expect(await run(command)).toMatchObject(result)
-  })
-
-  it('that cannot be started is a target that is not reachable', async () => {
-    const { outcome, status, error } = await run('true', { env: { ...env, HUGE: 'x'.repeat(10_000_000) } })
-    expect([outcome, status]).toEqual(['unreachable', null])
-    expect(error).toContain('E2BIG')
   })
 
   it('has ended when its shell has, whatever is left in the background', async () => {
@@ -122,15 +84,6 @@ describe('a command', () => {
     const [pid = 0] = pidsIn(file)
     expect(isAlive(pid)).toBe(true)
     process.kill(pid)
-  })
-
-  it('runs in a process group of its own', async () => {
-    const { output } = shown(await run('cat /proc/$$/stat'))
-    const fields = output.slice(output.lastIndexOf(')') + 2).split(' ')
-    const [pid, group, session] = [Number(output.split(' ')[0]), Number(fields[2]), Number(fields[3])]
-    expect([group, session]).toEqual([pid, pid])
-    const own = readProc(process.pid, 'stat')
-    expect(own.slice(own.lastIndexOf(')') + 2).split(' ')[2]).not.toBe(String(group))
   })
 })
 
@@ -166,15 +119,6 @@ describe('a command that takes too long', () => {
     await expect.poll(() => pids.filter(isAlive)).toEqual([])
   })
 
-  it('may use the grace to clean up', async () => {
-    const result = await run('trap "echo cleaned; exit 0" TERM; echo begun; while :; do sleep 0.05; done', {
-      limit: 300,
-    })
-    expect(result.outcome).toBe('timed out')
-    // The shell may also tell of its child's end.
-    expect(shown(result).output).toMatch(/^begun\n(?:Terminated\n)?cleaned\n$/)
-  })
-
   it('is ended when relay stops', async () => {
     const file = path.join(emptyFolder(), 'pids')
     const stop = new AbortController()
@@ -191,12 +135,6 @@ describe('a command that takes too long', () => {
     })
     expect(performance.now() - before).toBeLessThan(2000)
     expect(pids.filter(isAlive)).toEqual([])
-  })
-
-  it('is not started any more once relay stops', async () => {
-    const file = path.join(emptyFolder(), 'started')
-    const result = await run(`touch ${file}`, { signal: AbortSignal.abort() })
-    expect([result.outcome, existsSync(file)]).toEqual(['killed', false])
   })
 })
 

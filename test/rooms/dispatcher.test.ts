@@ -218,24 +218,6 @@ describe('whatever happens, a dispatcher', () => {
 })
 
 describe('a target that is down', () => {
-  it('gets one delivery at a time, at growing intervals, and all of them once it is back', async () => {
-    await using rig = await createRig(3)
-    rig.state.answers.set(IDS[1] ?? '', 'down')
-    await using dispatcher = rig.create()
-    await dispatcher.start()
-    for (let i = 0; i < 5; i++) await rig.append(dispatcher, IDS.slice(1))
-    await rig.time.advance(40 * SECOND)
-    const times = rig.sent.slice(3).map(({ at }) => at)
-    const gaps = times.slice(1).map((at, i) => Math.round((at - (times[i] ?? 0)) / SECOND))
-    expect(gaps).toEqual([2, 4, 8, 16])
-    expect(new Set(rig.sent.slice(3).map(({ n }) => n))).toEqual(new Set([1]))
-    rig.state.answers.clear()
-    dispatcher.retryNow()
-    await rig.time.advance(SECOND)
-    expect(await rig.statuses()).toEqual(Array(5).fill('succeeded'))
-    expect(rig.states).toEqual(['1 down', '1 up'])
-  })
-
   it('loses what is over 24 h old once it has been down for ten minutes of this run, and not before', async () => {
     await using rig = await createRig(1)
     await rig.append()
@@ -293,19 +275,6 @@ it('a target that is removed and back at once gets all, at whatever moment', asy
     await rig.time.advance(MINUTE)
     expect([turns, await rig.statuses()]).toEqual([turns, ['succeeded', 'succeeded']])
   }
-})
-
-it('five answers that ask for a retry are failure', async () => {
-  await using rig = await createRig(1)
-  rig.state.answers.set(IDS[0] ?? '', 'busy')
-  await using dispatcher = rig.create()
-  await dispatcher.start()
-  await rig.append(dispatcher, IDS.slice(0, 1))
-  await rig.time.advance(2 * MINUTE)
-  expect(await rig.statuses()).toEqual(['failed'])
-  const times = rig.sent.map(({ at }) => at)
-  const gaps = times.slice(1).map((at, i) => Math.round((at - (times[i] ?? 0)) / SECOND))
-  expect(gaps).toEqual([1, 4, 15, 40])
 })
 
 it('nothing is sent while another relay has the turn', async () => {

@@ -33,38 +33,6 @@ describe('the signature header', () => {
   const base64 = Buffer.from(good, 'hex').toString('base64')
   const withHeaders = (set: DeliveryOptions['set']) =>
     of({ set: { 'X-Hub-Signature-256': undefined, ...set } })
-  const EMPTY = because(
-    'empty_signature',
-    'the signature is empty: the webhook has no secret at the code host',
-  )
-
-  it('is missing, and other headers hold none', async () => {
-    const none = 'there is no X-Hub-Signature-256: does the webhook have a secret at the code host?'
-    expect(await withHeaders({ 'X-Hub-Signature': 'x', Digest: good.replace('a', 'b') })).toEqual(
-      because('no_signature', none),
-    )
-  })
-
-  it.each(['', 'sha256=', 'SHA256= '])(
-    'is empty, as Gitea sends it if the webhook has no secret: %j',
-    async (value) => {
-      const headers = { 'X-Hub-Signature-256': value, 'X-Hub-Signature': 'sha1=', 'X-Gitea-Signature': '' }
-      expect(await withHeaders(headers)).toEqual(EMPTY)
-    },
-  )
-
-  it("is missing, and Gitea's own is empty", async () => {
-    expect(await withHeaders({ 'X-Gitea-Signature': '' })).toEqual(EMPTY)
-  })
-
-  it.each([[[`sha256=${good}`, `sha256=${good}`]], [`sha256=${good}, sha256=${good}`]])(
-    'is repeated: %j',
-    async (value) => {
-      expect(await withHeaders({ 'X-Hub-Signature-256': value })).toEqual(
-        because('repeated_signature', 'X-Hub-Signature-256 is given more than once'),
-      )
-    },
-  )
 
   it.each([
     [good, 'lacks the prefix sha256=', RIGHT],
@@ -78,19 +46,6 @@ describe('the signature header', () => {
     expect(await withHeaders({ 'X-Hub-Signature-256': value })).toEqual(
       because('malformed_signature', `X-Hub-Signature-256 ${what}, ${expected}`),
     )
-  })
-
-  it.each([
-    [
-      { 'X-Hub-Signature': 'sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59' },
-      'there is only a SHA-1 signature (X-Hub-Signature)',
-    ],
-    [
-      { 'X-Hub-Signature-256': 'sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59' },
-      'X-Hub-Signature-256 holds a SHA-1 signature',
-    ],
-  ])('holds only a SHA-1 signature: %j', async (headers, what) => {
-    expect(await withHeaders(headers)).toEqual(because('only_sha1', `${what}, ${EXPECTED}`))
   })
 
   it.each([
@@ -182,47 +137,12 @@ describe('the body', () => {
   ])('is %s', async (_, explanation, expected) => {
     expect(await explanation).toEqual(expected)
   })
-
-  it('is cut off', async () => {
-    const seems = because('truncated', 'the body seems cut off: its JSON is incomplete after 20 bytes')
-    for (const body of [BODY.slice(0, 20), ' {"a":{"b":[1,2],"c":', '["]}","[{\\"]}"        '])
-      expect(await of({ signed: BODY, body: body.slice(0, 20) })).toEqual(seems)
-    expect(await of({ signed: form(BODY), body: form(BODY).slice(0, 20), type: FORM })).toEqual(seems)
-    expect(await ofGitea({ signed: GITEA_BODY, body: GITEA_BODY.slice(0, 20) })).toEqual(seems)
-  })
 })
 
 describe('the secret', () => {
   const secrets = (current: string, previous?: string): WebhookSecrets => ({
     current: new Secret(current),
     previous: previous === undefined ? undefined : new Secret(previous),
-  })
-
-  it('differs', async () => {
-    const hint = 'signed with another secret, or the body was changed on its way'
-    expect(await of({ secret: 'other' })).toEqual(because('wrong_secret', hint))
-    expect(await of({ secret: 'other' }, secrets('a\n', 'b '))).toEqual(because('wrong_secret', hint))
-    expect(await of({ secret: 'other', body: 'no {JSON' })).toEqual(because('wrong_secret', hint))
-    expect(await of({ secret: 'other', body: Buffer.from([0x7b, 0xff, 0x7d]) })).toEqual(
-      because('wrong_secret', hint),
-    )
-  })
-
-  it.each([
-    ['\n', 'a newline'],
-    ['\r\n', 'a carriage return and newline'],
-    [' ', 'a space'],
-  ])('ends in white space at the sender: %j', async (end, what) => {
-    const hint = `the sender's secret ends in ${what}, relay's does not`
-    const options = { secret: SECRET + end }
-    expect(await of(options)).toEqual(because('secret_white_space', hint))
-    expect(await of(options, secrets('new', SECRET))).toEqual(because('secret_white_space', hint))
-  })
-
-  it.each(['\n', ' \t', '\r\n'])('ends in white space in relay: %j', async (end) => {
-    const hint = "relay's secret has white space at its end, the sender's does not"
-    expect(await of({}, secrets(SECRET + end))).toEqual(because('secret_white_space', hint))
-    expect(await of({}, secrets('new', SECRET + end))).toEqual(because('secret_white_space', hint))
   })
 
   it.each([
@@ -237,26 +157,6 @@ describe('the secret', () => {
     const options = { secret: start + SECRET + end }
     expect(await of(options)).toEqual(because('secret_white_space', hint))
     expect(await of(options, secrets('new', SECRET))).toEqual(because('secret_white_space', hint))
-  })
-
-  it.each([
-    [' ', '', 'start'],
-    ['\r\n', '', 'start'],
-    [' \t', '  ', 'start and end'],
-  ])('has white space on both sides in relay: %j %j', async (start, end, sides) => {
-    const hint = `relay's secret has white space at its ${sides}, the sender's does not`
-    expect(await of({}, secrets(start + SECRET + end))).toEqual(because('secret_white_space', hint))
-  })
-
-  it('has different white space at the sender and in relay', async () => {
-    const ends = "the sender's secret ends in a newline, relay's does not"
-    expect(await of({ secret: `  ${SECRET}\n` }, secrets(`  ${SECRET} `))).toEqual(
-      because('secret_white_space', ends),
-    )
-    const here = "relay's secret has white space at its end, the sender's does not"
-    expect(await of({ secret: `  ${SECRET}` }, secrets(`  ${SECRET}\n`))).toEqual(
-      because('secret_white_space', here),
-    )
   })
 
   it('is never assumed to be only white space', async () => {

@@ -1,6 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
-import { Readable } from 'node:stream'
+import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -16,14 +14,7 @@ import {
   type Recorded,
   toFixture,
 } from '../../src/replay/fixture.js'
-import {
-  findFixtures,
-  type FoundFixture,
-  type LoadOptions,
-  fixtureSchema,
-  parseFixture,
-} from '../../src/replay/load.js'
-import { emptyFolder } from '../kit/folder.js'
+import { fixtureSchema, parseFixture } from '../../src/replay/load.js'
 
 const FIXTURE: Fixture = {
   relay: 1,
@@ -86,15 +77,6 @@ describe('a fixture', () => {
     })
   })
 
-  it('rewrites no terminal that shows it', () => {
-    const text = '\u007f\u009b2J\u061c\u200e\u200f\u2028\u202e\u2066\u2069 é 👩‍💻 \u001b'
-    const shown = fixtureText(toFixture(recorded(Buffer.from(text), [['X-Text', text]])))
-    expect(shown).toContain(
-      String.raw`"\u007f\u009b2J\u061c\u200e\u200f\u2028\u202e\u2066\u2069 é 👩‍💻 \u001b"`,
-    )
-    expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u)
-  })
-
   it('has nothing of the connection, and no credentials', () => {
     const left =
       `Host Content-Length Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade Expect Authorization
@@ -147,91 +129,6 @@ describe('reading a fixture', () => {
   ])('reports where %j is wrong: %s', (text, message) => {
     expect(failing(text)).toEqual(['usage', `x.json, ${message}`])
   })
-
-  it('takes 25 MiB', () => {
-    const largest = { ...REST, bodyBase64: Buffer.alloc(26_214_400, 255).toString('base64') }
-    expect(fixtureBody(parseFixture(fixtureText(largest), 'x.json')).byteLength).toBe(26_214_400)
-  })
-})
-
-describe('finding fixtures', () => {
-  const folder = emptyFolder()
-  const at = (name: string) => path.join(folder, name)
-  const write = (name: string, delivery: string): void =>
-    writeFileSync(at(name), fixtureText({ ...FIXTURE, delivery }))
-  mkdirSync(at('sub/empty'), { recursive: true })
-  write('b.json', 'before')
-  write('sub/c.json', 'c')
-  symlinkSync(at('b.json'), at('a.json'))
-  for (const name of ['fixture.schema.json', 'notes.txt', 'sub/payload'])
-    writeFileSync(at(name), '{"a":\r\n1}\n')
-  writeFileSync(at('latin1'), Buffer.of(0x22, 0xe9, 0x22))
-
-  it('reads a folder in the order of names, files when they are loaded, and standard input at once', async () => {
-    const stdin = Readable.from([Buffer.from(fixtureText({ ...FIXTURE, delivery: 'piped' }))])
-    const found = await listed([folder, '-'], { stdin })
-    write('b.json', 'after')
-    expect(found.map(({ name, load }) => [name, load().delivery])).toEqual([
-      [at('a.json'), 'after'],
-      [at('b.json'), 'after'],
-      [at('sub/c.json'), 'c'],
-      ['standard input', 'piped'],
-    ])
-    expect(found[3]?.load()).toBe(found[3]?.load())
-  })
-
-  it('takes what a person wrote, with a byte order mark', async () => {
-    const text = `\ufeff{"$schema": "x", "relay": 1, "provider": "gitea", "event": "push", "delivery": "1",
-      "headers": {"X-Two": ["a", "b"], "Cookie": "c", "Host": "d"}, "payload": {"a": [1, "é"]}}`
-    writeFileSync(at('written'), text)
-    const [one] = await listed([at('written')])
-    const { body, headers } = fromFixture(one?.load() ?? FIXTURE)
-    expect(Buffer.from(body).toString()).toBe('{"a":[1,"é"]}')
-    expect(passedOn(headers)).toEqual([
-      ['X-Two', 'a'],
-      ['X-Two', 'b'],
-    ])
-  })
-
-  it('takes a bare payload unchanged if its event is given', async () => {
-    const [one] = await listed([at('sub/payload')], { event: 'push', provider: 'gitea' })
-    expect(one?.load()).toEqual({
-      ...REST,
-      provider: 'gitea',
-      delivery: expect.stringMatching(/^[0-9a-f-]{36}$/),
-      headers: { 'Content-Type': 'application/json' },
-      body: '{"a":\r\n1}\n',
-    })
-  })
-
-  it.each([
-    ['missing', 'no such file or folder'],
-    ['sub/empty', 'has no fixtures (*.json)'],
-    ['latin1', 'not UTF-8'],
-    [
-      'sub/payload',
-      'not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push',
-    ],
-  ])('reports of %s: %s', async (name, why) => {
-    const loading = listed([at(name)]).then((found) => found.map(({ load }) => load()))
-    await expect(loading).rejects.toMatchObject({ kind: 'usage', message: `${at(name)}: ${why}` })
-  })
-
-  it('reports a file that is gone by the time it is loaded', async () => {
-    write('gone.json', 'x')
-    const [one] = await listed([at('gone.json')])
-    unlinkSync(at('gone.json'))
-    const message = `${at('gone.json')}: no such file or folder`
-    expect(() => one?.load()).toThrow(expect.objectContaining({ kind: 'usage', message }))
-  })
-
-  it('stops when the signal aborts', async () => {
-    const stop = new AbortController()
-    const reading = listed(['-'], { stdin: new Readable({ read() {} }), signal: stop.signal })
-    stop.abort()
-    await expect(reading).rejects.toMatchObject({ name: 'AbortError' })
-    await expect(listed([folder], { signal: stop.signal })).rejects.toMatchObject({ name: 'AbortError' })
-  })
 })
 
 describe('the fixtures of this package', () => {
@@ -244,16 +141,6 @@ describe('the fixtures of this package', () => {
   it('have the JSON Schema of what relay reads', async () => {
     const schema = JSON.stringify(z.toJSONSchema(fixtureSchema), null, 2)
     await expect(`${schema}\n`).toMatchFileSnapshot('../../fixtures/fixture.schema.json')
-  })
-
-  it('have ids of their own', () => {
-    expect(new Set(files.map((file) => read(file).delivery)).size).toBe(files.length)
-  })
-
-  it("have Gitea's JSON as Go writes it", () => {
-    expect(read('fixtures/gitea/push.json').body).toContain(
-      String.raw`"message": "Webhooks \u003cYay\u003e \u0026 more \u2028\u2029 café 🚀\n",`,
-    )
   })
 
   it.each(files)('%s fits the schema, and gives the same delivery where it holds the payload', (file) => {
@@ -299,12 +186,6 @@ function byName(pairs: readonly Header[]): Map<string, string[]> {
     found.set(key, [...(found.get(key) ?? []), value])
   }
   return found
-}
-
-async function listed(paths: readonly string[], options?: LoadOptions): Promise<FoundFixture[]> {
-  const list: FoundFixture[] = []
-  for await (const found of findFixtures(paths, options)) list.push(found)
-  return list
 }
 
 function failing(text: string): [string, string] | undefined {

@@ -3,16 +3,14 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { array, assert, asyncProperty, constantFrom, record } from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { readText, sendOnce } from '../../src/net/client.js'
+import { readText } from '../../src/net/client.js'
 import { DeliverySender } from '../../src/net/delivery-sender.js'
 import { describeConnectionError, describeWithoutQuote, parseRetryAfter } from '../../src/net/errors.js'
-import { createLoopbackClient } from '../../src/net/loopback.js'
 import { connectProxy } from '../kit/network.js'
 import { portOf } from '../kit/ports.js'
 import { receiver } from '../kit/receiver.js'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
-const PROTOCOL = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'
 const GET = { method: 'GET', headers: {} } as const
 const LIMIT = 5000
 const { signal: never } = new AbortController()
@@ -120,66 +118,9 @@ describe('a target that closes idle connections', () => {
     await sleep(5)
     expect([await post(sender, 1), received]).toEqual([code, all])
   })
-
-  it('does not get again what was sent on a new connection', async () => {
-    const url = await start((socket) => socket.resetAndDestroy())
-    await using sender = new DeliverySender(url, LIMIT)
-    expect([await post(sender, 0), received]).toEqual(['ECONNRESET', ['0']])
-  })
-})
-
-describe('a delivery', () => {
-  it('has its own lines and bytes, also several lines of one name, and gives the status of a broken answer', async () => {
-    await using app = await receiver({ status: 500, headers: { 'content-length': '9' }, body: 'half' })
-    await using sender = new DeliverySender(`${app.url}/hook?a=b`, 500)
-    const lines = [
-      ['X-A', '1'],
-      ['X-A', '2'],
-    ] as const
-    const { status, start } = await sender.post(lines, Buffer.from('{"é":1}'), never)
-    expect([status, Buffer.from(start).toString()]).toEqual([500, 'half'])
-    expect(app.received).toMatchObject([{ path: '/hook?a=b', body: Buffer.from('{"é":1}') }])
-    expect(app.received[0]?.headers).toEqual(expect.arrayContaining([...lines]))
-  })
-
-  it('uses connections again, at most one more than requests at once', async () => {
-    await using sender = new DeliverySender(await start((socket) => socket.write(OK)), LIMIT)
-    for (let i = 0; i < 5; i++) await post(sender, i)
-    // The first one may not yet be known to be free when the second is needed.
-    expect(connections.length).toBeLessThanOrEqual(2)
-  })
-
-  it('is given up at once while its connection is still being made', async () => {
-    const silent = createServer().listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    vi.stubEnv('http_proxy', `http://127.0.0.1:${portOf(silent)}`)
-    vi.stubEnv('no_proxy', '')
-    await using sender = new DeliverySender('http://app.invalid/', 60_000)
-    const stop = AbortSignal.timeout(50)
-    await expect(sender.post([], Buffer.of(), stop)).rejects.toMatchObject({ name: 'TimeoutError' })
-    silent.close()
-  })
-
-  it('fails where the proxy has no address, and its sender can be disposed of', async () => {
-    vi.stubEnv('http_proxy', 'no address')
-    await using sender = new DeliverySender('http://app.invalid/', LIMIT)
-    await expect(sender.post([], Buffer.of(), never)).rejects.toThrow('Invalid URL')
-  })
 })
 
 describe('a call to a host', () => {
-  it('shares no connection, is never repeated, and asks for no encoding', async () => {
-    await using host = await receiver(({ path }) => (path === '/reset' ? 'reset' : { body: 'ok' }))
-    for (let i = 0; i < 2; i++) expect(await readText(await sendOnce(host.url, GET))).toBe('ok')
-    await expect(sendOnce(`${host.url}/reset`, GET)).rejects.toMatchObject({ code: 'ECONNRESET' })
-    expect([host.received.length, host.connections]).toEqual([3, 3])
-    const sent = [
-      ['accept-encoding', 'identity'],
-      ['connection', 'close'],
-    ]
-    expect(host.received[0]?.headers).toEqual(expect.arrayContaining(sent))
-  })
-
   it('goes through the proxy to other machines, and to this one directly', async () => {
     await using host = await receiver({ body: 'hello' })
     await using proxy = await connectProxy(() => host.url)
@@ -192,29 +133,6 @@ describe('a call to a host', () => {
     for (const name of [`localhost:${port}`, `127.0.0.1:${port}`, 'code.invalid'])
       expect(await readText(await send(`http://${name}/`, GET))).toBe('hello')
     expect(proxy.asked).toEqual(['code.invalid:80'])
-  })
-})
-
-describe('a call to the running instance', () => {
-  it.each([
-    ['uses one connection', 1, OK],
-    ['opens another once one has ended', 3, OK.replace('\r\n', '\r\nConnection: close\r\n')],
-  ])('%s', async (_, count, answer) => {
-    const url = new URL(await start((socket) => socket.write(answer)))
-    using client = createLoopbackClient()
-    for (let i = 0; i < 3; i++)
-      expect((await client.send(url, { ...GET, method: 'POST', body: '{}' })).text).toBe('ok')
-    expect(connections.length).toBe(count)
-  })
-
-  it('fails when another protocol is answered, and stops when the signal aborts', async () => {
-    const request = { method: 'POST', headers: {}, body: '{}' } as const
-    using client = createLoopbackClient()
-    const other = client.send(new URL(await start((socket) => socket.write(PROTOCOL))), request)
-    await expect(other).rejects.toMatchObject({ code: 'ECONNRESET' })
-    await using silent = await receiver('hang')
-    const sending = client.send(new URL(silent.url), request, { signal: AbortSignal.timeout(20) })
-    await expect(sending).rejects.toMatchObject({ name: 'AbortError' })
   })
 })
 

@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  explain,
-  labelOf,
-  parseExec,
-  parseForward,
-  routesFor,
-  shortNames,
-} from '../../src/dispatch/routes.js'
-import { parseMatch } from '../../src/journal/filter.js'
+import { labelOf, parseExec, parseForward, shortNames } from '../../src/dispatch/routes.js'
 
 describe('the name of a target', () => {
   it.each<[string, string | undefined, string]>([
@@ -175,40 +167,6 @@ describe('parseExec', () => {
   })
 })
 
-const all = parseForward('http://a.example/')
-const push = parseExec('push=./deploy.sh')
-const opened = parseForward('*.opened=http://b.example/')
-const routes = [all, push, opened]
-
-describe('routesFor', () => {
-  it('gives every route that matches, in order', () => {
-    expect(routesFor(routes, [], { event: 'push', action: null })).toEqual([all, push])
-    expect(routesFor(routes, [], { event: 'issues', action: 'opened' })).toEqual([all, opened])
-    expect(routesFor([], [], { event: 'push', action: null })).toEqual([])
-  })
-
-  it('gives none for what is ignored', () => {
-    const ignore = [parseMatch('check_run'), parseMatch('issues.*')]
-    expect(routesFor(routes, ignore, { event: 'issues', action: 'opened' })).toEqual([])
-    expect(routesFor(routes, ignore, { event: 'push', action: null })).toEqual([all, push])
-  })
-})
-
-describe('explain', () => {
-  const shown = routes.map(({ label, match: { text } }) => ({ label, match: text }))
-
-  it('explains every route', () => {
-    expect(explain(shown, [], { event: 'issues', action: 'opened' })).toEqual([
-      { target: 'http://a.example/', matched: true, why: 'issues.opened matches *' },
-      { target: 'push=exec:./deploy.sh', matched: false, why: 'issues.opened does not match push' },
-      { target: '*.opened=http://b.example/', matched: true, why: 'issues.opened matches *.opened' },
-    ])
-    expect(explain(shown.slice(0, 1), ['push'], { event: 'push', action: null })).toEqual([
-      { target: 'http://a.example/', matched: false, why: 'push is ignored by push' },
-    ])
-  })
-})
-
 const named = (...routes: ReturnType<typeof parseForward>[]): string[] => [...shortNames(routes).values()]
 
 describe('the short names of targets', () => {
@@ -232,15 +190,5 @@ describe('the short names of targets', () => {
         parseExec('ping=./x.sh'),
       ),
     ).toEqual(['localhost:3000/a', 'localhost:3000/b', './x.sh 1', 'push=exec:./x.sh', 'ping=exec:./x.sh'])
-  })
-
-  it('are those given where a target is listed twice', () => {
-    expect(named(parseForward('app=http://a.example'), parseForward('http://a.example'))).toEqual(['app'])
-  })
-
-  it('may be given to several routes', () => {
-    expect(
-      named(parseForward('app=push=http://a.example'), parseForward('app=fork=http://a.example')),
-    ).toEqual(['app', 'app'])
   })
 })

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { REACTIONS } from '../../src/codehost/host.js'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/sandbox.js'
 import { exchange, requestText } from '../kit/http.js'
-import { answerOf, call, CLIENT, json, NOW, refusal, signIn, start } from './sandbox-rig.js'
+import { type Receiver, receiver, valuesOf } from '../kit/receiver.js'
+import { answerOf, call, json, NOW, refusal, signIn, start } from './sandbox-rig.js'
 
 let sandbox: Sandbox
 let headers: { authorization: string }
@@ -13,70 +13,6 @@ beforeAll(async () => {
 afterAll(() => sandbox[Symbol.asyncDispose]())
 
 const DEMO = '/repos/octo/demo'
-const get = <T>(path: string): Promise<T> => json<T>(call(sandbox, `GET ${DEMO}${path}`, headers))
-
-describe('the REST API', () => {
-  it('describes the token and the limits in headers', async () => {
-    const answer = await call(sandbox, 'GET /user', headers)
-    const reset = Number(answer.headers.get('x-ratelimit-reset'))
-    expect(reset * 1000 - NOW).toBeGreaterThan(0)
-    expect(reset * 1000 - NOW).toBeLessThanOrEqual(3_600_000)
-    expect(Object.fromEntries([...answer.headers].filter(([name]) => name.startsWith('x-')))).toEqual({
-      'x-request-id': expect.any(String),
-      'x-oauth-scopes': 'repo, read:user',
-      'x-oauth-client-id': CLIENT.id,
-      'x-github-enterprise-version': 'enterprise-server@3.17.0',
-      'x-github-request-id': expect.stringMatching(/^[0-9A-F]{16}$/),
-      'x-github-media-type': 'github.v3; format=json',
-      'x-github-api-version-selected': '2022-11-28',
-      'x-ratelimit-limit': '5000',
-      'x-ratelimit-remaining': '4999',
-      'x-ratelimit-used': '1',
-      'x-ratelimit-reset': String(reset),
-      'x-ratelimit-resource': 'core',
-    })
-  })
-
-  it('says its version without a token', async () => {
-    expect(await answerOf(await call(sandbox, 'GET /meta', {}))).toEqual({
-      status: 200,
-      body: { verifiable_password_authentication: false, installed_version: '3.17.0' },
-    })
-  })
-
-  it('has an empty list of scopes for a token without any', async () => {
-    const user = await call(sandbox, 'GET /user', await signIn(sandbox, ''))
-    expect(user.headers.get('x-oauth-scopes')).toBe('')
-  })
-
-  it.each([
-    ['no token', {}, 'Requires authentication'],
-    ['another scheme', { authorization: 'Basic eDp5' }, 'Requires authentication'],
-    ['a made-up token', { authorization: `Bearer gho_${'0'.repeat(40)}` }, 'Bad credentials'],
-  ])('refuses %s', async (_, given, message) => {
-    expect(await answerOf(await call(sandbox, 'GET /user', given))).toEqual(refusal(401, message))
-  })
-
-  it('accepts the older authorization scheme', async () => {
-    const older = { authorization: headers.authorization.replace('Bearer', 'token') }
-    expect((await call(sandbox, 'GET /user', older)).status).toBe(200)
-  })
-
-  it('refuses a request without a User-Agent', async () => {
-    const { port } = new URL(sandbox.url)
-    const text = requestText('GET', '/api/v3/user', { Authorization: headers.authorization })
-    const answer = await exchange(Number(port), text)
-    expect([answer.status, answer.body]).toEqual([
-      403,
-      expect.stringContaining('Request forbidden by administrative rules.'),
-    ])
-  })
-
-  it('has no headers for pages of other origins', async () => {
-    const answer = await call(sandbox, 'GET /user', { ...headers, origin: 'https://evil.example' })
-    expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
-  })
-})
 
 describe('the refusals of the REST API', () => {
   const comment = 'POST /repos/octo/demo/issues/1/comments'
@@ -130,88 +66,162 @@ describe('the refusals of the REST API', () => {
       invalid('Status', 'custom', 'state', 'State is not included in the list'),
     ],
   ])('%s with %j: %i %s', async (request, body, status, message, errors) => {
-    expect(await answerOf(await call(sandbox, request, headers, body))).toEqual(
-      refusal(status, message, errors),
-    )
+    expect(await answerOf(call(sandbox, request, headers, body))).toEqual(refusal(status, message, errors))
     expect([sandbox.state.comments, sandbox.state.merges]).toEqual([[], []])
-  })
-
-  it('of what is not JSON, or over 1 MiB', async () => {
-    const url = `${sandbox.url}/api/v3${DEMO}/issues/1/comments`
-    const post = async (body: string) => answerOf(await fetch(url, { method: 'POST', headers, body }))
-    expect(await post('{"body":')).toEqual(refusal(400, 'Problems parsing JSON'))
-    expect(await post('x'.repeat(1_048_577))).toEqual(refusal(413, 'Request too large'))
   })
 })
 
-describe('what is written', () => {
-  it('is a comment of up to 65,536 characters, in any case of the names, found at its address', async () => {
-    const post = (body: string) => call(sandbox, 'POST /repos/Octo/DEMO/issues/2/comments', headers, { body })
-    const answer = await post('\u0001'.repeat(65_536))
-    const made = await json<{ url: string; html_url: string }>(answer)
-    expect([answer.status, answer.headers.get('location')]).toEqual([201, made.url])
-    expect(made.html_url).toContain('/octo/demo/pull/2#issuecomment-')
-    expect(await json(fetch(made.url, { headers }))).toEqual(made)
-    expect((await post('x'.repeat(65_537))).status).toBe(422)
-  })
+interface HookAnswer {
+  readonly id: number
+  readonly events: readonly string[]
+  readonly config: Readonly<Record<string, string>>
+}
 
-  it('is listed page by page, oldest first', async () => {
-    const path = `${DEMO}/issues/5/comments`
-    for (const body of ['one', 'two', 'three']) await call(sandbox, `POST ${path}`, headers, { body })
-    const answer = await call(sandbox, `GET ${path}?per_page=2`, headers)
-    const next = `<${sandbox.url}/api/v3${path}?per_page=2&page=2>`
-    expect(answer.headers.get('link')).toBe(`${next}; rel="next", ${next}; rel="last"`)
-    expect(await json(answer)).toMatchObject([{ body: 'one' }, { body: 'two' }])
-  })
-
-  it.each(REACTIONS)('is a reaction %s, new once', async (content) => {
-    const react = async () =>
-      answerOf(await call(sandbox, `POST ${DEMO}/issues/1/reactions`, headers, { content }))
-    const first = await react()
-    expect(first).toMatchObject({ status: 201, body: { content, created_at: '2026-05-04T03:02:01Z' } })
-    expect(await react()).toEqual({ status: 200, body: first.body })
-  })
-
-  it('is a commit, whose check is found by its hash and by its branch', async () => {
-    const file = { message: 'Let it fail', content: 'aGVsbG8=', branch: 'typo' }
-    const pushed = call(sandbox, `PUT ${DEMO}/contents/docs/hello.md`, headers, file)
-    const { commit } = await json<{ commit: { sha: string } }>(pushed)
+describe('a hook', () => {
+  let app: Receiver
+  beforeAll(async () => void (app = await receiver()))
+  afterAll(() => app[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    for (const { id } of await json<HookAnswer[]>(hooks('GET '))) await hooks(`DELETE /${id}`)
     await sandbox.idle()
-    const completed = await get('/commits/heads/typo/check-runs')
-    expect(completed).toMatchObject({
-      check_runs: [
-        { name: 'test', head_sha: commit.sha, conclusion: 'failure', pull_requests: [{ number: 5 }] },
-      ],
-    })
-    expect(await get('/pulls/5')).toMatchObject({ head: { sha: commit.sha } })
   })
 
-  it('is a check in progress at first, which is abandoned when the sandbox closes', async () => {
-    await using slow = await start({ checkDuration: 60_000 })
-    const file = { message: 'x', content: '' }
-    await call(slow, `PUT ${DEMO}/contents/a`, await signIn(slow), file)
-    const runs = await json(call(slow, `GET ${DEMO}/commits/main/check-runs`, await signIn(slow)))
-    expect(runs).toMatchObject({
-      check_runs: [{ status: 'in_progress', conclusion: null, completed_at: null }],
+  const hooks = (request: string, body?: unknown): Promise<Response> =>
+    call(sandbox, request.replace(' ', ` ${DEMO}/hooks`), headers, body)
+  const config = (path: string) => ({ url: app.url + path, content_type: 'json', secret: 'hush' })
+  const create = (path: string, events: readonly string[]): Promise<HookAnswer> =>
+    json<HookAnswer>(hooks('POST ', { config: config(path), events }))
+  const comment = async (body: string): Promise<void> => {
+    await call(sandbox, `POST ${DEMO}/issues/1/comments`, headers, { body })
+    await sandbox.idle()
+  }
+  const invalid = (error: object): object =>
+    refusal(422, 'Validation Failed', [{ resource: 'Hook', ...error }])
+
+  it('has GitHub’s defaults: the push event, as a form, unsigned', async () => {
+    const made = await json<HookAnswer>(hooks('POST ', { config: { url: `${app.url}/hook` } }))
+    expect(made).toMatchObject({
+      active: true,
+      events: ['push'],
+      config: { content_type: 'form', insecure_ssl: '0', url: `${app.url}/hook` },
     })
+    await sandbox.idle()
+    const ping = app.received.at(-1)
+    if (!ping) throw new Error('nothing came')
+    expect(valuesOf(ping, 'x-hub-signature-256')).toEqual([])
+    const payload = new URLSearchParams(ping.body.toString()).get('payload') ?? ''
+    expect(JSON.parse(payload)).toMatchObject({ hook_id: made.id })
   })
 
-  it('is a status, of which the newest of each context decides', async () => {
-    const report = async (state: string, context: string): Promise<unknown> => {
-      const { head } = await get<{ head: { sha: string } }>('/pulls/2')
-      await call(sandbox, `POST ${DEMO}/statuses/${head.sha}`, headers, { state, context })
-      return (await get<{ state: string }>(`/commits/${head.sha}/status`)).state
+  it('shares the GUID of a delivery with the other hooks', async () => {
+    await create('/one', ['issue_comment'])
+    await create('/two', ['issue_comment'])
+    await sandbox.idle()
+    const before = app.received.length
+    await comment('one')
+    await comment('two')
+    const guids = (path: string): unknown[] =>
+      app.received
+        .slice(before)
+        .flatMap((each) => (each.path === path ? valuesOf(each, 'x-github-delivery') : []))
+    expect(new Set(guids('/one')).size).toBe(2)
+    expect(guids('/one')).toEqual(guids('/two'))
+  })
+
+  it('loses a secret that a change of its settings does not repeat', async () => {
+    const { id } = await create('/hook', ['push'])
+    const changed = { content_type: 'json', insecure_ssl: '0', url: `${app.url}/new` }
+    const { secret: _, ...rest } = config('/new')
+    const both = [{ events: ['issues'], config: rest }, { active: true }]
+    for (const change of both)
+      expect(await json<HookAnswer>(hooks(`PATCH /${id}`, change))).toMatchObject({
+        events: ['issues'],
+        config: changed,
+      })
+    expect((await json<HookAnswer>(hooks(`GET /${id}`))).config).toEqual(changed)
+  })
+
+  it('is refused when one with its address has an event of it already', async () => {
+    await create('/hook', ['push', 'issues'])
+    const { id } = await create('/hook', ['issue_comment'])
+    const exists = invalid({ code: 'custom', message: 'Hook already exists on this repository' })
+    for (const events of [['issues'], ['*']])
+      expect(await answerOf(hooks('POST ', { config: config('/hook'), events }))).toEqual(exists)
+    expect(await answerOf(hooks(`PATCH /${id}`, { events: ['issue_comment', 'push'] }))).toEqual(exists)
+  })
+
+  it.each([
+    ['no address', {}, { code: 'custom', message: 'Config must contain URL for webhooks' }],
+    ['another scheme', { config: { url: 'ftp://127.0.0.1/' } }, { code: 'invalid', field: 'url' }],
+    ['an unknown event', { events: ['pushed'] }, { code: 'invalid', field: 'events' }],
+    ['another name', { name: 'email' }, { code: 'invalid', field: 'name' }],
+    ['a flag that is none', { active: 'yes' }, { code: 'invalid', field: 'active' }],
+  ])('is refused for %s', async (_, body, error) => {
+    expect(await answerOf(hooks('POST ', body))).toEqual(invalid(error))
+  })
+
+  it('has a log with ids over 2^53, read along cursors though new deliveries arrive meanwhile', async () => {
+    const { id } = await create('/hook', ['issue_comment'])
+    for (const body of ['one', 'two', 'three', 'four']) await comment(body)
+    // As text: JSON.parse rounds them.
+    const idsIn = (text: string): string[] =>
+      [...text.matchAll(/"id":(\d+),"guid"/g)].map(([, each = '']) => each)
+    const all = idsIn(await (await hooks(`GET /${id}/deliveries`)).text())
+    expect(BigInt(all[0] ?? 0) - BigInt(all[1] ?? 0)).toBe(1n)
+    expect(Number(all[0])).toBe(Number(all[1]))
+    const seen: string[] = []
+    for (let query: string | undefined = '?per_page=2'; query !== undefined;) {
+      const answer = await hooks(`GET /${id}/deliveries${query}`)
+      const [, next] = /^<([^>]+cursor=v1_\d+)>; rel="next"$/.exec(answer.headers.get('link') ?? '') ?? []
+      seen.push(...idsIn(await answer.text()))
+      query = next && new URL(next).search
+      await comment('meanwhile')
     }
-    const states = [
-      await report('success', 'build'),
-      await report('pending', 'deploy'),
-      await report('error', 'deploy'),
-      await report('success', 'deploy'),
-    ]
-    expect(states).toEqual(['success', 'pending', 'failure', 'success'])
-    expect(await get('/commits/greeting/status?per_page=1')).toMatchObject({
-      total_count: 2,
-      statuses: [{ context: 'deploy', state: 'success', description: null, target_url: null }],
-    })
+    expect(seen).toEqual(all)
+    expect(await answerOf(hooks(`GET /${id}/deliveries?cursor=second`))).toEqual(
+      refusal(400, 'Invalid cursor'),
+    )
   })
+})
+
+describe('the fault of a repository', () => {
+  const comment = (repo: string): Promise<Response> =>
+    call(sandbox, `POST /repos/octo/${repo}/issues/1/comments`, headers, { body: repo })
+  const stored = (repo: string): number =>
+    sandbox.state.comments.filter((each) => each.repo === `octo/${repo}`).length
+
+  it.each([
+    ['502', 502, {}, '<html><head><title>502 Bad Gateway'],
+    ['rate-limit', 403, { remaining: '0', reset: String(NOW / 1000 + 60) }, '{"message":"API rate limit'],
+    ['secondary-limit', 403, { remaining: '4999' }, '{"message":"You have exceeded a secondary rate limit'],
+    ['invalid-json', 200, { remaining: '4999' }, '{"id":1,"html_url":"http'],
+  ])('%s is answered %i, and nothing is written', async (name, status, limits, text) => {
+    const answer = await comment(`fault-${name}`)
+    expect([answer.status, stored(`fault-${name}`)]).toEqual([status, 0])
+    for (const [limit, value] of Object.entries(limits))
+      expect(answer.headers.get(`x-ratelimit-${limit}`)).toBe(value)
+    expect(answer.headers.get('retry-after')).toBe(name === 'secondary-limit' ? '60' : null)
+    expect((await answer.text()).startsWith(text)).toBe(true)
+  })
+
+  it.each([
+    ['reset', 0],
+    ['reset-after', 1],
+  ])('%s ends the connection when %i comment was written', async (name, count) => {
+    await expect(comment(`fault-${name}`)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+    expect(stored(`fault-${name}`)).toBe(count)
+  })
+})
+
+it('a page refuses a foreign Host, and shows text of others as text', async () => {
+  const port = Number(new URL(sandbox.url).port)
+  for (const path of ['/', '/login/oauth/authorize', '/api/v3/user']) {
+    const { status } = await exchange(port, requestText('GET', path, { Host: 'evil.example' }))
+    expect([path, status]).toEqual([path, 403])
+  }
+  const body = `<script>alert(1)</script><img src=x onerror="alert(2)">`
+  await call(sandbox, `POST ${DEMO}/issues/1/comments`, headers, { body })
+  const shown = await (await fetch(`${sandbox.url}/octo/demo/issues/1`)).text()
+  expect(shown).toContain('&lt;script&gt;alert(1)')
+  expect(shown).not.toMatch(/<script|<img/)
 })

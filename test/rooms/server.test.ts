@@ -2,7 +2,6 @@ import { assert, asyncProperty, stringMatching } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
-import { callInstance } from '../../src/cli/instance-client.js'
 import { type Listener, listen } from '../../src/http/listen.js'
 import { createInstanceRecord, prove } from '../../src/instance/running.js'
 import { createRelay, type Relay } from '../../src/relay.js'
@@ -53,12 +52,6 @@ const ROUTES = '{"call":"routes"}'
 const RENEW = '{"call":"renew","userId":"ada"}'
 
 describe('POST /instance', () => {
-  it('answers a program that has the key of the instance', async () => {
-    expect(await ask(ROUTES, prove(record, ROUTES))).toEqual([200, expect.objectContaining({ routes: [] })])
-    const instance = { ...record, url: listener.url }
-    expect(await callInstance(instance, 'refused', {})).toEqual({ refused: [], counts: {} })
-  })
-
   it.each([
     ['no proof', undefined],
     ['an empty one', ''],
@@ -69,13 +62,6 @@ describe('POST /instance', () => {
     expect(await ask(ROUTES, proof)).toEqual(NOT_FOUND)
   })
 
-  it('is not there where no instance runs, nor for a call that is unknown', async () => {
-    await using alone = await createRelay(settings)
-    expect(await ask(ROUTES, prove(record, ROUTES), alone)).toEqual(NOT_FOUND)
-    for (const body of ['{"call":"constructor"}', '{}'])
-      expect(await ask(body, prove(record, body))).toEqual(NOT_FOUND)
-  })
-
   it('takes no answer of GET /health for a proof', async () => {
     const law = asyncProperty(stringMatching(/^[\x21-\x7e]{16,40}$/), async (challenge) => {
       const headers = { 'X-Relay-Challenge': challenge }
@@ -83,23 +69,5 @@ describe('POST /instance', () => {
       expect(proof === null ? NOT_FOUND : await ask(challenge, proof)).toEqual(NOT_FOUND)
     })
     await assert(law, { examples: [['1234567890123456'], ['{"call":"routes"}']] })
-  })
-
-  it.each([
-    ['Ünï😀', 401, /^Ünï😀 is not signed in/],
-    ['a b', 400, /^Invalid userId$/],
-  ])('says why a token is not renewed: %s', async (userId, status, error) => {
-    const body = JSON.stringify({ call: 'renew', userId })
-    expect(await ask(body, prove(record, body))).toEqual([status, { error: expect.stringMatching(error) }])
-  })
-
-  it('has the calls fail with the kind and text of the answer', async () => {
-    const instance = { ...record, url: listener.url }
-    await expect(callInstance(instance, 'refused entry', { id: 7 })).rejects.toMatchObject({
-      kind: 'not_found',
-    })
-    await expect(callInstance(instance, 'inspect', {})).rejects.toMatchObject({
-      message: 'The inspector is off: relay runs with --no-inspect',
-    })
   })
 })

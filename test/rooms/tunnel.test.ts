@@ -7,9 +7,7 @@ import { onSleep } from '../../src/base/wait.js'
 import type { Delivery } from '../../src/journal/types.js'
 import { sendOnce, type SendOnce } from '../../src/net/client.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
-import { PayloadAddress } from '../../src/serve/tunnel.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Store } from '../../src/store/kv.js'
 import { openTunnel, type TunnelOptions, type TunnelStatus } from '../../src/tunnel/tunnel.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
@@ -162,31 +160,6 @@ describe('a message', () => {
     expect(await rig.refused.get(2)?.reason()).toBe(text === '{' ? 'the message is not JSON' : reason)
   })
 
-  it('that is no request is ignored', async () => {
-    await using server = await smee()
-    await using rig = await tunnel(server.channel)
-    await rig.status({ roundTrip: 'ok' })
-    for (const text of ['ready', '"ready"', '{"message":"connected"}', '[]'])
-      server.write(`data: ${text}\n\n`)
-    await post(server.channel, githubDelivery())
-    await rig.has(1)
-    expect(rig.logged).toEqual([])
-  })
-
-  it('with its exact bytes and a wrong signature has an invalid signature, and a right one counts as it is', async () => {
-    await using server = await gosmee()
-    await using rig = await tunnel(server.channel)
-    await rig.status({ roundTrip: 'ok' })
-    const body = `{"a": 12345678901234567890, "b": 1.0, "c": "${'x'.repeat(40_000)}"}\n`
-    await post(server.channel, githubDelivery({ body }))
-    await rig.has(1)
-    expect([rig.bodies(), rig.stored[0]?.restored?.how]).toEqual([[body], 'raw'])
-    await post(server.channel, githubDelivery({ id: ID, secret: 'another' }))
-    expect(await rig.says('refused')).toContain(
-      ': invalid signature (signed with another secret, or the body was changed on its way) (unproved: ',
-    )
-  })
-
   it('over the size limit is refused, and one that never ends costs the connection', async () => {
     await using server = await gosmee()
     await using rig = await tunnel(server.channel, { maxBody: 1000, limits: { message: 100_000 } })
@@ -312,17 +285,6 @@ describe('a burst', () => {
     expect(rig.numbers()).toEqual(upTo(300))
     expect(rig.logged).toHaveLength(1)
   })
-
-  it('ends with the tunnel if storage does not come back, and says so', async () => {
-    await using server = await smee()
-    const append = (): Promise<void> => Promise.reject(new RelayError('storage', 'The disk is full'))
-    const rig = await tunnel(server.channel, { append })
-    await rig.status({ roundTrip: 'ok' })
-    server.write(numbered(1))
-    await rig.says('waits')
-    await rig[Symbol.asyncDispose]()
-    expect(rig.logged.at(-1)).toBe('a delivery from the tunnel was lost: Delivery could not be stored')
-  })
 })
 
 type Act = (server: TunnelServer) => unknown
@@ -350,102 +312,6 @@ describe('a connection that ends', () => {
     await rig.status({ state: 'connected', attempt: 0, retryAt: null, why: null, roundTrip: 'ok' }, seen)
     await post(server.channel, githubDelivery())
     await rig.has(1)
-  })
-
-  it('is not replaced while the server pings', async () => {
-    await using server = await smee({ pingEvery: 10 })
-    await using rig = await tunnel(server.channel, { limits: { silence: 300 } })
-    await rig.status({ roundTrip: 'ok' })
-    await server.pinged(60)
-    expect([server.connections, rig.statuses.map(({ state }) => state)]).toEqual([
-      1,
-      ['connecting', 'connected', 'connected'],
-    ])
-  })
-})
-
-describe('a connection that fails', () => {
-  it.each<[string, Act, Act]>([
-    ['the server answers 502', (server) => server.refuse(502), (server) => server.refuse(undefined)],
-    ['connection refused', (server) => server.down(), (server) => server.up()],
-    ['no answer within 0.1 s', (server) => server.stall(true), (server) => server.stall(false)],
-  ])('because of "%s" is tried again until the server recovers', async (why, fail, repair) => {
-    await using server = await smee()
-    await fail(server)
-    await using rig = await tunnel(server.channel, { limits: { opening: 100 } })
-    const { since } = await rig.status({ state: 'waiting', attempt: 1 })
-    expect(await rig.status({ state: 'waiting', attempt: 5 })).toMatchObject({
-      why,
-      since,
-      url: server.channel,
-    })
-    await repair(server)
-    await rig.status({ state: 'connected', attempt: 0, roundTrip: 'ok' })
-    await post(server.channel, githubDelivery())
-    await rig.has(1)
-  })
-
-  it.each([
-    [
-      { status: 301, headers: { location: 'https://smee.invalid/a' } },
-      'the server answers 301: it redirects to https://smee.invalid/a',
-    ],
-    [
-      { headers: { 'content-type': 'text/html' } },
-      'no channel at this address: the server answers with text/html',
-    ],
-  ])('because the server answers %j says so', async (answer, why) => {
-    await using server = await receiver(answer)
-    await using rig = await tunnel(`${server.url}/channel`)
-    expect((await rig.status({ state: 'waiting' })).why).toBe(why)
-    expect(server.received.every(({ method }) => method === 'GET')).toBe(true)
-  })
-
-  it('ends with the tunnel, even while it waits', async () => {
-    await using server = await smee()
-    server.stall(true)
-    const rig = await tunnel(server.channel)
-    await rig[Symbol.asyncDispose]()
-    const waiting = await tunnel(server.channel, { delay: () => 3_600_000, limits: { opening: 20 } })
-    await waiting.status({ state: 'waiting' })
-    await waiting[Symbol.asyncDispose]()
-    expect(waiting.statuses.map(({ state }) => state)).toEqual(['connecting', 'waiting'])
-  })
-
-  it.each(['channel', 'url'] as const)(
-    'is tried again when the server says, for at most 15 minutes: %s',
-    async (address) => {
-      await using server = await smee()
-      for (const [asked, least, most] of [
-        ['300', 299_000, 300_000],
-        ['9000', 899_000, 900_000],
-      ] as const) {
-        server.refuse(429, { 'retry-after': asked })
-        await using rig = await tunnel(server[address])
-        const { since, retryAt } = await rig.status({ state: 'waiting' })
-        expect((retryAt ?? 0) - since).toBeGreaterThanOrEqual(least)
-        expect((retryAt ?? 0) - since).toBeLessThanOrEqual(most)
-      }
-    },
-  )
-
-  it('that was open is tried again at once, and then with delays until one lasts', async () => {
-    await using server = await smee()
-    const delays: number[] = []
-    const delay = (failures: number): number => delays.push(failures)
-    await using rig = await tunnel(server.channel, { delay, limits: { steady: 200 } })
-    for (let i = 0; i < 4; i++) {
-      await server.listening(1)
-      await rig.status({ state: 'connected', roundTrip: 'ok' }, rig.statuses.length - 1)
-      const seen = rig.statuses.length
-      server.hangUp()
-      await rig.status({ state: 'connected', roundTrip: 'ok' }, seen)
-    }
-    expect(delays).toEqual([1, 2, 3])
-    await new Promise((resolve) => setTimeout(resolve, 250))
-    const seen = rig.statuses.length
-    server.hangUp()
-    await rig.status({ state: 'waiting', attempt: 1 }, seen)
   })
 })
 
@@ -496,14 +362,6 @@ describe('after waking up', () => {
     await both.rig.has(5)
     expect(both.rig.numbers()).toEqual([1, 2, 3, 4, 5])
   })
-
-  it('gives the old connection up after half a minute, although the server still sends on both', async () => {
-    await using both = await afterSleep({ linger: 60_000, replaced: 100 })
-    both.next.write(A)
-    await both.old.closed
-    await both.rig.has(1)
-    expect(both.rig.numbers()).toEqual([1])
-  })
 })
 
 it('a network that stalls without loss delivers everything once it continues: in order, and once', async () => {
@@ -536,8 +394,6 @@ it('a network that stalls without loss delivers everything once it continues: in
 })
 
 describe('the message to itself', () => {
-  const limits = { roundTrip: 150 }
-
   it('is no delivery, also if others send it again, and that of another relay is refused', async () => {
     await using server = await smee()
     const sent: [string, Record<string, string>][] = []
@@ -558,46 +414,6 @@ describe('the message to itself', () => {
     )
     expect([rig.stored, rig.logged.length]).toEqual([[], 1])
   })
-
-  it('does not swallow a delivery with the same id', async () => {
-    await using server = await smee()
-    let id = ''
-    const taking: SendOnce = async (url, request) => {
-      if (request.method !== 'POST') return sendOnce(url, request)
-      id = request.headers['x-github-delivery'] ?? ''
-      await post(server.channel, githubDelivery({ id, set: { 'User-Agent': 'webhook-relay' } }))
-      return { status: 200, header: () => undefined, body: new Blob([]).stream(), discard: () => {} }
-    }
-    await using rig = await tunnel(server.channel, { sendOnce: taking, limits })
-    await rig.has(1)
-    expect(rig.stored[0]?.deliveryId).toBe(id)
-    await rig.status({ roundTrip: 'it came back changed, and its bytes could not be restored' })
-  })
-
-  it('is sent again until it came back, once on each connection, and each result is said once', async () => {
-    await using server = await smee()
-    const [answers, posts]: [number[], string[]] = [[502, 502, 200], []]
-    const send: SendOnce = async (url, request) => {
-      if (request.method !== 'POST') return sendOnce(url, request)
-      posts.push(url)
-      const status = answers.shift()
-      if (status === undefined) return sendOnce(url, request)
-      return { status, header: () => undefined, body: new Blob([]).stream(), discard: () => {} }
-    }
-    await using rig = await tunnel(server.channel, { sendOnce: send, limits })
-    await rig.status({ state: 'connected', roundTrip: 'ok' })
-    expect(rig.statuses.map(({ roundTrip }) => roundTrip)).toEqual([
-      null,
-      null,
-      'the server answers 502 to a delivery',
-      'nothing came back within 0.15 s',
-      'ok',
-    ])
-    const seen = rig.statuses.length
-    server.hangUp()
-    await rig.status({ state: 'connected', roundTrip: 'ok' }, seen + 1)
-    expect(posts).toHaveLength(5)
-  })
 })
 
 describe('a gosmee server with Redis', () => {
@@ -605,29 +421,6 @@ describe('a gosmee server with Redis', () => {
   const send = async (server: TunnelServer, ...numbers: readonly number[]): Promise<void> => {
     for (const n of numbers) await post(server.channel, githubDelivery({ body: `{"n": ${n}}` }))
   }
-
-  it('continues where relay stopped reading: after a break, and after a restart', async () => {
-    await using server = await gosmee({ stream: 1000 })
-    const { store } = await openDatabase({ kind: 'memory', folder: '' })
-    {
-      await using rig = await tunnel(server.channel, { store })
-      await rig.status({ roundTrip: 'ok' })
-      await send(server, 1, 2)
-      await rig.has(2)
-      server.refuse(503)
-      server.hangUp()
-      await rig.status({ why: 'the server answers 503' })
-      const away = rig.statuses.length
-      server.refuse(undefined)
-      await send(server, 3)
-      await rig.has(3)
-      await rig.status({ state: 'connected', roundTrip: 'ok' }, away)
-    }
-    await send(server, 4, 5)
-    await using rig = await tunnel(server.channel, { store })
-    await rig.has(2)
-    expect([rig.numbers(), rig.logged]).toEqual([[4, 5], []])
-  })
 
   it('is asked again without an id that it does not accept', async () => {
     await using server = await gosmee({ stream: 1000 })
@@ -655,31 +448,6 @@ describe('a gosmee server with Redis', () => {
 })
 
 describe('a channel', () => {
-  const urlOf = async (address: string, store: Store): Promise<string | null> => {
-    await using rig = await tunnel(address, { store })
-    return (await rig.status({ state: 'connected' })).url
-  }
-
-  it.each([
-    ['smee', smee],
-    ['gosmee', gosmee],
-  ] as const)(
-    'is made once for each server and kept for the profile, until another is asked for: %s',
-    async (_, start) => {
-      await using server = await start()
-      await using other = await smee()
-      const { store } = await openDatabase({ kind: 'memory', folder: '' })
-      const url = await urlOf(server.url, store)
-      expect(url).toMatch(new RegExp(`^${server.url}/[\\w-]{16}$`))
-      expect(await urlOf(`${server.url}/`, store)).toBe(url)
-      const another = await urlOf('new', store)
-      expect(another).toMatch(server.url)
-      expect(another).not.toBe(url)
-      expect(await urlOf(server.url, store)).toBe(another)
-      expect(await urlOf(other.url, store)).toMatch(other.url)
-    },
-  )
-
   it.each([
     [{ status: 503 }, 'it answers 503'],
     [{ status: 307 }, 'it answers 307'],
@@ -694,43 +462,6 @@ describe('a channel', () => {
       why: `${server.url} did not create a channel: ${reason}`,
       url: null,
     })
-  })
-
-  it('keeps the scheme under which the server is known', async () => {
-    await using server = await receiver(({ headers }) => ({
-      status: 302,
-      headers: { location: `https://${headers.find(([name]) => name.toLowerCase() === 'host')?.[1]}/made` },
-    }))
-    await using rig = await tunnel(server.url)
-    expect((await rig.status({ state: 'waiting' })).url).toBe(`${server.url}/made`)
-  })
-})
-
-describe('the address of deliveries', () => {
-  const status = { since: 0, why: null, attempt: 0, retryAt: null, roundTrip: null }
-  const url = 'https://smee.test/channel'
-
-  it("is the tunnel's once it is connected, and says when the tunnel is back", async () => {
-    const address = new PayloadAddress({ tunnel: 'https://smee.test' }, 'http://127.0.0.1:1')
-    const backs: number[] = []
-    let back = 0
-    const end = address.onBack(() => back++)
-    for (const states of [
-      ['connecting', 'waiting', 'connected', 'connected'],
-      ['waiting', 'connecting', 'connected'],
-      ['waiting', 'connected'],
-    ] as const) {
-      for (const state of states) address.noticed({ ...status, state, url })
-      if (backs.push(back) === 2) end()
-    }
-    expect([await address.known, backs]).toEqual([url, [0, 1, 1]])
-  })
-
-  it('is the public one without a tunnel', async () => {
-    const own = 'http://127.0.0.1:1'
-    const publicUrl = 'https://relay.example.com'
-    expect(await new PayloadAddress({}, own).known).toBe(`${own}/webhook`)
-    expect(await new PayloadAddress({ publicUrl }, own).known).toBe(`${publicUrl}/webhook`)
   })
 })
 
