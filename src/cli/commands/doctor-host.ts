@@ -107,7 +107,9 @@ async function checkAnswer({ attached, shell }: Subject): Promise<CheckResult[]>
     return [
       fail(
         `${url} cannot be reached (${describeConnectionError(error)})`,
-        `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
+        isEmulated
+          ? commandFor(attached, 'serve --sandbox')
+          : `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
       ),
     ]
   }
@@ -135,8 +137,13 @@ async function checkAnswer({ attached, shell }: Subject): Promise<CheckResult[]>
   if (Number.isNaN(ahead)) return [fine]
   const seconds = Math.round(Math.abs(ahead) / 1000)
   if (Math.abs(ahead) <= MAX_CLOCK_DIFFERENCE)
-    return [fine, ok(`within ${Math.max(1, seconds)} s of the code host's`)]
-  return [fail(`${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the code host's`, SET_CLOCK)]
+    return [fine, ok(`this machine's clock is within ${Math.max(1, seconds)} s of the code host's`)]
+  return [
+    fail(
+      `this machine's clock is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the code host's`,
+      SET_CLOCK,
+    ),
+  ]
 }
 
 /** The answer of a code host about itself. */
@@ -185,7 +192,7 @@ async function findClient({ attached, data }: Subject): Promise<CheckResult> {
   const { clientId, clientSecret, provider } = values
   const { isEmulated } = HOST_KINDS[provider]
   if (instance && data && (await findSandboxClient(data.secrets, instance.providerUrl)))
-    return ok("the sandbox's own")
+    return ok("the OAuth client is the sandbox's own")
   if (instance?.clientId) return ok(`process ${instance.pid} has client id ${instance.clientId}`)
   const isHere = clientId !== undefined && clientSecret !== undefined
   const setup = commandFor(attached, 'setup')

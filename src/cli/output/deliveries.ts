@@ -251,6 +251,7 @@ export class Printer {
   header(): void {
     if (this.#json || !this.#out.isTerminal) return
     const names = ['time', '#', 'event', 'repository']
+    this.#widths = this.#widths.map((width, i) => Math.max(width, names[i]?.length ?? 0))
     this.#out.result(this.#row(names.map(dim), () => dim('targets')))
   }
 
