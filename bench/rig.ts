@@ -69,7 +69,10 @@ export class Relay {
 
   constructor(scope: Scope, build: string, env: Env = {}) {
     this.home = scope.folder()
-    this.program = path.resolve(build, 'dist/bin/relay.cjs')
+    const { bin }: { bin: { relay: string } } = JSON.parse(
+      readFileSync(path.join(build, 'package.json'), 'utf8'),
+    )
+    this.program = path.resolve(build, bin.relay)
     if (!existsSync(this.program)) throw new Error(`${this.program} does not exist: build it first`)
     const own = { PATH: process.env['PATH'] ?? '', HOME: this.home, RELAY_HOME: this.home }
     // Retention removes nothing while something is measured.
