@@ -1,4 +1,4 @@
-// Frames and memory of the inspector's page while deliveries arrive, by Chromium's own tracing.
+// How quick the inspector's page is: frames while deliveries arrive, by Chromium's own tracing, and large payloads.
 import { existsSync } from 'node:fs'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 import { delivery, load, smallPush } from './load.js'
@@ -14,6 +14,9 @@ const ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
 ]
+/** Bytes of a payload of each size, and what a line of the page shows once it is there. */
+const MIB = 1_048_576
+const LARGE = { '1 MB': MIB, '25 MB': 25 * MIB - 1024 } as const
 /** Moves something in every frame, so that the browser draws as many as it can. */
 const MOVE = `
   const box = document.body.appendChild(document.createElement('i'))
@@ -27,13 +30,14 @@ export const inspectPage: Benchmark = {
 The inspector's page in Chromium. First, how long the page loads until it shows a delivery, and how long a new
 delivery takes to appear. Then ${BURST.perSecond} pushes of 7,678 bytes arrive per second for
 ${BURST.count / BURST.perSecond} s: frames that are drawn, and afterwards the page's JavaScript heap and its
-elements. ${ROUNDS} rounds, each in a new tab.`,
+elements. At last the first lines of payloads of 1 and 25 MB, and of the difference of two of 1 MB with 75 changes,
+from the address to the screen. ${ROUNDS} rounds, each in a new tab.`,
 
   async run({ rounds }, scope) {
     if (!existsSync(CHROMIUM)) return [notMeasured('all of it', `${CHROMIUM} does not exist`)]
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS })
     scope.defer(() => browser.close())
-    const relays = await pair((build) => new Relay(scope, build).serve())
+    const relays = await pair((build) => new Relay(scope, build).serve('--max-body', String(25 * MIB)))
     return measure(rounds(ROUNDS), relays, (relay) => figuresOf(browser, relay))
   },
 }
@@ -56,6 +60,7 @@ async function figuresOf(browser: Browser, relay: Relay): Promise<Figures> {
       ...framesOf(drawn),
       'heap, MiB': usedSize / 1_048_576,
       elements: await page.locator('*').count(),
+      ...(await payloadsOf(page, relay)),
     }
   } finally {
     await context.close()
@@ -81,6 +86,40 @@ async function appears(page: Page, relay: Relay, act: () => Promise<unknown>): P
   await act()
   await page.getByText(repo).first().waitFor()
   return performance.now() - begun
+}
+
+/** Milliseconds until large payloads are shown, each after the page was on the list. */
+async function payloadsOf(page: Page, relay: Relay): Promise<Figures> {
+  const lineOf = async (address: string): Promise<number> => {
+    await page.goto(`${relay.url}/inspect/`)
+    await page.locator('.connection-live').waitFor()
+    const begun = performance.now()
+    await page.goto(`${relay.url}/inspect/deliveries/${address}`)
+    await page.locator('.cm-line').nth(5).waitFor()
+    return performance.now() - begun
+  }
+  const one = await sendLarge(relay, LARGE['1 MB'], 'one')
+  const other = await sendLarge(relay, LARGE['1 MB'], 'other')
+  const huge = await sendLarge(relay, LARGE['25 MB'], 'one')
+  return {
+    'payload of 1 MB, ms': await lineOf(one),
+    'payload of 25 MB, ms': await lineOf(huge),
+    'difference of two of 1 MB, ms': await lineOf(`${other}/compare/${one}`),
+  }
+}
+
+/** Sends a payload of so many bytes at most, in which 75 values are `word`, and resolves with its number. */
+async function sendLarge(relay: Relay, size: number, word: string): Promise<string> {
+  const value = 'y'.repeat(220)
+  const count = Math.floor(size / 240)
+  const every = Math.ceil(count / 75)
+  const items = Array.from({ length: count }, (_, i) => ({ i, v: i % every === 0 ? word : value }))
+  // Unlike any other, so that it is no duplicate.
+  const payload = { nonce: `${word} ${performance.now()}`, items }
+  await load(relay.url, { deliveries: [delivery('push', payload)], count: 1, connections: 1 })
+  const { out } = await relay.run(['log', '--json', '-n', '1'])
+  const { n }: { readonly n: number } = JSON.parse(out)
+  return String(n)
 }
 
 /** When frames were drawn, in milliseconds. */
