@@ -5,6 +5,7 @@ import type { Journal } from '../journal/journal.js'
 import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
 import type { CodeHost, DeliveryLog, DeliveryPage, HookDelivery } from './host.js'
+import { Refusal } from './rest.js'
 
 export interface CatchUpOptions extends PatienceOptions {
   readonly log: DeliveryLog
@@ -147,7 +148,10 @@ async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promis
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind === 'cancelled') throw error
     if (await hasArrived(delivery, options)) return undefined
-    return { why: `it was not sent again: ${error.message}`, isGone: error.kind === 'not_found' }
+    // A token without the right gets a 404, too.
+    const lacksRight = error instanceof Refusal && error.missingRight !== undefined
+    const isGone = error.kind === 'not_found' && !lacksRight
+    return { why: `it was not sent again: ${error.message}`, isGone }
   }
   return awaitArrival(delivery, options)
 }

@@ -197,7 +197,12 @@ class Appender {
       const receipts = await this.#sql.write(work, { grows, announces: [] })
       for (const [i, receipt] of receipts.entries()) batch?.[i]?.resolve(receipt)
     } catch (error) {
-      for (const { reject } of batch ?? this.#take()) reject(error)
+      if (!batch) {
+        // It failed before its turn came: so would each that joined it, after another such wait.
+        batch = this.#pending.splice(0)
+        this.#isScheduled = false
+      }
+      for (const { reject } of batch) reject(error)
     }
   }
 

@@ -72,8 +72,9 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   const chunks = response.body[Symbol.asyncIterator]()
   const [lost, ended] = [new AbortController(), new AbortController()]
   let isReading = false
-  /** Milliseconds of reading since something arrived, and since it was replaced; bytes of the message that is read. */
-  let [idle, age, size] = [0, -Infinity, 0]
+  /** Milliseconds of reading since something arrived, and since it was replaced. */
+  let [idle, age] = [0, -Infinity]
+  const sizeAfter = messageSize()
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -84,9 +85,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
         const next = await chunks.next().catch(() => undefined)
         isReading = false
         if (next && next.done !== true) {
-          const end = Buffer.from(next.value).lastIndexOf('\n\n')
-          size = end === -1 ? size + next.value.length : next.value.length - end
-          if (size <= limits.message) return controller.enqueue(next.value)
+          if (sizeAfter(next.value) <= limits.message) return controller.enqueue(next.value)
           lost.abort(`the server sends a message of over ${limits.message} bytes`)
           response.discard()
         }
@@ -122,6 +121,19 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       idle = 0
       age = 0
     },
+  }
+}
+
+/** Counts the bytes of the message that is being read: those since the last blank line, which may come in two parts. */
+function messageSize(): (chunk: Uint8Array) => number {
+  let size = 0
+  let tail: Uint8Array = new Uint8Array()
+  return (chunk) => {
+    const read = Buffer.concat([tail, chunk])
+    const end = Math.max(read.lastIndexOf('\n\n'), read.lastIndexOf('\n\r\n'))
+    size = end === -1 ? size + chunk.length : read.length - end
+    tail = read.subarray(-2)
+    return size
   }
 }
 

@@ -72,7 +72,10 @@ export class Messages {
     this.#signed = signatureIn(parts.scheme)
   }
 
+  /** One without a signature takes no place among those that wait. */
   take(text: string, id: string): void {
+    if (!this.#signed.test(text) && !this.#mayExplain(text))
+      return void this.#parts.refusals.tunnel(undefined, UNSIGNED)
     this.#waiting.push({ text, id })
     this.#size += text.length
     this.#working ??= this.#work()
@@ -118,10 +121,6 @@ export class Messages {
   /** The delivery in a message; undefined if there is none, or it was refused. Does not reject. */
   async #read(text: string): Promise<Restored | undefined> {
     const { refusals, roundTrips } = this.#parts
-    if (!this.#signed.test(text) && !this.#mayExplain(text)) {
-      await refusals.tunnel(undefined, UNSIGNED)
-      return undefined
-    }
     let message: Message | undefined
     try {
       message = readMessage(text)

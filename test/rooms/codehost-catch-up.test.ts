@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type ErrorKind, RelayError } from '../../src/base/errors.js'
 import { catchUp, type CatchUpOptions, findMissed } from '../../src/codehost/catch-up.js'
 import type { DeliveryLog, HookDelivery } from '../../src/codehost/host.js'
+import { Refusal } from '../../src/codehost/rest.js'
 import { openDatabase } from '../../src/store/open.js'
 
 const sent = (n: number, more: Partial<HookDelivery> = {}): HookDelivery => ({
@@ -107,5 +108,15 @@ describe('catching up', () => {
     expect(failed.at(-1)?.why).toBe(
       count === 5 ? 'not asked for, since 5 in a row did not arrive' : 'it was not sent again: no',
     )
+  })
+
+  it('asks again for what a token had no right to ask for', async () => {
+    const refusal = { providerStatus: 404, missingRight: 'the scope admin:repo_hook' }
+    let hasRight = false
+    const { run, asked } = await rig(() => (hasRight ? 'arrives' : new Refusal('not_found', 'no', refusal)))
+    expect(await run()).toMatchObject({ missing: 5, arrived: 0 })
+    hasRight = true
+    expect(await run()).toMatchObject({ missing: 5, arrived: 5 })
+    expect(asked).toEqual([1, 2, 3, 4, 5, 1, 2, 3, 4, 5].map((n) => `g${n}`))
   })
 })

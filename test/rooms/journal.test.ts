@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
 import { SharedStore } from '../../src/base/shared-store.js'
 import { Secret } from '../../src/base/secret.js'
 import { type Filter, parseMatch } from '../../src/journal/filter.js'
@@ -242,6 +243,7 @@ describeWith('postgres', 'whatever happens to it, the journal is what the model 
 })
 
 describe('a clock that was wrong', () => {
+  const nowhere: Plan = { targets: [], onDuplicate: 'never' }
   const at = (deliveryId: string, receivedAt: number): Delivery => ({
     provider: 'github',
     event: 'push',
@@ -255,7 +257,6 @@ describe('a clock that was wrong', () => {
     number: null,
     receivedAt,
   })
-  const nowhere: Plan = { targets: [], onDuplicate: 'never' }
 
   it('hides nothing of what came since, and does not keep what is old', async () => {
     await using opened = await memory()
@@ -316,5 +317,21 @@ describe('a clock that was wrong', () => {
       4096, 4099, 4096, 1024,
     ])
     expect(await journal.next('a', 1, [])).toEqual([{ n: 1, forward, earlier: 4096 }])
+  })
+
+  it('refuses all that wait for a database that fails, at once', async () => {
+    await using db = await openDatabase({ kind: 'memory', folder: '' })
+    let writes = 0
+    const write = async (): Promise<never> => {
+      writes++
+      await Promise.resolve()
+      throw new RelayError('storage', 'The disk is full')
+    }
+    const away: Sql = Object.assign(Object.create(db.sql), { write })
+    const journal = new Journal(away)
+    const appends = Array.from({ length: 200 }, (_, i) => journal.append(at(`${i}`, START), nowhere))
+    const ended = await Promise.allSettled(appends)
+    expect(new Set(ended.map(({ status }) => status))).toEqual(new Set(['rejected']))
+    expect(writes).toBe(1)
   })
 })

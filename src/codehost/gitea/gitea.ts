@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RelayError } from '../../base/errors.js'
+import { RelayError, toRelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import {
   checkOf,
@@ -217,10 +217,12 @@ function giteaHooks(rest: Rest): host.Hooks {
     /** Gitea makes a second hook with the same address: of two relays that do so at one moment, each leaves the newest. */
     async create(repo, settings) {
       const made = await post(repo, settings)
-      const same = (await list(repo)).filter(({ url }) => url === settings.url)
-      const newest = same.reduce((newer, each) => (each.id > newer.id ? each : newer), made)
-      for (const { id } of same) if (id !== newest.id) await remove(repo, id).catch(ignoreGone)
-      return newest
+      return onceMade(async () => {
+        const same = (await list(repo)).filter(({ url }) => url === settings.url)
+        const newest = same.reduce((newer, each) => (each.id > newer.id ? each : newer), made)
+        for (const { id } of same) if (id !== newest.id) await remove(repo, id).catch(ignoreGone)
+        return newest
+      })
     },
     /**
      * PATCH clears the events, the branch filter and the authorization that it is not sent, and does not change the secret (`editHook`).
@@ -234,7 +236,7 @@ function giteaHooks(rest: Rest): host.Hooks {
         return (await rest.call('PATCH', where, { body, answer: hook })).value
       }
       const made = await post(repo, settings, before?.value)
-      if (before) await remove(repo, id).catch(ignoreGone)
+      if (before) await onceMade(() => remove(repo, id).catch(ignoreGone))
       return made
     },
     /** A `push` of the last commit. Gitea has no ping. */
@@ -255,4 +257,14 @@ function bodyOf({ url, secret, events = [...WEBHOOK.events.keys()] }: host.HookS
 /** Another relay may have removed it a moment ago. */
 function ignoreGone(error: unknown): undefined {
   if (!isNotFound(error)) throw error
+}
+
+/** A refusal after a hook was made does not mean that there is none. @throws RelayError `provider_failed`, `cancelled` */
+async function onceMade<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (cause) {
+    const { kind, message } = toRelayError(cause)
+    throw kind === 'cancelled' ? cause : new RelayError('provider_failed', message, { cause })
+  }
 }
