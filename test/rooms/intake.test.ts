@@ -167,17 +167,6 @@ const summaryOf = (payload: unknown, scheme = GITHUB): Pick<Delivery, 'action' |
 const nothing = { action: null, repo: null, number: null }
 
 describe('summarize', () => {
-  it('finds action, repository and number', () => {
-    const repository = { full_name: 'octo/demo' }
-    expect(summaryOf({ action: 'opened', repository, number: 7, pull_request: { number: 7 } })).toEqual({
-      action: 'opened',
-      repo: 'octo/demo',
-      number: 7,
-    })
-    expect(summaryOf({ issue: { number: 8 } })).toEqual({ ...nothing, number: 8 })
-    expect(summaryOf({ pull_request: { number: 9 } })).toEqual({ ...nothing, number: 9 })
-  })
-
   it.each([
     ['null', null],
     ['text', 'action'],
