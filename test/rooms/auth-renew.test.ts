@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renew, revoke } from '../../src/auth/renew.js'
+import { renew, type RenewParts, revoke } from '../../src/auth/renew.js'
 import { RelayError } from '../../src/base/errors.js'
 import type { TokenGrant } from '../../src/tokens/tokens.js'
 import { type Asked, createRig, failure, MINUTE, NOW, type Reply, WEB } from './auth-rig.js'
@@ -175,6 +175,51 @@ describe('a renewal that fails', () => {
 })
 
 describe('revoking', () => {
+  const gone = { removed: true, upstream: 'revoked' }
+
+  it.each([204, 404, 422])('is done here first, and there when it answers %i', async (status) => {
+    await using rig = await signedIn(async () => {
+      expect(await stored(rig)).toEqual([undefined, undefined])
+      return { status }
+    })
+    expect(await revoke(rig.parts, 'ada')).toEqual(gone)
+    expect(rig.asked).toHaveLength(1)
+  })
+
+  it.each<[string, Partial<TokenGrant>, Partial<RenewParts>, object, string]>([
+    ['only here', {}, {}, { local: true }, 'skipped'],
+    ['of another code host', { origin: 'https://elsewhere.example' }, {}, {}, 'elsewhere'],
+    ['without a client', {}, { client: undefined }, {}, 'no client'],
+    ['made by the user', { accessToken: 'ghp_x' }, {}, {}, 'unsupported'],
+  ])('a token %s sends nothing', async (_, grant, parts, options, upstream) => {
+    await using rig = await signedIn(pair(1), grant)
+    expect(await revoke({ ...rig.parts, ...parts }, 'ada', options)).toEqual({ removed: true, upstream })
+    expect([rig.asked, await rig.contents()]).toEqual([[], {}])
+  })
+
+  it.each<[string, Reply, string, readonly boolean[]]>([
+    ['ends its refresh token, too', pair(1), 'revoked', [true, false]],
+    [
+      'that the code host does not renew leaves nothing that may live',
+      refuses('bad_refresh_token'),
+      'skipped',
+      [true],
+    ],
+    ['that cannot be renewed says that its refresh token may live', { status: 502 }, 'expired', [true]],
+  ])('an expired one %s', async (_, renewal, upstream, refreshes) => {
+    await using rig = await signedIn((asked) => (isRefresh(asked) ? renewal : { status: 204 }))
+    rig.time.now += MINUTE
+    expect(await revoke(rig.parts, 'ada')).toEqual({ removed: true, upstream })
+    expect([rig.asked.map(isRefresh), await rig.contents()]).toEqual([refreshes, {}])
+  })
+
+  it('sends nothing when the store fails', async () => {
+    await using rig = await signedIn({ status: 204 })
+    rig.broken.add('update')
+    await expect(revoke(rig.parts, 'ada')).rejects.toMatchObject({ kind: 'storage' })
+    expect(rig.asked).toEqual([])
+  })
+
   it.each<[Reply, string, string]>([
     [
       { status: 401, body: { message: 'Bad credentials' } },

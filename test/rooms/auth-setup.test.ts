@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { type NewSetup, OwnApp, readClient, readSetup, removeSetup, saveSetup } from '../../src/auth/setup.js'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
-import type { AppAccount, AppHook, AppIdentity, CodeHost } from '../../src/codehost/host.js'
-import { type Store } from '../../src/store/kv.js'
+import type { AppAccount, AppIdentity } from '../../src/codehost/host.js'
+import { openHost } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
 import { contents } from './auth-rig.js'
 
@@ -62,93 +62,30 @@ describe('what relay setup stored', () => {
   })
 })
 
-/** An App whose webhook is as given. */
-class FakeApp implements AppAccount {
-  readonly log = { page: async () => ({ deliveries: [], next: undefined }), redeliver: async () => {} }
-  readonly changes: unknown[] = []
-  fails: 'before' | 'after' | undefined
-
-  shown: AppHook | RelayError
-
-  constructor(shown: AppHook | RelayError) {
-    this.shown = shown
-  }
-
-  async describe() {
-    return { installUrl: `${HOST}/apps/relay-test`, installations: 1 }
-  }
-
-  async isInstalled(): Promise<boolean> {
-    if (this.shown instanceof RelayError) throw this.shown
-    return true
-  }
-
-  async hook(): Promise<AppHook> {
-    if (this.shown instanceof RelayError) throw this.shown
-    return this.shown
-  }
-
-  async changeHook(settings: { readonly url?: string | undefined }): Promise<void> {
-    this.changes.push(settings)
-    if (this.fails === 'before') throw new RelayError('provider_failed', 'reset')
-    this.shown = hook({ url: settings.url ?? '' })
-    if (this.fails === 'after') throw new RelayError('provider_failed', 'reset')
-  }
-}
-
-const hook = (changes: Partial<AppHook> = {}): AppHook => ({
-  url: BEFORE,
-  contentType: 'json',
-  hasSecret: true,
-  ...changes,
-})
-
-function hostOf(app: AppAccount, url = HOST): Pick<CodeHost, 'url' | 'apps'> {
-  const apps: CodeHost['apps'] = {
-    page: () => '',
-    manifest: () => '',
-    convert: () => Promise.reject(new Error('not asked for')),
-    as: ({ slug, privateKey }) => {
-      expect([slug, privateKey.reveal()]).toEqual([APP.slug, APP.privateKey.reveal()])
-      return app
-    },
-  }
-  return { url, apps }
-}
-
-/** A profile with an App whose webhook relay gave the address {@link BEFORE}. */
-async function profile(shown: AppHook | RelayError = hook()) {
-  const data = await database()
-  await saveSetup(data.secrets, setup('one', { app: APP, hookUrl: BEFORE }), undefined)
-  const fake = new FakeApp(shown)
-  const { secrets } = data
-  return {
-    fake,
-    secrets,
-    own: () => found(secrets, fake),
-    [Symbol.asyncDispose]: () => data[Symbol.asyncDispose](),
-  }
-}
-
-async function found(secrets: Store, app: AppAccount): Promise<OwnApp> {
-  const own = await OwnApp.find(secrets, hostOf(app))
-  if (!own) throw new Error('the profile has no App')
-  return own
-}
-
 describe('the App whose webhook sends here', () => {
   it.each(['before', 'after'] as const)(
     'is known again when its change was interrupted %s it was made',
     async (fails) => {
-      await using own = await profile()
-      own.fake.fails = fails
-      await expect((await own.own()).repair(NOW, secret)).rejects.toMatchObject({
-        kind: 'provider_failed',
-      })
-      own.fake.fails = undefined
-      const later = 'https://relay.example/later'
+      await using data = await database()
+      await saveSetup(data.secrets, setup('one', { app: APP, hookUrl: BEFORE }), undefined)
+      let [url, isAway] = [BEFORE, true]
+      const { apps } = openHost({ name: 'github', url: HOST })
+      if (!apps) throw new Error('unreachable: GitHub has Apps')
+      const app: AppAccount = {
+        ...apps.as(APP),
+        hook: async () => ({ url, contentType: 'json', hasSecret: true }),
+        async changeHook(settings) {
+          if (isAway && fails === 'before') throw new RelayError('provider_failed', 'reset')
+          url = settings.url ?? ''
+          if (isAway) throw new RelayError('provider_failed', 'reset')
+        },
+      }
+      const repair = async (to: string) =>
+        (await OwnApp.find(data.secrets, { url: HOST, apps: { ...apps, as: () => app } }))?.repair(to, secret)
+      await expect(repair(NOW)).rejects.toMatchObject({ kind: 'provider_failed' })
+      isAway = false
       const left = fails === 'before' ? BEFORE : NOW
-      expect(await (await own.own()).repair(later, secret)).toEqual([`it led to ${left}`])
+      expect(await repair('https://relay.example/later')).toEqual([`it led to ${left}`])
     },
   )
 })

@@ -4,12 +4,11 @@ import { inspect } from 'node:util'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { formPayload } from '../../src/base/bytes.js'
-import { excerpt, type Log, silentLog, createLogThrottle } from '../../src/base/log.js'
+import { type Log, silentLog, createLogThrottle } from '../../src/base/log.js'
 import { makeFolder } from '../../src/base/make-folder.js'
 import { parseUrl } from '../../src/base/address.js'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore, splitPassword } from '../../src/base/shared-store.js'
-import { suggest } from '../../src/base/text.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
 
@@ -142,20 +141,6 @@ describe('the address of a shared store', () => {
   })
 })
 
-it.each([
-  ['prot', 'port'],
-  ['base-url', 'baseUrl'],
-  ['RELAY_PROVIDER_URL', 'providerUrl'],
-  ['provder', 'provider'],
-  ['hots', 'host'],
-  ['secret', undefined],
-  ['', undefined],
-])('of a setting, %j may mean %j', (word, expected) => {
-  expect(suggest(word, ['provider', 'providerUrl', 'port', 'host', 'baseUrl', 'webhookSecret'])).toBe(
-    expected,
-  )
-})
-
 function setUp() {
   const lines: string[] = []
   const log: Log = { ...silentLog, warn: (line) => lines.push(`warn ${line}`) }
@@ -202,16 +187,6 @@ describe('lines that an outsider can trigger', () => {
     expect(lines()).toEqual(['warn other lines … and 935 more like it in the last second'])
     trigger('kind 999')
     expect(lines()).toEqual(['warn kind 999 from 0'])
-  })
-})
-
-describe('an excerpt', () => {
-  it.each([
-    ['as it is up to 200 characters', 'x'.repeat(200), 'x'.repeat(200)],
-    ['199 and a dot of more', 'x'.repeat(201), `${'x'.repeat(199)}…`],
-    ['no half of a character', `${'x'.repeat(198)}👩‍💻`, `${'x'.repeat(198)}…`],
-  ])('is %s', (_, text, expected) => {
-    expect(excerpt(text)).toBe(expected)
   })
 })
 

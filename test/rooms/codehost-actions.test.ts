@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ZodType } from 'zod'
-import type { Check } from '../../src/codehost/host.js'
-import { parseStickyKey, requireGreen } from '../../src/codehost/pipelines.js'
+import { parseStickyKey } from '../../src/codehost/pipelines.js'
 import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../../src/codehost/requests.js'
 
 const SCHEMAS: readonly ZodType[] = [commentRequest, mergeRequest, reactRequest]
@@ -74,33 +73,6 @@ describe('the body of an action', () => {
     expect(() => sha('abc1234')).toThrow(
       refused('sha: must be a whole commit id of 40 or 64 hexadecimal digits'),
     )
-  })
-})
-
-const SHA = 'abcdef0'.padEnd(40, '1')
-const check = (name: string, state: Check['state'], says: string): Check => ({ name, state, says })
-
-describe('a head', () => {
-  const judge = (...checks: Check[]) => requireGreen('octo/demo#2', { sha: SHA, checks })
-  const lint = check('lint', 'failed', 'timed_out')
-  const e2e = check('e2e', 'pending', 'queued')
-  const ok = check('build', 'succeeded', 'success')
-  it.each<[readonly Check[], string]>([
-    [[], 'has no checks and no statuses. They may not have begun; try again later'],
-    [[ok, lint], 'has not succeeded in lint (timed_out)'],
-    [[e2e, ok], 'has not finished e2e (queued)'],
-    [[e2e, lint], 'has not succeeded in lint (timed_out), and has not finished e2e (queued)'],
-    [
-      [check(`\u001b[2J${'x'.repeat(200)}`, 'failed', 'failure')],
-      `has not succeeded in \\u{1b}[2J${'x'.repeat(75)}… (failure)`,
-    ],
-    [
-      Array.from({ length: 23 }, (_, at) => check(`n${at}`, 'failed', 'f')),
-      `has not succeeded in ${Array.from({ length: 20 }, (_, at) => `n${at} (f)`).join(', ')} and 3 more`,
-    ],
-  ])('%# is not green', (checks, why) => {
-    const message = `octo/demo#2 is not merged: its head abcdef0 ${why}`
-    expect(() => judge(...checks)).toThrow(expect.objectContaining({ kind: 'checks_failed', message }))
   })
 })
 

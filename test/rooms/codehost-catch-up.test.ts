@@ -119,4 +119,16 @@ describe('catching up', () => {
     expect(await run()).toMatchObject({ missing: 5, arrived: 5 })
     expect(asked).toEqual([1, 2, 3, 4, 5, 1, 2, 3, 4, 5].map((n) => `g${n}`))
   })
+
+  it('does not count what arrives although the log cannot be read meanwhile', async () => {
+    const { run, has, log } = await rig(() => 'fails', [sent(1)])
+    let pages = 0
+    const page: DeliveryLog['page'] = async () => {
+      if (pages++ === 0) return log.page()
+      setTimeout(() => has.add('g1'), 20)
+      throw error('not_found', 'Not Found')
+    }
+    expect(await run({ log: { ...log, page } })).toEqual({ missing: 1, arrived: 1, failed: [] })
+    expect(pages).toBeGreaterThan(1)
+  })
 })

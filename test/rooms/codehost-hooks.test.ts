@@ -227,38 +227,6 @@ describe('a hook of ours', () => {
     expect((await registerHook(here.place, wanted)).repaired).toEqual(['it had no secret'])
   })
 
-  it('is saved before it is created, and found by its address when that was interrupted', async () => {
-    await using here = await placeWith('github')
-    const create: Hooks['create'] = here.hooks.create.bind(here.hooks)
-    here.hooks.create = async (...args) => {
-      expect(await here.saved.get(REPO)).toMatchObject({ id: null, url: URL, permanent: false })
-      await create(...args)
-      throw new RelayError('provider_timeout', 'GitHub did not answer within 25 s')
-    }
-    expect((await failure(registerHook(here.place, wanted))).message).toMatch(/25 s. Try again later$/)
-    here.hooks.create = create
-    expect(await registerHook(here.place, wanted)).toMatchObject({
-      created: false,
-      found: false,
-      permanent: false,
-    })
-  })
-
-  it.each<[ConstructorParameters<typeof RelayError>[0], boolean]>([
-    ['forbidden', false],
-    ['not_found', false],
-    ['rate_limited', false],
-    ['unprocessable', false],
-    ['provider_failed', true],
-    ['provider_timeout', true],
-    ['cancelled', true],
-  ])('is remembered after a creation that failed with %s: %s', async (reason, isSaved) => {
-    await using here = await placeWith('github')
-    here.hooks.create = () => Promise.reject(new RelayError(reason, 'no'))
-    expect((await failure(registerHook(here.place, wanted))).kind).toBe(reason)
-    expect((await here.saved.get(REPO)) !== undefined).toBe(isSaved)
-  })
-
   it('has one record, however its repository is spelled', async () => {
     await using here = await placeWith('github')
     await registerHook(here.place, wanted)

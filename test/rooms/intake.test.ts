@@ -76,6 +76,21 @@ it('stores a delivery whole, but for credentials and what only relay may say', a
 })
 
 describe('the event and delivery headers', () => {
+  it.each([
+    ['X-GitHub-Event', 'a'.repeat(101)],
+    ['X-GitHub-Event', 'push/x'],
+    ['X-GitHub-Event', 'pu\tsh'],
+    ['X-GitHub-Event', 'é'],
+    ['X-GitHub-Delivery', 'a'.repeat(201)],
+    ['X-GitHub-Delivery', 'a b'],
+    ['X-GitHub-Hook-ID', ['1', '1']],
+    ['X-GitHub-Hook-ID', 'a b'],
+  ])('are refused, before the body is read: %s %j', async (name, value) => {
+    expect(await taken(githubDelivery({ body: 'no JSON', set: { [name]: value } }))).toBe(
+      badHeader(name.toLowerCase()),
+    )
+  })
+
   it("may have the generic names, unless the provider's own are present, even if those are invalid", async () => {
     const set = {
       'X-GitHub-Event': undefined,
@@ -167,17 +182,6 @@ const summaryOf = (payload: unknown, scheme = GITHUB): Pick<Delivery, 'action' |
 const nothing = { action: null, repo: null, number: null }
 
 describe('summarize', () => {
-  it('finds action, repository and number', () => {
-    const repository = { full_name: 'octo/demo' }
-    expect(summaryOf({ action: 'opened', repository, number: 7, pull_request: { number: 7 } })).toEqual({
-      action: 'opened',
-      repo: 'octo/demo',
-      number: 7,
-    })
-    expect(summaryOf({ issue: { number: 8 } })).toEqual({ ...nothing, number: 8 })
-    expect(summaryOf({ pull_request: { number: 9 } })).toEqual({ ...nothing, number: 9 })
-  })
-
   it.each([
     ['null', null],
     ['text', 'action'],

@@ -24,17 +24,6 @@ describe('tokens', () => {
     ])
   })
 
-  it.each([
-    ['', []],
-    [' \n', []],
-    [String.raw`"\"" "\\"`, [String.raw`"\""`, String.raw`"\\"`]],
-    ['"no end', ['"no end']],
-    ['tru\u00a0e@{', ['tru\u00a0e@', '{']],
-    ["'a'", ["'a'"]],
-  ])('of %j, JSON or not', (text, expected) => {
-    expect(texts(text)).toEqual(expected)
-  })
-
   it('end with an error when more than a thousand arrays and objects are open', () => {
     const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
     expect(texts(nested(MAX_DEPTH))).toHaveLength(2 * MAX_DEPTH)
@@ -80,19 +69,6 @@ describe('lineOf malformed text', () => {
         },
       ),
     )
-  })
-
-  it.each([
-    ['', 1],
-    ['{\n"a": 1,\n}', 3],
-    ['{\n"a" 1\n}', 2],
-    ['{\n"a": "b\n}', 2],
-    ['{\n"a": 1\n', 3],
-    ['{}\n{}', 2],
-    ['{\n// no\n}', 2],
-    ['[1,\n2}', 2],
-  ])('%j: line %i', (text, line) => {
-    expect(lineOf(text)).toBe(line)
   })
 })
 

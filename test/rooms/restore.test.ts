@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { type Fixture, fixtureBody, fixtureLines } from '../../src/replay/fixture.js'
 import { loadFixtures } from '../../src/replay/load.js'
 import { isForm } from '../../src/webhook/signature.js'
@@ -8,7 +7,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { type HeaderLines, indexHeaders, passedOn } from '../../src/http/headers.js'
-import { ENCODING_IDS, type EncodingId, FORMS, writeJson, writings } from '../../src/webhook/encodings.js'
+import { type EncodingId, FORMS, writings } from '../../src/webhook/encodings.js'
 import { type MessageBody, restore } from '../../src/webhook/restore.js'
 import { SECRET, sign } from '../kit/delivery.js'
 
@@ -409,19 +408,6 @@ it.each([
     )
   },
 )
-
-describe("GitHub's example payloads, through smee", () => {
-  const require = createRequire(import.meta.url)
-  const sets: { examples: object[] }[] = require('@octokit/webhooks-examples')
-  const examples = sets.flatMap((set) => set.examples)
-
-  it.each(ENCODING_IDS.slice(0, 3))('are all restored byte for byte, encoded as %s', async (id) => {
-    const bodies = examples.map((example) => writeJson(id, example))
-    expect(bodies.length).toBeGreaterThan(300)
-    const found = await Promise.all(bodies.map((body) => restored(throughSmee(body), signed(body))))
-    expect(found.map((one) => one?.body)).toEqual(bodies)
-  })
-})
 
 describe('the fixtures, through smee', () => {
   it('are all restored byte for byte', async () => {

@@ -113,6 +113,24 @@ describe('a hook', () => {
     expect(JSON.parse(payload)).toMatchObject({ hook_id: made.id })
   })
 
+  it('gets the events it is subscribed to, in order, while it is active', async () => {
+    await create('/all', ['*'])
+    await create('/pulls', ['pull_request'])
+    await hooks('POST ', { config: config('/inactive'), events: ['*'], active: false })
+    await sandbox.idle()
+    const before = app.received.length
+    await comment('one')
+    await call(sandbox, `PUT ${DEMO}/pulls/2/merge`, headers)
+    await comment('two')
+    const sent = app.received.slice(before).map((each) => [each.path, ...valuesOf(each, 'x-github-event')])
+    expect(sent.filter(([path]) => path !== '/pulls').map(([, event]) => event)).toEqual([
+      'issue_comment',
+      'pull_request',
+      'issue_comment',
+    ])
+    expect(sent.filter(([path]) => path !== '/all')).toEqual([['/pulls', 'pull_request']])
+  })
+
   it('shares the GUID of a delivery with the other hooks', async () => {
     await create('/one', ['issue_comment'])
     await create('/two', ['issue_comment'])

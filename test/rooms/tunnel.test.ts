@@ -365,6 +365,14 @@ describe('after waking up', () => {
     await both.rig.has(5)
     expect(both.rig.numbers()).toEqual([1, 2, 3, 4, 5])
   })
+
+  it('gives the old connection up after half a minute, although the server still sends on both', async () => {
+    await using both = await afterSleep({ linger: 60_000, replaced: 100 })
+    both.next.write(A)
+    await both.old.closed
+    await both.rig.has(1)
+    expect(both.rig.numbers()).toEqual([1])
+  })
 })
 
 it('a network that stalls without loss delivers everything once it continues: in order, and once', async () => {
@@ -424,6 +432,29 @@ describe('a gosmee server with Redis', () => {
   const send = async (server: TunnelServer, ...numbers: readonly number[]): Promise<void> => {
     for (const n of numbers) await post(server.channel, githubDelivery({ body: `{"n": ${n}}` }))
   }
+
+  it('continues where relay stopped reading: after a break, and after a restart', async () => {
+    await using server = await gosmee({ stream: 1000 })
+    const { store } = await openDatabase({ kind: 'memory', folder: '' })
+    {
+      await using rig = await tunnel(server.channel, { store })
+      await rig.status({ roundTrip: 'ok' })
+      await send(server, 1, 2)
+      await rig.has(2)
+      server.refuse(503)
+      server.hangUp()
+      await rig.status({ why: 'the server answers 503' })
+      const away = rig.statuses.length
+      server.refuse(undefined)
+      await send(server, 3)
+      await rig.has(3)
+      await rig.status({ state: 'connected', roundTrip: 'ok' }, away)
+    }
+    await send(server, 4, 5)
+    await using rig = await tunnel(server.channel, { store })
+    await rig.has(2)
+    expect([rig.numbers(), rig.logged]).toEqual([[4, 5], []])
+  })
 
   it('is asked again without an id that it does not accept', async () => {
     await using server = await gosmee({ stream: 1000 })
