@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 import { delivery, load, smallPush } from './load.js'
-import { type Benchmark, type Figures, measure, notMeasured, pair, Relay } from './rig.js'
+import { type Benchmark, type Figures, measure, notMeasured, pair, Relay, thousands } from './rig.js'
 
 const CHROMIUM = '/usr/bin/chromium'
 const ROUNDS = 3
@@ -17,6 +17,8 @@ const ARGS = [
 /** Bytes of a payload of each size, and what a line of the page shows once it is there. */
 const MIB = 1_048_576
 const LARGE = { '1 MB': MIB, '25 MB': 25 * MIB - 1024 } as const
+/** What a long journal has. */
+const LONG = { deliveries: [delivery('push', smallPush('octo/demo'))], count: 1_000_000 }
 /** Moves something in every frame, so that the browser draws as many as it can. */
 const MOVE = `
   const box = document.body.appendChild(document.createElement('i'))
@@ -27,17 +29,18 @@ const MOVE = `
 
 export const inspectPage: Benchmark = {
   about: `
-The inspector's page in Chromium. First, how long the page loads until it shows a delivery, and how long a new
+The inspector's page in Chromium, of an empty journal (with --full, of ${thousands(LONG.count)} deliveries). First, how long the page loads until it shows a delivery, and how long a new
 delivery takes to appear. Then ${BURST.perSecond} pushes of 7,678 bytes arrive per second for
 ${BURST.count / BURST.perSecond} s: frames that are drawn, and afterwards the page's JavaScript heap and its
 elements. At last the first lines of payloads of 1 and 25 MB, and of the difference of two of 1 MB with 75 changes,
 from the address to the screen. ${ROUNDS} rounds, each in a new tab.`,
 
-  async run({ rounds }, scope) {
+  async run({ full, rounds }, scope) {
     if (!existsSync(CHROMIUM)) return [notMeasured('all of it', `${CHROMIUM} does not exist`)]
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS })
     scope.defer(() => browser.close())
     const relays = await pair((build) => new Relay(scope, build).serve('--max-body', String(25 * MIB)))
+    if (full) for (const relay of [relays.relay, relays.earlier]) if (relay) await load(relay.url, LONG)
     return measure(rounds(ROUNDS), relays, (relay) => figuresOf(browser, relay))
   },
 }
