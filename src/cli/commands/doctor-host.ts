@@ -137,7 +137,7 @@ async function checkAnswer({ attached, shell }: Subject): Promise<CheckResult[]>
   if (Number.isNaN(ahead)) return [fine]
   const seconds = Math.round(Math.abs(ahead) / 1000)
   if (Math.abs(ahead) <= MAX_CLOCK_DIFFERENCE)
-    return [fine, ok(`this machine's clock is within ${Math.max(1, seconds)} s of the code host's`)]
+    return [fine, ok(`clocks agree within ${Math.max(1, seconds)} s`)]
   return [
     fail(
       `this machine's clock is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the code host's`,
