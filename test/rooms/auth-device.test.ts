@@ -98,4 +98,18 @@ describe('the device flow', () => {
     const { ended } = await signIn([poll], codes)
     expect(ended).toMatchObject({ thrown: { kind, message: expect.stringContaining(message) } })
   })
+
+  it('is given up while it waits and during a poll, with the reason', async () => {
+    const reason = new Error('Ctrl-C')
+    const waiting = new AbortController()
+    const wait: DeviceParts['wait'] = async (_, { signal } = {}) => {
+      waiting.abort(reason)
+      signal?.throwIfAborted()
+    }
+    expect((await signIn([], FINE, { signal: waiting.signal, wait })).ended).toEqual({ thrown: reason })
+    const polling = new AbortController()
+    setTimeout(() => polling.abort(reason), 20)
+    const during = await signIn(['hang'], FINE, { signal: polling.signal, timeLimit: 10_000 })
+    expect(during.ended).toEqual({ thrown: reason })
+  })
 })

@@ -42,6 +42,17 @@ describe('a cached value', () => {
     expect([await first, await second, await get()]).toEqual(['a', 'a', 'a'])
     expect(reads.length).toBe(1)
   })
+
+  it('is read again after a failure', async () => {
+    const { reads, read } = source()
+    const get = createCached(60_000, read)
+    const first = get()
+    reads[0]?.reject(new Error('away'))
+    await expect(first).rejects.toThrow('away')
+    const second = get()
+    reads[1]?.resolve('b')
+    expect([await second, reads.length]).toEqual(['b', 2])
+  })
 })
 
 it('the wait for a target that is down doubles from a second to a minute, and varies by a fifth', () => {

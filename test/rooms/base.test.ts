@@ -178,6 +178,16 @@ describe('lines that an outsider can trigger', () => {
     expect(vi.getTimerCount()).toBe(1)
   })
 
+  it('are counted by kind and by level', () => {
+    const { throttle, trigger, lines } = setUp()
+    throttle('a', () => {}, 'debug')
+    trigger('a', 2)
+    trigger('b')
+    expect(lines()).toEqual(['warn a from 0', 'warn b from 0'])
+    vi.advanceTimersByTime(1000)
+    expect(lines()).toEqual(['warn a … and 1 more like it in the last second'])
+  })
+
   it('are bounded in memory: kinds after the 64th share a count', () => {
     const { trigger, lines } = setUp()
     for (let i = 0; i < 1000; i++) trigger(`kind ${i}`)

@@ -148,6 +148,12 @@ describe('what is sent', () => {
     const answer = ({ method }: Asked): Answer => (method === 'GET' ? { status } : { status: 500 })
     expect(await failure(rig(answer, { name: 'gitea' }).account.comment(ISSUE, 'x'))).toMatchObject(error)
   })
+
+  it('a head that has moved is not merged at Gitea, which may not know the guard', async () => {
+    const { account, lines } = rig({ body: { head: { sha: 'c'.repeat(40) } } }, { name: 'gitea' })
+    expect(await failure(account.merge(PULL, options))).toMatchObject({ kind: 'conflict' })
+    expect(lines()).toEqual([`GET ${at}/pulls/8`])
+  })
 })
 
 describe('a merge that is refused', () => {

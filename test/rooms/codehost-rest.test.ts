@@ -145,6 +145,13 @@ describe('what a code host refuses', () => {
     )
   })
 
+  it('is, in the last of several documents, what counts', async () => {
+    const body = '{"Style":"merge","Err":{}}\n{"message":"Merge Conflict Error"}\n'
+    expect(await failure(rig({ status: 409, body }).account.merge(PULL))).toMatchObject({
+      message: 'GitHub refused: Merge Conflict Error',
+    })
+  })
+
   const scopes = (held: string | undefined, accepted: string) => ({
     ...(held !== undefined && { 'x-oauth-scopes': held }),
     'x-accepted-oauth-scopes': accepted,

@@ -77,6 +77,14 @@ describe('a fixture', () => {
     })
   })
 
+  it('rewrites no terminal that shows it', () => {
+    const text = '\u007f\u009b2J\u061c\u200e\u200f\u2028\u202e\u2066\u2069 é 👩‍💻 \u001b'
+    const shown = fixtureText(toFixture(recorded(Buffer.from(text), [['X-Text', text]])))
+    expect(shown).toContain(
+      String.raw`"\u007f\u009b2J\u061c\u200e\u200f\u2028\u202e\u2066\u2069 é 👩‍💻 \u001b"`,
+    )
+  })
+
   it('has nothing of the connection, and no credentials', () => {
     const left =
       `Host Content-Length Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade Expect Authorization

@@ -98,6 +98,18 @@ describe('an HTTP target', () => {
     server.close()
   })
 
+  it('is left at once when relay stops', async () => {
+    await using server = await receiver('hang')
+    const stop = new AbortController()
+    const delivering = deliver(server.url, 60_000, stop.signal)
+    await server.has(1)
+    stop.abort()
+    const killed = { outcome: 'killed', status: null, answer: '', error: 'relay was stopped' }
+    expect(shown(await delivering)).toEqual(killed)
+    expect(shown(await deliver(server.url, 60_000, stop.signal))).toEqual(killed)
+    expect(server.received.length).toBe(1)
+  })
+
   it('that does not take the body is given up at the limit', async () => {
     const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
     await once(server, 'listening')

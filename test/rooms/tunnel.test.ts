@@ -359,6 +359,8 @@ describe('after waking up', () => {
     both.next.write(`id: 9\n${D}`)
     both.old.write(A + B)
     await both.rig.has(2)
+    // Longer than a tick, after which it would be left if it were not read to its end.
+    await new Promise((resolve) => setTimeout(resolve, 30))
     both.old.write(`id: 7\n${C}id: 8\n${D}`)
     both.old.end()
     both.next.write(numbered(5))
