@@ -75,7 +75,7 @@ export async function runCompletion(
 }
 
 /**
- * What completes the last of the typed words, the first of which follows `relay`. A word that relay does not know is passed over.
+ * What completes the last of the typed words, the first of which follows `relay`. A word that relay does not know is ignored.
  * @param find finds words in the profile that is typed on the line
  */
 export async function complete(

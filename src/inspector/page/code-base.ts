@@ -126,7 +126,7 @@ const tokens = new MatchDecorator({
 })
 
 /**
- * The look of JSON, in the lines that are seen: a parser does not reach the end of 10 MB. A line that wraps goes on a little further
+ * The look of JSON, in the lines that are seen: a parser does not reach the end of 10 MB. A line that wraps continues a little further
  * right, and does not break between a name and its value.
  */
 export const JSON_LOOK: Extension = [
