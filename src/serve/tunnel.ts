@@ -27,7 +27,7 @@ export async function startTunnel(
   address: string,
   { lost, log = silentLog, clock, onTunnel }: TunnelOptions,
 ): Promise<AsyncDisposable> {
-  const { openTunnel } = await import('../tunnel/tunnel.js')
+  const { Tunnel } = await import('../tunnel/tunnel.js')
   let written = Promise.resolve()
   const writeAfter = async (before: Promise<void>, change: () => Promise<unknown>): Promise<void> => {
     await before
@@ -37,7 +37,7 @@ export async function startTunnel(
   const write = (change: () => Promise<unknown>): void => void (written = writeAfter(written, change))
   const { name: source, webhook: scheme } = host
   const parts = { address, source, scheme, secrets, intake, refusals, store, lost, maxBody, log, clock }
-  const tunnel = openTunnel({
+  const tunnel = new Tunnel({
     ...parts,
     onStatus(status) {
       onTunnel(status)

@@ -19,6 +19,8 @@ export const LIMITS = {
   tick: 1000,
   /** After which a connection counts as stable, which resets the backoff. */
   steady: 10_000,
+  /** The first wait after a failure. */
+  retry: 1000,
   /** In which the message to itself must come back. */
   roundTrip: 10_000,
   /** Bytes of one message, which is in memory whole: the largest body of any code host, 25 MiB, in base64 or escaped. */
@@ -29,7 +31,7 @@ export const LIMITS = {
 
 export type TunnelLimits = Readonly<typeof LIMITS>
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** The channel's address. */
   readonly url: string
   /** The id of the last message that relay read, so that a server that keeps messages sends those after it. */
@@ -67,52 +69,48 @@ const GAP = 'gosmee-gap'
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const { limits, clock, signal, ready } = options
-  const response = await request(options)
-  const ignore = onAbort(signal, response.discard)
-  const chunks = response.body[Symbol.asyncIterator]()
+  const { body, discard } = await request(options)
+  const ignore = onAbort(signal, discard)
   const [lost, ended] = [new AbortController(), new AbortController()]
   let isReading = false
   /** Milliseconds of reading since something arrived, and since it was replaced. */
   let [idle, age] = [0, -Infinity]
-  const sizeAfter = messageSize()
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        await subscribed
-        await ready()
-        idle = 0
-        isReading = true
-        const next = await chunks.next().catch(() => undefined)
-        isReading = false
-        if (next && next.done !== true) {
-          if (sizeAfter(next.value) <= limits.message) return controller.enqueue(next.value)
-          lost.abort(`the server sends a message of over ${limits.message} bytes`)
-          response.discard()
-        }
-        ignore()
-        clearInterval(timer)
-        stopWatching()
-        lost.abort(next ? 'the server closed the connection' : 'the connection was interrupted')
-        ended.abort()
-        // Only now: the client takes the end of the stream for a reason to reconnect.
-        await client.stop()
-        controller.close()
-      },
-    },
-    // Nothing is read ahead.
-    { highWaterMark: 0 },
-  )
-  const client = await createClient(options, stream)
   const timer = setInterval(() => {
     // While relay reads nothing, silence means nothing.
     if (!isReading) return
     idle += limits.tick
     age += limits.tick
     if (idle >= limits.silence) lost.abort(`no traffic for ${limits.silence / 1000} s`)
-    if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) response.discard()
+    if (age >= limits.replaced || (age > 0 && idle >= limits.linger)) discard()
   }, limits.tick)
   const stopWatching = onSleep(() => lost.abort('this machine slept'), { clock, every: limits.tick })
-  // Until it has, nothing is read.
+
+  async function* read(): AsyncGenerator<Uint8Array> {
+    // Until it has, nothing is read.
+    await subscribed
+    const chunks = body[Symbol.asyncIterator]()
+    const cut = cutMessages(limits.message)
+    for (;;) {
+      await ready()
+      idle = 0
+      isReading = true
+      const next = await chunks.next().catch(() => undefined)
+      isReading = false
+      if (next && next.done !== true) {
+        yield cut(next.value)
+        continue
+      }
+      ignore()
+      clearInterval(timer)
+      stopWatching()
+      lost.abort(next ? 'the server closed the connection' : 'the connection was interrupted')
+      ended.abort()
+      // Only now: the client takes the end of the stream for a reason to reconnect.
+      return client.stop()
+    }
+  }
+
+  const client = await createClient(options, read())
   const subscribed = subscribe(client, options)
   return {
     lost: lost.signal,
@@ -124,30 +122,17 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   }
 }
 
-/** Counts the bytes of the message that is being read: those since the last blank line, which may come in two parts. */
-function messageSize(): (chunk: Uint8Array) => number {
-  let size = 0
-  let tail: Uint8Array = new Uint8Array()
-  return (chunk) => {
-    const read = Buffer.concat([tail, chunk])
-    const end = Math.max(read.lastIndexOf('\n\n'), read.lastIndexOf('\n\r\n'))
-    size = end === -1 ? size + chunk.length : read.length - end
-    tail = read.subarray(-2)
-    return size
-  }
-}
-
-/** A client that reads these events. */
+/** A client that reads these events, and nothing ahead. */
 async function createClient(
   { url }: ConnectionOptions,
-  body: ReadableStream<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array>,
 ): Promise<SmeeClient> {
   const { SmeeClient } = await import('smee-client')
-  const answer = { status: 200, headers: new Headers({ 'content-type': EVENTS }), body }
+  const headers = new Headers({ 'content-type': EVENTS })
   return new SmeeClient({
     source: url,
     target: url,
-    fetch: () => Promise.resolve(answer),
+    fetch: () => Promise.resolve({ status: 200, headers, body: ReadableStream.from(chunks) }),
     forward: false,
     logger: { info: () => {}, error: () => {} },
   })
@@ -159,45 +144,66 @@ async function subscribe(client: SmeeClient, { onMessage, onGap }: ConnectionOpt
   events.addEventListener(GAP, onGap)
 }
 
+/**
+ * Leaves out what a message has beyond `limit` bytes, up to the blank line that ends it. It is then no JSON, and refused; the messages
+ * behind it arrive. The blank line may come in two parts.
+ */
+function cutMessages(limit: number): (chunk: Uint8Array) => Uint8Array {
+  /** Bytes of the message that is being read. */
+  let size = 0
+  let tail: Uint8Array = new Uint8Array()
+  return (chunk) => {
+    const read = Buffer.concat([tail, chunk])
+    tail = read.subarray(-2)
+    const isCut = size > limit
+    const last = Math.max(read.lastIndexOf('\n\n'), read.lastIndexOf('\n\r\n'))
+    size = last === -1 ? size + chunk.length : read.length - last
+    if (!isCut) return chunk
+    return last === -1 ? new Uint8Array() : read.subarray(read.toString('latin1').search(/\n\r?\n/))
+  }
+}
+
 /** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */
 const HEADERS = { accept: EVENTS, 'user-agent': 'webhook-relay (as gosmee)' }
 
 /** The server's answer with the channel's events. @throws RelayError `provider_failed` for another answer, or none in time */
-async function request({
-  url,
-  lastEventId,
-  sendOnce,
-  limits,
-  signal: stop,
-}: ConnectionOptions): Promise<OutboundResponse> {
-  /** gosmee's server has a page at `/channel`, and the events at `/events/channel`. */
-  const get = async (id: string | undefined, signal: AbortSignal): Promise<OutboundResponse> => {
-    const headers = id === undefined ? HEADERS : { ...HEADERS, 'last-event-id': id }
-    const page = await sendOnce(url, { method: 'GET', headers, signal })
-    if (page.status !== 200 || isEvents(page)) return page
-    const events = await sendOnce(url.replace(/[^/]*$/, 'events/$&'), { method: 'GET', headers, signal })
-    const isUsed = isEvents(events) || (events.status === 400 && id !== undefined)
-    const [used, other] = isUsed ? [events, page] : [page, events]
-    other.discard()
-    return used
-  }
-  const response = await withTimeLimit(limits.opening, stop, async (signal) => {
-    const first = await get(lastEventId, signal)
-    if (first.status !== 400 || lastEventId === undefined) return first
-    first.discard()
-    return get(undefined, signal)
-  }).catch((error: unknown) => {
+async function request(options: ConnectionOptions): Promise<OutboundResponse> {
+  const { limits, signal } = options
+  const response = await withTimeLimit(limits.opening, signal, (limited) =>
+    firstUsable(options, limited),
+  ).catch((error: unknown) => {
     if (!isTimeout(error)) throw failureOf(error)
     throw new RelayError('provider_failed', `no answer within ${limits.opening / 1000} s`)
   })
   if (isEvents(response)) return response
-  response.discard()
   const { status, header } = response
   const [location, type] = [header('location'), header('content-type') ?? 'no type']
   if (status === 200 && !location)
     throw refusal(`no channel at this address: the server answers with ${type}`, response)
   const redirect = location ? `: it redirects to ${location}` : ''
   throw refusal(`the server answers ${status}${redirect}`, response)
+}
+
+/** An answer with events, else the one that says why there are none, whose body is discarded. */
+async function firstUsable(
+  { url, lastEventId, sendOnce }: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<OutboundResponse> {
+  let [address, id] = [url, lastEventId]
+  let page: OutboundResponse | undefined
+  for (;;) {
+    const headers = id === undefined ? HEADERS : { ...HEADERS, 'last-event-id': id }
+    const response = await sendOnce(address, { method: 'GET', headers, signal })
+    if (isEvents(response)) return response
+    response.discard()
+    if (response.status === 400 && id !== undefined) id = undefined
+    else if (response.status !== 200 || page) return page ?? response
+    else {
+      // gosmee's server has a page at `/channel`, and the events at `/events/channel`.
+      page = response
+      address = url.replace(/[^/]*$/, 'events/$&')
+    }
+  }
 }
 
 function isEvents({ status, header }: OutboundResponse): boolean {

@@ -39,8 +39,6 @@ export interface MessagesParts extends RestoreOptions {
 const BATCH = 64
 /** Milliseconds until a delivery that storage refused is tried again. */
 const STORAGE_RETRY_MS = 1000
-/** Milliseconds of work in a row. */
-const TURN_MS = 10
 /** Unsigned messages that are read in a second, to say what they are, and their length. Anybody may send any number. */
 const EXPLAINED = { count: 10, length: 32_768 }
 const UNPROVED = new RelayError('invalid_signature', 'Invalid signature')
@@ -59,11 +57,9 @@ export class Messages {
   readonly #parts: MessagesParts
   readonly #signed: RegExp
   readonly #waiting: { readonly text: string; readonly id: string }[] = []
-  readonly #onRoom: (() => void)[] = []
   /** Characters that wait. */
   #size = 0
   #working: Promise<void> | undefined
-  #isClosing = false
   #hasLost = false
   #explained = { left: 0, since: -Infinity }
 
@@ -83,19 +79,17 @@ export class Messages {
 
   /** Resolves once there is room for another message. */
   async room(): Promise<void> {
-    if (this.#size >= this.#parts.maxWaiting) await new Promise<void>((resolve) => this.#onRoom.push(resolve))
+    if (this.#size >= this.#parts.maxWaiting) await this.handled()
   }
 
-  /** Handles what has arrived. */
-  async close(): Promise<void> {
-    this.#isClosing = true
+  /** Resolves once what has arrived is handled. */
+  async handled(): Promise<void> {
     await this.#working
   }
 
+  /** Does not reject. */
   async #work(): Promise<void> {
-    let turn = performance.now()
-    /** Milliseconds that refused messages took. A flood uses at most half of the processor. */
-    let owed = 0
+    const { signal, onHandled } = this.#parts
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH)
       const deliveries: Restored[] = []
@@ -103,17 +97,13 @@ export class Messages {
         const began = performance.now()
         const delivery = await this.#read(text)
         if (delivery) deliveries.push(delivery)
-        else owed += performance.now() - began
-        if (performance.now() - turn < TURN_MS) continue
-        await (this.#isClosing || owed < 1 ? setImmediate() : sleep(owed))
-        owed = 0
-        turn = performance.now()
+        // A flood of refused messages uses at most half of the processor.
+        await (delivery ? setImmediate() : sleep(performance.now() - began, { signal }).catch(() => {}))
       }
       await this.#store(deliveries)
       const [last] = batch.slice(-1)
-      if (last && !this.#hasLost) await this.#parts.onHandled(last.id)
+      if (last && !this.#hasLost) await onHandled(last.id)
       for (const { text } of batch) this.#size -= text.length
-      for (const resolve of this.#onRoom.splice(0)) resolve()
     }
     this.#working = undefined
   }
@@ -147,25 +137,28 @@ export class Messages {
 
   /** Stores the deliveries, in order. While storage refuses, waits, and so does the stream. Does not reject. */
   async #store(deliveries: readonly Restored[]): Promise<void> {
-    const { intake, source, log, signal } = this.#parts
+    const { log, signal } = this.#parts
     let left = deliveries
     for (let tries = 1; left.length > 0; tries++) {
-      const refused: Restored[] = []
-      const storing = left.map(async (delivery) => {
-        try {
-          await intake.receive(delivery.request, { source, restored: delivery.how })
-        } catch (thrown) {
-          const { kind, message } = toRelayError(thrown)
-          if (kind !== 'storage' || signal.aborted) return this.#fail(delivery.request, thrown)
-          if (tries === 1 && refused.length === 0)
-            log.warn(`the tunnel waits until storage works again: ${message}`)
-          refused.push(delivery)
-        }
-      })
-      await Promise.all(storing)
-      left = refused
-      if (left.length > 0) await sleep(STORAGE_RETRY_MS, { signal }).catch(() => {})
+      const problems = await Promise.all(left.map((delivery) => this.#receive(delivery)))
+      left = left.filter((_, index) => problems[index])
+      const why = problems.find((problem) => problem)
+      if (why && tries === 1) log.warn(`the tunnel waits until storage works again: ${why.message}`)
+      if (why) await sleep(STORAGE_RETRY_MS, { signal }).catch(() => {})
     }
+  }
+
+  /** Resolves to the failure of storage, if that is to be tried again. */
+  async #receive({ request, how }: Restored): Promise<RelayError | undefined> {
+    const { intake, source, signal } = this.#parts
+    try {
+      await intake.receive(request, { source, restored: how })
+    } catch (thrown) {
+      const error = toRelayError(thrown)
+      if (error.kind === 'storage' && !signal.aborted) return error
+      await this.#fail(request, error)
+    }
+    return undefined
   }
 
   async #fail(request: WebhookRequest, thrown: unknown): Promise<void> {
@@ -225,7 +218,7 @@ function parse(text: string): object {
     message = JSON.parse(text)
   } catch {
     // The error's own message may quote the text.
-    throw invalidMessage('the message is not JSON')
+    throw invalidMessage('the message is not JSON, or is larger than 64 MiB')
   }
   if (isTooDeep(message)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
   return message

@@ -12,6 +12,7 @@ import { failureOf, refusal } from './channel.js'
 const USER_AGENT = 'webhook-relay'
 /** Bytes of a message to itself, at most. */
 const MAX_BODY = 1024
+const CHANGED = 'it came back changed, and its bytes could not be restored'
 
 /** Whether a message claims that a relay sent it to itself. Anybody can claim that. */
 export function claimsRoundTrip(lines: HeaderLines): boolean {
@@ -25,8 +26,8 @@ export function claimsRoundTrip(lines: HeaderLines): boolean {
 export class RoundTrips {
   readonly #key = new Secret(randomBytes(32).toString('hex'))
   readonly #scheme: WebhookScheme
-  /** The last one. */
-  #sent = { id: '', returned: new AbortController(), isChanged: false }
+  /** The last one. `returned` aborts with what is wrong with it, or with ''. */
+  #sent = { id: '', returned: new AbortController() }
 
   constructor(scheme: WebhookScheme) {
     this.#scheme = scheme
@@ -36,12 +37,10 @@ export class RoundTrips {
   async isOwn(message: MessageBody, lines: HeaderLines): Promise<boolean> {
     if (!claimsRoundTrip(lines)) return false
     const options = { scheme: this.#scheme, secrets: { current: this.#key }, maxBody: MAX_BODY }
-    const restored = await restore(message, lines, options).catch(() => undefined)
-    if (only(lines, this.#scheme.idHeaders[0]) === this.#sent.id) {
-      if (restored) this.#sent.returned.abort()
-      else this.#sent.isChanged = true
-    }
-    return restored !== undefined
+    const isOwn = (await restore(message, lines, options).catch(() => undefined)) !== undefined
+    const { id, returned } = this.#sent
+    if (only(lines, this.#scheme.idHeaders[0]) === id) returned.abort(isOwn ? '' : CHANGED)
+    return isOwn
   }
 
   /**
@@ -52,14 +51,13 @@ export class RoundTrips {
     url: string,
     { sendOnce, limit, signal }: { sendOnce: SendOnce; limit: number; signal: AbortSignal },
   ): Promise<void> {
-    const sent = { id: randomUUID(), returned: new AbortController(), isChanged: false }
-    this.#sent = sent
+    const { id, returned } = (this.#sent = { id: randomUUID(), returned: new AbortController() })
     const body = createBody()
     const headers = {
       'content-type': 'application/json',
       'user-agent': USER_AGENT,
       [this.#scheme.eventHeader]: 'ping',
-      [this.#scheme.idHeaders[0]]: sent.id,
+      [this.#scheme.idHeaders[0]]: id,
       [HUB_SIGNATURE]: hubSignature(this.#key, body),
     }
     const until = deadline(limit, signal)
@@ -71,11 +69,10 @@ export class RoundTrips {
     } catch (error) {
       if (!until.aborted) throw failureOf(error)
     }
-    await Promise.race([aborted(sent.returned.signal), aborted(until)])
-    if (sent.returned.signal.aborted) return
-    const changed = 'it came back changed, and its bytes could not be restored'
-    const why = sent.isChanged ? changed : `nothing came back within ${limit / 1000} s`
-    throw new RelayError('provider_failed', why)
+    await Promise.race([aborted(returned.signal), aborted(until)])
+    const late = `nothing came back within ${limit / 1000} s`
+    const problem = String(returned.signal.aborted ? returned.signal.reason : late)
+    if (problem !== '') throw new RelayError('provider_failed', problem)
   }
 }
 

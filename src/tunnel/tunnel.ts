@@ -54,8 +54,6 @@ export interface TunnelOptions extends Sender {
   /** Default: over the network. */
   readonly sendOnce?: SendOnce | undefined
   readonly limits?: Partial<TunnelLimits> | undefined
-  /** Milliseconds until the next attempt after this many failures in a row. Default: 1, 2, 4 … 60 s ±20 %. */
-  readonly delay?: ((failures: number) => number) | undefined
 }
 
 /** 15 minutes: a server that asks for a longer wait may have been repaired by then. */
@@ -64,20 +62,15 @@ const MAX_RETRY_AFTER_MS = 900_000
 const GAP =
   "the tunnel's server did not store all messages that it received while relay was away: redeliver the missing ones at the code host"
 
+/** How far relay has read a channel, so that a server that keeps messages can continue after that. */
+const POSITION_KEY = 'tunnel-position'
+const positionRecord = z.object({ v: z.literal(1), url: z.string(), id: z.string() })
 /**
- * Listens on a channel and passes its deliveries to the intake, until it is disposed of. Whenever a connection ends or falls
- * silent, opens another one, at once and then after `delay`. What the old one still delivers counts too.
- * @throws RelayError `usage` for a sender whose deliveries prove themselves by a plain token
+ * Ids of messages in a Redis stream, which a gosmee server can continue from. smee's ids count the messages of a connection
+ * and lead nowhere.
+ * @see https://redis.io/docs/latest/develop/data-types/streams/#entry-ids
  */
-export function openTunnel(options: TunnelOptions): AsyncDisposable {
-  // Any reader of the channel could copy such a proof, and put another body under it.
-  if (!options.scheme.provesBody)
-    throw new RelayError(
-      'usage',
-      `A tunnel cannot be used with ${options.source}: its deliveries do not prove their body`,
-    )
-  return new Tunnel(options)
-}
+const STREAM_ID = /^\d{1,20}-\d{1,20}$/
 
 /** What there is once for a channel, whatever its connections. */
 interface Channel {
@@ -87,28 +80,38 @@ interface Channel {
   position: string | undefined
 }
 
-class Tunnel implements AsyncDisposable {
-  readonly #options: TunnelOptions
+interface Opened {
+  readonly connection: Connection
+  /** The digests of what it delivers while another is opened. */
+  overlap?: Set<string>
+}
+
+/**
+ * Listens on a channel and passes its deliveries to the intake, until it is disposed of. Whenever a connection ends or falls
+ * silent, opens another one, at once and then after a growing wait. What the old one still delivers counts too.
+ */
+export class Tunnel implements AsyncDisposable {
+  readonly #options: TunnelOptions & { readonly clock: Clock; readonly sendOnce: SendOnce }
   readonly #limits: TunnelLimits
-  readonly #clock: Clock
-  readonly #sendOnce: SendOnce
-  readonly #delay: (failures: number) => number
   readonly #roundTrips: RoundTrips
   readonly #stop = new AbortController()
   readonly #running: Promise<void>
   #status: TunnelStatus
   #channel: Channel | undefined
-  /** The connection that was opened last, and what it delivers while another is opened. */
-  #newest: { readonly connection: Connection; overlap?: Overlap } | undefined
+  /** The one that was opened last. */
+  #newest: Opened | undefined
 
-  constructor(options: TunnelOptions) {
-    const { clock = systemClock, sendOnce = sendOverNetwork, limits, scheme } = options
-    this.#options = options
-    this.#limits = { ...LIMITS, ...limits }
-    this.#clock = clock
-    this.#sendOnce = sendOnce
-    this.#delay = options.delay ?? ((failures) => probeDelay(failures, Math.random))
-    this.#roundTrips = new RoundTrips(scheme)
+  /** @throws RelayError `usage` for a sender whose deliveries prove themselves by a plain token */
+  constructor({ clock = systemClock, sendOnce = sendOverNetwork, ...options }: TunnelOptions) {
+    // Any reader of the channel could copy such a proof, and put another body under it.
+    if (!options.scheme.provesBody)
+      throw new RelayError(
+        'usage',
+        `A tunnel cannot be used with ${options.source}: its deliveries do not prove their body`,
+      )
+    this.#options = { ...options, clock, sendOnce }
+    this.#limits = { ...LIMITS, ...options.limits }
+    this.#roundTrips = new RoundTrips(options.scheme)
     const unknown = { url: null, why: null, attempt: 0, retryAt: null, roundTrip: null }
     this.#status = { state: 'connecting', since: clock(), ...unknown }
     this.#running = this.#run()
@@ -132,12 +135,12 @@ class Tunnel implements AsyncDisposable {
       failures = attempt === 1 && steady !== undefined ? 0 : failures + 1
       const own = failures === 0 ? 0 : this.#delay(failures)
       const ms = Math.max(own, Math.min(retryAfter * 1000, MAX_RETRY_AFTER_MS))
-      this.#change({ state: 'waiting', why: reason, attempt, retryAt: this.#clock() + ms })
+      this.#change({ state: 'waiting', why: reason, attempt, retryAt: this.#options.clock() + ms })
       await this.#pause(ms, signal)
     }
     // It ends after those that it replaced.
     if (this.#newest) await aborted(this.#newest.connection.ended)
-    await this.#channel?.messages.close()
+    await this.#channel?.messages.handled()
   }
 
   /**
@@ -145,14 +148,15 @@ class Tunnel implements AsyncDisposable {
    * and the seconds that the server asked relay to wait. Meanwhile this one is read on. Does not reject.
    */
   async #connect(): Promise<{ reason: string; steady?: boolean; retryAfter?: number | undefined }> {
+    const { clock } = this.#options
     try {
       const { url } = (this.#channel ??= await this.#openChannel())
       const { lost } = await this.#open(this.#channel)
-      const opened = this.#clock()
+      const opened = clock()
       this.#change({ state: 'connected', url, why: null, attempt: 0, retryAt: null, roundTrip: null })
       await this.#check(url, lost)
       await aborted(lost)
-      return { reason: String(lost.reason), steady: this.#clock() - opened >= this.#limits.steady }
+      return { reason: String(lost.reason), steady: clock() - opened >= this.#limits.steady }
     } catch (thrown) {
       const { message: reason, retryAfter } = toRelayError(thrown)
       return { reason, retryAfter }
@@ -161,9 +165,9 @@ class Tunnel implements AsyncDisposable {
 
   /** @throws RelayError `provider_failed` if the server does not create a channel; `storage`. */
   async #openChannel(): Promise<Channel> {
-    const { address, store, lost } = this.#options
+    const { address, store, lost, sendOnce } = this.#options
     const { signal } = this.#stop
-    const url = this.#status.url ?? (await findChannel(address, { store, sendOnce: this.#sendOnce, signal }))
+    const url = this.#status.url ?? (await findChannel(address, { store, sendOnce, signal }))
     this.#change({ url })
     const saved = positionRecord.safeParse(await store.get(POSITION_KEY)).data
     const messages = new Messages({
@@ -182,16 +186,16 @@ class Tunnel implements AsyncDisposable {
 
   /** @throws RelayError `provider_failed` */
   async #open(channel: Channel): Promise<Connection> {
-    const { log } = this.#options
+    const { log, sendOnce, clock } = this.#options
     const old = this.#newest
-    const overlap = new Overlap()
-    // From its request on, both may deliver the same message.
-    if (old) old.overlap = overlap
+    /** What the old connection delivers from the request of this one on, since this one may deliver that too. */
+    const seen = new Set<string>()
+    if (old) old.overlap = seen
     const connection = await openConnection({
       url: channel.url,
       lastEventId: channel.position,
-      sendOnce: this.#sendOnce,
-      clock: this.#clock,
+      sendOnce,
+      clock,
       limits: this.#limits,
       async ready() {
         // What is still on its way on the old connection comes first.
@@ -199,15 +203,18 @@ class Tunnel implements AsyncDisposable {
         await channel.messages.room()
       },
       onMessage(text, id) {
-        if (overlap.has(text)) return
-        own.overlap?.add(text)
+        const digest = own.overlap || seen.size > 0 ? hash('sha256', text, 'base64url') : ''
+        own.overlap?.add(digest)
+        if (seen.delete(digest)) return
+        // The server sends on both in one order: what follows the first new message is new.
+        seen.clear()
         if (STREAM_ID.test(id)) channel.position = id
         channel.messages.take(text, id)
       },
       onGap: () => log.warn(GAP),
       signal: this.#stop.signal,
     })
-    const own: { connection: Connection; overlap?: Overlap } = { connection }
+    const own: Opened = { connection }
     old?.connection.replace()
     this.#newest = own
     return connection
@@ -215,64 +222,33 @@ class Tunnel implements AsyncDisposable {
 
   /** Sends messages to itself until one comes back, or the connection is lost. Does not reject. */
   async #check(url: string, lost: AbortSignal): Promise<void> {
-    const sendOnce = this.#sendOnce
-    let before: string | undefined
-    for (let failures = 1; !lost.aborted; failures++) {
-      const options = { sendOnce, limit: this.#limits.roundTrip, signal: lost }
+    const options = { sendOnce: this.#options.sendOnce, limit: this.#limits.roundTrip, signal: lost }
+    for (let failures = 1; ; failures++) {
       const failure = await this.#roundTrips.make(url, options).then(() => undefined, toRelayError)
-      const outcome = failure?.message ?? 'ok'
       if (lost.aborted) return
-      if (outcome !== before) this.#change({ roundTrip: outcome })
+      const roundTrip = failure?.message ?? 'ok'
+      if (roundTrip !== this.#status.roundTrip) this.#change({ roundTrip })
       if (!failure) return
-      before = outcome
       await this.#pause(Math.max(this.#delay(failures), (failure.retryAfter ?? 0) * 1000), lost)
     }
+  }
+
+  #delay(failures: number): number {
+    return probeDelay(failures, Math.random, this.#limits.retry)
   }
 
   /** Waits, but no longer than until the machine has slept. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController()
-    const ignore = onSleep(() => woken.abort(), { clock: this.#clock, every: this.#limits.tick })
+    const ignore = onSleep(() => woken.abort(), { clock: this.#options.clock, every: this.#limits.tick })
     await sleep(ms, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => {})
     ignore()
   }
 
   #change(to: Partial<Omit<TunnelStatus, 'since'>>): void {
     const { state = this.#status.state } = to
-    const since = state === this.#status.state ? this.#status.since : this.#clock()
+    const since = state === this.#status.state ? this.#status.since : this.#options.clock()
     this.#status = { ...this.#status, ...to, since }
     this.#options.onStatus(this.#status)
   }
 }
-
-/** Messages of a connection that the one that replaces it may deliver too. Beyond this many, the journal finds the duplicates. */
-const MAX_SEEN = 65_536
-
-/** What a connection has delivered since the next one was requested, which does not count when that delivers it too. */
-class Overlap {
-  readonly #seen = new Set<string>()
-
-  add(text: string): void {
-    this.#seen.add(digestOf(text))
-    if (this.#seen.size > MAX_SEEN) for (const oldest of this.#seen) if (this.#seen.delete(oldest)) break
-  }
-
-  /** True once for each message. */
-  has(text: string): boolean {
-    return this.#seen.size > 0 && this.#seen.delete(digestOf(text))
-  }
-}
-
-function digestOf(text: string): string {
-  return hash('sha256', text, 'base64url')
-}
-
-/** How far relay has read a channel, so that a server that keeps messages can continue after that. */
-const POSITION_KEY = 'tunnel-position'
-const positionRecord = z.object({ v: z.literal(1), url: z.string(), id: z.string() })
-/**
- * Ids of messages in a Redis stream, which a gosmee server can continue from. smee's ids count the messages of a connection
- * and lead nowhere.
- * @see https://redis.io/docs/latest/develop/data-types/streams/#entry-ids
- */
-const STREAM_ID = /^\d{1,20}-\d{1,20}$/

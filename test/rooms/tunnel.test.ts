@@ -8,7 +8,7 @@ import type { Delivery } from '../../src/journal/types.js'
 import { sendOnce, type SendOnce } from '../../src/net/client.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
 import { openDatabase } from '../../src/store/open.js'
-import { openTunnel, type TunnelOptions, type TunnelStatus } from '../../src/tunnel/tunnel.js'
+import { Tunnel, type TunnelOptions, type TunnelStatus } from '../../src/tunnel/tunnel.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
 import { Changes } from '../kit/changes.js'
@@ -50,8 +50,8 @@ async function tunnel(address: string, { provider = 'github', append, ...options
   })
   const { maxBody = 1_048_576 } = options
   const refusals = new Refusals({ ...sender, maxBody, log })
-  const parts = { address, source: provider, intake, refusals, store, maxBody, log, delay: () => 20 }
-  const opened = openTunnel({
+  const parts = { address, source: provider, intake, refusals, store, maxBody, log }
+  const opened = new Tunnel({
     ...parts,
     ...sender,
     onStatus(status) {
@@ -59,7 +59,7 @@ async function tunnel(address: string, { provider = 'github', append, ...options
       changes.changed()
     },
     ...options,
-    limits: { tick: 5, ...options.limits },
+    limits: { tick: 5, retry: 20, ...options.limits },
   })
   const find = (fields: Partial<TunnelStatus>, from: number): TunnelStatus | undefined =>
     statuses
@@ -103,6 +103,7 @@ it('a sender whose deliveries do not prove their body is refused', async () => {
 describe('a message', () => {
   const UNVERIFIABLE =
     'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
+  const NOT_JSON = 'the message is not JSON, or is larger than 64 MiB'
   const ID = '72d3162e-cc78-11e3-81ab-4c9367dc0958'
 
   it.each([
@@ -141,9 +142,9 @@ describe('a message', () => {
   )
 
   it.each([
-    ['{', 'the message is not JSON'],
-    ['{"body":{}}x', 'the message is not JSON'],
-    [`{"body":${'['.repeat(2000)}`, 'the message is not JSON'],
+    ['{', NOT_JSON],
+    ['{"body":{}}x', NOT_JSON],
+    [`{"body":${'['.repeat(2000)}`, NOT_JSON],
     [`{"body":${'['.repeat(2000)}${']'.repeat(2000)}}`, 'JSON is nested more than 1000 deep'],
     [`{"body":{},"x-a":[${'"abcdefghi",'.repeat(2000)}"a"]}`, 'more headers than HTTP accepts'],
   ])('that is malformed is refused (%#)', async (text, reason) => {
@@ -157,24 +158,37 @@ describe('a message', () => {
     const proof = `{"x-hub-signature-256":"sha256=${'0'.repeat(64)}",`
     server.write(`data: ${text.replace('{', proof)}\n\n`)
     await expect.poll(() => rig.refused.list().length).toBe(2)
-    expect(await rig.refused.get(2)?.reason()).toBe(text === '{' ? 'the message is not JSON' : reason)
+    expect(await rig.refused.get(2)?.reason()).toBe(text === '{' ? NOT_JSON : reason)
   })
 
-  it('over the size limit is refused, and one that never ends costs the connection', async () => {
+  it('over the size limit is refused', async () => {
     await using server = await gosmee()
-    await using rig = await tunnel(server.channel, { maxBody: 1000, limits: { message: 100_000 } })
+    await using rig = await tunnel(server.channel, { maxBody: 1000 })
     await rig.status({ roundTrip: 'ok' })
     await post(server.channel, githubDelivery({ id: ID, body: JSON.stringify('x'.repeat(1200)) }))
     expect(await rig.says('refused')).toContain(
       ': over 1,000 bytes, the limit is 1,000 bytes. Raise --max-body, then redeliver it at the code host (',
     )
+  })
+
+  it.each(['\n\n', '\r\n\r\n'])('that is larger than all others costs only itself (%j)', async (end) => {
+    await using server = await smee()
+    await using rig = await tunnel(server.channel, { limits: { message: 100_000 } })
+    await rig.status({ roundTrip: 'ok' })
     const seen = rig.statuses.length
-    server.write(`data: ${'x'.repeat(300_000)}`)
-    const { why } = await rig.status({ state: 'waiting' }, seen)
-    expect(why).toBe('the server sends a message of over 100000 bytes')
-    await rig.status({ state: 'connected', roundTrip: 'ok' }, seen)
-    server.write(numbered(1))
-    await rig.has(1)
+    const large = numbered(1, 300_000).trimEnd()
+    for (let at = 0; at < large.length; at += 50_000) {
+      server.write(large.slice(at, at + 50_000))
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    // Also if the line that ends it comes in two parts.
+    server.write(end.slice(0, -1))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    server.write(end.slice(-1) + numbered(2) + numbered(3))
+    await rig.has(2)
+    expect(rig.numbers()).toEqual([2, 3])
+    expect(await rig.says('refused')).toContain(NOT_JSON)
+    expect(rig.statuses.length).toBe(seen)
   })
 
   it('is only a delivery: its path, query and target have no effect', async () => {
