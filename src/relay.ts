@@ -1,4 +1,4 @@
-import { renew, type RenewParts, revoke } from './auth/renew.js'
+import { renew, type RenewParts } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
 import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
@@ -8,7 +8,6 @@ import { LIMITS, type Limits, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import type { CodeHost } from './codehost/host.js'
 import { openHost } from './codehost/hosts.js'
-import type { TargetStatus } from './dispatch/dispatcher.js'
 import { liveRoutes } from './dispatch/live-routes.js'
 import { createRouting, type Routing } from './dispatch/routes.js'
 import { hostCheck } from './http/router.js'
@@ -37,11 +36,9 @@ export interface RelayOptions {
   readonly prove?: (challenge: string) => string | undefined
   /** Rejects while the instance cannot take deliveries. Default: it always can. */
   readonly ready?: ReadyCheck
-  /** The state of each target; none where nothing is forwarded. */
-  readonly targets?: () => readonly TargetStatus[]
   /** The profile's data, where the caller has it open; it then also closes it. */
   readonly database?: Database
-  /** What the running instance shows of itself; without it there is no inspector. */
+  /** What the running instance shows of itself; without it nothing is forwarded, and there is no inspector. */
   readonly running?: Running
   /** How the code host is called for the actions. Default: over the network. */
   readonly sendOnce?: SendOnce
@@ -78,11 +75,10 @@ export interface Relay extends AsyncDisposable {
  * neither https nor loopback.
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
-  const { log = silentLog, seams = {}, prove = () => undefined, sendOnce } = options
-  const { clock = seams.clock ?? systemClock } = options
+  const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running } = options
+  const { clock = seams.clock ?? systemClock, ready = () => Promise.resolve() } = options
   const limits = { ...LIMITS, ...seams.limits }
-  const { ready = () => Promise.resolve(), targets = () => [], running } = options
-  const { provider: name, providerUrl: url, store: kind, folder } = settings
+  const { provider: name, providerUrl: url, store: kind, folder, maxBody } = settings
   const host = openHost({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
   const onSlow = (text: string): void => log.info(text)
@@ -90,43 +86,39 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const database = options.database ?? opened.use(await openDatabase(data))
   const live: { inspector?: Inspector } = {}
   const changed = (change: Change): void => live.inspector?.changed(change)
-  const common: Common = { settings, host, database, log, clock, changed }
-  const measure = running && (await loadMetrics(settings))
-  const { metrics, ...receiving } = createReceiving(common, { ...options, ready, measure })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
+  const common: Common = { settings, host, database, log, clock, changed, running }
+  const measure = running && (await loadMetrics(settings))
+  const { metrics, ...receiving } = createReceiving(common, { ready, measure }, options.onDelivery)
+  const { routing, journal } = receiving
   const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
-  const { routing, journal, intake, refusals } = receiving
+  const { tokens } = signIn
   const stop = new AbortController()
-  const inspector = lazyInspector(settings, running, live, {
-    ...common,
-    ...receiving,
+  const parts = { ...common, ...receiving, tokens, maxBody }
+  const inspector = lazyInspector(live, {
+    ...parts,
     url: () => relay.address,
-    tokens: signIn.tokens,
     store: database.store,
     stopped: stop.signal,
   })
   const app = createApp({
-    ...signIn,
-    intake,
-    refusals,
-    maxBody: settings.maxBody,
-    host,
+    ...parts,
+    signIn,
     hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
-    log,
     baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
     prove,
     ready,
     inspector,
     metrics,
-    routes: async () => liveRoutes(routing, targets(), await journal.counts()),
+    routes: async () => liveRoutes(routing, running?.targets() ?? [], await journal.counts()),
   })
   const relay: Relay = {
     ...receiving,
     limits,
     app,
     database,
-    tokens: signIn.tokens,
-    owner: signIn.renew,
+    tokens,
+    owner: (userId, cancellable) => renew(signIn, userId, cancellable),
     host,
     changed,
     inspector,
@@ -144,20 +136,16 @@ interface Common {
   readonly host: CodeHost
   readonly database: Database
   readonly changed: (change: Change) => void
+  readonly running: Running | undefined
   readonly log: Log
   readonly clock: Clock
 }
 
-interface ReceivingOptions extends Pick<RelayOptions, 'onDelivery' | 'running'> {
-  readonly ready: ReadyCheck
-  /** Undefined: nothing is measured, and prom-client not loaded. */
-  readonly measure: typeof createMetrics | undefined
-}
-
-/** How deliveries come in, where they are stored, and which targets each is for. */
+/** How deliveries come in, where they are stored, and which targets each is for. Without `measure` nothing is measured. */
 function createReceiving(
-  { settings, host, database, changed, log, clock }: Common,
-  { onDelivery, running, ready, measure }: ReceivingOptions,
+  { settings, host, database, changed, running, log, clock }: Common,
+  { ready, measure }: { readonly ready: ReadyCheck; readonly measure: typeof createMetrics | undefined },
+  onDelivery: RelayOptions['onDelivery'],
 ): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> & { readonly metrics: Metrics | undefined } {
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
   const routing = createRouting(settings.routes)
@@ -183,65 +171,39 @@ function createReceiving(
     onDuplicate,
   })
   const senders: Senders = (source) => (source === host.name ? { scheme: host.webhook, secrets } : undefined)
-  const intake = createIntake({ senders, journal, plan, clock, ...(onDelivery && { onDelivery }) })
+  const intake = createIntake({ senders, journal, plan, clock, onDelivery })
   return { routing, journal, intake, refusals, metrics }
 }
 
-/** How users sign in, and what may be done with their tokens. */
+/** How users sign in, and tokens are renewed. */
 function createSignIn(
   { settings, host, database, log, clock }: Common,
   publicUrl: () => string,
   timeLimit: number,
-) {
+): SignInParts & RenewParts & { readonly tokens: Tokens } {
   const { oauthClient: client, tokenTtl } = settings
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)
   const redirectUri = (): string => `${publicUrl()}/auth/${host.name}/callback`
-  const parts: SignInParts & RenewParts = {
-    host,
-    client,
-    store,
-    tokens,
-    redirectUri,
-    tokenTtl,
-    clock,
-    log,
-    throttle: createLogThrottle(log),
-    timeLimit,
-  }
-  return {
-    tokens,
-    signIn: parts,
-    renew: (userId: string, options?: Cancellable) => renew(parts, userId, options),
-    revoke: (userId: string) => revoke(parts, userId),
-  }
+  const throttle = createLogThrottle(log)
+  return { host, client, store, tokens, redirectUri, tokenTtl, clock, log, throttle, timeLimit }
 }
-
-type Inspected = Omit<InspectorParts, 'profile' | 'secrets' | 'maxBody' | 'running' | 'hostAllowed'>
 
 /**
  * Loads the inspector when it is first asked for, and sets it in `live`: without one, relay starts as fast, and takes no more memory.
  * Undefined if it is off.
  */
 function lazyInspector(
-  settings: Settings,
-  running: Running | undefined,
   live: { inspector?: Inspector },
-  parts: Inspected,
+  parts: Common & Omit<InspectorParts, 'profile' | 'secrets' | 'running' | 'hostAllowed'>,
 ): (() => Promise<Inspector>) | undefined {
-  const { profile, webhookSecrets: secrets, maxBody, inspect } = settings
+  const { settings, running } = parts
+  const { profile, webhookSecrets: secrets, inspect } = settings
   if (!running || inspect === false) return undefined
-  const hostAllowed = ownHosts(settings)
+  const own = { profile, secrets, running, hostAllowed: ownHosts(settings) }
   return createCached(Infinity, async () => {
     const { createInspector } = await import('./inspector/inspector.js')
-    return (live.inspector = await createInspector({
-      ...parts,
-      profile,
-      secrets,
-      maxBody,
-      running,
-      hostAllowed,
-    }))
+    return (live.inspector = await createInspector({ ...parts, ...own }))
   })
 }
 

@@ -1,11 +1,8 @@
-import { aborted, onSleep } from '../base/wait.js'
-import { type RelayError, toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
+import { aborted, onSleep, probeDelay, sleep } from '../base/wait.js'
+import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
 import { type CaughtUp, catchUp } from '../codehost/catch-up.js'
 import type { DeliveryLog } from '../codehost/host.js'
-import type { Relay } from '../relay.js'
-import type { PayloadAddress } from './tunnel.js'
-import { keepTrying } from './trying.js'
+import type { SourceParts } from './tunnel.js'
 
 /** How far it is. */
 export type CatchingUp =
@@ -13,18 +10,22 @@ export type CatchingUp =
   | { readonly state: 'caught up'; readonly result: CaughtUp }
   | { readonly state: 'not caught up'; readonly error: RelayError; readonly retries: boolean }
 
-interface CatchingUpOptions {
-  /** Whose log it is, in messages. */
+/** A webhook that leads here while relay runs. */
+interface Webhook<Made> {
+  /** Whose it is, in messages. */
   readonly name: string
-  readonly deliveries: DeliveryLog
-  readonly relay: Pick<Relay, 'journal' | 'host' | 'database' | 'limits'>
-  readonly address: PayloadAddress
-  readonly log: Log
-  readonly stop: AbortSignal
+  /** Makes it, and reports that. */
+  readonly make: () => Promise<Made>
+  /** Reports each failure of `make` that differs from the one before; `retries`: whether it is tried again. */
+  readonly onFailure: (error: RelayError, retries: boolean) => void
+  /** What the code host has sent; undefined where nothing is caught up from. */
+  readonly deliveries: (made: Made) => DeliveryLog | undefined
   readonly onChange: (state: CatchingUp) => void
-  /** The error of a call, with the next step for a person. */
+  /** The error of reading the log, with the next step for a person. */
   readonly explain: (error: RelayError) => unknown
 }
+
+type Parts = Pick<SourceParts, 'relay' | 'address' | 'log'> & { readonly stop: AbortSignal }
 
 /** Between two looks at the clock, in milliseconds. */
 const LOOK_MS = 10_000
@@ -32,29 +33,35 @@ const LOOK_MS = 10_000
 const GAP_MS = 60_000
 
 /**
- * Catches up now, and whenever deliveries may have been missed, until `stop` aborts. What fails for a while is tried again. Does
- * not reject.
+ * Has a webhook, and catches up now and whenever deliveries may have been missed, until `stop` aborts. What fails for a while is
+ * tried again. Does not reject.
  */
-export async function keepCatchingUp(options: CatchingUpOptions): Promise<void> {
-  const { address, relay, stop, onChange, explain } = options
+export async function keepWebhook<Made>(hook: Webhook<Made>, parts: Parts): Promise<void> {
+  const { address, relay, stop } = parts
+  const { signInLook } = relay.limits
+  const made = await keepTrying(hook.make, hook.onFailure, { stop, signInLook })
+  const deliveries = made && hook.deliveries(made)
+  if (!deliveries) return
   let again = new AbortController()
   const missed = (): void => again.abort()
   const ends = [address.onBack(missed), onSleep(missed, { every: LOOK_MS, gap: GAP_MS })]
+  const onFailure = (error: RelayError, retries: boolean): void => {
+    const shown = retries ? error : toRelayError(hook.explain(error))
+    hook.onChange({ state: 'not caught up', error: shown, retries })
+  }
   while (!stop.aborted) {
-    await keepTrying(() => catchUpOnce(options), { stop, onFailure, signInLook: relay.limits.signInLook })
+    await keepTrying(() => catchUpOnce(hook, deliveries, parts), onFailure, { stop, signInLook })
     await Promise.race([aborted(again.signal), aborted(stop)])
     again = new AbortController()
   }
   for (const end of ends) end()
-
-  function onFailure(error: RelayError, retries: boolean): void {
-    onChange({ state: 'not caught up', error: retries ? error : toRelayError(explain(error)), retries })
-  }
 }
 
-async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
-  const { name, deliveries, relay, log, stop, onChange } = options
-  const { journal, host, database, limits } = relay
+async function catchUpOnce(
+  { name, onChange }: Pick<Webhook<unknown>, 'name' | 'onChange'>,
+  deliveries: DeliveryLog,
+  { relay: { journal, host, database, limits }, log, stop }: Parts,
+): Promise<void> {
   const result = await catchUp({
     log: deliveries,
     name,
@@ -68,4 +75,47 @@ async function catchUpOnce(options: CatchingUpOptions): Promise<void> {
     onWait: (why, ms) => log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
   })
   onChange({ state: 'caught up', result })
+}
+
+/** Failures that end by themselves. */
+const PASSING: ReadonlySet<ErrorKind> = new Set([
+  'provider_failed',
+  'provider_timeout',
+  'storage',
+  'timed_out',
+])
+
+/** Tries until it succeeds, a person has to change something first, or `stop` aborts: then undefined. Does not reject. */
+async function keepTrying<T>(
+  attempt: () => Promise<T>,
+  onFailure: (error: RelayError, retries: boolean) => void,
+  { stop, signInLook }: { readonly stop: AbortSignal; readonly signInLook: number },
+): Promise<T | undefined> {
+  let reported = ''
+  for (let failures = 1; !stop.aborted; failures++) {
+    try {
+      return await attempt()
+    } catch (thrown) {
+      const error = toRelayError(thrown)
+      const delay = delayAfter(error, failures, signInLook)
+      if (stop.aborted) break
+      if (error.message !== reported) onFailure(error, delay !== undefined)
+      reported = error.message
+      if (delay === undefined) break
+      await sleep(delay, { signal: stop }).catch(() => {})
+    }
+  }
+  return undefined
+}
+
+/** Milliseconds until the next try; undefined if a person has to change something first. */
+function delayAfter(
+  { kind, retryAfter = 60 }: RelayError,
+  failures: number,
+  signInLook: number,
+): number | undefined {
+  // Whether the user has signed in is only a look into the profile.
+  if (kind === 'unauthenticated' || kind === 'invalid_token') return signInLook
+  if (kind === 'rate_limited') return retryAfter * 1000
+  return PASSING.has(kind) ? probeDelay(failures, Math.random) : undefined
 }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { sleep } from '../base/wait.js'
-import { Disposal } from '../base/lifetime.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import type { Routing } from '../dispatch/routes.js'
 import type { Postgres } from '../store/postgres.js'
+import type { Session } from '../store/session.js'
 
 /** Whether this relay may act, while it forwards, tunnels, keeps hooks and removes old deliveries. */
 export interface Turn {
@@ -15,34 +15,8 @@ export interface Turn {
   readonly lost: AbortSignal
 }
 
-/** What one of the relays of a profile does. Disposing of it ends that, and lets another relay begin. */
-export interface Duties extends AsyncDisposable {
-  /** Starts the work now, if no other relay can do it; otherwise whenever this one has the turn. To be called once. */
-  run(start: (turn: Turn) => Promise<AsyncDisposable>): Promise<void>
-  /** Whether this relay does it. */
-  readonly isOurs: boolean
-  /** Whether another relay serves the profile, too. @throws RelayError `storage` */
-  hasOthers(): Promise<boolean>
-  /** Lets the relays of the profile agree on other routes. @throws RelayError `settings` when others have other ones; `storage` */
-  changeRoutes(routes: string): Promise<void>
-}
-
-/** A profile that is this relay's alone. */
-export function ownDuties(): Duties {
-  const closing = new Disposal()
-  const never = new AbortController()
-  return {
-    isOurs: true,
-    async run(start) {
-      closing.use(await start({ mayRun: () => true, lost: never.signal }))
-    },
-    hasOthers: async () => false,
-    changeRoutes: async () => {},
-    [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
-  }
-}
-
-export interface SharedDutiesOptions {
+export interface DutiesOptions {
+  /** A digest of what all relays of the profile need alike. */
   readonly routes: string
   /** Called with the numbers of entries that other relays have changed; undefined: any may have changed. Must not throw. */
   readonly onNotice: (numbers: readonly number[] | undefined) => void
@@ -55,131 +29,139 @@ export interface SharedDutiesOptions {
 const START_AGAIN_MS = 1000
 /** While nothing is notified: a notice can be lost in a break. Milliseconds. */
 const POLL_MS = 2000
-
-/**
- * A profile of several relays: the one that holds a lock of the database has the turn.
- * @throws RelayError `settings` when the others have other routes; `storage`
- */
-export async function sharedDuties(
-  postgres: Postgres,
-  { routes, onNotice, onTurn, log }: SharedDutiesOptions,
-): Promise<Duties> {
-  const { Session } = await import('../store/session.js')
-  const session = new Session(postgres, routes, {
-    onNotice,
-    onRun(holds) {
-      if (holds) work.start()
-      else void work.end()
-      onTurn()
-    },
-    onAway: (error) =>
-      error
-        ? log.warn(`Forwarding pauses: ${error.message}`)
-        : log.info('Forwarding continues: the database answers again'),
-  })
-  const work = createWork(() => session.holds, log)
-  await session.start()
-  const refuseDifference = async (which: string): Promise<void> => {
-    if ((await session.others(which)).isDifferent) throw new RelayError('settings', OTHER_ROUTES)
-  }
-  try {
-    await refuseDifference(routes)
-  } catch (error) {
-    await session[Symbol.asyncDispose]()
-    throw error
-  }
-  const poll = setInterval(() => work.isRunning() && onNotice([]), POLL_MS).unref()
-  return {
-    get isOurs() {
-      return work.isRunning()
-    },
-    async run(start) {
-      work.set(start)
-      session.want()
-    },
-    hasOthers: async () => (await session.others()).count > 0,
-    async changeRoutes(next) {
-      const { count } = await session.others()
-      if (count > 0) await refuseDifference(next)
-      await session.changeRoutes(next)
-    },
-    async [Symbol.asyncDispose]() {
-      clearInterval(poll)
-      work.set(undefined)
-      await work.end()
-      await session.release()
-      await session[Symbol.asyncDispose]()
-    },
-  }
-}
-
 const OTHER_ROUTES =
   'Another relay of this profile has other routes, ignore rules or concurrency. Give all relays of a profile the same'
 
-type Start = (turn: Turn) => Promise<AsyncDisposable>
-
-/** The work of the relay that has the turn. It starts only once its work of an earlier turn has ended. */
-interface Work {
-  readonly isRunning: () => boolean
-  /** What `start` starts; undefined: nothing more. */
-  set(start: Start | undefined): void
-  start(): void
-  /** Resolves once all has ended. Does not reject. */
-  end(): Promise<void>
+interface Running {
+  readonly lost: AbortController
+  readonly work: Promise<AsyncDisposable | undefined>
 }
 
-function createWork(holds: () => boolean, log: Log): Work {
-  interface Run {
-    readonly lost: AbortController
-    readonly begun: Promise<AsyncDisposable | undefined>
+/**
+ * What one of the relays of a profile does: the one that holds a lock of the database, or the only one. Disposing of it ends that, and
+ * lets another relay begin.
+ */
+export class Duties implements AsyncDisposable {
+  readonly #options: DutiesOptions
+  /** Undefined for a profile that is this relay's alone. */
+  #session: Session | undefined
+  #poll: NodeJS.Timeout | undefined
+  #start: ((turn: Turn) => Promise<AsyncDisposable>) | undefined
+  #running: Running | undefined
+  #ended: Promise<void> = Promise.resolve()
+
+  constructor(options: DutiesOptions) {
+    this.#options = options
   }
-  let begin: Start | undefined
-  let run: Run | undefined
-  let ended: Promise<void> = Promise.resolve()
-  /** Begins after what came before; tries again until it succeeds or the turn is lost. */
-  const begun = async (
-    start: Start,
-    { signal: lost }: AbortController,
-  ): Promise<AsyncDisposable | undefined> => {
-    await ended
+
+  /** Joins the other relays of a shared profile. @throws RelayError `settings` when they have other routes; `storage` */
+  async join(postgres: Postgres): Promise<void> {
+    const { routes, onNotice, onTurn, log } = this.#options
+    const { Session } = await import('../store/session.js')
+    const session = new Session(postgres, routes, {
+      onNotice,
+      onRun: (holds) => {
+        if (holds) this.#begin()
+        else void this.#end()
+        onTurn()
+      },
+      onAway: (error) =>
+        error
+          ? log.warn(`Forwarding pauses: ${error.message}`)
+          : log.info('Forwarding continues: the database answers again'),
+    })
+    await session.start()
+    this.#session = session
+    try {
+      await this.#refuseDifference(routes)
+    } catch (error) {
+      await session[Symbol.asyncDispose]()
+      throw error
+    }
+    this.#poll = setInterval(() => this.#running && onNotice([]), POLL_MS).unref()
+  }
+
+  /** Whether this relay does it. */
+  get isOurs(): boolean {
+    return !this.#session || this.#running !== undefined
+  }
+
+  /**
+   * Starts the work now, if no other relay can do it; otherwise whenever this one has the turn. To be called once.
+   * @throws the error of `start`, of a profile that is this relay's alone
+   */
+  async run(start: (turn: Turn) => Promise<AsyncDisposable>): Promise<void> {
+    this.#start = start
+    if (this.#session) return this.#session.want()
+    const lost = new AbortController()
+    const work = start({ mayRun: () => true, lost: lost.signal })
+    this.#running = { lost, work: work.catch(() => undefined) }
+    await work
+  }
+
+  /** Whether another relay serves the profile, too. @throws RelayError `storage` */
+  async hasOthers(): Promise<boolean> {
+    return ((await this.#session?.others())?.count ?? 0) > 0
+  }
+
+  /** Lets the relays of the profile agree on other routes. @throws RelayError `settings` when others have other ones; `storage` */
+  async changeRoutes(routes: string): Promise<void> {
+    if (await this.hasOthers()) await this.#refuseDifference(routes)
+    await this.#session?.changeRoutes(routes)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#poll)
+    this.#start = undefined
+    await this.#end()
+    await this.#session?.release()
+    await this.#session?.[Symbol.asyncDispose]()
+  }
+
+  async #refuseDifference(routes: string): Promise<void> {
+    if ((await this.#session?.others(routes))?.isDifferent) throw new RelayError('settings', OTHER_ROUTES)
+  }
+
+  #begin(): void {
+    if (!this.#start || this.#running) return
+    const lost = new AbortController()
+    this.#running = { lost, work: this.#tryStart(this.#start, lost.signal) }
+  }
+
+  /** Starts once the work of an earlier turn has ended; tries again until it succeeds or the turn is lost. Does not reject. */
+  async #tryStart(
+    start: (turn: Turn) => Promise<AsyncDisposable>,
+    lost: AbortSignal,
+  ): Promise<AsyncDisposable | undefined> {
+    await this.#ended
     for (let failures = 0; !lost.aborted;) {
       try {
-        return await start({ mayRun: () => !lost.aborted && holds(), lost })
+        return await start({ mayRun: () => !lost.aborted && this.#session?.holds === true, lost })
       } catch (error) {
         if (lost.aborted) break
         const why = toRelayError(error).message
-        if (++failures === 1) log.error(`forwarding could not be started yet: ${why}`, error)
+        if (++failures === 1) this.#options.log.error(`forwarding could not be started yet: ${why}`, error)
         await sleep(START_AGAIN_MS, { signal: lost }).catch(() => {})
       }
     }
     return undefined
   }
-  const finish = async (before: Promise<void>, last: Run): Promise<void> => {
+
+  /** Resolves once all has ended. Does not reject. */
+  #end(): Promise<void> {
+    const last = this.#running
+    this.#running = undefined
+    if (this.#session) last?.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
+    return (this.#ended = this.#finish(this.#ended, last))
+  }
+
+  async #finish(before: Promise<void>, last: Running | undefined): Promise<void> {
     await before
     try {
-      await (await last.begun)?.[Symbol.asyncDispose]()
+      await (await last?.work)?.[Symbol.asyncDispose]()
     } catch (error) {
-      log.error(toRelayError(error).message, error)
+      this.#options.log.error(toRelayError(error).message, error)
     }
-  }
-  return {
-    isRunning: () => run !== undefined,
-    set(start) {
-      begin = start
-    },
-    start() {
-      if (!begin || run) return
-      const lost = new AbortController()
-      run = { lost, begun: begun(begin, lost) }
-    },
-    end() {
-      const last = run
-      if (!last) return ended
-      run = undefined
-      last.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
-      ended = finish(ended, last)
-      return ended
-    },
   }
 }
 

@@ -10,23 +10,23 @@ export interface SandboxSettings extends Omit<Settings, 'provider' | 'providerUr
   readonly sandboxPort: number
 }
 
-/** A sandbox, and the settings that make it the code host. */
+/** The settings of a relay, and the sandbox that is its code host, if it has one. */
 export interface EmbeddedSandbox {
-  readonly sandbox: Sandbox
   readonly settings: Settings
+  readonly sandbox: Sandbox | undefined
 }
 
 /** Starts the sandbox, which is loaded only here. */
 export async function startEmbeddedSandbox(
   { sandboxPort: port, ...given }: SandboxSettings,
-  place: { readonly url: string },
+  url: string,
   log: Log,
 ): Promise<EmbeddedSandbox> {
   const { startSandbox } = await import('../sandbox/sandbox.js')
   const client = SANDBOX_CLIENT
   const sandbox = await startSandbox({
     client: { id: client.id, secret: client.secret.reveal() },
-    webhook: { url: () => `${place.url}/webhook`, secret: given.webhookSecrets.current },
+    webhook: { url: () => `${url}/webhook`, secret: given.webhookSecrets.current },
     port,
     log,
   })
@@ -38,12 +38,8 @@ export async function startEmbeddedSandbox(
  * Revokes the tokens of earlier sandboxes of this profile, which a new sandbox does not know, and stores its address for other
  * commands.
  */
-export async function registerSandbox(
-  { database, tokens }: Relay,
-  { sandbox }: EmbeddedSandbox,
-): Promise<void> {
-  const { secrets } = database
-  const gone = new Set([sandbox.url, await lastSandboxUrl(secrets)])
+export async function registerSandbox({ database: { secrets }, tokens }: Relay, url: string): Promise<void> {
+  const gone = new Set([url, await lastSandboxUrl(secrets)])
   for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
-  await saveSandboxUrl(secrets, sandbox.url)
+  await saveSandboxUrl(secrets, url)
 }

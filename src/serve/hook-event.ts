@@ -16,13 +16,11 @@ type RepoHookEvent = { readonly repo: string } & (
 )
 
 /** What happened to the webhook of the profile's App; `app` is its name in addresses. */
-export type AppEvent = { readonly app: string } & (
+type AppEvent = { readonly app: string } & (
   | { readonly state: 'leads here'; readonly url: string; readonly repaired: readonly string[] }
   | { readonly state: 'failed'; readonly error: RelayError; readonly retries: boolean }
   | CatchingUp
 )
-
-export type OnHook = (event: HookEvent) => void
 
 /** Whose hook it is about, for people. */
 export function sourceOf(event: HookEvent): string {

@@ -1,11 +1,9 @@
+import type { OwnApp } from '../auth/setup.js'
 import { aborted } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
-import { type Log, silentLog } from '../base/log.js'
-import type { Settings } from '../base/settings.js'
 import {
   explainLogError,
   type HookPlace,
-  type RegisteredHook,
   registerHook,
   SavedHooks,
   unregisterHook,
@@ -13,10 +11,9 @@ import {
 } from '../codehost/hooks.js'
 import type { Repo } from '../codehost/host.js'
 import type { Relay } from '../relay.js'
-import { keepCatchingUp } from './catching-up.js'
-import type { OnHook } from './hook-event.js'
-import type { PayloadAddress } from './tunnel.js'
-import { keepTrying } from './trying.js'
+import { keepWebhook } from './catching-up.js'
+import type { HookEvent } from './hook-event.js'
+import type { SourceParts } from './tunnel.js'
 
 /** Which hooks to have while relay runs. */
 export interface HookPlan {
@@ -27,51 +24,58 @@ export interface HookPlan {
   readonly catchUp: boolean
 }
 
-interface HooksOptions {
-  readonly address: PayloadAddress
-  /** Once it aborts, the profile and its hooks belong to another process. */
-  readonly lost: AbortSignal
-  /** Whether another relay of the same service takes the hooks over when this one ends. Default: none does. */
-  readonly hasSuccessor?: () => Promise<boolean>
-  readonly log?: Log
-  readonly onHook?: OnHook
+export interface HookParts extends SourceParts {
+  readonly onHook: (event: HookEvent) => void
+  /** Whether another relay takes the hooks over when this one ends. */
+  readonly hasSuccessor: () => Promise<boolean>
 }
 
 /**
- * Makes the hooks, catches up, and catches up again when the machine or the tunnel was away. What fails for a while is tried
- * again. Disposing of it removes the hooks that it made, except those that are caught up from.
+ * Makes the App's webhook lead to this relay, since the address of a tunnel can change, and catches up from its log. Disposing of
+ * it stops that, and the App's calls; the webhook stays as it is.
  */
-export function startHooks(
-  relay: Relay,
-  settings: Settings,
-  plan: HookPlan,
-  { address, lost, hasSuccessor, log = silentLog, onHook = () => {} }: HooksOptions,
+export function startApp(
+  parts: HookParts,
+  app: OwnApp,
+  { stop, catchUp }: { readonly stop: AbortController; readonly catchUp: boolean },
 ): AsyncDisposable {
-  const stop = new AbortController()
-  const cut = new AbortController()
-  const own = { relay, settings, plan, address, log, onHook }
-  const parts: Parts = { ...own, stop: stop.signal, cut: cut.signal }
-  const running = runAll(parts)
+  const running = runApp({ ...parts, stop: stop.signal }, app, catchUp)
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      // A call under way may still make a hook, which then has to go.
-      const { removal } = relay.limits
-      const tooSlow = `The code host did not answer within ${removal / 1000} s`
-      const limit = setTimeout(() => cut.abort(new RelayError('provider_timeout', tooSlow)), removal)
-      const url = await running
-      // What is not known is left: what a crash leaves behind is taken over, too.
-      const isKept = lost.aborted || ((await hasSuccessor?.().catch(() => true)) ?? false)
-      if (url !== undefined && !isKept)
-        await Promise.all(distinct(plan.repos).map((repo) => endHook(parts, { repo, url })))
-      clearTimeout(limit)
+      await running
     },
   }
 }
 
-interface Parts extends Pick<Required<HooksOptions>, 'address' | 'log' | 'onHook'> {
-  readonly relay: Relay
-  readonly settings: Settings
+/** Does not reject. */
+async function runApp(
+  parts: HookParts & { readonly stop: AbortSignal },
+  app: OwnApp,
+  catchUp: boolean,
+): Promise<void> {
+  const { address, settings, stop, onHook } = parts
+  const { slug, log } = app
+  const url = await Promise.race([address.known, aborted(stop)])
+  if (url === undefined) return
+  await keepWebhook(
+    {
+      name: `the App ${slug}`,
+      async make() {
+        const repaired = await app.repair(url, settings.webhookSecrets.current)
+        onHook({ app: slug, state: 'leads here', url, repaired })
+        return repaired
+      },
+      onFailure: (error, retries) => onHook({ app: slug, state: 'failed', error, retries }),
+      deliveries: () => (catchUp ? log : undefined),
+      onChange: (state) => onHook({ app: slug, ...state }),
+      explain: (error) => error,
+    },
+    parts,
+  )
+}
+
+interface Parts extends HookParts {
   readonly plan: HookPlan
   /** Ends every wait. */
   readonly stop: AbortSignal
@@ -79,13 +83,32 @@ interface Parts extends Pick<Required<HooksOptions>, 'address' | 'log' | 'onHook
   readonly cut: AbortSignal
 }
 
-/** The hook of a repository, and the address that it is to have. */
-interface Wanted {
-  readonly repo: Repo
-  readonly url: string
+/**
+ * Makes the hooks, catches up, and catches up again when the machine or the tunnel was away. What fails for a while is tried
+ * again. Disposing of it removes the hooks that it made, except those that are caught up from.
+ */
+export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable {
+  const [stop, cut] = [new AbortController(), new AbortController()]
+  const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal }
+  const running = runAll(parts)
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      // A call under way may still make a hook, which then has to go.
+      const { removal } = sources.relay.limits
+      const tooSlow = `The code host did not answer within ${removal / 1000} s`
+      const limit = setTimeout(() => cut.abort(new RelayError('provider_timeout', tooSlow)), removal)
+      const url = await running
+      // What is not known is left: what a crash leaves behind is taken over, too.
+      const isKept = sources.lost.aborted || (await sources.hasSuccessor().catch(() => true))
+      if (url !== undefined && !isKept)
+        await Promise.all(distinct(plan.repos).map((repo) => endHook(parts, repo, url)))
+      clearTimeout(limit)
+    },
+  }
 }
 
-/** Resolves, once stopped, to the address of the hooks if there was one. Does not reject. */
+/** Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not reject. */
 async function runAll(parts: Parts): Promise<string | undefined> {
   const { address, relay, plan, stop } = parts
   const url = await Promise.race([address.known, aborted(stop)])
@@ -95,7 +118,7 @@ async function runAll(parts: Parts): Promise<string | undefined> {
         .list()
         .catch(() => [])
     : []
-  await Promise.all(distinct([...saved, ...plan.repos]).map((repo) => runHook(parts, { repo, url })))
+  await Promise.all(distinct([...saved, ...plan.repos]).map((repo) => runHook(parts, repo, url)))
   return url
 }
 
@@ -105,25 +128,26 @@ function distinct(repos: readonly Repo[]): readonly Repo[] {
 }
 
 /** Has one hook until relay stops. Does not reject. */
-async function runHook(parts: Parts, { repo, url }: Wanted): Promise<void> {
-  const hook = await makeHook(parts, { repo, url })
-  if (hook && parts.plan.catchUp) await catchUpFrom(parts, repo, hook.hook.id)
-  else await aborted(parts.stop)
-}
-
-/** Tries until it is made, cannot be made, or relay stops. */
-function makeHook(parts: Parts, { repo, url }: Wanted): Promise<RegisteredHook | undefined> {
-  const { relay, cut, stop, onHook } = parts
+async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
+  const { plan, cut, stop, onHook } = parts
   const name = nameOf(repo)
-  const attempt = async (): Promise<RegisteredHook> => {
-    const place = placeOf(parts, repo, cut)
-    const hook = await registerHook(place, await wantedHook(parts, place, url))
-    onHook({ repo: name, state: 'ready', hook })
-    return hook
-  }
-  const onFailure = (error: RelayError, retries: boolean): void =>
-    onHook({ repo: name, state: 'failed', error, retries })
-  return keepTrying(attempt, { stop, onFailure, signInLook: relay.limits.signInLook })
+  const place = placeOf(parts, repo, stop)
+  await keepWebhook(
+    {
+      name,
+      async make() {
+        const making = placeOf(parts, repo, cut)
+        const hook = await registerHook(making, await wantedHook(parts, making, url))
+        onHook({ repo: name, state: 'ready', hook })
+        return hook
+      },
+      onFailure: (error, retries) => onHook({ repo: name, state: 'failed', error, retries }),
+      deliveries: ({ hook }) => (plan.catchUp ? place.hooks.log?.(repo, hook.id) : undefined),
+      onChange: (state) => onHook({ repo: name, ...state }),
+      explain: (error) => explainLogError(error, place),
+    },
+    parts,
+  )
 }
 
 /** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
@@ -146,30 +170,12 @@ async function wantedHook({ settings }: Parts, { saved, repo }: HookPlace, url: 
   return { settings: hook, permanent: false, chosen }
 }
 
-/** Catches up now, and whenever deliveries may have been missed, until relay stops. */
-async function catchUpFrom({ relay, plan, ...parts }: Parts, repo: Repo, hookId: number): Promise<void> {
-  const { address, stop, log, onHook } = parts
-  const name = nameOf(repo)
-  const place = placeOf({ relay, plan }, repo, stop)
-  const deliveries = place.hooks.log?.(repo, hookId)
-  if (!deliveries) return aborted(stop)
-  return keepCatchingUp({
-    name,
-    deliveries,
-    relay,
-    address,
-    log,
-    stop,
-    onChange: (state) => onHook({ repo: name, ...state }),
-    explain: (error) => explainLogError(error, place),
-  })
-}
-
 /** Removes the hook if relay serve made it, or leaves it to be caught up from. */
-async function endHook({ relay, plan, cut, onHook }: Parts, { repo, url }: Wanted): Promise<void> {
+async function endHook(parts: Parts, repo: Repo, url: string): Promise<void> {
+  const { plan, cut, onHook } = parts
   const name = nameOf(repo)
   try {
-    const place = placeOf({ relay, plan }, repo, cut)
+    const place = placeOf(parts, repo, cut)
     const saved = await place.saved.get(repo)
     if (!saved || saved.permanent) return
     if (plan.catchUp && place.hooks.log) return onHook({ repo: name, state: 'kept', url })

@@ -3,37 +3,35 @@ import type { Cancellable } from '../base/wait.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
-import { LIMITS, type Limits } from '../base/seams.js'
+import { LIMITS } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import { Dispatcher, type DispatcherOptions, type TargetStatus } from '../dispatch/dispatcher.js'
 import { createRouting, labelOf } from '../dispatch/routes.js'
-import { listen, type Listener } from '../http/listen.js'
+import type { Header } from '../http/headers.js'
+import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
 import { lockProfile } from '../instance/profile.js'
 import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
-import type { Attempt, Delivery } from '../journal/types.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/sandbox.js'
 import type { ReadyCheck } from '../server/app.js'
 import { type Database, openDatabase } from '../store/open.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
-import { digestOf, type Duties, ownDuties, sharedDuties, type Turn } from './duties.js'
+import { digestOf, Duties, type Turn } from './duties.js'
 import {
   type EmbeddedSandbox,
   registerSandbox,
   type SandboxSettings,
   startEmbeddedSandbox,
 } from './embedded-sandbox.js'
-import { type OnHook, sourceOf } from './hook-event.js'
-import type { HookPlan } from './hooks.js'
+import { sourceOf } from './hook-event.js'
+import type { HookParts, HookPlan } from './hooks.js'
 import { type Maintenance, startMaintenance } from './maintenance.js'
-import { createReadiness, createReadinessGate, type ReadinessGate } from './readiness.js'
+import { Readiness } from './readiness.js'
 import { startSources } from './sources.js'
-import type { OnTunnel } from './tunnel.js'
 
-export interface ServeOptions
-  extends Omit<RelayOptions, 'prove' | 'ready' | 'targets' | 'running'>, Cancellable {
+export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'running'>, Cancellable {
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env']
   /**
@@ -46,11 +44,11 @@ export interface ServeOptions
   readonly onAttempt?: DispatcherOptions['onAttempt']
   readonly onTarget?: DispatcherOptions['onTarget']
   /** Called for each change of the tunnel's state. */
-  readonly onTunnel?: OnTunnel
+  readonly onTunnel?: HookParts['onTunnel']
   /** Hooks to have while it runs, and to catch up from. Default: none. */
   readonly hooks?: HookPlan
   /** Called for what happens to each of these hooks. */
-  readonly onHook?: OnHook
+  readonly onHook?: HookParts['onHook']
 }
 
 /** Settings of which the profile's data has the rest, such as a webhook secret that relay made. */
@@ -77,8 +75,10 @@ export interface Serving extends AsyncDisposable {
   retryNow(): void
 }
 
-/** What changes while it runs. */
+/** What changes while it runs, and who is told. */
 interface State {
+  readonly options: ServeOptions
+  readonly log: Log
   relay?: Relay
   record?: InstanceRecord
   duties?: Duties
@@ -105,26 +105,20 @@ export async function serve(
 ): Promise<Serving> {
   const { log = silentLog, seams } = options
   await using closing = new Disposal()
-  const state: State = { hookProblems: new Map() }
-  const readiness = createReadiness(log)
-  const limits = { ...LIMITS, ...seams?.limits }
+  const state: State = { options, log, hookProblems: new Map() }
+  const readiness = new Readiness(log)
+  const { host, port, maxBody } = given
+  const { stop: grace, ...limits } = { ...LIMITS, ...seams?.limits }
   // Listen first: another relay must find the port in use, and port 0 is known only then. Nothing is answered yet.
-  const gate = createReadinessGate(readiness.check)
-  const listener = await startListener(gate, given, limits, log)
+  const listener = await listen(readiness.fetch, { host, port, log, maxBody, limits: { ...limits, grace } })
   const { url } = listener
   const closeListener = async (): Promise<void> => {
-    // What still waits at the gate, since the start failed, is answered now.
-    gate.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
+    // What still waits, since the start failed, is answered now.
+    readiness.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
     await listener.close()
   }
-  const opened = await open(given, url, closing, options, state, readiness.check).catch(
-    async (error: unknown) => {
-      await closeListener()
-      throw error
-    },
-  )
-  const { relay, record, duties, embedded } = opened
-  const { settings, sandbox } = embedded
+  closing.defer(closeListener)
+  const { relay, record, duties, settings, sandbox } = await open(given, url, closing, state, readiness.check)
   Object.assign(state, { relay, record, duties })
   // In this order: the profile is ours until the last request is answered.
   closing.defer(() => relay.journal.flush())
@@ -133,13 +127,13 @@ export async function serve(
   // While it still answers what they send.
   closing.defer(async () => state.sources?.[Symbol.asyncDispose]())
   closing.defer(async () => relay.closeInspector())
-  if (embedded.sandbox) await registerSandbox(relay, embedded)
+  if (sandbox) await registerSandbox(relay, sandbox.url)
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
   closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
-  gate.open(relay.app.fetch)
+  readiness.open(relay.app.fetch)
   readiness.start(relay.journal)
-  await duties.run((turn) => startDuties(turn, relay, settings, options, state))
+  await duties.run((turn) => startDuties(turn, relay, settings, state))
   closing.defer(() => readiness.stop())
   const owner = closing.move()
   return {
@@ -154,17 +148,16 @@ export async function serve(
       relay.routing.replace(forward)
       state.dispatcher?.replaceRoutes(relay.routing.routes)
     },
-    targets: () => targetsOf(relay, state),
+    targets: () => targetsOf(state),
     retryNow: () => state.dispatcher?.retryNow(),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
 }
 
-interface Opened {
+interface Opened extends EmbeddedSandbox {
   readonly relay: Relay
   readonly record: InstanceRecord
   readonly duties: Duties
-  readonly embedded: { readonly settings: Settings; readonly sandbox: undefined } | EmbeddedSandbox
 }
 
 /** Takes the profile, opens its data and puts the parts together. Only then it is known what relay made for the profile before. */
@@ -172,11 +165,11 @@ async function open(
   given: Settings | SandboxSettings | IncompleteSettings,
   url: string,
   closing: Disposal,
-  options: ServeOptions,
   state: State,
   ready: ReadyCheck,
 ): Promise<Opened> {
-  const { log = silentLog, seams, clock = seams?.clock } = options
+  const { options, log } = state
+  const { seams, clock = seams?.clock } = options
   const { folder, store: kind } = given
   await lock(given, closing)
   const onSlow = (text: string): void => log.info(text)
@@ -184,18 +177,17 @@ async function open(
     options.database ??
     closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow }))
   const complete = 'complete' in given ? await given.complete(database) : given
-  const embedded =
+  const { settings, sandbox } =
     'sandboxPort' in complete
-      ? await startEmbeddedSandbox(complete, { url }, log)
+      ? await startEmbeddedSandbox(complete, url, log)
       : { settings: complete, sandbox: undefined }
-  if (embedded.sandbox) closing.use(embedded.sandbox)
-  const { settings } = embedded
-  const relay = closing.use(await createRelay(settings, { ...relayOptions(options, state, ready), database }))
+  if (sandbox) closing.use(sandbox)
+  const relay = closing.use(await createRelay(settings, { ...relayOptions(state, ready), database }))
   relay.address = url
   const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
   const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
   const record = createInstanceRecord(own, Date.now())
-  return { relay, record, embedded, duties: await takeDuties(relay, settings, state, options) }
+  return { relay, record, settings, sandbox, duties: await takeDuties(relay, settings, state) }
 }
 
 /** Makes this process the one that serves the profile, for as long as it lives. A shared store has no such process. */
@@ -208,14 +200,8 @@ async function lock({ store, folder }: Pick<Settings, 'store' | 'folder'>, closi
   closing.defer(async () => held[Symbol.dispose]())
 }
 
-async function takeDuties(
-  relay: Relay,
-  settings: Settings,
-  state: State,
-  { log = silentLog, onTarget }: ServeOptions,
-): Promise<Duties> {
+async function takeDuties(relay: Relay, settings: Settings, state: State): Promise<Duties> {
   const { database, routing, changed, journal } = relay
-  if (!database.shared) return ownDuties()
   let newest = await journal.newest()
   /** Has open inspectors read again what other relays have changed, and the queues looked at again. */
   const look = async (numbers: readonly number[] | undefined): Promise<void> => {
@@ -224,32 +210,32 @@ async function takeDuties(
     if (numbers?.length !== 0 || last !== newest) changed({ type: 'stale' })
     newest = last
   }
-  return sharedDuties(database.shared, {
+  const duties = new Duties({
     routes: digestOf(routing, settings),
     onNotice: (numbers) => void look(numbers).catch(() => {}),
     onTurn() {
       changed({ type: 'state' })
-      const { isOurs } = state.duties ?? {}
       // A relay that has had the turn since its start prints nothing.
-      if (isOurs && !state.isElsewhere) return
-      state.isElsewhere = !isOurs
-      for (const status of targetsOf(relay, state)) onTarget?.(status)
+      if (duties.isOurs && !state.isElsewhere) return
+      state.isElsewhere = !duties.isOurs
+      for (const status of targetsOf(state)) state.options.onTarget?.(status)
     },
-    log,
+    log: state.log,
   })
+  if (database.shared) await duties.join(database.shared)
+  return duties
 }
 
 /** Forwards, tunnels, keeps hooks and removes old deliveries, until it is disposed of. */
 async function startDuties(
-  turn: Turn,
+  { mayRun, lost }: Turn,
   relay: Relay,
   settings: Settings,
-  options: ServeOptions,
   state: State,
 ): Promise<AsyncDisposable> {
-  const { log = silentLog, seams, clock = seams?.clock ?? systemClock } = options
-  const { database, journal, limits, routing } = relay
-  const observers = observersOf(options, relay, state)
+  const { options, log } = state
+  const { seams, clock = seams?.clock ?? systemClock } = options
+  const { database, journal, limits, routing, changed } = relay
   await using closing = new Disposal()
   const dispatcher = closing.use(
     new Dispatcher({
@@ -258,11 +244,14 @@ async function startDuties(
       concurrency: settings.concurrency,
       env: options.env ?? {},
       log,
-      mayRun: turn.mayRun,
-      onTarget: observers.onTarget,
+      mayRun,
+      onTarget(status) {
+        options.onTarget?.(status)
+        changed({ type: 'state' })
+      },
       onAttempt(event) {
         options.onAttempt?.(event)
-        state.maintenance?.added(attemptSize(event.attempt))
+        state.maintenance?.added(sizeOf(event.attempt.answer, event.attempt.headers))
       },
       clock,
       random: seams?.random,
@@ -275,30 +264,64 @@ async function startDuties(
   const maintenance = { database, journal, retention: settings, log, interval: limits.sweep }
   state.maintenance = closing.use(startMaintenance(maintenance))
   closing.defer(async () => void (state.maintenance = undefined))
-  const hasSuccessor = async (): Promise<boolean> => (await state.duties?.hasOthers()) === true
-  state.sources = closing.use(
-    await startSources(relay, settings, { ...options, ...observers, clock, lost: turn.lost, hasSuccessor }),
-  )
+  state.sources = closing.use(await startObserved(relay, settings, { clock, lost }, state))
   return closing.move()
 }
 
-function targetsOf({ routing }: Relay, { dispatcher, duties }: State): readonly TargetStatus[] {
+/** Starts the sources; what they report is kept for the inspector, until they have ended. */
+async function startObserved(
+  relay: Relay,
+  settings: Settings,
+  { clock, lost }: Pick<HookParts, 'clock' | 'lost'>,
+  state: State,
+): Promise<AsyncDisposable> {
+  const { options, log } = state
+  const changed = (): void => relay.changed({ type: 'state' })
+  await using closing = new Disposal()
+  closing.defer(async () => {
+    state.tunnel = undefined
+    state.hookProblems.clear()
+    changed()
+  })
+  const parts: Omit<HookParts, 'address'> = {
+    relay,
+    settings,
+    clock,
+    log,
+    lost,
+    hasSuccessor: async () => (await state.duties?.hasOthers()) === true,
+    onTunnel(status) {
+      options.onTunnel?.(status)
+      state.tunnel = status
+      changed()
+    },
+    onHook(event) {
+      options.onHook?.(event)
+      if ('error' in event) state.hookProblems.set(sourceOf(event), event.error.message)
+      else state.hookProblems.delete(sourceOf(event))
+      changed()
+    },
+  }
+  closing.use(await startSources(parts, options.hooks))
+  return closing.move()
+}
+
+function targetsOf({ relay, dispatcher, duties }: State): readonly TargetStatus[] {
   if (dispatcher) return dispatcher.status()
-  const state = duties && !duties.isOurs ? 'elsewhere' : 'up'
-  const ids = new Set(routing.routes.map(({ id }) => id))
+  const state = duties?.isOurs === false ? 'elsewhere' : 'up'
+  const ids = new Set(relay?.routing.routes.map(({ id }) => id))
   return [...ids].map((id) => ({ id, label: labelOf(id), state, queued: 0 }))
 }
 
-function relayOptions(options: ServeOptions, state: State, ready: ReadyCheck): RelayOptions {
-  const targets = (): readonly TargetStatus[] => (state.relay ? targetsOf(state.relay, state) : [])
+function relayOptions(state: State, ready: ReadyCheck): RelayOptions {
+  const { options } = state
   return {
     ...options,
     prove: (challenge) => state.record && prove(state.record, challenge),
     ready,
-    targets,
     running: {
       startedAt: () => Date.parse(state.record?.startedAt ?? ''),
-      targets,
+      targets: () => targetsOf(state),
       tunnel: () => state.tunnel,
       hookProblems: () => state.hookProblems,
       forward: () => void state.dispatcher?.refresh(),
@@ -308,59 +331,15 @@ function relayOptions(options: ServeOptions, state: State, ready: ReadyCheck): R
       // Where it came before, some targets have it waiting already.
       if (receipt.duplicate) void state.dispatcher?.refresh()
       else if (receipt.targets.length > 0) state.dispatcher?.take(receipt.targets)
-      if (!receipt.duplicate) state.maintenance?.added(deliverySize(delivery))
+      if (!receipt.duplicate) state.maintenance?.added(sizeOf(delivery.body, delivery.headers))
     },
   }
 }
 
-/** The caller's observers, and with them the open inspectors. */
-function observersOf(
-  { onTarget, onTunnel, onHook }: ServeOptions,
-  { changed }: Relay,
-  state: State,
-): Required<Pick<ServeOptions, 'onTarget' | 'onTunnel' | 'onHook'>> & { onSourcesEnd(): void } {
-  return {
-    onTarget(status) {
-      onTarget?.(status)
-      changed({ type: 'state' })
-    },
-    onTunnel(status) {
-      onTunnel?.(status)
-      state.tunnel = status
-      changed({ type: 'state' })
-    },
-    onHook(event) {
-      onHook?.(event)
-      if ('error' in event) state.hookProblems.set(sourceOf(event), event.error.message)
-      else state.hookProblems.delete(sourceOf(event))
-      changed({ type: 'state' })
-    },
-    onSourcesEnd() {
-      state.tunnel = undefined
-      state.hookProblems.clear()
-      changed({ type: 'state' })
-    },
-  }
-}
+/** Bytes of a delivery's or an attempt's row besides body and headers: about what SQLite needs. */
+const ROW = 512
 
-/** Bytes of a delivery's rows besides body and headers, and of an attempt's besides the answer: about what SQLite needs. */
-const ROWS = 512
-
-/** About how many bytes a delivery adds to the journal. */
-function deliverySize({ headers, body }: Delivery): number {
-  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.byteLength + ROWS)
-}
-
-/** About how many bytes an attempt adds to the journal. */
-function attemptSize({ answer, headers = [] }: Attempt): number {
-  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, answer.byteLength + ROWS)
-}
-
-function startListener(
-  { fetch }: ReadinessGate,
-  { host, port, maxBody }: Pick<Settings, 'host' | 'port' | 'maxBody'>,
-  { headers, request, idle, stop: grace }: Limits,
-  log: Log,
-): Promise<Listener> {
-  return listen(fetch, { host, port, log, maxBody, limits: { headers, request, idle, grace } })
+/** About how many bytes a delivery, or an attempt with its answer, adds to the journal. */
+function sizeOf(body: Uint8Array, headers: readonly Header[] = []): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.byteLength + ROW)
 }

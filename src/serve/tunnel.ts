@@ -1,20 +1,22 @@
 import { z } from 'zod'
 import { toRelayError } from '../base/errors.js'
-import { type Log, silentLog } from '../base/log.js'
+import type { Log } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import type { Relay } from '../relay.js'
 import type { Store } from '../store/kv.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 
-export type OnTunnel = (status: TunnelStatus) => void
-
-interface TunnelOptions {
-  /** Once it aborts, the tunnel is another relay's: nothing is written there. */
+/** What the sources of deliveries need. */
+export interface SourceParts {
+  readonly relay: Relay
+  readonly settings: Settings
+  readonly address: PayloadAddress
+  readonly onTunnel: (status: TunnelStatus) => void
+  readonly clock: Clock
+  readonly log: Log
+  /** Once it aborts, the sources belong to another relay. */
   readonly lost: AbortSignal
-  readonly clock?: Clock | undefined
-  readonly log?: Log | undefined
-  readonly onTunnel: OnTunnel
 }
 
 /**
@@ -22,12 +24,13 @@ interface TunnelOptions {
  * here.
  */
 export async function startTunnel(
-  { database: { store }, intake, refusals, host }: Relay,
-  { webhookSecrets: secrets, maxBody }: Settings,
+  { relay, settings, address: payloadAddress, lost, log, clock, onTunnel }: SourceParts,
   address: string,
-  { lost, log = silentLog, clock, onTunnel }: TunnelOptions,
 ): Promise<AsyncDisposable> {
   const { Tunnel } = await import('../tunnel/tunnel.js')
+  const { intake, refusals, host } = relay
+  const { store } = relay.database
+  const { webhookSecrets: secrets, maxBody } = settings
   let written = Promise.resolve()
   const writeAfter = async (before: Promise<void>, change: () => Promise<unknown>): Promise<void> => {
     await before
@@ -41,6 +44,7 @@ export async function startTunnel(
     ...parts,
     onStatus(status) {
       onTunnel(status)
+      payloadAddress.noticed(status)
       write(() => store.put(KEY, { v: 1, pid: process.pid, status: { ...status } }))
     },
   })

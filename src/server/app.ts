@@ -1,3 +1,5 @@
+import type { RenewParts } from '../auth/renew.js'
+import type { SignInParts } from '../auth/sign-in.js'
 import { silentLog } from '../base/log.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, errorResponse, type RouterParts } from '../http/router.js'
@@ -29,6 +31,7 @@ export interface AppParts
     ActionParts {
   readonly host: CodeHost
   readonly tokens: Tokens
+  readonly signIn: SignInParts & RenewParts
   readonly ready: ReadyCheck
   /** Loads the inspector when it is first asked for. Undefined: it is off. */
   readonly inspector?: (() => Promise<Mounted & InspectorCodes>) | undefined

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { Revocation } from '../auth/renew.js'
+import { renew, type RenewParts, type Revocation, revoke } from '../auth/renew.js'
 import { RelayError } from '../base/errors.js'
 import type { LiveRoutes } from '../dispatch/live-routes.js'
 import { type HttpEnv, readBody } from '../http/body.js'
@@ -60,10 +60,7 @@ export interface InspectorCodes {
 export interface InstanceParts {
   /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
   readonly prove: (text: string) => string | undefined
-  /** Renews the user's token if it is about to expire. */
-  readonly renew: (userId: string) => Promise<unknown>
-  /** Revokes the user's token here and at the code host. */
-  readonly revoke: (userId: string) => Promise<Revocation>
+  readonly signIn: RenewParts
   readonly routes: () => Promise<LiveRoutes>
   readonly refusals: Pick<Refusals, 'list'>
   /** Loads the inspector when it is first asked for. Undefined: it is off. */
@@ -102,7 +99,7 @@ interface Given {
 
 type Call = (given: Given) => Promise<object>
 
-function callsOf({ renew, revoke, routes, refusals: { list }, inspector }: InstanceParts): {
+function callsOf({ signIn, routes, refusals: { list }, inspector }: InstanceParts): {
   readonly [Name in keyof InstanceCalls]: (given: Given) => Promise<InstanceCalls[Name]['answer']>
 } {
   const openInspector = (): Promise<InspectorCodes> => {
@@ -111,11 +108,11 @@ function callsOf({ renew, revoke, routes, refusals: { list }, inspector }: Insta
   }
   return {
     async renew({ userId = '' }) {
-      await renew(parseUserId(userId))
+      await renew(signIn, parseUserId(userId))
       return { ok: true }
     },
     async revoke({ userId = '' }) {
-      const { removed, upstream } = await revoke(parseUserId(userId))
+      const { removed, upstream } = await revoke(signIn, parseUserId(userId))
       if (typeof upstream === 'string') return { removed, upstream }
       return { removed, upstream: { message: upstream.failed.message } }
     },

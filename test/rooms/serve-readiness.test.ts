@@ -3,7 +3,7 @@ import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { serviceSettings } from '../../src/cli/session.js'
 import { openSettings } from '../../src/cli/settings/read.js'
-import { createReadiness } from '../../src/serve/readiness.js'
+import { Readiness } from '../../src/serve/readiness.js'
 import { serve } from '../../src/serve/serve.js'
 import { emptyFolder } from '../kit/folder.js'
 import { closedPort } from '../kit/ports.js'
@@ -13,7 +13,7 @@ describe('readiness', () => {
   it('checks storage once a second at most for a thousand requests', async () => {
     const began = performance.now()
     let checks = 0
-    const readiness = createReadiness(silentLog)
+    const readiness = new Readiness(silentLog)
     readiness.start({ check: async () => void checks++ })
     await Promise.all(Array.from({ length: 500 }, () => readiness.check()))
     for (let i = 0; i < 500; i++) await readiness.check()
@@ -22,7 +22,7 @@ describe('readiness', () => {
 
   it('does not wait for storage that hangs, and asks it again only later', async () => {
     let checks = 0
-    const readiness = createReadiness(silentLog)
+    const readiness = new Readiness(silentLog)
     readiness.start({
       async check() {
         checks++

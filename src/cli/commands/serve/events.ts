@@ -6,8 +6,8 @@ import { MAX_START } from '../../../base/bytes.js'
 import type { AttemptEvent, TargetStatus } from '../../../dispatch/dispatcher.js'
 import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js'
 import { type Attempt, type Delivery, editedFrom, ignoredText, type Receipt } from '../../../journal/types.js'
-import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
 import type { ServeOptions } from '../../../serve/serve.js'
+import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
 import type { TunnelStatus } from '../../../tunnel/tunnel.js'
 import {
   appHookText,
