@@ -44,7 +44,6 @@ export type Timer = (ms: number, run: () => void) => () => void
 
 export interface DispatcherOptions {
   readonly journal: Queue
-  readonly routes: readonly Route[]
   /** Entries in flight at once per target; 1 keeps their order. */
   readonly concurrency: number
   /** The environment of commands; relay's own secrets are removed. */
@@ -89,52 +88,47 @@ interface Parts extends DispatcherOptions {
  * attempts in flight; they are made again after the next start.
  */
 export class Dispatcher implements AsyncDisposable {
+  /** Of every configured target, and of those not configured any more for which entries wait. */
   readonly #lanes = new Map<string, Lane>()
   readonly #parts: Parts
   readonly #stop = new AbortController()
-  #routes: readonly Route[]
-  #isRunning = false
   #cancelMinute = (): void => {}
 
-  constructor(options: DispatcherOptions) {
-    this.#routes = options.routes
-    const { random = Math.random, timer = systemTimer } = options
+  constructor({ random = Math.random, timer = systemTimer, ...options }: DispatcherOptions) {
     this.#parts = { ...options, random, timer, signal: this.#stop.signal }
   }
 
-  /** Starts with what waits in the journal. To be called once. @throws RelayError `storage` */
-  async start(): Promise<void> {
+  /**
+   * Starts with what waits in the journal for these targets, or those that have replaced them meanwhile. To be called once, before
+   * anything else. @throws RelayError `storage`
+   */
+  async start(routes: () => readonly Route[]): Promise<void> {
     await this.#count()
-    if (this.#stop.signal.aborted) return
-    this.#isRunning = true
-    this.#attachAll()
+    this.replaceRoutes(routes())
     void this.#everyMinute()
   }
 
   /** An entry waits for these targets: it was stored, or is to be forwarded again. */
   take(targets: readonly string[]): void {
-    if (this.#isRunning) for (const id of targets) this.#laneOf(id).take()
+    for (const id of targets) this.#laneOf(id).take()
   }
 
   /** Looks at the journal again: another relay may have written to it. Does not reject. */
   async refresh(): Promise<void> {
-    if (!this.#isRunning) return
     await this.#count().catch(() => {})
     for (const lane of this.#lanes.values()) lane.wake()
   }
 
   /** From now on these are the targets. A target that is removed gets what is being sent, and nothing more. */
   replaceRoutes(routes: readonly Route[]): void {
-    this.#routes = routes
-    if (this.#isRunning) this.#attachAll()
+    const configured = new Map(routes.map((route) => [route.id, route]))
+    for (const [id, route] of configured) this.#laneOf(id).attach(route)
+    for (const [id, lane] of this.#lanes) if (!configured.has(id)) lane.detach()
+    this.#forgetEmpty()
   }
 
-  /** Every configured target, and those not configured any more for which entries wait. */
   status(): readonly TargetStatus[] {
-    const ids = new Set([...this.#routes.map(({ id }) => id), ...this.#lanes.keys()])
-    return [...ids].map(
-      (id) => this.#lanes.get(id)?.status() ?? { id, label: labelOf(id), state: 'up', queued: 0 },
-    )
+    return [...this.#lanes.values()].map((lane) => lane.status())
   }
 
   /** Attempts what waits for configured targets now, instead of after its delay. */
@@ -143,7 +137,6 @@ export class Dispatcher implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isRunning = false
     this.#stop.abort()
     this.#cancelMinute()
     await Promise.all([...this.#lanes.values()].map((lane) => lane.close()))
@@ -161,13 +154,6 @@ export class Dispatcher implements AsyncDisposable {
     return lane
   }
 
-  #attachAll(): void {
-    const routes = new Map(this.#routes.map((route) => [route.id, route]))
-    for (const [id, route] of routes) this.#laneOf(id).attach(route)
-    for (const [id, lane] of this.#lanes) if (!routes.has(id)) lane.detach()
-    this.#forgetEmpty()
-  }
-
   #forgetEmpty(): void {
     for (const [id, lane] of this.#lanes) if (lane.isOver) this.#lanes.delete(id)
   }
@@ -175,7 +161,7 @@ export class Dispatcher implements AsyncDisposable {
   /** What waits for a target without a route fails at 24 h. Does not reject. */
   async #everyMinute(): Promise<void> {
     const { journal, clock, timer, signal, log } = this.#parts
-    const except = this.#routes.map(({ id }) => id)
+    const except = [...this.#lanes].flatMap(([id, lane]) => (lane.isConfigured ? [id] : []))
     const expired = await journal.expire(clock() - MAX_AGE_MS, { except }).catch(() => 0)
     if (signal.aborted) return
     if (expired > 0) {
@@ -223,6 +209,10 @@ class Lane {
     this.#goneSince = parts.clock()
   }
 
+  get isConfigured(): boolean {
+    return this.#open !== undefined
+  }
+
   /** Whether it is no longer configured, and nothing waits for it. */
   get isOver(): boolean {
     return !this.#open && this.#queued === 0 && this.#busy.size === 0
@@ -246,8 +236,10 @@ class Lane {
 
   /** What is being sent ends, what waits stays in the journal. */
   detach(): void {
-    void this.#end()
-    if (this.#open) this.#goneSince = this.#parts.clock()
+    if (this.#open) {
+      void this.#end(this.#open.target)
+      this.#goneSince = this.#parts.clock()
+    }
     this.#open = undefined
     this.#down = undefined
     this.#cancel()
@@ -259,13 +251,17 @@ class Lane {
   async close(): Promise<void> {
     this.#cancel()
     await this.#filling
-    await this.#end()
+    await this.#end(this.#open?.target)
   }
 
-  async #end(): Promise<void> {
-    const { target } = this.#open ?? {}
+  /** Does not reject. */
+  async #end(target: OpenTarget | undefined): Promise<void> {
     await Promise.all(this.#attempts)
-    await target?.[Symbol.asyncDispose]()
+    try {
+      await target?.[Symbol.asyncDispose]()
+    } catch (error) {
+      this.#parts.log.error(`${labelOf(this.#id)}: its connections could not be closed`, error)
+    }
   }
 
   take(): void {

@@ -240,7 +240,6 @@ async function startDuties(
   const dispatcher = closing.use(
     new Dispatcher({
       journal,
-      routes: routing.routes,
       concurrency: settings.concurrency,
       env: options.env ?? {},
       log,
@@ -258,9 +257,9 @@ async function startDuties(
       limits,
     }),
   )
+  await dispatcher.start(() => routing.routes)
   state.dispatcher = dispatcher
   closing.defer(async () => void (state.dispatcher = undefined))
-  await dispatcher.start()
   const maintenance = { database, journal, retention: settings, log, interval: limits.sweep }
   state.maintenance = closing.use(startMaintenance(maintenance))
   closing.defer(async () => void (state.maintenance = undefined))

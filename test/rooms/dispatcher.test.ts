@@ -102,11 +102,9 @@ async function createRig(concurrency: number, random = () => 0.5) {
     expire: (...args) => whole(() => journal.expire(...args)),
     counts: () => whole(() => journal.counts()),
   }
-  const states: string[] = []
-  const create = (routes = ROUTES): Dispatcher =>
-    new Dispatcher({
+  const start = async (routes = ROUTES): Promise<Dispatcher> => {
+    const dispatcher = new Dispatcher({
       journal: queue,
-      routes,
       concurrency,
       env: {},
       limits: LIMITS,
@@ -117,16 +115,18 @@ async function createRig(concurrency: number, random = () => 0.5) {
       random,
       open,
       mayRun: () => state.mayRun,
-      onTarget: ({ id, state: now }) => states.push(`${IDS.indexOf(id)} ${now}`),
+      onTarget: () => {},
     })
+    await dispatcher.start(() => routes)
+    return dispatcher
+  }
   let appended = 0
   return {
     time,
     journal,
     state,
     sent,
-    states,
-    create,
+    start,
     most: () => most,
     async append(dispatcher?: Dispatcher, targets: readonly string[] = IDS): Promise<void> {
       const plan: Plan = { targets, onDuplicate: 'never' }
@@ -176,8 +176,7 @@ describe('whatever happens, a dispatcher', () => {
         async (n, all, random) => {
           await using rig = await createRig(n, () => random)
           const { time, state } = rig
-          let [dispatcher, routes] = [rig.create(), ROUTES]
-          await dispatcher.start()
+          let [dispatcher, routes] = [await rig.start(), ROUTES]
           for (const each of all) {
             if ('append' in each) for (let i = 0; i < each.append; i++) await rig.append(dispatcher)
             else if ('answer' in each) state.answers.set(each.target, each.answer)
@@ -190,8 +189,7 @@ describe('whatever happens, a dispatcher', () => {
             else {
               await dispatcher[Symbol.asyncDispose]()
               state.isBroken = false
-              dispatcher = rig.create(routes)
-              await dispatcher.start()
+              dispatcher = await rig.start(routes)
             }
           }
           state.isBroken = false
@@ -223,8 +221,7 @@ describe('a target that is down', () => {
     await rig.append()
     rig.time.now += 60 * HOUR
     rig.state.answers.set(IDS[0] ?? '', 'down')
-    await using dispatcher = rig.create()
-    await dispatcher.start()
+    await using dispatcher = await rig.start()
     await rig.append(dispatcher)
     await rig.time.advance(9 * MINUTE)
     expect(await rig.statuses()).toEqual(['waiting', 'succeeded', 'waiting', 'succeeded'])
@@ -237,8 +234,7 @@ describe('a target that is down', () => {
     await using rig = await createRig(1)
     await rig.append()
     rig.state.answers.set(IDS[0] ?? '', 'down')
-    await using dispatcher = rig.create()
-    await dispatcher.start()
+    await using _ = await rig.start()
     await rig.time.advance(2 * MINUTE)
     rig.time.now += 60 * HOUR
     await rig.time.advance(2 * MINUTE)
@@ -251,8 +247,7 @@ describe('a target that is down', () => {
     await using rig = await createRig(1)
     await rig.append()
     rig.time.now += 24 * HOUR - 90 * SECOND
-    await using dispatcher = rig.create(ROUTES.slice(0, 1))
-    await dispatcher.start()
+    await using dispatcher = await rig.start(ROUTES.slice(0, 1))
     await rig.time.advance(MINUTE)
     expect(dispatcher.status()[1]).toMatchObject({ state: 'gone', queued: 1 })
     expect(await rig.statuses()).toEqual(['succeeded', 'waiting'])
@@ -265,8 +260,7 @@ describe('a target that is down', () => {
 it('a target that is removed and back at once gets all, at whatever moment', async () => {
   for (let turns = 0; turns < 60; turns++) {
     await using rig = await createRig(1)
-    await using dispatcher = rig.create()
-    await dispatcher.start()
+    await using dispatcher = await rig.start()
     await rig.time.advance(SECOND)
     await rig.append(dispatcher)
     for (let i = 0; i < turns; i++) await Promise.resolve()
@@ -280,8 +274,7 @@ it('a target that is removed and back at once gets all, at whatever moment', asy
 it('nothing is sent while another relay has the turn', async () => {
   await using rig = await createRig(1)
   rig.state.mayRun = false
-  await using dispatcher = rig.create()
-  await dispatcher.start()
+  await using dispatcher = await rig.start()
   await rig.append(dispatcher)
   await rig.time.advance(MINUTE)
   expect([rig.sent, await rig.statuses()]).toEqual([[], ['waiting', 'waiting']])
