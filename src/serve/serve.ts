@@ -1,7 +1,8 @@
 import path from 'node:path'
+import { OwnApp } from '../auth/setup.js'
 import type { Cancellable } from '../base/wait.js'
 import { Disposal } from '../base/lifetime.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import { LIMITS } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
@@ -29,7 +30,7 @@ import { sourceOf } from './hook-event.js'
 import type { HookParts, HookPlan } from './hooks.js'
 import { type Maintenance, startMaintenance } from './maintenance.js'
 import { Readiness } from './readiness.js'
-import { startSources } from './sources.js'
+import { PayloadAddress, startTunnel } from './tunnel.js'
 
 export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'running'>, Cancellable {
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
@@ -263,28 +264,35 @@ async function startDuties(
   const maintenance = { database, journal, retention: settings, log, interval: limits.sweep }
   state.maintenance = closing.use(startMaintenance(maintenance))
   closing.defer(async () => void (state.maintenance = undefined))
-  state.sources = closing.use(await startObserved(relay, settings, { clock, lost }, state))
+  state.sources = closing.use(await startSources(relay, settings, { clock, lost }, state))
   return closing.move()
 }
 
-/** Starts the sources; what they report is kept for the inspector, until they have ended. */
-async function startObserved(
+/**
+ * Starts what makes deliveries come: the tunnel, and the App's webhook and hooks with its address. What they report is kept for the
+ * inspector until they have ended.
+ */
+async function startSources(
   relay: Relay,
   settings: Settings,
   { clock, lost }: Pick<HookParts, 'clock' | 'lost'>,
   state: State,
 ): Promise<AsyncDisposable> {
   const { options, log } = state
+  const { hooks } = options
   const changed = (): void => relay.changed({ type: 'state' })
   await using closing = new Disposal()
+  const stop = new AbortController()
+  const app = await ownAppOf(relay, log, stop.signal)
   closing.defer(async () => {
     state.tunnel = undefined
     state.hookProblems.clear()
     changed()
   })
-  const parts: Omit<HookParts, 'address'> = {
+  const parts: HookParts = {
     relay,
     settings,
+    address: new PayloadAddress(settings, relay.address),
     clock,
     log,
     lost,
@@ -301,8 +309,27 @@ async function startObserved(
       changed()
     },
   }
-  closing.use(await startSources(parts, options.hooks))
+  if (settings.tunnel !== undefined) closing.use(await startTunnel(parts, settings.tunnel))
+  if (app || hooks) {
+    const { startApp, startHooks } = await import('./hooks.js')
+    if (app) closing.use(startApp(parts, app, { stop, catchUp: hooks?.catchUp === true }))
+    if (hooks) closing.use(startHooks(parts, hooks))
+  }
   return closing.move()
+}
+
+/** Does not reject: relay serves without its App when the keychain fails. */
+async function ownAppOf(
+  { database: { secrets }, host }: Relay,
+  log: Log,
+  signal: AbortSignal,
+): Promise<OwnApp | undefined> {
+  try {
+    return await OwnApp.find(secrets, host, { signal })
+  } catch (error) {
+    log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
+    return undefined
+  }
 }
 
 function targetsOf({ relay, dispatcher, duties }: State): readonly TargetStatus[] {
