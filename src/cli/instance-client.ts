@@ -17,9 +17,9 @@ const ANSWER_LIMIT = 60_000
 export async function callInstance<Name extends keyof InstanceCalls>(
   instance: InstanceRecord,
   call: Name,
-  args: InstanceCalls[Name]['args'],
+  args: Parameters<InstanceCalls[Name]> extends [infer Args extends object] ? Args : object,
   { signal }: Cancellable = {},
-): Promise<InstanceCalls[Name]['answer']> {
+): Promise<Awaited<ReturnType<InstanceCalls[Name]>>> {
   const body = JSON.stringify({ ...args, call })
   const headers = { [PROOF_HEADER]: prove(instance, body), 'Content-Type': 'application/json' }
   signal?.throwIfAborted()

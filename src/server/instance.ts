@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { renew, type RenewParts, type Revocation, revoke } from '../auth/renew.js'
+import { renew, type RenewParts, revoke } from '../auth/renew.js'
 import { RelayError } from '../base/errors.js'
 import type { LiveRoutes } from '../dispatch/live-routes.js'
 import { type HttpEnv, readBody } from '../http/body.js'
@@ -7,30 +7,6 @@ import { PROOF_HEADER, sameProof } from '../instance/running.js'
 import { parseUserId } from '../base/settings.js'
 import type { Refused, RefusedCounts } from '../webhook/refused.js'
 import type { Refusals } from '../webhook/refusals.js'
-
-/** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
-export interface InstanceCalls {
-  /** Renews the user's token if it is about to expire; the store then has it. Fails as `renew`. */
-  renew: { args: { readonly userId: string }; answer: object }
-  /** Revokes the user's token here and, with the instance's OAuth client, at the code host. Fails as `revoke`. */
-  revoke: { args: { readonly userId: string }; answer: RevokeAnswer }
-  /** Where deliveries go now. */
-  routes: { args: object; answer: LiveRoutes }
-  /** The refused requests. */
-  refused: { args: object; answer: RefusedAnswer }
-  /** One of them. Fails with `not_found` if the list does not have it, or no longer. */
-  'refused entry': { args: { readonly id: number }; answer: RefusedEntry }
-  /** A one-time code that opens the inspector. Fails with `not_configured` while that is off. */
-  inspect: { args: object; answer: { readonly code: string } }
-  /** Whether the code still waits to be used. Fails as `inspect`. */
-  'inspect pending': { args: { readonly code: string }; answer: { readonly pending: boolean } }
-}
-
-export interface RevokeAnswer {
-  readonly removed: boolean
-  /** The code host's failure is a result here, so that it differs from one of this service. */
-  readonly upstream: Exclude<Revocation['upstream'], object> | { readonly message: string }
-}
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
 export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'body'> {
@@ -77,58 +53,71 @@ const MAX_BODY = 4096
  * that is sent again changes nothing more: it renews only what is about to expire. Neither requests nor answers have a token.
  */
 export function instanceRoutes(parts: InstanceParts) {
-  const calls = new Map<string, Call>(Object.entries(callsOf(parts)))
+  const calls = new Map<string, (given: Given) => Promise<object>>(Object.entries(callsOf(parts)))
   return new Hono<HttpEnv>().post('/instance', async (c) => {
     const body = Buffer.from(await readBody(c, MAX_BODY)).toString()
     // A challenge, whose proof anybody gets from GET /health, does not begin so.
     const isCall = body.startsWith('{') && sameProof(parts.prove(body), c.req.header(PROOF_HEADER))
     if (!isCall) throw notFound()
-    const { call = '', ...given }: { call?: string } & Given = JSON.parse(body)
+    const { call, ...given }: { readonly call: string } & Given = JSON.parse(body)
     const answer = await calls.get(call)?.(given)
     if (!answer) throw notFound()
     return c.json(answer, 200)
   })
 }
 
-/** The arguments of any call. */
+/** The arguments of all calls. */
 interface Given {
-  readonly userId?: string
-  readonly id?: number
-  readonly code?: string
+  readonly userId: string
+  readonly id: number
+  readonly code: string
 }
 
-type Call = (given: Given) => Promise<object>
+/** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
+export type InstanceCalls = ReturnType<typeof callsOf>
 
-function callsOf({ signIn, routes, refusals: { list }, inspector }: InstanceParts): {
-  readonly [Name in keyof InstanceCalls]: (given: Given) => Promise<InstanceCalls[Name]['answer']>
-} {
+function callsOf({ signIn, routes, refusals: { list }, inspector }: InstanceParts) {
   const openInspector = (): Promise<InspectorCodes> => {
     if (inspector) return inspector()
     throw new RelayError('not_configured', 'The inspector is off: relay runs with --no-inspect')
   }
   return {
-    async renew({ userId = '' }) {
+    /** Renews the user's token if it is about to expire; the store then has it. Fails as `renew`. */
+    async renew({ userId }: Pick<Given, 'userId'>) {
       await renew(signIn, parseUserId(userId))
       return { ok: true }
     },
-    async revoke({ userId = '' }) {
+    /**
+     * Revokes the user's token here and, with the instance's OAuth client, at the code host. Fails as `revoke`. The code host's
+     * failure is a result, so that it differs from one of this service.
+     */
+    async revoke({ userId }: Pick<Given, 'userId'>) {
       const { removed, upstream } = await revoke(signIn, parseUserId(userId))
-      if (typeof upstream === 'string') return { removed, upstream }
-      return { removed, upstream: { message: upstream.failed.message } }
+      return {
+        removed,
+        upstream: typeof upstream === 'string' ? upstream : { message: upstream.failed.message },
+      }
     },
+    /** Where deliveries go now. */
     routes: () => routes(),
-    refused: async () => ({
+    /** The refused requests. */
+    refused: async (): Promise<RefusedAnswer> => ({
       refused: await Promise.all(list.list().map(summaryOf)),
       counts: list.counts(),
     }),
-    async 'refused entry'({ id = 0 }) {
+    /** One of them. Fails with `not_found` if the list does not have it, or no longer. */
+    async 'refused entry'({ id }: Pick<Given, 'id'>): Promise<RefusedEntry> {
       const found = list.get(id)
       if (!found) throw notFound()
       const { headers, body } = found
       return { ...(await summaryOf(found)), headers, body: Buffer.from(body).toString('base64') }
     },
+    /** A one-time code that opens the inspector. Fails with `not_configured` while that is off. */
     inspect: async () => ({ code: (await openInspector()).issueCode() }),
-    'inspect pending': async ({ code = '' }) => ({ pending: (await openInspector()).isPending(code) }),
+    /** Whether the code still waits to be used. Fails as `inspect`. */
+    'inspect pending': async ({ code }: Pick<Given, 'code'>) => ({
+      pending: (await openInspector()).isPending(code),
+    }),
   }
 }
 
