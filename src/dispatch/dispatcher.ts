@@ -36,14 +36,11 @@ export interface AttemptEvent {
   readonly retryAt?: number
 }
 
-/** What the dispatcher needs of the journal. */
-export type Queue = Pick<Journal, 'next' | 'read' | 'record' | 'expire' | 'counts'>
-
 /** Calls `run` once after `ms` milliseconds, unless the function it returns is called before. */
 export type Timer = (ms: number, run: () => void) => () => void
 
 export interface DispatcherOptions {
-  readonly journal: Queue
+  readonly journal: Pick<Journal, 'next' | 'read' | 'record' | 'expire' | 'counts'>
   /** Entries in flight at once per target; 1 keeps their order. */
   readonly concurrency: number
   /** The environment of commands; relay's own secrets are removed. */
@@ -173,6 +170,7 @@ export class Dispatcher implements AsyncDisposable {
   }
 }
 
+/** How long a target could not be reached. Milliseconds. */
 interface Down {
   readonly since: number
   /** The last failure. */
@@ -354,7 +352,7 @@ class Lane {
     const hasEnded = forward.status !== 'waiting'
     if (hasEnded) {
       this.#queued = Math.max(0, this.#queued - 1)
-      this.#markUp(result.outcome)
+      this.#markUp()
     }
     const own = jittered(limits.retries[forward.tries - 1] ?? 0, random)
     const wait = Math.max(own, Math.min(retryAfter, MAX_RETRY_AFTER_MS))
@@ -367,15 +365,15 @@ class Lane {
       await journal.record(n, attempt, forward)
       onAttempt({ n, entry: rest, route, attempt, forward, ...(backsOff && { retryAt: now + wait }) })
     })
-    if (backsOff) this.#busy.set(n, clock() + wait)
-    else this.#busy.delete(n)
+    if (backsOff) {
+      this.#busy.set(n, clock() + wait)
+      this.#markUp()
+    } else this.#busy.delete(n)
     if (this.#open === open && DOWN.has(result.outcome)) await this.#markDown(route, isProbe)
-    else if (!hasEnded) this.#markUp(result.outcome)
     this.wake()
   }
 
-  #markUp(outcome: Outcome): void {
-    if (outcome === 'killed' || DOWN.has(outcome)) return
+  #markUp(): void {
     this.#down = undefined
     this.#report()
   }

@@ -5,7 +5,7 @@ import { onAbort } from '../../src/base/wait.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { LIMITS } from '../../src/base/seams.js'
-import { Dispatcher, type Queue, type Timer } from '../../src/dispatch/dispatcher.js'
+import { Dispatcher, type DispatcherOptions, type Timer } from '../../src/dispatch/dispatcher.js'
 import { parseForward, type Route } from '../../src/dispatch/routes.js'
 import { type DeliveryResult, type OpenTarget, unanswered } from '../../src/dispatch/target.js'
 import { Journal } from '../../src/journal/journal.js'
@@ -95,7 +95,7 @@ async function createRig(concurrency: number, random = () => 0.5) {
       time.calls--
     }
   }
-  const queue: Queue = {
+  const queue: DispatcherOptions['journal'] = {
     next: (...args) => whole(() => journal.next(...args)),
     read: (...args) => whole(() => journal.read(...args)),
     record: (...args) => whole(() => journal.record(...args)),
