@@ -1,5 +1,5 @@
 import { sleep } from '../base/wait.js'
-import { RelayError } from '../base/errors.js'
+import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { formatDuration, systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
@@ -16,6 +16,7 @@ const INTERVAL = 5_000
 /** Milliseconds. A shorter interval would only cost requests, and a longer one would look like a failure. */
 const MIN_INTERVAL = 1_000
 const MAX_INTERVAL = 60_000
+
 export interface DeviceParts extends CallOptions {
   readonly host: Pick<CodeHost, 'url' | 'origin' | 'oauth'>
   /** The flow needs no client secret. */
@@ -67,7 +68,7 @@ export async function beginDeviceSignIn(parts: DeviceParts): Promise<DeviceSignI
           return await endpoint.deviceToken(deviceCode)
         } catch (error) {
           const next = pauseAfter(error, pause)
-          if (signal?.aborted || next === undefined) throw explained(parts, error, lifetime)
+          if (next === undefined) throw explained(parts, error, lifetime)
           pause = next
         }
       }
@@ -91,20 +92,19 @@ function limited(interval: number): number {
 function explained({ host, clientId, signal }: DeviceParts, error: unknown, lifetime = 0): unknown {
   signal?.throwIfAborted()
   if (!(error instanceof TokenError)) return error
-  const { kind, code, message } = error
-  const what = `Signing in at ${host.url} failed`
-  if (code === undefined) return new RelayError(kind, `${what}: ${message}`)
+  const { code, message } = error
+  const failed = (kind: ErrorKind, why: string) =>
+    new RelayError(kind, `Signing in at ${host.url} failed${why}`)
+  if (code === undefined) return failed(error.kind, `: ${message}`)
   if (code === 'expired_token') return expired(lifetime)
-  if (code === 'access_denied') return new RelayError('unauthenticated', `${what}: access was denied there`)
+  if (code === 'access_denied') return failed('unauthenticated', ': access was denied there')
   if (code === 'device_flow_disabled')
-    return new RelayError(
+    return failed(
       'not_configured',
-      `${what}: the OAuth app ${clientId} does not allow the device flow. Enable it in the app's settings there, or use relay login --with-token`,
+      `: the OAuth app ${clientId} does not allow the device flow. Enable it in the app's settings there, or use relay login --with-token`,
     )
-  return new RelayError(
-    isUnknownClient(error) ? 'not_configured' : kind,
-    `${what} (${message}). Check RELAY_CLIENT_ID`,
-  )
+  const kind = isUnknownClient(error) ? 'not_configured' : error.kind
+  return failed(kind, ` (${message}). Check RELAY_CLIENT_ID`)
 }
 
 function expired(lifetime: number): RelayError {

@@ -174,6 +174,26 @@ describe('a renewal that fails', () => {
   })
 })
 
+describe('a new token that cannot be stored', () => {
+  it.each<[string, Reply, readonly string[]]>([
+    ['is revoked', { status: 204 }, []],
+    [
+      'is said to be valid still',
+      { status: 502 },
+      [expect.stringContaining('warn A renewed token of ada was dropped, and may still be valid at')],
+    ],
+  ])('%s at the code host, since nobody else has it', async (_, reply, lines) => {
+    await using rig = await signedIn((asked) => {
+      if (!isRefresh(asked)) return reply
+      rig.broken.add('update')
+      return pair(1)
+    })
+    expect(await failure(renew(rig.parts, 'ada'))).toMatchObject({ kind: 'storage' })
+    expect(rig.asked.map(({ form }) => JSON.stringify(form).includes('gho_New1'))).toEqual([false, true])
+    expect(rig.log.lines).toEqual(lines)
+  })
+})
+
 describe('revoking', () => {
   const gone = { removed: true, upstream: 'revoked' }
 
