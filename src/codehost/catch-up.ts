@@ -4,7 +4,7 @@ import { LIMITS, type Limits } from '../base/seams.js'
 import type { Journal } from '../journal/journal.js'
 import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
-import type { CodeHost, DeliveryLog, DeliveryPage, HookDelivery } from './host.js'
+import type { CodeHost, DeliveryLog, HookDelivery } from './host.js'
 import { Refusal } from './rest.js'
 
 export interface CatchUpOptions extends PatienceOptions {
@@ -150,7 +150,7 @@ async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promis
     if (elapsed < nextLook) continue
     nextLook *= 2
     failure = await patiently(() => log.page(), options).then(
-      (page) => failureIn(page, delivery),
+      ({ deliveries }) => failureIn(deliveries, delivery),
       // A log that cannot be read now says nothing: the delivery may still arrive.
       (error: unknown) => {
         if (toRelayError(error).kind === 'cancelled') throw error
@@ -172,7 +172,7 @@ function notSent(error: unknown): Failure {
 }
 
 /** How the redelivery failed, if the log has it and it did. */
-function failureIn({ deliveries }: DeliveryPage, { guid, id }: HookDelivery): Failure | undefined {
+function failureIn(deliveries: readonly HookDelivery[], { guid, id }: HookDelivery): Failure | undefined {
   const newest = deliveries.find((entry) => entry.guid === guid)
   if (!newest || newest.id === id || (newest.statusCode >= 200 && newest.statusCode < 300)) return undefined
   return { why: `the redelivery failed too: ${newest.status} (${newest.statusCode})` }

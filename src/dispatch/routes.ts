@@ -4,7 +4,7 @@ import type { RouteSettings } from '../base/settings.js'
 import { suggest } from '../base/text.js'
 import { type Match, matches, parseMatch } from '../journal/filter.js'
 import type { Delivery } from '../journal/types.js'
-import { eventNames } from '../codehost/event-names.js'
+import { eventNames } from '../codehost/events.js'
 import type { Target } from './target.js'
 
 /** Which deliveries go where. */

@@ -23,10 +23,10 @@
  */
 import type { Header } from '../http/headers.js'
 import type { DeliveryStatus } from '../journal/filter.js'
-import type { Attempt, Entry, ForwardStatus, Outcome, Summary } from '../journal/types.js'
+import type { Attempt, Entry, ForwardStatus, Summary } from '../journal/types.js'
 import type { Refused, RefusedCounts, RefusedKind } from '../webhook/refused.js'
 
-export type { DeliveryStatus, ForwardStatus, Header, Outcome, RefusedKind }
+export type { DeliveryStatus, ForwardStatus, Header, RefusedKind }
 
 export interface OpenRequest {
   /** A one-time code, as a person may type it. */

@@ -1,4 +1,4 @@
-import { OwnApp } from '../auth/setup.js'
+import { findOwnApp, type OwnApp } from '../auth/setup.js'
 import { Disposal } from '../base/lifetime.js'
 import { toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
@@ -59,7 +59,7 @@ async function ownAppOf(
   log: Log = silentLog,
 ): Promise<OwnApp | undefined> {
   try {
-    return await OwnApp.find(secrets, host, { signal })
+    return await findOwnApp(secrets, host, { signal })
   } catch (error) {
     log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
     return undefined

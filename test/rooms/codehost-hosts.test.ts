@@ -120,7 +120,7 @@ describe('what is sent', () => {
     ],
     [
       'gitea',
-      { status: 201 },
+      { status: 201, body: { content: '+1' } },
       (a) => a.react(ISSUE, '+1'),
       onIssue,
       { content: '+1' },
@@ -128,7 +128,7 @@ describe('what is sent', () => {
     ],
     [
       'gitea',
-      { status: 200 },
+      { body: { content: '+1' } },
       (a) => a.react(ISSUE, '+1', comment),
       onComment,
       { content: '+1' },

@@ -1,4 +1,4 @@
-import { OwnApp } from '../../auth/setup.js'
+import { findOwnApp, type OwnApp } from '../../auth/setup.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import {
   catchUp,
@@ -156,7 +156,7 @@ async function findSources(
   named: Repo | undefined,
 ): Promise<readonly Source[]> {
   const { database, host } = session
-  const app = await OwnApp.find(database.secrets, host, { signal: shell.signal })
+  const app = await findOwnApp(database.secrets, host, { signal: shell.signal })
   if (named) return [ofRepo(shell, session, named, app)]
   const repos = await new SavedHooks(database.store, host).list()
   const sources = [
