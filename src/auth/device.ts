@@ -25,55 +25,39 @@ export interface DeviceParts extends CallOptions {
   readonly wait?: typeof sleep
 }
 
-/** A device flow that has begun. */
-export interface DeviceSignIn {
-  /** What the user enters at `address`. */
-  readonly userCode: string
-  readonly address: string
-  /** Milliseconds from now in which the user must do so. */
-  readonly lifetime: number
-  /**
-   * Polls until the user has decided. Stores nothing.
-   * @throws RelayError `unauthenticated` when the user refuses, `timed_out` when the code expires, otherwise as {@link beginDeviceSignIn}
-   */
-  awaitToken(): Promise<IssuedToken>
-}
-
 /**
- * Begins a device flow, for a user whose browser is elsewhere (RFC 8628 section 3.1).
+ * Begins a device flow, for a user whose browser is elsewhere (RFC 8628 section 3.1): the user enters `userCode` at `address` within `lifetime`
+ * milliseconds, while `awaitToken` polls until that has happened. Stores nothing.
  * @throws RelayError `not_configured`: the code host does not know the client, or the client may not use the flow · `provider_failed`,
- * `provider_timeout`; the reason of `signal`, or an AbortError, when it aborts
+ * `provider_timeout`; from `awaitToken` also `unauthenticated` when the user refuses, `timed_out` when the code expires; the reason of
+ * `signal`, or an AbortError, when it aborts
  */
-export async function beginDeviceSignIn(parts: DeviceParts): Promise<DeviceSignIn> {
+export async function beginDeviceSignIn(parts: DeviceParts) {
   const { host, clientId, clock = systemClock, wait = sleep, signal } = parts
   const endpoint = new TokenEndpoint(host, { id: clientId }, parts)
   const codes = await endpoint.deviceCodes().catch((error: unknown) => {
     throw explained(parts, error)
   })
-  const { device_code: deviceCode, user_code: userCode, verification_uri: address } = codes
+  const { user_code: userCode, verification_uri: address, interval } = codes
   if (!/^https?:/.test(address) || !parseUrl(address))
     throw new RelayError('provider_failed', `${host.url} gave an address that is not usable`)
   const lifetime = codes.expires_in * 1000
   const end = clock() + lifetime
-  return {
-    userCode,
-    address,
-    lifetime,
-    async awaitToken() {
-      let pause = limited(codes.interval === undefined ? INTERVAL : codes.interval * 1000)
-      for (;;) {
-        await wait(Math.max(Math.min(pause, end - clock()), 0), { signal })
-        if (clock() >= end) throw expired(lifetime)
-        try {
-          return await endpoint.deviceToken(deviceCode)
-        } catch (error) {
-          const next = pauseAfter(error, pause)
-          if (next === undefined) throw explained(parts, error, lifetime)
-          pause = next
-        }
+  const awaitToken = async (): Promise<IssuedToken> => {
+    let pause = limited(interval === undefined ? INTERVAL : interval * 1000)
+    for (;;) {
+      await wait(Math.max(Math.min(pause, end - clock()), 0), { signal })
+      if (clock() >= end) throw expired(lifetime)
+      try {
+        return await endpoint.deviceToken(codes.device_code)
+      } catch (error) {
+        const next = pauseAfter(error, pause)
+        if (next === undefined) throw explained(parts, error, lifetime)
+        pause = next
       }
-    },
+    }
   }
+  return { userCode, address, lifetime, awaitToken }
 }
 
 /** The pause after an answer that is no decision (RFC 8628 section 3.5), or a call that failed; undefined after one that is final. */

@@ -155,24 +155,22 @@ export interface RevokeOptions extends Cancellable {
   readonly local?: boolean | undefined
 }
 
-/**
- * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, nothing to revoke, or the code host
- * refused to renew it, so that it has ended · `elsewhere`: it is of another code host · `no client`: that needs the OAuth client · `expired`:
- * its refresh token, which ends only with a valid token, may still be valid, and could not be renewed.
- */
-export type Upstream =
-  | 'revoked'
-  | 'unsupported'
-  | 'skipped'
-  | 'elsewhere'
-  | 'no client'
-  | 'expired'
-  | { readonly failed: RelayError }
-
 export interface Revocation {
   /** False when nothing was stored for the user. */
   readonly removed: boolean
-  readonly upstream: Upstream
+  /**
+   * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, nothing to revoke, or the code host
+   * refused to renew it, so that it has ended · `elsewhere`: it is of another code host · `no client`: that needs the OAuth client ·
+   * `expired`: its refresh token, which ends only with a valid token, may still be valid, and could not be renewed.
+   */
+  readonly upstream:
+    | 'revoked'
+    | 'unsupported'
+    | 'skipped'
+    | 'elsewhere'
+    | 'no client'
+    | 'expired'
+    | { readonly failed: RelayError }
 }
 
 /**
@@ -205,7 +203,7 @@ async function revokeAt(
   { host, client }: RenewParts,
   { accessToken, origin }: TokenOwner,
   options: Cancellable = {},
-): Promise<Upstream> {
+): Promise<Revocation['upstream']> {
   if (origin !== host.origin) return 'elsewhere'
   const account = host.as(accessToken, options)
   if (!account.revoke) return 'unsupported'

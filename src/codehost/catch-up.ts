@@ -22,10 +22,8 @@ export interface CatchUpOptions extends PatienceOptions {
   readonly limits?: Pick<Limits, 'arrival' | 'logLook'> | undefined
   /** Called if another process is at it, with what to say about it. */
   readonly onBusy?: ((text: string) => void) | undefined
-  /** Called with what is missing, before the first is asked for. */
-  readonly onMissing?: ((missing: readonly HookDelivery[]) => void) | undefined
-  /** Called after each of them, whether it arrived or not, with how many that were. */
-  readonly onDone?: ((count: number) => void) | undefined
+  /** Called before the first of what is missing is asked for, and after each, whether it arrived or not. */
+  readonly onProgress?: ((done: number, missing: number) => void) | undefined
 }
 
 /** A delivery that could not be had. */
@@ -106,14 +104,14 @@ export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
 
 async function askForMissed(options: CatchUpOptions): Promise<CaughtUp> {
   const { deliveries: missing, newest } = await findMissed(options)
-  options.onMissing?.(missing)
+  options.onProgress?.(0, missing.length)
   const failed: Failed[] = []
   /** The largest id below which nothing is missing. */
   let reached = newest
   let inARow = 0
   for (const [i, delivery] of missing.entries()) {
     const failure = inARow < MAX_FAILED_IN_A_ROW ? await fetchOne(delivery, options) : { why: GIVEN_UP }
-    options.onDone?.(i + 1)
+    options.onProgress?.(i + 1, missing.length)
     if (!failure) inARow = 0
     else failed.push({ delivery, why: failure.why })
     // What the code host no longer has says nothing about the next, and is not asked for again.

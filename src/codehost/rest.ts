@@ -37,7 +37,7 @@ type Method = OutboundRequest['method']
 interface Call<T> {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
-  /** Schema of a successful answer. An answer that is empty or not JSON is `undefined`. */
+  /** Schema of a successful answer; one that is empty or not JSON is `undefined`. */
   readonly answer: ZodType<T>
   /** Gives integers of more than 15 digits as strings: numbers would round them. */
   readonly exact?: boolean

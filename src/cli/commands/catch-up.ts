@@ -76,7 +76,6 @@ async function optionsFor(
   since: number | undefined,
 ): Promise<CatchUpOptions> {
   const onWait = (why: string, ms: number): void => out.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
-  let total = 0
   return {
     log: await source.open({ signal, onWait }),
     name: source.name,
@@ -87,11 +86,10 @@ async function optionsFor(
     signal,
     limits,
     onBusy: (text) => out.say(text),
-    onMissing({ length }) {
-      total = length
-      if (length > 0) out.say(`${source.name}: ${length} missing`)
+    onProgress(done, missing) {
+      if (done > 0) out.count(`${done}/${missing}`)
+      else if (missing > 0) out.say(`${source.name}: ${missing} missing`)
     },
-    onDone: (count) => out.count(`${count}/${total}`),
     onWait,
   }
 }
