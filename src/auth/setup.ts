@@ -5,7 +5,7 @@ import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { AppAccount, AppIdentity, CodeHost, Repo } from '../codehost/host.js'
 import { checkReachable, sameAddress } from '../codehost/hooks.js'
 import { isNotFound } from '../codehost/rest.js'
-import type { Json, Store } from '../store/kv.js'
+import type { Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
 /** What `relay setup` registered, without a secret: read by every command, also while the keychain is locked. */
@@ -41,12 +41,8 @@ interface SetupSecrets {
 }
 
 /** Undefined if `relay setup` has not run. @throws RelayError `storage` */
-export async function readSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefined> {
-  return asSetup(await secrets.get(SETUP_KEY))
-}
-
-function asSetup(record: Json | undefined): Setup | undefined {
-  return record === undefined ? undefined : Object(record)
+export function readSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefined> {
+  return secrets.get<Setup>(SETUP_KEY)
 }
 
 /**
@@ -62,8 +58,8 @@ export async function readClient(
 }
 
 async function readSecrets(secrets: Pick<Store, 'get'>, clientId: string): Promise<SetupSecrets> {
-  const found: SetupSecrets = Object(await secrets.get(SECRETS_KEY))
-  if (found.clientId === clientId) return found
+  const found = await secrets.get<SetupSecrets>(SECRETS_KEY)
+  if (found?.clientId === clientId) return found
   throw new RelayError('storage', `The secret of the client ${clientId} is not stored. Run relay setup again`)
 }
 
@@ -86,7 +82,7 @@ export async function saveSetup(
   }
   const privateKey = app && { privateKey: app.privateKey.reveal() }
   const isSaved = await secrets.update(function* (records): Tx<boolean> {
-    const current = asSetup(yield* records.get(SETUP_KEY))
+    const current = yield* records.get<Setup>(SETUP_KEY)
     if (current?.clientId !== before?.clientId || current?.providerUrl !== before?.providerUrl) return false
     yield* records.put(SETUP_KEY, setup)
     yield* records.put(SECRETS_KEY, { clientId, clientSecret: secret.reveal(), ...privateKey })
@@ -174,7 +170,7 @@ export async function findOwnApp(
 /** Not over the setup of another App. */
 function saveHook(secrets: Pick<Store, 'update'>, slug: string, hook: Setup['hook']): Promise<void> {
   return secrets.update(function* (records): Tx<void> {
-    const setup = asSetup(yield* records.get(SETUP_KEY))
+    const setup = yield* records.get<Setup>(SETUP_KEY)
     if (setup?.app?.slug === slug) yield* records.put(SETUP_KEY, { ...setup, ...(hook && { hook }) })
   })
 }

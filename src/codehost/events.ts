@@ -1,6 +1,4 @@
 import { suggest } from '../base/text.js'
-import { EVENTS as GITEA } from './gitea/events.js'
-import { EVENTS as GITHUB } from './github/events.js'
 import type { EventSpec, EventTable } from './host.js'
 
 /**
@@ -159,14 +157,6 @@ export function nearestMatch(match: string, table: EventTable): string | undefin
 /** The events that the code host sends, each with its actions. */
 export function sentEvents(table: EventTable): ReadonlyMap<string, readonly string[]> {
   return new Map([...table].flatMap(([event, { actions }]) => (actions ? [[event, actions] as const] : [])))
-}
-
-let names: readonly string[] | undefined
-
-/** The names of the events that code hosts send, read when they are first needed. */
-export function eventNames(): readonly string[] {
-  names ??= [...new Set([GITHUB, GITEA].flatMap((events) => [...sentEvents(eventTable(events)).keys()]))]
-  return names
 }
 
 function nearestAction(action: string, actions: readonly string[]): string | undefined {

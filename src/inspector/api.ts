@@ -1,22 +1,6 @@
 /**
- * What the inspector's server and its page exchange: types only, so that the page's bundle shares them. Addresses are below `/inspect`,
- * instants are milliseconds since 1970-01-01 UTC, and texts are for a person.
- *
- * | request | answer |
- * |---|---|
- * | `POST api/open` | {@link OpenRequest} → {@link Opened} and the cookie; 401 for a wrong code |
- * | `GET api/deliveries?…` | {@link DeliveryPage}; the query is a {@link ListQuery} |
- * | `GET api/deliveries/:n` | {@link DeliveryDetail} |
- * | `GET api/deliveries/:n/body` | the exact bytes, as a download |
- * | `GET api/deliveries/:n/fixture` | the fixture file, as a download |
- * | `GET api/deliveries/:n/curl` | a curl command to this relay, as text |
- * | `POST api/deliveries/:n/forward` | {@link ForwardRequest} → {@link Sent} |
- * | `POST api/send` | {@link SendRequest} → {@link Sent} |
- * | `GET api/refused` | {@link RefusedPage} |
- * | `GET api/refused/:id` | {@link RefusedDetail} |
- * | `GET api/state` | {@link InstanceState} |
- * | `GET api/timeline` | {@link Timeline} |
- * | `GET api/live` | server-sent events: each is a {@link LiveEvent} as JSON in a message without a name |
+ * What the inspector's server and its page exchange, by the routes of inspector.ts: types only, so that the page's bundle shares them.
+ * Instants are milliseconds since 1970-01-01 UTC, and texts are for a person.
  *
  * Every GET needs the cookie; every POST but `api/open` also needs the session's key in the header `X-Relay-Key`. Requests of another
  * site's page are refused (403). Errors are `{"error": "<sentence>"}`. A stream resumes nothing: a page that connects reads what it shows.

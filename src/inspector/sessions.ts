@@ -1,6 +1,5 @@
 import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../base/time.js'
-import { isText, shape } from '../json/shape.js'
 import type { Store } from '../store/kv.js'
 
 /**
@@ -27,8 +26,6 @@ interface SessionRecord {
   readonly key: string
   readonly until: number
 }
-
-const parseRecord = shape<SessionRecord>({ key: isText, until: (value) => typeof value === 'number' })
 
 /** Who may read and who may change. Codes are in memory; of sessions the profile has digests, so that a restart does not end them. */
 export class Sessions {
@@ -88,14 +85,14 @@ export class Sessions {
   async #find(cookie: string | undefined): Promise<SessionRecord | undefined> {
     // The sender decides what is hashed, so it is no more than relay ever gave.
     if (cookie === undefined || cookie.length !== SECRET_LENGTH) return undefined
-    return parseRecord(await this.#store.get(PREFIX + digest(cookie)))
+    return this.#store.get<SessionRecord>(PREFIX + digest(cookie))
   }
 
   /** Makes room for one more session. */
   async #dropOldest(): Promise<void> {
     const keys = await this.#store.list(PREFIX)
     const ends = await Promise.all(
-      keys.map(async (key) => ({ key, until: parseRecord(await this.#store.get(key))?.until ?? 0 })),
+      keys.map(async (key) => ({ key, until: (await this.#store.get<SessionRecord>(key))?.until ?? 0 })),
     )
     const oldest = ends.toSorted((one, other) => one.until - other.until)
     for (const { key } of oldest.slice(0, Math.max(0, keys.length - MAX_SESSIONS + 1)))
