@@ -1,5 +1,5 @@
 import { sleep } from '../base/wait.js'
-import { RelayError } from '../base/errors.js'
+import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { formatDuration, systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
@@ -16,6 +16,7 @@ const INTERVAL = 5_000
 /** Milliseconds. A shorter interval would only cost requests, and a longer one would look like a failure. */
 const MIN_INTERVAL = 1_000
 const MAX_INTERVAL = 60_000
+
 export interface DeviceParts extends CallOptions {
   readonly host: Pick<CodeHost, 'url' | 'origin' | 'oauth'>
   /** The flow needs no client secret. */
@@ -24,55 +25,39 @@ export interface DeviceParts extends CallOptions {
   readonly wait?: typeof sleep
 }
 
-/** A device flow that has begun. */
-export interface DeviceSignIn {
-  /** What the user enters at `address`. */
-  readonly userCode: string
-  readonly address: string
-  /** Milliseconds from now in which the user must do so. */
-  readonly lifetime: number
-  /**
-   * Polls until the user has decided. Stores nothing.
-   * @throws RelayError `unauthenticated` when the user refuses, `timed_out` when the code expires, otherwise as {@link beginDeviceSignIn}
-   */
-  awaitToken(): Promise<IssuedToken>
-}
-
 /**
- * Begins a device flow, for a user whose browser is elsewhere (RFC 8628 section 3.1).
+ * Begins a device flow, for a user whose browser is elsewhere (RFC 8628 section 3.1): the user enters `userCode` at `address` within `lifetime`
+ * milliseconds, while `awaitToken` polls until that has happened. Stores nothing.
  * @throws RelayError `not_configured`: the code host does not know the client, or the client may not use the flow · `provider_failed`,
- * `provider_timeout`; the reason of `signal`, or an AbortError, when it aborts
+ * `provider_timeout`; from `awaitToken` also `unauthenticated` when the user refuses, `timed_out` when the code expires; the reason of
+ * `signal`, or an AbortError, when it aborts
  */
-export async function beginDeviceSignIn(parts: DeviceParts): Promise<DeviceSignIn> {
+export async function beginDeviceSignIn(parts: DeviceParts) {
   const { host, clientId, clock = systemClock, wait = sleep, signal } = parts
   const endpoint = new TokenEndpoint(host, { id: clientId }, parts)
   const codes = await endpoint.deviceCodes().catch((error: unknown) => {
     throw explained(parts, error)
   })
-  const { device_code: deviceCode, user_code: userCode, verification_uri: address } = codes
+  const { user_code: userCode, verification_uri: address, interval } = codes
   if (!/^https?:/.test(address) || !parseUrl(address))
     throw new RelayError('provider_failed', `${host.url} gave an address that is not usable`)
   const lifetime = codes.expires_in * 1000
   const end = clock() + lifetime
-  return {
-    userCode,
-    address,
-    lifetime,
-    async awaitToken() {
-      let pause = limited(codes.interval === undefined ? INTERVAL : codes.interval * 1000)
-      for (;;) {
-        await wait(Math.max(Math.min(pause, end - clock()), 0), { signal })
-        if (clock() >= end) throw expired(lifetime)
-        try {
-          return await endpoint.deviceToken(deviceCode)
-        } catch (error) {
-          const next = pauseAfter(error, pause)
-          if (signal?.aborted || next === undefined) throw explained(parts, error, lifetime)
-          pause = next
-        }
+  const awaitToken = async (): Promise<IssuedToken> => {
+    let pause = limited(interval === undefined ? INTERVAL : interval * 1000)
+    for (;;) {
+      await wait(Math.max(Math.min(pause, end - clock()), 0), { signal })
+      if (clock() >= end) throw expired(lifetime)
+      try {
+        return await endpoint.deviceToken(codes.device_code)
+      } catch (error) {
+        const next = pauseAfter(error, pause)
+        if (next === undefined) throw explained(parts, error, lifetime)
+        pause = next
       }
-    },
+    }
   }
+  return { userCode, address, lifetime, awaitToken }
 }
 
 /** The pause after an answer that is no decision (RFC 8628 section 3.5), or a call that failed; undefined after one that is final. */
@@ -91,20 +76,19 @@ function limited(interval: number): number {
 function explained({ host, clientId, signal }: DeviceParts, error: unknown, lifetime = 0): unknown {
   signal?.throwIfAborted()
   if (!(error instanceof TokenError)) return error
-  const { kind, code, message } = error
-  const what = `Signing in at ${host.url} failed`
-  if (code === undefined) return new RelayError(kind, `${what}: ${message}`)
+  const { code, message } = error
+  const failed = (kind: ErrorKind, why: string) =>
+    new RelayError(kind, `Signing in at ${host.url} failed${why}`)
+  if (code === undefined) return failed(error.kind, `: ${message}`)
   if (code === 'expired_token') return expired(lifetime)
-  if (code === 'access_denied') return new RelayError('unauthenticated', `${what}: access was denied there`)
+  if (code === 'access_denied') return failed('unauthenticated', ': access was denied there')
   if (code === 'device_flow_disabled')
-    return new RelayError(
+    return failed(
       'not_configured',
-      `${what}: the OAuth app ${clientId} does not allow the device flow. Enable it in the app's settings there, or use relay login --with-token`,
+      `: the OAuth app ${clientId} does not allow the device flow. Enable it in the app's settings there, or use relay login --with-token`,
     )
-  return new RelayError(
-    isUnknownClient(error) ? 'not_configured' : kind,
-    `${what} (${message}). Check RELAY_CLIENT_ID`,
-  )
+  const kind = isUnknownClient(error) ? 'not_configured' : error.kind
+  return failed(kind, ` (${message}). Check RELAY_CLIENT_ID`)
 }
 
 function expired(lifetime: number): RelayError {

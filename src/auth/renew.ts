@@ -6,7 +6,7 @@ import { systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
-import type { Refreshable, TokenOwner, Tokens } from '../tokens/tokens.js'
+import type { TokenOwner, Tokens } from '../tokens/tokens.js'
 import {
   type CallOptions,
   type IssuedToken,
@@ -43,8 +43,7 @@ export function signInAgain(why: string): RelayError {
 /**
  * The user's token. One that has expired, or has less than a minute left, is renewed first if it can be (RFC 6749 section 6): once among all
  * processes, since that ends the pair before, and the new pair is stored before it is returned. The token before stays a valid bearer until
- * it expires. `signal` stops the wait for other processes. Once the request is sent it has no effect, because the answer is the only copy of
- * the new pair.
+ * it expires. `signal` stops the wait for other processes, and not the exchange.
  * @throws RelayError `unauthenticated`: not signed in, expired without a refresh token, refused by the code host (which removes the refresh
  * token here), or of another code host (nothing is sent) · `not_configured`: the code host does not know the OAuth client · `provider_failed`,
  * `provider_timeout`: nothing changes here · `timed_out`: another process renews it and does not finish · `storage`. The signal's reason, or
@@ -65,15 +64,13 @@ export async function renew(
   }
   const current = await look()
   if (current) return current
-  // Before it waits for others, when there is nothing to renew.
-  await credentials(parts, userId)
   const options = { what: 'renewing a token', wait: LOCK_WAIT_MS, look, signal, clock }
   return exclusively(store, `refresh-lock:${userId}`, options, async () => {
     // Another process may have renewed it just before this one got the lock.
     const renewed = await look()
     if (renewed) return renewed
     signal?.throwIfAborted()
-    return exchange(parts, userId, await credentials(parts, userId))
+    return exchange(parts, userId)
   })
 }
 
@@ -84,12 +81,14 @@ async function stored({ host, tokens }: RenewParts, userId: string): Promise<Tok
   return owner
 }
 
-interface Credentials {
-  readonly used: Refreshable
-  readonly client: OAuthClient
+function checkOrigin(host: RenewParts['host'], userId: string, { origin }: Pick<TokenOwner, 'origin'>): void {
+  if (origin === host.origin) return
+  throw signInAgain(`The token of ${userId} is from ${origin} and is not sent to ${host.origin}`)
 }
 
-async function credentials({ host, client, tokens }: RenewParts, userId: string): Promise<Credentials> {
+/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins, and the pair is revoked. */
+async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> {
+  const { host, client, tokens, log } = parts
   const used = await tokens.refreshable(userId)
   if (!used)
     throw new RelayError(
@@ -97,50 +96,38 @@ async function credentials({ host, client, tokens }: RenewParts, userId: string)
       `${userId} is not signed in, or the sign-in has ended. Run relay login`,
     )
   checkOrigin(host, userId, used)
-  if (client) return { used, client }
-  throw signInAgain(
-    `The token of ${userId} has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
-  )
-}
-
-function checkOrigin(
-  { origin }: Pick<CodeHost, 'origin'>,
-  userId: string,
-  token: { readonly origin: string },
-): void {
-  if (token.origin !== origin)
-    throw signInAgain(`The token of ${userId} is from ${token.origin} and is not sent to ${origin}`)
-}
-
-/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins, and the pair is revoked. */
-async function exchange(
-  parts: RenewParts,
-  userId: string,
-  { used, client }: Credentials,
-): Promise<TokenOwner> {
-  const { host, tokens, log } = parts
+  if (!client)
+    throw signInAgain(
+      `The token of ${userId} has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
+    )
   let issued: IssuedToken
   try {
+    // Without the signal: the answer is the only copy of the new pair.
     issued = await new TokenEndpoint(host, client, parts).refresh(used)
   } catch (error) {
     if (!(error instanceof TokenError)) throw error
+    const isInvalid = INVALID_TOKEN.has(error.code ?? '')
     // What another process took over or a new sign-in replaced is not the one that was refused.
-    const isReplaced = isInvalid(error) && !(await tokens.dropRefresh(userId, used))
+    const isReplaced = isInvalid && !(await tokens.dropRefresh(userId, used))
     const current = isReplaced ? await stored(parts, userId) : undefined
     if (current) return current
-    throw renewalError(error, userId)
+    const what = `The token of ${userId} could not be renewed (${error.message})`
+    if (isInvalid) throw signInAgain(what)
+    if (!isUnknownClient(error)) throw new RelayError(error.kind, what)
+    throw new RelayError('not_configured', `${what}; check RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`)
   }
-  // Nothing may come between the answer and this write: until then only this process has the pair.
   const { accessToken, expiresAt, origin } = issued
   const owner = { userId, accessToken, expiresAt, origin }
-  if (await tokens.renew(userId, used, issued)) {
+  // Nothing may come between the answer and this write. A pair that is not stored must not live on at the code host.
+  const isStored = await tokens.renew(userId, used, issued).catch(async (error: unknown) => {
+    await drop(parts, owner)
+    throw error
+  })
+  if (isStored) {
     log.debug(`Renewed the token of ${userId}`)
     return owner
   }
-  const ended = await revokeAt(parts, owner)
-  const why = typeof ended === 'object' ? `: ${ended.failed.message}` : ''
-  if (ended !== 'revoked')
-    log.warn(`A renewed token of ${userId} was dropped, and may still be valid at ${origin}${why}`)
+  await drop(parts, owner)
   const current = await stored(parts, userId)
   if (!current) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
   return current
@@ -153,16 +140,14 @@ const INVALID_TOKEN: ReadonlySet<string> = new Set([
   'unauthorized_client',
 ])
 
-function isInvalid({ code = '' }: TokenError): boolean {
-  return INVALID_TOKEN.has(code)
-}
-
-function renewalError(error: TokenError, userId: string): RelayError {
-  const what = `The token of ${userId} could not be renewed (${error.message})`
-  if (isInvalid(error)) return signInAgain(what)
-  if (isUnknownClient(error))
-    return new RelayError('not_configured', `${what}; check RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`)
-  return new RelayError(error.kind, what)
+/** Revokes a token that is not stored, or warns that it lives on. */
+async function drop(parts: RenewParts, owner: TokenOwner): Promise<void> {
+  const ended = await revokeAt(parts, owner)
+  if (ended === 'revoked') return
+  const why = typeof ended === 'object' ? `: ${ended.failed.message}` : ''
+  parts.log.warn(
+    `A renewed token of ${owner.userId} was dropped, and may still be valid at ${owner.origin}${why}`,
+  )
 }
 
 export interface RevokeOptions extends Cancellable {
@@ -170,29 +155,27 @@ export interface RevokeOptions extends Cancellable {
   readonly local?: boolean | undefined
 }
 
-/**
- * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, nothing to revoke, or the code host
- * refused to renew it, so that it has ended · `elsewhere`: it is of another code host · `no client`: that needs the OAuth client · `expired`:
- * its refresh token, which ends only with a valid token, may still be valid, and could not be renewed.
- */
-export type Upstream =
-  | 'revoked'
-  | 'unsupported'
-  | 'skipped'
-  | 'elsewhere'
-  | 'no client'
-  | 'expired'
-  | { readonly failed: RelayError }
-
 export interface Revocation {
   /** False when nothing was stored for the user. */
   readonly removed: boolean
-  readonly upstream: Upstream
+  /**
+   * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, nothing to revoke, or the code host
+   * refused to renew it, so that it has ended · `elsewhere`: it is of another code host · `no client`: that needs the OAuth client ·
+   * `expired`: its refresh token, which ends only with a valid token, may still be valid, and could not be renewed.
+   */
+  readonly upstream:
+    | 'revoked'
+    | 'unsupported'
+    | 'skipped'
+    | 'elsewhere'
+    | 'no client'
+    | 'expired'
+    | { readonly failed: RelayError }
 }
 
 /**
- * Removes all tokens of the user here, then revokes the removed one at its code host. An expired one is renewed first, so that its refresh token ends,
- * too. A failure at the code host is part of the result: here, the tokens are gone all the same.
+ * Removes all tokens of the user here, then revokes the removed one at its code host. An expired one is renewed first, so that its refresh
+ * token ends, too. A failure at the code host is part of the result.
  * @throws RelayError `storage`; the signal's reason, or an AbortError, when `signal` aborts before anything was removed
  */
 export async function revoke(
@@ -220,7 +203,7 @@ async function revokeAt(
   { host, client }: RenewParts,
   { accessToken, origin }: TokenOwner,
   options: Cancellable = {},
-): Promise<Upstream> {
+): Promise<Revocation['upstream']> {
   if (origin !== host.origin) return 'elsewhere'
   const account = host.as(accessToken, options)
   if (!account.revoke) return 'unsupported'

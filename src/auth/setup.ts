@@ -2,10 +2,10 @@ import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
-import type * as host from '../codehost/host.js'
+import type { AppAccount, AppIdentity, CodeHost, Repo } from '../codehost/host.js'
 import { checkReachable, sameAddress } from '../codehost/hooks.js'
 import { isNotFound } from '../codehost/rest.js'
-import type { Json, Store } from '../store/kv.js'
+import type { Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
 /** What `relay setup` registered, without a secret: read by every command, also while the keychain is locked. */
@@ -23,7 +23,7 @@ export type Setup = {
 /** What `relay setup` stores. */
 export interface NewSetup extends Pick<Setup, 'provider' | 'providerUrl'> {
   readonly client: OAuthClient
-  readonly app: host.AppIdentity | undefined
+  readonly app: AppIdentity | undefined
   /** Address of the App's webhook, if that is active. */
   readonly hookUrl: string | undefined
 }
@@ -41,12 +41,8 @@ interface SetupSecrets {
 }
 
 /** Undefined if `relay setup` has not run. @throws RelayError `storage` */
-export async function readSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefined> {
-  return asSetup(await secrets.get(SETUP_KEY))
-}
-
-function asSetup(record: Json | undefined): Setup | undefined {
-  return record === undefined ? undefined : Object(record)
+export function readSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefined> {
+  return secrets.get<Setup>(SETUP_KEY)
 }
 
 /**
@@ -62,8 +58,8 @@ export async function readClient(
 }
 
 async function readSecrets(secrets: Pick<Store, 'get'>, clientId: string): Promise<SetupSecrets> {
-  const found: SetupSecrets = Object(await secrets.get(SECRETS_KEY))
-  if (found.clientId === clientId) return found
+  const found = await secrets.get<SetupSecrets>(SECRETS_KEY)
+  if (found?.clientId === clientId) return found
   throw new RelayError('storage', `The secret of the client ${clientId} is not stored. Run relay setup again`)
 }
 
@@ -86,7 +82,7 @@ export async function saveSetup(
   }
   const privateKey = app && { privateKey: app.privateKey.reveal() }
   const isSaved = await secrets.update(function* (records): Tx<boolean> {
-    const current = asSetup(yield* records.get(SETUP_KEY))
+    const current = yield* records.get<Setup>(SETUP_KEY)
     if (current?.clientId !== before?.clientId || current?.providerUrl !== before?.providerUrl) return false
     yield* records.put(SETUP_KEY, setup)
     yield* records.put(SECRETS_KEY, { clientId, clientSecret: secret.reveal(), ...privateKey })
@@ -104,94 +100,77 @@ export async function removeSetup(secrets: Pick<Store, 'delete'>): Promise<void>
   for (const key of [SETUP_KEY, SECRETS_KEY]) await secrets.delete(key)
 }
 
-/** The App whose own webhook sends deliveries here, as `relay setup --app-hook` made it. Its calls reject like those of `AppAccount`. */
-export class OwnApp {
-  readonly slug: string
-  /** Address that relay gave to its webhook last. */
-  readonly savedUrl: string
-  /** What it sent. */
-  readonly log: host.DeliveryLog
-  readonly #secrets: Pick<Store, 'update'>
-  readonly #account: host.AppAccount
-  readonly #setup: Required<Setup>
+export type OwnApp = NonNullable<Awaited<ReturnType<typeof findOwnApp>>>
 
-  private constructor(secrets: Pick<Store, 'update'>, account: host.AppAccount, setup: Required<Setup>) {
-    this.slug = setup.app.slug
-    this.savedUrl = setup.hook.url
-    this.log = account.log
-    this.#secrets = secrets
-    this.#account = account
-    this.#setup = setup
-  }
-
-  /**
-   * Undefined if the profile has none at this code host, or its webhook was left inactive. `signal` cancels all of its calls.
-   * @throws RelayError `storage`
-   */
-  static async find(
-    secrets: Pick<Store, 'get' | 'update'>,
-    { url, apps }: Pick<host.CodeHost, 'url' | 'apps'>,
-    options?: Cancellable,
-  ): Promise<OwnApp | undefined> {
-    const setup = await readSetup(secrets)
-    if (!setup?.app || !setup.hook || setup.providerUrl !== url || !apps) return undefined
-    const { app, hook } = setup
-    const { privateKey = '' } = await readSecrets(secrets, setup.clientId)
-    const account = apps.as({ ...app, privateKey: new Secret(privateKey) }, options)
-    return new OwnApp(secrets, account, { ...setup, app, hook })
-  }
-
-  describe(): ReturnType<host.AppAccount['describe']> {
-    return this.#account.describe()
-  }
-
-  /** False also for an App that cannot be asked any more. */
-  async isInstalledOn(repo: host.Repo): Promise<boolean> {
-    try {
-      return await this.#account.isInstalled(repo)
-    } catch (error) {
-      if (error instanceof RelayError && (error.kind === 'forbidden' || error.kind === 'gone')) return false
-      throw error
-    }
-  }
+/**
+ * The App whose own webhook sends deliveries here, as `relay setup --app-hook` made it; undefined if the profile has none at this code host,
+ * or its webhook was left inactive. Its calls reject like those of `AppAccount`, and `signal` cancels them.
+ * @throws RelayError `storage`
+ */
+export async function findOwnApp(
+  secrets: Pick<Store, 'get' | 'update'>,
+  { url: hostUrl, apps }: Pick<CodeHost, 'url' | 'apps'>,
+  options?: Cancellable,
+) {
+  const { app, hook: saved, providerUrl, clientId = '' }: Partial<Setup> = (await readSetup(secrets)) ?? {}
+  if (!app || !saved || providerUrl !== hostUrl || !apps) return undefined
+  const { privateKey = '' } = await readSecrets(secrets, clientId)
+  const account = apps.as({ ...app, privateKey: new Secret(privateKey) }, options)
+  const { slug } = app
 
   /** Its webhook as it is. @throws RelayError `gone` if it has none any more */
-  async hook(): Promise<host.AppHook> {
-    const hook = await this.#account.hook().catch((error: unknown) => {
+  const hook = async (): ReturnType<AppAccount['hook']> => {
+    const found = await account.hook().catch((error: unknown) => {
       if (!isNotFound(error)) throw error
     })
-    if (hook && hook.url !== '') return hook
+    if (found && found.url !== '') return found
     throw new RelayError(
       'gone',
-      `The App ${this.slug} has no webhook at ${this.#setup.providerUrl} any more. Enter ${this.savedUrl} in its settings there`,
+      `The App ${slug} has no webhook at ${hostUrl} any more. Enter ${saved.url} in its settings there`,
     )
   }
-
-  /**
-   * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to what was wrong before.
-   * @throws RelayError `conflict` if somebody gave it an address of their own; `settings` if the code host cannot reach `url`
-   */
-  async repair(url: string, secret: Secret): Promise<readonly string[]> {
-    checkReachable(url, this.#setup.providerUrl)
-    const before = await this.hook()
-    const { slug } = this
-    const { hook } = this.#setup
-    if (![url, hook.url, hook.former].some((ours) => sameAddress(ours, before.url)))
-      throw new RelayError(
-        'conflict',
-        `The webhook of the App ${slug} leads to ${before.url}, which somebody entered there. To have it here, enter ${url} in the settings of the App`,
-      )
-    // Saved first: whichever address an interrupted change leaves there is ours. Not over the setup of another App.
-    await this.#secrets.update(function* (records): Tx<void> {
-      const setup = asSetup(yield* records.get(SETUP_KEY))
-      if (setup?.app?.slug === slug)
-        yield* records.put(SETUP_KEY, { ...setup, hook: { url, former: before.url } })
-    })
-    await this.#account.changeHook({ url, secret })
-    return [
-      ...(sameAddress(before.url, url) ? [] : [`it led to ${before.url}`]),
-      ...(before.contentType === 'json' ? [] : [`it sent ${before.contentType}`]),
-      ...(before.hasSecret ? [] : ['it had no secret']),
-    ]
+  return {
+    slug,
+    /** Address that relay gave to its webhook last. */
+    savedUrl: saved.url,
+    log: account.log,
+    describe: () => account.describe(),
+    hook,
+    /** False also for an App that cannot be asked any more. */
+    async isInstalledOn(repo: Repo): Promise<boolean> {
+      return account.isInstalled(repo).catch((error: unknown) => {
+        if (error instanceof RelayError && (error.kind === 'forbidden' || error.kind === 'gone')) return false
+        throw error
+      })
+    },
+    /**
+     * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to what was wrong before.
+     * @throws RelayError `conflict` if somebody gave it an address of their own; `settings` if the code host cannot reach `url`
+     */
+    async repair(url: string, secret: Secret): Promise<readonly string[]> {
+      checkReachable(url, hostUrl)
+      const before = await hook()
+      if (![url, saved.url, saved.former].some((ours) => sameAddress(ours, before.url)))
+        throw new RelayError(
+          'conflict',
+          `The webhook of the App ${slug} leads to ${before.url}, which somebody entered there. To have it here, enter ${url} in the settings of the App`,
+        )
+      // Saved first: whichever address an interrupted change leaves there is ours.
+      await saveHook(secrets, slug, { url, former: before.url })
+      await account.changeHook({ url, secret })
+      return [
+        ...(sameAddress(before.url, url) ? [] : [`it led to ${before.url}`]),
+        ...(before.contentType === 'json' ? [] : [`it sent ${before.contentType}`]),
+        ...(before.hasSecret ? [] : ['it had no secret']),
+      ]
+    },
   }
+}
+
+/** Not over the setup of another App. */
+function saveHook(secrets: Pick<Store, 'update'>, slug: string, hook: Setup['hook']): Promise<void> {
+  return secrets.update(function* (records): Tx<void> {
+    const setup = yield* records.get<Setup>(SETUP_KEY)
+    if (setup?.app?.slug === slug) yield* records.put(SETUP_KEY, { ...setup, ...(hook && { hook }) })
+  })
 }

@@ -49,20 +49,19 @@ export type LoginOutcome =
   | { readonly auth: 'success'; readonly userId: string; readonly account: string }
   | { readonly auth: 'error'; readonly reason: Reason; readonly why: string }
 
-/** What identifies a cookie to a browser, and is needed to delete it. */
-export interface CookiePlace {
+/** Cookie that proves to the callback that this browser began the sign-in. Each sign-in has its own, so that two do not collide. */
+export interface Cookie {
   readonly name: string
+  readonly value: string
   /** Of the callback: browsers send it nowhere else. */
   readonly path: string
   readonly secure: boolean
-}
-
-/** Cookie that proves to the callback that this browser began the sign-in. Each sign-in has its own, so that two do not collide. */
-export interface Cookie extends CookiePlace {
-  readonly value: string
   /** Seconds. */
   readonly maxAge: number
 }
+
+/** What identifies a cookie to a browser, and is needed to delete it. */
+type CookiePlace = Pick<Cookie, 'name' | 'path' | 'secure'>
 
 export interface CallbackRequest {
   readonly query: URLSearchParams

@@ -45,15 +45,15 @@ export class TokenError extends RelayError {
 
   constructor(
     message: string,
-    options: {
-      readonly code?: string
-      readonly passing?: boolean
-      readonly kind?: 'provider_failed' | 'provider_timeout'
-    } = {},
+    {
+      code,
+      passing = false,
+      kind = 'provider_failed',
+    }: { code?: string; passing?: boolean; kind?: 'provider_failed' | 'provider_timeout' } = {},
   ) {
-    super(options.kind ?? 'provider_failed', message)
-    this.code = options.code
-    this.passing = options.passing ?? false
+    super(kind, message)
+    this.code = code
+    this.passing = passing
   }
 }
 

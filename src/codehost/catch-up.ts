@@ -4,7 +4,7 @@ import { LIMITS, type Limits } from '../base/seams.js'
 import type { Journal } from '../journal/journal.js'
 import { exclusively } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
-import type { CodeHost, DeliveryLog, DeliveryPage, HookDelivery } from './host.js'
+import type { CodeHost, DeliveryLog, HookDelivery } from './host.js'
 import { Refusal } from './rest.js'
 
 export interface CatchUpOptions extends PatienceOptions {
@@ -22,10 +22,8 @@ export interface CatchUpOptions extends PatienceOptions {
   readonly limits?: Pick<Limits, 'arrival' | 'logLook'> | undefined
   /** Called if another process is at it, with what to say about it. */
   readonly onBusy?: ((text: string) => void) | undefined
-  /** Called with what is missing, before the first is asked for. */
-  readonly onMissing?: ((missing: readonly HookDelivery[]) => void) | undefined
-  /** Called after each of them, whether it arrived or not, with how many that were. */
-  readonly onDone?: ((count: number) => void) | undefined
+  /** Called before the first of what is missing is asked for, and after each, whether it arrived or not. */
+  readonly onProgress?: ((done: number, missing: number) => void) | undefined
 }
 
 /** A delivery that could not be had. */
@@ -40,32 +38,30 @@ export interface CaughtUp {
   readonly failed: readonly Failed[]
 }
 
-/** A delivery that is missing. `first`: the id of the oldest entry of its GUID. */
-export interface Missed extends HookDelivery {
-  readonly first: bigint
-}
-
 /**
  * What the log has and the journal neither has nor had, oldest first, once for each GUID however often it was sent: as the newest entry
- * of its GUID, in the order of the oldest, which is when the event happened. Without pings: they report nothing that happened, and equal
- * ones that come through a tunnel are one entry, under the id of the first. `newest`: the largest id of the log, 0 if it is empty.
+ * of its GUID, in the order of the oldest, which is when the event happened; `first` is that one's id. Without pings: they report nothing
+ * that happened, and equal ones that come through a tunnel are one entry. `newest`: the largest id of the log, 0 if it is empty.
  * @throws RelayError as the calls do
  */
-export async function findMissed(
-  options: CatchUpOptions,
-): Promise<{ readonly deliveries: readonly Missed[]; readonly newest: bigint }> {
-  const { log, journal, host, since = Date.now() - host.logPeriod } = options
+export async function findMissed(options: CatchUpOptions): Promise<{
+  readonly deliveries: readonly (HookDelivery & { readonly first: bigint })[]
+  readonly newest: bigint
+}> {
+  const { log, journal, store, host, since = Date.now() - host.logPeriod } = options
   // What retention has removed was here: it is not missing.
   const start = Math.max(since, await journal.keptSince())
-  const after = options.since === undefined ? await reachedBefore(options) : -1n
-  const missing = new Map<string, Missed>()
+  const reached =
+    options.since === undefined ? await store.get<string>(keyOf('catch-up', options)) : undefined
+  const after = BigInt(reached ?? -1)
+  const missing = new Map<string, HookDelivery & { readonly first: bigint }>()
   let newest = 0n
   let cursor: string | undefined
   do {
     const from = cursor
     const { deliveries, next } = await patiently(() => log.page(from), options)
-    const [first] = deliveries
-    if (first && BigInt(first.id) > newest) newest = BigInt(first.id)
+    const [top] = deliveries
+    if (top && BigInt(top.id) > newest) newest = BigInt(top.id)
     const recent = deliveries.filter(({ deliveredAt, id }) => deliveredAt >= start && BigInt(id) > after)
     const known = await journal.known([...new Set(recent.map(({ guid }) => guid))])
     for (const delivery of recent.filter(({ guid, event }) => !known.has(guid) && event !== 'ping')) {
@@ -80,14 +76,11 @@ export async function findMissed(
 }
 
 /**
- * A record of the store: the id in a log up to which every delivery has arrived or was sent again, so that what retention removes never
- * runs again.
+ * `catch-up` is the record with the id in a log up to which every delivery has arrived or was sent again, so that what retention removes
+ * never runs again.
  */
-const reachedKey = ({ host, name }: CatchUpOptions): string => `catch-up:${host.origin} ${name}`.toLowerCase()
-
-async function reachedBefore(options: CatchUpOptions): Promise<bigint> {
-  const id = await options.store.get(reachedKey(options))
-  return typeof id === 'string' ? BigInt(id) : -1n
+function keyOf(record: 'catch-up' | 'catch-up-lock', { host, name }: CatchUpOptions): string {
+  return `${record}:${host.origin} ${name}`.toLowerCase()
 }
 
 /** Deliveries in a row that do not arrive before the rest is given up: the address does not lead here. */
@@ -100,99 +93,87 @@ const GIVEN_UP = `not asked for, since ${MAX_FAILED_IN_A_ROW} in a row did not a
  * @throws RelayError as the calls do, when the log cannot be read; `storage`; AbortError when `signal` aborts
  */
 export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
-  const { host, name, store, signal } = options
+  const { name, store, signal } = options
   const onBusy = (pid: number | undefined): void => {
     const who = pid === undefined ? 'Another process' : `Process ${pid}`
     options.onBusy?.(`${who} is catching up with ${name} already. Waiting until it has finished`)
   }
-  const key = `catch-up-lock:${host.origin} ${name}`.toLowerCase()
   const lock = { what: `catching up with ${name}`, onBusy, signal }
-  return exclusively(store, key, lock, () => askForMissed(options))
+  return exclusively(store, keyOf('catch-up-lock', options), lock, () => askForMissed(options))
 }
 
 async function askForMissed(options: CatchUpOptions): Promise<CaughtUp> {
   const { deliveries: missing, newest } = await findMissed(options)
-  options.onMissing?.(missing)
+  options.onProgress?.(0, missing.length)
   const failed: Failed[] = []
   /** The largest id below which nothing is missing. */
   let reached = newest
   let inARow = 0
   for (const [i, delivery] of missing.entries()) {
-    const outcome = inARow < MAX_FAILED_IN_A_ROW ? await fetchOne(delivery, options) : { why: GIVEN_UP }
-    options.onDone?.(i + 1)
-    if (!outcome) inARow = 0
-    else failed.push({ delivery, why: outcome.why })
+    const failure = inARow < MAX_FAILED_IN_A_ROW ? await fetchOne(delivery, options) : { why: GIVEN_UP }
+    options.onProgress?.(i + 1, missing.length)
+    if (!failure) inARow = 0
+    else failed.push({ delivery, why: failure.why })
     // What the code host no longer has says nothing about the next, and is not asked for again.
-    if (!outcome || outcome.isGone) continue
+    if (!failure || failure.isGone) continue
     inARow++
     if (delivery.first <= reached) reached = delivery.first - 1n
   }
   if (reached > 0n && options.since === undefined)
-    await options.store.put(reachedKey(options), String(reached))
+    await options.store.put(keyOf('catch-up', options), String(reached))
   return { missing: missing.length, arrived: missing.length - failed.length, failed }
 }
 
 /** Why a delivery did not arrive, and whether the code host no longer has it. */
-interface NotArrived {
+interface Failure {
   readonly why: string
   readonly isGone?: boolean
-}
-
-/** Undefined if it arrived. */
-async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promise<NotArrived | undefined> {
-  // It may have come meanwhile.
-  if (await hasArrived(delivery, options)) return undefined
-  try {
-    // To ask twice does no harm: the second is a duplicate.
-    await patiently(() => options.log.redeliver(delivery.id), options)
-  } catch (error) {
-    if (!(error instanceof RelayError) || error.kind === 'cancelled') throw error
-    if (await hasArrived(delivery, options)) return undefined
-    // A token without the right gets a 404, too.
-    const lacksRight = error instanceof Refusal && error.missingRight !== undefined
-    const isGone = error.kind === 'not_found' && !lacksRight
-    return { why: `it was not sent again: ${error.message}`, isGone }
-  }
-  return awaitArrival(delivery, options)
-}
-
-async function hasArrived({ guid }: HookDelivery, { journal }: CatchUpOptions): Promise<boolean> {
-  return (await journal.known([guid])).size > 0
 }
 
 /** Milliseconds: little compared with the second or two that a redelivery takes. */
 const POLL_MS = 25
 
-/** Looks into the log after 1, 2, 4 s, too, whether the redelivery failed. */
-async function awaitArrival(
-  delivery: HookDelivery,
-  options: CatchUpOptions,
-): Promise<NotArrived | undefined> {
-  const { log, signal, limits = LIMITS } = options
+/** Has one sent again and waits until it arrives; undefined once it has. Looks into the log after 1, 2, 4 s, too, whether that failed. */
+async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promise<Failure | undefined> {
+  const { log, journal, signal, limits = LIMITS } = options
+  // To ask twice does no harm: the second is a duplicate.
+  let failure = await patiently(() => log.redeliver(delivery.id), options).then(() => undefined, notSent)
   const began = performance.now()
-  let logLook = limits.logLook
-  for (;;) {
-    if (await hasArrived(delivery, options)) return undefined
+  let nextLook = limits.logLook
+  while ((await journal.known([delivery.guid])).size === 0) {
+    if (failure) return failure
     const elapsed = performance.now() - began
     if (elapsed >= limits.arrival) return { why: `it did not arrive within ${limits.arrival / 1000} s` }
-    if (elapsed >= logLook) {
-      logLook *= 2
-      // A log that cannot be read now says nothing: the delivery may still arrive.
-      const page = await patiently(() => log.page(), options).catch((error: unknown) => {
-        if (toRelayError(error).kind === 'cancelled') throw error
-      })
-      const why = page && failureIn(page, delivery)
-      if (why !== undefined && !(await hasArrived(delivery, options))) return { why }
-    }
     await sleep(POLL_MS, { signal })
+    if (elapsed < nextLook) continue
+    nextLook *= 2
+    failure = await patiently(() => log.page(), options).then(
+      ({ deliveries }) => failureIn(deliveries, delivery),
+      // A log that cannot be read now says nothing: the delivery may still arrive.
+      (error: unknown) => {
+        if (toRelayError(error).kind === 'cancelled') throw error
+        return undefined
+      },
+    )
+  }
+  return undefined
+}
+
+function notSent(error: unknown): Failure {
+  if (!(error instanceof RelayError) || error.kind === 'cancelled') throw error
+  // A token without the right gets a 404, too.
+  const lacksRight = error instanceof Refusal && error.missingRight !== undefined
+  return {
+    why: `it was not sent again: ${error.message}`,
+    isGone: error.kind === 'not_found' && !lacksRight,
   }
 }
 
 /** How the redelivery failed, if the log has it and it did. */
-function failureIn({ deliveries }: DeliveryPage, { guid, id }: HookDelivery): string | undefined {
+function failureIn(deliveries: readonly HookDelivery[], { guid, id }: HookDelivery): Failure | undefined {
   const newest = deliveries.find((entry) => entry.guid === guid)
   if (!newest || newest.id === id || (newest.statusCode >= 200 && newest.statusCode < 300)) return undefined
-  return `the redelivery failed too: ${newest.status} (${newest.statusCode})`
+  return { why: `the redelivery failed too: ${newest.status} (${newest.statusCode})` }
 }
 
 export interface PatienceOptions extends Cancellable {

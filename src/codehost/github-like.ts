@@ -1,6 +1,6 @@
 // What Gitea copied from GitHub.
 import { z } from 'zod'
-import type { Check, Comment, CommentRef, Repo, RepoHook, Subject } from './host.js'
+import type * as host from './host.js'
 import { PAGE_SIZE, path, Refusal, type Rest } from './rest.js'
 
 export const login = z.object({ login: z.string() })
@@ -12,7 +12,7 @@ const comment = z
     body: z.string().nullish(),
     user: z.object({ login: z.string() }).nullish(),
   })
-  .transform(({ id, html_url: url, body, user }): Comment => ({
+  .transform(({ id, html_url: url, body, user }): host.Comment => ({
     id,
     url,
     body: body ?? '',
@@ -21,6 +21,8 @@ const comment = z
 /** The id of a commit: SHA-1, or SHA-256 in some of Gitea's repositories. */
 const commit = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
 const head = z.object({ head: z.object({ sha: commit }) })
+
+const reaction = z.object({ id: z.int().optional() })
 
 export const hook = z
   .object({
@@ -34,7 +36,7 @@ export const hook = z
     }),
     last_response: z.object({ code: z.int().nullable(), message: z.string().nullable() }).nullish(),
   })
-  .transform(({ id, active, events, config, last_response: last }): RepoHook => ({
+  .transform(({ id, active, events, config, last_response: last }): host.RepoHook => ({
     id,
     active,
     events: events ?? [],
@@ -46,11 +48,11 @@ export const hook = z
   }))
 
 /** A pull request is an issue, with the same comments. */
-export const issuePath = ({ owner, repo, number }: Subject): string =>
+export const issuePath = ({ owner, repo, number }: host.Subject): string =>
   path`/repos/${owner}/${repo}/issues/${number}`
-export const pullPath = ({ owner, repo, number }: Subject): string =>
+export const pullPath = ({ owner, repo, number }: host.Subject): string =>
   path`/repos/${owner}/${repo}/pulls/${number}`
-export const hooksPath = ({ owner, repo }: Repo): string => path`/repos/${owner}/${repo}/hooks`
+export const hooksPath = ({ owner, repo }: host.Repo): string => path`/repos/${owner}/${repo}/hooks`
 
 /**
  * States of statuses and conclusions of checks that count as success: with skipped and neutral ones, too, a pull request can be merged
@@ -58,7 +60,7 @@ export const hooksPath = ({ owner, repo }: Repo): string => path`/repos/${owner}
  */
 const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped', 'neutral'])
 
-export function checkOf(name: string, says: string, isPending = says === 'pending'): Check {
+export function checkOf(name: string, says: string, isPending = says === 'pending'): host.Check {
   const ended = SUCCESSFUL.has(says) ? 'succeeded' : 'failed'
   return { name, state: isPending ? 'pending' : ended, says }
 }
@@ -66,13 +68,15 @@ export function checkOf(name: string, says: string, isPending = says === 'pendin
 /** The calls of an account that are the same at GitHub and Gitea. */
 export abstract class GitHubLikeAccount {
   protected readonly rest: Rest
+  /** Where comments of reviews are. */
+  protected abstract readonly reviewed: 'pulls' | 'issues'
 
   constructor(rest: Rest) {
     this.rest = rest
   }
 
   /** POST /repos/{owner}/{repo}/issues/{n}/comments. */
-  async comment(on: Subject, body: string): Promise<CommentRef> {
+  async comment(on: host.Subject, body: string): Promise<host.CommentRef> {
     const call = { body: { body }, answer: comment }
     const { id, url } = (await this.rest.call('POST', `${issuePath(on)}/comments`, call)).value
     return { id, url }
@@ -82,19 +86,32 @@ export abstract class GitHubLikeAccount {
    * GET /repos/{owner}/{repo}/issues/{n}/comments. GitHub lists them in pages, Gitea all at once, without a link to a next page
    * (routers/api/v1/repo/issue_comment.go, ListIssueComments).
    */
-  comments(on: Subject): AsyncIterable<Comment> {
+  comments(on: host.Subject): AsyncIterable<host.Comment> {
     return this.rest.items(`${issuePath(on)}/comments`, z.array(comment), { per_page: PAGE_SIZE })
   }
 
   /** PATCH /repos/{owner}/{repo}/issues/comments/{id} (docs.github.com/rest/issues/comments; Gitea: issueEditComment). */
-  async editComment({ owner, repo }: Repo, of: number, body: string): Promise<CommentRef> {
+  async editComment({ owner, repo }: host.Repo, of: number, body: string): Promise<host.CommentRef> {
     const where = path`/repos/${owner}/${repo}/issues/comments/${of}`
     const { id, url } = (await this.rest.call('PATCH', where, { body: { body }, answer: comment })).value
     return { id, url }
   }
 
+  /**
+   * POST …/reactions of the issue or comment: 201 when added, 200 when it was there already. Gitea's answer has no id, and to it a comment
+   * of a review is a comment like any other.
+   */
+  async react(to: host.Subject, content: host.Reaction, comment?: host.CommentTarget): Promise<host.Reacted> {
+    const { owner, repo } = to
+    const of = comment?.kind === 'review' ? this.reviewed : 'issues'
+    const subject = comment ? path`/repos/${owner}/${repo}/${of}/comments/${comment.id}` : issuePath(to)
+    const call = { body: { content }, answer: reaction }
+    const { status, value } = await this.rest.call('POST', `${subject}/reactions`, call)
+    return { id: value.id ?? null, content, created: status === 201 }
+  }
+
   /** GET /repos/{owner}/{repo}/pulls/{n}: the commit at its head. */
-  protected async headOf(pull: Subject): Promise<string> {
+  protected async headOf(pull: host.Subject): Promise<string> {
     return (await this.rest.call('GET', pullPath(pull), { answer: head })).value.head.sha
   }
 }
@@ -119,7 +136,7 @@ const WORK_IN_PROGRESS = /^Work in progress/i
  * @see docs.github.com/rest/pulls/pulls ("Get a pull request"; the values of `mergeable_state` are those of GraphQL's
  * MergeStateStatus); Gitea's routers/api/v1/repo/pull.go (MergePullRequest) and modules/structs/pull.go
  */
-export async function whyNotMerged(rest: Rest, pull: Subject, error: unknown): Promise<unknown> {
+export async function whyNotMerged(rest: Rest, pull: host.Subject, error: unknown): Promise<unknown> {
   if (!(error instanceof Refusal) || ![404, 405].includes(error.providerStatus)) return error
   const found = (await rest.call('GET', pullPath(pull), { answer: pullState }).catch(() => undefined))?.value
   if (!found) return error

@@ -41,24 +41,23 @@ export class SavedHooks {
     return `${this.#prefix}${owner}/${repo}`.toLowerCase()
   }
 
-  async get(repo: Repo): Promise<SavedHook | undefined> {
-    const record = await this.#store.get(this.#key(repo))
-    return record === undefined ? undefined : Object(record)
+  get(repo: Repo): Promise<SavedHook | undefined> {
+    return this.#store.get<SavedHook>(this.#key(repo))
   }
 
   /** By the name of their repository. */
   async list(): Promise<readonly SavedHook[]> {
     const keys = await this.#store.list(this.#prefix)
-    const records = await Promise.all(keys.map((key) => this.#store.get(key)))
-    return records.flatMap((record) => (record === undefined ? [] : [Object(record)]))
+    const records = await Promise.all(keys.map((key) => this.#store.get<SavedHook>(key)))
+    return records.flatMap((record) => record ?? [])
   }
 
-  async put({ owner, repo }: Repo, hook: Omit<SavedHook, 'owner' | 'repo'>): Promise<void> {
-    await this.#store.put(this.#key({ owner, repo }), { owner, repo, ...hook })
+  put({ owner, repo }: Repo, hook: Omit<SavedHook, 'owner' | 'repo'>): Promise<void> {
+    return this.#store.put(this.#key({ owner, repo }), { owner, repo, ...hook })
   }
 
-  async delete(repo: Repo): Promise<void> {
-    await this.#store.delete(this.#key(repo))
+  delete(repo: Repo): Promise<unknown> {
+    return this.#store.delete(this.#key(repo))
   }
 }
 

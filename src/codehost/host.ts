@@ -28,8 +28,8 @@ export interface Comment extends CommentRef {
   readonly body: string
 }
 
-/** A comment of an issue or pull request, or one of a review. */
 export interface CommentTarget {
+  /** Of an issue or pull request, or of a review. */
   readonly kind: 'comment' | 'review'
   readonly id: number
 }
@@ -48,8 +48,9 @@ export interface HeadChecks {
   readonly checks: readonly Check[]
 }
 
-/** What the code host says about a token. `login`: the account that it belongs to. */
+/** What the code host says about a token. */
 export interface TokenFacts {
+  /** The account that it belongs to. */
   readonly login: string
   /** Undefined if the code host does not name them (Gitea; GitHub's fine-grained tokens). */
   readonly scopes: readonly string[] | undefined
@@ -97,22 +98,21 @@ export interface HostTraits {
   readonly logPeriod: number
 }
 
+/** How to call a code host. */
+export interface CallingOptions {
+  readonly sendOnce: SendOnce
+  /** Milliseconds for one call, headers and body together. */
+  readonly timeLimit: number
+}
+
 /** A kind of code host, independent of its address. */
 export interface HostKind extends HostTraits {
   /** Whether the web address may have a path. */
   readonly pathAllowed: boolean
   /** relay itself emulates it, and makes the OAuth client. */
   readonly isEmulated: boolean
-  /** Opens no connection. */
-  readonly open: (place: HostPlace) => CodeHost
-}
-
-/** A checked address, and how to call it. */
-export interface HostPlace {
-  readonly url: URL
-  readonly sendOnce: SendOnce
-  /** Milliseconds for one call, headers and body together. */
-  readonly timeLimit: number
+  /** Opens no connection. The address is a checked one. */
+  readonly open: (url: URL, calling: CallingOptions) => CodeHost
 }
 
 /**
@@ -220,16 +220,12 @@ export interface HookDelivery {
   readonly status: string
 }
 
-/** Part of a delivery log, newest first. */
-export interface DeliveryPage {
-  readonly deliveries: readonly HookDelivery[]
-  /** Cursor of the next, older page; undefined after the last. */
-  readonly next: string | undefined
-}
-
 /** The delivery log of one hook, of a repository or an App. */
 export interface DeliveryLog {
-  page(cursor?: string): Promise<DeliveryPage>
+  /** Part of it, newest first. `next`: the cursor of the next, older page; undefined after the last. */
+  page(
+    cursor?: string,
+  ): Promise<{ readonly deliveries: readonly HookDelivery[]; readonly next: string | undefined }>
   /** Asks for the same delivery again. It arrives later, or not. */
   redeliver(id: string): Promise<void>
 }
@@ -307,13 +303,6 @@ export interface RegisteredApp {
   readonly installUrl: string
 }
 
-/** An App's own webhook, as the code host shows it. Whether it is active, the code host shows to people only. */
-export interface AppHook {
-  readonly url: string
-  readonly contentType: string
-  readonly hasSecret: boolean
-}
-
 /** How relay registers an App by a manifest, and what that App can do. */
 export interface Apps {
   /** Page that takes a manifest, of the user's account or of an organization. */
@@ -330,7 +319,8 @@ export interface AppAccount {
   /** `installations`: accounts that have installed it; undefined at older GitHub Enterprise Servers. */
   describe(): Promise<Pick<RegisteredApp, 'installUrl'> & { readonly installations: number | undefined }>
   isInstalled(repo: Repo): Promise<boolean>
-  hook(): Promise<AppHook>
+  /** Its own webhook. Whether that is active, the code host shows to people only. */
+  hook(): Promise<Pick<RepoHook, 'url' | 'contentType' | 'hasSecret'>>
   /** Makes its webhook send JSON that is signed with this secret, to another address if one is given. */
   changeHook(settings: { readonly url?: string | undefined; readonly secret: Secret }): Promise<void>
   /** The log of its webhook: the deliveries of all its repositories. */
@@ -339,9 +329,6 @@ export interface AppAccount {
 
 /** The ways in which code hosts write JSON, by the names that `webhook/encodings.ts` gives them. */
 export type Style = 'compact' | 'indented-go' | 'one-space-go'
-
-/** Where a payload has something: member names joined by dots. */
-export type Path = string
 
 /** How a sender names, writes and signs a delivery. Header names are lower-case. */
 export interface WebhookScheme {
@@ -362,8 +349,8 @@ export interface WebhookScheme {
   readonly formSignature: 'body' | 'payload'
   /** The headers of a made-up delivery, in the code host's spelling; with a secret, it is signed. */
   readonly headers: (event: string, id: string, signed: Uint8Array, secret?: Secret) => Record<string, string>
-  /** Where a payload has what listings show of it; the first place with a usable value counts. */
-  readonly summary: Readonly<Record<'action' | 'repo' | 'number', readonly Path[]>>
+  /** Where a payload has what listings show of it, member names joined by dots; the first place with a usable value counts. */
+  readonly summary: Readonly<Record<'action' | 'repo' | 'number', readonly string[]>>
   /** How the JSON of an event is written. */
   readonly style: (event: string) => Style
   /** What it sends. */

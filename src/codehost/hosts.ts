@@ -5,7 +5,7 @@ import { parsePrivateAddress } from '../base/address.js'
 import { sendOnce as sendOverNetwork } from '../net/client.js'
 import { GITEA } from './gitea/gitea.js'
 import { GITHUB, SANDBOX } from './github/github.js'
-import type { CodeHost, HostKind, HostPlace } from './host.js'
+import type { CallingOptions, CodeHost, HostKind } from './host.js'
 
 /** Every kind of code host that relay works with. */
 export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
@@ -14,7 +14,7 @@ export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
   sandbox: SANDBOX,
 }
 
-export interface OpenOptions extends Partial<Omit<HostPlace, 'url'>> {
+export interface OpenOptions extends Partial<CallingOptions> {
   readonly name: ProviderName
   /** The web address; a Gitea's may have a path. */
   readonly url: string
@@ -37,5 +37,5 @@ export function openHost({
   } catch (cause) {
     throw new RelayError('settings', `The provider's address ${cause instanceof Error ? cause.message : ''}`)
   }
-  return HOST_KINDS[name].open({ url: checked, sendOnce, timeLimit })
+  return HOST_KINDS[name].open(checked, { sendOnce, timeLimit })
 }

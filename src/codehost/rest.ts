@@ -13,18 +13,15 @@ import {
   type SendOnce,
 } from '../net/client.js'
 import { describeWithoutQuote, isUnreached, millisecondsUntil, parseRetryAfter } from '../net/errors.js'
-import type { Headed, TokenSource } from './host.js'
+import type { CallingOptions, Headed, TokenSource } from './host.js'
 
 /** One code host's REST API. */
-export interface Api {
+export interface Api extends CallingOptions {
   /** The code host's name in messages. */
   readonly label: string
   /** The API's address, without a trailing slash. */
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
-  readonly sendOnce: SendOnce
-  /** Milliseconds for one call, headers and body together. */
-  readonly timeLimit: number
   /** The error for a refusal that means something else here than by its status: GitLab answers 401 to a merge that is not allowed. */
   readonly explain?: (refusal: Refusal) => RelayError | undefined
 }
@@ -40,7 +37,7 @@ type Method = OutboundRequest['method']
 interface Call<T> {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
-  /** Schema of a successful answer. An answer that is empty or not JSON is `undefined`. */
+  /** Schema of a successful answer; one that is empty or not JSON is `undefined`. */
   readonly answer: ZodType<T>
   /** Gives integers of more than 15 digits as strings: numbers would round them. */
   readonly exact?: boolean

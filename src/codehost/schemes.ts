@@ -1,5 +1,6 @@
 // What is known of deliveries, without the calls.
 import type { ProviderName } from '../base/settings.js'
+import { sentEvents } from './events.js'
 import { WEBHOOK as GITEA } from './gitea/webhook.js'
 import { WEBHOOK as GITHUB } from './github/webhook.js'
 import { GENERIC_DELIVERY, GENERIC_EVENT, type WebhookScheme } from './host.js'
@@ -18,3 +19,8 @@ const OTHER: WebhookScheme = { ...GITHUB, eventHeader: GENERIC_EVENT, idHeaders:
 export function schemeOf(provider: string): WebhookScheme {
   return BY_NAME.get(provider) ?? OTHER
 }
+
+/** The names of the events that code hosts send. */
+export const EVENT_NAMES: readonly string[] = [
+  ...new Set([GITHUB, GITEA].flatMap(({ events }) => [...sentEvents(events).keys()])),
+]

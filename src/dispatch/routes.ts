@@ -4,7 +4,7 @@ import type { RouteSettings } from '../base/settings.js'
 import { suggest } from '../base/text.js'
 import { type Match, matches, parseMatch } from '../journal/filter.js'
 import type { Delivery } from '../journal/types.js'
-import { eventNames } from '../codehost/event-names.js'
+import { EVENT_NAMES } from '../codehost/schemes.js'
 import type { Target } from './target.js'
 
 /** Which deliveries go where. */
@@ -58,7 +58,7 @@ function readName(
   const [, name = '', after = ''] = NAMED.exec(text) ?? []
   const rest = after.trim()
   if (name === '') return { rest: text }
-  const events = eventNames()
+  const events = EVENT_NAMES
   const match = new RegExp(`^(?:\\*|(?:\\*|${events.join('|')})(?:\\.[\\w.:*-]+)?)=`)
   const isName =
     !events.includes(name) && (match.test(rest) || (isTarget(rest) && suggest(name, events) === undefined))

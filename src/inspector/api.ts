@@ -1,34 +1,16 @@
 /**
- * What the inspector's server and its page exchange: types only, so that the page's bundle shares them. Addresses are below `/inspect`,
- * instants are milliseconds since 1970-01-01 UTC, and texts are for a person.
- *
- * | request | answer |
- * |---|---|
- * | `POST api/open` | {@link OpenRequest} → {@link Opened} and the cookie; 401 for a wrong code |
- * | `GET api/deliveries?…` | {@link DeliveryPage}; the query is a {@link ListQuery} |
- * | `GET api/deliveries/:n` | {@link DeliveryDetail} |
- * | `GET api/deliveries/:n/body` | the exact bytes, as a download |
- * | `GET api/deliveries/:n/fixture` | the fixture file, as a download |
- * | `GET api/deliveries/:n/curl` | a curl command to this relay, as text |
- * | `POST api/deliveries/:n/forward` | {@link ForwardRequest} → {@link Sent} |
- * | `POST api/send` | {@link SendRequest} → {@link Sent} |
- * | `GET api/refused` | {@link RefusedPage} |
- * | `GET api/refused/:id` | {@link RefusedDetail} |
- * | `GET api/state` | {@link InstanceState} |
- * | `GET api/timeline` | {@link Timeline} |
- * | `GET api/live` | server-sent events: each is a {@link LiveEvent} as JSON in a message without a name |
+ * What the inspector's server and its page exchange, by the routes of inspector.ts: types only, so that the page's bundle shares them.
+ * Instants are milliseconds since 1970-01-01 UTC, and texts are for a person.
  *
  * Every GET needs the cookie; every POST but `api/open` also needs the session's key in the header `X-Relay-Key`. Requests of another
- * site's page are refused (403). Errors are `{"error": "<sentence>"}`.
- *
- * A stream has no ids and resumes nothing: a page that connects, or connects again, reads again what it shows. The first event is `refused`.
+ * site's page are refused (403). Errors are `{"error": "<sentence>"}`. A stream resumes nothing: a page that connects reads what it shows.
  */
 import type { Header } from '../http/headers.js'
 import type { DeliveryStatus } from '../journal/filter.js'
-import type { ForwardStatus, Outcome } from '../journal/types.js'
-import type { RefusedKind } from '../webhook/refused.js'
+import type { Attempt, Entry, ForwardStatus, Summary } from '../journal/types.js'
+import type { Refused, RefusedCounts, RefusedKind } from '../webhook/refused.js'
 
-export type { DeliveryStatus, ForwardStatus, Header, Outcome, RefusedKind }
+export type { DeliveryStatus, ForwardStatus, Header, RefusedKind }
 
 export interface OpenRequest {
   /** A one-time code, as a person may type it. */
@@ -50,9 +32,8 @@ export interface ListQuery {
   readonly status?: DeliveryStatus
   /** Text in the payload, in any case of a to z. */
   readonly text?: string
-  /** As in `relay log --since`: `1h`, an ISO instant, or milliseconds. */
+  /** As in `relay log --since`: `1h`, an ISO instant, or milliseconds. `until` excludes its instant. */
   readonly since?: string
-  /** The same; only what was received before it. */
   readonly until?: string
   /** Only entries with a smaller number: the next page. */
   readonly before?: string
@@ -65,10 +46,7 @@ export interface TargetMark {
   /** Short name, as in `relay log`. */
   readonly name: string
   readonly status: ForwardStatus
-  /**
-   * Answers before the last one that asked for another attempt (408, 425, 429, 5xx); 0 where the first one succeeded. An attempt that found
-   * the target unreachable or too slow is not one of them: the target is down then.
-   */
+  /** Answers before the last one that asked for another attempt (408, 425, 429, 5xx); 0 where the first one succeeded. */
   readonly tries: number
   /** Set while it waits for a target that is down or no longer configured. */
   readonly down?: true
@@ -80,24 +58,22 @@ export interface TargetMark {
   readonly reason?: string
 }
 
-/** A line of the list. */
-export interface DeliveryLine {
-  readonly n: number
-  readonly receivedAt: number
-  readonly event: string
-  readonly action: string | null
-  readonly repo: string | null
+/** All of a line of the list but its targets. */
+export interface DeliveryHead extends Pick<
+  Summary,
+  'n' | 'receivedAt' | 'event' | 'action' | 'repo' | 'size' | 'duplicates'
+> {
   /** `#12`, a branch or a tag; null where the payload names none. */
   readonly subject: string | null
-  /** Bytes of the body. */
-  readonly size: number
-  readonly duplicates: number
-  readonly targets: readonly TargetMark[]
   /** Why it was forwarded to no target, if not for want of a route: `ignored by push`. */
   readonly ignored?: string
   readonly viaTunnel?: true
   /** The number of the entry that it is an edited copy of. */
   readonly editedFrom?: number
+}
+
+export interface DeliveryLine extends DeliveryHead {
+  readonly targets: readonly TargetMark[]
 }
 
 export interface DeliveryPage {
@@ -109,16 +85,10 @@ export interface DeliveryPage {
   readonly stopped?: { readonly read: number; readonly before: number }
 }
 
-export interface AttemptLine {
-  readonly at: number
-  readonly outcome: Outcome
+export interface AttemptLine extends Pick<Attempt, 'at' | 'outcome' | 'ms' | 'count' | 'error'> {
   /** `202`, or `exit 1` for a command; null without an answer. */
   readonly status: string | null
-  readonly ms: number
-  /** How many attempts in a row this stands for. */
-  readonly count: number
-  readonly error: string | null
-  /** The answer's headers, where the target is an HTTP one. */
+  /** Of the answer; empty where the target is a command. */
   readonly headers: readonly Header[]
   /** The start of the answer or output, at most 4,096 bytes, as text with invalid UTF-8 replaced. */
   readonly answer: string
@@ -138,16 +108,13 @@ export interface TargetDetail extends TargetMark {
 }
 
 /** All of a delivery but its body, which `…/body` has. */
-export interface DeliveryDetail extends Omit<DeliveryLine, 'targets'> {
-  readonly provider: string
-  readonly deliveryId: string
-  readonly hookId: string
+export interface DeliveryDetail
+  extends DeliveryHead, Pick<Entry, 'provider' | 'deliveryId' | 'hookId' | 'headers'> {
   /** In short, for the top: `verified with the current webhook secret`. */
   readonly verdict: string
   /** Sentences: how the signature was proved, what it covers, and how a tunnel's bytes were restored. */
   readonly proof: readonly string[]
   readonly restored: { readonly how: string; readonly unproved: boolean } | null
-  readonly headers: readonly Header[]
   /** `json` and `form` carry a JSON payload (a form in its field `payload`); `text` is other UTF-8, `bytes` is not UTF-8. */
   readonly bodyKind: 'json' | 'form' | 'text' | 'bytes'
   /** In the order of the routes. */
@@ -168,9 +135,7 @@ export interface SendRequest {
   /** The entry that was edited. */
   readonly from: number
   readonly event: string
-  /**
-   * In place of the entry's own, without those that are made for each delivery ({@link isMadeHeader}); the entry's own without it.
-   */
+  /** In place of the entry's own, without those that are made for each delivery (made-headers.ts); the entry's own without it. */
   readonly headers?: readonly Header[] | undefined
   /** The edited payload, sent as it is; a form stays a form around it. */
   readonly body: string
@@ -183,15 +148,7 @@ export interface Sent {
   readonly n: number
 }
 
-export interface RefusedLine {
-  readonly id: number
-  readonly at: number
-  readonly via: 'http' | 'tunnel'
-  readonly status: number
-  readonly kind: RefusedKind
-  readonly event: string | null
-  readonly deliveryId: string | null
-  readonly size: number
+export interface RefusedLine extends Omit<Refused, 'reason' | 'headers' | 'body'> {
   readonly reason: string
 }
 
@@ -199,7 +156,7 @@ export interface RefusedPage {
   /** Newest first. */
   readonly refused: readonly RefusedLine[]
   /** Since relay started, also of those that are no longer in the list. */
-  readonly counts: Partial<Readonly<Record<RefusedKind, number>>>
+  readonly counts: RefusedCounts
 }
 
 export interface RefusedDetail extends RefusedLine {
@@ -217,7 +174,7 @@ export interface TargetState {
   readonly name: string
   readonly label: string
   readonly match: string
-  /** `up`, `down`, `unknown`, or `elsewhere` where another relay forwards. */
+  /** `up`, `down`, `gone` (no longer configured), or `elsewhere` where another relay forwards. */
   readonly state: string
   readonly waiting: number
   readonly failed: number
@@ -256,17 +213,11 @@ export interface InstanceState {
 }
 
 export interface Timeline {
-  /** 60 minutes, oldest first, the last one the current minute. */
-  readonly minutes: readonly {
-    readonly at: number
-    readonly received: number
-    /** Deliveries that failed, or needed another attempt, at a target. */
-    readonly failed: number
-    readonly refused: number
-  }[]
+  /** 60 minutes, oldest first, the last one the current minute. `failed`: also what needed another attempt at a target. */
+  readonly minutes: readonly Readonly<Record<'at' | 'received' | 'failed' | 'refused', number>>[]
 }
 
-/** What an open page is sent, at most ten times a second. */
+/** What an open page is sent, at most ten times a second; `refused` comes first. */
 export type LiveEvent =
   /** Entries that are new or have changed, oldest first; at most 200. */
   | { readonly type: 'lines'; readonly lines: readonly DeliveryLine[] }

@@ -1,10 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
-import type { Clock } from '../base/time.js'
-import type { CodeHost } from '../codehost/host.js'
 import { HUB_SIGNATURE } from '../codehost/hub-signature.js'
-import type { TargetStatus } from '../dispatch/dispatcher.js'
-import { formatStatus, labelOf, type Routing, routesFor } from '../dispatch/routes.js'
+import { formatStatus, labelOf, routesFor } from '../dispatch/routes.js'
 import { indexHeaders } from '../http/headers.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
@@ -22,21 +19,15 @@ import { isForm } from '../webhook/signature.js'
 import type {
   AttemptLine,
   DeliveryDetail,
+  DeliveryHead,
   DeliveryLine,
   DeliveryPage,
   ListQuery,
   TargetDetail,
   TargetMark,
 } from './api.js'
+import type { InspectorParts } from './parts.js'
 import { publicId, targetLabel, targetNames } from './state.js'
-
-export interface DeliveryParts {
-  readonly journal: Journal
-  readonly routing: Routing
-  readonly running: { targets(): readonly TargetStatus[] }
-  readonly host: Pick<CodeHost, 'webhook'>
-  readonly clock: Clock
-}
 
 const DEFAULT_LIMIT = 50
 /** More rows than any window shows, and a small answer. */
@@ -48,7 +39,7 @@ const SEARCH_LIMIT_MS = 1500
  * One page of the list. A search that finds too little in time stops, and says where to continue.
  * @throws RelayError `usage` that names the part of the query.
  */
-export async function listDeliveries(parts: DeliveryParts, query: ListQuery): Promise<DeliveryPage> {
+export async function listDeliveries(parts: InspectorParts, query: ListQuery): Promise<DeliveryPage> {
   const limit = wholeNumber('limit', query.limit, MAX_LIMIT) ?? DEFAULT_LIMIT
   const before = wholeNumber('before', query.before, Number.MAX_SAFE_INTEGER)
   const filter = { ...readFilter(query, parts.clock()), ...(before !== undefined && { before }) }
@@ -93,7 +84,7 @@ function wholeNumber(name: string, text: string | undefined, max: number): numbe
 
 /** The lines of a list, in the order of the entries. */
 export async function linesOf(
-  parts: DeliveryParts,
+  parts: InspectorParts,
   summaries: readonly Summary[],
 ): Promise<readonly DeliveryLine[]> {
   const attempted = summaries.filter(({ forwards }) => Object.keys(forwards).length > 0)
@@ -101,14 +92,14 @@ export async function linesOf(
   const last = new Map(attempts.map((attempt) => [`${attempt.n} ${attempt.target}`, attempt]))
   const mark = marker(parts, summaries)
   return summaries.map((summary) => ({
-    ...lineOf(summary),
+    ...headOf(summary),
     targets: Object.entries(summary.forwards).map(([id, forward]) =>
       mark(id, forward, last.get(`${summary.n} ${id}`)),
     ),
   }))
 }
 
-function lineOf(summary: Summary): Omit<DeliveryLine, 'targets'> {
+function headOf(summary: Summary): DeliveryHead {
   const { n, receivedAt, event, action, repo, size, duplicates, restored, ignoredBy } = summary
   const from = editedFrom(summary)
   return {
@@ -127,7 +118,7 @@ function lineOf(summary: Summary): Omit<DeliveryLine, 'targets'> {
 }
 
 /** Makes the marks of targets; `last` is the last attempt there. */
-function marker({ routing, running }: DeliveryParts, summaries: readonly Pick<Summary, 'forwards'>[]) {
+function marker({ routing, running }: InspectorParts, summaries: readonly Pick<Summary, 'forwards'>[]) {
   const nameOf = targetNames(routing, summaries)
   const down = new Set(
     running.targets().flatMap(({ id, state }) => (state === 'up' || state === 'elsewhere' ? [] : [id])),
@@ -145,7 +136,7 @@ function marker({ routing, running }: DeliveryParts, summaries: readonly Pick<Su
 }
 
 /** An entry with its body. @throws RelayError `not_found` if the journal does not have it, or no longer. */
-export async function findEntry({ journal }: Pick<DeliveryParts, 'journal'>, n: number): Promise<Entry> {
+export async function findEntry({ journal }: Pick<InspectorParts, 'journal'>, n: number): Promise<Entry> {
   return (await journal.read(n)) ?? missing(journal, n)
 }
 
@@ -159,7 +150,7 @@ async function missing(journal: Journal, n: number): Promise<never> {
 }
 
 /** All of one delivery but its body. @throws RelayError `not_found` */
-export async function describeDelivery(parts: DeliveryParts, n: number): Promise<DeliveryDetail> {
+export async function describeDelivery(parts: InspectorParts, n: number): Promise<DeliveryDetail> {
   const { journal, routing } = parts
   const entry = await findEntry(parts, n)
   const [[summary], attempts, older, [newer]] = await Promise.all([
@@ -173,7 +164,7 @@ export async function describeDelivery(parts: DeliveryParts, n: number): Promise
   const { provider, deliveryId, hookId, restored, headers } = entry
   const nameOf = targetNames(routing, [summary])
   return {
-    ...lineOf(summary),
+    ...headOf(summary),
     provider,
     deliveryId,
     hookId,
@@ -199,7 +190,7 @@ async function numberBefore(journal: Journal, n: number): Promise<number | null>
 }
 
 function targetDetails(
-  parts: DeliveryParts,
+  parts: InspectorParts,
   summary: Summary,
   attempts: readonly Attempt[],
 ): readonly TargetDetail[] {
@@ -221,19 +212,10 @@ function targetDetails(
 }
 
 function attemptLine(attempt: Attempt): AttemptLine {
-  const { at, target, outcome, status, ms, count, error, headers = [] } = attempt
-  const answer = Buffer.from(attempt.answer)
-  return {
-    at,
-    outcome,
-    status: status === null ? null : formatStatus(target, status),
-    ms,
-    count,
-    error,
-    headers,
-    answer: answer.toString(),
-    answerIsText: isUtf8(answer),
-  }
+  const { at, target, outcome, status: code, ms, count, error, headers = [] } = attempt
+  const status = code === null ? null : formatStatus(target, code)
+  const answer = Buffer.from(attempt.answer).toString()
+  return { at, outcome, status, ms, count, error, headers, answer, answerIsText: isUtf8(attempt.answer) }
 }
 
 /** Intake stores JSON only, so the start decides: parsing 25 MiB again would take a third of a second. */
@@ -262,7 +244,7 @@ function verdictOf(summary: Summary): string {
 /** How a delivery was proved genuine, sentence by sentence. */
 function proofOf(
   { verifiedBy, restored, headers }: Summary,
-  { webhook }: DeliveryParts['host'],
+  { webhook }: InspectorParts['host'],
 ): readonly string[] {
   const covers =
     webhook.formSignature === 'payload' && isForm(indexHeaders(headers))

@@ -6,24 +6,17 @@ import { parseUrl } from '../base/address.js'
 import { fixtureText, toFixture } from '../replay/fixture.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import type { FetchHandler } from '../http/listen.js'
-import { createRouter, type HostCheck, requireForwardedHost } from '../http/router.js'
+import { createRouter, requireForwardedHost } from '../http/router.js'
 import type { Opened, OpenRequest } from './api.js'
 import { curlCommand } from './curl.js'
 import { describeDelivery, findEntry, listDeliveries } from './deliveries.js'
-import { type Change, LiveHub, type LiveParts } from './live.js'
-import { describeRefused, listRefused, type RefusedParts } from './refused.js'
-import { forwardAgain, sendEdited, type SendParts } from './send.js'
-import { openSessions, type Sessions } from './sessions.js'
+import { type Change, LiveHub } from './live.js'
+import type { InspectorParts } from './parts.js'
+import { describeRefused, listRefused } from './refused.js'
+import { forwardAgain, sendEdited } from './send.js'
+import { Sessions } from './sessions.js'
 import { openShell, type StaticFile } from './shell.js'
-import { createStateReader, readTimeline, type StateParts } from './state.js'
-
-/** The parts of the instance that the inspector shows or uses. */
-export interface InspectorParts extends LiveParts, StateParts, SendParts, RefusedParts {
-  readonly host: StateParts['host'] & RefusedParts['host']
-  readonly running: StateParts['running']
-  /** Check of the Host header, stricter than the service's own. */
-  readonly hostAllowed: HostCheck
-}
+import { createStateReader, readTimeline } from './state.js'
 
 /** The web inspector: everything below /inspect/. */
 export interface Inspector {
@@ -69,7 +62,7 @@ const PAGES = [
 /** Loaded, and made, when it is first asked for: see relay.ts. */
 export async function createInspector(parts: InspectorParts): Promise<Inspector> {
   const { clock, store, hostAllowed, log } = parts
-  const sessions = openSessions(store, clock)
+  const sessions = new Sessions(store, clock)
   const live = new LiveHub(parts)
   const { page, preloading, assets } = await openShell()
   const app = createRouter({ hostAllowed, log })

@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { RelayError, toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
 import type { JournalChange } from '../journal/journal.js'
-import type { Refusals } from '../webhook/refusals.js'
 import type { LiveEvent } from './api.js'
-import { type DeliveryParts, linesOf } from './deliveries.js'
+import { linesOf } from './deliveries.js'
+import type { InspectorParts } from './parts.js'
 
 /** Something that an open page shows has changed. Says what to read again, not what it is now. */
 export type Change =
@@ -16,15 +15,9 @@ export type Change =
   /** A target, the tunnel or a hook has changed. */
   | { readonly type: 'state' }
 
-export interface LiveParts extends DeliveryParts {
-  readonly refusals: Refusals
-  /** Aborts when the instance stops. */
-  readonly stopped: AbortSignal
-  readonly log: Log
-}
-
-/** The page that reads a stream. */
-export interface Page {
+/** A page that reads a stream. */
+interface Client {
+  readonly controller: ReadableStreamDefaultController<Uint8Array>
   /** Whether it may still read. @throws RelayError `storage` */
   readonly isOpen: () => Promise<boolean>
   /** Its answer; undefined for a request made in-process. */
@@ -47,25 +40,27 @@ const MAX_UNREAD = 1_048_576
 const HEADERS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' }
 const HEARTBEAT = Buffer.from(':\n\n')
 
-interface Client extends Page {
-  readonly controller: ReadableStreamDefaultController<Uint8Array>
-}
-
 /**
  * Sends all open pages what changes: {@link PERIOD_MS} after a change, what has changed by then is read once. Nothing is numbered or
  * sent again; a page that connects reads what it shows.
  */
 export class LiveHub {
-  readonly #parts: LiveParts
+  readonly #parts: InspectorParts
   readonly #clients = new Set<Client>()
   /** What is to be sent: entries by their number, the rest by its type. */
   #due = new Map<number | string, Change>()
   #timer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
-  constructor(parts: LiveParts) {
+  constructor(parts: InspectorParts) {
     this.#parts = parts
-    parts.stopped.addEventListener('abort', () => this.#close())
+    parts.stopped.addEventListener('abort', () => {
+      clearTimeout(this.#timer)
+      for (const client of this.#clients) {
+        this.#end(client)
+        setTimeout(() => client.outgoing?.destroy(), CLOSE_LIMIT_MS).unref()
+      }
+    })
   }
 
   /** Must be cheap, and does not throw: every change of the instance passes here. */
@@ -76,35 +71,31 @@ export class LiveHub {
   }
 
   /**
-   * A stream of {@link LiveEvent}s, the first with the number of refused requests. It ends when the instance stops, or when the page may no longer
-   * read. @throws RelayError `unavailable` while {@link MAX_PAGES} streams are open
+   * A stream of {@link LiveEvent}s, the first with the number of refused requests. It ends when the instance stops, or when the page may no
+   * longer read. @throws RelayError `unavailable` while {@link MAX_PAGES} streams are open
    */
-  open(page: Page): Response {
-    const { stopped, refusals } = this.#parts
-    if (stopped.aborted) throw new RelayError('unavailable', 'relay is stopping')
+  open(page: Omit<Client, 'controller'>): Response {
+    if (this.#parts.stopped.aborted) throw new RelayError('unavailable', 'relay is stopping')
     if (this.#clients.size >= MAX_PAGES)
       throw new RelayError('unavailable', `${MAX_PAGES} inspectors are open. Close one`, { retryAfter: 10 })
-    let client: Client | undefined
-    const gone = (): void => {
-      if (client) this.#remove(client)
+    let gone = (): void => {}
+    const start = (controller: Client['controller']): void => {
+      const client = { ...page, controller }
+      this.#clients.add(client)
+      this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref()
+      controller.enqueue(encoded(this.#refused()))
+      gone = () => this.#remove(client)
     }
-    const stream = new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          client = { ...page, controller }
-          this.#clients.add(client)
-          this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref()
-          controller.enqueue(encoded({ type: 'refused', count: countOf(refusals) }))
-        },
-        cancel: gone,
-      },
-      new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD }),
-    )
-    const { outgoing } = page
-    outgoing?.once('close', gone)
+    const size = new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD })
+    const stream = new ReadableStream<Uint8Array>({ start, cancel: () => gone() }, size)
+    page.outgoing?.once('close', gone)
     // The service leaves a connection open that a client has half closed; a page that is gone closes it so.
-    outgoing?.socket?.once('end', () => outgoing.destroy())
+    page.outgoing?.socket?.once('end', () => page.outgoing?.destroy())
     return new Response(stream, { headers: HEADERS })
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => void this.#flush(), PERIOD_MS).unref()
   }
 
   /** Sends what has changed. No timer runs meanwhile, so that a slow disk sets the pace. Does not reject. */
@@ -126,26 +117,25 @@ export class LiveHub {
     if (isLost) this.#due.set('stale', { type: 'stale' })
   }
 
-  #schedule(): void {
-    this.#timer ??= setTimeout(() => void this.#flush(), PERIOD_MS).unref()
-  }
-
   async #events(changes: readonly Change[]): Promise<readonly LiveEvent[]> {
-    const { journal, refusals } = this.#parts
     const numbers = changes.flatMap((change) => (change.type === 'changed' ? [change.n] : []))
     const isStale = numbers.length > MAX_LINES || changes.some(({ type }) => type === 'stale')
     const ordered = numbers.toSorted((one, other) => one - other)
-    const lines = isStale ? [] : await linesOf(this.#parts, await journal.summaries(ordered))
-    const others = changes.flatMap((change): LiveEvent[] => {
-      if (change.type === 'refused') return [{ type: 'refused', count: countOf(refusals) }]
-      if (change.type === 'removed') return [{ type: 'removed', below: change.oldest }]
-      return change.type === 'state' ? [change] : []
-    })
+    const lines = isStale ? [] : await linesOf(this.#parts, await this.#parts.journal.summaries(ordered))
     return [
       ...(isStale ? [{ type: 'stale' } as const] : []),
       ...(lines.length > 0 ? [{ type: 'lines', lines } as const] : []),
-      ...others,
+      ...changes.flatMap((change): LiveEvent[] => {
+        if (change.type === 'refused') return [this.#refused()]
+        if (change.type === 'removed') return [{ type: 'removed', below: change.oldest }]
+        return change.type === 'state' ? [change] : []
+      }),
     ]
+  }
+
+  #refused(): LiveEvent {
+    const counts = Object.values(this.#parts.refusals.list.counts())
+    return { type: 'refused', count: counts.reduce((sum, count) => sum + count, 0) }
   }
 
   #send(client: Client, bytes: Uint8Array): void {
@@ -164,14 +154,6 @@ export class LiveHub {
     }
   }
 
-  #close(): void {
-    clearTimeout(this.#timer)
-    for (const client of this.#clients) {
-      this.#end(client)
-      setTimeout(() => client.outgoing?.destroy(), CLOSE_LIMIT_MS).unref()
-    }
-  }
-
   #end(client: Client): void {
     this.#remove(client)
     client.controller.close()
@@ -183,10 +165,6 @@ export class LiveHub {
     clearInterval(this.#heartbeat)
     this.#heartbeat = undefined
   }
-}
-
-function countOf({ list }: Refusals): number {
-  return Object.values(list.counts()).reduce((sum, count) => sum + count, 0)
 }
 
 function encoded(event: LiveEvent): Uint8Array {

@@ -2,24 +2,17 @@ import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
 import { explain } from '../webhook/explain.js'
 import type { Refused } from '../webhook/refused.js'
-import { MAX_EXPLAINED, type Refusals } from '../webhook/refusals.js'
+import { MAX_EXPLAINED } from '../webhook/refusals.js'
 import type { RefusedDetail, RefusedLine, RefusedPage } from './api.js'
-import type { CodeHost } from '../codehost/host.js'
-import type { WebhookSecrets } from '../base/settings.js'
-
-export interface RefusedParts {
-  readonly refusals: Refusals
-  readonly secrets: WebhookSecrets
-  readonly host: Pick<CodeHost, 'webhook'>
-}
+import type { InspectorParts } from './parts.js'
 
 /** The refused requests, newest first. */
-export async function listRefused({ refusals: { list } }: RefusedParts): Promise<RefusedPage> {
+export async function listRefused({ refusals: { list } }: InspectorParts): Promise<RefusedPage> {
   return { refused: await Promise.all(list.list().toReversed().map(lineOf)), counts: list.counts() }
 }
 
 /** One refused request, as far as it was stored. @throws RelayError `not_found` */
-export async function describeRefused(parts: RefusedParts, id: number): Promise<RefusedDetail> {
+export async function describeRefused(parts: InspectorParts, id: number): Promise<RefusedDetail> {
   const refused = parts.refusals.list.get(id)
   if (!refused)
     throw new RelayError(
@@ -45,7 +38,7 @@ async function lineOf(refused: Refused): Promise<RefusedLine> {
  * What `relay verify` says, line by line: whether the signature matches, why not, and what that cannot say. Where the bytes that
  * were signed are not known (the body was not stored whole, or a tunnel changed it), only the reason found then counts.
  */
-async function verdictOf(refused: Refused, { secrets, host }: RefusedParts): Promise<readonly string[]> {
+async function verdictOf(refused: Refused, { secrets, host }: InspectorParts): Promise<readonly string[]> {
   const { via, body, headers, size, kind, status } = refused
   const answered =
     via === 'tunnel' ? 'It came through the tunnel and was not taken.' : `It was answered ${status}.`

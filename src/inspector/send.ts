@@ -1,32 +1,21 @@
 import { RelayError } from '../base/errors.js'
-import type { WebhookSecrets } from '../base/settings.js'
-import type { CodeHost } from '../codehost/host.js'
 import { routesFor } from '../dispatch/routes.js'
 import { type Header, indexHeaders, isSendable } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
 import { prepare, withFreshId } from '../replay/prepare.js'
-import type { Intake } from '../webhook/intake.js'
 import { isForm } from '../webhook/signature.js'
 import type { ForwardRequest, Sent, SendRequest } from './api.js'
-import { type DeliveryParts, findEntry } from './deliveries.js'
+import { findEntry } from './deliveries.js'
 import { isMadeHeader } from './made-headers.js'
-import { type Running, targetsNamed } from './state.js'
-
-export interface SendParts extends Pick<DeliveryParts, 'journal' | 'routing'> {
-  readonly running: Pick<Running, 'forward'>
-  readonly intake: Intake
-  readonly host: Pick<CodeHost, 'name'>
-  readonly secrets: WebhookSecrets
-  /** Largest accepted webhook body, in bytes. */
-  readonly maxBody: number
-}
+import type { InspectorParts } from './parts.js'
+import { targetsNamed } from './state.js'
 
 /**
  * Forwards an entry again, to the targets named or to all that match, also where it succeeded.
  * @throws RelayError `not_found` for an entry that is gone, `bad_request` for a target that is not configured, `conflict` where it goes to none.
  */
 export async function forwardAgain(
-  parts: SendParts,
+  parts: InspectorParts,
   n: number,
   { targets: wanted }: ForwardRequest,
 ): Promise<Sent> {
@@ -47,7 +36,7 @@ export async function forwardAgain(
  * forwarded to the target named, or by the routes.
  * @throws RelayError as intake; `not_found`; `bad_request` for a target, header or payload that cannot be; `too_large`.
  */
-export async function sendEdited(parts: SendParts, edit: SendRequest): Promise<Sent> {
+export async function sendEdited(parts: InspectorParts, edit: SendRequest): Promise<Sent> {
   const { intake, host, secrets, maxBody, routing } = parts
   const { from, event, target } = edit
   const entry = await findEntry(parts, from)

@@ -12,15 +12,6 @@ export interface StaticFile {
   readonly etag: string
 }
 
-/** What the browser loads, by its path. All of it is the same for everybody, and holds no data. */
-export interface Shell {
-  /** The page of every address. */
-  readonly page: StaticFile
-  /** The same for a browser that has a session: what it asks first is fetched while it loads the script. */
-  readonly preloading: StaticFile
-  readonly assets: ReadonlyMap<string, StaticFile>
-}
-
 const ASSETS = '/inspect/assets/'
 const TYPES = {
   'app.js': 'text/javascript; charset=utf-8',
@@ -30,8 +21,11 @@ const TYPES = {
   'LICENSES.txt': 'text/plain; charset=utf-8',
 } as const
 
-/** Reads the files that `npm run build` writes to `dist/inspect`. Without them the page says so. */
-export async function openShell(): Promise<Shell> {
+/**
+ * Reads the files that `npm run build` writes to `dist/inspect`; without them the page says so. `page` answers every address; `preloading` is
+ * the same for a browser that has a session, which fetches what the script asks first while it loads that. None of it holds data.
+ */
+export async function openShell() {
   const root = path.dirname(createRequire(import.meta.url).resolve('webhook-relay/package.json'))
   const assets = new Map<string, StaticFile>()
   for (const [name, type] of Object.entries(TYPES)) {
@@ -42,17 +36,12 @@ export async function openShell(): Promise<Shell> {
       // Not built.
     }
   }
-  const pageOf = async (head: Markup | string, body: Markup): Promise<StaticFile> =>
-    staticFile('text/html; charset=utf-8', Buffer.from(String(await document(head, body))))
   if (!assets.has(`${ASSETS}app.js`)) {
     const page = await pageOf('', NOT_BUILT)
     return { page, preloading: page, assets }
   }
-  return {
-    page: await pageOf(LOADING, APPLICATION),
-    preloading: await pageOf(html`${PRELOAD}${LOADING}`, APPLICATION),
-    assets,
-  }
+  const preloading = await pageOf(html`${PRELOAD}${LOADING}`, APPLICATION)
+  return { page: await pageOf(LOADING, APPLICATION), preloading, assets }
 }
 
 function staticFile(type: string, bytes: Uint8Array): StaticFile {
@@ -82,8 +71,8 @@ const APPLICATION = html`<div id="app"></div>
 const NOT_BUILT = html`<h1>The inspector is not built</h1>
   <p>Run <code>npm run build</code> in the folder of relay, and start relay again.</p>`
 
-function document(head: Markup | string, body: Markup): Markup {
-  return html`<!doctype html>
+async function pageOf(head: Markup | string, body: Markup): Promise<StaticFile> {
+  const page = html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
@@ -97,4 +86,5 @@ function document(head: Markup | string, body: Markup): Markup {
         ${body}
       </body>
     </html> `
+  return staticFile('text/html; charset=utf-8', Buffer.from(String(await page)))
 }

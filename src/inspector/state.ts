@@ -1,45 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { createCached, inTime } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
-import type { Clock } from '../base/time.js'
 import { type SavedHook, SavedHooks } from '../codehost/hooks.js'
-import type { CodeHost } from '../codehost/host.js'
-import type { TargetStatus } from '../dispatch/dispatcher.js'
 import { labelOf, type Route, type Routing, shortNames } from '../dispatch/routes.js'
-import type { Journal } from '../journal/journal.js'
 import type { Minute, Summary } from '../journal/types.js'
-import type { Store } from '../store/kv.js'
-import type { Tokens } from '../tokens/tokens.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
-import type { Refusals } from '../webhook/refusals.js'
 import type { InstanceState, Timeline } from './api.js'
-
-/** What only the running instance knows and does. */
-export interface Running {
-  /** Milliseconds since 1970-01-01 UTC. */
-  startedAt(): number
-  targets(): readonly TargetStatus[]
-  /** Undefined without a tunnel. */
-  tunnel(): TunnelStatus | undefined
-  /** What is wrong with the hooks of `--hook`, by repository. */
-  hookProblems(): ReadonlyMap<string, string>
-  /** Forwards what waits, after forwards were recorded as waiting. */
-  forward(): void
-}
-
-export interface StateParts {
-  readonly profile: string
-  /** The instance's address. */
-  readonly url: () => string
-  readonly host: Pick<CodeHost, 'name' | 'origin'>
-  readonly routing: Routing
-  readonly running: Running
-  readonly journal: Journal
-  readonly store: Store
-  readonly tokens: Tokens
-  readonly log: Log
-}
+import type { InspectorParts } from './parts.js'
 
 /** 5 s: how many deliveries there are is a sum over all minutes, and reading who is signed in decrypts every token. */
 const CACHE_MS = 5000
@@ -47,7 +13,7 @@ const CACHE_MS = 5000
 const KEYCHAIN_LIMIT_MS = 2000
 
 /** Returns a function that reads the state of the instance as it is now; who is signed in may be {@link CACHE_MS} old. Has no token. */
-export function createStateReader(parts: StateParts): () => Promise<InstanceState> {
+export function createStateReader(parts: InspectorParts): () => Promise<InstanceState> {
   const { profile, host, url, routing, running, journal, store, tokens, log } = parts
   const saved = new SavedHooks(store, host)
   const count = createCached(CACHE_MS, () => journal.count())
@@ -98,29 +64,19 @@ function hookStates(
   saved: readonly SavedHook[],
   problems: ReadonlyMap<string, string>,
 ): InstanceState['hooks'] {
-  const made = saved.filter(({ id }) => id !== null)
-  const states = made.map(({ owner, repo, url, permanent }) => {
-    const name = `${owner}/${repo}`
-    return { repo: name, url, permanent, problem: problems.get(name) ?? null }
-  })
-  const names = new Set(states.map(({ repo }) => repo))
-  const missing = [...problems].filter(([repo]) => !names.has(repo))
-  return [...states, ...missing.map(([repo, problem]) => ({ repo, url: null, permanent: false, problem }))]
+  const made = saved.flatMap(({ id, owner, repo, url, permanent }) =>
+    id === null ? [] : [{ repo: `${owner}/${repo}`, url, permanent }],
+  )
+  const missing = [...problems.keys()].filter((repo) => made.every((hook) => hook.repo !== repo))
+  const all = [...made, ...missing.map((repo) => ({ repo, url: null, permanent: false }))]
+  return all.map((hook) => ({ ...hook, problem: problems.get(hook.repo) ?? null }))
 }
 
 const MINUTE_MS = 60_000
 const MINUTES = 60
 
 /** The last hour by minute, from counts that the journal has of each. */
-export async function readTimeline({
-  journal,
-  refusals,
-  clock,
-}: {
-  readonly journal: Journal
-  readonly refusals: Refusals
-  readonly clock: Clock
-}): Promise<Timeline> {
+export async function readTimeline({ journal, refusals, clock }: InspectorParts): Promise<Timeline> {
   const last = Math.floor(clock() / MINUTE_MS)
   const first = last - MINUTES + 1
   const found = await journal.minutes(first * MINUTE_MS, (last + 1) * MINUTE_MS)
@@ -151,14 +107,10 @@ export function targetLabel(id: string): string {
 
 /** Of this run only. */
 const KEY = randomBytes(32)
-const DIGITS = 16
 
-/**
- * The id under which a browser knows a target. Its own id is its address or command, which can hold a password; this one says nothing
- * of it, and changes when relay restarts.
- */
+/** The id by which a browser names a target: the own one is its address or command, which can hold a password. Changes at a restart. */
 export function publicId(id: string): string {
-  return createHmac('sha256', KEY).update(id).digest('hex').slice(0, DIGITS)
+  return createHmac('sha256', KEY).update(id).digest('hex').slice(0, 16)
 }
 
 /**

@@ -71,7 +71,7 @@ async function catchUpOnce(
     limits,
     signal: stop,
     onBusy: (text) => log.info(text),
-    onMissing: ({ length }) => length > 0 && onChange({ state: 'missing', count: length }),
+    onProgress: (done, count) => done === 0 && count > 0 && onChange({ state: 'missing', count }),
     onWait: (why, ms) => log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
   })
   onChange({ state: 'caught up', result })

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { OwnApp } from '../auth/setup.js'
+import { findOwnApp, type OwnApp } from '../auth/setup.js'
 import type { Cancellable } from '../base/wait.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError, toRelayError } from '../base/errors.js'
@@ -325,7 +325,7 @@ async function ownAppOf(
   signal: AbortSignal,
 ): Promise<OwnApp | undefined> {
   try {
-    return await OwnApp.find(secrets, host, { signal })
+    return await findOwnApp(secrets, host, { signal })
   } catch (error) {
     log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
     return undefined

@@ -24,8 +24,8 @@ export interface HooksState {
   scoped: boolean
   /** Whether the repository has a commit; its branch is `main`. */
   hasCommit: boolean
-  /** Answers that come instead of the next ones. */
-  readonly faults: FullReply[]
+  /** Answers that come instead of the next ones; undefined leaves one as it is. */
+  readonly faults: (FullReply | undefined)[]
   /** Status of the answer to each webhook that was sent; 0 for none. */
   readonly sent: Promise<number>[]
 }

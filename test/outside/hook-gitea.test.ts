@@ -129,6 +129,25 @@ describe('relay hook add on Gitea', () => {
     expect([ran.code, ran.out, ran.err.replaceAll(/\s+/g, ' ').trim()]).toEqual([8, '', `error: ${text}`])
     expect([hooks().all, (await here.run('hook', 'list')).out]).toEqual([[], ''])
   })
+
+  it('still knows what it made when Gitea then refuses a call: looking for another, removing the one before', async () => {
+    await serving.stop()
+    const refused = { status: 403, body: { message: 'no more' } }
+    const add = (to: string, secret: string) =>
+      here.runWith({ env: { RELAY_WEBHOOK_SECRET: secret } }, 'hook', 'add', 'octo/demo', '--url', to)
+    const addresses = () => hooks().all.map((hook) => hook.url)
+    const failed = { code: 8, err: expect.stringContaining('Gitea refused: no more') }
+    hooks().faults.push(undefined, undefined, refused)
+    expect(await add('http://127.0.0.1:9/one', 'the first secret')).toMatchObject(failed)
+    expect(await add('http://127.0.0.1:9/two', 'the second secret')).toMatchObject({ code: 0 })
+    expect(addresses()).toEqual(['http://127.0.0.1:9/two'])
+    // Two pages of the list, the hook's own settings and a new one, before the old one is removed.
+    hooks().faults.push(undefined, undefined, undefined, undefined, refused)
+    expect(await add('http://127.0.0.1:9/three', 'the third secret')).toMatchObject(failed)
+    expect(addresses()).toEqual(['http://127.0.0.1:9/two', 'http://127.0.0.1:9/three'])
+    expect(await add('http://127.0.0.1:9/four', 'the third secret')).toMatchObject({ code: 0 })
+    expect(addresses()).toEqual(['http://127.0.0.1:9/four'])
+  })
 })
 
 describe('relay hook test on Gitea', () => {

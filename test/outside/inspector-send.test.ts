@@ -67,6 +67,25 @@ describe('forward again', () => {
     expect(target.received).toHaveLength(1)
   })
 
+  it('to a target named before a restart is refused, until the page reads the delivery again', async () => {
+    const { routes } = await detail(1)
+    const targets = [routes[1]?.id]
+    const { port } = new URL(relay.address)
+    await relay.stop()
+    relay = await here.serveWith({ built: true }, '--port', port)
+    const forward = async (body: object) => answerOf(await inspector.send('deliveries/1/forward', body))
+    const edit = { from: 1, event: 'push', body: '{"zen":"two"}', target: routes[1]?.id }
+    const gone = [400, { error: 'There is no such target any more. Reload the page' }]
+    expect(await forward({ targets })).toEqual(gone)
+    expect(await answerOf(await inspector.send('send', edit))).toEqual(gone)
+    expect([target.received.length, other.received.length]).toEqual([1, 1])
+    const { routes: again } = await detail(1)
+    expect(again.map(({ label }) => label)).toEqual(routes.map(({ label }) => label))
+    expect(await forward({ targets: [again[1]?.id] })).toEqual([200, { n: 1 }])
+    await other.has(2)
+    expect(target.received).toHaveLength(1)
+  })
+
   it('refuses what is not there', async () => {
     const forward = async (path: string, body: unknown) => answerOf(await inspector.send(path, body))
     expect(await forward('deliveries/9/forward', {})).toEqual([404, { error: 'There is no #9' }])

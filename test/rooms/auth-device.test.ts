@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { beginDeviceSignIn, type DeviceParts } from '../../src/auth/device.js'
 import { openHost } from '../../src/codehost/hosts.js'
-import { type Answer, type Reply, servers, WEB } from './auth-rig.js'
+import { WEB } from './auth-rig.js'
+import { type Answer, type Reply, servers } from './codehost-rig.js'
 
 const CODES = {
   device_code: 'the-device-code',
@@ -10,17 +11,17 @@ const CODES = {
   expires_in: 900,
   interval: 5,
 }
-const says = (error: string, status = 200): Answer => ({ status, body: { error, error_description: 'no' } })
-const GRANTED: Answer = { body: { access_token: 'gho_x', token_type: 'bearer', scope: 'repo,gist' } }
+const says = (error: string, status = 200): Reply => ({ status, body: { error, error_description: 'no' } })
+const GRANTED: Reply = { body: { access_token: 'gho_x', token_type: 'bearer', scope: 'repo,gist' } }
 const PENDING = says('authorization_pending')
-const FINE: Answer = { body: CODES }
+const FINE: Reply = { body: CODES }
 const SCRIPT = { ...CODES, verification_uri: 'javascript:alert(1)' }
 const CHECK_ID = 'Check RELAY_CLIENT_ID'
 
 /** A sign-in whose polls are answered in this order, in made-up time. */
 async function signIn(
-  polls: readonly Reply[],
-  codes: Reply = { body: CODES },
+  polls: readonly Answer[],
+  codes: Answer = { body: CODES },
   changes: Partial<DeviceParts> = {},
 ) {
   const left = [...polls]
@@ -50,7 +51,7 @@ async function signIn(
 }
 
 describe('the device flow', () => {
-  it.each<[string, readonly Reply[], object, readonly number[]]>([
+  it.each<[string, readonly Answer[], object, readonly number[]]>([
     [
       'slows down for good, each time it is asked to',
       [says('slow_down'), PENDING, says('slow_down', 400), PENDING, GRANTED],
@@ -71,7 +72,7 @@ describe('the device flow', () => {
     expect((await signIn(polls, { body: { ...CODES, ...codes } })).waits).toEqual(waits)
   })
 
-  it.each<[string, Reply, Reply, string, string]>([
+  it.each<[string, Answer, Answer, string, string]>([
     ['expired_token', FINE, says('expired_token'), 'timed_out', 'was not entered within 15m'],
     ['access_denied', FINE, says('access_denied'), 'unauthenticated', 'access was denied there'],
     ['a wrong device code', FINE, says('incorrect_device_code', 400), 'provider_failed', CHECK_ID],

@@ -3,14 +3,15 @@ import { describe, expect, it } from 'vitest'
 import { renew, type RenewParts, revoke } from '../../src/auth/renew.js'
 import { RelayError } from '../../src/base/errors.js'
 import type { TokenGrant } from '../../src/tokens/tokens.js'
-import { type Asked, createRig, failure, MINUTE, NOW, type Reply, WEB } from './auth-rig.js'
+import { createRig, failure, MINUTE, NOW, WEB } from './auth-rig.js'
+import { type Asked, type Answer } from './codehost-rig.js'
 
 const OLD = { accessToken: 'gho_Old', refreshToken: 'ghr_Old' }
 const DAY = 86_400_000
 const isRefresh = ({ form }: Asked): boolean => form['grant_type'] === 'refresh_token'
 
 /** GitHub's answer (docs.github.com, "Refreshing user access tokens"). */
-const pair = (n: number, more: object = {}): Reply => ({
+const pair = (n: number, more: object = {}): Answer => ({
   body: {
     access_token: `gho_New${n}`,
     expires_in: 28_800,
@@ -21,11 +22,14 @@ const pair = (n: number, more: object = {}): Reply => ({
     ...more,
   },
 })
-const refuses = (error: string, status = 200): Reply => ({ status, body: { error, error_description: 'no' } })
+const refuses = (error: string, status = 200): Answer => ({
+  status,
+  body: { error, error_description: 'no' },
+})
 
 /** Ada is signed in with a refresh token and a token that expires in half a minute, unless `changes` say otherwise. */
 async function signedIn(
-  reply: Reply | ((asked: Asked) => Reply | Promise<Reply>) = pair(1),
+  reply: Answer | ((asked: Asked) => Answer | Promise<Answer>) = pair(1),
   changes: Partial<TokenGrant> = {},
 ) {
   const rig = await createRig(typeof reply === 'function' ? reply : () => reply)
@@ -115,7 +119,7 @@ describe('a token that is about to expire', () => {
 describe('a renewal that fails', () => {
   const AGAIN = '); sign in again: relay login'
   const CHECK = '); check RELAY_CLIENT_ID and RELAY_CLIENT_SECRET'
-  const sent: readonly [string, Reply, string, string, boolean][] = [
+  const sent: readonly [string, Answer, string, string, boolean][] = [
     ['an invalid grant', refuses('invalid_grant', 400), 'unauthenticated', AGAIN, false],
     ["GitHub's", refuses('bad_refresh_token'), 'unauthenticated', AGAIN, false],
     ["Gitea's, for one that was used", refuses('unauthorized_client', 400), 'unauthenticated', AGAIN, false],
@@ -138,7 +142,7 @@ describe('a renewal that fails', () => {
     },
   )
 
-  it.each<[string, Reply]>([
+  it.each<[string, Answer]>([
     ['renewed', pair(1)],
     ['refused', refuses('bad_refresh_token')],
   ])('because of a new sign-in, whose token stays: the %s result is dropped', async (_, reply) => {
@@ -152,7 +156,7 @@ describe('a renewal that fails', () => {
 
   const warning =
     'warn A renewed token of ada was dropped, and may still be valid at https://git.example: GitHub failed (502); the request may have been carried out all the same'
-  it.each<[string, Reply, readonly string[]]>([
+  it.each<[string, Answer, readonly string[]]>([
     ['revokes it', { status: 204 }, []],
     ['says that it may be valid', { status: 502 }, [warning]],
   ])('because of a revocation meanwhile brings no token back, and %s', async (_, reply, lines) => {
@@ -170,6 +174,26 @@ describe('a renewal that fails', () => {
       ['POST', false],
       ['DELETE', true],
     ])
+    expect(rig.log.lines).toEqual(lines)
+  })
+})
+
+describe('a new token that cannot be stored', () => {
+  it.each<[string, Answer, readonly string[]]>([
+    ['is revoked', { status: 204 }, []],
+    [
+      'is said to be valid still',
+      { status: 502 },
+      [expect.stringContaining('warn A renewed token of ada was dropped, and may still be valid at')],
+    ],
+  ])('%s at the code host, since nobody else has it', async (_, reply, lines) => {
+    await using rig = await signedIn((asked) => {
+      if (!isRefresh(asked)) return reply
+      rig.broken.add('update')
+      return pair(1)
+    })
+    expect(await failure(renew(rig.parts, 'ada'))).toMatchObject({ kind: 'storage' })
+    expect(rig.asked.map(({ form }) => JSON.stringify(form).includes('gho_New1'))).toEqual([false, true])
     expect(rig.log.lines).toEqual(lines)
   })
 })
@@ -197,7 +221,7 @@ describe('revoking', () => {
     expect([rig.asked, await rig.contents()]).toEqual([[], {}])
   })
 
-  it.each<[string, Reply, string, readonly boolean[]]>([
+  it.each<[string, Answer, string, readonly boolean[]]>([
     ['ends its refresh token, too', pair(1), 'revoked', [true, false]],
     [
       'that the code host does not renew leaves nothing that may live',
@@ -220,7 +244,7 @@ describe('revoking', () => {
     expect(rig.asked).toEqual([])
   })
 
-  it.each<[Reply, string, string]>([
+  it.each<[Answer, string, string]>([
     [
       { status: 401, body: { message: 'Bad credentials' } },
       'forbidden',

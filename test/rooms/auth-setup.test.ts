@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { type NewSetup, OwnApp, readClient, readSetup, removeSetup, saveSetup } from '../../src/auth/setup.js'
+import {
+  findOwnApp,
+  type NewSetup,
+  readClient,
+  readSetup,
+  removeSetup,
+  saveSetup,
+} from '../../src/auth/setup.js'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import type { AppAccount, AppIdentity } from '../../src/codehost/host.js'
@@ -81,7 +88,7 @@ describe('the App whose webhook sends here', () => {
         },
       }
       const repair = async (to: string) =>
-        (await OwnApp.find(data.secrets, { url: HOST, apps: { ...apps, as: () => app } }))?.repair(to, secret)
+        (await findOwnApp(data.secrets, { url: HOST, apps: { ...apps, as: () => app } }))?.repair(to, secret)
       await expect(repair(NOW)).rejects.toMatchObject({ kind: 'provider_failed' })
       isAway = false
       const left = fails === 'before' ? BEFORE : NOW

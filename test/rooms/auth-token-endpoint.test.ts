@@ -2,15 +2,16 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { missingScopes, TokenEndpoint, TokenError } from '../../src/auth/token-endpoint.js'
 import { openHost } from '../../src/codehost/hosts.js'
-import { ACCESS_TOKEN, type Answer, CLIENT, failure, NOW, type Reply, servers, WEB } from './auth-rig.js'
+import { ACCESS_TOKEN, CLIENT, failure, NOW, WEB } from './auth-rig.js'
+import { type Reply, type Answer, servers } from './codehost-rig.js'
 
 const { oauth: GITHUB } = openHost({ name: 'github', url: WEB })
 const { oauth: GITEA } = openHost({ name: 'gitea', url: WEB })
 const OLD = { refreshToken: 'ghr_Old1' }
 const GOOD = { access_token: ACCESS_TOKEN, token_type: 'bearer' }
-const json = (body: object, status = 200): Answer => ({ status, body })
+const json = (body: object, status = 200): Reply => ({ status, body })
 
-function endpoint(reply: Reply, options = {}, oauth = GITHUB) {
+function endpoint(reply: Answer, options = {}, oauth = GITHUB) {
   const { sendOnce, asked } = servers(() => reply)
   return {
     asked,
@@ -18,7 +19,7 @@ function endpoint(reply: Reply, options = {}, oauth = GITHUB) {
   }
 }
 
-async function refused(reply: Reply): Promise<TokenError> {
+async function refused(reply: Answer): Promise<TokenError> {
   const error: unknown = await endpoint(reply)
     .at.refresh(OLD)
     .catch((thrown: unknown) => thrown)
@@ -45,7 +46,7 @@ describe('a call to the token endpoint', () => {
     expect(Object.keys(asked[0]?.headers ?? {})).not.toContain('authorization')
   })
 
-  it.each<[string, Reply, Partial<TokenError>]>([
+  it.each<[string, Answer, Partial<TokenError>]>([
     ['500', json(GOOD, 500), { passing: true, message: 'the token endpoint answered 500' }],
     ['HTML', { body: '<html>' }, { passing: true }],
     [
@@ -159,7 +160,7 @@ describe('an answer', () => {
 })
 
 describe('whether a client is known', () => {
-  it.each<[string, Reply, boolean | undefined]>([
+  it.each<[string, Answer, boolean | undefined]>([
     ['an invalid token', json({ error: 'bad_refresh_token' }), true],
     ['an invalid grant', json({ error: 'invalid_grant' }, 400), true],
     ['an invalid client', json({ error: 'invalid_client' }, 401), false],

@@ -77,63 +77,25 @@ describe('what is sent', () => {
   const all = { merge_method: 'squash', commit_title: 'T', commit_message: 'M', sha: SHA }
   const allOfGitea = { Do: 'squash', MergeTitleField: 'T', MergeMessageField: 'M', head_commit_id: SHA }
   const unmerged: Reply = { status: 201, body: { head: { sha: SHA } } }
-  const merge = `${at}/pulls/8/merge`
+  const isMerged = (sha: string) => ({ merged: true, sha })
+  const [put, post] = [`PUT ${at}/pulls/8/merge`, `POST ${at}/pulls/8/merge`]
   const [onIssue, onComment] = [`POST ${at}/issues/7/reactions`, `POST ${at}/issues/comments/5/reactions`]
   const onReview = `POST ${at}/pulls/comments/6/reactions`
-  const made = (id: number | null, content: string, created: boolean) => ({ id, content, created })
+  const made = (id: number | null, created: boolean) => ({ id, content: '+1', created })
+  const plus = { content: '+1' }
+  const added: Reply = { status: 201, body: plus }
+  const wasThere: Reply = { body: plus }
 
   it.each<['github' | 'gitea', Reply, (account: Account) => Promise<unknown>, string, unknown, unknown]>([
-    ['github', done, (a) => a.merge(PULL), `PUT ${merge}`, {}, { merged: true, sha: SHA }],
-    ['github', done, (a) => a.merge(PULL, options), `PUT ${merge}`, all, { merged: true, sha: SHA }],
-    [
-      'gitea',
-      done,
-      (a) => a.merge(PULL),
-      `POST ${merge}`,
-      { Do: 'merge' },
-      { merged: true, sha: MERGE_COMMIT },
-    ],
-    [
-      'gitea',
-      unmerged,
-      (a) => a.merge(PULL, options),
-      `POST ${merge}`,
-      allOfGitea,
-      { merged: false, sha: null },
-    ],
-    ['github', reaction(201), (a) => a.react(ISSUE, '+1'), onIssue, { content: '+1' }, made(3, '+1', true)],
-    [
-      'github',
-      reaction(200),
-      (a) => a.react(ISSUE, 'eyes', comment),
-      onComment,
-      { content: 'eyes' },
-      made(3, 'eyes', false),
-    ],
-    [
-      'github',
-      reaction(201),
-      (a) => a.react(ISSUE, 'heart', review),
-      onReview,
-      { content: 'heart' },
-      made(3, 'heart', true),
-    ],
-    [
-      'gitea',
-      { status: 201 },
-      (a) => a.react(ISSUE, '+1'),
-      onIssue,
-      { content: '+1' },
-      made(null, '+1', true),
-    ],
-    [
-      'gitea',
-      { status: 200 },
-      (a) => a.react(ISSUE, '+1', comment),
-      onComment,
-      { content: '+1' },
-      made(null, '+1', false),
-    ],
+    ['github', done, (a) => a.merge(PULL), put, {}, isMerged(SHA)],
+    ['github', done, (a) => a.merge(PULL, options), put, all, isMerged(SHA)],
+    ['gitea', done, (a) => a.merge(PULL), post, { Do: 'merge' }, isMerged(MERGE_COMMIT)],
+    ['gitea', unmerged, (a) => a.merge(PULL, options), post, allOfGitea, { merged: false, sha: null }],
+    ['github', reaction(201), (a) => a.react(ISSUE, '+1'), onIssue, plus, made(3, true)],
+    ['github', reaction(200), (a) => a.react(ISSUE, '+1', comment), onComment, plus, made(3, false)],
+    ['github', reaction(201), (a) => a.react(ISSUE, '+1', review), onReview, plus, made(3, true)],
+    ['gitea', added, (a) => a.react(ISSUE, '+1'), onIssue, plus, made(null, true)],
+    ['gitea', wasThere, (a) => a.react(ISSUE, '+1', comment), onComment, plus, made(null, false)],
   ])('%s %#', async (name, answer, act, line, json, result) => {
     const { account, asked } = rig(answer, { name })
     expect(await act(account)).toEqual(result)
@@ -169,83 +131,45 @@ describe('a merge that is refused', () => {
     body: { message: 'GetPullRequestByIndex', errors: ['pull request does not exist [id: 0, issue_id: 0]'] },
   }
   const state = (mergeable_state: string) => open({ mergeable_state })
+  const [mergeable, unmergeable] = [open({ mergeable: true }), open({ mergeable: false })]
   const notAllowed = 'User not allowed to merge PR'
   const draft = 'Work in progress PRs cannot be merged'
-  it.each<['github' | 'gitea', Answer, Answer, string, string]>([
-    ['github', generic, merged, 'conflict', 'Not merged: it is already merged'],
-    ['github', generic, closed, 'conflict', 'Not merged: it is closed'],
-    [
-      'github',
-      generic,
-      state('dirty'),
-      'conflict',
-      'Not merged: it conflicts with its base branch (GitHub: no)',
-    ],
-    [
-      'github',
-      generic,
-      state('behind'),
-      'conflict',
-      'Not merged: its branch must first be brought up to date with',
-    ],
-    [
-      'github',
-      generic,
-      state('blocked'),
-      'conflict',
-      'Not merged: approvals or checks are missing (GitHub: no)',
-    ],
-    ['github', generic, state('draft'), 'conflict', 'Not merged: it is a draft (GitHub: no)'],
-    [
-      'github',
-      generic,
-      state('unknown'),
-      'conflict',
-      'Not merged: the code host is still checking whether it',
-    ],
-    ['github', generic, state('clean'), 'conflict', 'GitHub refused: no'],
-    ['github', missing, open({ mergeable: true }), 'forbidden', `${mayNot} (GitHub: Not Found)`],
-    ['github', missing, missing, 'not_found', `GitHub refused: Not Found${hidden}`],
-    ['github', generic, 'reset', 'conflict', 'GitHub refused: no'],
-    ['github', generic, { body: [] }, 'conflict', 'GitHub refused: no'],
-    ['gitea', refusal(405, ''), merged, 'conflict', 'Not merged: it is already merged'],
-    ['gitea', missing, closed, 'conflict', 'Not merged: it is closed'],
-    [
-      'gitea',
-      refusal(405, notAllowed),
-      open({ mergeable: true }),
-      'forbidden',
-      `${mayNot} (Gitea: ${notAllowed})`,
-    ],
-    [
-      'gitea',
-      refusal(405, draft),
-      open({ mergeable: false }),
-      'conflict',
-      `Not merged: it is a draft (Gitea: ${draft})`,
-    ],
-    [
-      'gitea',
-      generic,
-      open({ mergeable: false }),
-      'conflict',
-      'it conflicts with its base branch, or the code host is',
-    ],
-    [
-      'gitea',
-      refusal(405, 'no [reason: x]'),
-      open({ mergeable: true }),
-      'conflict',
-      'Gitea refused: no [reason: x]',
-    ],
-    ['gitea', missing, missing, 'not_found', `Gitea refused: Not Found${hidden}`],
-    ['gitea', noPull, missing, 'not_found', 'Gitea has no pull request with this number there'],
-  ])('%s %#: the pull request says why', async (name, write, read, kind, message) => {
+  /** Name of the code host, its answer to the merge, and what it shows of the pull request. */
+  type Refused = readonly ['github' | 'gitea', Answer, Answer, string]
+  const conflicts: readonly Refused[] = [
+    ['github', generic, merged, 'Not merged: it is already merged'],
+    ['github', generic, closed, 'Not merged: it is closed'],
+    ['github', generic, state('dirty'), 'Not merged: it conflicts with its base branch (GitHub: no)'],
+    ['github', generic, state('behind'), 'Not merged: its branch must first be brought up to date with'],
+    ['github', generic, state('blocked'), 'Not merged: approvals or checks are missing (GitHub: no)'],
+    ['github', generic, state('draft'), 'Not merged: it is a draft (GitHub: no)'],
+    ['github', generic, state('unknown'), 'Not merged: the code host is still checking whether it'],
+    ['github', generic, state('clean'), 'GitHub refused: no'],
+    ['github', generic, 'reset', 'GitHub refused: no'],
+    ['github', generic, { body: [] }, 'GitHub refused: no'],
+    ['gitea', refusal(405, ''), merged, 'Not merged: it is already merged'],
+    ['gitea', missing, closed, 'Not merged: it is closed'],
+    ['gitea', refusal(405, draft), unmergeable, `Not merged: it is a draft (Gitea: ${draft})`],
+    ['gitea', generic, unmergeable, 'it conflicts with its base branch, or the code host is'],
+    ['gitea', refusal(405, 'no [reason: x]'), mergeable, 'Gitea refused: no [reason: x]'],
+  ]
+  const forbidden: readonly Refused[] = [
+    ['github', missing, mergeable, `${mayNot} (GitHub: Not Found)`],
+    ['gitea', refusal(405, notAllowed), mergeable, `${mayNot} (Gitea: ${notAllowed})`],
+  ]
+  const notFound: readonly Refused[] = [
+    ['github', missing, missing, `GitHub refused: Not Found${hidden}`],
+    ['gitea', missing, missing, `Gitea refused: Not Found${hidden}`],
+    ['gitea', noPull, missing, 'Gitea has no pull request with this number there'],
+  ]
+  it.each([
+    ...conflicts.map((each) => ['conflict', ...each] as const),
+    ...forbidden.map((each) => ['forbidden', ...each] as const),
+    ...notFound.map((each) => ['not_found', ...each] as const),
+  ])('as %s: the pull request of %s says why, %#', async (kind, name, write, read, why) => {
     const { account, asked } = rig(({ method }) => (method === 'GET' ? read : write), { name })
-    expect(await failure(account.merge(PULL))).toMatchObject({
-      kind,
-      message: expect.stringContaining(message),
-    })
+    const message = expect.stringContaining(why)
+    expect(await failure(account.merge(PULL))).toMatchObject({ kind, message })
     expect(asked.filter(({ method }) => method !== 'GET')).toHaveLength(1)
   })
 })

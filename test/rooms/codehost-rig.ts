@@ -1,5 +1,4 @@
 import { openHost } from '../../src/codehost/hosts.js'
-import type { Account, CodeHost } from '../../src/codehost/host.js'
 import type { OutboundRequest, SendOnce } from '../../src/net/client.js'
 
 export const TOKEN = 'gho_canary_0123456789'
@@ -15,55 +14,64 @@ export interface Reply {
   readonly body?: string | object
 }
 
-/** `reset`: the connection ends. `refused`: it is not made. */
-export type Answer = Reply | 'reset' | 'refused'
+/** `reset`: the connection ends. `hang`: no answer until the signal aborts. */
+export type Answer = Reply | 'reset' | 'hang'
 
 export interface Asked extends OutboundRequest {
   readonly url: string
   /** Method, and the path within the API. */
   readonly line: string
+  /** The body as JSON, and as a form. */
   readonly json: unknown
+  readonly form: Readonly<Record<string, string>>
 }
 
-export interface Rig {
-  readonly host: CodeHost
-  readonly account: Account
-  readonly asked: readonly Asked[]
-  readonly lines: () => readonly string[]
-}
-
-/** A code host without a network: each request is answered by `answer`. */
-export function rig(
-  answer: Answer | ((asked: Asked) => Answer),
-  {
-    name = 'github',
-    url = 'https://git.example',
-  }: { name?: 'github' | 'gitea' | 'sandbox'; url?: string } = {},
-): Rig {
+/** A code host's servers without a network: each request is answered by `answer`. */
+export function servers(answer: Answer | ((asked: Asked) => Answer | Promise<Answer>)) {
   const asked: Asked[] = []
-  const sendOnce: SendOnce = async (address, request) => {
+  const sendOnce: SendOnce = async (url, request) => {
     request.signal?.throwIfAborted()
-    const line = `${request.method} ${address.replace(/^https:\/\/[^/]+(?:\/api\/v\d)?/, '')}`
-    const json: unknown = request.body === undefined ? undefined : JSON.parse(String(request.body))
-    const one = { ...request, url: address, line, json }
+    const one = toAsked(url, request)
     asked.push(one)
-    const reply = typeof answer === 'function' ? answer(one) : answer
-    if (typeof reply === 'string') {
-      const code = reply === 'reset' ? 'ECONNRESET' : 'ECONNREFUSED'
-      throw Object.assign(new Error(`it sent ${JSON.stringify(request.headers)}`), { code })
-    }
+    const reply = typeof answer === 'function' ? await answer(one) : answer
+    if (reply === 'hang') await aborted(request.signal)
+    if (typeof reply === 'string')
+      throw Object.assign(new Error(`reset while it sent ${JSON.stringify(request)}`), { code: 'ECONNRESET' })
     const { status = 200, headers = {}, body = '' } = reply
+    const all = typeof body === 'string' ? headers : { 'content-type': 'application/json', ...headers }
     const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
     return {
       status,
-      header: (name) => headers[name],
+      header: (name) => all[name],
       body: (async function* () {
         yield bytes
       })(),
       discard: () => {},
     }
   }
-  const host = openHost({ name, url, sendOnce })
+  return { sendOnce, asked }
+}
+
+function toAsked(url: string, request: OutboundRequest): Asked {
+  const line = `${request.method} ${url.replace(/^https:\/\/[^/]+(?:\/api\/v\d)?/, '')}`
+  const text = String(request.body ?? '')
+  const json: unknown = text.startsWith('{') ? JSON.parse(text) : undefined
+  return { ...request, url, line, json, form: Object.fromEntries(new URLSearchParams(text)) }
+}
+
+function aborted(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason))
+  })
+}
+
+/** A code host and a user's account there, whose requests are answered by `answer`. */
+export function rig(
+  answer: Answer | ((asked: Asked) => Answer),
+  { name = 'github' }: { readonly name?: 'github' | 'gitea' } = {},
+) {
+  const { sendOnce, asked } = servers(answer)
+  const host = openHost({ name, url: 'https://git.example', sendOnce })
   return { host, account: host.as(TOKEN), asked, lines: () => asked.map(({ line }) => line) }
 }
 

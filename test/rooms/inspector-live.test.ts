@@ -1,6 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import type { LiveEvent } from '../../src/inspector/api.js'
-import { LiveHub, type LiveParts } from '../../src/inspector/live.js'
+import { LiveHub } from '../../src/inspector/live.js'
+import type { InspectorParts } from '../../src/inspector/parts.js'
 import { createRouting } from '../../src/dispatch/routes.js'
 
 afterEach(() => vi.useRealTimers())
@@ -28,7 +29,7 @@ function openHub() {
     log: { warn() {} },
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only what a hub uses
-  const hub = new LiveHub(parts as unknown as LiveParts)
+  const hub = new LiveHub(parts as unknown as InspectorParts)
   const page = { mayRead: true, isOpen: async () => page.mayRead, outgoing: undefined }
   const reader = hub.open(page).body?.getReader()
   /** The events of the next frame. */

@@ -1,6 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { createRouting } from '../../src/dispatch/routes.js'
-import { createStateReader, type StateParts } from '../../src/inspector/state.js'
+import type { InspectorParts } from '../../src/inspector/parts.js'
+import { createStateReader } from '../../src/inspector/state.js'
 
 afterEach(() => vi.useRealTimers())
 
@@ -28,7 +29,7 @@ function stateWith(owners: () => Promise<readonly object[]>) {
     log: { warn: (text: string) => void warnings.push(text) },
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only what the reader uses
-  return { warnings, read: createStateReader(parts as unknown as StateParts) }
+  return { warnings, read: createStateReader(parts as unknown as InspectorParts) }
 }
 
 const rest = {

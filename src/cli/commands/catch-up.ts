@@ -1,4 +1,4 @@
-import { OwnApp } from '../../auth/setup.js'
+import { findOwnApp, type OwnApp } from '../../auth/setup.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import {
   catchUp,
@@ -76,7 +76,6 @@ async function optionsFor(
   since: number | undefined,
 ): Promise<CatchUpOptions> {
   const onWait = (why: string, ms: number): void => out.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
-  let total = 0
   return {
     log: await source.open({ signal, onWait }),
     name: source.name,
@@ -87,11 +86,10 @@ async function optionsFor(
     signal,
     limits,
     onBusy: (text) => out.say(text),
-    onMissing({ length }) {
-      total = length
-      if (length > 0) out.say(`${source.name}: ${length} missing`)
+    onProgress(done, missing) {
+      if (done > 0) out.count(`${done}/${missing}`)
+      else if (missing > 0) out.say(`${source.name}: ${missing} missing`)
     },
-    onDone: (count) => out.count(`${count}/${total}`),
     onWait,
   }
 }
@@ -156,7 +154,7 @@ async function findSources(
   named: Repo | undefined,
 ): Promise<readonly Source[]> {
   const { database, host } = session
-  const app = await OwnApp.find(database.secrets, host, { signal: shell.signal })
+  const app = await findOwnApp(database.secrets, host, { signal: shell.signal })
   if (named) return [ofRepo(shell, session, named, app)]
   const repos = await new SavedHooks(database.store, host).list()
   const sources = [

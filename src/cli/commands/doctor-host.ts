@@ -1,4 +1,4 @@
-import { OwnApp } from '../../auth/setup.js'
+import { findOwnApp, type OwnApp } from '../../auth/setup.js'
 import { TokenEndpoint } from '../../auth/token-endpoint.js'
 import { deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
@@ -305,7 +305,7 @@ export async function checkHook(subject: Subject): Promise<CheckResult> {
 async function checkApp(hooks: Hooks): Promise<CheckResult[]> {
   const { attached, data, host, shell } = hooks
   // Another check reports what cannot be read.
-  const app = await OwnApp.find(data.secrets, host, { signal: shell.signal }).catch(() => undefined)
+  const app = await findOwnApp(data.secrets, host, { signal: shell.signal }).catch(() => undefined)
   if (!app) return []
   try {
     return [await judgeApp(app, hooks)]

@@ -115,8 +115,8 @@ async function storeToken({ out, signal }: Shell, session: Session, accessToken:
 /**
  * Signs the user in with a code to enter in any browser. Needs the OAuth client's id, that of the instance if one runs, and no secret.
  * Where that is not possible: undefined, or an error if the user asked for it.
- * @throws RelayError `usage` where the code host has no device flow; `settings` without an OAuth client; as `beginDeviceSignIn` and
- * `DeviceSignIn`; `storage`
+ * @throws RelayError `usage` where the code host has no device flow; `settings` without an OAuth client; as `beginDeviceSignIn`;
+ * `storage`
  */
 async function signInWithDevice(
   { out, signal }: Shell,

@@ -37,11 +37,11 @@ const TRAITS: host.HostTraits = { webhook: WEBHOOK, words: WORDS, testEvent: 'pu
 /** Gitea and Forgejo, from Gitea 1.15 on. */
 export const GITEA: host.HostKind = { ...TRAITS, pathAllowed: true, isEmulated: false, open }
 
-function open({ url, sendOnce, timeLimit }: host.HostPlace): host.CodeHost {
+function open(url: URL, calling: host.CallingOptions): host.CodeHost {
   const web = url.href.replace(/\/+$/, '')
   const apiUrl = `${web}/api/v1`
   const headers = { accept: 'application/json' }
-  const api: Api = { label: WORDS.label, base: apiUrl, headers, sendOnce, timeLimit, explain: explainNoPull }
+  const api: Api = { label: WORDS.label, base: apiUrl, headers, explain: explainNoPull, ...calling }
   return {
     ...TRAITS,
     name: 'gitea',
@@ -98,6 +98,7 @@ const merged = z.object({ merged: z.literal(true), merge_commit_sha: z.string().
 
 class GiteaAccount extends GitHubLikeAccount implements host.Account {
   readonly hooks: host.Hooks
+  protected readonly reviewed = 'issues'
 
   constructor(rest: Rest) {
     super(rest)
@@ -170,14 +171,6 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
         cause,
       })
     }
-  }
-
-  /** POST …/reactions: 201 when added, 200 when it was there already; without an id. A review comment is a comment. */
-  async react(to: host.Subject, content: host.Reaction, comment?: host.CommentTarget): Promise<host.Reacted> {
-    const { owner, repo } = to
-    const subject = comment ? path`/repos/${owner}/${repo}/issues/comments/${comment.id}` : issuePath(to)
-    const { status } = await this.rest.call('POST', `${subject}/reactions`, { body: { content } })
-    return { id: null, content, created: status === 201 }
   }
 }
 

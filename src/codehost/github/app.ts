@@ -100,7 +100,7 @@ const config = z
     content_type: z.string().default('form'),
     secret: z.string().optional(),
   })
-  .transform(({ url, content_type: contentType, secret }): host.AppHook => ({
+  .transform(({ url, content_type: contentType, secret }) => ({
     url,
     contentType,
     hasSecret: secret !== undefined,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
-import { checkOf, GitHubLikeAccount, issuePath, login, pullPath, whyNotMerged } from '../github-like.js'
+import { checkOf, GitHubLikeAccount, login, pullPath, whyNotMerged } from '../github-like.js'
 import type * as host from '../host.js'
 import { type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { githubApps } from './app.js'
@@ -32,7 +32,12 @@ function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
     },
   }
   const isEmulated = name === 'sandbox'
-  return { ...traits, pathAllowed: false, isEmulated, open: (place) => open(name, traits, place) }
+  return {
+    ...traits,
+    pathAllowed: false,
+    isEmulated,
+    open: (url, calling) => open(name, traits, url, calling),
+  }
 }
 
 /** GitHub.com, GitHub Enterprise Server and GHE.com. */
@@ -44,7 +49,8 @@ export const SANDBOX = kindOf('sandbox', 'The sandbox')
 function open(
   name: 'github' | 'sandbox',
   traits: host.HostTraits,
-  { url, sendOnce, timeLimit }: host.HostPlace,
+  url: URL,
+  calling: host.CallingOptions,
 ): host.CodeHost {
   const web = url.href.replace(/\/+$/, '')
   const oauth = `${web}/login/oauth`
@@ -53,8 +59,7 @@ function open(
     label: traits.words.label,
     base: apiUrl,
     headers: { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
-    sendOnce,
-    timeLimit,
+    ...calling,
   }
   return {
     ...traits,
@@ -100,12 +105,12 @@ function recognise({ status, header, json }: host.Headed & { readonly json: unkn
 }
 
 const merged = z.object({ sha: z.string(), merged: z.literal(true) })
-const reaction = z.object({ id: z.int() })
 
 class GitHubAccount extends GitHubLikeAccount implements host.Account {
   readonly hooks: host.Hooks
   readonly revoke?: (client: OAuthClient) => Promise<void>
   readonly #token: host.TokenSource
+  protected readonly reviewed = 'pulls'
 
   constructor(api: Api, token: host.TokenSource, options?: Cancellable) {
     super(new Rest(api, { token }, options))
@@ -157,16 +162,6 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
       throw await whyNotMerged(this.rest, pull, error)
     })
     return { merged: true, sha: value.sha }
-  }
-
-  /** POST …/reactions of the issue, comment or review comment: 201 when added, 200 when it was there already. */
-  async react(to: host.Subject, content: host.Reaction, comment?: host.CommentTarget): Promise<host.Reacted> {
-    const { owner, repo } = to
-    const of = comment?.kind === 'review' ? 'pulls' : 'issues'
-    const subject = comment ? path`/repos/${owner}/${repo}/${of}/comments/${comment.id}` : issuePath(to)
-    const call = { body: { content }, answer: reaction }
-    const { status, value } = await this.rest.call('POST', `${subject}/reactions`, call)
-    return { id: value.id, content, created: status === 201 }
   }
 }
 
