@@ -77,17 +77,18 @@ interface New {
  * runs once.
  */
 export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
-  const keys = all.map(({ delivery }) => keyOf(delivery))
-  const ids = all.map(({ delivery }) => delivery.deliveryId)
-  const [last = [], known = [], alike = []] = yield* askAll([
-    { sql: 'SELECT coalesce(max(n), 0) AS n FROM delivery', values: [] },
-    among(KNOWN, 'key', keys, ''),
-    // Through a tunnel the key is a digest, and two hooks may send different bytes.
-    among(KNOWN, 'delivery_id', ids, `AND hook_id <> ''`),
-  ])
-  let n = Number(last[0]?.['n'])
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the columns of KNOWN
-  const entries = [...known, ...alike] as unknown as Known[]
+  const keys = padded(all.map(({ delivery }) => keyOf(delivery)))
+  const ids = padded(all.map(({ delivery }) => delivery.deliveryId))
+  // Through a tunnel the key is a digest, and two hooks may send different bytes. The newest entry is there for its number.
+  const found = yield* ask<Known>(
+    `${KNOWN} key IN (${marks(keys.length)})
+      UNION ALL ${KNOWN} delivery_id IN (${marks(ids.length)}) AND hook_id <> ''
+      UNION ALL ${KNOWN} n = (SELECT max(n) FROM delivery)`,
+    ...keys,
+    ...ids,
+  )
+  const entries = [...found]
+  let n = Math.max(0, ...found.map((each) => each.n))
   const added: New[] = []
   const again: { readonly at: number; readonly work: Tx<Receipt> }[] = []
   const receipts = all.map(({ delivery, plan }, at): Receipt => {
@@ -95,10 +96,10 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
     const isAlike = (each: Known): boolean => each.key === key || each.delivery_id === delivery.deliveryId
     const other = entries.find((each) => isAlike(each) && isOfAnotherHook(each, delivery))
     if (other) return { n: other.n, duplicate: true, targets: [] }
-    const found = entries.find((each) => each.key === key)
-    if (found) {
-      again.push({ at, work: appendAgain(found, delivery, plan) })
-      return { n: found.n, duplicate: true, targets: [] }
+    const known = entries.find((each) => each.key === key)
+    if (known) {
+      again.push({ at, work: appendAgain(known, delivery, plan) })
+      return { n: known.n, duplicate: true, targets: [] }
     }
     const row = { n: ++n, key, ...rowOf(delivery), ignored_by: plan.ignoredBy ?? null }
     const targets = [...new Set(plan.targets)]
@@ -115,11 +116,10 @@ function ignoredBy({ ignored_by: text }: Known): Pick<Receipt, 'ignoredBy'> {
   return text === null ? {} : { ignoredBy: text }
 }
 
-/** A query for the rows in which a column has one of the values. Few texts, so that connections keep them prepared. */
-function among(query: string, column: string, values: readonly string[], rest: string): Statement {
+/** As many as a power of two, with the first again and again: few texts of statements, so that connections keep them prepared. */
+function padded(values: readonly string[]): string[] {
   const count = 2 ** Math.ceil(Math.log2(values.length))
-  const padded = Array.from({ length: count }, (_, i) => values[i] ?? values[0] ?? '')
-  return { sql: `${query} ${column} IN (${marks(count)}) ${rest}`, values: padded }
+  return Array.from({ length: count }, (_, i) => values[i] ?? values[0] ?? '')
 }
 
 /** Adds targets that are new, or failed, by the rule; never those of another event, which is not signed. */
@@ -273,9 +273,9 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
     sql: 'UPDATE attempt SET count = count + ?, at = ?, ms = ?, answer = ? WHERE n = ? AND seq = ?',
     values: [attempt.count, at, ms, answer, n, before?.['seq'] ?? null],
   }
-  const first =
-    seq === MAX_ATTEMPTS ? [{ sql: 'DELETE FROM attempt WHERE n = ? AND seq = ?', values: [n, seq] }] : []
-  const attempts = isAlike ? [again] : [...first, ...insert('attempt', [row])]
+  if (seq === MAX_ATTEMPTS && !isKnown && !isAlike)
+    yield* execute({ sql: 'DELETE FROM attempt WHERE n = ? AND seq = ?', values: [n, seq] })
+  const attempts = isAlike ? [again] : insert('attempt', [row])
   yield* execute(...ends, ...(isKnown ? [] : attempts))
 }
 
@@ -379,7 +379,7 @@ export function* remove(
     after,
     last,
   )
-  yield* execute(...counts.map(({ target, status, count }) => countForwards(target, { [status]: -count })))
+  for (const { target, status, count } of counts) yield* execute(countForwards(target, { [status]: -count }))
   const minutes = yield* ask<Minute & { readonly until: number }>(
     `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
       sum(CASE WHEN EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND ${FAILED_ATTEMPT}) THEN 1 ELSE 0 END) AS failed

@@ -28,7 +28,7 @@ CREATE TABLE kv (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at DOUBLE PR
 CREATE INDEX kv_expiry ON kv (expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE TABLE delivery (
-  n BIGINT PRIMARY KEY,
+  n INTEGER PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,
   received_at BIGINT NOT NULL,
   source TEXT NOT NULL,
@@ -51,7 +51,7 @@ CREATE INDEX delivery_event ON delivery (event, n);
 CREATE INDEX delivery_repo ON delivery (lower(repo), n);
 CREATE INDEX delivery_id ON delivery (delivery_id);
 
-CREATE TABLE body (n BIGINT PRIMARY KEY REFERENCES delivery (n) ON DELETE CASCADE, bytes BLOB NOT NULL);
+CREATE TABLE body (n INTEGER PRIMARY KEY REFERENCES delivery (n) ON DELETE CASCADE, bytes BLOB NOT NULL);
 
 CREATE TABLE forward (
   n BIGINT NOT NULL REFERENCES delivery (n) ON DELETE CASCADE,
@@ -62,7 +62,7 @@ CREATE TABLE forward (
   since BIGINT NOT NULL,
   reason TEXT,
   PRIMARY KEY (n, target)
-);
+) WITHOUT ROWID;
 CREATE INDEX forward_waiting ON forward (target, n) WHERE status = 'waiting';
 CREATE INDEX forward_failed ON forward (n) WHERE ${FAILED_ATTEMPT};
 
@@ -83,7 +83,7 @@ CREATE TABLE attempt (
 
 CREATE TABLE removed (until BIGINT NOT NULL);
 INSERT INTO removed (until) VALUES (0);
-CREATE TABLE minute (minute BIGINT PRIMARY KEY, received BIGINT NOT NULL, failed BIGINT NOT NULL);
+CREATE TABLE minute (minute INTEGER PRIMARY KEY, received BIGINT NOT NULL, failed BIGINT NOT NULL);
 CREATE TABLE target (
   target TEXT PRIMARY KEY, waiting BIGINT NOT NULL, succeeded BIGINT NOT NULL, failed BIGINT NOT NULL
 );

@@ -35,7 +35,7 @@ export function* askAll(statements: readonly Statement[]): Tx<readonly (readonly
   return yield { statements }
 }
 
-/** Within a {@link Tx}: statements whose rows are not wanted. */
+/** Within a {@link Tx}: statements whose rows are not wanted, and of which no two change the same row; they may be done at once. */
 export function* execute(...statements: readonly Statement[]): Tx<void> {
   if (statements.length > 0) yield { statements, isUnawaited: true }
 }
