@@ -41,7 +41,7 @@ export interface StateParts {
   readonly log: Log
 }
 
-/** 5 s: how many deliveries there are is a sum over all minutes, and reading who is signed in decrypts every token. */
+/** 5 s: reading who is signed in decrypts every token. */
 const CACHE_MS = 5000
 /** 2 s for the keychain, which may ask its user and then answers after a minute: the page shows everything else meanwhile. */
 const KEYCHAIN_LIMIT_MS = 2000
@@ -50,7 +50,6 @@ const KEYCHAIN_LIMIT_MS = 2000
 export function createStateReader(parts: StateParts): () => Promise<InstanceState> {
   const { profile, host, url, routing, running, journal, store, tokens, log } = parts
   const saved = new SavedHooks(store, host)
-  const count = createCached(CACHE_MS, () => journal.count())
   const users = createCached(CACHE_MS, async () => {
     try {
       return await inTime(KEYCHAIN_LIMIT_MS, tokens.owners())
@@ -62,7 +61,7 @@ export function createStateReader(parts: StateParts): () => Promise<InstanceStat
   return async () => {
     const [counts, deliveries, hooks, owners] = await Promise.all([
       journal.counts(),
-      count(),
+      journal.count(),
       saved.list(),
       users(),
     ])
@@ -111,7 +110,7 @@ function hookStates(
 const MINUTE_MS = 60_000
 const MINUTES = 60
 
-/** The last hour by minute, from counts that the journal has of each. */
+/** The last hour by minute. */
 export async function readTimeline({
   journal,
   refusals,

@@ -201,12 +201,11 @@ export class Postgres implements Sql {
   async #run<Result>(client: PoolClient, transaction: Tx<Result>, send: Send): Promise<Result> {
     let step = goOn(transaction, [])
     while (step.done !== true) {
-      const { statements, isUnawaited } = step.value
-      const all = isUnawaited ? joined(statements) : statements
-      const answers = Promise.all(all.map((each) => this.#statements.run(client, each)))
-      if (isUnawaited) void send(answers)
-      const rows = isUnawaited ? [] : await answers
-      gather(client)
+      let rows: readonly SqlRow[] = []
+      if ('sql' in step.value) {
+        rows = await this.#statements.run(client, step.value)
+        gather(client)
+      } else for (const each of joined(step.value)) void send(this.#statements.run(client, each))
       step = goOn(transaction, rows)
     }
     return step.value
@@ -251,10 +250,7 @@ async function inOrder(sent: readonly Promise<unknown>[]): Promise<void> {
 type Send = <Answer>(answer: Promise<Answer>) => Promise<Answer>
 
 /** What the transaction itself throws is no failure of the connection, and of no other transaction. @throws RelayError */
-function goOn<Result>(
-  transaction: Tx<Result>,
-  rows: readonly (readonly SqlRow[])[],
-): ReturnType<Tx<Result>['next']> {
+function goOn<Result>(transaction: Tx<Result>, rows: readonly SqlRow[]): ReturnType<Tx<Result>['next']> {
   try {
     return transaction.next(rows)
   } catch (error) {
