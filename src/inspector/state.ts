@@ -7,7 +7,7 @@ import type { Minute, Summary } from '../journal/types.js'
 import type { InstanceState, Timeline } from './api.js'
 import type { InspectorParts } from './parts.js'
 
-/** 5 s: how many deliveries there are is a sum over all minutes, and reading who is signed in decrypts every token. */
+/** 5 s: reading who is signed in decrypts every token. */
 const CACHE_MS = 5000
 /** 2 s for the keychain, which may ask its user and then answers after a minute: the page shows everything else meanwhile. */
 const KEYCHAIN_LIMIT_MS = 2000
@@ -16,7 +16,6 @@ const KEYCHAIN_LIMIT_MS = 2000
 export function createStateReader(parts: InspectorParts): () => Promise<InstanceState> {
   const { profile, host, url, routing, running, journal, store, tokens, log } = parts
   const saved = new SavedHooks(store, host)
-  const count = createCached(CACHE_MS, () => journal.count())
   const users = createCached(CACHE_MS, async () => {
     try {
       return await inTime(KEYCHAIN_LIMIT_MS, tokens.owners())
@@ -28,7 +27,7 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
   return async () => {
     const [counts, deliveries, hooks, owners] = await Promise.all([
       journal.counts(),
-      count(),
+      journal.count(),
       saved.list(),
       users(),
     ])
@@ -75,7 +74,7 @@ function hookStates(
 const MINUTE_MS = 60_000
 const MINUTES = 60
 
-/** The last hour by minute, from counts that the journal has of each. */
+/** The last hour by minute. */
 export async function readTimeline({ journal, refusals, clock }: InspectorParts): Promise<Timeline> {
   const last = Math.floor(clock() / MINUTE_MS)
   const first = last - MINUTES + 1

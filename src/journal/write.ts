@@ -1,23 +1,11 @@
 import { MAX_START } from '../base/bytes.js'
-import { FAILED_ATTEMPT } from '../store/schema.js'
-import {
-  ask,
-  askAll,
-  marks,
-  execute,
-  type SqlRow,
-  type SqlValue,
-  type Statement,
-  type Tx,
-} from '../store/sql.js'
+import { ask, marks, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
 import {
   type Attempt,
   type Delivery,
   type Forward,
   type ForwardStatus,
-  isFailedAttempt,
   MAX_ERROR,
-  type Minute,
   type OnDuplicate,
   type Plan,
   type Receipt,
@@ -77,17 +65,18 @@ interface New {
  * runs once.
  */
 export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
-  const keys = all.map(({ delivery }) => keyOf(delivery))
-  const ids = all.map(({ delivery }) => delivery.deliveryId)
-  const [last = [], known = [], alike = []] = yield* askAll([
-    { sql: 'SELECT coalesce(max(n), 0) AS n FROM delivery', values: [] },
-    among(KNOWN, 'key', keys, ''),
-    // Through a tunnel the key is a digest, and two hooks may send different bytes.
-    among(KNOWN, 'delivery_id', ids, `AND hook_id <> ''`),
-  ])
-  let n = Number(last[0]?.['n'])
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the columns of KNOWN
-  const entries = [...known, ...alike] as unknown as Known[]
+  const keys = padded(all.map(({ delivery }) => keyOf(delivery)))
+  const ids = padded(all.map(({ delivery }) => delivery.deliveryId))
+  // Through a tunnel the key is a digest, and two hooks may send different bytes. The newest entry is there for its number.
+  const found = yield* ask<Known>(
+    `${KNOWN} key IN (${marks(keys.length)})
+      UNION ALL ${KNOWN} delivery_id IN (${marks(ids.length)}) AND hook_id <> ''
+      UNION ALL ${KNOWN} n = (SELECT max(n) FROM delivery)`,
+    ...keys,
+    ...ids,
+  )
+  const entries = [...found]
+  let n = Math.max(0, ...found.map((each) => each.n))
   const added: New[] = []
   const again: { readonly at: number; readonly work: Tx<Receipt> }[] = []
   const receipts = all.map(({ delivery, plan }, at): Receipt => {
@@ -95,10 +84,10 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
     const isAlike = (each: Known): boolean => each.key === key || each.delivery_id === delivery.deliveryId
     const other = entries.find((each) => isAlike(each) && isOfAnotherHook(each, delivery))
     if (other) return { n: other.n, duplicate: true, targets: [] }
-    const found = entries.find((each) => each.key === key)
-    if (found) {
-      again.push({ at, work: appendAgain(found, delivery, plan) })
-      return { n: found.n, duplicate: true, targets: [] }
+    const known = entries.find((each) => each.key === key)
+    if (known) {
+      again.push({ at, work: appendAgain(known, delivery, plan) })
+      return { n: known.n, duplicate: true, targets: [] }
     }
     const row = { n: ++n, key, ...rowOf(delivery), ignored_by: plan.ignoredBy ?? null }
     const targets = [...new Set(plan.targets)]
@@ -115,11 +104,10 @@ function ignoredBy({ ignored_by: text }: Known): Pick<Receipt, 'ignoredBy'> {
   return text === null ? {} : { ignoredBy: text }
 }
 
-/** A query for the rows in which a column has one of the values. Few texts, so that connections keep them prepared. */
-function among(query: string, column: string, values: readonly string[], rest: string): Statement {
+/** As many as a power of two, with the first again and again: few texts of statements, so that connections keep them prepared. */
+function padded(values: readonly string[]): string[] {
   const count = 2 ** Math.ceil(Math.log2(values.length))
-  const padded = Array.from({ length: count }, (_, i) => values[i] ?? values[0] ?? '')
-  return { sql: `${query} ${column} IN (${marks(count)}) ${rest}`, values: padded }
+  return Array.from({ length: count }, (_, i) => values[i] ?? values[0] ?? '')
 }
 
 /** Adds targets that are new, or failed, by the rule; never those of another event, which is not signed. */
@@ -133,28 +121,17 @@ function* appendAgain(found: Known, delivery: Delivery, plan: Plan): Tx<Receipt>
 /** The rows are inserted together: a statement for each would take a round trip's share of PostgreSQL's time. */
 function insertNew(all: readonly New[]): Statement[] {
   const rows = all.map(({ row }) => row)
-  const minutes = counted(rows.map((row) => minuteOf(row.received_at)))
-  const targets = counted(all.flatMap((each) => each.targets))
+  const bodies = all.map(({ row, bytes }) => ({ n: row.n, bytes }))
+  const forwards = all.flatMap(({ row, targets }) => newForwards(row.n, targets, row.received_at))
+  const waiting = new Map<string, number>()
+  for (const target of all.flatMap(({ targets }) => targets))
+    waiting.set(target, (waiting.get(target) ?? 0) + 1)
   return [
     ...insert('delivery', rows),
-    ...insert(
-      'body',
-      all.map(({ row, bytes }) => ({ n: row.n, bytes })),
-    ),
-    ...insert(
-      'forward',
-      all.flatMap((each) => newForwards(each.row.n, each.targets, each.row.received_at)),
-    ),
-    ...[...minutes].map(([minute, count]) => countMinute(minute, count, 0)),
-    ...[...targets].map(([target, count]) => countForwards(target, { waiting: count })),
+    ...insert('body', bodies),
+    ...insert('forward', forwards),
+    ...[...waiting].map(([target, count]) => countForwards(target, { waiting: count })),
   ]
-}
-
-/** How often each is there. */
-function counted<Key>(all: readonly Key[]): Map<Key, number> {
-  const counts = new Map<Key, number>()
-  for (const key of all) counts.set(key, (counts.get(key) ?? 0) + 1)
-  return counts
 }
 
 /** Without the id of its hook, an equal id may be chance. */
@@ -206,35 +183,22 @@ function* waitAgain(
   rule: OnDuplicate,
   since: number,
 ): Tx<readonly string[]> {
-  const rows = yield* ask<{ target: string; status: ForwardStatus; tries: number }>(
-    'SELECT target, status, tries FROM forward WHERE n = ? ORDER BY position, target',
+  const rows = yield* ask<{ target: string; status: ForwardStatus }>(
+    'SELECT target, status FROM forward WHERE n = ? ORDER BY position, target',
     n,
   )
   const before = new Map(rows.map(({ target, status }) => [target, status]))
   const due = [...new Set(targets)].filter((target) => DUE[rule].includes(before.get(target)))
-  const earlier = due.filter((target) => before.has(target))
-  if (due.length > 0)
-    yield* askAll([
-      ...earlier.map((target) => ({
-        sql: `UPDATE forward SET status = 'waiting', tries = 0, since = ?, reason = NULL WHERE n = ? AND target = ?`,
-        values: [since, n, target],
-      })),
-      ...insert(
-        'forward',
-        newForwards(
-          n,
-          due.filter((target) => !before.has(target)),
-          since,
-        ),
-      ),
-      ...due.map((target) => {
-        const status = before.get(target)
-        return countForwards(target, { ...(status && { [status]: -1 }), waiting: 1 })
-      }),
-    ])
-  const failures = rows.filter(isFailedAttempt)
-  if (failures.length > 0 && failures.every(({ target }) => earlier.includes(target)))
-    yield* countFailed(n, -1)
+  const missing = due.filter((target) => !before.has(target))
+  yield* execute(
+    ...due.flatMap((target) => {
+      const status = before.get(target)
+      if (!status) return [countForwards(target, { waiting: 1 })]
+      const forward: Forward = { status: 'waiting', tries: 0, since }
+      return [setForward(n, target, forward), countForwards(target, { [status]: -1, waiting: 1 })]
+    }),
+    ...insert('forward', newForwards(n, missing, since)),
+  )
   const waiting = [...before].filter(([, status]) => status === 'waiting').map(([target]) => target)
   return [...new Set([...waiting, ...due])]
 }
@@ -250,76 +214,59 @@ const ALIKE: ReadonlySet<string> = new Set(['unreachable', 'timed out'])
  */
 export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void> {
   const { target, at, outcome, status, ms } = attempt
-  const [entry, forwards, last = [], newest = []] = yield* askAll([
-    ...forwardsOf(n),
-    {
-      sql: 'SELECT seq, at, outcome, error FROM attempt WHERE n = ? AND target = ? ORDER BY seq DESC LIMIT 1',
-      values: [n, target],
-    },
-    { sql: 'SELECT coalesce(max(seq), 0) AS seq FROM attempt WHERE n = ?', values: [n] },
-  ])
-  const ends = finishing(n, target, forward, entry, forwards)
-  if (!ends) return
-  const [before] = last
+  const [found] = yield* ask<Recorded>(RECORDED, n, target)
+  if (!found) return
   const answer = attempt.answer.subarray(0, MAX_START)
   const error = attempt.error?.slice(0, MAX_ERROR) ?? null
-  const isKnown = before?.['at'] === at && before['outcome'] === outcome
-  const isAlike = ALIKE.has(outcome) && before?.['outcome'] === outcome && before['error'] === error
-  // Beyond that, the last one is replaced.
-  const seq = Math.min(Number(newest[0]?.['seq']) + 1, MAX_ATTEMPTS)
   const headers = attempt.headers ? JSON.stringify(attempt.headers) : null
-  const row = { n, seq, target, at, outcome, status, ms, answer, headers, error, count: attempt.count }
-  const again: Statement = {
-    sql: 'UPDATE attempt SET count = count + ?, at = ?, ms = ?, answer = ? WHERE n = ? AND seq = ?',
-    values: [attempt.count, at, ms, answer, n, before?.['seq'] ?? null],
+  // Beyond that, the last one is replaced.
+  const seq = Math.min(found.newest + 1, MAX_ATTEMPTS)
+  const isSame = found.outcome === outcome
+  if (isSame && found.at === at) yield* execute(...finishing(n, target, forward, found.before))
+  else if (isSame && found.error === error && ALIKE.has(outcome))
+    yield* execute(...finishing(n, target, forward, found.before), {
+      sql: 'UPDATE attempt SET count = count + ?, at = ?, ms = ?, answer = ? WHERE n = ? AND seq = ?',
+      values: [attempt.count, at, ms, answer, n, found.seq],
+    })
+  else {
+    if (seq === found.newest) yield* ask('DELETE FROM attempt WHERE n = ? AND seq = ?', n, seq)
+    const row = { n, seq, target, at, outcome, status, ms, answer, headers, error, count: attempt.count }
+    yield* execute(...finishing(n, target, forward, found.before), ...insert('attempt', [row]))
   }
-  const first =
-    seq === MAX_ATTEMPTS ? [{ sql: 'DELETE FROM attempt WHERE n = ? AND seq = ?', values: [n, seq] }] : []
-  const attempts = isAlike ? [again] : [...first, ...insert('attempt', [row])]
-  yield* execute(...ends, ...(isKnown ? [] : attempts))
 }
 
-/** Sets the status of a forward without an attempt. */
-export function* finish(n: number, target: string, forward: Forward): Tx<void> {
-  const [entry, forwards] = yield* askAll(forwardsOf(n))
-  yield* execute(...(finishing(n, target, forward, entry, forwards) ?? []))
+/** The status of a forward, the last attempt at its target, and the number of its entry's last attempt. */
+const RECORDED = `SELECT forward.status AS before, last.seq, last.at, last.outcome, last.error,
+    (SELECT coalesce(max(seq), 0) FROM attempt WHERE attempt.n = forward.n) AS newest
+  FROM forward LEFT JOIN attempt AS last ON last.n = forward.n AND last.seq = (
+    SELECT max(seq) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target)
+  WHERE forward.n = ? AND forward.target = ?`
+
+type Recorded = {
+  readonly before: ForwardStatus
+  readonly newest: number
+  readonly seq: number | null
+  readonly at: number | null
+  readonly outcome: string | null
+  readonly error: string | null
 }
 
-/** When an entry came, and its forwards. */
-function forwardsOf(n: number): Statement[] {
-  return [
-    { sql: 'SELECT received_at FROM delivery WHERE n = ?', values: [n] },
-    { sql: 'SELECT target, status, tries FROM forward WHERE n = ?', values: [n] },
-  ]
-}
-
-/** The statements that set the status of a forward, from what {@link forwardsOf} gave; none where it has ended; undefined when it is gone. */
-function finishing(
-  n: number,
-  target: string,
-  { status, tries, since, reason }: Forward,
-  entry: readonly SqlRow[] = [],
-  forwards: readonly SqlRow[] = [],
-): Statement[] | undefined {
-  const found = forwards.find((row) => row['target'] === target)
-  if (!found) return undefined
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this program writes the column
-  const before = found['status'] as ForwardStatus
+/** The statements that set the status of a forward; none where it has ended. */
+export function finishing(n: number, target: string, forward: Forward, before: ForwardStatus): Statement[] {
   // Another relay has ended it, while the one whose attempt this was stood still: it is not sent again.
-  if (before !== 'waiting' && status !== 'succeeded') return []
-  const hasFailed = (row: SqlRow): boolean => row['status'] === 'failed' || Number(row['tries']) > 0
-  const others = forwards.some((row) => row['target'] !== target && hasFailed(row))
-  const [was, is] = [hasFailed(found), isFailedAttempt({ status, tries })]
+  if (before !== 'waiting' && forward.status !== 'succeeded') return []
+  const change = { [before]: -1, [forward.status]: 1 }
   return [
-    {
-      sql: 'UPDATE forward SET status = ?, tries = ?, since = ?, reason = ? WHERE n = ? AND target = ?',
-      values: [status, tries, since, reason ?? null, n, target],
-    },
-    ...(before === status ? [] : [countForwards(target, { [before]: -1, [status]: 1 })]),
-    ...(was === is || others
-      ? []
-      : [countMinute(minuteOf(Number(entry[0]?.['received_at'])), 0, is ? 1 : -1)]),
+    setForward(n, target, forward),
+    ...(before === forward.status ? [] : [countForwards(target, change)]),
   ]
+}
+
+function setForward(n: number, target: string, { status, tries, since, reason }: Forward): Statement {
+  return {
+    sql: 'UPDATE forward SET status = ?, tries = ?, since = ?, reason = ? WHERE n = ? AND target = ?',
+    values: [status, tries, since, reason ?? null, n, target],
+  }
 }
 
 /** Forwards that one step fails. */
@@ -342,8 +289,10 @@ export function* expire(
     before,
     ...values,
   )
-  for (const { n, target, tries, since } of rows)
-    yield* finish(n, target, { status: 'failed', tries, since, reason: 'older than 24 h' })
+  for (const { n, target, tries, since } of rows) {
+    const forward: Forward = { status: 'failed', tries, since, reason: 'older than 24 h' }
+    yield* execute(...finishing(n, target, forward, 'waiting'))
+  }
   return rows
 }
 
@@ -379,19 +328,19 @@ export function* remove(
     after,
     last,
   )
-  yield* execute(...counts.map(({ target, status, count }) => countForwards(target, { [status]: -count })))
-  const minutes = yield* ask<Minute & { readonly until: number }>(
-    `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
-      sum(CASE WHEN EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND ${FAILED_ATTEMPT}) THEN 1 ELSE 0 END) AS failed
-      FROM delivery WHERE ${which} GROUP BY received_at / 60000`,
+  for (const { target, status, count } of counts) yield* execute(countForwards(target, { [status]: -count }))
+  const rows = yield* ask<{ at: number }>(
+    `DELETE FROM delivery WHERE ${which} RETURNING received_at AS at`,
     after,
     last,
   )
-  yield* execute(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
-  const until = Math.max(0, ...minutes.map((each) => each.until))
-  yield* ask('UPDATE removed SET until = ? WHERE until < ?', until, until)
-  const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
-  yield* ask('DELETE FROM minute WHERE received = 0')
+  const until = Math.max(0, ...rows.map(({ at }) => at))
+  yield* ask(
+    'UPDATE removed SET count = count + ?, until = CASE WHEN until < ? THEN ? ELSE until END',
+    rows.length,
+    until,
+    until,
+  )
   yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
 }
@@ -441,23 +390,4 @@ function countForwards(target: string, changes: Partial<Readonly<Record<ForwardS
         succeeded = target.succeeded + excluded.succeeded, failed = target.failed + excluded.failed`,
     values: [target, waiting, succeeded, failed],
   }
-}
-
-function minuteOf(at: number): number {
-  return Math.floor(at / 60_000)
-}
-
-/** `minute`: its number since 1970. */
-function countMinute(minute: number, received: number, failed: number): Statement {
-  return {
-    sql: `INSERT INTO minute (minute, received, failed) VALUES (?, ?, ?)
-      ON CONFLICT (minute) DO UPDATE SET received = minute.received + excluded.received, failed = minute.failed + excluded.failed`,
-    values: [minute, received, failed],
-  }
-}
-
-/** Counts an entry in its minute as failed, or no longer. */
-function* countFailed(n: number, change: 1 | -1): Tx<void> {
-  const [row] = yield* ask<{ at: number }>('SELECT received_at AS at FROM delivery WHERE n = ?', n)
-  if (row) yield* execute(countMinute(minuteOf(row.at), 0, change))
 }

@@ -160,8 +160,11 @@ export async function prepareSchema(client: ClientBase, schema: string, create: 
 /** PostgreSQL's types in place of SQLite's. Keys are compared by their bytes, whatever the database's own order is. */
 function translate(sql: string): string {
   return (
-    sql.replaceAll(/\bBLOB\b/g, 'BYTEA').replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"') +
-    'CREATE INDEX delivery_size ON delivery (n) INCLUDE (size);'
+    sql
+      .replaceAll(/\bBLOB\b/g, 'BYTEA')
+      .replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"')
+      .replaceAll('INTEGER PRIMARY KEY', 'BIGINT PRIMARY KEY')
+      .replaceAll('WITHOUT ROWID', '') + 'CREATE INDEX delivery_size ON delivery (n) INCLUDE (size);'
   )
 }
 

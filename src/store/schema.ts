@@ -1,5 +1,5 @@
 /** Set apart from those of earlier programs, whose data is refused: there are no migrations. */
-export const VERSION = 11
+export const VERSION = 12
 
 /**
  * A forward that failed, or that needed another attempt. The planners of both engines use the index `forward_failed` for a query with
@@ -16,9 +16,8 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  * - `delivery.event`: with the action after a line feed where the source is a code host.
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
- * - `removed`: one row: when the last of the removed entries came.
- * - `minute`, `target`: how many were received, how many of these failed or needed another attempt at a target (each once), and how many
- *   forwards have each status, updated with each write: counting a million rows for a picture takes a second.
+ * - `removed`: one row: how many entries were removed, and when the last of them came.
+ * - `target`: how many forwards have each status, updated with each write: counting a million rows takes a second.
  */
 export const SCHEMA = `
 CREATE TABLE relay_schema (version INTEGER NOT NULL);
@@ -28,7 +27,7 @@ CREATE TABLE kv (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at DOUBLE PR
 CREATE INDEX kv_expiry ON kv (expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE TABLE delivery (
-  n BIGINT PRIMARY KEY,
+  n INTEGER PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,
   received_at BIGINT NOT NULL,
   source TEXT NOT NULL,
@@ -51,7 +50,7 @@ CREATE INDEX delivery_event ON delivery (event, n);
 CREATE INDEX delivery_repo ON delivery (lower(repo), n);
 CREATE INDEX delivery_id ON delivery (delivery_id);
 
-CREATE TABLE body (n BIGINT PRIMARY KEY REFERENCES delivery (n) ON DELETE CASCADE, bytes BLOB NOT NULL);
+CREATE TABLE body (n INTEGER PRIMARY KEY REFERENCES delivery (n) ON DELETE CASCADE, bytes BLOB NOT NULL);
 
 CREATE TABLE forward (
   n BIGINT NOT NULL REFERENCES delivery (n) ON DELETE CASCADE,
@@ -62,7 +61,7 @@ CREATE TABLE forward (
   since BIGINT NOT NULL,
   reason TEXT,
   PRIMARY KEY (n, target)
-);
+) WITHOUT ROWID;
 CREATE INDEX forward_waiting ON forward (target, n) WHERE status = 'waiting';
 CREATE INDEX forward_failed ON forward (n) WHERE ${FAILED_ATTEMPT};
 
@@ -81,9 +80,8 @@ CREATE TABLE attempt (
   PRIMARY KEY (n, seq)
 );
 
-CREATE TABLE removed (until BIGINT NOT NULL);
-INSERT INTO removed (until) VALUES (0);
-CREATE TABLE minute (minute BIGINT PRIMARY KEY, received BIGINT NOT NULL, failed BIGINT NOT NULL);
+CREATE TABLE removed (count BIGINT NOT NULL, until BIGINT NOT NULL);
+INSERT INTO removed (count, until) VALUES (0, 0);
 CREATE TABLE target (
   target TEXT PRIMARY KEY, waiting BIGINT NOT NULL, succeeded BIGINT NOT NULL, failed BIGINT NOT NULL
 );

@@ -14,30 +14,21 @@ export interface Statement {
  * PostgreSQL awaits each statement; nothing else writes to the profile meanwhile. It may be run again after a failure, so it changes
  * nothing but the database. To refuse, it returns before it has written anything.
  */
-export type Tx<Result> = Generator<Step, Result, readonly (readonly SqlRow[])[]>
-
-/** Statements that do not depend on what the others return. PostgreSQL gets them in one round trip. */
-export interface Step {
-  readonly statements: readonly Statement[]
-  /** Their rows are not wanted: the transaction goes on at once, and fails later if they do. */
-  readonly isUnawaited?: boolean
-}
+export type Tx<Result> = Generator<Statement | readonly Statement[], Result, readonly SqlRow[]>
 
 /** Within a {@link Tx}: `const rows = yield* ask<Row>('SELECT …', value)`. */
 export function* ask<Row extends object = SqlRow>(sql: string, ...values: SqlValue[]): Tx<readonly Row[]> {
-  const [rows = []] = yield { statements: [{ sql, values }] }
+  const rows: readonly object[] = yield { sql, values }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller knows the columns that it names
-  return rows as readonly object[] as readonly Row[]
+  return rows as readonly Row[]
 }
 
-/** Within a {@link Tx}: the rows of several statements, in one round trip. */
-export function* askAll(statements: readonly Statement[]): Tx<readonly (readonly SqlRow[])[]> {
-  return yield { statements }
-}
-
-/** Within a {@link Tx}: statements whose rows are not wanted. */
+/**
+ * Within a {@link Tx}: statements whose rows are not wanted, and of which no two change the same row. They may be done at once, and the
+ * transaction goes on meanwhile; it fails later if one of them does.
+ */
 export function* execute(...statements: readonly Statement[]): Tx<void> {
-  if (statements.length > 0) yield { statements, isUnawaited: true }
+  if (statements.length > 0) yield statements
 }
 
 export interface WriteOptions {

@@ -162,8 +162,11 @@ class Sqlite implements Sql {
 
   #run<Result>(transaction: Tx<Result>): Result {
     let step = transaction.next()
-    while (step.done !== true)
-      step = transaction.next(step.value.statements.map(({ sql, values }) => this.#rows(sql, values)))
+    while (step.done !== true) {
+      const statements = 'sql' in step.value ? [step.value] : step.value
+      const rows = statements.flatMap(({ sql, values }) => this.#rows(sql, values))
+      step = transaction.next(rows)
+    }
     return step.value
   }
 

@@ -8,7 +8,7 @@ import { exclusively } from '../../src/store/exclusively.js'
 import { createStore, type Json, type Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { openPostgres } from '../../src/store/postgres.js'
-import type { Sql, Tx } from '../../src/store/sql.js'
+import { ask, type Sql } from '../../src/store/sql.js'
 import { describeWith } from '../kit/needs.js'
 import { database, PASSWORD } from '../kit/postgres.js'
 
@@ -105,9 +105,7 @@ describe('whatever happens to it, the key-value store is a map whose records exp
   it('says nothing of a record that is no JSON', async () => {
     await using opened = await memory()
     await opened.store.put('token:ada', 1)
-    await opened.sql.write(function* (): Tx<void> {
-      yield { statements: [{ sql: `UPDATE kv SET value = 'gho_canary'`, values: [] }] }
-    })
+    await opened.sql.write(() => ask(`UPDATE kv SET value = 'gho_canary'`))
     for (const reading of [opened.store.get('token:ada'), opened.store.take('token:ada')])
       await expect(reading).rejects.toThrow(
         /^A record of the database \(token\) was changed(?!.*(canary|ada))/,
@@ -164,16 +162,8 @@ describe('an encrypted record', () => {
       message: expect.stringMatching(/\(token\) was changed or moved(?!.*ada)/),
     }
     await expect(encrypted(sql, right, undefined, 'else').store.get('token:ada')).rejects.toMatchObject(moved)
-    await sql.write(function* (): Tx<void> {
-      yield {
-        statements: [
-          {
-            sql: `UPDATE kv SET value = (SELECT value FROM kv WHERE key = 'token:bob') WHERE key = 'token:ada'`,
-            values: [],
-          },
-        ],
-      }
-    })
+    const move = `UPDATE kv SET value = (SELECT value FROM kv WHERE key = 'token:bob') WHERE key = 'token:ada'`
+    await sql.write(() => ask(move))
     await expect(store.get('token:ada')).rejects.toMatchObject(moved)
   })
 
