@@ -1,15 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { checkMachine, type Machine } from '../../src/cli/commands/doctor.js'
+import { checkMachine } from '../../src/cli/commands/doctor.js'
+import { settle } from '../../src/cli/commands/doctor-host.js'
 import { attach } from '../../src/cli/profile.js'
 import { emptyFolder } from '../kit/folder.js'
 import { testShell } from './cli-shell.js'
 
 const MIB = 1_048_576
-const FINE: Machine = { node: '20.18.0', type: 0xef53, free: 1024 * MIB }
+const FINE = { node: '20.18.0', type: 0xef53, free: 1024 * MIB }
 
-async function checked(machine: Partial<Machine>, store = 'file') {
+async function checked(machine: Partial<typeof FINE>, store = 'file') {
   const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_STORE: store } })
-  return checkMachine(await attach(shell, {}, 'tolerant'), { ...FINE, ...machine })
+  const attached = await attach(shell, {}, 'tolerant')
+  return settle(async () => checkMachine(attached, { ...FINE, ...machine }))
 }
 
 describe('the check of the machine', () => {
