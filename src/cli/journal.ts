@@ -112,19 +112,22 @@ export const POLL_MS = 100
 const MAX_BATCH = 1000
 
 /**
- * The entries after number `after`, in order: existing ones, then those that any process appends, until `signal` aborts.
- * Yields an empty batch about ten times a second.
+ * The entries after number `after` whose body has the text of the filter, in order: existing ones, then those that any process appends,
+ * until `signal` aborts. Yields an empty batch about ten times a second.
  * @throws AbortError as `sleep`
  */
 export async function* poll(
-  journal: Pick<Journal, 'after'>,
+  journal: Pick<Journal, 'after' | 'withText'>,
   after: number,
+  { text }: Filter,
   options: Cancellable,
 ): AsyncGenerator<readonly Summary[], never> {
   for (let last = after; ;) {
     const batch = await journal.after(last, MAX_BATCH)
     last = batch.at(-1)?.n ?? last
-    yield batch
+    const numbers = batch.map(({ n }) => n)
+    const found = text === undefined ? new Set(numbers) : await journal.withText(numbers, text)
+    yield batch.filter(({ n }) => found.has(n))
     await sleep(batch.length < MAX_BATCH ? POLL_MS : 0, options)
   }
 }

@@ -140,6 +140,18 @@ export function notRunning(profile: string): RelayError {
   return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
 }
 
+/**
+ * The error where a command needs the running instance of its profile. `more` continues the command line that starts one, and the
+ * sentence.
+ */
+export function notServed({ profile, saved }: Pick<Attached, 'profile' | 'saved'>, more = ''): RelayError {
+  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
+  return new RelayError(
+    'unavailable',
+    `No relay is running for profile ${profile}. Start it with ${start}${more}`,
+  )
+}
+
 /** The command line that starts a profile's instance. */
 export function startCommand({ profile, sandbox }: { profile: string; sandbox?: boolean }): string {
   const usual = sandbox ? SANDBOX_PROFILE : DEFAULTS.profile
@@ -272,23 +284,16 @@ export function requireSecret(found: FoundSecret | undefined, purpose: string): 
   )
 }
 
-/** Makes a running service known to the commands of other terminals. */
-export interface Publication {
-  readonly onTaken: NonNullable<ServeOptions['onTaken']>
-  /** After a reload. If it cannot be written, they show what was there before. */
-  setRoutes(routing: Pick<Routing, 'routes'>): void
-}
-
 /**
- * Registers a service that this process starts while it runs, with the repositories of its `--hook`, and has its profile remember how it
- * was used. With a memory store, nothing but the registration is written; if that fails, it warns.
+ * Makes a service that this process starts known to the commands of other terminals while it runs, with the repositories of its `--hook`,
+ * and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
  */
-export function publication({ out }: Shell, loaded: Loaded, hooks: readonly string[] = []): Publication {
+export function publication({ out }: Shell, loaded: Loaded, hooks: readonly string[] = []) {
   const { values, origins } = loaded
   const { store, home, profile } = values
   let running: RunningInstance | undefined
   return {
-    onTaken(record, settings, sandbox) {
+    onTaken: ((record, settings, sandbox) => {
       const { current } = settings.webhookSecrets
       running = {
         ...record,
@@ -309,8 +314,9 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
         return undefined
       }
-    },
-    setRoutes(routing) {
+    }) satisfies ServeOptions['onTaken'],
+    /** After a reload. */
+    setRoutes(routing: Pick<Routing, 'routes'>): void {
       if (!running) return
       running = { ...running, targets: namedTargets(routing) }
       try {

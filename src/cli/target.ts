@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { printable } from '../base/text.js'
-import type { Repo } from '../codehost/host.js'
+import type { Repo, Subject } from '../codehost/host.js'
 
 const REPO = /^(?<owner>(?!\.{1,2}\/)[A-Za-z0-9._-]{1,100})\/(?<repo>(?!\.{1,2}$)[A-Za-z0-9._-]{1,100})$/
 
@@ -19,12 +19,7 @@ export function formatRepo({ owner, repo }: Repo): string {
 }
 
 /** The issue, pull request or comment of an action. */
-export interface Target {
-  readonly owner: string
-  readonly repo: string
-  readonly number: number
-  /** As the address says; undefined for `owner/repo#12`. */
-  readonly kind?: 'issue' | 'pull' | undefined
+export interface Target extends Subject {
   /** The comment that the address points at; `review`: one on a line of the diff. */
   readonly comment?: { readonly kind: 'issue' | 'review'; readonly id: number } | undefined
   /** The address of the code host; undefined for `owner/repo#12`. */

@@ -22,7 +22,7 @@ import {
 } from '../output/deliveries.js'
 import { table } from '../output/text.js'
 import { localTime } from '../output/time.js'
-import { attach, startCommand } from '../profile.js'
+import { attach, notServed, startCommand } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 import { findOwnHook, payloadAddress, placeOf } from './hook.js'
@@ -39,12 +39,7 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
   const named = text === undefined ? undefined : parseRepo(text)
   await using session = await openSession(shell, await attach(shell, flags))
   requireLog(session.host)
-  const { instance, profile } = session.attached
-  if (!instance && !flags.dryRun)
-    throw new RelayError(
-      'unavailable',
-      `No relay is running for profile ${profile} to receive what comes. Start it with ${startCommand({ profile })} --catch-up`,
-    )
+  if (!session.attached.instance && !flags.dryRun) throw notServed(session.attached, ' --catch-up')
   const sources = await findSources(shell, session, named)
   let lost = 0
   const problems: RelayError[] = []

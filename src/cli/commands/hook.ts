@@ -19,7 +19,7 @@ import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
 import { hookStateText } from '../output/deliveries.js'
 import { table } from '../output/text.js'
-import { attach, startCommand, webhookSecret } from '../profile.js'
+import { attach, notServed, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
@@ -98,13 +98,8 @@ export async function runAdd(
   const events = flags.events === undefined ? undefined : parseEvents(flags.events)
   await using session = await openHookSession(shell, flags, text)
   const { place, name } = session
-  const { profile } = session.attached
   const url = await addressOf(session, flags)
-  if (url === undefined)
-    throw new RelayError(
-      'unavailable',
-      `No relay is running for profile ${profile}, so the hook has no address. Start ${startCommand({ profile })} --tunnel first, or give the address with --url`,
-    )
+  if (url === undefined) throw notServed(session.attached, ' --tunnel, or give the address with --url')
   const settings = { url, secret: await secretOf(shell, session), events }
   const chosen = flags.url !== undefined
   const added = await registerHook(place, { settings, permanent: true, chosen })

@@ -2,7 +2,7 @@ import { RelayError } from '../../base/errors.js'
 import { forwardingHint, isRemote, openInspector } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
-import { attach, startCommand } from '../profile.js'
+import { attach, notServed } from '../profile.js'
 
 /** Runs `relay inspect`. */
 export async function runInspect(
@@ -12,12 +12,9 @@ export async function runInspect(
 ): Promise<void> {
   const { out, env, signal } = shell
   const entry = readEntry(word)
-  const { instance, profile, saved } = await attach(shell, flags)
-  if (!instance)
-    throw new RelayError(
-      'unavailable',
-      `No relay is running for profile ${profile}, and the inspector is a page of the running one. Start it with ${startCommand({ profile, sandbox: saved?.sandbox ?? false })}`,
-    )
+  const attached = await attach(shell, flags)
+  const { instance } = attached
+  if (!instance) throw notServed(attached)
   const { url } = instance
   const { code } = await callInstance(instance, 'inspect', {}, { signal })
   const isPending = async (): Promise<boolean> =>

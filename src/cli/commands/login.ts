@@ -1,4 +1,3 @@
-import { addAbortSignal } from 'node:stream'
 import { beginDeviceSignIn } from '../../auth/device.js'
 import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
@@ -6,7 +5,6 @@ import { aborted, deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { createLogThrottle } from '../../base/log.js'
 import { printable } from '../../base/text.js'
-import { readBounded } from '../../base/bytes.js'
 import { formatDuration, systemClock } from '../../base/time.js'
 import { listen } from '../../http/listen.js'
 import { createRouter, hostCheck } from '../../http/router.js'
@@ -60,9 +58,8 @@ async function signIn(
 
 // --with-token
 
-/** The longest token that relay stores, and a line end. Bytes. */
-const MAX_BYTES = 8_194
-const INPUT = { name: 'Standard input', tooLarge: 'longer than any token (8 KiB)' }
+/** 8,192 bytes are the longest token that relay stores; two are for a line end. */
+const INPUT = { name: 'Standard input', tooLarge: 'longer than any token (8 KiB)', limit: 8_194 }
 /** Visible ASCII, as an Authorization header requires. */
 const TOKEN = /^[\x21-\x7e]+$/
 
@@ -77,8 +74,7 @@ async function readGivenToken({ stdin, signal }: Shell): Promise<string> {
       'usage',
       'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
     )
-  const input = addAbortSignal(signal, stdin)
-  const bytes = await readInput(() => readBounded(input, MAX_BYTES), { ...INPUT, signal })
+  const bytes = await readInput(stdin, INPUT, signal)
   const token = bytes.toString('latin1').replace(/\r?\n$/, '')
   if (TOKEN.test(token)) return token
   throw new RelayError(

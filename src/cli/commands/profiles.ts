@@ -17,7 +17,7 @@ import { Journal } from '../../journal/journal.js'
 import { type Database, databaseFiles, openDatabase, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Flags, Shell } from '../command.js'
-import { canAsk, Prompt } from '../input.js'
+import { Prompt } from '../input.js'
 import { table, tilde } from '../output/text.js'
 import { type Attached, attach, startCommand } from '../profile.js'
 import { clientOf, codeHostOf, readStoredClient } from '../session.js'
@@ -138,7 +138,9 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
   const setup = await readStoredClient(secrets)
   for (const line of await describeData(database, attached, users)) out.say(line)
   if (setup) out.say(`  client      ${setup.client.id}, which stays registered at ${setup.providerUrl}`)
-  await checkConsent(shell, flags)
+  using prompt = new Prompt(shell)
+  const how = 'Nothing was removed. To remove it without being asked, give --yes'
+  if (!flags.yes) await prompt.agree('Remove it?', { how, remains: 'Nothing was removed' })
   // The tokens of a sandbox ended with it.
   const local = flags.local === true || saved?.sandbox === true
   if (users.length > 0) {
@@ -179,13 +181,4 @@ async function describeData(
     `  tokens      ${users.length === 0 ? 'none' : `of ${users.join(', ')}`}`,
     '  secret      the webhook secret that relay made for it, if any',
   ]
-}
-
-/** @throws RelayError `usage` where there is no terminal to ask on; `cancelled` for any answer but yes. */
-async function checkConsent(shell: Shell, { yes }: ResetFlags): Promise<void> {
-  if (yes) return
-  if (!canAsk(shell))
-    throw new RelayError('usage', 'Nothing was removed. To remove it without being asked, give --yes')
-  using prompt = new Prompt(shell)
-  if (!(await prompt.confirm('Remove it?'))) throw new RelayError('cancelled', 'Nothing was removed')
 }

@@ -25,7 +25,6 @@ import {
   storeOf,
 } from '../profile.js'
 import { codeHostOf, readSetup } from '../session.js'
-import type { StoredClient } from '../settings/join.js'
 import { isOfFolder } from '../settings/read.js'
 import { diagnose, printChecks } from './doctor.js'
 
@@ -47,7 +46,11 @@ export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
     throw new RelayError('usage', '--app-hook and --org are for a GitHub App only')
   using prompt = new Prompt(shell)
   const before = await readSetup(attached, { create: true })
-  if (before) await agreeToReplace(shell, flags, before, prompt)
+  if (before && !flags.yes) {
+    const existing = `This profile has the client ${before.client.id} of ${before.providerUrl}`
+    const how = `${existing}. To replace it without being asked, give --yes`
+    await prompt.agree(`${existing}. Replace it?`, { how, remains: 'Nothing was changed' })
+  }
   const save: Save = async (client, app, hookUrl) => {
     const place = { provider: host.name, providerUrl: host.url }
     await using database = await openDatabase({ kind: store, folder: attached.folder })
@@ -107,21 +110,6 @@ function planSetup(attached: Attached): Plan {
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
   const host = openHost({ name, url })
   return { attached, host, store, callbackUrl: redirectUri(address, host.name) }
-}
-
-/** @throws RelayError `usage` where there is no terminal to ask on; `cancelled` for any answer but yes */
-async function agreeToReplace(
-  shell: Shell,
-  { yes }: SetupFlags,
-  { client, providerUrl }: StoredClient,
-  prompt: Prompt,
-): Promise<void> {
-  if (yes) return
-  const existing = `This profile has the client ${client.id} of ${providerUrl}`
-  if (!canAsk(shell))
-    throw new RelayError('usage', `${existing}. To replace it without being asked, give --yes`)
-  if (!(await prompt.confirm(`${existing}. Replace it?`)))
-    throw new RelayError('cancelled', 'Nothing was changed')
 }
 
 // An App

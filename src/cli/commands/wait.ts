@@ -8,8 +8,7 @@ import { type Entry, hasFailed, type Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { awaitForwarded, awaitJournal, hasJournal, openJournal, poll, warnOfMatches } from '../journal.js'
 import { entryObject, Printer, progressOf } from '../output/deliveries.js'
-import { type Attached, attach, startCommand } from '../profile.js'
-import { withText } from './log.js'
+import { attach, notServed } from '../profile.js'
 
 interface WaitFlags extends Flags {
   readonly where?: readonly string[]
@@ -36,7 +35,10 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
   const end = performance.now() + limit
   const wanted = wantedText(match, flags)
-  const late = (what: string): RelayError => (limit === 0 ? notRunning(attached) : timedOut(what, limit))
+  const late = (what: string): RelayError =>
+    limit === 0
+      ? notServed(attached, ', or wait for it with --timeout 5m')
+      : new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
   let isWaiting = limit === 0
   const onWait = (): void => {
     if (isWaiting) return
@@ -80,19 +82,6 @@ function readTimeout({ timeout }: WaitFlags): number | undefined {
   return limit
 }
 
-/** Nothing new can come. */
-function notRunning({ profile, saved }: Attached): RelayError {
-  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
-  return new RelayError(
-    'unavailable',
-    `No relay is running for profile ${profile}. Start it with ${start}, or wait for it with --timeout 5m`,
-  )
-}
-
-function timedOut(what: string, limit: number): RelayError {
-  return new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
-}
-
 interface Found {
   readonly entry: Entry
   readonly summary: Summary
@@ -127,10 +116,9 @@ async function findFirst(
     if (found) return found
   }
   onWait()
-  for await (const batch of poll(journal, last, options)) {
-    const passing = batch.filter((summary) => passes(summary, filter))
-    for (const summary of await withText(journal, passing, filter)) {
-      const found = await find(summary)
+  for await (const batch of poll(journal, last, filter, options)) {
+    for (const summary of batch) {
+      const found = passes(summary, filter) && (await find(summary))
       if (found) return found
     }
     if (performance.now() >= end) return undefined
