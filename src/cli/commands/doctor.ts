@@ -186,13 +186,12 @@ const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_
 
 /** Whether no variable is a misspelt setting, this shell agrees with the instance, and secrets are in the right place and hard to guess. */
 async function checkSettings({ shell, attached, data }: Subject): Promise<string> {
-  const { own, conflicts, instance, values } = attached
+  const { own, conflict, instance, values } = attached
   for (const name of Object.keys(shell.env)) {
     const meant = name.startsWith('RELAY_') && !KNOWN.includes(name) && meantSetting(name, KNOWN)
     if (meant) throw fail(`${name} is not read`, `set ${meant} instead`)
   }
   checkSecretsPlace(own.origins)
-  const [conflict] = conflicts
   if (conflict)
     throw fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
   // That the data cannot be read is a result of its own check.
