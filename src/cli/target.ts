@@ -4,7 +4,8 @@ import { parseUrl } from '../base/address.js'
 import { printable } from '../base/text.js'
 import type { Repo, Subject } from '../codehost/host.js'
 
-const REPO = /^(?<owner>(?!\.{1,2}\/)[A-Za-z0-9._-]{1,100})\/(?<repo>(?!\.{1,2}$)[A-Za-z0-9._-]{1,100})$/
+const NAME = '(?!\\.{1,2}(?:[/#]|$))[A-Za-z0-9._-]{1,100}'
+const REPO = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})$`)
 
 /** Parses `owner/repo`. @throws RelayError `usage` with a valid example. */
 export function parseRepo(text: string): Repo {
@@ -26,7 +27,6 @@ export interface Target extends Subject {
   readonly host?: string | undefined
 }
 
-const NAME = '(?!\\.{1,2}[/#])[A-Za-z0-9._-]{1,100}'
 const NUMBER = '[1-9]\\d{0,14}'
 const SHORT = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})#(?<number>${NUMBER})$`)
 /** GitHub has pages below a pull request, with other anchors. A Gitea can have a path. */

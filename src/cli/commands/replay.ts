@@ -5,7 +5,7 @@ import { findFixtures } from '../../replay/load.js'
 import type { Journal } from '../../journal/journal.js'
 import { hasFailed, type Summary } from '../../journal/types.js'
 import type { Shell } from '../command.js'
-import { awaitForwarded, type FilterFlags, findEntry, journalOf, readFilter } from '../journal.js'
+import { awaitForwarded, type FilterFlags, findEntry, isEntry, journalOf, readFilter } from '../journal.js'
 import { type Item, openSending, readPlan, send, type SendFlags } from './send.js'
 
 type ReplayFlags = SendFlags & FilterFlags & { readonly forwarded?: boolean }
@@ -32,11 +32,6 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
     return undefined
   })
   if (followed) await awaitForwards(shell, followed, accepted)
-}
-
-/** Whether a word names an entry of the journal rather than a file. */
-export function isEntry(word: string): boolean {
-  return /^(?:#?\d{1,15}|last)$/.test(word)
 }
 
 function checkSelection(words: readonly string[], flags: FilterFlags): void {

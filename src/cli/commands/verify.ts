@@ -4,11 +4,11 @@ import { Secret } from '../../base/secret.js'
 import { schemeOf } from '../../codehost/schemes.js'
 import { explain, type Explanation } from '../../webhook/explain.js'
 import type { Flags, Shell } from '../command.js'
-import { journalOf } from '../journal.js'
+import { isEntry, journalOf } from '../journal.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
 import { attach, openData, requireSecret, webhookSecret } from '../profile.js'
 import { refusedId, refusedItem } from '../refused.js'
-import { isEntry, selectItems } from './replay.js'
+import { selectItems } from './replay.js'
 import type { Item } from './send.js'
 
 type VerifyFlags = Flags & { readonly secretEnv?: string }
