@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkMachine } from '../../src/cli/commands/doctor.js'
+import { checkMachine, diagnose } from '../../src/cli/commands/doctor.js'
 import { settle } from '../../src/cli/commands/doctor-host.js'
 import { attach } from '../../src/cli/profile.js'
 import { emptyFolder } from '../kit/folder.js'
@@ -45,5 +45,14 @@ describe('the check of the machine', () => {
       fix: 'set RELAY_HOME to a folder on a disk of this machine',
     })
     expect(await checked({ type }, 'memory')).toMatchObject({ state: 'ok' })
+  })
+})
+
+it('has a result of the code host for an address to which no secret may go', async () => {
+  const env = { RELAY_HOME: emptyFolder(), RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'http://git.example' }
+  const checks = await diagnose(testShell({ env: { ...env, RELAY_PORT: '0' } }).shell, {})
+  expect(checks.find(({ check }) => check === 'code host')).toMatchObject({
+    state: 'fail',
+    text: "The provider's address must be https, unless it is on this machine",
   })
 })

@@ -85,6 +85,11 @@ export function commandFor({ profile }: Pick<Attached, 'profile'>, command: stri
 export const SET_CLOCK =
   process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : "set this machine's clock"
 
+/** Undefined when its address is not known. @throws RelayError `settings` for one that relay does not use, such as http elsewhere */
+function hostOf({ values: { provider: name, providerUrl: url } }: Attached): CodeHost | undefined {
+  return url === undefined ? undefined : openHost({ name, url, timeLimit: LIMIT_MS })
+}
+
 // The code host and the OAuth client
 
 /** Whether the code host answers, is of the configured kind, agrees on the time, knows the client, and can return browsers. */
@@ -98,13 +103,13 @@ const MAX_CLOCK_DIFFERENCE = 60_000
 
 /** Whether the code host answers at its address, is of the configured kind, and agrees on the time. Sends no token. */
 async function checkAnswer({ attached, shell }: Subject): Promise<string> {
-  const { provider: name, providerUrl: url } = attached.values
+  const host = hostOf(attached)
+  const { provider: name } = attached.values
   const { isEmulated, pathAllowed } = HOST_KINDS[name]
-  if (url === undefined && isEmulated) throw skip('the sandbox is not running')
-  if (url === undefined)
-    throw fail(`the address of your ${name} is not set`, 'set RELAY_PROVIDER_URL=https://…')
+  if (!host && isEmulated) throw skip('the sandbox is not running')
+  if (!host) throw fail(`the address of your ${name} is not set`, 'set RELAY_PROVIDER_URL=https://…')
+  const { probe, url } = host
   const signal = deadline(LIMIT_MS, shell.signal)
-  const { probe } = openHost({ name, url })
   const { software, status, ahead } = await ask(probe, signal).catch((error: unknown) => {
     if (error instanceof RelayError) throw error
     const start = commandFor(attached, 'serve --sandbox')
@@ -113,23 +118,22 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
       isEmulated ? start : `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
     )
   })
-  const { href, origin, pathname } = new URL(url)
-  const place = href.replace(/\/+$/, '')
+  const { origin, pathname } = new URL(url)
   if (software === undefined) {
     for (const other of PROVIDER_NAMES) {
       const theirs = openHost({ name: other, url }).probe
       if (theirs.address === probe.address) continue
       const found = await ask(theirs, signal).catch(() => undefined)
       if (found?.software !== undefined)
-        throw fail(`${place} is ${found.software}, not ${name}`, `set RELAY_PROVIDER=${other}`)
+        throw fail(`${url} is ${found.software}, not ${name}`, `set RELAY_PROVIDER=${other}`)
     }
     throw fail(
-      `${place} answers, but not as ${name}: ${probe.address} gave ${status}`,
+      `${url} answers, but not as ${name}: ${probe.address} gave ${status}`,
       'check RELAY_PROVIDER_URL and its path',
     )
   }
   if (!pathAllowed && pathname !== '/')
-    throw fail(`${place} has a path, but ${software} has none`, `set RELAY_PROVIDER_URL=${origin}`)
+    throw fail(`${url} has a path, but ${software} has none`, `set RELAY_PROVIDER_URL=${origin}`)
   const seconds = Math.round(Math.abs(ahead) / 1000)
   if (Math.abs(ahead) > MAX_CLOCK_DIFFERENCE)
     throw fail(
@@ -137,7 +141,7 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
       SET_CLOCK,
     )
   const clocks = Number.isNaN(ahead) ? '' : `; clocks agree within ${Math.max(1, seconds)} s`
-  return `${place} is ${isEmulated ? 'the sandbox' : software}${clocks}`
+  return `${url} is ${isEmulated ? 'the sandbox' : software}${clocks}`
 }
 
 /** `software`: undefined when it is not of the expected kind. `ahead`: milliseconds by which our clock is; NaN if it sent no time. */
@@ -156,12 +160,11 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
 async function checkClient(subject: Subject): Promise<string> {
   const { attached, shell } = subject
   const { instance, values, origins } = attached
-  const { provider: name, providerUrl: url = '' } = values
   const client = clientOf(values)
   const found = await findClient(subject)
   const setup = commandFor(attached, 'setup')
   if (found === undefined) {
-    if (HOST_KINDS[name].isEmulated && !client) return 'the sandbox has a client of its own'
+    if (HOST_KINDS[values.provider].isEmulated && !client) return 'the sandbox has a client of its own'
     if (!instance) throw fail('no OAuth client is set: no user can sign in', setup)
     const restart = commandFor(attached, 'serve')
     throw fail(
@@ -169,9 +172,11 @@ async function checkClient(subject: Subject): Promise<string> {
       client ? `restart ${restart}` : `${setup}, then restart ${restart}`,
     )
   }
-  if (!client) return found
+  const host = hostOf(attached)
+  if (!client || !host) return found
+  const { url } = host
   const options = { timeLimit: LIMIT_MS, signal: shell.signal }
-  const isKnown = await new TokenEndpoint(openHost({ name, url }), client, options).knowsClient()
+  const isKnown = await new TokenEndpoint(host, client, options).knowsClient()
   if (isKnown === undefined) return `${found}; ${url} did not say whether it knows it`
   if (isKnown) return `${found}; ${url} knows it`
   throw fail(
@@ -218,7 +223,7 @@ function checkAddress({ instance, values }: Attached): string {
 export async function checkSignIn(subject: Subject): Promise<string> {
   const { shell, attached, data, problem } = subject
   if (problem !== undefined) throw skip('the database cannot be opened')
-  const { provider: name, providerUrl: url, store, user: given } = attached.values
+  const { store, user: given } = attached.values
   if (store === 'memory') throw skip('only the instance has the tokens, in memory')
   const user = userOf(attached.values)
   const login = commandFor(attached, given === undefined ? 'login' : `login --user ${user}`)
@@ -233,8 +238,8 @@ export async function checkSignIn(subject: Subject): Promise<string> {
       `${commandFor(attached, 'setup')}, or start the relay that has it`,
     )
   }
-  if (url === undefined) throw skip('the code host is not known')
-  const host = openHost({ name, url, timeLimit: LIMIT_MS })
+  const host = hostOf(attached)
+  if (!host) throw skip('the code host is not known')
   if (owner.origin !== host.origin)
     throw fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
   const expiry = `expires in ${roughly(owner.expiresAt - systemClock())}`
@@ -263,14 +268,13 @@ interface Hooks extends Subject {
  */
 export async function checkHook(subject: Subject): Promise<string> {
   const { attached, data, shell } = subject
-  const { provider: name, providerUrl: url } = attached.values
-  if (!data || url === undefined) throw skip('there is no journal yet')
+  const host = hostOf(attached)
+  if (!data || !host) throw skip('there is no journal yet')
   const { instance } = attached
   const tunnel = instance && (await readTunnel(data.store, instance.pid))
   const addresses = [`${publicAddress(attached)}/webhook`, tunnel?.url ?? '']
   // The port is not known before relay listens.
   const here = addresses.filter((address) => parseUrl(address) !== undefined)
-  const host = openHost({ name, url, timeLimit: LIMIT_MS })
   const hooks = { ...subject, data, here, host }
   // Another check reports what cannot be read.
   const app = await OwnApp.find(data.secrets, host, { signal: shell.signal }).catch(() => undefined)
