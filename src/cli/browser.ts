@@ -13,11 +13,7 @@ type Env = Context['env']
 /** A browser command that has not failed within this time has started the browser. Milliseconds. */
 const START_LIMIT_MS = 2_000
 
-/**
- * Opens an address in the user's browser, or in the program that BROWSER names. Returns false if that does not start. It outlives relay, and does not
- * get its Ctrl-C: `open` starts it detached.
- * @throws the signal's reason
- */
+/** Returns false if no browser starts. BROWSER names another one. It outlives relay, and gets no Ctrl-C: `open` starts it detached. */
 async function openBrowser(address: string, env: Env, { signal }: Cancellable): Promise<boolean> {
   const name = env['BROWSER']
   const settled = new AbortController()
@@ -59,34 +55,30 @@ export function hasDisplay(env: Env, platform: NodeJS.Platform = process.platfor
   return !WITH_SERVER.has(platform) || DISPLAYS.some((name) => Boolean(env[name]))
 }
 
-export interface AddressToOpen {
-  readonly address: string
-  /** Whether to open it in the browser of this machine, unless the user is on another. */
-  readonly opens: boolean
-  /** What the command does next; undefined for nothing to say. */
-  readonly waiting?: string
-}
-
-/** Opens an address in the user's browser, and prints it for the case that none opens. @throws the signal's reason */
+/**
+ * Opens an address in the user's browser, unless that is on another machine or `opens` is false, and prints it for the case that none
+ * opens; then what the command waits for. @throws the signal's reason
+ */
 export async function showAddress(
   { env, signal, out }: Shell,
-  { address, opens, waiting }: AddressToOpen,
+  {
+    address,
+    opens,
+    waiting,
+  }: { readonly address: string; readonly opens: boolean; readonly waiting: string },
 ): Promise<void> {
   const remote = isRemote(env)
   const opened = opens && !remote && (await openBrowser(address, env, { signal }))
-  const isLocal = isLoopback(new URL(address).hostname)
-  const lines = [
+  out.say(
     opened ? 'Your browser opens. If it does not, open this address:' : 'Open this address in a browser:',
-    '',
-    `  ${address}`,
-    '',
-    ...(remote && isLocal ? [forwardingHint(address), ''] : []),
-    ...(waiting === undefined ? [] : [waiting]),
-  ]
-  for (const line of lines) out.say(line)
+  )
+  for (const line of ['', `  ${address}`, '']) out.say(line)
+  if (remote && isLoopback(new URL(address).hostname))
+    for (const line of [forwardingHint(address), '']) out.say(line)
+  out.say(waiting)
 }
 
-export interface InspectorToOpen {
+interface InspectorToOpen {
   /** The instance's address. */
   readonly url: string
   /** A one-time code. */
@@ -97,9 +89,6 @@ export interface InspectorToOpen {
   readonly isPending: () => Promise<boolean>
 }
 
-/** `not started`: there is no browser, or it is on another machine. `not used`: it did not open the page in time. */
-export type Opened = 'opened' | 'not started' | 'not used'
-
 /** A minute: a browser that is started takes seconds, and a person types a code within it. */
 const USE_LIMIT_MS = 60_000
 /** 5 s: a browser that runs has opened the page by then. One that may not read the file never does. */
@@ -109,12 +98,13 @@ const POLL_MS = 150
 
 /**
  * Opens the inspector in the user's browser, through a private file that is removed once the code was used or a minute later. After 5
- * seconds it prints how to open the page by hand. @throws the signal's reason
+ * seconds it prints how to open the page by hand. `not started`: there is no browser, or it is on another machine. `not used`: it did not
+ * open the page in time. @throws the signal's reason
  */
 export async function openInspector(
   { env, signal, out }: Shell,
   { url, code, entry, isPending }: InspectorToOpen,
-): Promise<Opened> {
+): Promise<'opened' | 'not started' | 'not used'> {
   if (isRemote(env)) return 'not started'
   const suffix = entry === undefined ? '' : `/${entry}`
   using file = writeRedirectFile(env['HOME'] || homedir(), `${url}/inspect/#${code}${suffix}`)

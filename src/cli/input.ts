@@ -1,28 +1,24 @@
 import { createInterface, type Interface } from 'node:readline'
-import { Writable } from 'node:stream'
+import { addAbortSignal, type Readable, Writable } from 'node:stream'
 import { errorReason, RelayError } from '../base/errors.js'
-import { TooManyBytes } from '../base/bytes.js'
+import { readBounded, TooManyBytes } from '../base/bytes.js'
 import type { Context } from './context.js'
 
+/** How messages name an input, such as `Standard input`, and one beyond its limit in bytes: `larger than 1 MiB`. */
 export interface InputOptions {
-  /** For messages: `Standard input`. */
   readonly name: string
-  /** What an input beyond the limit is, for messages: `larger than 1 MiB`. */
   readonly tooLarge: string
-  /** The signal that ends reading. */
-  readonly signal: AbortSignal
+  readonly limit: number
 }
 
-/**
- * Runs `read`, which reads standard input or a file within a limit.
- * @throws RelayError `too_large` for `TooManyBytes`, `usage` for any other failure; the signal's AbortError
- */
-export async function readInput<Result>(
-  read: () => Promise<Result>,
-  { name, tooLarge, signal }: InputOptions,
-): Promise<Result> {
+/** Reads standard input or a file. @throws RelayError `too_large`; `usage` where it cannot be read; the signal's AbortError */
+export async function readInput(
+  stream: Readable,
+  { name, tooLarge, limit }: InputOptions,
+  signal: AbortSignal,
+): Promise<Buffer> {
   try {
-    return await read()
+    return await readBounded(addAbortSignal(signal, stream), limit)
   } catch (cause) {
     if (signal.aborted) throw cause
     if (cause instanceof TooManyBytes) throw new RelayError('too_large', `${name} is ${tooLarge}`)
@@ -48,9 +44,15 @@ export class Prompt implements Disposable {
     this.#context = context
   }
 
-  /** Whether the answer is yes. @throws RelayError `cancelled` at Ctrl-C */
-  async confirm(question: string): Promise<boolean> {
-    return /^y(es)?$/i.test(await this.#answer(`${question} [y/N] `, false))
+  /**
+   * Returns if the answer is yes.
+   * @throws RelayError `usage` where there is no terminal to ask on, with `how` to agree otherwise; `cancelled` for any other answer,
+   * with what `remains`, and at Ctrl-C
+   */
+  async agree(question: string, { how, remains }: { readonly how: string; readonly remains: string }) {
+    if (!canAsk(this.#context)) throw new RelayError('usage', how)
+    const answer = await this.#answer(`${question} [y/N] `, false)
+    if (!/^y(es)?$/i.test(answer)) throw new RelayError('cancelled', remains)
   }
 
   /**

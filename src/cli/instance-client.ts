@@ -32,28 +32,22 @@ export async function callInstance<Name extends keyof InstanceCalls>(
     if (response.status !== 200) throw refused(response)
     return JSON.parse(response.text)
   } catch (cause) {
-    if (signal?.aborted)
-      throw new RelayError('cancelled', 'Interrupted; the request may have been carried out all the same', {
-        cause,
-      })
+    if (signal?.aborted) throw interrupted(cause)
     throw cause instanceof RelayError ? cause : lost(instance.url, cause)
   }
 }
 
+/** The error of a request that Ctrl-C interrupted after it was sent. */
+export function interrupted(cause: unknown): RelayError {
+  const text = 'Interrupted; the request may have been carried out all the same'
+  return new RelayError('cancelled', text, { cause })
+}
+
+/** What calls fail with, other than `unavailable`. */
 const KINDS: Readonly<Record<number, ErrorKind>> = {
-  400: 'bad_request',
   401: 'unauthenticated',
-  403: 'forbidden',
   404: 'not_found',
-  405: 'method_not_allowed',
-  408: 'request_timeout',
-  409: 'conflict',
-  410: 'gone',
-  413: 'too_large',
-  415: 'unsupported_media_type',
-  422: 'unprocessable',
   429: 'rate_limited',
-  431: 'header_too_large',
   500: 'internal',
   502: 'provider_failed',
   504: 'provider_timeout',
@@ -79,13 +73,9 @@ export function errorOf(text: string): string | undefined {
 
 /** No whole answer came from the instance at `url`. */
 function lost(url: string, cause: unknown): RelayError {
-  const [where, why] = [`relay at ${url}`, describeWithoutQuote(cause)]
-  if (isUnreached(cause))
-    return new RelayError('unavailable', `${where} cannot be reached (${why})`, { cause })
-  const what =
-    cause instanceof SyntaxError
-      ? 'gave an answer that is not understood'
-      : `gave no complete answer (${why})`
-  const text = `${where} ${what}; the request may have been carried out all the same`
-  return new RelayError('unavailable', text, { cause })
+  const why = describeWithoutQuote(cause)
+  const text = isUnreached(cause)
+    ? `cannot be reached (${why})`
+    : `gave no complete answer (${why}); the request may have been carried out all the same`
+  return new RelayError('unavailable', `relay at ${url} ${text}`, { cause })
 }

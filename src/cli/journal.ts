@@ -37,26 +37,30 @@ export function journalOf({ instance, profile }: Attached, database: Database | 
 }
 
 /** Whether the profile has a journal, as far as is known without a server; true also where it can never have one. */
-export function hasJournal({ values, folder }: Pick<Attached, 'values' | 'folder'>): boolean {
+export function hasJournal({ values, folder }: Attached): boolean {
   return values.store === 'memory' || mayHaveData(storeOf(values), folder)
 }
 
 /** Waits until the profile has a journal, which its first instance makes. @throws AbortError when `signal` aborts */
-export async function awaitJournal(
-  attached: Pick<Attached, 'values' | 'folder'>,
-  signal: Cancellable,
-): Promise<void> {
+export async function awaitJournal(attached: Attached, signal: Cancellable): Promise<void> {
   while (!hasJournal(attached)) await sleep(POLL_MS, signal)
 }
 
-/**
- * The entry that `7`, `#7` or `last` names.
- * @throws RelayError `usage` for anything else, `no_match` that names the numbers that exist
- */
-export async function findEntry(journal: Journal, text: string): Promise<Entry> {
-  const n = text === 'last' ? await journal.newest() : Number(/^#?(\d{1,15})$/.exec(text)?.[1] ?? Number.NaN)
-  if (Number.isNaN(n))
-    throw new RelayError('usage', `${JSON.stringify(text)} is not an entry. Give its number, or last`)
+/** Whether a word names an entry of the journal: `7`, `#7` or `last`. */
+export function isEntry(word: string): boolean {
+  return /^(?:#?\d{1,15}|last)$/.test(word)
+}
+
+/** The number of an entry, or `last`. @throws RelayError `usage` */
+export function parseEntry(word: string): string {
+  if (isEntry(word)) return word.replace('#', '')
+  throw new RelayError('usage', `${JSON.stringify(word)} is not an entry. Give its number, or last`)
+}
+
+/** @throws RelayError as {@link parseEntry}; `no_match` that names the numbers that exist */
+export async function findEntry(journal: Journal, word: string): Promise<Entry> {
+  const named = parseEntry(word)
+  const n = named === 'last' ? await journal.newest() : Number(named)
   const entry = await journal.read(n)
   if (entry) return entry
   const [oldest] = await journal.after(0, 1)
@@ -89,8 +93,8 @@ export function readFilter({ failed, last, ...flags }: FilterFlags, now: number)
 
 /** Warns of matches that nothing will ever fit, with the nearest right ones. */
 export async function warnOfMatches(
-  { out }: Pick<Shell, 'out'>,
-  { values: { provider } }: Pick<Attached, 'values'>,
+  { out }: Shell,
+  { values: { provider } }: Attached,
   matches: readonly string[],
 ): Promise<void> {
   if (matches.length === 0) return
@@ -112,19 +116,22 @@ export const POLL_MS = 100
 const MAX_BATCH = 1000
 
 /**
- * The entries after number `after`, in order: existing ones, then those that any process appends, until `signal` aborts.
- * Yields an empty batch about ten times a second.
+ * The entries after number `after` whose body has the text of the filter, in order: existing ones, then those that any process appends,
+ * until `signal` aborts. Yields an empty batch about ten times a second.
  * @throws AbortError as `sleep`
  */
 export async function* poll(
-  journal: Pick<Journal, 'after'>,
+  journal: Pick<Journal, 'after' | 'withText'>,
   after: number,
+  { text }: Filter,
   options: Cancellable,
 ): AsyncGenerator<readonly Summary[], never> {
   for (let last = after; ;) {
     const batch = await journal.after(last, MAX_BATCH)
     last = batch.at(-1)?.n ?? last
-    yield batch
+    const numbers = batch.map(({ n }) => n)
+    const found = text === undefined ? new Set(numbers) : await journal.withText(numbers, text)
+    yield batch.filter(({ n }) => found.has(n))
     await sleep(batch.length < MAX_BATCH ? POLL_MS : 0, options)
   }
 }
@@ -148,13 +155,7 @@ export async function awaitForwarded(
   }
 }
 
-/**
- * The configured targets by their public ids, with the names that they have in the instance, which may come from its flags, else in the
- * settings.
- */
-export function namedTargets({
-  instance,
-  values,
-}: Pick<Attached, 'instance' | 'values'>): readonly NamedTarget[] {
+/** The configured targets, with the names that they have in the instance, which may come from its flags, else in the settings. */
+export function namedTargets({ instance, values }: Attached): readonly NamedTarget[] {
   return instance?.targets ?? targetsOf(createRouting(routeSettings(values)))
 }

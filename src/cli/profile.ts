@@ -24,7 +24,6 @@ import {
   type Loaded,
   openSettings,
   type OpenSettings,
-  type Origin,
 } from './settings/read.js'
 import type { Values } from './settings/parse.js'
 import type { SettingName } from './settings/table.js'
@@ -40,13 +39,12 @@ export interface Attached extends Loaded, Omit<Parts, 'setup'> {
   /** The running instance of the profile, which has proved itself. */
   readonly instance: RunningInstance | undefined
   readonly saved: SavedProfile | undefined
-  /** The settings of this shell that contradict the instance. Not empty only for a command that is `alone`, `tolerant` or a `diagnosis`. */
-  readonly conflicts: readonly Conflict[]
+  /** A setting of this shell that contradicts the instance; only for a command that is `alone`, `tolerant` or a `diagnosis`. */
+  readonly conflict: Conflict | undefined
 }
 
-/** A setting of this shell that contradicts the running instance. */
-export interface Conflict {
-  /** What contradicts what, without a full stop. */
+/** What contradicts what, without a full stop, and how to fix it. */
+interface Conflict {
   readonly text: string
   readonly fix: string
 }
@@ -74,20 +72,18 @@ export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'
   if (!isTolerant) checkSecretsPlace(origins)
   const folder = profileFolder(values)
   const parts = { own, instance, saved: readSavedProfile(folder) }
-  const conflicts = instance ? conflictsWith(instance, own) : []
-  const [conflict] = conflicts
+  const conflict = instance && conflictWith(instance, own)
   if (conflict && !isTolerant && need !== 'alone')
     throw new RelayError(
       'settings',
       `${conflict.text}. ${conflict.fix}, or name another profile with --profile`,
     )
-  const mayBeNew = need === 'with client' ? values.clientSecret !== undefined : !NEEDS_PROFILE.has(need)
-  if (!instance && !mayBeNew) checkProfile(settings, own)
+  const hasNoClient = need === 'with client' && values.clientSecret === undefined
+  const mustExist = need === 'existing' || need === 'diagnosis' || hasNoClient
+  if (!instance && mustExist) checkProfile(settings, own)
   const joined = instance && need === 'alone' ? own : join(parts)
-  return { ...parts, ...joined, profile: values.profile, folder, conflicts }
+  return { ...parts, ...joined, profile: values.profile, folder, conflict }
 }
-
-const NEEDS_PROFILE = new Set<Need>(['existing', 'diagnosis'])
 
 /** The folder that holds all data of the profile. */
 export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'>): string {
@@ -111,10 +107,7 @@ async function chooseInstance(
   return first
 }
 
-/**
- * @throws RelayError `usage` for a profile that is named and does not exist, with those that do; `unavailable` when none is
- * named, nothing is known of the default one, and a sandbox can be started
- */
+/** Throws for a profile that is named and does not exist; and where none is named, nothing is known of the default one, and there is a sandbox. */
 function checkProfile(settings: OpenSettings, { values, origins }: Loaded): void {
   const { home, profile: named, profiles: configured } = settings
   // Only its server knows, and says so.
@@ -140,19 +133,26 @@ export function notRunning(profile: string): RelayError {
   return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
 }
 
+/**
+ * The error where a command needs the running instance of its profile. `more` continues the command line that starts one, and the
+ * sentence.
+ */
+export function notServed({ profile, saved }: Pick<Attached, 'profile' | 'saved'>, more = ''): RelayError {
+  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
+  return new RelayError(
+    'unavailable',
+    `No relay is running for profile ${profile}. Start it with ${start}${more}`,
+  )
+}
+
 /** The command line that starts a profile's instance. */
 export function startCommand({ profile, sandbox }: { profile: string; sandbox?: boolean }): string {
   const usual = sandbox ? SANDBOX_PROFILE : DEFAULTS.profile
   return `relay serve${sandbox ? ' --sandbox' : ''}${profile === usual ? '' : ` --profile ${profile}`}`
 }
 
-/** How to fix a setting that contradicts the instance, by where it was set for this one command. Files never contradict it. */
-const FIXES: Readonly<Partial<Record<Origin['kind'], string>>> = {
-  flag: 'Omit the flag',
-  environment: 'Unset the variable',
-}
-
-function conflictsWith(instance: RunningInstance, { values, origins }: Loaded): Conflict[] {
+/** The first setting of this one command that contradicts the instance. Files never do. */
+function conflictWith(instance: RunningInstance, { values, origins }: Loaded): Conflict | undefined {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
   const served: readonly (readonly [SettingName, string | null | undefined, string])[] = [
@@ -162,13 +162,13 @@ function conflictsWith(instance: RunningInstance, { values, origins }: Loaded): 
     // The sandbox makes its own client, whatever is set.
     ['clientId', sandbox ? undefined : clientId, `with the OAuth client ${clientId}`],
   ]
-  return served.flatMap(([name, value, how]) => {
-    const origin = origins[name]
-    const fix = origin && FIXES[origin.kind]
-    if (fix === undefined || (value ?? values[name]) === values[name]) return []
-    const text = `${origin?.text} is ${String(values[name])}, but process ${pid} serves profile ${profile} ${how}`
-    return [{ text, fix }]
-  })
+  for (const [name, value, how] of served) {
+    const { kind, text: place } = origins[name] ?? {}
+    if ((kind !== 'flag' && kind !== 'environment') || (value ?? values[name]) === values[name]) continue
+    const text = `${place} is ${String(values[name])}, but process ${pid} serves profile ${profile} ${how}`
+    return { text, fix: kind === 'flag' ? 'Omit the flag' : 'Unset the variable' }
+  }
+  return undefined
 }
 
 /** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */
@@ -272,23 +272,16 @@ export function requireSecret(found: FoundSecret | undefined, purpose: string): 
   )
 }
 
-/** Makes a running service known to the commands of other terminals. */
-export interface Publication {
-  readonly onTaken: NonNullable<ServeOptions['onTaken']>
-  /** After a reload. If it cannot be written, they show what was there before. */
-  setRoutes(routing: Pick<Routing, 'routes'>): void
-}
-
 /**
- * Registers a service that this process starts while it runs, with the repositories of its `--hook`, and has its profile remember how it
- * was used. With a memory store, nothing but the registration is written; if that fails, it warns.
+ * Makes a service that this process starts known to the commands of other terminals while it runs, with the repositories of its `--hook`,
+ * and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
  */
-export function publication({ out }: Shell, loaded: Loaded, hooks: readonly string[] = []): Publication {
+export function publication({ out }: Shell, loaded: Loaded, hooks: readonly string[] = []) {
   const { values, origins } = loaded
   const { store, home, profile } = values
   let running: RunningInstance | undefined
   return {
-    onTaken(record, settings, sandbox) {
+    onTaken: ((record, settings, sandbox) => {
       const { current } = settings.webhookSecrets
       running = {
         ...record,
@@ -309,8 +302,9 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
         return undefined
       }
-    },
-    setRoutes(routing) {
+    }) satisfies ServeOptions['onTaken'],
+    /** After a reload. */
+    setRoutes(routing: Pick<Routing, 'routes'>): void {
       if (!running) return
       running = { ...running, targets: namedTargets(routing) }
       try {

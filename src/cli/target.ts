@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { printable } from '../base/text.js'
-import type { Repo } from '../codehost/host.js'
+import type { Repo, Subject } from '../codehost/host.js'
 
-const REPO = /^(?<owner>(?!\.{1,2}\/)[A-Za-z0-9._-]{1,100})\/(?<repo>(?!\.{1,2}$)[A-Za-z0-9._-]{1,100})$/
+const NAME = '(?!\\.{1,2}(?:[/#]|$))[A-Za-z0-9._-]{1,100}'
+const REPO = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})$`)
 
 /** Parses `owner/repo`. @throws RelayError `usage` with a valid example. */
 export function parseRepo(text: string): Repo {
@@ -19,19 +20,13 @@ export function formatRepo({ owner, repo }: Repo): string {
 }
 
 /** The issue, pull request or comment of an action. */
-export interface Target {
-  readonly owner: string
-  readonly repo: string
-  readonly number: number
-  /** As the address says; undefined for `owner/repo#12`. */
-  readonly kind?: 'issue' | 'pull' | undefined
+export interface Target extends Subject {
   /** The comment that the address points at; `review`: one on a line of the diff. */
   readonly comment?: { readonly kind: 'issue' | 'review'; readonly id: number } | undefined
   /** The address of the code host; undefined for `owner/repo#12`. */
   readonly host?: string | undefined
 }
 
-const NAME = '(?!\\.{1,2}[/#])[A-Za-z0-9._-]{1,100}'
 const NUMBER = '[1-9]\\d{0,14}'
 const SHORT = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})#(?<number>${NUMBER})$`)
 /** GitHub has pages below a pull request, with other anchors. A Gitea can have a path. */

@@ -1,15 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { checkMachine, type Machine } from '../../src/cli/commands/doctor.js'
+import { checkMachine, diagnose } from '../../src/cli/commands/doctor.js'
+import { settle } from '../../src/cli/commands/doctor-host.js'
 import { attach } from '../../src/cli/profile.js'
 import { emptyFolder } from '../kit/folder.js'
 import { testShell } from './cli-shell.js'
 
 const MIB = 1_048_576
-const FINE: Machine = { node: '20.18.0', type: 0xef53, free: 1024 * MIB }
+const FINE = { node: '20.18.0', type: 0xef53, free: 1024 * MIB }
 
-async function checked(machine: Partial<Machine>, store = 'file') {
+async function checked(machine: Partial<typeof FINE>, store = 'file') {
   const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_STORE: store } })
-  return checkMachine(await attach(shell, {}, 'tolerant'), { ...FINE, ...machine })
+  const attached = await attach(shell, {}, 'tolerant')
+  return settle(async () => checkMachine(attached, { ...FINE, ...machine }))
 }
 
 describe('the check of the machine', () => {
@@ -43,5 +45,14 @@ describe('the check of the machine', () => {
       fix: 'set RELAY_HOME to a folder on a disk of this machine',
     })
     expect(await checked({ type }, 'memory')).toMatchObject({ state: 'ok' })
+  })
+})
+
+it('has a result of the code host for an address to which no secret may go', async () => {
+  const env = { RELAY_HOME: emptyFolder(), RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'http://git.example' }
+  const checks = await diagnose(testShell({ env: { ...env, RELAY_PORT: '0' } }).shell, {})
+  expect(checks.find(({ check }) => check === 'code host')).toMatchObject({
+    state: 'fail',
+    text: "The provider's address must be https, unless it is on this machine",
   })
 })

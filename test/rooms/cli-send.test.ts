@@ -61,16 +61,6 @@ describe('send', () => {
     expect({ ...ran, loaded }).toEqual({ ended: interrupted, received: 0, err: '', loaded: 0 })
   })
 
-  it('says how many were sent when it is interrupted after that', async () => {
-    const stop = new AbortController()
-    const last: Item = { name: 'last', load: () => (stop.abort(interrupted), there.load()) }
-    expect(await sent([there, last], { signal: stop.signal })).toEqual({
-      ended: interrupted,
-      received: 1,
-      err: '1 sent\n',
-    })
-  })
-
   it('counts on a terminal where the results go elsewhere, and leaves nothing there', async () => {
     let text = ''
     const stderr = { isTTY: true, columns: 80, write: (part: string | Uint8Array) => (text += String(part)) }

@@ -1,3 +1,6 @@
+import { createReadStream } from 'node:fs'
+import path from 'node:path'
+import { z } from 'zod'
 import { RelayError } from '../../base/errors.js'
 import {
   type Account,
@@ -7,23 +10,33 @@ import {
   type MergeOptions,
   type Reaction,
   REACTIONS,
-  type Subject,
 } from '../../codehost/host.js'
 import { parseStickyKey, requireGreen, writeSticky } from '../../codehost/pipelines.js'
-import type { Shell } from '../command.js'
+import { readPayload } from '../../journal/payload.js'
+import { parseJson } from '../../json/parse.js'
+import type { Flags, Shell } from '../command.js'
+import { readInput } from '../input.js'
+import { interrupted } from '../instance-client.js'
+import { findEntry } from '../journal.js'
+import { eventName } from '../output/deliveries.js'
 import { attach } from '../profile.js'
 import { openSession, type Session } from '../session.js'
-import { checkHost, formatTarget, type Target } from '../target.js'
 import {
-  type ActionFlags,
-  type CommentFlags,
-  type FindTarget,
-  readComment,
-  readOperands,
-  readTarget,
-} from './action-input.js'
+  checkHost,
+  formatTarget,
+  type NamedDelivery,
+  parseTarget,
+  type Target,
+  targetOfDelivery,
+} from '../target.js'
 
 // relay comment, merge and react: one write to the code host each.
+
+interface ActionFlags extends Flags {
+  /** The delivery that names the target. */
+  readonly from?: string
+  readonly dryRun?: boolean
+}
 
 /** What an action works with, once the user's token is known. */
 interface Acting extends Pick<Session, 'host' | 'database'> {
@@ -36,10 +49,7 @@ interface Action<Result> {
   readonly description: string
   /** As `POST /api/<name>` takes it. */
   readonly request: object
-  /**
-   * Reads what the write depends on, also with `--dry-run`, and resolves to the action that remains. Absent: it depends on nothing.
-   * @throws RelayError when the write is not to be sent
-   */
+  /** Reads what the write depends on, also with `--dry-run`, and resolves to the action that remains. Throws when it is not to be sent. */
   readonly check?: (acting: Acting) => Promise<Action<Result>>
   readonly send: (acting: Acting) => Promise<Result>
   /** The line to print, for a person or for a pipe; undefined for none. */
@@ -50,20 +60,19 @@ interface Action<Result> {
 
 /**
  * Sends a write once and prints its result. With `--dry-run` it prints what it would do, and writes nothing; only `check` then asks the
- * code host, or renews a token.
- * @throws RelayError as `openSession`, `find`, `Session.owner`, the action and `CodeHost`, with the next step if there is one
+ * code host, or renews a token. `given`: the target, unless an entry of the journal names it.
  */
 async function act<Result extends object>(
   shell: Shell,
   flags: ActionFlags,
   name: 'comment' | 'merge' | 'react',
-  find: FindTarget,
+  given: Target | undefined,
   plan: (target: Target) => Action<Result>,
 ): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
   const { host, user, database } = session
-  const target = await find(session)
+  const target = given ?? (await targetOfEntry(session, flags))
   checkHost(target, host.url)
   const planned = plan(target)
   const printPlan = ({ description, request }: Action<Result>): void => {
@@ -81,9 +90,8 @@ async function act<Result extends object>(
   if (flags.dryRun) return printPlan(action)
   signal.throwIfAborted()
   const result = await action.send(acting).catch((cause: unknown) => {
-    if (!signal.aborted) return explain(cause)
-    const text = 'Interrupted; the request may have been carried out all the same'
-    throw new RelayError('cancelled', text, { cause })
+    if (signal.aborted) throw interrupted(cause)
+    return explain(cause)
   })
   const line = action.line(result, out.isTerminal)
   if (json) out.object(result)
@@ -104,12 +112,74 @@ function withNextStep(error: unknown, { user, host }: Session): unknown {
     : new RelayError(kind, `${message}; try again in ${retryAfter} s`, { retryAfter, cause: error })
 }
 
-/** The issue or pull request of a target. */
-function subjectOf({ owner, repo, number, kind }: Target): Subject {
-  return { owner, repo, number, ...(kind && { kind }) }
+// The target, and --from
+
+/** The arguments of an action: its target, unless `--from` names that, and one more. */
+type Operands = readonly [address: string | undefined, other?: string | undefined]
+
+/** The arguments with the target first, which `--from` replaces. `others`: how many besides the target the command takes. */
+function readOperands({ from }: ActionFlags, [first, second]: Operands, others: 0 | 1): Operands {
+  if (from === undefined) {
+    if (first === undefined) throw new RelayError('usage', 'No target given. Give owner/repo#12, or --from')
+    return [first, second]
+  }
+  if ((others === 0 ? first : second) === undefined) return [undefined, first]
+  const given = JSON.stringify(first)
+  throw new RelayError('usage', `The target is given twice: as ${given} and with --from ${from}`)
+}
+
+/** The target of an address, or of a delivery on standard input; undefined where an entry of the journal names it. */
+async function readTarget(shell: Shell, from?: string, address?: string): Promise<Target | undefined> {
+  if (address !== undefined) return parseTarget(address)
+  return from === '-'
+    ? targetOfDelivery(parseDelivery(await readInput(shell.stdin, DELIVERY, shell.signal)))
+    : undefined
+}
+
+async function targetOfEntry({ journal }: Session, { from = '' }: ActionFlags): Promise<Target> {
+  const entry = await findEntry(journal, from)
+  const name = `#${entry.n} (${eventName(entry)})`
+  return targetOfDelivery({ name, event: entry.event, payload: readPayload(entry)?.value })
+}
+
+/** 128 MiB: the largest delivery (25 MiB) as `wait --json` prints it, with its text escaped and its payload once more. */
+const DELIVERY = {
+  name: 'Standard input',
+  tooLarge: 'larger than any delivery (128 MiB)',
+  limit: 134_217_728,
+}
+
+const delivered = z.object({ event: z.string().min(1), payload: z.record(z.string(), z.unknown()) })
+
+/** A delivery as `relay wait --json` prints it. Nothing is what a `relay wait` without a result leaves. */
+function parseDelivery(bytes: Buffer): NamedDelivery {
+  if (!bytes.some((byte) => byte > 0x20))
+    throw new RelayError(
+      'no_match',
+      'Standard input has no delivery. --from - reads one as relay wait --json prints it',
+    )
+  const { data } = delivered.safeParse(jsonOf(bytes))
+  if (data) return { ...data, name: `the delivery on standard input (${data.event})` }
+  throw new RelayError(
+    'usage',
+    'Standard input is not one delivery with its payload, as relay wait --json and relay show --json print it',
+  )
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes)
+  } catch {
+    return undefined
+  }
 }
 
 // comment
+
+interface CommentFlags extends ActionFlags {
+  readonly bodyFile?: string
+  readonly sticky?: string
+}
 
 /** Runs `relay comment`. */
 export async function runComment(
@@ -119,9 +189,8 @@ export async function runComment(
   second?: string,
 ): Promise<void> {
   const sticky = flags.sticky === undefined ? undefined : parseStickyKey(flags.sticky)
-  const { find, body } = await readComment(shell, flags, readOperands(flags, [first, second], 1))
-  await act(shell, flags, 'comment', find, (target) => {
-    const on = subjectOf(target)
+  const { target: given, body } = await readComment(shell, flags, readOperands(flags, [first, second], 1))
+  await act(shell, flags, 'comment', given, (target) => {
     const bytes = Buffer.byteLength(body)
     const size = `${bytes === 1 ? '1 byte' : `${bytes} bytes`}${sticky === undefined ? '' : `, sticky ${sticky}`}`
     const { owner, repo, number: issueNumber } = target
@@ -129,14 +198,72 @@ export async function runComment(
       description: `comment on ${formatTarget(target)} (${size})`,
       request: { owner, repo, issueNumber, body, ...(sticky !== undefined && { sticky }) },
       async send({ account, host, database, signal }) {
-        if (sticky === undefined) return account.comment(on, body)
-        const create = (text: string) => account.comment(on, text)
+        if (sticky === undefined) return account.comment(target, body)
+        const create = (text: string) => account.comment(target, text)
         const parts = { host, account, store: database.store, create }
-        return writeSticky(parts, on, { key: sticky, body }, { signal })
+        return writeSticky(parts, target, { key: sticky, body }, { signal })
       },
       line: ({ url }) => url,
     }
   })
+}
+
+/** 1 MiB: many times the longest comment that a code host accepts. */
+const MAX_TEXT = 1_048_576
+const TEXT_TOO_LARGE = 'larger than 1 MiB'
+
+/**
+ * Reads target and text: the argument, a file, or standard input (`-` in both), without its byte order mark. Where both are on standard
+ * input, the delivery is its first line and the text is the rest.
+ */
+async function readComment(
+  shell: Shell,
+  { from, bodyFile: file }: CommentFlags,
+  [address, argument]: Operands,
+): Promise<{ readonly target: Target | undefined; readonly body: string }> {
+  const { stdin, cwd, signal } = shell
+  if (argument !== undefined && file !== undefined)
+    throw new RelayError('usage', 'The text is given twice: as an argument and with --body-file')
+  const source = argument ?? file
+  if (source === undefined) {
+    const how = stdin.isTTY === true ? '- to type it here' : '- to read standard input'
+    throw new RelayError('usage', `No text given. Give it as an argument, with --body-file, or ${how}`)
+  }
+  if (from === '-' && source === '-') {
+    const input = await readInput(stdin, { ...DELIVERY, limit: DELIVERY.limit + MAX_TEXT }, signal)
+    const end = input.includes('\n') ? input.indexOf('\n') : input.length
+    const target = targetOfDelivery(parseDelivery(input.subarray(0, end)))
+    const bytes = input.subarray(end + 1)
+    if (bytes.length > MAX_TEXT) throw new RelayError('too_large', `The text is ${TEXT_TOO_LARGE}`)
+    return { target, body: textOf(bytes, 'standard input', 'Standard input has no text after the delivery') }
+  }
+  // The text first: standard input may be a relay wait of minutes, and an error need not wait for it.
+  const isPiped = source === '-'
+  const name = isPiped ? 'standard input' : `--body-file: ${source}`
+  const bytes =
+    argument === undefined || isPiped
+      ? await readInput(
+          isPiped ? stdin : createReadStream(path.resolve(cwd, source)),
+          { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT },
+          signal,
+        )
+      : Buffer.from(argument)
+  const body = textOf(bytes, name)
+  return { target: await readTarget(shell, from, address), body }
+}
+
+function textOf(bytes: Uint8Array, name: string, blank = 'The text is empty'): string {
+  const text = decoded(bytes, name)
+  if (/\S/.test(text)) return text
+  throw new RelayError('usage', blank)
+}
+
+function decoded(bytes: Uint8Array, name: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new RelayError('usage', `${name} is not UTF-8`, { cause })
+  }
 }
 
 // merge
@@ -155,8 +282,8 @@ export async function runMerge(shell: Shell, flags: MergeFlags, address?: string
   // A shortened id matches no head, and would read like a changed head.
   if (sha !== undefined && !/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i.test(sha))
     throw new RelayError('usage', '--match-head: must be a full commit id of 40 or 64 hexadecimal digits')
-  const find = await readTarget(shell, flags, readOperands(flags, [address], 0))
-  await act(shell, flags, 'merge', find, (target) => {
+  const [named] = readOperands(flags, [address], 0)
+  await act(shell, flags, 'merge', await readTarget(shell, flags.from, named), (target) => {
     const name = formatTarget(target)
     if (target.kind === 'issue')
       throw new RelayError(
@@ -176,7 +303,7 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
   return {
     description: `merge ${name}${method ? ` (${method})` : ''}${condition}`,
     request: { owner, repo, pullNumber, ...options },
-    send: ({ account }) => account.merge(pullOf(target), options),
+    send: ({ account }) => account.merge({ ...target, kind: 'pull' }, options),
     line: ({ sha }, isForPerson) =>
       sha !== null && isForPerson ? `Merged ${name} as ${sha}` : (sha ?? undefined),
     note: ({ merged }) =>
@@ -190,7 +317,7 @@ function mergeIfGreen(target: Target, options: MergeOptions): Action<Merged> {
   return {
     ...merge(target, options),
     async check({ account }) {
-      const head = await account.headChecks(pullOf(target))
+      const head = await account.headChecks({ ...target, kind: 'pull' })
       if (options.sha !== undefined && options.sha !== head.sha)
         throw new RelayError('conflict', `${name} is not merged: its head is ${head.sha}`)
       requireGreen(name, head)
@@ -198,10 +325,6 @@ function mergeIfGreen(target: Target, options: MergeOptions): Action<Merged> {
       return merge(target, { ...options, sha: head.sha }, ` if its head is still ${head.sha}${green}`)
     },
   }
-}
-
-function pullOf(target: Target): Subject {
-  return { ...subjectOf(target), kind: 'pull' }
 }
 
 // react
@@ -240,10 +363,9 @@ export async function runReact(
   first?: string,
   second?: string,
 ): Promise<void> {
-  const operands = readOperands(flags, [first, second], 1)
-  const content = parseReaction(operands.other)
-  const find = await readTarget(shell, flags, operands)
-  await act(shell, flags, 'react', find, (target) => {
+  const [address, word] = readOperands(flags, [first, second], 1)
+  const content = parseReaction(word)
+  await act(shell, flags, 'react', await readTarget(shell, flags.from, address), (target) => {
     const { owner, repo, number: issueNumber, comment } = target
     const kind = comment?.kind === 'review' ? 'review' : 'comment'
     const on: CommentTarget | undefined = comment && { kind, id: comment.id }
@@ -253,7 +375,7 @@ export async function runReact(
     return {
       description: `react ${content} to ${name}`,
       request: { owner, repo, issueNumber, ...ids, content },
-      send: ({ account }) => account.react(subjectOf(target), content, on),
+      send: ({ account }) => account.react(target, content, on),
       line: (reacted, isForPerson) =>
         isForPerson && reacted.created ? `Reacted ${content} to ${name}` : reacted.content,
       note: ({ created }) => (created ? undefined : 'you had already added this reaction'),

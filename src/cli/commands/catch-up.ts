@@ -1,13 +1,6 @@
 import { findOwnApp, type OwnApp } from '../../auth/setup.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
-import {
-  catchUp,
-  type CatchUpOptions,
-  findMissed,
-  patiently,
-  type PatienceOptions,
-  requireLog,
-} from '../../codehost/catch-up.js'
+import { catchUp, findMissed, patiently, type PatienceOptions, requireLog } from '../../codehost/catch-up.js'
 import { explainLogError, sameAddress, SavedHooks } from '../../codehost/hooks.js'
 import type { DeliveryLog, Hooks, Repo } from '../../codehost/host.js'
 import { parseInstant } from '../../journal/filter.js'
@@ -22,7 +15,7 @@ import {
 } from '../output/deliveries.js'
 import { table } from '../output/text.js'
 import { localTime } from '../output/time.js'
-import { attach, startCommand } from '../profile.js'
+import { attach, notServed, startCommand } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 import { findOwnHook, payloadAddress, placeOf } from './hook.js'
@@ -39,25 +32,17 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
   const named = text === undefined ? undefined : parseRepo(text)
   await using session = await openSession(shell, await attach(shell, flags))
   requireLog(session.host)
-  const { instance, profile } = session.attached
-  if (!instance && !flags.dryRun)
-    throw new RelayError(
-      'unavailable',
-      `No relay is running for profile ${profile} to receive what comes. Start it with ${startCommand({ profile })} --catch-up`,
-    )
+  if (!session.attached.instance && !flags.dryRun) throw notServed(session.attached, ' --catch-up')
   const sources = await findSources(shell, session, named)
   let lost = 0
   const problems: RelayError[] = []
   for (const source of sources)
     try {
-      const options = await optionsFor(shell, session, source, since)
-      if (flags.dryRun) await list(shell, source, options)
-      else lost += await run(shell, source, options)
+      lost += await readLog(shell, session, source, { since, dryRun: flags.dryRun === true })
     } catch (error) {
       if (sources.length === 1 || !(error instanceof RelayError) || !OF_ONE_LOG.has(error.kind)) throw error
-      const { kind, message } = error
-      const about = `Could not catch up with ${source.name}: ${message}`
-      problems.push(new RelayError(kind, about, { cause: error }))
+      const about = `Could not catch up with ${source.name}: ${error.message}`
+      problems.push(new RelayError(error.kind, about, { cause: error }))
     }
   const [problem, ...others] = problems
   for (const { message } of others) out.log.warn(message)
@@ -68,63 +53,49 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
 /** The other logs may well be read: the repository, its hook or the rights there are what fails. */
 const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'forbidden', 'gone'])
 
-/** @throws RelayError `no_match` when the hook does not lead here */
-async function optionsFor(
-  { out, signal }: Shell,
+/** Catches up once no other process does, or lists what is missing. Returns how many could not be had. */
+async function readLog(
+  { out, json, signal }: Shell,
   { database, journal, limits, host }: Session,
-  source: Source,
-  since: number | undefined,
-): Promise<CatchUpOptions> {
+  { name, object, open, explain }: Source,
+  { since, dryRun }: { readonly since: number | undefined; readonly dryRun: boolean },
+): Promise<number> {
   const onWait = (why: string, ms: number): void => out.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
-  return {
-    log: await source.open({ signal, onWait }),
-    name: source.name,
+  const options = {
+    log: await open({ signal, onWait }),
+    name,
     host,
     journal,
     store: database.store,
     since,
     signal,
     limits,
-    onBusy: (text) => out.say(text),
-    onProgress(done, missing) {
+    onBusy: (text: string) => out.say(text),
+    onProgress(done: number, missing: number) {
       if (done > 0) out.count(`${done}/${missing}`)
-      else if (missing > 0) out.say(`${source.name}: ${missing} missing`)
+      else if (missing > 0) out.say(`${name}: ${missing} missing`)
     },
     onWait,
   }
-}
-
-/** Catches up once no other process does, prints the result, and returns how many could not be had. */
-async function run(shell: Shell, source: Source, options: CatchUpOptions): Promise<number> {
-  const { out, json } = shell
-  const result = await asked(shell, source, () => catchUp(options))
-  const { missing, arrived, failed } = result
-  if (json)
-    out.object({ type: 'caught-up', ...source.object, missing, arrived, failed: failed.map(failedObject) })
-  else {
-    for (const one of failed) out.log.warn(failedText(one))
-    out.result(caughtUpText(source.name, result))
-  }
-  return failed.length
-}
-
-async function list(shell: Shell, source: Source, options: CatchUpOptions): Promise<void> {
-  const { out, json } = shell
-  const { deliveries } = await asked(shell, source, () => findMissed(options))
-  if (json)
-    for (const one of deliveries) out.object({ type: 'missing', ...source.object, ...missedObject(one) })
-  else
-    for (const line of table(deliveries.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid])))
-      out.result(line)
-  out.say(`would ask for ${deliveries.length} of ${source.name}`)
-}
-
-/** Calls that read the log, and their error with the next step. */
-async function asked<Result>({ out }: Shell, source: Source, work: () => Promise<Result>): Promise<Result> {
   try {
-    return await work()
+    if (dryRun) {
+      const { deliveries } = await findMissed(options)
+      const rows = deliveries.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid])
+      if (!json) for (const line of table(rows)) out.result(line)
+      else for (const one of deliveries) out.object({ type: 'missing', ...object, ...missedObject(one) })
+      out.say(`would ask for ${deliveries.length} of ${name}`)
+      return 0
+    }
+    const result = await catchUp(options)
+    const { missing, arrived, failed } = result
+    if (json) out.object({ type: 'caught-up', ...object, missing, arrived, failed: failed.map(failedObject) })
+    else {
+      for (const one of failed) out.log.warn(failedText(one))
+      out.result(caughtUpText(name, result))
+    }
+    return failed.length
   } catch (error) {
-    throw source.explain(error)
+    throw explain(error)
   } finally {
     out.count(undefined)
   }
@@ -139,15 +110,12 @@ interface Source {
   /** For programs. */
   readonly object: { readonly app: string } | { readonly repo: string }
   /** Finds its hook, and waits where the code host asks for it. @throws RelayError `no_match` when it does not lead here */
-  open(patience: PatienceOptions): Promise<DeliveryLog>
+  readonly open: (patience: PatienceOptions) => Promise<DeliveryLog>
   /** The error of a call about its log, with the next step. */
-  explain(error: unknown): unknown
+  readonly explain: (error: unknown) => unknown
 }
 
-/**
- * The logs to catch up from: that of the named repository, otherwise those of the App and of all hooks that the profile made.
- * @throws RelayError `no_match` if there is none
- */
+/** The logs to catch up from: that of the named repository, otherwise those of the App and of all hooks that the profile made. */
 async function findSources(
   shell: Shell,
   session: Session,
@@ -155,12 +123,9 @@ async function findSources(
 ): Promise<readonly Source[]> {
   const { database, host } = session
   const app = await findOwnApp(database.secrets, host, { signal: shell.signal })
-  if (named) return [ofRepo(shell, session, named, app)]
-  const repos = await new SavedHooks(database.store, host).list()
-  const sources = [
-    ...(app ? [ofApp(session, app)] : []),
-    ...repos.map((repo) => ofRepo(shell, session, repo, app)),
-  ]
+  const repos = named ? [named] : await new SavedHooks(database.store, host).list()
+  const ofRepos = repos.map((repo) => ofRepo(shell, session, repo, app))
+  const sources = app && !named ? [ofApp(session, app), ...ofRepos] : ofRepos
   if (sources.length > 0) return sources
   throw new RelayError(
     'no_match',

@@ -1,13 +1,12 @@
 import { findOwnApp, type OwnApp } from '../../auth/setup.js'
 import { TokenEndpoint } from '../../auth/token-endpoint.js'
-import { deadline } from '../../base/wait.js'
+import { deadline, isTimeout } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { isLoopback, parseUrl } from '../../base/address.js'
-import { Secret } from '../../base/secret.js'
 import { DEFAULTS, PROVIDER_NAMES } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
 import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
-import type { CodeHost, Probe, RepoHook } from '../../codehost/host.js'
+import type { Account, CodeHost, Probe, RepoHook } from '../../codehost/host.js'
 import { HOST_KINDS, openHost } from '../../codehost/hosts.js'
 import { parseJson } from '../../codehost/rest.js'
 import { Journal } from '../../journal/journal.js'
@@ -20,7 +19,7 @@ import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
 import { type Attached, publicAddress, redirectUri } from '../profile.js'
-import { userOf } from '../session.js'
+import { clientOf, userOf } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 // What the checks of `relay doctor` have in common, and those that ask the code host.
@@ -45,17 +44,34 @@ export interface Subject {
   readonly problem: string | undefined
 }
 
-export type Check = (subject: Subject) => Promise<CheckResult>
+/** Resolves to what is fine. @throws {@link fail} or {@link skip}; RelayError, whose message is that of a failure */
+export type Check = (subject: Subject) => Promise<string>
 
-export const ok = (text: string): CheckResult => ({ state: 'ok', text })
-export const fail = (text: string, fix: string): CheckResult => ({ state: 'fail', text, fix })
-export const skip = (text: string): CheckResult => ({ state: 'skip', text })
+class Finding extends Error {
+  readonly result: CheckResult
 
-/** The first failure; else all that is fine; else the first that says why nothing is known. */
-function combine(results: readonly CheckResult[]): CheckResult {
-  const fine = results.filter(({ state }) => state === 'ok').map(({ text }) => text)
-  const [first = skip('nothing to check')] = results
-  return results.find(({ state }) => state === 'fail') ?? (fine.length > 0 ? ok(fine.join('; ')) : first)
+  constructor(result: CheckResult) {
+    super(result.text)
+    this.result = result
+  }
+}
+
+/** What a check throws that found a problem. */
+export const fail = (text: string, fix: string): Error => new Finding({ state: 'fail', text, fix })
+/** What a check throws that does not apply. */
+export const skip = (text: string): Error => new Finding({ state: 'skip', text })
+
+/** The result of a check. */
+export async function settle(check: () => Promise<string>): Promise<CheckResult> {
+  try {
+    return { state: 'ok', text: await check() }
+  } catch (error) {
+    if (error instanceof Finding) return error.result
+    const known = isTimeout(error) ? `no answer within ${LIMIT_MS / 1000} s` : 'the check itself failed'
+    // The message of a RelayError contains no secret.
+    const text = error instanceof RelayError ? error.message : known
+    return { state: 'fail', text, fix: 'run relay config, which shows the settings' }
+  }
 }
 
 /** The time limit of a check. Milliseconds. */
@@ -66,96 +82,70 @@ export function commandFor({ profile }: Pick<Attached, 'profile'>, command: stri
   return profile === DEFAULTS.profile ? `relay ${command}` : `relay ${command} --profile ${profile}`
 }
 
-const CLOCK_COMMANDS: { readonly [name in NodeJS.Platform]?: string } = {
-  linux: 'sudo timedatectl set-ntp true',
-  darwin: 'sudo sntp -sS time.apple.com',
-  win32: 'w32tm /resync',
+export const SET_CLOCK =
+  process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : "set this machine's clock"
+
+/** Undefined when its address is not known. @throws RelayError `settings` for one that relay does not use, such as http elsewhere */
+function hostOf({ values: { provider: name, providerUrl: url } }: Attached): CodeHost | undefined {
+  return url === undefined ? undefined : openHost({ name, url, timeLimit: LIMIT_MS })
 }
-export const SET_CLOCK = CLOCK_COMMANDS[process.platform] ?? "set this machine's clock"
 
 // The code host and the OAuth client
 
 /** Whether the code host answers, is of the configured kind, agrees on the time, knows the client, and can return browsers. */
-export async function checkHost(subject: Subject): Promise<CheckResult> {
-  return combine([
-    ...(await checkAnswer(subject)),
-    await checkClient(subject),
-    ...checkAddress(subject.attached),
-  ])
+export async function checkHost(subject: Subject): Promise<string> {
+  const answer = await checkAnswer(subject)
+  return [answer, await checkClient(subject), checkAddress(subject.attached)].join('; ')
 }
 
 /** OAuth and TLS tolerate a minute; with more, states and tokens expire too early or too late. Milliseconds. */
 const MAX_CLOCK_DIFFERENCE = 60_000
 
 /** Whether the code host answers at its address, is of the configured kind, and agrees on the time. Sends no token. */
-async function checkAnswer({ attached, shell }: Subject): Promise<CheckResult[]> {
-  const { provider: name, providerUrl: url } = attached.values
+async function checkAnswer({ attached, shell }: Subject): Promise<string> {
+  const host = hostOf(attached)
+  const { provider: name } = attached.values
   const { isEmulated, pathAllowed } = HOST_KINDS[name]
-  if (url === undefined)
-    return [
-      isEmulated
-        ? skip('the sandbox is not running')
-        : fail(`the address of your ${name} is not set`, 'set RELAY_PROVIDER_URL=https://…'),
-    ]
+  if (!host && isEmulated) throw skip('the sandbox is not running')
+  if (!host) throw fail(`the address of your ${name} is not set`, 'set RELAY_PROVIDER_URL=https://…')
+  const { probe, url } = host
   const signal = deadline(LIMIT_MS, shell.signal)
-  const { probe } = openHost({ name, url })
-  let answer: Answer
-  try {
-    answer = await ask(probe, signal)
-  } catch (error) {
+  const { software, status, ahead } = await ask(probe, signal).catch((error: unknown) => {
     if (error instanceof RelayError) throw error
-    return [
-      fail(
-        `${url} cannot be reached (${describeConnectionError(error)})`,
-        isEmulated
-          ? commandFor(attached, 'serve --sandbox')
-          : `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
-      ),
-    ]
-  }
-  const { software, status, ahead } = answer
-  const { href, origin, pathname } = new URL(url)
-  const place = href.replace(/\/+$/, '')
+    const start = commandFor(attached, 'serve --sandbox')
+    throw fail(
+      `${url} cannot be reached (${describeConnectionError(error)})`,
+      isEmulated ? start : `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
+    )
+  })
+  const { origin, pathname } = new URL(url)
   if (software === undefined) {
     for (const other of PROVIDER_NAMES) {
-      const { probe: theirs } = openHost({ name: other, url })
-      const isAsked = theirs.address === probe.address
-      const found = isAsked ? undefined : await ask(theirs, signal).catch(() => undefined)
+      const theirs = openHost({ name: other, url }).probe
+      if (theirs.address === probe.address) continue
+      const found = await ask(theirs, signal).catch(() => undefined)
       if (found?.software !== undefined)
-        return [fail(`${place} is ${found.software}, not ${name}`, `set RELAY_PROVIDER=${other}`)]
+        throw fail(`${url} is ${found.software}, not ${name}`, `set RELAY_PROVIDER=${other}`)
     }
-    return [
-      fail(
-        `${place} answers, but not as ${name}: ${probe.address} gave ${status}`,
-        'check RELAY_PROVIDER_URL and its path',
-      ),
-    ]
+    throw fail(
+      `${url} answers, but not as ${name}: ${probe.address} gave ${status}`,
+      'check RELAY_PROVIDER_URL and its path',
+    )
   }
   if (!pathAllowed && pathname !== '/')
-    return [fail(`${place} has a path, but ${software} has none`, `set RELAY_PROVIDER_URL=${origin}`)]
-  const fine = ok(`${place} is ${isEmulated ? 'the sandbox' : software}`)
-  if (Number.isNaN(ahead)) return [fine]
+    throw fail(`${url} has a path, but ${software} has none`, `set RELAY_PROVIDER_URL=${origin}`)
   const seconds = Math.round(Math.abs(ahead) / 1000)
-  if (Math.abs(ahead) <= MAX_CLOCK_DIFFERENCE)
-    return [fine, ok(`clocks agree within ${Math.max(1, seconds)} s`)]
-  return [
-    fail(
+  if (Math.abs(ahead) > MAX_CLOCK_DIFFERENCE)
+    throw fail(
       `this machine's clock is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the code host's`,
       SET_CLOCK,
-    ),
-  ]
+    )
+  const clocks = Number.isNaN(ahead) ? '' : `; clocks agree within ${Math.max(1, seconds)} s`
+  return `${url} is ${isEmulated ? 'the sandbox' : software}${clocks}`
 }
 
-/** The answer of a code host about itself. */
-interface Answer {
-  readonly status: number
-  /** Its software and version; undefined when it is not of the expected kind. */
-  readonly software: string | undefined
-  /** Milliseconds by which our clock is ahead; NaN if it sent no time. */
-  readonly ahead: number
-}
-
-async function ask({ address, recognise }: Probe, signal: AbortSignal): Promise<Answer> {
+/** `software`: undefined when it is not of the expected kind. `ahead`: milliseconds by which our clock is; NaN if it sent no time. */
+async function ask({ address, recognise }: Probe, signal: AbortSignal) {
   const headers = { accept: 'application/json', 'user-agent': 'webhook-relay' }
   const before = systemClock()
   const response = await sendOnce(address, { method: 'GET', headers, signal })
@@ -167,110 +157,99 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal): Promise<
 }
 
 /** Whether users can sign in: relay, or its instance if one runs, has an OAuth client, and the code host knows it. */
-async function checkClient(subject: Subject): Promise<CheckResult> {
+async function checkClient(subject: Subject): Promise<string> {
   const { attached, shell } = subject
-  const { values, origins } = attached
+  const { instance, values, origins } = attached
+  const client = clientOf(values)
   const found = await findClient(subject)
-  const { clientId: id, clientSecret: secret, provider: name, providerUrl: url } = values
-  if (found.state !== 'ok' || id === undefined || secret === undefined || url === undefined) return found
-  const host = openHost({ name, url })
+  const setup = commandFor(attached, 'setup')
+  if (found === undefined) {
+    if (HOST_KINDS[values.provider].isEmulated && !client) return 'the sandbox has a client of its own'
+    if (!instance) throw fail('no OAuth client is set: no user can sign in', setup)
+    const restart = commandFor(attached, 'serve')
+    throw fail(
+      `process ${instance.pid} has no OAuth client: sign-in is off`,
+      client ? `restart ${restart}` : `${setup}, then restart ${restart}`,
+    )
+  }
+  const host = hostOf(attached)
+  if (!client || !host) return found
+  const { url } = host
   const options = { timeLimit: LIMIT_MS, signal: shell.signal }
-  const isKnown = await new TokenEndpoint(host, { id, secret: new Secret(secret) }, options).knowsClient()
-  if (isKnown === undefined) return ok(`${found.text}; ${url} did not say whether it knows it`)
-  if (isKnown) return ok(`${found.text}; ${url} knows it`)
-  return fail(
-    `${url} does not know client ${id}, or its secret`,
-    origins.clientSecret?.kind === 'setup'
-      ? commandFor(attached, 'setup')
-      : 'correct RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
+  const isKnown = await new TokenEndpoint(host, client, options).knowsClient()
+  if (isKnown === undefined) return `${found}; ${url} did not say whether it knows it`
+  if (isKnown) return `${found}; ${url} knows it`
+  throw fail(
+    `${url} does not know client ${client.id}, or its secret`,
+    origins.clientSecret?.kind === 'setup' ? setup : 'correct RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
   )
 }
 
-/** Whether relay, or its instance if one runs, has an OAuth client. Asks nothing. */
-async function findClient({ attached, data }: Subject): Promise<CheckResult> {
+/** Which OAuth client relay, or its instance if one runs, has. Asks nothing. @throws RelayError as `clientOf` */
+async function findClient({ attached, data }: Subject): Promise<string | undefined> {
   const { instance, values, origins } = attached
-  const { clientId, clientSecret, provider } = values
-  const { isEmulated } = HOST_KINDS[provider]
   if (instance && data && (await findSandboxClient(data.secrets, instance.providerUrl)))
-    return ok("the OAuth client is the sandbox's own")
-  if (instance?.clientId) return ok(`process ${instance.pid} has client id ${instance.clientId}`)
-  const isHere = clientId !== undefined && clientSecret !== undefined
-  const setup = commandFor(attached, 'setup')
-  if (instance?.clientId === null && (!isEmulated || isHere))
-    return fail(
-      `process ${instance.pid} has no OAuth client: sign-in is off`,
-      isHere ? `restart ${commandFor(attached, 'serve')}` : `${setup}, then restart relay serve`,
-    )
-  if (isHere) return ok(`client id ${clientId} (${origins.clientSecret?.text ?? origins.clientId?.text})`)
-  if (isEmulated) return skip('the sandbox has its own')
-  const missing = [
-    ...(clientId === undefined ? ['RELAY_CLIENT_ID'] : []),
-    ...(clientSecret === undefined ? ['RELAY_CLIENT_SECRET'] : []),
-  ]
-  return fail(`${missing.join(' and ')} not set: no user can sign in`, setup)
+    return "the OAuth client is the sandbox's own"
+  if (instance)
+    return instance.clientId ? `process ${instance.pid} has client id ${instance.clientId}` : undefined
+  const client = clientOf(values)
+  return client && `client id ${client.id} (${origins.clientSecret?.text ?? origins.clientId?.text})`
 }
 
-/** Whether a browser can return from the code host when it signs in; nothing where the port is not known yet. */
-function checkAddress(attached: Attached): CheckResult[] {
-  const { instance, values } = attached
-  const address = publicAddress(attached)
+/** Whether a browser can return from the code host when it signs in. */
+function checkAddress({ instance, values }: Attached): string {
+  const address = publicAddress({ instance, values })
   const { protocol, hostname, host, port } = new URL(address)
   const isLocal = isLoopback(hostname)
   if (protocol === 'http:' && !isLocal)
-    return [
-      fail(
-        `${address} is not encrypted: others on the network can read codes and tokens`,
-        `set RELAY_PUBLIC_URL=https://${host}`,
-      ),
-    ]
-  if (port === '0') return []
+    throw fail(
+      `${address} is not encrypted: others on the network can read codes and tokens`,
+      `set RELAY_PUBLIC_URL=https://${host}`,
+    )
   const listening = instance ? new URL(instance.url).port : String(values.port)
   const known = port || (protocol === 'https:' ? '443' : '80')
-  if (isLocal && listening !== '0' && known !== listening)
-    return [
-      fail(
-        `the public address has port ${known}, but relay listens on ${listening}`,
-        `set RELAY_PUBLIC_URL=${protocol}//${hostname}:${listening}`,
-      ),
-    ]
+  if (isLocal && ![known, listening].includes('0') && known !== listening)
+    throw fail(
+      `the public address has port ${known}, but relay listens on ${listening}`,
+      `set RELAY_PUBLIC_URL=${protocol}//${hostname}:${listening}`,
+    )
   const { baseUrl = address, provider } = values
-  return [ok(`sign-in returns to ${redirectUri(address, provider)}, then to ${baseUrl}`)]
+  return `sign-in returns to ${redirectUri(address, provider)}, then to ${baseUrl}`
 }
 
 // The user
 
 /** Whether the user has an unexpired token of this code host that works. The token is sent only to the host it came from. */
-export async function checkSignIn(subject: Subject): Promise<CheckResult> {
+export async function checkSignIn(subject: Subject): Promise<string> {
   const { shell, attached, data, problem } = subject
-  if (problem !== undefined) return skip('the database cannot be opened')
-  const { provider: name, providerUrl: url, store, user: given } = attached.values
-  if (store === 'memory') return skip('only the instance has the tokens, in memory')
+  if (problem !== undefined) throw skip('the database cannot be opened')
+  const { store, user: given } = attached.values
+  if (store === 'memory') throw skip('only the instance has the tokens, in memory')
   const user = userOf(attached.values)
   const login = commandFor(attached, given === undefined ? 'login' : `login --user ${user}`)
   const tokens = data && new Tokens(data.secrets)
   const owner = await tokens?.get(user)
   if (!owner) {
-    if (!(await tokens?.refreshable(user))) return fail(`${user} is not signed in`, login)
-    if ((await findClient(subject)).state === 'ok')
-      return ok(`the token of ${user} has expired; its next use renews it`)
-    return fail(
+    if (!(await tokens?.refreshable(user))) throw fail(`${user} is not signed in`, login)
+    if ((await findClient(subject)) !== undefined)
+      return `the token of ${user} has expired; its next use renews it`
+    throw fail(
       `the token of ${user} has expired, and renewing it needs the OAuth client`,
       `${commandFor(attached, 'setup')}, or start the relay that has it`,
     )
   }
-  if (url === undefined) return skip('the code host is not known')
-  const host = openHost({ name, url, timeLimit: LIMIT_MS })
+  const host = hostOf(attached)
+  if (!host) throw skip('the code host is not known')
   if (owner.origin !== host.origin)
-    return fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
+    throw fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
   const expiry = `expires in ${roughly(owner.expiresAt - systemClock())}`
-  try {
-    const { login: account } = await host.as(owner.accessToken, { signal: shell.signal }).facts()
-    return ok(`${user} is signed in as ${account}; the token ${expiry}`)
-  } catch (error) {
+  const account = host.as(owner.accessToken, { signal: shell.signal })
+  const facts = await account.facts().catch((error: unknown) => {
     if (!(error instanceof RelayError)) throw error
-    if (error.kind === 'invalid_token') return fail(`the code host rejects the token of ${user}`, login)
-    return skip(`the token of ${user} ${expiry}; relay could not check that it works (${error.message})`)
-  }
+    if (error.kind === 'invalid_token') throw fail(`the code host rejects the token of ${user}`, login)
+    throw skip(`the token of ${user} ${expiry}; relay could not check that it works (${error.message})`)
+  })
+  return `${user} is signed in as ${facts.login}; the token ${expiry}`
 }
 
 // The hooks
@@ -287,45 +266,47 @@ interface Hooks extends Subject {
  * Whether the hooks that send here, and the webhook of the profile's App, have fitting settings. What the code host does not show is not
  * judged.
  */
-export async function checkHook(subject: Subject): Promise<CheckResult> {
-  const { data, attached } = subject
-  const { provider: name, providerUrl: url } = attached.values
-  if (!data || url === undefined) return skip('there is no journal yet')
+export async function checkHook(subject: Subject): Promise<string> {
+  const { attached, data, shell } = subject
+  const host = hostOf(attached)
+  if (!data || !host) throw skip('there is no journal yet')
   const { instance } = attached
   const tunnel = instance && (await readTunnel(data.store, instance.pid))
   const addresses = [`${publicAddress(attached)}/webhook`, tunnel?.url ?? '']
   // The port is not known before relay listens.
   const here = addresses.filter((address) => parseUrl(address) !== undefined)
-  const hooks = { ...subject, data, here, host: openHost({ name, url, timeLimit: LIMIT_MS }) }
-  const [app, ofRepos] = await Promise.all([checkApp(hooks), checkRepos(hooks)])
-  return combine([...app, ...ofRepos])
-}
-
-/** Whether the webhook of the App fits, as far as it shows that to the App's key. Nothing if the profile has no such App. */
-async function checkApp(hooks: Hooks): Promise<CheckResult[]> {
-  const { attached, data, host, shell } = hooks
+  const hooks = { ...subject, data, here, host }
   // Another check reports what cannot be read.
   const app = await findOwnApp(data.secrets, host, { signal: shell.signal }).catch(() => undefined)
-  if (!app) return []
-  try {
-    return [await judgeApp(app, hooks)]
-  } catch (error) {
-    if (!(error instanceof RelayError)) throw error
-    const { kind, message } = error
-    return kind === 'gone' || kind === 'forbidden'
-      ? [fail(message, commandFor(attached, 'setup --app-hook'))]
-      : [skip(`that of ${app.slug} cannot be seen (${message})`)]
-  }
+  const ofApp = app ? [() => checkApp(app, hooks)] : []
+  const owner = await new Tokens(data.secrets).get(userOf(attached.values))
+  const isSignedIn = owner?.origin === host.origin
+  const ofRepos = isSignedIn
+    ? await checksOfRepos(hooks, host.as(owner.accessToken, { signal: shell.signal }))
+    : []
+  const results = await Promise.all([...ofApp, ...ofRepos].map(settle))
+  const fine = results.filter(({ state }) => state === 'ok').map(({ text }) => text)
+  const failed = results.find(({ state }) => state === 'fail')
+  if (failed) throw fail(failed.text, failed.fix ?? '')
+  if (fine.length > 0) return fine.join('; ')
+  const none = 'none was made, and the journal has no delivery of a repository'
+  throw skip(results[0]?.text ?? (isSignedIn ? none : 'asking about them needs a sign-in'))
 }
 
-async function judgeApp(app: OwnApp, { attached, here }: Hooks): Promise<CheckResult> {
+/** Whether the webhook of the App fits, as far as it shows that to the App's key. */
+async function checkApp(app: OwnApp, { attached, here }: Hooks): Promise<string> {
   const { instance } = attached
   const { slug } = app
   const [{ installations, installUrl }, hook, { deliveries }] = await Promise.all([
     app.describe(),
     app.hook(),
     app.log.page(),
-  ])
+  ]).catch((error: unknown) => {
+    if (!(error instanceof RelayError)) throw error
+    const { kind, message } = error
+    if (kind === 'gone' || kind === 'forbidden') throw fail(message, commandFor(attached, 'setup --app-hook'))
+    throw skip(`that of ${slug} cannot be seen (${message})`)
+  })
   const { url, contentType, hasSecret } = hook
   // Without an instance, the address of its tunnel is not known.
   const expected = instance ? here : [app.savedUrl]
@@ -336,26 +317,26 @@ async function judgeApp(app: OwnApp, { attached, here }: Hooks): Promise<CheckRe
     ...(contentType === 'json' ? [] : [`sends ${contentType}, not JSON`]),
   ]
   if (problem !== undefined)
-    return fail(
+    throw fail(
       `the webhook of ${slug} ${problem}`,
       `${instance ? 'restart' : 'run'} ${commandFor(attached, 'serve')}, which corrects it`,
     )
   if (installations === 0)
-    return skip(`${slug} is installed on no repository yet: open ${installUrl} in a browser`)
+    throw skip(`${slug} is installed on no repository yet: open ${installUrl} in a browser`)
   // A ping came before relay had agreed with the App on a secret. Whether the webhook is active, only its deliveries show.
   const last = deliveries.find(({ event }) => event !== 'ping')
-  if (!last) return ok(`the webhook of ${slug} fits`)
+  if (!last) return `the webhook of ${slug} fits`
   const { statusCode, status } = last
-  if (isAnswered(statusCode)) return ok(`the webhook of ${slug} fits, and its last delivery was answered`)
-  return statusCode === 401
-    ? fail(
-        `the webhook of ${slug} signed its last delivery with another secret: it was answered 401`,
-        'restart relay serve, which gives it the secret of this profile',
-      )
-    : fail(
-        `the last delivery of ${slug} failed: ${statusCode} ${status}`,
-        'start relay serve --catch-up, which gets what was missed',
-      )
+  if (isAnswered(statusCode)) return `the webhook of ${slug} fits, and its last delivery was answered`
+  if (statusCode !== 401)
+    throw fail(
+      `the last delivery of ${slug} failed: ${statusCode} ${status}`,
+      'start relay serve --catch-up, which gets what was missed',
+    )
+  throw fail(
+    `the webhook of ${slug} signed its last delivery with another secret: it was answered 401`,
+    'restart relay serve, which gives it the secret of this profile',
+  )
 }
 
 const NO_SECRET = 'has no secret, so that relay refuses its deliveries'
@@ -369,83 +350,65 @@ const RECENT = 200
 /** Repositories that are asked about, those of `--hook` first. */
 const MAX_REPOS = 10
 
-/** The hooks of `--hook`, those that the profile made, and those of the repositories in the journal. Asks with the user's token. */
-async function checkRepos(hooks: Hooks): Promise<CheckResult[]> {
+/** A check for each repository with a hook of `--hook` or one that the profile made, and for those in the journal. */
+async function checksOfRepos(hooks: Hooks, account: Account): Promise<(() => Promise<string>)[]> {
   const { attached, data, host } = hooks
-  const owner = await new Tokens(data.secrets).get(userOf(attached.values))
-  if (owner?.origin !== host.origin) return [skip('asking about them needs a sign-in')]
   const planned = attached.instance?.hooks ?? []
   const saved = await new SavedHooks(data.store, host).list()
   const recent: string[] = []
   for await (const { repo } of new Journal(data.sql).select({ last: RECENT }))
     if (repo !== null) recent.push(repo)
   // Names of repositories have no capitals of their own.
-  const repos = new Map<string, Known>()
-  for (const name of [...planned, ...saved.map(formatRepo), ...recent]) {
-    const key = name.toLowerCase()
+  const names = new Map<string, string>()
+  for (const name of [...planned, ...saved.map(formatRepo), ...recent])
+    if (!names.has(name.toLowerCase())) names.set(name.toLowerCase(), name)
+  return [...names].slice(0, MAX_REPOS).map(([key, name]) => {
     const hook = saved.find((each) => formatRepo(each).toLowerCase() === key)
-    if (!repos.has(key))
-      repos.set(key, { name, isWanted: planned.includes(name) || hook !== undefined, saved: hook })
-  }
-  if (repos.size === 0) return [skip('none was made, and the journal has no delivery of a repository')]
-  const asked = [...repos.values()].slice(0, MAX_REPOS)
-  return Promise.all(asked.map((repo) => checkRepo(hooks, owner.accessToken, repo)))
-}
-
-/** A repository, and what is known about its hook here. */
-interface Known {
-  /** `octo/demo` */
-  readonly name: string
-  /** Whether it is to have a hook. */
-  readonly isWanted: boolean
-  /** What the profile saved about its hook. */
-  readonly saved: SavedHook | undefined
+    const isWanted = planned.includes(name) || hook !== undefined
+    return () => checkRepo(hooks, account, { name, isWanted, saved: hook })
+  })
 }
 
 /** Failures that do not end by themselves. */
 const LASTING: ReadonlySet<ErrorKind> = new Set(['forbidden', 'invalid_token', 'not_found', 'unprocessable'])
 
+/** `isWanted`: the repository is to have a hook. `saved`: what the profile saved about it. */
 async function checkRepo(
-  { attached, host, here, shell: { signal } }: Hooks,
-  token: string,
-  { name, isWanted, saved }: Known,
-): Promise<CheckResult> {
+  { attached, here }: Hooks,
+  { hooks }: Account,
+  { name, isWanted, saved }: { name: string; isWanted: boolean; saved: SavedHook | undefined },
+): Promise<string> {
   const fix = commandFor(attached, `hook add ${name}`)
-  let hooks: readonly RepoHook[]
-  try {
-    hooks = await host.as(token, { signal }).hooks.list(parseRepo(name))
-  } catch (error) {
+  const all = await hooks.list(parseRepo(name)).catch((error: unknown) => {
     if (!(error instanceof RelayError)) throw error
     const text = `those of ${name} cannot be seen (${error.message})`
-    return isWanted && LASTING.has(error.kind) ? fail(text, `${fix}, which says what is missing`) : skip(text)
-  }
+    throw isWanted && LASTING.has(error.kind) ? fail(text, `${fix}, which says what is missing`) : skip(text)
+  })
   const isHere = (url: string): boolean => here.some((address) => sameAddress(url, address))
-  const own = hooks.filter(({ url }) => isHere(url) || (saved && sameAddress(url, saved.url)))
+  const own = all.filter(({ url }) => isHere(url) || (saved && sameAddress(url, saved.url)))
   const none = `none of ${name} sends to ${here.join(' or ')}`
-  if (own.length === 0) return isWanted ? fail(none, fix) : skip(none)
+  if (own.length === 0) throw isWanted ? fail(none, fix) : skip(none)
   for (const hook of own) {
     // Without an instance, relay has no address of its own now.
     const isAway = attached.instance !== undefined && !isHere(hook.url) && saved?.chosen === false
     const problem = isAway
       ? `sends to ${hook.url}, which is not the address of the running relay`
       : problemOf(hook, saved)
-    if (problem !== undefined) return fail(`that of ${name} ${problem}`, fix)
+    if (problem !== undefined) throw fail(`that of ${name} ${problem}`, fix)
   }
   const failed = own.map(problemOfAnswer).find((problem) => problem !== undefined)
   // The next delivery may be long in coming.
   if (failed !== undefined)
-    return fail(`that of ${name} ${failed}`, `${fix}, then ${commandFor(attached, `hook test ${name}`)}`)
+    throw fail(`that of ${name} ${failed}`, `${fix}, then ${commandFor(attached, `hook test ${name}`)}`)
   const hasAnswers = own.every(({ lastResponse }) => lastResponse !== undefined)
-  return ok(`that of ${name} fits${hasAnswers ? ', and its last delivery was answered' : ''}`)
+  return `that of ${name} fits${hasAnswers ? ', and its last delivery was answered' : ''}`
 }
-
-const CONTENT_TYPES: ReadonlySet<string> = new Set(['json', 'form'])
 
 function problemOf(hook: RepoHook, saved: SavedHook | undefined): string | undefined {
   const { active, contentType, events } = hook
   if (!active) return 'is inactive'
   if (lacksSecret(hook, saved)) return NO_SECRET
-  if (!CONTENT_TYPES.has(contentType)) return `sends ${contentType}, not JSON`
+  if (!['json', 'form'].includes(contentType)) return `sends ${contentType}, not JSON`
   if (events.length === 0) return 'sends no event'
   // As the code host showed them when relay gave them to it: Gitea shows several for one.
   const given = saved?.shown?.events ?? []

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorReason, RelayError } from '../../base/errors.js'
+import { inTime } from '../../base/wait.js'
 import { DEFAULTS } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import { findRunning, registered, secretPrint } from '../../instance/running.js'
@@ -25,20 +26,20 @@ import { checkSecretsPlace, meantSetting } from '../settings/read.js'
 import { SETTING_NAMES, variablesOf } from '../settings/table.js'
 import {
   type Check,
-  checkHost,
   checkHook,
+  checkHost,
   type CheckResult,
   checkSignIn,
   commandFor,
   fail,
   LIMIT_MS,
-  ok,
   SET_CLOCK,
+  settle,
   skip,
   type Subject,
 } from './doctor-host.js'
 
-export type NamedResult = CheckResult & { readonly check: string }
+type NamedResult = CheckResult & { readonly check: string }
 
 /** Runs `relay doctor`. */
 export async function runDoctor(shell: Shell, flags: Flags): Promise<void> {
@@ -74,7 +75,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
     attached = await attach(shell, flags, 'diagnosis')
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'settings') throw error
-    return [{ check: 'settings', ...fail(error.message, 'relay config --help') }]
+    return [{ check: 'settings', state: 'fail', text: error.message, fix: 'relay config --help' }]
   }
   const { values, folder } = attached
   // First, since opening the database corrects the folder's permissions.
@@ -114,31 +115,13 @@ const CHECKS: Readonly<Record<string, Check>> = {
   tunnel: checkTunnel,
 }
 
-const SHOW_SETTINGS = 'run relay config, which shows the settings'
-
-/** Runs a check within the time limit. */
-async function bounded(check: string, run: () => Promise<CheckResult>): Promise<NamedResult> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<CheckResult>((resolve) => {
-    const result = fail(`no answer within ${LIMIT_MS / 1000} s`, SHOW_SETTINGS)
-    // Somewhat later than the limit of a request, whose error says more.
-    timer = setTimeout(() => resolve(result), LIMIT_MS + 250)
-  })
-  try {
-    return { check, ...(await Promise.race([run(), late])) }
-  } catch (error) {
-    // The message of a RelayError contains no secret.
-    const text = error instanceof RelayError ? error.message : 'the check itself failed'
-    return { check, ...fail(text, SHOW_SETTINGS) }
-  } finally {
-    clearTimeout(timer)
-  }
+/** Runs a check within a limit that is somewhat later than that of a request, whose error says more. */
+async function bounded(check: string, run: () => Promise<string>): Promise<NamedResult> {
+  return { check, ...(await settle(() => inTime(LIMIT_MS + 250, run()))) }
 }
 
 // Node and the disk
 
-/** The oldest supported Node, as in package.json. */
-const MIN_NODE = [20, 18] as const
 /** File systems whose locks and flushes SQLite cannot rely on (`man 2 statfs`). */
 const NETWORK: Readonly<Record<number, string>> = {
   0x6969: 'NFS',
@@ -148,31 +131,19 @@ const NETWORK: Readonly<Record<number, string>> = {
   0x01021997: '9P',
 }
 
-/** What the operating system says, and tests set. */
-export interface Machine {
-  readonly node: string
-  /** The type of the folder's file system. */
-  readonly type: number
-  /** Free bytes for this user. */
-  readonly free: number
-}
-
 /** Whether Node is new enough, and the profile's folder is private, has room, and is on a disk of this machine. */
-export function checkMachine({ values, folder }: Attached, machine = machineOf(folder)): CheckResult {
+export function checkMachine({ values, folder }: Attached, machine = machineOf(folder)): string {
   const { node, type, free } = machine
   const [major = 0, minor = 0] = node.split('.').map(Number)
-  const [minMajor, minMinor] = MIN_NODE
-  if (major < minMajor || (major === minMajor && minor < minMinor)) {
-    const required = MIN_NODE.join('.')
-    const text = `Node ${node} is older than ${required}`
-    return fail(text, `install Node ${required} or later: https://nodejs.org`)
-  }
-  if (values.store === 'memory') return ok(`Node ${node}; nothing is stored`)
-  if (isSharedAddress(values.store)) return ok(`Node ${node}; the data is in a shared database`)
+  // As in package.json.
+  if (major < 20 || (major === 20 && minor < 18))
+    throw fail(`Node ${node} is older than 20.18`, 'install Node 20.18 or later: https://nodejs.org')
+  if (values.store === 'memory') return `Node ${node}; nothing is stored`
+  if (isSharedAddress(values.store)) return `Node ${node}; the data is in a shared database`
   const place = tilde(folder)
   const network = NETWORK[type]
   if (network)
-    return fail(
+    throw fail(
       `${place} is on a network file system (${network}), which can damage a database`,
       'set RELAY_HOME to a folder on a disk of this machine',
     )
@@ -180,19 +151,21 @@ export function checkMachine({ values, folder }: Attached, machine = machineOf(f
   // Windows has other permissions, and no such owner.
   const owner = process.getuid?.()
   if (found && owner !== undefined && found.uid !== owner)
-    return fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
+    throw fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
   if (found && owner !== undefined && (found.mode & 0o077) !== 0)
-    return fail(`other users can read or write ${place}`, `chmod 700 ${place}`)
+    throw fail(`other users can read or write ${place}`, `chmod 700 ${place}`)
+  const room = `${mebibytes(free)} free`
   if (free < RESERVE)
-    return fail(
-      `${mebibytes(free)} free: deliveries are refused below ${mebibytes(RESERVE)}`,
+    throw fail(
+      `${room}: deliveries are refused below ${mebibytes(RESERVE)}`,
       `free some space: df -h ${place}`,
     )
   const privacy = found ? `only you can read ${place}` : `${place} does not exist yet`
-  return ok(`Node ${node}; ${privacy}; ${mebibytes(free)} free`)
+  return `Node ${node}; ${privacy}; ${room}`
 }
 
-function machineOf(folder: string): Machine {
+/** The version of Node, the type of the folder's file system (`man 2 statfs`), and the bytes there that are free for this user. */
+function machineOf(folder: string): { readonly node: string; readonly type: number; readonly free: number } {
   if (!existsSync(folder) && folder !== path.dirname(folder)) return machineOf(path.dirname(folder))
   const { type, bavail, bsize } = statfsSync(folder)
   return { node: process.versions.node, type, free: bavail * bsize }
@@ -212,65 +185,55 @@ const MIN_DIFFERENT = 8
 const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG']
 
 /** Whether no variable is a misspelt setting, this shell agrees with the instance, and secrets are in the right place and hard to guess. */
-async function checkSettings({ shell, attached, data }: Subject): Promise<CheckResult> {
-  const { own, conflicts, instance, values } = attached
+async function checkSettings({ shell, attached, data }: Subject): Promise<string> {
+  const { own, conflict, instance, values } = attached
   for (const name of Object.keys(shell.env)) {
     const meant = name.startsWith('RELAY_') && !KNOWN.includes(name) && meantSetting(name, KNOWN)
-    if (meant) return fail(`${name} is not read`, `set ${meant} instead`)
+    if (meant) throw fail(`${name} is not read`, `set ${meant} instead`)
   }
-  try {
-    checkSecretsPlace(own.origins)
-  } catch (error) {
-    return fail(error instanceof RelayError ? error.message : '', 'relay config --help')
-  }
-  const [conflict] = conflicts
+  checkSecretsPlace(own.origins)
   if (conflict)
-    return fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
+    throw fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
   // That the data cannot be read is a result of its own check.
   const found = await webhookSecret(shell, attached, { data }).catch(() => undefined)
-  const pid = instance?.pid
   if (found && instance && secretPrint(instance, found.secret) !== instance.secretPrint)
-    return fail(
-      `${found.place === 'profile' ? 'the profile' : found.place} has another webhook secret than process ${pid}`,
+    throw fail(
+      `${found.place === 'profile' ? 'the profile' : found.place} has another webhook secret than process ${instance.pid}`,
       'set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with',
     )
   const secrets = [found?.secret.reveal(), values.webhookSecretPrevious]
+  const isWeak = (text: string): boolean => text.length < MIN_SECRET || new Set(text).size < MIN_DIFFERENT
   if (secrets.some((text) => text !== undefined && isWeak(text)))
-    return fail(
+    throw fail(
       `the webhook secret is too easy to guess: fewer than ${MIN_SECRET} characters, or too few different ones`,
       'set RELAY_WEBHOOK_SECRET=$(openssl rand -hex 32) here and at the code host',
     )
   const count = Object.keys(own.origins).length
   const set = count === 0 ? 'all have their defaults' : `${count} set, the others have their defaults`
-  return ok(instance ? `${set}; they agree with process ${pid}` : set)
-}
-
-function isWeak(secret: string): boolean {
-  return secret.length < MIN_SECRET || new Set(secret).size < MIN_DIFFERENT
+  return instance ? `${set}; they agree with process ${instance.pid}` : set
 }
 
 // The relay and its port
 
 /** Whether the profile's instance has proved itself or, if none runs, whether one could listen on its port. */
-async function checkRelay({ attached, shell }: Subject): Promise<CheckResult> {
+async function checkRelay({ attached, shell }: Subject): Promise<string> {
   const { instance, values, profile } = attached
-  const { host, port, home, maxBody } = values
+  const { host, port, home } = values
   if (instance) {
-    const limit = (instance.maxBody ?? maxBody).toLocaleString('en-US')
-    return ok(
-      `process ${instance.pid} at ${instance.url} has proved itself; it accepts deliveries of up to ${limit} bytes`,
-    )
+    const { pid, url, maxBody } = instance
+    const limit = maxBody.toLocaleString('en-US')
+    return `process ${pid} at ${url} has proved itself; it accepts deliveries of up to ${limit} bytes`
   }
   const start = commandFor(attached, 'serve')
   const record = registered(home, profile)
-  if (record) return fail(`process ${record.pid} does not prove itself at ${record.url}`, start)
-  if (port === 0) return skip(`not running; start it with ${start}`)
-  const { error } = await tryPort(host, port)
-  if (error === undefined) return skip(`not running; start it with ${start}. Port ${port} is free`)
-  const { port: free } = await tryPort(host, 0)
-  if (free === undefined)
-    return fail(
-      `not running, and relay cannot listen on ${host} (${error})`,
+  if (record) throw fail(`process ${record.pid} does not prove itself at ${record.url}`, start)
+  const tried = await tryPort(host, port)
+  const freePort = port === 0 ? '' : `. Port ${port} is free`
+  if (typeof tried === 'number') throw skip(`not running; start it with ${start}${freePort}`)
+  const free = await tryPort(host, 0)
+  if (typeof free === 'string')
+    throw fail(
+      `not running, and relay cannot listen on ${host} (${tried})`,
       commandFor(attached, `serve --host ${DEFAULTS.host}`),
     )
   const running = await findRunning(home, { signal: shell.signal })
@@ -278,24 +241,21 @@ async function checkRelay({ attached, shell }: Subject): Promise<CheckResult> {
   const user = relay
     ? `relay itself: process ${relay.pid} serves profile ${relay.profile} there`
     : 'another program'
-  const why = error === 'EADDRINUSE' ? `is in use by ${user}` : `cannot be used (${error})`
-  return fail(`not running, and port ${port} ${why}`, commandFor(attached, `serve --port ${free}`))
+  const why = tried === 'EADDRINUSE' ? `is in use by ${user}` : `cannot be used (${tried})`
+  throw fail(`not running, and port ${port} ${why}`, commandFor(attached, `serve --port ${free}`))
 }
 
-/** Listens for a moment, and answers nothing. 0 is any free port. */
-async function tryPort(
-  host: string,
-  port: number,
-): Promise<{ readonly port?: number; readonly error?: string }> {
+/** Listens for a moment, and answers nothing; 0 is any free port. Its number, or the code of the system's error. */
+async function tryPort(host: string, port: number): Promise<number | string> {
   const server = createServer((socket) => socket.destroy())
   try {
     await once(server.listen(port, host), 'listening')
   } catch (error) {
-    return { error: errorReason(error) }
+    return errorReason(error)
   }
   const address = server.address()
   await once(server.close(), 'close')
-  return typeof address === 'object' && address ? { port: address.port } : {}
+  return typeof address === 'object' && address ? address.port : port
 }
 
 // The database
@@ -304,35 +264,34 @@ async function tryPort(
 const RECORD_TTL_MS = 60_000
 
 /** Whether the database takes and returns a record, also a secret one, and is not damaged as far as SQLite finds. */
-async function checkDatabase(subject: Subject): Promise<CheckResult> {
+async function checkDatabase(subject: Subject): Promise<string> {
   const { attached, data, problem, shell } = subject
   const { values, folder } = attached
   const place = tilde(folder)
   if (isSharedAddress(values.store)) return checkServer(subject)
-  if (values.store === 'memory') return skip('memory: nothing is stored')
-  if (problem !== undefined) return fail(problem, `ls -ld ${place}; df -h ${place}`)
-  if (!data) return skip('nothing is stored yet')
+  if (values.store === 'memory') throw skip('memory: nothing is stored')
+  if (problem !== undefined) throw fail(problem, `ls -ld ${place}; df -h ${place}`)
+  if (!data) throw skip('nothing is stored yet')
   await roundTrip(data.store, 'doctor:')
   const hasKeychain = values.store === 'keychain'
-  try {
-    if (hasKeychain) await roundTrip(data.secrets, 'refresh:doctor-')
-  } catch (error) {
-    const why = error instanceof RelayError ? error.message : 'the keychain cannot be read'
-    return fail(why, 'unlock the keychain, or choose --store file')
-  }
+  if (hasKeychain)
+    await roundTrip(data.secrets, 'refresh:doctor-').catch((error: unknown) => {
+      const why = error instanceof RelayError ? error.message : 'the keychain cannot be read'
+      throw fail(why, 'unlock the keychain, or choose --store file')
+    })
   await setImmediate()
   shell.signal.throwIfAborted()
   shell.endAtSignal()
   const [found] = await data.sql.query<{ quick_check: string }>('PRAGMA quick_check(1)')
   if (found?.quick_check !== 'ok') {
     const file = tilde(databaseFile(folder))
-    return fail(
+    throw fail(
       `${file} is damaged: ${found?.quick_check}`,
       `stop relay, then sqlite3 ${file} .recover > relay.sql`,
     )
   }
   const tokens = hasKeychain ? '; the keychain is unlocked' : ''
-  return ok(`can write and read; schema version ${VERSION}; not damaged${tokens}`)
+  return `can write and read; schema version ${VERSION}; not damaged${tokens}`
 }
 
 /** Writes a record and takes it back. @throws RelayError `storage`. */
@@ -347,28 +306,27 @@ async function roundTrip(store: Database['store'], prefix: string): Promise<void
 const MAX_CLOCK_DIFFERENCE_MS = 5000
 
 /** The same of a shared one, and whether it keeps what it acknowledges, its clock agrees, and the key of this shell fits. */
-async function checkServer({ attached, data, problem }: Subject): Promise<CheckResult> {
+async function checkServer({ attached, data, problem }: Subject): Promise<string> {
   const { values, folder, profile } = attached
-  if (!data) return fail(problem ?? 'it cannot be opened', 'relay config, which shows the address')
+  if (!data) throw fail(problem ?? 'it cannot be opened', 'relay config, which shows the address')
   await roundTrip(data.store, 'doctor:')
   const { version, isEncrypted, ahead, unsafe, missingRights } = await readHealth(data.sql)
   if (unsafe.length > 0) {
     const isHarmless = unsafe.every((name) => name === 'synchronous_commit')
     const risk = isHarmless ? 'loses deliveries that were acknowledged' : 'can damage the database'
-    return fail(
+    throw fail(
       `${unsafe.join(', ')} off: a crash of the server ${risk}`,
       'turn it on in postgresql.conf and for the user of the database, then SELECT pg_reload_conf()',
     )
   }
-  const [right] = missingRights
-  if (right !== undefined)
-    return fail(
-      `the user lacks ${right}${missingRights.length > 1 ? `, and ${missingRights.length - 1} more` : ''}`,
+  if (missingRights.length > 0)
+    throw fail(
+      `the user lacks ${missingRights.join(', ')}`,
       `as the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "relay_${profile}" TO …`,
     )
   if (Math.abs(ahead) > MAX_CLOCK_DIFFERENCE_MS) {
     const seconds = Math.round(Math.abs(ahead) / 1000)
-    return fail(`this machine is ${seconds} s ${ahead > 0 ? 'behind' : 'ahead of'} the database`, SET_CLOCK)
+    throw fail(`this machine is ${seconds} s ${ahead > 0 ? 'behind' : 'ahead of'} the database`, SET_CLOCK)
   }
   const kind = storeOf(values)
   if (!(kind instanceof SharedStore) || !kind.secrets.keys)
@@ -377,7 +335,7 @@ async function checkServer({ attached, data, problem }: Subject): Promise<CheckR
   const { records, others } = await countKeyUse(data.sql, cipher)
   const isRotating = cipher.previousPrefix !== undefined
   if (others > 0)
-    return fail(
+    throw fail(
       `${others} of ${records} records are not under RELAY_TOKEN_KEY`,
       isRotating
         ? 'wait a minute: a running relay serve with both keys encrypts them again'
@@ -386,30 +344,28 @@ async function checkServer({ attached, data, problem }: Subject): Promise<CheckR
   const [number = ''] = version.split(' ')
   const connection = isEncrypted ? 'encrypted by TLS' : 'not encrypted'
   const next = isRotating ? '. Remove RELAY_TOKEN_KEY_PREVIOUS once every machine has this key' : ''
-  return ok(
-    `can write and read; PostgreSQL ${number}; schema version ${VERSION}; the connection is ${connection}; the key fits; encrypts all ${records} records${next}`,
-  )
+  return `can write and read; PostgreSQL ${number}; schema version ${VERSION}; the connection is ${connection}; the key fits; encrypts all ${records} records${next}`
 }
 
 // The tunnel
 
 /** Whether the instance's tunnel is connected and works, as the instance reports. */
-async function checkTunnel({ attached, data }: Subject): Promise<CheckResult> {
+async function checkTunnel({ attached, data }: Subject): Promise<string> {
   const { instance } = attached
-  if (!instance || !data) return skip('no instance is running')
+  if (!instance || !data) throw skip('no instance is running')
   const status = await readTunnel(data.store, instance.pid)
   const restart = commandFor(attached, 'serve --tunnel')
-  if (!status) return skip(`none; ${restart} opens one`)
+  if (!status) throw skip(`none; ${restart} opens one`)
   const { state, url, since, why, attempt, roundTrip } = status
   const payloadUrl = url === null ? 'no payload URL yet' : `payload URL ${url}`
-  if (state === 'connecting') return skip(`connecting for the first time; ${payloadUrl}`)
+  if (state === 'connecting') throw skip(`connecting for the first time; ${payloadUrl}`)
   if (state === 'waiting')
-    return fail(
+    throw fail(
       `down since ${localTime(since)}: ${why}; next is attempt ${attempt}; ${payloadUrl}`,
       'check the network, and HTTPS_PROXY if there is a proxy; relay retries by itself',
     )
   if (roundTrip !== null && roundTrip !== 'ok')
-    return fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, restart)
+    throw fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, restart)
   const works = roundTrip === 'ok' ? ', and works' : '; the test message of this connection is on its way'
-  return ok(`connected to ${url} since ${localTime(since)}${works}`)
+  return `connected to ${url} since ${localTime(since)}${works}`
 }

@@ -6,7 +6,7 @@ import { parseMatch } from '../../journal/filter.js'
 import type { Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { POLL_MS } from '../journal.js'
-import { startCommand } from '../profile.js'
+import { notServed } from '../profile.js'
 import type { Session } from '../session.js'
 import { findOwnHook, type HookSession, openHookSession } from './hook.js'
 
@@ -15,12 +15,7 @@ export async function runTest(shell: Shell, flags: Flags, text: string): Promise
   const { out, json, signal } = shell
   await using session = await openHookSession(shell, flags, text)
   const { place, name } = session
-  const { instance, profile } = session.attached
-  if (!instance)
-    throw new RelayError(
-      'unavailable',
-      `No relay is running for profile ${profile} to receive the delivery. Start it with ${startCommand({ profile })}`,
-    )
+  if (!session.attached.instance) throw notServed(session.attached)
   const hook = await findOwnHook(session, place)
   const { testEvent, words } = session.host
   // Every hook gets a ping. For want of another event, the code host sends nothing, and answers no error.

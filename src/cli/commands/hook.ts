@@ -19,7 +19,7 @@ import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
 import { hookStateText } from '../output/deliveries.js'
 import { table } from '../output/text.js'
-import { attach, startCommand, webhookSecret } from '../profile.js'
+import { attach, notServed, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
@@ -76,7 +76,7 @@ interface AddressFlags extends Flags {
   readonly url?: string
 }
 
-/** `--url`, else as {@link payloadAddress}. @throws RelayError `usage` for an invalid `--url` */
+/** `--url`, else as {@link payloadAddress}. */
 async function addressOf(session: Session, { url }: AddressFlags): Promise<string | undefined> {
   if (url === undefined) return payloadAddress(session)
   try {
@@ -98,13 +98,8 @@ export async function runAdd(
   const events = flags.events === undefined ? undefined : parseEvents(flags.events)
   await using session = await openHookSession(shell, flags, text)
   const { place, name } = session
-  const { profile } = session.attached
   const url = await addressOf(session, flags)
-  if (url === undefined)
-    throw new RelayError(
-      'unavailable',
-      `No relay is running for profile ${profile}, so the hook has no address. Start ${startCommand({ profile })} --tunnel first, or give the address with --url`,
-    )
+  if (url === undefined) throw notServed(session.attached, ' --tunnel, or give the address with --url')
   const settings = { url, secret: await secretOf(shell, session), events }
   const chosen = flags.url !== undefined
   const added = await registerHook(place, { settings, permanent: true, chosen })
@@ -119,10 +114,7 @@ function parseEvents(text: string): readonly string[] {
   throw new RelayError('usage', '--events: must be names of events, separated by commas: push,pull_request')
 }
 
-/**
- * The secret that the running instance verifies with, or that the next one will.
- * @throws RelayError `settings` when this shell has another one than the instance
- */
+/** The secret that the running instance verifies with, or that the next one will. */
 async function secretOf(shell: Shell, { attached, database }: Session): Promise<Secret> {
   const { instance } = attached
   const { secret } = (await webhookSecret(shell, attached, { data: database })) ?? {}
@@ -170,37 +162,26 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
   await using session = await openHookSession(shell, flags, text)
   const { place, name } = session
   const saved = await place.saved.get(place.repo)
-  const url = await payloadAddress(session)
-  const ours = (hook: RepoHook): boolean => isOurs(hook, saved, url)
+  const address = await payloadAddress(session)
   const all = await place.hooks.list(place.repo).catch((error: unknown) => {
     throw explainHookError(error, place)
   })
-  if (json) {
-    for (const hook of all) out.object(hookObject(hook, ours(hook)))
-    return
+  if (all.length === 0 && !json) return out.say(`${name} has no hooks. relay hook add ${name} creates one`)
+  const rows = [HEADINGS]
+  for (const hook of all) {
+    const ours = isOurs(hook, saved, address)
+    if (json) out.object(hookObject(hook, ours))
+    const { id, url, active, contentType, events, hasSecret, lastResponse } = hook
+    const answer = lastResponse ? `${lastResponse.code} ${lastResponse.message}`.trimEnd() : 'unknown'
+    const settings = [
+      ...(active ? [] : ['inactive']),
+      contentType,
+      ...(hasSecret === false ? ['no secret'] : []),
+      events.includes('*') ? 'every event' : events.join(' '),
+    ]
+    rows.push([ours ? 'here' : '', String(id), answer, settings.join(', '), url])
   }
-  if (all.length === 0) return out.say(`${name} has no hooks. relay hook add ${name} creates one`)
-  const rows = all.map((hook) => [
-    ours(hook) ? 'here' : '',
-    String(hook.id),
-    answerText(hook),
-    settingsText(hook),
-    hook.url,
-  ])
-  for (const line of table([HEADINGS, ...rows])) out.result(line)
-}
-
-function answerText({ lastResponse }: RepoHook): string {
-  return lastResponse ? `${lastResponse.code} ${lastResponse.message}`.trimEnd() : 'unknown'
-}
-
-function settingsText({ active, contentType, events, hasSecret }: RepoHook): string {
-  return [
-    ...(active ? [] : ['inactive']),
-    contentType,
-    ...(hasSecret === false ? ['no secret'] : []),
-    events.includes('*') ? 'every event' : events.join(' '),
-  ].join(', ')
+  if (!json) for (const line of table(rows)) out.result(line)
 }
 
 // remove

@@ -2,7 +2,8 @@ import { RelayError } from '../../base/errors.js'
 import { forwardingHint, isRemote, openInspector } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
-import { attach, startCommand } from '../profile.js'
+import { parseEntry } from '../journal.js'
+import { attach, notServed } from '../profile.js'
 
 /** Runs `relay inspect`. */
 export async function runInspect(
@@ -11,13 +12,10 @@ export async function runInspect(
   word?: string,
 ): Promise<void> {
   const { out, env, signal } = shell
-  const entry = readEntry(word)
-  const { instance, profile, saved } = await attach(shell, flags)
-  if (!instance)
-    throw new RelayError(
-      'unavailable',
-      `No relay is running for profile ${profile}, and the inspector is a page of the running one. Start it with ${startCommand({ profile, sandbox: saved?.sandbox ?? false })}`,
-    )
+  const entry = word === undefined ? undefined : parseEntry(word)
+  const attached = await attach(shell, flags)
+  const { instance } = attached
+  if (!instance) throw notServed(attached)
   const { url } = instance
   const { code } = await callInstance(instance, 'inspect', {}, { signal })
   const isPending = async (): Promise<boolean> =>
@@ -40,12 +38,4 @@ export async function runInspect(
   out.result(address)
   out.result(code)
   if (isRemote(env)) out.say(forwardingHint(address))
-}
-
-/** @throws RelayError `usage` for what is neither a number nor `last`. */
-function readEntry(word: string | undefined): string | undefined {
-  if (word === undefined || word === 'last') return word
-  const [, n] = /^#?([1-9]\d{0,14})$/.exec(word) ?? []
-  if (n !== undefined) return n
-  throw new RelayError('usage', `${JSON.stringify(word)} is not an entry. Give its number, or last`)
 }

@@ -1,12 +1,10 @@
-import { addAbortSignal } from 'node:stream'
 import { beginDeviceSignIn } from '../../auth/device.js'
 import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
-import { RelayError } from '../../base/errors.js'
+import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { createLogThrottle } from '../../base/log.js'
 import { printable } from '../../base/text.js'
-import { readBounded } from '../../base/bytes.js'
 import { formatDuration, systemClock } from '../../base/time.js'
 import { listen } from '../../http/listen.js'
 import { createRouter, hostCheck } from '../../http/router.js'
@@ -41,10 +39,13 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
     throw new RelayError('settings', '--store memory would lose the token as soon as this command ends')
   const account = await signIn(shell, session, flags, token)
   session.remember()
-  if (shell.json) return shell.out.object({ ...account })
+  if (shell.json) return shell.out.object(account)
   shell.out.say(`signed in as ${account.login} at ${account.providerUrl}, for user ${account.user}`)
   shell.out.say(`the token is in ${account.store} and expires ${account.expiresAt}`)
 }
+
+/** Why there can be no device flow, and the browser is tried unless the user asked for it. */
+const NO_DEVICE_FLOW: ReadonlySet<ErrorKind> = new Set(['usage', 'settings', 'not_configured'])
 
 async function signIn(
   shell: Shell,
@@ -53,32 +54,29 @@ async function signIn(
   token: string | undefined,
 ): Promise<SignedIn> {
   if (token !== undefined) return storeToken(shell, session, token)
-  const isElsewhere = browser && !hasDisplay(shell.env)
-  const account = device || isElsewhere ? await signInWithDevice(shell, session, device === true) : undefined
-  return account ?? signInWithBrowser(shell, session, browser)
+  if (!device && (!browser || hasDisplay(shell.env))) return signInWithBrowser(shell, session, browser)
+  const begun = await beginWithDevice(shell, session).catch((error: unknown) => {
+    if (device || !(error instanceof RelayError) || !NO_DEVICE_FLOW.has(error.kind)) throw error
+    shell.out.log.debug(error.message)
+  })
+  return begun ? signInWithDevice(shell, session, begun) : signInWithBrowser(shell, session, browser)
 }
 
 // --with-token
 
-/** The longest token that relay stores, and a line end. Bytes. */
-const MAX_BYTES = 8_194
-const INPUT = { name: 'Standard input', tooLarge: 'longer than any token (8 KiB)' }
+/** 8,192 bytes are the longest token that relay stores; two are for a line end. */
+const INPUT = { name: 'Standard input', tooLarge: 'longer than any token (8 KiB)', limit: 8_194 }
 /** Visible ASCII, as an Authorization header requires. */
 const TOKEN = /^[\x21-\x7e]+$/
 
-/**
- * Reads an access token from standard input, without one newline at its end.
- * @throws RelayError `usage` for a terminal, which would show it, for no token and for text that is none, which is not quoted;
- * `too_large`; the signal's AbortError
- */
+/** Reads an access token from standard input, without one newline at its end. Text that is none is not quoted. */
 async function readGivenToken({ stdin, signal }: Shell): Promise<string> {
   if (stdin.isTTY === true)
     throw new RelayError(
       'usage',
       'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
     )
-  const input = addAbortSignal(signal, stdin)
-  const bytes = await readInput(() => readBounded(input, MAX_BYTES), { ...INPUT, signal })
+  const bytes = await readInput(stdin, INPUT, signal)
   const token = bytes.toString('latin1').replace(/\r?\n$/, '')
   if (TOKEN.test(token)) return token
   throw new RelayError(
@@ -89,10 +87,7 @@ async function readGivenToken({ stdin, signal }: Shell): Promise<string> {
   )
 }
 
-/**
- * Stores a token that the user made at the code host, after asking whose it is. It has no refresh token.
- * @throws RelayError `invalid_token` when the code host does not accept it, otherwise as `Account.facts`; `storage`
- */
+/** Stores a token that the user made at the code host, after asking whose it is. It has no refresh token. */
 async function storeToken({ out, signal }: Shell, session: Session, accessToken: string): Promise<SignedIn> {
   const { host, tokens, user, attached } = session
   const facts = await host
@@ -112,37 +107,28 @@ async function storeToken({ out, signal }: Shell, session: Session, accessToken:
 
 // --device
 
-/**
- * Signs the user in with a code to enter in any browser. Needs the OAuth client's id, that of the instance if one runs, and no secret.
- * Where that is not possible: undefined, or an error if the user asked for it.
- * @throws RelayError `usage` where the code host has no device flow; `settings` without an OAuth client; as `beginDeviceSignIn`;
- * `storage`
- */
+type DeviceSignIn = Awaited<ReturnType<typeof beginDeviceSignIn>>
+
+/** Needs the OAuth client's id, that of the instance if one runs, and no secret. */
+async function beginWithDevice({ signal }: Shell, session: Session): Promise<DeviceSignIn> {
+  const { host, attached, client } = session
+  const clientId = attached.instance?.clientId ?? client?.id
+  if (host.oauth.deviceEndpoint === undefined)
+    throw new RelayError(
+      'usage',
+      `${host.url} has no device flow. Use relay login --no-browser, or relay login --with-token`,
+    )
+  if (clientId === undefined) throw notSetUp(session)
+  return beginDeviceSignIn({ host, clientId, tokenTtl: attached.values.tokenTtl, signal })
+}
+
+/** Signs the user in with a code to enter in any browser. */
 async function signInWithDevice(
   { out, signal }: Shell,
   session: Session,
-  isAsked: boolean,
-): Promise<SignedIn | undefined> {
-  const { host, tokens, user, attached, client } = session
-  const clientId = attached.instance?.clientId ?? client?.id
-  const { tokenTtl } = attached.values
-  const impossible = (error: RelayError): undefined => {
-    if (isAsked) throw error
-    out.log.debug(error.message)
-  }
-  if (host.oauth.deviceEndpoint === undefined)
-    return impossible(
-      new RelayError(
-        'usage',
-        `${host.url} has no device flow. Use relay login --no-browser, or relay login --with-token`,
-      ),
-    )
-  if (clientId === undefined) return impossible(notSetUp(session))
-  const begun = await beginDeviceSignIn({ host, clientId, tokenTtl, signal }).catch((error: unknown) => {
-    if (error instanceof RelayError && error.kind === 'not_configured') return impossible(error)
-    throw error
-  })
-  if (!begun) return undefined
+  begun: DeviceSignIn,
+): Promise<SignedIn> {
+  const { host, tokens, user } = session
   const { userCode, address, lifetime } = begun
   const lines = [
     'Open this address in a browser on any machine, and enter the code:',
@@ -165,12 +151,7 @@ async function signInWithDevice(
 
 // In the browser
 
-/**
- * Signs the user in through a browser on this machine, or one whose user opens the address. The instance receives the code host's
- * answer or, if none runs, this process.
- * @throws RelayError `unauthenticated` when the sign-in fails, `timed_out`, `not_configured`, `settings`, `storage`; `unavailable` when the
- * port is in use
- */
+/** The instance receives the code host's answer or, if none runs, this process. */
 async function signInWithBrowser(shell: Shell, session: Session, opens: boolean): Promise<SignedIn> {
   const { signal } = shell
   const { attached, database, user, host } = session
@@ -189,10 +170,7 @@ async function signInWithBrowser(shell: Shell, session: Session, opens: boolean)
   return signedIn(session, await session.owner({ signal }), outcome.account)
 }
 
-/**
- * Asks the start address first, so that an error appears in the terminal and not in the browser.
- * @throws RelayError `not_configured`; `unavailable` without an answer within `limit` milliseconds; the signal's reason
- */
+/** Asks the start address first, so that an error appears in the terminal and not in the browser. `limit` is in milliseconds. */
 async function checkStart(address: URL, limit: number, signal: AbortSignal): Promise<void> {
   using client = createLoopbackClient()
   const limited = { signal: deadline(limit, signal) }
@@ -205,21 +183,11 @@ async function checkStart(address: URL, limit: number, signal: AbortSignal): Pro
   throw new RelayError('not_configured', errorOf(text) ?? `relay at ${address.origin} answered ${status}`)
 }
 
-/** Listens for the code host's answer while the user signs in. */
-interface CallbackReceiver extends AsyncDisposable {
-  readonly url: string
-  /** Resolves once the browser has asked for the last page, or does not ask for it here. What it asked for is still answered. */
-  lastPage(): Promise<void>
-}
-
 /** For a browser to follow the redirect to the last page, in milliseconds. Programs do not follow it. */
 const LAST_PAGE_LIMIT = 1_000
 
-/**
- * Answers a sign-in's requests on the configured port, and nothing else: a delivery that comes meanwhile gets 404. Takes no profile.
- * @throws RelayError `settings` without an OAuth client; `unavailable` when it cannot listen
- */
-async function receiveCallback({ out, seams }: Shell, session: Session): Promise<CallbackReceiver> {
+/** Answers a sign-in's requests on the configured port, and nothing else: a delivery that comes meanwhile gets 404. Takes no profile. */
+async function receiveCallback({ out, seams }: Shell, session: Session) {
   const { client, host, tokens, database, attached, limits } = session
   if (!client) throw notSetUp(session)
   const {
@@ -263,14 +231,14 @@ async function receiveCallback({ out, seams }: Shell, session: Session): Promise
   const listener = await listen(router.fetch, { host: address, port, log, limits: timeLimits })
   return {
     url: listener.url,
-    async lastPage() {
+    /** Resolves once the browser has asked for the last page, or does not ask for it here. What it asked for is still answered. */
+    async lastPage(): Promise<void> {
       if (baseUrl === undefined) await aborted(deadline(LAST_PAGE_LIMIT, asked.signal))
     },
     [Symbol.asyncDispose]: () => listener.close(),
   }
 }
 
-/** The error where no OAuth client is known. */
 function notSetUp({ host, attached }: Session): RelayError {
   const callback = redirectUri(publicAddress(attached), host.name)
   return new RelayError(

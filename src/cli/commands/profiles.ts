@@ -14,10 +14,10 @@ import {
 } from '../../instance/profile.js'
 import { findRunning } from '../../instance/running.js'
 import { Journal } from '../../journal/journal.js'
-import { type Database, databaseFiles, openDatabase, removeKey } from '../../store/open.js'
+import { databaseFiles, openDatabase, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Flags, Shell } from '../command.js'
-import { canAsk, Prompt } from '../input.js'
+import { Prompt } from '../input.js'
 import { table, tilde } from '../output/text.js'
 import { type Attached, attach, startCommand } from '../profile.js'
 import { clientOf, codeHostOf, readStoredClient } from '../session.js'
@@ -118,11 +118,7 @@ async function whileUnserved<Result>(folder: string, work: () => Promise<Result>
   }
 }
 
-/**
- * Says what will be removed, asks, and revokes the tokens of every user. Returns the users.
- * @throws RelayError as {@link revokeUser}, at the first that fails; `usage` where there is no terminal to ask on; `cancelled` for any
- * answer but yes
- */
+/** Says what will be removed, asks, and revokes the tokens of every user, up to the first that fails. Returns the users. */
 async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): Promise<readonly string[]> {
   const { out, signal } = shell
   const { values, saved, folder, profile } = attached
@@ -134,11 +130,21 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
   const kind = values.store === 'memory' ? 'file' : values.store
   await using database = await openDatabase({ kind, folder, onSlow: (text) => out.say(text) })
   const { store, secrets } = database
-  const users = await usersOf(database)
+  // Those with a token, or with what renews one.
+  const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
+  const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
   const setup = await readStoredClient(secrets)
-  for (const line of await describeData(database, attached, users)) out.say(line)
+  const journal = new Journal(database.sql)
+  const [oldest] = await journal.after(0, 1)
+  const deliveries = oldest ? `#${oldest.n} to #${await journal.newest()}` : 'none'
+  out.say(`Profile ${profile}: ${describeSize(profileSize(folder))} in ${tilde(folder)}. This removes`)
+  out.say(`  deliveries  ${deliveries}`)
+  out.say(`  tokens      ${users.length === 0 ? 'none' : `of ${users.join(', ')}`}`)
+  out.say('  secret      the webhook secret that relay made for it, if any')
   if (setup) out.say(`  client      ${setup.client.id}, which stays registered at ${setup.providerUrl}`)
-  await checkConsent(shell, flags)
+  using prompt = new Prompt(shell)
+  const how = 'Nothing was removed. To remove it without being asked, give --yes'
+  if (!flags.yes) await prompt.agree('Remove it?', { how, remains: 'Nothing was removed' })
   // The tokens of a sandbox ended with it.
   const local = flags.local === true || saved?.sandbox === true
   if (users.length > 0) {
@@ -158,34 +164,4 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
   // The keychain has it outside the folder.
   if (kind === 'keychain') await removeKey(folder)
   return users
-}
-
-/** The users with a token, or with what renews one. @throws RelayError `storage` */
-async function usersOf({ store }: Database): Promise<readonly string[]> {
-  const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
-  return [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
-}
-
-async function describeData(
-  { sql }: Database,
-  { folder, profile }: Attached,
-  users: readonly string[],
-): Promise<readonly string[]> {
-  const journal = new Journal(sql)
-  const [oldest] = await journal.after(0, 1)
-  return [
-    `Profile ${profile}: ${describeSize(profileSize(folder))} in ${tilde(folder)}. This removes`,
-    `  deliveries  ${oldest ? `#${oldest.n} to #${await journal.newest()}` : 'none'}`,
-    `  tokens      ${users.length === 0 ? 'none' : `of ${users.join(', ')}`}`,
-    '  secret      the webhook secret that relay made for it, if any',
-  ]
-}
-
-/** @throws RelayError `usage` where there is no terminal to ask on; `cancelled` for any answer but yes. */
-async function checkConsent(shell: Shell, { yes }: ResetFlags): Promise<void> {
-  if (yes) return
-  if (!canAsk(shell))
-    throw new RelayError('usage', 'Nothing was removed. To remove it without being asked, give --yes')
-  using prompt = new Prompt(shell)
-  if (!(await prompt.confirm('Remove it?'))) throw new RelayError('cancelled', 'Nothing was removed')
 }

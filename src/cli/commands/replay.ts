@@ -5,7 +5,7 @@ import { findFixtures } from '../../replay/load.js'
 import type { Journal } from '../../journal/journal.js'
 import { hasFailed, type Summary } from '../../journal/types.js'
 import type { Shell } from '../command.js'
-import { awaitForwarded, type FilterFlags, findEntry, journalOf, readFilter } from '../journal.js'
+import { awaitForwarded, type FilterFlags, findEntry, isEntry, journalOf, readFilter } from '../journal.js'
 import { type Item, openSending, readPlan, send, type SendFlags } from './send.js'
 
 type ReplayFlags = SendFlags & FilterFlags & { readonly forwarded?: boolean }
@@ -22,25 +22,18 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
   await using sending = await openSending(shell, flags, plan)
   const { attached, data } = sending
   const journal = (): Journal => journalOf(attached, data)
-  const { provider } = attached.values
-  const items = await selectItems(shell, words, flags, { journal, provider })
+  const items = await selectItems(shell, words, flags, { journal, provider: attached.values.provider })
   const followed = flags.forwarded ? journal() : undefined
   // Under a new id, every target would get it again, not only those where it failed.
   const keepId = plan.keepId || flags.failed === true
   const accepted = new Set<string>()
-  const onAccepted = (deliveryId: string): void => void accepted.add(deliveryId)
-  await send(shell, { ...plan, keepId }, items, sending, { onAccepted })
+  await send(shell, { ...plan, keepId }, items, sending, async ({ answer, delivery }) => {
+    if (answer.status === 200) accepted.add(delivery)
+    return undefined
+  })
   if (followed) await awaitForwards(shell, followed, accepted)
 }
 
-const ENTRY = /^(?:#?\d{1,15}|last)$/
-
-/** Whether a word names an entry of the journal rather than a file. */
-export function isEntry(word: string): boolean {
-  return ENTRY.test(word)
-}
-
-/** @throws RelayError `usage` when words and flags select nothing, or contradict each other. */
 function checkSelection(words: readonly string[], flags: FilterFlags): void {
   const { repo, since, failed, last, event = [] } = flags
   const given = Object.entries({ repo, since, failed, last }).find(([, value]) => value !== undefined)
@@ -56,7 +49,7 @@ function checkSelection(words: readonly string[], flags: FilterFlags): void {
     throw new RelayError('usage', '--event: names the event of files, so it can be given only once')
 }
 
-export interface Selection {
+interface Selection {
   readonly journal: () => Journal
   /** The provider of files that hold only a payload. */
   readonly provider: string | undefined
@@ -76,54 +69,40 @@ export async function selectItems(
   shell: Shell,
   words: readonly string[],
   flags: FilterFlags,
-  selection: Selection,
+  { journal: open, provider }: Selection,
 ): Promise<Item[]> {
-  if (words.length === 0) return fromJournal(flags, selection.journal)
+  const { cwd, stdin, signal } = shell
   const items: Item[] = []
+  const addEntry = (journal: Journal, n: number): void => {
+    items.push({ name: `#${n}`, load: () => journal.read(n) })
+  }
+  if (words.length === 0) {
+    const filter = readFilter(flags, Date.now())
+    const journal = open()
+    for await (const { n } of journal.select(filter)) addEntry(journal, n)
+    if (items.length === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
+    return items.toReversed()
+  }
+  const options = { event: flags.event?.[0], provider, stdin, signal }
   let size = 0
   for (const word of words) {
     if (isEntry(word)) {
-      const journal = selection.journal()
-      items.push(entryItem(journal, (await findEntry(journal, word)).n))
+      const journal = open()
+      addEntry(journal, (await findEntry(journal, word)).n)
       continue
     }
-    for await (const { name, load } of fromFiles(shell, word, flags, selection)) {
-      const recorded = size < READ_AHEAD ? load() : undefined
+    const isPiped = word === '-'
+    for await (const { name, load } of findFixtures([isPiped ? word : path.resolve(cwd, word)], options)) {
+      // Only the bytes of its body stay, not the text of its file.
+      const read = (): Recorded => fromFixture(load())
+      const recorded = size < READ_AHEAD ? read() : undefined
       size += OVERHEAD + (recorded?.body.length ?? 0)
-      items.push({ name, load: async () => recorded ?? load() })
+      // Relative, so that a report is the same on every machine.
+      const shown = isPiped ? name : path.relative(cwd, name)
+      items.push({ name: shown, load: async () => recorded ?? read() })
     }
   }
   return items
-}
-
-async function fromJournal(flags: FilterFlags, open: () => Journal): Promise<Item[]> {
-  const filter = readFilter(flags, Date.now())
-  const journal = open()
-  const numbers: number[] = []
-  for await (const { n } of journal.select(filter)) numbers.push(n)
-  if (numbers.length === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
-  return numbers.toReversed().map((n) => entryItem(journal, n))
-}
-
-function entryItem(journal: Journal, n: number): Item {
-  return { name: `#${n}`, load: () => journal.read(n) }
-}
-
-async function* fromFiles(
-  { cwd, stdin, signal }: Shell,
-  word: string,
-  { event }: FilterFlags,
-  { provider }: Selection,
-): AsyncGenerator<{ readonly name: string; readonly load: () => Recorded }> {
-  const file = word === '-' ? word : path.resolve(cwd, word)
-  const options = { event: event?.[0], provider, stdin, signal }
-  for await (const { name, load } of findFixtures([file], options))
-    yield {
-      // Relative, so that a report is the same on every machine.
-      name: word === '-' ? name : path.relative(cwd, name),
-      // Only the bytes of its body stay, not the text of its file.
-      load: () => fromFixture(load()),
-    }
 }
 
 /** How long to wait for the targets: as long as `relay wait`. Milliseconds. */

@@ -1,19 +1,15 @@
-import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
-import { printable } from '../../base/text.js'
-import type { Secret } from '../../base/secret.js'
 import type { Recorded } from '../../replay/fixture.js'
 import { secretPrint } from '../../instance/running.js'
-import type { Database } from '../../store/open.js'
 import { parseEdit } from '../../replay/edit.js'
-import { type Expectation, parseExpectation } from '../../replay/send.js'
 import { deliveryId, prepare, type PrepareOptions, type Tamper, withFreshId } from '../../replay/prepare.js'
-import { type Answer, openSender } from '../../replay/send.js'
+import { type Answer, type Expectation, openSender, parseExpectation } from '../../replay/send.js'
 import type { WebhookRequest } from '../../webhook/intake.js'
 import type { Flags, Shell } from '../command.js'
+import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
-import { type Attached, attach, openData, requireSecret, startCommand, webhookSecret } from '../profile.js'
+import { attach, openData, notServed, requireSecret, webhookSecret } from '../profile.js'
 import { targetAddress } from '../settings/parse.js'
 
 /** The flags of the commands that send requests: replay and trigger. */
@@ -40,8 +36,14 @@ export interface SendPlan extends Omit<PrepareOptions, 'secret'> {
 
 /** @throws RelayError `usage` that names the flag. */
 export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags): SendPlan {
+  let to: string | undefined
+  try {
+    if (flags.to !== undefined) to = targetAddress(flags.to)
+  } catch (cause) {
+    throw new RelayError('usage', `--to: ${cause instanceof Error ? cause.message : ''}`, { cause })
+  }
   return {
-    to: readAddress(flags.to),
+    to,
     secretEnv: flags.secretEnv,
     edits: [...set.map((text) => parseEdit(text)), ...setOnly.map((text) => parseEdit(text, { only: true }))],
     tamper: flags.tamper,
@@ -51,56 +53,13 @@ export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags): SendP
   }
 }
 
-function readAddress(to: string | undefined): string | undefined {
-  try {
-    return to === undefined ? undefined : targetAddress(to)
-  } catch (cause) {
-    throw new RelayError('usage', `--to: ${cause instanceof Error ? cause.message : ''}`, { cause })
-  }
-}
-
-/** The profile whose requests are sent, or that receives them. */
-export interface Sending extends AsyncDisposable {
-  readonly attached: Attached
-  readonly data: Database | undefined
-}
-
-/** @throws RelayError as {@link attach}; `storage`. */
-export async function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan): Promise<Sending> {
+/** The profile whose requests are sent, or that receives them, and its data. @throws RelayError as {@link attach}; `storage` */
+export async function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan) {
   const attached = await attach(shell, flags, to === undefined ? 'existing' : 'alone')
   const data = await openData(attached)
   return { attached, data, [Symbol.asyncDispose]: async () => data?.[Symbol.asyncDispose]() }
 }
-
-interface Destination {
-  readonly url: string
-  readonly secret: Secret
-  /** Why the instance refuses the signatures of this secret, and how to fix it. Undefined if it is the instance's own. */
-  readonly mismatch?: string
-}
-
-/** @throws RelayError `unavailable` without an address or an instance; `settings` without a secret to sign with. */
-async function findDestination(
-  shell: Shell,
-  { to, secretEnv }: SendPlan,
-  { attached, data }: Sending,
-): Promise<Destination> {
-  const { instance, profile, saved } = attached
-  if (to === undefined && !instance)
-    throw new RelayError(
-      'unavailable',
-      `No relay is running for profile ${profile}. Start it with ${startCommand({ profile, sandbox: saved?.sandbox ?? false })}, or name an address with --to`,
-    )
-  const { secret, place } = requireSecret(
-    await webhookSecret(shell, attached, { secretEnv, data }),
-    'sign with',
-  )
-  if (to !== undefined) return { url: to, secret }
-  const url = `${instance?.url}/webhook`
-  if (!instance || secretPrint(instance, secret) === instance.secretPrint) return { url, secret }
-  const mismatch = `This shell signs with the webhook secret of ${place === 'profile' ? 'the profile' : place}, and process ${instance.pid} has another. Set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with`
-  return { url, secret, mismatch }
-}
+export type Sending = Awaited<ReturnType<typeof openSending>>
 
 /** A delivery to send or to verify. */
 export interface Item {
@@ -120,13 +79,6 @@ export interface Result {
   readonly answer: Answer
 }
 
-interface Listeners {
-  /** The line for a result, where it differs from the usual one; there is no total then. */
-  readonly describe?: ((result: Result) => Promise<Line | undefined>) | undefined
-  /** Hears of each delivery that was answered 200. */
-  readonly onAccepted?: ((deliveryId: string) => void) | undefined
-}
-
 /** Requests below which no count is shown. */
 const MIN_COUNTED = 50
 /** The columns before the name; a longer line continues below it. */
@@ -134,28 +86,33 @@ const VERDICT = 5
 
 /**
  * Sends every item and prints the results. An item that cannot be read or signed ends the run, after those before it were sent.
+ * `onResult` can give a result another line than the usual one; there is no total then.
  * @throws RelayError `target_failed` when a status is not the expected one; `no_match` when all entries are gone; what loading
- * an item throws; `usage` that names an item that cannot be edited.
+ * an item throws; `usage` that names an item that cannot be edited; `unavailable` without an address or an instance; `settings` without a
+ * secret to sign with
  */
 export async function send(
   shell: Shell,
   plan: SendPlan,
   items: readonly Item[],
-  sending: Sending,
-  { describe, onAccepted }: Listeners = {},
+  { attached, data }: Sending,
+  onResult?: (result: Result) => Promise<Line | undefined>,
 ): Promise<void> {
   const { out, signal } = shell
-  const { expectation, keepId, stop } = plan
+  const { to, secretEnv, expectation, keepId, stop } = plan
   // Files were read synchronously, so Ctrl-C is noticed only now.
   await setImmediate()
   signal.throwIfAborted()
-  const { url, secret, mismatch } = await findDestination(shell, plan, sending)
+  const { instance } = attached
+  if (to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
+  const found = await webhookSecret(shell, attached, { secretEnv, data })
+  const { secret, place } = requireSecret(found, 'sign with')
   const width = items.reduce((widest, { name }) => Math.max(widest, textOf(name).width), 0)
   // Where the results are on the same screen, each is a line already.
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED
   let [sent, failed, refused] = [0, 0, 0]
-  let isDescribed = false
-  await using sender = openSender(url)
+  let hasLines = false
+  await using sender = openSender(to ?? `${instance?.url}/webhook`)
   try {
     for (const { name, load } of items) {
       const recorded = await load()
@@ -170,9 +127,8 @@ export async function send(
       sent += 1
       if (!ok) failed += 1
       if (!ok && answer.status === 401) refused += 1
-      if (answer.status === 200) onAccepted?.(delivery)
-      const line = await describe?.(result)
-      isDescribed ||= line !== undefined
+      const line = await onResult?.(result)
+      hasLines ||= line !== undefined
       if (shell.json) out.object(resultObject(result))
       else out.result(line ?? resultLine(result, width, out.width), VERDICT)
       if (isCounted) out.count(`${sent}/${items.length}`)
@@ -180,15 +136,20 @@ export async function send(
     }
   } finally {
     out.count(undefined)
-    if (failed === 0 && sent > 0 && !isDescribed) out.say(`${sent} sent`)
+    if (failed === 0 && sent > 0 && !hasLines) out.say(`${sent} sent`)
   }
   if (sent === 0) throw new RelayError('no_match', 'The selected entries are gone from the journal')
   if (failed === 0) return
-  const why = refused > 0 && mismatch !== undefined ? `. ${mismatch}` : ''
-  throw new RelayError('target_failed', `${failed} of ${sent} answers were not as expected${why}`)
+  const text = `${failed} of ${sent} answers were not as expected`
+  const isOther = to === undefined && instance && secretPrint(instance, secret) !== instance.secretPrint
+  if (refused === 0 || !isOther) throw new RelayError('target_failed', text)
+  const whose = place === 'profile' ? 'the profile' : place
+  throw new RelayError(
+    'target_failed',
+    `${text}. This shell signs with the webhook secret of ${whose}, and process ${instance.pid} has another. Set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with`,
+  )
 }
 
-/** @throws RelayError `usage` that names an item that cannot be edited. */
 function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions): WebhookRequest {
   try {
     return prepare(recorded, options)
@@ -199,7 +160,7 @@ function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions)
 
 /** Columns for the verdict, the status and the time. */
 const AROUND_NAME = 20
-/** Characters of an unexpected answer on a line. */
+/** Columns of an unexpected answer, or of why there is none. */
 const MAX_REASON = 120
 
 /**
@@ -210,21 +171,13 @@ function resultLine({ name, ok, expected, answer }: Result, width: number, colum
   const room = Math.min(width, columns - AROUND_NAME)
   const shown = textOf(name).cutStart(room).pad(room)
   const line = t` ${shown}  ${answer.status ?? '-'}  ${Math.round(answer.ms)}ms`
+  const reason = textOf((answer.error ?? Buffer.from(answer.body).toString()).trim()).cut(MAX_REASON)
   return ok
     ? t`${green('ok  ')}${line}`
-    : t`${red('FAIL')}${line}  expected ${expected}${formatReason(answer)}`
+    : t`${red('FAIL')}${line}  expected ${expected}${reason.width === 0 ? '' : ': '}${reason}`
 }
 
 function resultObject({ answer, ...result }: Result): Record<string, unknown> {
   const { status, ms, error, body } = answer
-  const bytes = Buffer.from(body)
-  const text = isUtf8(bytes) ? { answer: bytes.toString() } : { answerBase64: bytes.toString('base64') }
-  return { type: 'result', ...result, status, ms: Math.round(ms), error, ...text }
-}
-
-/** Why there is no answer, or the start of the answer. */
-function formatReason({ error, body }: Pick<Answer, 'error' | 'body'>): string {
-  const text = printable((error ?? Buffer.from(body).toString()).trim())
-  if (text === '') return ''
-  return `: ${text.length > MAX_REASON ? `${text.slice(0, MAX_REASON)}…` : text}`
+  return { type: 'result', ...result, status, ms: Math.round(ms), error, ...bytesField('answer', body) }
 }

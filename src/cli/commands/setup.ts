@@ -4,7 +4,7 @@ import { saveSetup } from '../../auth/setup.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { isLoopback } from '../../base/address.js'
 import { Secret } from '../../base/secret.js'
-import type { OAuthClient, StorePlace } from '../../base/settings.js'
+import type { OAuthClient } from '../../base/settings.js'
 import type { Apps, CodeHost, RegisteredApp } from '../../codehost/host.js'
 import { openHost } from '../../codehost/hosts.js'
 import { readTunnel } from '../../serve/tunnel.js'
@@ -25,7 +25,6 @@ import {
   storeOf,
 } from '../profile.js'
 import { codeHostOf, readSetup } from '../session.js'
-import type { StoredClient } from '../settings/join.js'
 import { isOfFolder } from '../settings/read.js'
 import { diagnose, printChecks } from './doctor.js'
 
@@ -41,16 +40,20 @@ interface SetupFlags extends Flags {
 export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
   const attached = await attach(shell, flags, 'may create')
   const plan = planSetup(attached)
-  const { host, store } = plan
+  const { host } = plan
   const apps = flags.oauthApp ? undefined : host.apps
   if (!apps && (flags.appHook || flags.org !== undefined))
     throw new RelayError('usage', '--app-hook and --org are for a GitHub App only')
   using prompt = new Prompt(shell)
   const before = await readSetup(attached, { create: true })
-  if (before) await agreeToReplace(shell, flags, before, prompt)
+  if (before && !flags.yes) {
+    const existing = `This profile has the client ${before.client.id} of ${before.providerUrl}`
+    const how = `${existing}. To replace it without being asked, give --yes`
+    await prompt.agree(`${existing}. Replace it?`, { how, remains: 'Nothing was changed' })
+  }
   const save: Save = async (client, app, hookUrl) => {
     const place = { provider: host.name, providerUrl: host.url }
-    await using database = await openDatabase({ kind: store, folder: attached.folder })
+    await using database = await openDatabase({ kind: storeOf(attached.values), folder: attached.folder })
     await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before)
     if (!attached.instance) remember(attached, place, false)
   }
@@ -58,9 +61,8 @@ export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
     const app = await registerApp(shell, flags, plan, { apps, save })
     return report(shell, flags, attached, app.client, app)
   }
-  const client =
-    (flags.oauthApp ? undefined : await registerWithToken(shell, plan, prompt)) ??
-    (await registerByHand(shell, flags, plan, prompt))
+  const byToken = flags.oauthApp ? undefined : await registerWithToken(shell, plan, prompt)
+  const client = byToken ?? (await registerByHand(shell, flags, plan, prompt))
   await save(client)
   await report(shell, flags, attached, client)
 }
@@ -72,14 +74,10 @@ type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Prom
 interface Plan {
   readonly attached: Attached
   readonly host: CodeHost
-  readonly store: StorePlace
   readonly callbackUrl: string
 }
 
-/**
- * Checks that what setup stores would take effect.
- * @throws RelayError `settings` that names what to change
- */
+/** Checks that what setup stores would take effect. */
 function planSetup(attached: Attached): Plan {
   const { values, origins, instance, profile } = attached
   if (instance?.sandbox)
@@ -101,27 +99,11 @@ function planSetup(attached: Attached): Plan {
       `Only this folder names the code host (${place.text}). Give --provider and --provider-url`,
     )
   const { provider: name, providerUrl: url } = codeHostOf(values)
-  const store = storeOf(values)
   const address = publicAddress(attached)
   if (new URL(address).port === '0')
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
   const host = openHost({ name, url })
-  return { attached, host, store, callbackUrl: redirectUri(address, host.name) }
-}
-
-/** @throws RelayError `usage` where there is no terminal to ask on; `cancelled` for any answer but yes */
-async function agreeToReplace(
-  shell: Shell,
-  { yes }: SetupFlags,
-  { client, providerUrl }: StoredClient,
-  prompt: Prompt,
-): Promise<void> {
-  if (yes) return
-  const existing = `This profile has the client ${client.id} of ${providerUrl}`
-  if (!canAsk(shell))
-    throw new RelayError('usage', `${existing}. To replace it without being asked, give --yes`)
-  if (!(await prompt.confirm(`${existing}. Replace it?`)))
-    throw new RelayError('cancelled', 'Nothing was changed')
+  return { attached, host, callbackUrl: redirectUri(address, host.name) }
 }
 
 // An App
@@ -152,10 +134,7 @@ async function registerApp(
   return registered
 }
 
-/**
- * The App's own webhook leads to the tunnel, or to the public address. Undefined if the code host cannot reach relay.
- * @throws RelayError `settings` if it is to be active and there is no address
- */
+/** The App's own webhook leads to the tunnel, or to the public address. Undefined if it is inactive and the code host cannot reach relay. */
 async function webhookOf(
   attached: Attached,
   host: Pick<CodeHost, 'url'>,

@@ -4,9 +4,7 @@ import path from 'node:path'
 import { errorReason, RelayError } from '../../base/errors.js'
 import { type NamedTarget, shortNames } from '../../dispatch/routes.js'
 import { fixtureText, toFixture } from '../../replay/fixture.js'
-import { readPayload } from '../../journal/payload.js'
-import { type Attempt, editedFrom, type Entry, ignoredText } from '../../journal/types.js'
-import { layOut } from '../../json/text.js'
+import { editedFrom, type Entry, ignoredText } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { findEntry, namedTargets, openJournal } from '../journal.js'
 import {
@@ -15,13 +13,15 @@ import {
   eventName,
   placeName,
   progressOf,
+  readableBody,
   shortTime,
+  STATES,
   type TargetProgress,
 } from '../output/deliveries.js'
-import { bold, cyan, dim, green, jsonLines, type Line, red, t, yellow } from '../output/text.js'
+import { bold, cyan, dim, type Line, t, textOf } from '../output/text.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach } from '../profile.js'
-import { readRefused, refusedEntryObject, refusedId, refusedPage } from '../refused.js'
+import { refusedId, showRefused } from '../refused.js'
 
 /** Runs `relay show`. */
 export async function runShow(
@@ -40,28 +40,12 @@ export async function runShow(
   await out.pages(entryPage(entry, progress, namedTargets(attached), out.isTerminal))
 }
 
-async function readEntry(
-  attached: Attached,
-  word: string,
-): Promise<{ readonly entry: Entry; readonly progress: readonly TargetProgress[] }> {
+async function readEntry(attached: Attached, word: string) {
   await using reader = await openJournal(attached)
   const { journal } = reader
   const entry = await findEntry(journal, word)
   const [summary] = await journal.summaries([entry.n])
   return { entry, progress: summary ? await progressOf(journal, summary) : [] }
-}
-
-async function showRefused(shell: Shell, attached: Attached, id: number, isBody: boolean): Promise<void> {
-  const { out } = shell
-  const entry = await readRefused(shell, attached, id)
-  if (isBody) {
-    const body = Buffer.from(entry.body, 'base64')
-    if (body.length < entry.size)
-      throw new RelayError('no_match', `Only ${body.length} of its ${entry.size} bytes were stored`)
-    return out.exactly(body)
-  }
-  if (shell.json) return out.object(refusedEntryObject(entry))
-  await out.pages(refusedPage(entry, out.isTerminal))
 }
 
 /** The lines that show an entry to a person: what it is and what became of it, then its headers and body. */
@@ -75,15 +59,17 @@ function entryPage(
   // The day of an attempt is shown only where it differs.
   const timeOf = (at: number): string =>
     isTerminal && localDay(at) === localDay(entry.receivedAt) ? timeOfDay(at) : localTime(at)
+  const nowhere =
+    entry.ignoredBy === undefined ? 'no route matched it when it came' : ignoredText(entry.ignoredBy)
   return [
     bold(`#${entry.n}  ${eventName(entry)}  ${placeName(entry)}`.trimEnd()),
     '',
-    ...properties(entry, isTerminal).map(([name, text]) => t`${dim(name.padEnd(12))}${text}`),
+    ...[...properties(entry, isTerminal)].map(([name, text]) => t`${dim(name.padEnd(12))}${text}`),
     ...progress.flatMap((target) => [
       '',
       ...targetLines(target, names.get(target.id) ?? target.label, timeOf),
     ]),
-    ...(progress.length === 0 ? ['', dim(`forwarded to no target: ${whyNowhere(entry)}`)] : []),
+    ...(progress.length === 0 ? ['', dim(`forwarded to no target: ${nowhere}`)] : []),
     '',
     dim('headers'),
     ...entry.headers.map(([name, value]) => t`  ${cyan(name)}: ${value}`),
@@ -92,79 +78,52 @@ function entryPage(
   ]
 }
 
-function properties(entry: Entry, isTerminal: boolean): (readonly [name: string, text: string])[] {
+function* properties(entry: Entry, isTerminal: boolean): Generator<readonly [name: string, text: string]> {
   const { receivedAt, provider, deliveryId, hookId, verifiedBy, restored, duplicates } = entry
   const from = editedFrom(entry)
-  return [
-    ['received', shownTime(receivedAt, isTerminal)],
-    ['from', `${provider}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`],
-    ['verified', `with the ${verifiedBy} webhook secret`],
-    ...(restored ? [['restored', `${restored.how}, after a tunnel changed the body`] as const] : []),
-    ...(restored?.unproved ? [['unproved', UNPROVED] as const] : []),
-    ...(from === undefined
-      ? []
-      : [['edited', `a copy of #${from}, edited and sent in the inspector`] as const]),
-    ['duplicates', String(duplicates)],
-  ]
+  yield ['received', shownTime(receivedAt, isTerminal)]
+  yield ['from', `${provider}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`]
+  yield ['verified', `with the ${verifiedBy} webhook secret`]
+  if (restored) yield ['restored', `${restored.how}, after a tunnel changed the body`]
+  if (restored?.unproved)
+    yield ['unproved', 'the event: its name is not signed, and the payload may also be of another']
+  if (from !== undefined) yield ['edited', `a copy of #${from}, edited and sent in the inspector`]
+  yield ['duplicates', String(duplicates)]
 }
-
-const UNPROVED = 'the event: its name is not signed, and the payload may also be of another'
-
-function whyNowhere({ ignoredBy }: Entry): string {
-  return ignoredBy === undefined ? 'no route matched it when it came' : ignoredText(ignoredBy)
-}
-
-const STATES = { succeeded: green('✓ succeeded'), failed: red('✗ failed'), waiting: yellow('◦ waiting') }
 
 function targetLines(
-  { label, forward, attempts }: TargetProgress,
+  { label, forward: { status, reason }, attempts }: TargetProgress,
   name: string,
   timeOf: (at: number) => string,
 ): Line[] {
-  const { status, reason } = forward
-  return [
-    t`${bold(name)}  ${STATES[status]}${reason === undefined ? '' : `: ${reason}`}${dim(`  ${label}`)}`,
-    ...attempts.flatMap((attempt) => attemptLines(attempt, timeOf)),
-  ]
-}
-
-function attemptLines(attempt: Attempt, timeOf: (at: number) => string): Line[] {
-  const { at, error, count, answer } = attempt
-  const parts = [
-    timeOf(at),
-    `${attemptResult(attempt)} ${shortTime(attempt.ms)}`,
-    ...(error ? [error] : []),
-    ...(count > 1 ? [`${count} times`] : []),
-  ]
-  return [`  ${parts.join('  ')}`, ...answerLines(answer).map((line) => dim(`    ${line}`))]
+  const { sign, color } = STATES[status]
+  const why = reason === undefined ? '' : `: ${reason}`
+  const lines = attempts.flatMap((attempt) => {
+    const { at, ms, error, count, answer } = attempt
+    const parts = [timeOf(at), `${attemptResult(attempt)} ${shortTime(ms)}`, ...(error ? [error] : [])]
+    const shown = `  ${[...parts, ...(count > 1 ? [`${count} times`] : [])].join('  ')}`
+    return [shown, ...answerLines(answer).map((line) => dim(`    ${line}`))]
+  })
+  return [t`${bold(name)}  ${color(`${sign} ${status}`)}${why}${dim(`  ${label}`)}`, ...lines]
 }
 
 /** Enough to recognize an answer; `--json` prints all that was stored. */
 const MAX_LINES = 10
-const MAX_WIDTH = 200
+const MAX_WIDTH = 201
 
 function answerLines(answer: Uint8Array): string[] {
   const text = Buffer.from(answer).toString().trimEnd()
   if (text === '') return []
-  const lines = text.split(/\r?\n/)
-  const shown = lines
-    .slice(0, MAX_LINES)
-    .map((line) => (line.length > MAX_WIDTH ? `${line.slice(0, MAX_WIDTH)}…` : line))
-  return lines.length > MAX_LINES ? [...shown, '…'] : shown
+  const lines = text.split(/\r?\n/).map((line) => String(textOf(line).cut(MAX_WIDTH)))
+  return lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), '…'] : lines
 }
 
-function bodyLines(entry: Entry): Line[] {
+function bodyLines(entry: Entry): readonly Line[] {
   const { body, n } = entry
-  const payload = readPayload(entry)
-  const size = `${body.byteLength} byte${body.byteLength === 1 ? '' : 's'}`
-  if (payload) {
-    const kind = payload.form ? 'JSON in a form' : 'JSON'
-    return [dim(`body (${size}): ${kind}`), ...jsonLines(layOut(payload.text), '  ')]
-  }
-  const bytes = Buffer.from(body)
-  if (!isUtf8(bytes)) return [dim(`body (${size}): not text; relay show ${n} --body prints it`)]
-  const lines = bytes.toString().split('\n')
-  return [dim(`body (${size})`), ...lines.map((line) => `  ${line}`)]
+  const size = `body (${body.byteLength} byte${body.byteLength === 1 ? '' : 's'})`
+  const { kind, lines } = readableBody(entry)
+  if (kind !== 'text') return [dim(`${size}: ${kind}`), ...lines]
+  return isUtf8(body) ? [dim(size), ...lines] : [dim(`${size}: not text; relay show ${n} --body prints it`)]
 }
 
 type ExportFlags = Flags & { readonly out?: string; readonly force?: boolean; readonly pretty?: boolean }

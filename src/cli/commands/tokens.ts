@@ -2,7 +2,6 @@ import { type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js
 import { RelayError } from '../../base/errors.js'
 import type { CodeHost } from '../../codehost/host.js'
 import type { RunningInstance } from '../../instance/running.js'
-import type { TokenOwner } from '../../tokens/tokens.js'
 import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
 import { spokenInstant } from '../output/time.js'
@@ -20,34 +19,17 @@ export async function runToken(shell: Shell, flags: Flags & { readonly header?: 
   else out.result(flags.header ? `Authorization: Bearer ${accessToken}` : accessToken)
 }
 
-/** The signed-in account, as `login` and `whoami` print it. */
-export interface SignedIn {
-  readonly user: string
-  /** The account's name at the code host. */
-  readonly login: string
-  readonly provider: string
-  readonly providerUrl: string
-  /** Where the token is stored. */
-  readonly store: string
-  /** ISO 8601 in UTC. */
-  readonly expiresAt: string
-}
-
-/** The account of a token whose owner the code host has named. */
+/** The account of a token whose owner the code host has named, as `login` and `whoami` print it. `login`: its name there. */
 export function signedIn(
   { host, attached, user }: Session,
-  { expiresAt }: Pick<TokenOwner, 'expiresAt'>,
+  { expiresAt }: { expiresAt: number },
   login: string,
-): SignedIn {
-  return {
-    user,
-    login,
-    provider: host.name,
-    providerUrl: host.url,
-    store: tokenPlace(attached),
-    expiresAt: new Date(expiresAt).toISOString(),
-  }
+) {
+  const expiry = new Date(expiresAt).toISOString()
+  const store = tokenPlace(attached)
+  return { user, login, provider: host.name, providerUrl: host.url, store, expiresAt: expiry }
 }
+export type SignedIn = ReturnType<typeof signedIn>
 
 /** Runs `relay whoami`. */
 export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
@@ -59,10 +41,13 @@ export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
     .as(owner.accessToken, { signal })
     .facts()
     .catch((error: unknown) => {
-      throw withUser(error, user)
+      if (!(error instanceof RelayError) || !error.kind.startsWith('provider_')) throw error
+      // The token may be valid.
+      const message = `Could not get the account of ${user}: ${error.message}`
+      throw new RelayError(error.kind, message, { cause: error })
     })
   const account = signedIn(session, owner, facts.login)
-  if (json) return out.object({ ...account })
+  if (json) return out.object(account)
   const expiry = out.isTerminal ? spokenInstant(owner.expiresAt, Date.now()) : account.expiresAt
   const lines = [
     ['account', account.login],
@@ -71,13 +56,6 @@ export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
     ['token', `in ${account.store}, expires ${expiry}`],
   ] as const
   for (const [name, text] of lines) out.result(`${name.padEnd(11)}${text}`)
-}
-
-/** Names the user when the code host did not answer: the token may be valid. */
-function withUser(error: unknown, user: string): unknown {
-  if (!(error instanceof RelayError) || !error.kind.startsWith('provider_')) return error
-  const message = `Could not get the account of ${user}: ${error.message}`
-  return new RelayError(error.kind, message, { cause: error })
 }
 
 /** Runs `relay revoke`. */

@@ -23,10 +23,10 @@ export async function runTrigger(shell: Shell, flags: TriggerFlags, event?: stri
   await using sending = await openSending(shell, flags, plan)
   const recorded = fromFixture(synthesize(sending.attached.values.provider, event, Date.now()))
   const items = [{ name: event, load: async () => recorded }]
-  await send(shell, plan, items, sending, {
-    describe:
-      shell.out.isTerminal && !shell.json ? (result) => sentence(result, plan.to, sending) : undefined,
-  })
+  const isForPerson = shell.out.isTerminal && !shell.json
+  await send(shell, plan, items, sending, async (result) =>
+    isForPerson ? sentence(result, plan.to, sending) : undefined,
+  )
 }
 
 /** Newest entries among which a delivery is looked for that was stored just now. */

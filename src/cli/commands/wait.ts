@@ -4,12 +4,11 @@ import { formatDuration, parseDuration } from '../../base/time.js'
 import { type Filter, parseFilter, passes } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
-import { type Entry, hasFailed, type Summary } from '../../journal/types.js'
+import { hasFailed, type Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { awaitForwarded, awaitJournal, hasJournal, openJournal, poll, warnOfMatches } from '../journal.js'
 import { entryObject, Printer, progressOf } from '../output/deliveries.js'
-import { type Attached, attach, startCommand } from '../profile.js'
-import { withText } from './log.js'
+import { attach, notServed } from '../profile.js'
 
 interface WaitFlags extends Flags {
   readonly where?: readonly string[]
@@ -29,14 +28,19 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
   const { where = [], since, repo, text } = flags
   const filter = parseFilter({ event: [match], since, repo, text }, Date.now(), (part) => `--${part}`)
   const criteria = { filter, where: where.map(parseWhere) }
-  const given = readTimeout(flags)
+  const given = flags.timeout === undefined ? undefined : parseDuration(flags.timeout)
+  if (flags.timeout !== undefined && given === undefined)
+    throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
   const attached = await attach(shell, flags, given === undefined ? 'existing' : 'may wait')
   await warnOfMatches(shell, attached, [match])
   const { instance, profile } = attached
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
   const end = performance.now() + limit
   const wanted = wantedText(match, flags)
-  const late = (what: string): RelayError => (limit === 0 ? notRunning(attached) : timedOut(what, limit))
+  const late = (what: string): RelayError =>
+    limit === 0
+      ? notServed(attached, ', or wait for it with --timeout 5m')
+      : new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
   let isWaiting = limit === 0
   const onWait = (): void => {
     if (isWaiting) return
@@ -73,43 +77,18 @@ function wantedText(match: string, { repo, text, where = [] }: WaitFlags): strin
   return [match + place, ...(text === undefined ? [] : [JSON.stringify(text)]), ...where].join(' and ')
 }
 
-function readTimeout({ timeout }: WaitFlags): number | undefined {
-  if (timeout === undefined) return undefined
-  const limit = parseDuration(timeout)
-  if (limit === undefined) throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
-  return limit
-}
-
-/** Nothing new can come. */
-function notRunning({ profile, saved }: Attached): RelayError {
-  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
-  return new RelayError(
-    'unavailable',
-    `No relay is running for profile ${profile}. Start it with ${start}, or wait for it with --timeout 5m`,
-  )
-}
-
-function timedOut(what: string, limit: number): RelayError {
-  return new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
-}
-
-interface Found {
-  readonly entry: Entry
-  readonly summary: Summary
-}
-
 /**
  * The first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). The filter's `since` counts
- * for the entries that exist. `onWait` is called when no existing entry matches. Every entry appended later counts as received since, whatever its time.
- * @throws AbortError when `signal` aborts.
+ * for the entries that exist: every one that is appended later counts as received since, whatever its time. `onWait` is called when no
+ * existing entry matches.
  */
 async function findFirst(
   journal: Journal,
   { filter, where }: { readonly filter: Filter; readonly where: readonly Where[] },
   end: number,
   { onWait, ...options }: Cancellable & { readonly onWait: () => void },
-): Promise<Found | undefined> {
-  const find = async (summary: Summary): Promise<Found | undefined> => {
+) {
+  const find = async (summary: Summary) => {
     const entry = await journal.read(summary.n)
     const payload = entry && where.length > 0 ? readPayload(entry)?.value : undefined
     return entry && where.every((holds) => holds(payload)) ? { entry, summary } : undefined
@@ -127,10 +106,9 @@ async function findFirst(
     if (found) return found
   }
   onWait()
-  for await (const batch of poll(journal, last, options)) {
-    const passing = batch.filter((summary) => passes(summary, filter))
-    for (const summary of await withText(journal, passing, filter)) {
-      const found = await find(summary)
+  for await (const batch of poll(journal, last, filter, options)) {
+    for (const summary of batch) {
+      const found = passes(summary, filter) && (await find(summary))
       if (found) return found
     }
     if (performance.now() >= end) return undefined
@@ -141,17 +119,14 @@ async function findFirst(
 /** A condition on a payload. */
 export type Where = (payload: unknown) => boolean
 
-type Path = readonly (string | number)[]
-
 /** Far longer than any useful expression. */
 const MAX_LENGTH = 1000
 
 const NAME = String.raw`[^\s.[\]=!~"']+`
-const FIRST = new RegExp(String.raw`(${NAME})|\[(\d{1,15})\]`, 'y')
-const NEXT = new RegExp(String.raw`\.(${NAME})|\[(\d{1,15})\]`, 'y')
+const INDEX = String.raw`\[\d{1,15}\]`
+const PATH = new RegExp(`^(?:${NAME}|${INDEX})(?:\\.${NAME}|${INDEX})*`)
+const STEP = /\[(\d+)\]|[^.[\]]+/g
 const OPERATOR = /\s*(==|!=|~)\s*/y
-/** A JSON string; after `~`, backslashes belong to the pattern. */
-const STRING = /^"(?:[^"\\]|\\.)*"$/s
 const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
 /**
@@ -164,37 +139,20 @@ export function parseWhere(given: string): Where {
   const text = given.trim()
   if (text.length > MAX_LENGTH)
     throw new RelayError('usage', `--where: is longer than ${MAX_LENGTH} characters`)
-  const { path, end } = readPath(text)
-  OPERATOR.lastIndex = end
+  const [path = ''] = PATH.exec(text) ?? []
+  if (path === '') throw expected('a name or [0]', text, 0)
+  const steps = [...path.matchAll(STEP)].map(([name, index]) => (index === undefined ? name : Number(index)))
+  OPERATOR.lastIndex = path.length
   const [all = '', operator] = OPERATOR.exec(text) ?? []
-  if (operator === undefined) throw expected('==, != or ~', text, end)
-  const at = end + all.length
+  if (operator === undefined) throw expected('==, != or ~', text, path.length)
+  const at = path.length + all.length
   if (at === text.length) throw expected(operator === '~' ? 'a pattern' : 'a value', text, at)
   const test = operator === '~' ? readPattern(text, at) : readLiteral(text, at)
-  return operator === '!='
-    ? (payload) => !test(valueAt(payload, path))
-    : (payload) => test(valueAt(payload, path))
+  return (payload) => test(valueAt(payload, steps)) === (operator !== '!=')
 }
 
-function readPath(text: string): { readonly path: Path; readonly end: number } {
-  const path: (string | number)[] = []
-  for (let end = 0; ;) {
-    const step = end === 0 ? FIRST : NEXT
-    step.lastIndex = end
-    const [all, name, index] = step.exec(text) ?? []
-    if (all === undefined) {
-      if (end === 0) throw expected('a name or [0]', text, end)
-      if (text[end] === '.') throw expected('a name', text, end + 1)
-      if (text[end] === '[') throw expected('a number and ]', text, end + 1)
-      return { path, end }
-    }
-    path.push(name ?? Number(index))
-    end += all.length
-  }
-}
-
-function valueAt(payload: unknown, path: Path): unknown {
-  return path.reduce((value, step) => {
+function valueAt(payload: unknown, steps: readonly (string | number)[]): unknown {
+  return steps.reduce((value, step) => {
     if (typeof value !== 'object' || value === null) return null
     if (Array.isArray(value) !== (typeof step === 'number')) return null
     return Object.getOwnPropertyDescriptor(value, step)?.value ?? null
@@ -203,7 +161,7 @@ function valueAt(payload: unknown, path: Path): unknown {
 
 function readLiteral(text: string, at: number): (value: unknown) => boolean {
   const literal = text.slice(at)
-  const quoted = unquoted(text, at, (string) => JSON.parse(string))
+  const quoted = unquoted(text, at, { isPattern: false })
   if (quoted !== undefined) return (value) => value === quoted
   return (value) => {
     if (typeof value === 'number') return NUMBER.test(literal) && Number(literal) === value
@@ -212,7 +170,7 @@ function readLiteral(text: string, at: number): (value: unknown) => boolean {
 }
 
 function readPattern(text: string, at: number): (value: unknown) => boolean {
-  const source = unquoted(text, at, (string) => string.slice(1, -1).replaceAll(String.raw`\"`, '"'))
+  const source = unquoted(text, at, { isPattern: true })
   try {
     const pattern = new RegExp(source ?? text.slice(at), 'u')
     return (value) => value !== null && isScalar(value) && pattern.test(String(value))
@@ -222,19 +180,20 @@ function readPattern(text: string, at: number): (value: unknown) => boolean {
   }
 }
 
-/** The quoted text at the end; undefined when that does not start with a quote. */
-function unquoted(text: string, at: number, read: (string: string) => string): string | undefined {
+/** The quoted text at the end; undefined when that does not start with a quote. Backslashes in a pattern are its own. */
+function unquoted(text: string, at: number, { isPattern }: { isPattern: boolean }): string | undefined {
   const rest = text.slice(at)
-  const quote = rest[0] ?? ''
-  if (!['"', "'"].includes(quote)) return undefined
+  const quote = rest.charAt(0)
+  if (quote !== '"' && quote !== "'") return undefined
   if (rest.length < 2 || !rest.endsWith(quote)) throw expected(`${quote} at the end`, text, text.length)
-  if (quote === "'") return rest.slice(1, -1)
+  const inner = rest.slice(1, -1)
+  if (quote === "'") return inner
+  if (isPattern) return inner.replaceAll(String.raw`\"`, '"')
   try {
-    if (STRING.test(rest)) return read(rest)
+    return JSON.parse(rest)
   } catch {
-    // Reported below.
+    throw expected('one JSON string', text, at)
   }
-  throw expected('one JSON string', text, at)
 }
 
 function isScalar(value: unknown): value is string | number | boolean | null {

@@ -12,6 +12,7 @@ import type { CaughtUp, Failed } from '../../codehost/catch-up.js'
 import type { RegisteredHook } from '../../codehost/hooks.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
+import { layOut } from '../../json/text.js'
 import {
   type Attempt,
   type Delivery,
@@ -24,7 +25,7 @@ import {
 } from '../../journal/types.js'
 import type { Shell } from '../command.js'
 import type { Output } from './output.js'
-import { bold, dim, green, join, red, t, type Text, textOf, yellow } from './text.js'
+import { bold, dim, green, join, jsonLines, type Line, red, t, type Text, textOf, yellow } from './text.js'
 import { localTime, spokenTime } from './time.js'
 
 // How deliveries, attempts, targets and hooks are shown: for people as text, for programs as objects.
@@ -69,9 +70,14 @@ export async function progressOf(
   journal: Pick<Journal, 'attempts'>,
   { n, forwards }: Pick<Summary, 'n' | 'forwards'>,
 ): Promise<readonly TargetProgress[]> {
-  const targets = Object.entries(forwards)
-  const attempts = targets.length === 0 ? [] : await journal.attempts(n)
-  return targets.map(([id, forward]) => ({
+  return progressAfter(forwards, await journal.attempts(n))
+}
+
+function progressAfter(
+  forwards: Summary['forwards'],
+  attempts: readonly Attempt[],
+): readonly TargetProgress[] {
+  return Object.entries(forwards).map(([id, forward]) => ({
     id: publicId(id),
     label: labelOf(id),
     forward,
@@ -136,35 +142,44 @@ export function entryObject(entry: Entry, progress: readonly TargetProgress[]): 
     attempts: progress
       .flatMap(({ label, attempts }) => attempts.map((attempt) => ({ label, attempt })))
       .toSorted((one, other) => one.attempt.at - other.attempt.at)
-      .map(({ label, attempt }) => {
-        const bytes = Buffer.from(attempt.answer)
-        const content = isUtf8(bytes)
-          ? { answer: bytes.toString() }
-          : { answerBase64: bytes.toString('base64') }
-        return { ...attemptFields(attempt, label), count: attempt.count, ...content }
-      }),
+      .map(({ label, attempt }) => ({
+        ...attemptFields(attempt, label),
+        count: attempt.count,
+        ...bytesField('answer', attempt.answer),
+      })),
   }
+}
+
+/** Bytes for a program: as the field of this name or, where they are no UTF-8, as that with `Base64` at its end. */
+export function bytesField(name: string, bytes: Uint8Array): Record<string, string> {
+  const buffer = Buffer.from(bytes)
+  return isUtf8(buffer) ? { [name]: buffer.toString() } : { [`${name}Base64`]: buffer.toString('base64') }
+}
+
+/** A body for a person, indented: its JSON laid out, or its text. */
+export function readableBody(request: Pick<Entry, 'headers' | 'body'>): {
+  readonly kind: 'JSON' | 'JSON in a form' | 'text'
+  readonly lines: readonly Line[]
+} {
+  const payload = readPayload(request)
+  if (payload)
+    return { kind: payload.form ? 'JSON in a form' : 'JSON', lines: jsonLines(layOut(payload.text), '  ') }
+  const lines = Buffer.from(request.body).toString().split('\n')
+  return { kind: 'text', lines: lines.map((line) => `  ${line}`) }
 }
 
 // Lines
 
-/** What happened to a delivery at one target, for a line. */
-interface Cell {
-  readonly state: keyof typeof SIGNS
-  /** `202`, `exit 1`, `unreachable`; empty where the sign says it all. */
-  readonly result: string
-  /** `38ms`, `again in 2s`, `answered 500 five times`; empty for none. */
-  readonly detail: string
-}
-
 /** Each state has a sign, since colour alone says nothing to some readers. */
-const SIGNS = {
-  succeeded: green('✓'),
-  failed: red('✗'),
-  retry: yellow('↻'),
-  waiting: yellow('◦'),
+export const STATES = {
+  succeeded: { sign: '✓', color: green },
+  failed: { sign: '✗', color: red },
+  retry: { sign: '↻', color: yellow },
+  waiting: { sign: '◦', color: yellow },
 } as const
-const COLORS = { succeeded: green, failed: red, retry: yellow, waiting: yellow } as const
+
+/** What happened to a delivery at one target: its state, the result such as `exit 1`, and a detail such as `38ms`; empty for none. */
+type Cell = readonly [state: keyof typeof STATES, result: string, detail: string]
 
 /** `✓ 202 38ms`, `✗ exit 1 20ms`, `↻ 503 again in 2s`; `retryAt` is when the target asked for another attempt. */
 export function attemptText(forward: Forward, attempt: Attempt | undefined, retryAt?: number): Text {
@@ -172,30 +187,29 @@ export function attemptText(forward: Forward, attempt: Attempt | undefined, retr
 }
 
 function cellOf({ status, reason }: Forward, attempt: Attempt | undefined, retryAt?: number): Cell {
-  if (!attempt)
-    return { state: status, result: status === 'waiting' ? 'waiting' : (reason ?? ''), detail: '' }
+  if (!attempt) return [status, status === 'waiting' ? 'waiting' : (reason ?? ''), '']
   const result = attemptResult(attempt)
   const time = shortTime(attempt.ms)
-  if (status === 'succeeded')
-    return { state: status, result: isCommand(attempt.target) ? '' : result, detail: time }
-  if (status === 'failed') return { state: status, result, detail: failure(attempt, reason, time) }
+  if (status === 'succeeded') return [status, isCommand(attempt.target) ? '' : result, time]
+  if (status === 'failed') return [status, result, [time, ...furtherReason(attempt, reason)].join(', ')]
   if (retryAt !== undefined) {
     const seconds = Math.max(1, Math.round((retryAt - attempt.at - attempt.ms) / 1000))
-    return { state: 'retry', result, detail: `again in ${seconds}s` }
+    return ['retry', result, `again in ${seconds}s`]
   }
-  if (attempt.outcome === 'retry') return { state: 'retry', result, detail: 'waiting' }
-  return { state: 'waiting', result: attempt.outcome === 'unreachable' ? 'down' : result, detail: '' }
+  if (attempt.outcome === 'retry') return ['retry', result, 'waiting']
+  return ['waiting', attempt.outcome === 'unreachable' ? 'down' : result, '']
 }
 
-/** The time, and what the status does not say about a failure. */
-function failure({ status, error }: Attempt, reason = error ?? '', time: string): string {
+/** What the status does not say about a failure. */
+function furtherReason({ status, error }: Attempt, reason = error ?? ''): readonly string[] {
   const known = [`answered ${status}`, `exit code ${status}`].find((start) => reason.startsWith(start)) ?? ''
   const more = reason.slice(known.length).replace(/^, /, '')
-  return more === '' ? time : `${time}, ${more}`
+  return more === '' ? [] : [more]
 }
 
-function cellText({ state, result, detail }: Cell): Text {
-  return spaced([SIGNS[state], COLORS[state](result), dim(detail)], ' ')
+function cellText([state, result, detail]: Cell): Text {
+  const { sign, color } = STATES[state]
+  return spaced([color(sign), color(result), dim(detail)], ' ')
 }
 
 /** Those that are not empty. */
@@ -236,14 +250,8 @@ export class Printer {
 
   /** Widens the columns for an entry that is printed later. */
   fit(summary: Summary): void {
-    const progress = Object.entries(summary.forwards).map(([id, forward]) => ({
-      id: publicId(id),
-      label: '',
-      forward,
-      attempts: [],
-    }))
-    const targets = this.#isUnrouted(summary) ? textOf(UNROUTED) : this.#forms(progress).at(-1)
-    const cells = [...this.#cells(summary), targets]
+    const shortest = this.#forms(progressAfter(summary.forwards, [])).at(-1)
+    const cells = [...this.#cells(summary), this.#isUnrouted(summary) ? textOf(UNROUTED) : shortest]
     this.#widths = this.#widths.map((width, i) => Math.max(width, cells[i]?.width ?? 0))
   }
 
@@ -313,20 +321,20 @@ export class Printer {
   #forms(progress: readonly TargetProgress[]): readonly Text[] {
     const names = shortNames([...this.#named, ...progress])
     const cells = progress.map(({ id, forward, attempts }) => {
-      const { state, result, detail } = cellOf(forward, attempts.at(-1))
+      const [state, result, detail] = cellOf(forward, attempts.at(-1))
       const name = names.get(id) ?? id
       const near = name.replace(/^(?:localhost|127\.0\.0\.1|\[::1\])(?=:\d)/, '')
       const notable = state === 'failed' || state === 'retry' ? result : ''
       return [
-        t`${name} ${cellText({ state, result, detail })}`,
-        t`${name} ${cellText({ state, result, detail: '' })}`,
-        t`${near} ${cellText({ state, result, detail: '' })}`,
-        t`${near} ${cellText({ state, result: notable, detail: '' })}`,
+        t`${name} ${cellText([state, result, detail])}`,
+        t`${name} ${cellText([state, result, ''])}`,
+        t`${near} ${cellText([state, result, ''])}`,
+        t`${near} ${cellText([state, notable, ''])}`,
       ]
     })
     return [0, 1, 2, 3].map((form) =>
-      join(
-        cells.map((texts) => texts[form] ?? ''),
+      spaced(
+        cells.map((texts) => texts[form] ?? textOf('')),
         GAP,
       ),
     )
@@ -354,13 +362,14 @@ function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summar
   if (total === 1) {
     const { label, forward, attempts } = only
     const last = attempts.at(-1)
-    const state = { failed: red('failed'), waiting: yellow('waiting'), succeeded: textOf('') }[forward.status]
+    const { status } = forward
+    const state = STATES[status].color(status === 'succeeded' ? '' : status)
     const answer = last ? `${attemptResult(last)} ${shortTime(last.ms)}` : ''
     return spaced([textOf(`→ ${label}`), textOf(answer), state], ' ')
   }
   const counts = (['failed', 'waiting'] as const).flatMap((state) => {
     const count = progress.filter(({ forward }) => forward.status === state).length
-    return count === 0 ? [] : [COLORS[state](`${count} of ${total} ${state}`)]
+    return count === 0 ? [] : [STATES[state].color(`${count} of ${total} ${state}`)]
   })
   return counts.length === 0 ? textOf(`→ ${total} targets`) : join(counts, ', ')
 }
