@@ -4,17 +4,19 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
-import { type CommandSpec, exitCodes } from '../src/cli/command.js'
+import { type Commands, type CommandSpec, exitCodes, type Row } from '../src/cli/command.js'
 import type { Context } from '../src/cli/context.js'
 import {
   COMMANDS,
-  createProgram,
-  joinParagraphs,
+  joinLines,
+  listOf,
   optionsOf,
   RELAY,
   SECRET_FILES,
   variableRows,
+  VARIABLES,
 } from '../src/cli/help.js'
+import { createProgram } from '../src/cli/main.js'
 import { defaultText, SETTING_NAMES, settingOf } from '../src/cli/settings/table.js'
 
 const FILE = 'docs/commands.md'
@@ -47,10 +49,13 @@ const context: Context = {
 
 function reference(): string {
   const program = createProgram(context, () => Promise.resolve())
+  const contents = Object.entries(COMMANDS).map(
+    ([name, { summary }]) => `- [relay ${name}](#relay-${name}): ${summary}`,
+  )
   const parts = [
     INTRODUCTION,
-    COMMANDS.map(({ name, summary }) => `- [relay ${name}](#relay-${name}): ${summary}`).join('\n'),
-    ...section(program, RELAY, RELAY.variables),
+    contents.join('\n'),
+    ...section(program, RELAY, VARIABLES),
     ...sections(program, COMMANDS),
     '## Settings',
     SETTINGS,
@@ -59,48 +64,47 @@ function reference(): string {
   return `${parts.join('\n\n')}\n`
 }
 
-function sections(parent: Command, specs: readonly CommandSpec[]): string[] {
-  return specs.flatMap((spec) => {
-    const command = parent.commands.find((one) => one.name() === spec.name) ?? parent
-    return [...section(command, spec), ...sections(command, spec.subcommands ?? [])]
+function sections(parent: Command, specs: Commands = {}): string[] {
+  return Object.entries(specs).flatMap(([name, spec]) => {
+    const command = parent.commands.find((one) => one.name() === name) ?? parent
+    return [...section(command, spec), ...sections(command, spec.subcommands)]
   })
 }
 
 /** The parts of one command. `variables` are further variables. */
-function section(
-  command: Command,
-  spec: Omit<CommandSpec, 'name' | 'summary'>,
-  variables: readonly (readonly [string, string])[] = [],
-): string[] {
-  const { description, examples, details, env = [] } = spec
+function section(command: Command, spec: CommandSpec, variables: readonly Row[] = []): string[] {
+  const { description, examples, details, args = [], env = [], exits } = spec
   const title = titleOf(command)
-  const options = optionsOf(spec).map(([flags, help, more = {}]) => [
-    code(flags),
-    more.repeatable ? `${help} (repeatable)` : help,
-    code(more.env),
-    more.defaultText ?? code(more.default),
-  ])
-  const isAll = env.length + optionsOf(spec).length >= SETTING_NAMES.length - 1
+  const options = optionsOf(spec)
+  const isAll = env.length + options.length >= SETTING_NAMES.length - 1
   const rows = [...(isAll ? [] : variableRows(env)), ...variables]
   return [
     `## ${title}`,
-    joinParagraphs(description),
-    fence('sh', examples.join('\n')),
-    ...(details ? [fence('text', details(context))] : []),
+    joinLines(description),
+    fence('sh', examples),
+    ...(details ? listOf(details(context)).map((text) => fence('text', text)) : []),
     fence('text', `${title} ${command.usage()}`.trimEnd()),
     ...table(
       ['Argument', ''],
-      (spec.args ?? []).map(([name, help]) => [code(name), help]),
+      args.map(([name, help]) => [code(name), help]),
     ),
-    ...table(['Option', '', 'Variable', 'Default'], options),
+    ...table(
+      ['Option', '', 'Variable', 'Default'],
+      options.map(([flags, help, more = {}]) => [
+        code(flags),
+        more.repeatable ? `${help} (repeatable)` : help,
+        code(more.env),
+        more.defaultText ?? code(more.default),
+      ]),
+    ),
     ...(isAll ? ['Reads [every setting](#settings).'] : []),
     ...table(
       ['Variable', ''],
-      rows.map(([name, text]) => [code(name), text]),
+      rows.map(([name, text]) => [code(name), text.replace('\u00a0', ' ')]),
     ),
     ...table(
       ['Exit code', ''],
-      exitCodes(spec.exits).map(([exit, text]) => [String(exit), text]),
+      exitCodes(exits).map(([exit, text]) => [String(exit), text]),
     ),
   ]
 }

@@ -4,7 +4,7 @@ import { RelayError } from '../../src/base/errors.js'
 import { printable } from '../../src/base/text.js'
 import { hasDisplay } from '../../src/cli/browser.js'
 import type { Context } from '../../src/cli/context.js'
-import { fit, joinParagraphs } from '../../src/cli/help.js'
+import { fit } from '../../src/cli/help.js'
 import type { ColorMode, Output, OutputOptions } from '../../src/cli/output/output.js'
 import { attemptText } from '../../src/cli/output/deliveries.js'
 import {
@@ -171,7 +171,7 @@ function printAll(output: Output): void {
   output.say(t`${bold('c')} ${dim('d')}`)
   output.log.warn('e')
   output.timedLog.error('f', new Error('why'))
-  output.jsonLog?.event('info', 'g', { time: 1, n: 2, delivery: 'x' })
+  output.event('info', 'g', { time: 1, n: 2, delivery: 'x' })
 }
 
 const line = (level: string, message: string, more = {}) => ({ v: 1, time: TIME, level, message, ...more })
@@ -311,45 +311,29 @@ describe('a line broken at spaces', () => {
 })
 
 describe('fit', () => {
-  it('leaves what fits', () => {
-    const text = 'Usage: relay\n\n  -q  quiet\n'
-    expect(fit(text, 13)).toBe(text)
+  const fitted = (text: string, columns: number): string => fit(text, { columns, write: () => {} })
+
+  it.each([
+    ['Usage: relay\n\n  -q  quiet\n', 13, 'Usage: relay\n\n  -q  quiet\n'],
+    ['one two three\n  relay serve --port 1', 10, 'one two\nthree\n  relay\n     serve\n    --port\n      1'],
+    ['  -q  say nothing but errors', 17, '  -q  say nothing\n      but errors'],
+    ['  --provider <name>  which code host', 26, '  --provider <name>  which\n      code host'],
+    ['to listen on (env:\u00a0RELAY_PORT)', 24, 'to listen on\n(env: RELAY_PORT)'],
+  ])('%j in %d columns', (text, columns, expected) => {
+    expect(fitted(text, columns)).toBe(expected)
   })
 
-  it('breaks a paragraph at words, and an example further in', () => {
-    expect(fit('one two three\n  relay serve --port 1', 10)).toBe(
-      'one two\nthree\n  relay\n      serve\n      --port\n      1',
-    )
-  })
-
-  it('continues under the second column', () => {
-    expect(fit('  -q  say nothing but errors', 17)).toBe('  -q  say nothing\n      but errors')
-  })
-
-  it('gives a second column that begins too far right its own lines', () => {
-    expect(fit('  --provider <name>  which code host', 20)).toBe(
-      '  --provider <name>\n      which code\n      host',
-    )
-  })
-
-  it('never breaks a word, keeps every word, and is done in one go', () => {
+  it('never breaks a word, and keeps every word', () => {
     const line = fc.tuple(fc.nat(4), fc.array(fc.stringMatching(/^\S{1,9}$/), { minLength: 1 }), fc.boolean())
     fc.assert(
       fc.property(line, fc.integer({ min: 20, max: 60 }), ([indent, words, table], width) => {
         const [first = '', ...rest] = words
         const text = `${' '.repeat(indent)}${first}${table ? '   ' : ' '}${rest.join(' ')}`
-        const out = fit(text, width)
+        const out = fitted(text, width)
         expect(out.split(/\s+/).filter(Boolean)).toEqual(words)
         expect(out.split('\n').filter((one) => one.length > width && one.trim().includes(' '))).toEqual([])
-        expect(fit(out, width)).toBe(out)
       }),
     )
-  })
-})
-
-describe('joinParagraphs', () => {
-  it('joins lines that are not indented, and no others', () => {
-    expect(joinParagraphs('a\nb\n\nExamples:\n  c\n  d')).toBe('a b\n\nExamples:\n  c\n  d')
   })
 })
 

@@ -326,13 +326,20 @@ describe('relay.json', () => {
     [{ targets: ['3000'] }, 'relay.json: targets is not a setting (did you mean forward?)'],
     [{ channel: 1 }, 'relay.json: channel is not a setting'],
     [{ constructor: 1 }, 'relay.json: constructor is not a setting'],
-    [{ port: 65536 }, 'relay.json: port must be a whole number from 0 to 65535'],
-    [{ port: true }, 'relay.json: port must be a text, a number, or a list of texts'],
-    [{ port: null }, 'relay.json: port must be a text, a number, or a list of texts'],
-    [{ profile: 7 }, 'relay.json: profile must be a text'],
-    [{ provider: ['github'] }, 'relay.json: provider must be a text'],
-    [{ clientId: '' }, 'relay.json: clientId must not be empty: leave it out instead'],
-    [{ provider: 'gitlab' }, 'relay.json: provider must be one of github, gitea, sandbox'],
+    [{ port: 65536 }, 'port in relay.json: must be a whole number from 0 to 65535'],
+    [
+      { port: true },
+      'port in relay.json: must be a text, a number, or a list of texts, and not be empty: leave it out instead',
+    ],
+    [
+      { port: null },
+      'port in relay.json: must be a text, a number, or a list of texts, and not be empty: leave it out instead',
+    ],
+    [
+      { clientId: '' },
+      'clientId in relay.json: must be a text, a number, or a list of texts, and not be empty: leave it out instead',
+    ],
+    [{ provider: 'gitlab' }, 'provider in relay.json: must be one of github, gitea, sandbox'],
     [{ home: '/x' }, 'relay.json: home cannot be set by a project: set it with RELAY_HOME'],
     [
       { clientSecret: 'canary' },
@@ -361,7 +368,7 @@ describe('relay.json', () => {
     [{ profiles: {} }, 'relay.json: profiles can only be set in your own config.json'],
     [
       { baseUrl: 'https://evil.example' },
-      "relay.json: baseUrl must be on this machine in a project's file: RELAY_BASE_URL in the environment sets any other",
+      "baseUrl in relay.json: must be on this machine in a project's file: RELAY_BASE_URL in the environment sets any other",
     ],
   ])('refuses %j', (project, message) => {
     expect(wrong({ project })).toBe(message)

@@ -98,8 +98,8 @@ type Place = Pick<Context, 'cwd' | 'env'>
 
 /** The settings files whose changes take effect while relay runs, also those that do not exist yet. */
 export function watchedFiles(context: Place & Pick<Context, 'configFolder'>): readonly string[] {
-  const { folders } = checkoutOf(context, createTrust(context.env))
-  return [...folders.map((folder) => path.join(folder, PROJECT_FILE)), userFile(context)]
+  const { usable } = projectFiles(context, createTrust(context.env))
+  return [...usable, userFile(context)]
 }
 
 /** The files of a working folder and its checkout that are there and trusted. */
@@ -124,36 +124,28 @@ export function folderFiles(context: Place, log: Log): FolderFiles {
   const dotenv = path.join(context.cwd, '.env')
   const found = attempt(dotenv, () => statSync(dotenv, { throwIfNoEntry: false }))
   const isUsable = found !== undefined && !found.isDirectory() && isTrusted(dotenv)
-  const { folders, beyond, git } = checkoutOf(context, distrust)
-  const filesIn = (all: readonly string[]): string[] =>
-    all.map((folder) => path.join(folder, PROJECT_FILE)).filter(existsSync)
-  const project = filesIn(folders).find(isTrusted)
-  const [passed] = filesIn(beyond)
-  if (project === undefined && passed !== undefined)
-    log.warn(`${passed} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
+  const { usable, passed, git } = projectFiles(context, distrust)
+  const project = usable.filter(existsSync).find(isTrusted)
+  const ignored = passed.find(existsSync)
+  if (project === undefined && ignored !== undefined)
+    log.warn(`${ignored} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
   return { dotenv: isUsable ? dotenv : undefined, project }
 }
 
 /**
- * The folders from the working folder up to the root of its checkout, nearest first; outside a checkout only itself. Those `beyond` are in a
- * checkout whose `.git` is another user's, which any program would run commands from (CVE-2022-24765).
+ * Where `relay.json` can be, nearest first: in the working folder, and up to the root of its checkout. Those above the working folder are
+ * passed over if its `.git` is another user's, which any program would run commands from (CVE-2022-24765).
  */
-function checkoutOf(
-  { cwd }: Place,
-  distrust: (file: string) => string | undefined,
-): { readonly folders: readonly string[]; readonly beyond: readonly string[]; readonly git: string } {
-  const upTo = (counts: (git: string) => boolean): string[] | undefined => {
-    const folders: string[] = []
-    for (let folder = path.resolve(cwd); ; folder = path.dirname(folder)) {
-      folders.push(folder)
-      if (counts(path.join(folder, '.git'))) return folders
-      if (folder === path.dirname(folder)) return undefined
-    }
+function projectFiles({ cwd }: Place, distrust: (file: string) => string | undefined) {
+  const files: string[] = []
+  for (let folder = path.resolve(cwd); ; folder = path.dirname(folder)) {
+    files.push(path.join(folder, PROJECT_FILE))
+    const git = path.join(folder, '.git')
+    const isCheckout = existsSync(git)
+    if (isCheckout && distrust(git) === undefined) return { usable: files, passed: [], git }
+    if (isCheckout || folder === path.dirname(folder))
+      return { usable: files.slice(0, 1), passed: isCheckout ? files.slice(1) : [], git }
   }
-  const folders = upTo((git) => existsSync(git) && distrust(git) === undefined) ?? [path.resolve(cwd)]
-  const all = upTo(existsSync) ?? []
-  const beyond = all.filter((folder) => !folders.includes(folder))
-  return { folders, beyond, git: path.join(all.at(-1) ?? cwd, '.git') }
 }
 
 /** Write permission of the group, and of all others. */

@@ -11,13 +11,13 @@ import { formatDuration } from '../../base/time.js'
 import type { Context } from '../context.js'
 
 /** One setting in words: where it can be set, and what help says of it. `parse.ts` reads its text. */
-export interface Setting {
+interface Setting {
   /** Its variable, where that is not `RELAY_` and its name. */
   readonly env?: string
   readonly flag?: string
   /** The value of the flag without one. */
   readonly bare?: string
-  /** The value of the flag without one, where no other place sets the setting. */
+  /** The same, where no other place sets the setting. */
   readonly bareDefault?: string
   readonly help: string
   /** The default in words, if it is not a fixed value. */
@@ -29,7 +29,7 @@ export interface Setting {
   readonly format?: (value: number) => string
   /** Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
   readonly secret?: true
-  /** Can also be read from the file that `<env>_FILE` names, as every secret can. */
+  /** Can also be read from such a file. */
   readonly inFile?: true
   /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
   readonly project?: 'anything' | 'this machine'
@@ -154,9 +154,8 @@ export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS).filte
 
 /** A setting with its variable. */
 export function settingOf(name: SettingName): Setting & { readonly env: string } {
-  const env = `RELAY_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
-  const setting: Setting = SETTINGS[name]
-  return { env, ...setting }
+  const env = `RELAY_${name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`
+  return { env, ...SETTINGS[name] }
 }
 
 /** Every variable that is read for a setting: its own, and where it can be in a file the one that names it. */
@@ -181,11 +180,8 @@ export function defaultText(name: SettingName): string | undefined {
   return settingOf(name).defaultText ?? (value === undefined ? undefined : String(formatValue(name, value)))
 }
 
-/** A project's settings file, relay.json, whose author can be anyone, or the user's own, config.json. */
-export type Kind = 'project' | 'user'
-
-/** The keys that a file of that kind may have. */
-export function keysOf(kind: Kind): string[] {
+/** The keys that relay.json may have, or the user's own config.json. */
+export function keysOf(kind: 'project' | 'user'): string[] {
   if (kind === 'project') return SETTING_NAMES.filter((name) => settingOf(name).project)
   return ['profiles', ...SETTING_NAMES.map((name) => (settingOf(name).secret ? `${name}File` : name))]
 }
@@ -193,6 +189,11 @@ export function keysOf(kind: Kind): string[] {
 /** The file with the user's own settings. */
 export function userFile({ configFolder }: Pick<Context, 'configFolder'>): string {
   return path.join(configFolder, 'config.json')
+}
+
+/** Of what relay has, that for which other programs have this word. `meanings` has those words for each, one after the other. */
+export function meantBy(word: string, meanings: Readonly<Record<string, string>>): string | undefined {
+  return Object.keys(meanings).find((name) => meanings[name]?.split(' ').includes(word))
 }
 
 /** Bytes in each unit. */

@@ -1,8 +1,9 @@
 import packageJson from '../../../../package.json' with { type: 'json' }
-import { DEFAULTS, NEW_TUNNEL, type Settings } from '../../../base/settings.js'
+import { DEFAULTS, type Settings } from '../../../base/settings.js'
 import { labelOf } from '../../../dispatch/routes.js'
 import type { Serving } from '../../../serve/serve.js'
 import { bold, dim, type Line, t, type Text, textOf, tilde } from '../../output/text.js'
+import { isChannel } from './events.js'
 
 type Entry = readonly [name: string, text: Line]
 
@@ -119,7 +120,5 @@ function payloadUrl(
   tunnelUrl: string | undefined,
 ): string | undefined {
   if (tunnel === undefined) return `${publicUrl ?? url}/webhook`
-  if (tunnelUrl !== undefined) return tunnelUrl
-  const isChannel = tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
-  return isChannel ? tunnel : undefined
+  return tunnelUrl ?? (isChannel(tunnel) ? tunnel : undefined)
 }
