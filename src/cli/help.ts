@@ -128,9 +128,7 @@ const FIRST = ['serve', 'trigger', 'log', 'show', 'login', 'comment']
 
 /** What `relay` alone prints: the first commands with what they do, the names of the others, and where to read on. */
 export function overview(stream: TextStream): string {
-  const first = summaries(COMMANDS)
-    .filter(([name]) => FIRST.includes(name))
-    .toSorted(([one], [other]) => FIRST.indexOf(one) - FIRST.indexOf(other))
+  const first = FIRST.map((name): Row => [name, COMMANDS[name]?.summary ?? ''])
   const width = nameWidth(Object.keys(GROUPS).map((heading) => [heading, heading]))
   const others = Object.entries(GROUPS).flatMap(([heading, commands]) => {
     const names = Object.keys(commands).filter((name) => !FIRST.includes(name))

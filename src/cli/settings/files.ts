@@ -25,11 +25,10 @@ const MAX_BYTES = 1_048_576
  */
 export function readSmallFile(file: string): string | undefined {
   const stats = attempt(file, () => statSync(file, { throwIfNoEntry: false }))
-  if (!stats) return undefined
   // To open a pipe that nothing writes to would wait for ever.
-  if (!stats.isFile())
+  if (stats && !stats.isFile())
     throw new RelayError('settings', `${file} is not a regular file. Replace it with a file of at most 1 MiB`)
-  return readAll(file)
+  return stats && readStart(file)
 }
 
 /**
@@ -39,7 +38,7 @@ export function readSmallFile(file: string): string | undefined {
  */
 export function readSecretFile(file: string, setting: string): string {
   try {
-    const secret = readAll(file).replace(/\r?\n$/, '')
+    const secret = readStart(file).replace(/\r?\n$/, '')
     // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
     if (secret === '') throw new RelayError('settings', `${file} is empty`)
     return secret
@@ -48,15 +47,14 @@ export function readSecretFile(file: string, setting: string): string {
   }
 }
 
-function readAll(file: string): string {
+function readStart(file: string): string {
   const bytes = Buffer.alloc(MAX_BYTES + 1)
-  const size = attempt(file, () => {
+  let size = 0
+  attempt(file, () => {
     const opened = openSync(file, 'r')
     try {
-      for (let size = 0, read = -1; ; size += read) {
+      for (let read = -1; read !== 0; size += read)
         read = readSync(opened, bytes, size, bytes.length - size, null)
-        if (read === 0) return size
-      }
     } finally {
       closeSync(opened)
     }
@@ -102,19 +100,15 @@ export function watchedFiles(context: Place & Pick<Context, 'configFolder'>): re
   return [...usable, userFile(context)]
 }
 
-/** The files of a working folder and its checkout that are there and trusted. */
-export interface FolderFiles {
-  /** `.env` in the working folder; not a folder of that name, which is Python's. */
-  readonly dotenv: string | undefined
-  /**
-   * The project's settings file: the nearest `relay.json` from the working folder up to the root of its git checkout. Outside
-   * a checkout only the working folder counts, so that no file in a shared parent folder does.
-   */
-  readonly project: string | undefined
-}
-
-/** Files that belong to another user are ignored with a warning. @throws RelayError `settings` when `.env` cannot be read */
-export function folderFiles(context: Place, log: Log): FolderFiles {
+/**
+ * `.env` in the working folder (but not a folder of that name, which is Python's), and the project's nearest `relay.json`, as far as they are
+ * there. Files that belong to another user are ignored with a warning.
+ * @throws RelayError `settings` when `.env` cannot be read
+ */
+export function folderFiles(
+  context: Place,
+  log: Log,
+): { readonly dotenv?: string; readonly project?: string } {
   const distrust = createTrust(context.env)
   const isTrusted = (file: string): boolean => {
     const why = distrust(file)
@@ -129,12 +123,13 @@ export function folderFiles(context: Place, log: Log): FolderFiles {
   const ignored = passed.find(existsSync)
   if (project === undefined && ignored !== undefined)
     log.warn(`${ignored} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
-  return { dotenv: isUsable ? dotenv : undefined, project }
+  return { ...(isUsable && { dotenv }), ...(project !== undefined && { project }) }
 }
 
 /**
- * Where `relay.json` can be, nearest first: in the working folder, and up to the root of its checkout. Those above the working folder are
- * passed over if its `.git` is another user's, which any program would run commands from (CVE-2022-24765).
+ * Where `relay.json` can be, nearest first: in the working folder, and up to the root of its git checkout. Outside a checkout only the working
+ * folder counts, so that no file in a shared parent folder does; nor where `.git` is another user's, which any program would run commands
+ * from (CVE-2022-24765).
  */
 function projectFiles({ cwd }: Place, distrust: (file: string) => string | undefined) {
   const files: string[] = []
@@ -148,11 +143,10 @@ function projectFiles({ cwd }: Place, distrust: (file: string) => string | undef
   }
 }
 
-/** Write permission of the group, and of all others. */
 const GROUP_WRITE = 0o020
 const OTHERS_WRITE = 0o002
 
-/** The calls to the operating system that decide whether a file is trusted; a test replaces them. */
+/** What decides whether a file is trusted; a test replaces it. */
 export interface System {
   /** The user whose rights this process has; undefined on Windows, where nothing is checked. */
   readonly uid: number | undefined

@@ -104,11 +104,7 @@ export const SETTINGS = {
   },
   tokenKey: { help: 'key that encrypts what a shared store holds: 32 bytes, base64', secret: true },
   tokenKeyPrevious: { help: 'another key, accepted during rotation', secret: true },
-  maxBody: {
-    flag: '--max-body <bytes>',
-    help: `largest webhook body, up to ${MAX_MAX_BODY}`,
-    project: 'anything',
-  },
+  maxBody: { flag: '--max-body <bytes>', help: `largest body, up to ${MAX_MAX_BODY}`, project: 'anything' },
   tokenTtl: { help: 'token lifetime if none is given', format: formatDuration },
   forward: {
     flag: '--forward <[match=]url>',
@@ -136,11 +132,7 @@ export const SETTINGS = {
     bareDefault: DEFAULT_TUNNEL,
     help: `smee channel or server (none set: ${DEFAULT_TUNNEL}), or new for another channel`,
   },
-  sandboxPort: {
-    flag: '--sandbox-port <n>',
-    help: 'port of the sandbox, 0 for any free port',
-    project: 'anything',
-  },
+  sandboxPort: { flag: '--sandbox-port <n>', help: 'port of the sandbox, 0 for any', project: 'anything' },
 } as const satisfies Readonly<Record<string, Setting>>
 
 export type SettingName = keyof typeof SETTINGS

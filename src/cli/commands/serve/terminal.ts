@@ -21,7 +21,12 @@ export function listenToKeys(
   { nameOf, quit }: { readonly nameOf: (id: string) => string; readonly quit: () => void },
 ): Disposable | undefined {
   const { out } = shell
-  const openInspector = serving.relay.inspector && inspectorOpener(shell, serving)
+  let opening: Promise<void> | undefined
+  // Once at a time, since the key may be held down.
+  const open = (): void => {
+    opening ??= openInspectorOf(shell, serving).finally(() => (opening = undefined))
+  }
+  const openInspector = serving.relay.inspector && open
   const help = [
     ['r', 'retry what waits now'],
     ...(openInspector ? [['i', 'open the inspector']] : []),
@@ -53,31 +58,26 @@ export function waitingText(
   return waiting.map(({ id, queued }) => `${queued} for ${nameOf(id)}`).join(', ') || undefined
 }
 
-/** Opens the inspector of this process in the browser; once at a time, since the key may be held down. */
-function inspectorOpener(shell: Shell, { url, relay }: Serving): () => void {
+/** Opens the inspector of this process in the browser. Does not reject. */
+async function openInspectorOf(shell: Shell, { url, relay }: Serving): Promise<void> {
   const { out, signal } = shell
-  let opening: Promise<void> | undefined
-  const open = async (): Promise<void> => {
-    const { openInspector } = await import('../../browser.js')
-    const opened = await relay.inspector?.()
-    if (!opened) return
-    const code = opened.issueCode()
-    const isPending = async (): Promise<boolean> => opened.isPending(code)
+  try {
+    const [{ openInspector }, inspector] = await Promise.all([
+      import('../../browser.js'),
+      relay.inspector?.(),
+    ])
+    if (!inspector) return
+    const code = inspector.issueCode()
+    const isPending = async (): Promise<boolean> => inspector.isPending(code)
     const result = await openInspector(shell, { url, code, isPending })
     out.say(
       result === 'opened'
         ? 'The inspector is open in your browser'
         : `No browser opened it. Open ${url}/inspect/ yourself, with the code of relay inspect --no-browser`,
     )
-  }
-  const report = (error: unknown): void => {
+  } catch (error) {
     if (!signal.aborted)
       out.log.error(`the inspector could not be opened: ${toRelayError(error).message}`, error)
-  }
-  return () => {
-    opening ??= open()
-      .catch(report)
-      .finally(() => (opening = undefined))
   }
 }
 
