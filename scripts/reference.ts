@@ -5,7 +5,6 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { type Commands, type CommandSpec, exitCodes, type Row } from '../src/cli/command.js'
-import type { Context } from '../src/cli/context.js'
 import {
   COMMANDS,
   joinLines,
@@ -32,20 +31,8 @@ const SETTINGS = `A setting is read from its flag, else from its variable, else 
 its key is its name. The last column says whether \`relay.json\` can set it: to anything, or only to an address on this machine.
 ${SECRET_FILES} \`relay config\` prints the settings in force.`
 
-const context: Context = {
-  env: {},
-  cwd: '/',
-  configFolder: path.join(homedir(), '.config/relay'),
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  signal: new AbortController().signal,
-  endAtSignal: () => {},
-  continueWithoutOutput: () => {},
-  onHangup: () => () => {},
-  onKey: () => undefined,
-  onConnectionError: () => () => {},
-}
+const { stdout, stderr } = process
+const context = { stdout, stderr, configFolder: path.join(homedir(), '.config/relay') }
 
 function reference(): string {
   const program = createProgram(context, () => Promise.resolve())
@@ -84,10 +71,7 @@ function section(command: Command, spec: CommandSpec, variables: readonly Row[] 
     fence('sh', examples),
     ...(details ? listOf(details(context)).map((text) => fence('text', text)) : []),
     fence('text', `${title} ${command.usage()}`.trimEnd()),
-    ...table(
-      ['Argument', ''],
-      args.map(([name, help]) => [code(name), help]),
-    ),
+    ...named('Argument', args),
     ...table(
       ['Option', '', 'Variable', 'Default'],
       options.map(([flags, help, more = {}]) => [
@@ -98,15 +82,19 @@ function section(command: Command, spec: CommandSpec, variables: readonly Row[] 
       ]),
     ),
     ...(isAll ? ['Reads [every setting](#settings).'] : []),
-    ...table(
-      ['Variable', ''],
-      rows.map(([name, text]) => [code(name), text.replace('\u00a0', ' ')]),
-    ),
+    ...named('Variable', rows),
     ...table(
       ['Exit code', ''],
       exitCodes(exits).map(([exit, text]) => [String(exit), text]),
     ),
   ]
+}
+
+function named(title: string, rows: readonly (readonly [string, string, ...unknown[]])[]): string[] {
+  return table(
+    [title, ''],
+    rows.map(([name, text]) => [code(name), text.replace('\u00a0', ' ')]),
+  )
 }
 
 function titleOf(command: Command): string {

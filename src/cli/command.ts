@@ -1,4 +1,4 @@
-import type { Context } from './context.js'
+import type { Context, HelpContext } from './context.js'
 import type { ColorMode, Output } from './output/output.js'
 import type { SettingName } from './settings/table.js'
 
@@ -32,7 +32,7 @@ export interface CommandSpec {
   /** Command lines; a comment follows after two spaces or more. */
   readonly examples: string
   /** A further part of the help, after the examples. */
-  readonly details?: (context: Context) => Section
+  readonly details?: (context: HelpContext) => Section
   readonly args?: readonly ArgumentSpec[]
   readonly options?: readonly FlagSpec[]
   /** The settings that have a flag here. */

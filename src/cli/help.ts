@@ -8,7 +8,7 @@ import {
   type Row,
   type Section,
 } from './command.js'
-import type { Context, TextStream } from './context.js'
+import type { HelpContext, TextStream } from './context.js'
 import { ACTIONS } from './declarations/actions.js'
 import { JOURNAL } from './declarations/journal.js'
 import { SERVICE, SETUP } from './declarations/setup.js'
@@ -80,7 +80,7 @@ export function defaultNote(text: string | undefined): string {
 export const SECRET_FILES = 'A secret can be in a file: set its name with _FILE added to the path.'
 
 /** The help of a command, before it is fitted to a terminal. */
-export function helpPage(command: Command, spec: CommandSpec, context: Context): string {
+export function helpPage(command: Command, spec: CommandSpec, context: HelpContext): string {
   const { examples, details, env = [] } = spec
   const { parent } = command
   const optionRows = ({ options }: Command): Row[] =>

@@ -3,7 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { RelayError, toRelayError } from '../base/errors.js'
 import { printableText } from '../base/text.js'
 import type { CommandSpec, Flags, FlagSpec, Run, Shell } from './command.js'
-import type { Context } from './context.js'
+import type { Context, HelpContext } from './context.js'
 import { COMMANDS, defaultNote, fit, helpPage, meantCommand, optionsOf, overview, RELAY } from './help.js'
 import type { Output, OutputOptions } from './output/output.js'
 import { settingOf } from './settings/table.js'
@@ -86,7 +86,7 @@ interface ProgramOptions {
 
 /** The command tree as commander knows it, with the options that every command takes. */
 export function createProgram(
-  context: Context,
+  context: HelpContext,
   start: Start,
   { argv, isSilent = false }: ProgramOptions = {},
 ): Command {
@@ -125,7 +125,7 @@ export function createProgram(
 }
 
 /** Declares a command to commander. What the command runs is imported when it runs. */
-function declare(command: Command, spec: CommandSpec, context: Context, start: Start): void {
+function declare(command: Command, spec: CommandSpec, context: HelpContext, start: Start): void {
   const { load, args = [], subcommands = {} } = spec
   command.allowExcessArguments(spec.takesMore === true)
   for (const [name, help, choices] of args) {

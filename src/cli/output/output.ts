@@ -91,7 +91,7 @@ export class Output {
 
   /** A line of a result. On a terminal it is broken at spaces, with the further lines indented by so many columns. */
   result(line: Line, indent?: number): void {
-    this.#write(this.#results, rendered(this.#results, textOf(line).wrap(this.width, indent)))
+    this.#print(this.#results, line, indent)
   }
 
   /** The lines of a long result; on a terminal that is too small for them in a pager. */
@@ -119,14 +119,14 @@ export class Output {
   say(line: Line, indent?: number): void {
     if (this.quiet) return
     if (this.jsonLog) this.#message('info', line)
-    else this.#lines(line, indent)
+    else this.#print(this.#messages, line, indent)
   }
 
   /** What happens in a service, under the time of day; where messages are JSON, with the fields of the object. */
   event(level: 'info' | 'warn', line: Line, object: Fields): void {
     if (this.quiet && level === 'info') return
     if (this.jsonLog) this.#message(level, line, object)
-    else this.#lines(timed(line), TIMED_INDENT)
+    else this.#print(this.#messages, timed(line), TIMED_INDENT)
   }
 
   /**
@@ -155,9 +155,10 @@ export class Output {
       if ((isMinor && this.quiet) || (level === 'debug' && !this.#options.verbose)) return
       if (this.jsonLog) return this.#message(level, text, this.#causeField(cause))
       const line = t`${LABELS[level]}${level === 'debug' ? dim(text) : text}`
-      if (isTimed) this.#lines(timed(line), TIMED_INDENT)
-      else this.#lines(line)
-      for (const detail of this.#causeField(cause).cause?.split('\n') ?? []) this.#lines(detail)
+      if (isTimed) this.#print(this.#messages, timed(line), TIMED_INDENT)
+      else this.#print(this.#messages, line)
+      for (const detail of this.#causeField(cause).cause?.split('\n') ?? [])
+        this.#print(this.#messages, detail)
     }
     return {
       debug: (text) => write('debug', text),
@@ -174,9 +175,8 @@ export class Output {
     this.#write(this.#messages, jsonLine({ time, level, message: String(textOf(line)), ...about }))
   }
 
-  #lines(line: Line, indent?: number): void {
-    const lines = textOf(line).wrap(this.messageWidth, indent)
-    this.#write(this.#messages, rendered(this.#messages, lines))
+  #print(pen: Pen, line: Line, indent?: number): void {
+    this.#write(pen, rendered(pen, textOf(line).wrap(columnsOf(pen.stream), indent)))
   }
 
   #write({ stream }: Pen, text: string | Uint8Array): void {
