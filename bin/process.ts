@@ -11,17 +11,18 @@ const argv = process.argv.slice(2)
 const root = new AbortController()
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** From then on, a signal is left to the system, which ends the process at once: `process.exit()` would wait for a thread that waits for the disk. */
+/** From then on the system ends the process at a signal: `process.exit()` would wait for a thread that waits for the disk. */
 function endAtSignal(): void {
   for (const signal of SIGNALS) process.removeAllListeners(signal)
 }
 
+function interrupt(): void {
+  endAtSignal()
+  root.abort(new RelayError('cancelled', 'Interrupted'))
+}
+
 // The first signal lets everything finish.
-for (const signal of SIGNALS)
-  process.once(signal, () => {
-    endAtSignal()
-    root.abort(new RelayError('cancelled', 'Interrupted'))
-  })
+for (const signal of SIGNALS) process.once(signal, interrupt)
 
 /** Errors of writing to a pipe, a socket or a terminal that nothing reads any more. */
 const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
@@ -60,10 +61,6 @@ function endWithoutOutput(error: NodeJS.ErrnoException): void {
   root.abort(new RelayError('broken_pipe', 'The reader of the output closed its end'))
 }
 
-function settle(): void {
-  process.exitCode = isUnread ? 0 : commandExitCode || outputExitCode
-}
-
 /**
  * Opens standard output (1) or standard error (2). A file is written with `writeFileSync`: on a full disk, Node 20's stream for
  * files writes part of the text and silently loses the rest (measured).
@@ -82,38 +79,29 @@ function openStdio(fd: 1 | 2, onError: (error: NodeJS.ErrnoException) => void): 
 }
 
 /** The system's errors for a broken connection (connect(2), read(2), write(2)). */
-const BROKEN = new Set([
-  'ECONNABORTED',
-  'ECONNRESET',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTCONN',
-  'EPIPE',
-  'ETIMEDOUT',
-])
+const BROKEN = /^(?:ECONNABORTED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTCONN|EPIPE|ETIMEDOUT)$/
 /** System calls of an open socket. `connect` belongs to a request whose caller handles the error. */
 const CALLS = new Set(['read', 'write', 'shutdown'])
 /** Number of stack frames in a failure's message. */
 const MAX_FRAMES = 5
 
-/** Called for connections that fail and that no part of relay listens to. */
-const connectionListeners = new Set<(error: Error) => void>()
+/** Set by a service: called for connections that fail and that no part of relay listens to. */
+let onConnectionError: ((error: Error) => void) | undefined
 
 /**
- * While somebody listens, a failed connection ends only that connection: its socket has closed itself, and nothing else depends on it.
+ * In a service, a failed connection ends only that connection: its socket has closed itself, and nothing else depends on it.
  * Anything else is a defect, after which the state is unknown, so that the process ends.
  */
 process.on('uncaughtException', (error: unknown, origin) => {
   const { syscall = '' }: NodeJS.ErrnoException = Object(error)
-  const isConnection = BROKEN.has(errorCode(error) ?? '') && CALLS.has(syscall)
-  if (connectionListeners.size > 0 && origin === 'uncaughtException' && isConnection)
-    for (const listener of connectionListeners) listener(error instanceof Error ? error : new Error(syscall))
+  const isConnection = BROKEN.test(errorCode(error) ?? '') && CALLS.has(syscall)
+  if (onConnectionError && origin === 'uncaughtException' && isConnection)
+    onConnectionError(error instanceof Error ? error : new Error(syscall))
   else void endByDefect(error)
 })
 
 async function endByDefect(thrown: unknown): Promise<void> {
-  const code = await report(defect(thrown), argv, context).catch(() => 1)
-  process.exit(code)
+  process.exit(await report(defect(thrown), argv, context).catch(() => 1))
 }
 
 /** Leaves out the error's own text, which may contain anything. */
@@ -155,8 +143,8 @@ const context: Context = {
   },
   onKey: (listener) => readKeys(process.stdin, listener),
   onConnectionError(listener) {
-    connectionListeners.add(listener)
-    return () => void connectionListeners.delete(listener)
+    onConnectionError = listener
+    return () => (onConnectionError = undefined)
   },
 }
 
@@ -165,4 +153,8 @@ void run()
 async function run(): Promise<void> {
   commandExitCode = await main(argv, context)
   settle()
+}
+
+function settle(): void {
+  process.exitCode = isUnread ? 0 : commandExitCode || outputExitCode
 }

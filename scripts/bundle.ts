@@ -1,17 +1,13 @@
-// Bundles the command line into few files: at every start, each file costs about a millisecond. tsc builds the library.
-// See docs/decisions/011.
-import { build } from 'rolldown'
-import { bundleBrowser } from './bundle/browser.js'
-import { licences } from './bundle/licences.js'
+// Bundles the command line into few files (at every start, each costs about a millisecond), and the inspector's page. tsc builds the
+// library. See docs/decisions/011.
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { build, type Plugin } from 'rolldown'
 
-const OPTIONS = {
+await build({
   platform: 'node',
   tsconfig: false,
   transform: { target: 'es2023' },
-} as const
-
-await build({
-  ...OPTIONS,
   input: 'bin/relay.ts',
   // Packages that are native, read files of their own, or serve few commands.
   external: [
@@ -56,4 +52,47 @@ await build({
   },
 })
 
-await bundleBrowser()
+const PAGE = 'src/inspector/page'
+const PAGE_FOLDER = 'dist/inspect'
+rmSync(PAGE_FOLDER, { recursive: true, force: true })
+// `app.js`, and `code.js` with CodeMirror, which is loaded with the first delivery. The names are fixed; the server gives each an ETag.
+await build({
+  input: { app: `${PAGE}/app.tsx` },
+  platform: 'browser',
+  tsconfig: false,
+  transform: { target: 'es2022', jsx: { runtime: 'automatic', importSource: 'preact' } },
+  plugins: [licences()],
+  output: {
+    dir: PAGE_FOLDER,
+    format: 'esm',
+    minify: true,
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name].js',
+  },
+})
+const style = ['base', 'app'].map((name) => readFileSync(`${PAGE}/${name}.css`, 'utf8')).join('')
+writeFileSync(`${PAGE_FOLDER}/app.css`, style.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/\n\s*/g, '\n'))
+
+/** Adds a file with the licences of all packages in the bundle. */
+function licences(): Plugin {
+  return {
+    name: 'licences',
+    generateBundle(_, bundle) {
+      const modules = Object.values(bundle).flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+      const packages = modules.flatMap(
+        (id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? [],
+      )
+      const source = [...new Set(packages)].toSorted().map(licenceOf).join('\n')
+      this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })
+    },
+  }
+}
+
+function licenceOf(folder: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+  const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name))
+  if (file === undefined && !license) throw new Error(`${folder} has no licence`)
+  // weak-lru-cache names its licence but has no licence file.
+  const text = file === undefined ? `${license}\n` : readFileSync(path.join(folder, file), 'utf8')
+  return `${name} ${version}\n\n${text}`
+}

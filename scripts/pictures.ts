@@ -2,18 +2,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Browser, chromium } from 'playwright-core'
-import { drawInspector } from './pictures/inspector.js'
+import { chromium } from 'playwright-core'
 
 const PROGRAM = path.resolve('dist/bin/relay.cjs')
 const FOLDER = path.resolve('docs/pictures')
-/** Counts the bytes of payloads of pull requests. */
-const ROUTE = 'pull_request.*=wc -c'
-const CHROMIUM_FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
 
 const STYLE = `
 body { margin: 0; padding: 16px; background: #0d1117; display: grid; gap: 16px }
@@ -23,107 +20,90 @@ pre { margin: 0; padding: 12px 14px; font: 13px/1.5 ui-monospace, monospace; whi
 b { font-weight: 700 } .c2 { color: #8b949e } .c31 { color: #ff7b72 } .c32 { color: #3fb950 } .c33 { color: #d29922 }
 `
 
-const home = mkdtempSync(path.join(tmpdir(), 'relay-pictures-'))
-const env = {
-  PATH: process.env['PATH'],
-  HOME: home,
-  USER: 'ada',
-  RELAY_USER: 'ada',
-  RELAY_HOME: path.join(home, 'data'),
-  FORCE_COLOR: '1',
-}
+/** The deliveries in the inspector, oldest first. The sandbox's own ping comes before them. */
+const EVENTS = [
+  'star.created',
+  'issues.opened',
+  'issue_comment.created',
+  'create',
+  'push',
+  'check_run.completed',
+  'release.published',
+  'push',
+  'pull_request.opened',
+]
 
+const home = mkdtempSync(path.join(tmpdir(), 'relay-pictures-'))
 mkdirSync(FOLDER, { recursive: true })
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM_FLAGS })
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
 try {
-  await takePicture(browser, await tour(browser))
-  await drawInspector({
-    browser,
-    folder: FOLDER,
-    program: PROGRAM,
-    env: { ...env, RELAY_HOME: path.join(home, 'inspector') },
-    serve: serveInspected,
-  })
+  await drawTour()
+  await drawInspector()
 } finally {
   await browser.close()
   rmSync(home, { recursive: true })
 }
 
-/** Starts a relay whose inspector is drawn. */
-async function serveInspected(args: readonly string[]): Promise<{ url: string; stop(): Promise<void> }> {
-  const child = spawn(process.execPath, [PROGRAM, ...args, '--json'], {
-    env: { ...env, RELAY_HOME: path.join(home, 'inspector') },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  const [line] = await once(createInterface(child.stdout), 'line')
-  const { url }: { url: string } = JSON.parse(String(line))
-  return {
-    url,
-    async stop() {
-      child.kill('SIGTERM')
-      await once(child, 'close')
-    },
+/** Starts relay with a data folder of that name. */
+function relay(name: string, args: readonly string[]) {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    RELAY_USER: 'ada',
+    RELAY_HOME: path.join(home, name),
+    FORCE_COLOR: '1',
+    ...(args[0] !== 'serve' && { RELAY_PROFILE: 'sandbox' }),
   }
-}
-
-interface Terminal {
-  readonly title: string
-  /** The output with its colour codes. */
-  readonly text: string
-}
-
-/** Runs the README's tour in two terminals. */
-async function tour(browser: Browser): Promise<readonly Terminal[]> {
-  const serve = relay('serve', '--sandbox', '--exec', ROUTE)
-  let served = `$ relay serve --sandbox --exec '${ROUTE}'\n`
-  const lines = createInterface(serve.stderr)
-  lines.on('line', (line) => (served += `${line}\n`))
-  while (!served.includes('#1  ')) await once(lines, 'line')
-  const shell = [
-    await run(['trigger', 'pull_request.opened']),
-    await run(['login', '--no-browser'], (address) => authorize(browser, address)),
-    await run(['comment', 'octo/demo#1', 'Hello from the shell']),
-    await run(['merge', 'octo/demo#2']),
-    await run(['log']),
-  ]
-  // The last webhook of the sandbox may still be on its way.
-  await sleep(500)
-  serve.kill('SIGTERM')
-  await once(serve, 'close')
-  return [
-    { title: 'first terminal', text: served.slice(0, served.lastIndexOf('\n', served.length - 2)) },
-    { title: 'second terminal', text: shell.join('\n') },
-  ]
-}
-
-function relay(...args: readonly string[]) {
-  const profile = args[0] === 'serve' ? {} : { RELAY_PROFILE: 'sandbox' }
-  return spawn(process.execPath, [PROGRAM, ...args], { env: { ...env, ...profile }, stdio: 'pipe' })
+  return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'pipe' })
 }
 
 /** A command and all that it prints; `onAddress` gets the first web address in it. */
-async function run(args: readonly string[], onAddress?: (address: string) => Promise<void>): Promise<string> {
-  const child = relay(...args)
+async function run(name: string, args: readonly string[], onAddress?: (address: string) => Promise<void>) {
+  const child = relay(name, args)
   child.stdin.end()
-  let text = `$ relay ${args.map(quoted).join(' ')}\n`
-  let opened: Promise<void> | undefined
+  let [printed, opened] = ['', Promise.resolve()]
   const print = (chunk: Buffer): void => {
-    text += chunk.toString()
-    const [address] = /http:\/\/\S+/.exec(text) ?? []
-    if (address !== undefined && onAddress) opened ??= onAddress(address)
+    const [before] = /http:\/\/\S+/.exec(printed) ?? []
+    printed += chunk.toString()
+    const [address] = /http:\/\/\S+/.exec(printed) ?? []
+    if (before === undefined && address !== undefined && onAddress) opened = onAddress(address)
   }
   child.stdout.on('data', print)
   child.stderr.on('data', print)
   await once(child, 'close')
   await opened
-  return text
+  const words = args.map((arg) => (/^[\w./:#=-]+$/.test(arg) ? arg : `'${arg}'`))
+  return { printed, shown: `$ relay ${words.join(' ')}\n${printed}` }
 }
 
-function quoted(arg: string): string {
-  return /^[\w./:#=-]+$/.test(arg) ? arg : `'${arg}'`
+/** The README's tour in two terminals. */
+async function drawTour(): Promise<void> {
+  // Counts the bytes of payloads of pull requests.
+  const route = 'pull_request.*=wc -c'
+  const serve = relay('tour', ['serve', '--sandbox', '--exec', route])
+  let served = `$ relay serve --sandbox --exec '${route}'\n`
+  const lines = createInterface(serve.stderr).on('line', (line) => (served += `${line}\n`))
+  while (!served.includes('#1  ')) await once(lines, 'line')
+  const shell = [
+    await run('tour', ['trigger', 'pull_request.opened']),
+    await run('tour', ['login', '--no-browser'], authorize),
+    await run('tour', ['comment', 'octo/demo#1', 'Hello from the shell']),
+    await run('tour', ['merge', 'octo/demo#2']),
+    await run('tour', ['log']),
+  ]
+  // The last webhook of the sandbox may still be on its way.
+  await sleep(500)
+  serve.kill('SIGTERM')
+  await once(serve, 'close')
+  const page = await browser.newPage({ viewport: { width: 980, height: 100 }, deviceScaleFactor: 1.5 })
+  const first = terminal('first terminal', served.slice(0, served.lastIndexOf('\n', served.length - 2)))
+  const second = terminal('second terminal', shell.map(({ shown }) => shown).join('\n'))
+  await page.setContent(`<style>${STYLE}</style>${first}${second}`)
+  await page.screenshot({ path: path.join(FOLDER, 'tour.png'), fullPage: true })
+  await page.close()
 }
 
-async function authorize(browser: Browser, address: string): Promise<void> {
+async function authorize(address: string): Promise<void> {
   const page = await browser.newPage()
   await page.goto(address)
   await page.getByRole('button', { name: 'Authorize' }).click()
@@ -131,27 +111,60 @@ async function authorize(browser: Browser, address: string): Promise<void> {
   await page.close()
 }
 
-async function takePicture(browser: Browser, terminals: readonly Terminal[]): Promise<void> {
-  const page = await browser.newPage({ viewport: { width: 980, height: 100 }, deviceScaleFactor: 1.5 })
-  await page.setContent(`<style>${STYLE}</style>${terminals.map(drawn).join('')}`)
-  await page.screenshot({ path: path.join(FOLDER, 'tour.png'), fullPage: true })
-  await page.close()
-}
-
-function drawn({ title, text }: Terminal): string {
-  return `<section><h2>${title}</h2><pre>${withColours(text.trimEnd())}</pre></section>`
-}
-
-/** The few colours that relay uses (SGR codes of ECMA-48 section 8.3.117), as markup. */
-function withColours(text: string): string {
-  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
-  return escaped
+/** Text with the few colours that relay uses (SGR codes of ECMA-48 section 8.3.117), as markup. */
+function terminal(title: string, text: string): string {
+  const [start = '', ...parts] = text
+    .trimEnd()
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
     .split('\u001b')
-    .map((part, i) => {
-      const [, code = '', rest = ''] = /^\[(\d+)m([^]*)$/.exec(part) ?? []
-      if (i === 0 || code === '') return part
-      if (code === '1') return `<b>${rest}`
-      return ['0', '22', '39'].includes(code) ? `</b></span>${rest}` : `<span class="c${code}">${rest}`
-    })
-    .join('')
+  const styled = parts.map((part) => {
+    const [, code = '', rest = ''] = /^\[(\d+)m([^]*)$/.exec(part) ?? []
+    if (code === '1') return `<b>${rest}`
+    return ['0', '22', '39'].includes(code) ? `</b></span>${rest}` : `<span class="c${code}">${rest}`
+  })
+  return `<section><h2>${title}</h2><pre>${start}${styled.join('')}</pre></section>`
+}
+
+/** The inspector, light and dark: a delivery next to the list, and one that failed. */
+async function drawInspector(): Promise<void> {
+  const target = createServer((incoming, outgoing) => {
+    incoming.resume()
+    const isBroken = incoming.url === '/tests'
+    outgoing.writeHead(isBroken ? 422 : 200, { 'Content-Type': 'application/json' })
+    outgoing.end(isBroken ? '{"error":"unknown check suite"}\n' : '{"queued":true}\n')
+  }).listen(0, '127.0.0.1')
+  await once(target, 'listening')
+  const { port } = Object(target.address())
+  const routes = [
+    `builds=*=${port}/builds`,
+    `tests=check_run.*=${port}/tests`,
+    'deploy=release=http://127.0.0.1:9',
+  ]
+  const flags = routes.flatMap((route) => ['--forward', route])
+  const serve = relay('inspector', ['serve', '--sandbox', '--json', ...flags])
+  const [line] = await once(createInterface(serve.stdout), 'line')
+  const { url }: { url: string } = JSON.parse(String(line))
+  for (const event of EVENTS) await run('inspector', ['trigger', event])
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const viewport = { width: 1280, height: 800 }
+    const page = await browser.newPage({ viewport, colorScheme, reducedMotion: 'reduce' })
+    const { printed } = await run('inspector', ['inspect', '--no-browser', '--json'])
+    await page.goto(`${url}/inspect/open`)
+    await page.getByLabel('Code').fill(JSON.parse(printed).code)
+    await page.getByRole('button', { name: 'Open' }).click()
+    for (const [name, event] of [
+      ['delivery', 'pull_request.opened'],
+      ['failed', 'check_run.completed'],
+    ] as const) {
+      await page.locator('.connection-live').waitFor()
+      await page.goto(`${url}/inspect/deliveries/${EVENTS.indexOf(event) + 2}`)
+      await page.locator('.code-view .cm-line').first().waitFor()
+      await page.screenshot({ path: path.join(FOLDER, `inspect-${name}-${colorScheme}.png`) })
+    }
+    await page.close()
+  }
+  serve.kill('SIGTERM')
+  await once(serve, 'close')
+  target.close()
 }

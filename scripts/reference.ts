@@ -4,17 +4,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
-import { type CommandSpec, exitCodes } from '../src/cli/command.js'
-import type { Context } from '../src/cli/context.js'
+import { type Commands, type CommandSpec, exitCodes, type Row } from '../src/cli/command.js'
 import {
   COMMANDS,
-  createProgram,
-  joinParagraphs,
+  joinLines,
+  listOf,
   optionsOf,
   RELAY,
   SECRET_FILES,
   variableRows,
+  VARIABLES,
 } from '../src/cli/help.js'
+import { createProgram } from '../src/cli/main.js'
 import { defaultText, SETTING_NAMES, settingOf } from '../src/cli/settings/table.js'
 
 const FILE = 'docs/commands.md'
@@ -30,27 +31,18 @@ const SETTINGS = `A setting is read from its flag, else from its variable, else 
 its key is its name. The last column says whether \`relay.json\` can set it: to anything, or only to an address on this machine.
 ${SECRET_FILES} \`relay config\` prints the settings in force.`
 
-const context: Context = {
-  env: {},
-  cwd: '/',
-  configFolder: path.join(homedir(), '.config/relay'),
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  signal: new AbortController().signal,
-  endAtSignal: () => {},
-  continueWithoutOutput: () => {},
-  onHangup: () => () => {},
-  onKey: () => undefined,
-  onConnectionError: () => () => {},
-}
+const { stdout, stderr } = process
+const context = { stdout, stderr, configFolder: path.join(homedir(), '.config/relay') }
 
 function reference(): string {
   const program = createProgram(context, () => Promise.resolve())
+  const contents = Object.entries(COMMANDS).map(
+    ([name, { summary }]) => `- [relay ${name}](#relay-${name}): ${summary}`,
+  )
   const parts = [
     INTRODUCTION,
-    COMMANDS.map(({ name, summary }) => `- [relay ${name}](#relay-${name}): ${summary}`).join('\n'),
-    ...section(program, RELAY, RELAY.variables),
+    contents.join('\n'),
+    ...section(program, RELAY, VARIABLES),
     ...sections(program, COMMANDS),
     '## Settings',
     SETTINGS,
@@ -59,50 +51,50 @@ function reference(): string {
   return `${parts.join('\n\n')}\n`
 }
 
-function sections(parent: Command, specs: readonly CommandSpec[]): string[] {
-  return specs.flatMap((spec) => {
-    const command = parent.commands.find((one) => one.name() === spec.name) ?? parent
-    return [...section(command, spec), ...sections(command, spec.subcommands ?? [])]
+function sections(parent: Command, specs: Commands = {}): string[] {
+  return Object.entries(specs).flatMap(([name, spec]) => {
+    const command = parent.commands.find((one) => one.name() === name) ?? parent
+    return [...section(command, spec), ...sections(command, spec.subcommands)]
   })
 }
 
 /** The parts of one command. `variables` are further variables. */
-function section(
-  command: Command,
-  spec: Omit<CommandSpec, 'name' | 'summary'>,
-  variables: readonly (readonly [string, string])[] = [],
-): string[] {
-  const { description, examples, details, env = [] } = spec
+function section(command: Command, spec: CommandSpec, variables: readonly Row[] = []): string[] {
+  const { description, examples, details, args = [], env = [], exits } = spec
   const title = titleOf(command)
-  const options = optionsOf(spec).map(([flags, help, more = {}]) => [
-    code(flags),
-    more.repeatable ? `${help} (repeatable)` : help,
-    code(more.env),
-    more.defaultText ?? code(more.default),
-  ])
-  const isAll = env.length + optionsOf(spec).length >= SETTING_NAMES.length - 1
+  const options = optionsOf(spec)
+  const isAll = env.length + options.length >= SETTING_NAMES.length - 1
   const rows = [...(isAll ? [] : variableRows(env)), ...variables]
   return [
     `## ${title}`,
-    joinParagraphs(description),
-    fence('sh', examples.join('\n')),
-    ...(details ? [fence('text', details(context))] : []),
+    joinLines(description),
+    fence('sh', examples),
+    ...(details ? listOf(details(context)).map((text) => fence('text', text)) : []),
     fence('text', `${title} ${command.usage()}`.trimEnd()),
+    ...named('Argument', args),
     ...table(
-      ['Argument', ''],
-      (spec.args ?? []).map(([name, help]) => [code(name), help]),
+      ['Option', '', 'Variable', 'Default'],
+      options.map(([flags, help, more = {}]) => [
+        code(flags),
+        more.repeatable ? `${help} (repeatable)` : help,
+        code(more.env),
+        more.defaultText ?? code(more.default),
+      ]),
     ),
-    ...table(['Option', '', 'Variable', 'Default'], options),
     ...(isAll ? ['Reads [every setting](#settings).'] : []),
-    ...table(
-      ['Variable', ''],
-      rows.map(([name, text]) => [code(name), text]),
-    ),
+    ...named('Variable', rows),
     ...table(
       ['Exit code', ''],
-      exitCodes(spec.exits).map(([exit, text]) => [String(exit), text]),
+      exitCodes(exits).map(([exit, text]) => [String(exit), text]),
     ),
   ]
+}
+
+function named(title: string, rows: readonly (readonly [string, string, ...unknown[]])[]): string[] {
+  return table(
+    [title, ''],
+    rows.map(([name, text]) => [code(name), text.replace('\u00a0', ' ')]),
+  )
 }
 
 function titleOf(command: Command): string {

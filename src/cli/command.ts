@@ -1,8 +1,8 @@
-import type { Context } from './context.js'
+import type { Context, HelpContext } from './context.js'
 import type { ColorMode, Output } from './output/output.js'
 import type { SettingName } from './settings/table.js'
 
-/** What a command works with: the process, and where its results and messages go. `main` makes it, once. */
+/** What a command works with: the process, and where its results and messages go. */
 export interface Shell extends Context {
   readonly out: Output
   /** `--json`: results are objects. */
@@ -15,35 +15,24 @@ export type Flags = Partial<Record<SettingName, string | readonly string[] | tru
   readonly color?: ColorMode | undefined
   readonly quiet?: boolean
   readonly verbose?: boolean
-  /** Selects the profile `sandbox`, unless a flag or the environment names another. */
   readonly sandbox?: boolean
 }
 
-/**
- * Runs a command with its flags and then its arguments. It is declared as a method, since only methods can have parameters of
- * narrower types than these.
- */
+/** Runs a command with its flags and then its arguments. A method, since only methods can have parameters of narrower types. */
 export type Run = { run(shell: Shell, flags: Flags, ...args: unknown[]): Promise<void> }['run']
 
-/** Commands under the heading under which `relay --help` lists them. */
-export interface CommandGroup {
-  readonly heading: string
-  readonly commands: readonly CommandSpec[]
-}
+/** Commands by their names, in the order of help. */
+export type Commands = Readonly<Record<string, CommandSpec>>
 
-/**
- * A command, as help, completion and the command reference show it. Importing a declaration loads nothing else of the
- * command: `load` imports what it runs.
- */
+/** A command, as help, completion and the command reference show it. */
 export interface CommandSpec {
-  readonly name: string
   readonly summary: string
   /** One paragraph, which may be broken in the source. */
   readonly description: string
   /** Command lines; a comment follows after two spaces or more. */
-  readonly examples: readonly string[]
+  readonly examples: string
   /** A further part of the help, after the examples. */
-  readonly details?: (context: Context) => string
+  readonly details?: (context: HelpContext) => Section
   readonly args?: readonly ArgumentSpec[]
   readonly options?: readonly FlagSpec[]
   /** The settings that have a flag here. */
@@ -54,9 +43,14 @@ export interface CommandSpec {
   readonly exits?: readonly (ExitCode | readonly [ExitCode, string])[]
   /** Further arguments are no error; usage does not show them. */
   readonly takesMore?: true
+  /** Imports what the command runs; until then, nothing but this declaration is loaded. */
   readonly load?: () => Promise<Run>
-  readonly subcommands?: readonly CommandSpec[]
+  readonly subcommands?: Commands
 }
+
+/** What something is called, and what it is. */
+export type Row = readonly [string, string]
+export type Section = readonly [heading: string, rows: readonly Row[]]
 
 /** `<target>`, `[text]`, `<file...>`, its help, and the words that it can be. */
 export type ArgumentSpec = readonly [name: string, help: string, choices?: readonly string[]]
@@ -65,6 +59,7 @@ export type ArgumentSpec = readonly [name: string, help: string, choices?: reado
 export type FlagSpec = readonly [flags: string, help: string, more?: FlagDetails]
 
 interface FlagDetails {
+  /** The words that its value can be; help names them. */
   readonly choices?: readonly string[]
   readonly default?: string
   /** The default in words, where the command has no fixed value for it. */
@@ -77,7 +72,7 @@ interface FlagDetails {
 }
 
 /** The codes that relay exits with. `base/errors.ts` says which failure has which. */
-export const EXIT_CODES = {
+const EXIT_CODES = {
   0: 'success',
   1: 'failure',
   2: 'usage or settings error, also a profile that does not exist',
@@ -90,25 +85,14 @@ export const EXIT_CODES = {
   130: 'interrupted',
 } as const
 
-export type ExitCode = keyof typeof EXIT_CODES
-
-/** Every command can end with these. */
-const COMMON = [0, 1, 2] as const
+type ExitCode = keyof typeof EXIT_CODES
 
 /** The codes of a command with their meanings, in order. */
 export function exitCodes(codes: CommandSpec['exits'] = []): [ExitCode, string][] {
-  const own = codes.map((code) => (typeof code === 'number' ? ([code, EXIT_CODES[code]] as const) : code))
-  const all = new Map<ExitCode, string>([...COMMON.map((code) => [code, EXIT_CODES[code]] as const), ...own])
+  const all = new Map<ExitCode, string>()
+  for (const code of [0, 1, 2, ...codes] as const) {
+    if (typeof code === 'number') all.set(code, EXIT_CODES[code])
+    else all.set(...code)
+  }
   return [...all].toSorted(([one], [other]) => one - other)
-}
-
-/** What something is called, and what it is. */
-export type Row = readonly [string, string]
-
-/** Lines of help: what things are called in a column as wide as the longest of them, or so wide. */
-export function columns(
-  rows: readonly Row[],
-  width = Math.max(...rows.map(([name]) => name.length)),
-): string[] {
-  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`)
 }

@@ -35,6 +35,9 @@ export interface Context {
   onConnectionError(listener: (error: Error) => void): () => void
 }
 
+/** What help is made with. */
+export type HelpContext = Pick<Context, 'stdout' | 'stderr' | 'configFolder'>
+
 export interface TextStream {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined

@@ -1,8 +1,10 @@
-import { CommanderError } from 'commander'
+import { Argument, Command, CommanderError, Option } from 'commander'
+import packageJson from '../../package.json' with { type: 'json' }
 import { RelayError, toRelayError } from '../base/errors.js'
-import type { Flags, Shell } from './command.js'
-import type { Context } from './context.js'
-import { createProgram, overview } from './help.js'
+import { printableText } from '../base/text.js'
+import type { CommandSpec, Flags, FlagSpec, Run, Shell } from './command.js'
+import type { Context, HelpContext } from './context.js'
+import { COMMANDS, defaultNote, fit, helpPage, meantCommand, optionsOf, overview, RELAY } from './help.js'
 import type { Output, OutputOptions } from './output/output.js'
 import { settingOf } from './settings/table.js'
 
@@ -11,19 +13,13 @@ import { settingOf } from './settings/table.js'
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const { json, jsonLog } = formatsOf(argv, context)
-  const program = createProgram(
-    context,
-    async (load, flags, args) => {
-      const [run, out] = await Promise.all([load(), openOutput(context, { ...flags, jsonLog })])
-      // It inherits the context, whose standard input is opened when it is first used: that alone changes a terminal.
-      const shell: Shell = Object.create(context, {
-        out: { value: out },
-        json: { value: flags.json === true },
-      })
-      await run(shell, flags, ...args)
-    },
-    { argv, isSilent: json || jsonLog },
-  )
+  const start: Start = async (load, flags, args) => {
+    const [run, out] = await Promise.all([load(), openOutput(context, { ...flags, jsonLog })])
+    // It inherits the context, whose standard input is opened when it is first used: that alone changes a terminal.
+    const shell: Shell = Object.create(context, { out: { value: out }, json: { value: flags.json === true } })
+    await run(shell, flags, ...args)
+  }
+  const program = createProgram(context, start, { argv, isSilent: json || jsonLog })
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0
@@ -68,17 +64,90 @@ export async function report(
   return error.exitCode
 }
 
-/**
- * Whether results, and whether messages of `serve` are JSON. Read from the arguments themselves, since what is wrong can be anything in
- * them.
- */
+/** Whether results, and whether messages of `serve` are JSON. Read before parsing, since a usage error is an object, too. */
 function formatsOf(argv: readonly string[], { env }: Pick<Context, 'env'>) {
   // What comes after `--` is no option.
   const own = argv.slice(0, [...argv, '--'].indexOf('--'))
-  const { flag = '', env: variable } = settingOf('logFormat')
-  const [name = ''] = flag.split(' ')
-  const at = own.lastIndexOf(name)
-  const assigned = own.findLast((word) => word.startsWith(`${name}=`))?.slice(name.length + 1)
-  const format = (at === -1 ? assigned : own[at + 1]) ?? env[variable]
+  const words = own.flatMap((word) => (word.startsWith('--log-format=') ? word.split('=', 2) : word))
+  const at = words.lastIndexOf('--log-format')
+  const format = at === -1 ? env[settingOf('logFormat').env] : words[at + 1]
   return { json: own.includes('--json'), jsonLog: own.includes('serve') && format === 'json' }
+}
+
+/** Runs what a command loads, with its flags and then its arguments. */
+type Start = (load: () => Promise<Run>, flags: Flags, args: readonly unknown[]) => Promise<void>
+
+interface ProgramOptions {
+  /** The command line. A command that it does not name is left out: to declare them all takes milliseconds. All are declared without it. */
+  readonly argv?: readonly string[]
+  /** The caller reports usage errors, as objects. */
+  readonly isSilent?: boolean
+}
+
+/** The command tree as commander knows it, with the options that every command takes. */
+export function createProgram(
+  context: HelpContext,
+  start: Start,
+  { argv, isSilent = false }: ProgramOptions = {},
+): Command {
+  const { stdout, stderr } = context
+  const program = new Command('relay')
+    .version(packageJson.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand(false)
+    .showHelpAfterError('(relay --help lists the commands)')
+    .configureOutput({
+      writeOut: (text) => void stdout.write(fit(text, stdout)),
+      writeErr: (text) => void (isSilent || stderr.write(fit(printableText(text), stderr))),
+      outputError: (text) => void (isSilent || stderr.write(printableText(text))),
+      // Help has no colors; to ask would open the terminal.
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .exitOverride()
+    .on('command:*', ([word = '']: string[]) => {
+      const meant = meantCommand(word)
+      program.error(
+        `error: unknown command '${word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`,
+      )
+    })
+  for (const option of optionsOf(RELAY)) program.addOption(toOption(option))
+  // Without a command, commander prints the help as an error; `main` prints the overview.
+  program.helpInformation = (options) => (options?.error ? '' : helpPage(program, RELAY, context))
+  for (const [name, spec] of Object.entries(COMMANDS)) {
+    const isNamed = argv?.includes(name) !== false
+    // Completion offers the others. One has to be known, or commander does not miss it.
+    if (!isNamed && name !== 'help' && !argv?.includes('completion')) continue
+    const command = program.command(name).helpCommand(false).summary(spec.summary)
+    if (isNamed) declare(command, spec, context, start)
+  }
+  return program
+}
+
+/** Declares a command to commander. What the command runs is imported when it runs. */
+function declare(command: Command, spec: CommandSpec, context: HelpContext, start: Start): void {
+  const { load, args = [], subcommands = {} } = spec
+  command.allowExcessArguments(spec.takesMore === true)
+  for (const [name, help, choices] of args) {
+    const argument = new Argument(name, help)
+    command.addArgument(choices ? argument.choices(choices) : argument)
+  }
+  for (const option of optionsOf(spec)) command.addOption(toOption(option))
+  for (const [name, sub] of Object.entries(subcommands))
+    declare(command.command(name).helpCommand(false).summary(sub.summary), sub, context, start)
+  command.helpInformation = () => helpPage(command, spec, context)
+  const usage = command.createHelp().commandUsage(command)
+  command.showHelpAfterError(`Usage: ${usage}\n(${usage.replace(/ (?:\[|<).*/, '')} --help says more)`)
+  if (load) command.action((...values) => start(load, command.optsWithGlobals(), values))
+}
+
+/** With `port to listen on (env: RELAY_PORT) (default: 8787)` as its help. */
+function toOption([flags, help, more = {}]: FlagSpec): Option {
+  const { choices, repeatable, env, bare, default: value, defaultText = value } = more
+  const notes = `${repeatable ? ' (repeatable)' : ''}${env === undefined ? '' : ` (env:\u00a0${env})`}`
+  const option = new Option(flags, help + notes + defaultNote(defaultText)).preset(bare)
+  if (value !== undefined) option.default(value)
+  if (choices) option.choices(choices)
+  if (repeatable) option.argParser<readonly string[] | undefined>((text, before) => [...(before ?? []), text])
+  return option
 }

@@ -31,10 +31,10 @@ const WORDS: Readonly<Record<WordKind, readonly string[]>> = {
 
 /** What is offered after a line that begins with `relay `, and the profile whose words it was. */
 async function offered(line: string): Promise<string[]> {
-  const { offers, files } = await complete(program(), line.split(' '), async (kind, profile) =>
+  const offers = await complete(program(), line.split(' '), async (kind, profile) =>
     WORDS[kind].map((word) => (profile === undefined ? word : `${profile}:${word}`)),
   )
-  return [...offers.map(({ word }) => word), ...(files ? [':files'] : [])]
+  return offers.map(({ word }) => word)
 }
 
 describe('completion', () => {
@@ -56,7 +56,7 @@ describe('completion', () => {
     ['--profile serve show 1', []],
     ['show 12 ', []],
     ['show --body 1', ['12', '11']],
-    ['replay 12 ', ['last', '12', '11', ':files']],
+    ['replay 12 ', [':files', 'last', '12', '11']],
     ['replay --event pu', ['push']],
     ['export --out ', [':files']],
     ['export --out=', [':files']],
@@ -68,7 +68,7 @@ describe('completion', () => {
   })
 
   it('names what an option does without its notes, as one line', async () => {
-    const { offers } = await complete(program(), ['--prof'], async () => [])
+    const offers = await complete(program(), ['--prof'], async () => [])
     expect(offers).toEqual([{ word: '--profile', help: 'named set of settings' }])
   })
 })

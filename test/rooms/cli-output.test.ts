@@ -4,8 +4,8 @@ import { RelayError } from '../../src/base/errors.js'
 import { printable } from '../../src/base/text.js'
 import { hasDisplay } from '../../src/cli/browser.js'
 import type { Context } from '../../src/cli/context.js'
-import { fit, joinParagraphs } from '../../src/cli/help.js'
-import type { ColorMode, Output, OutputOptions } from '../../src/cli/output/output.js'
+import { fit } from '../../src/cli/help.js'
+import type { ColorMode, OutputOptions } from '../../src/cli/output/output.js'
 import { attemptText } from '../../src/cli/output/deliveries.js'
 import {
   bold,
@@ -23,15 +23,6 @@ import {
 import { roughly, shownTime, spokenTime } from '../../src/cli/output/time.js'
 import type { Attempt, Forward } from '../../src/journal/types.js'
 import { testShell } from './cli-shell.js'
-
-describe('printable', () => {
-  it('shows what could rewrite the terminal, and leaves letters and emoji alone', () => {
-    expect(printable('a\u001b[2Jb\r\n\u009b\u202ec\u2028')).toBe(
-      String.raw`a\u{1b}[2Jb\u{d}\u{a}\u{9b}\u{202e}c\u{2028}`,
-    )
-    expect(printable('Zoë 👩‍💻 日本')).toBe('Zoë 👩‍💻 日本')
-  })
-})
 
 describe('an output', () => {
   const painted = (color: ColorMode, env: Context['env'], isTTY: boolean, columns = 80): boolean => {
@@ -51,31 +42,33 @@ describe('an output', () => {
     expect(painted(mode, env, isTTY)).toBe(expected)
   })
 
-  it('keeps results and talk apart', () => {
-    const { shell, out, err } = testShell()
-    const output = shell.out
-    output.result('r')
-    output.object({ type: 'x' })
-    output.say('s')
-    output.log.info('i')
-    output.log.debug('d')
-    output.log.warn('w\n')
-    output.log.error('e', new Error('hidden'))
-    expect(out()).toBe('r\n{"v":1,"type":"x"}\n')
-    expect(err()).toBe('s\ni\nwarning: w\\u{a}\nerror: e\n')
-  })
+  const TIMED = ['info', 'warning: warn\\u{a}', 'error: error'].map((text) => `HH:MM:SS  ${text}`)
 
-  it('puts the time of day before each line of a service', () => {
-    const { shell, err } = testShell({ verbose: true })
-    const { timedLog } = shell.out
-    timedLog.debug('d')
-    timedLog.info('i')
-    timedLog.warn('w\n')
-    timedLog.error('e')
-    expect(err().replaceAll(/\d\d:\d\d:\d\d/g, 'HH:MM:SS')).toBe(
-      ['d', 'i', 'warning: w\\u{a}', 'error: e'].map((line) => `HH:MM:SS  ${line}\n`).join(''),
-    )
-  })
+  it.each<[OutputOptions, string[]]>([
+    [{}, ['say', 'info', 'warning: warn\\u{a}', 'error: error', ...TIMED]],
+    [{ quiet: true, verbose: true }, ['warning: warn\\u{a}', 'error: error', ...TIMED.slice(1)]],
+    [
+      { verbose: true },
+      ['say', 'debug', 'info', 'warning: warn\\u{a}', 'error: error', 'HH:MM:SS  debug', ...TIMED],
+    ],
+  ])(
+    'with %j: results on one stream, messages on the other, those of a service with their time',
+    (options, lines) => {
+      const { shell, out, err } = testShell(options)
+      const output = shell.out
+      output.result('result')
+      output.object({ type: 'x' })
+      output.say('say')
+      for (const log of [output.log, output.timedLog]) {
+        log.debug('debug')
+        log.info('info')
+        log.warn('warn\n')
+        log.error('error', new Error('hidden'))
+      }
+      expect(out()).toBe('result\n{"v":1,"type":"x"}\n')
+      expect(err().replaceAll(/\d\d:\d\d:\d\d/g, 'HH:MM:SS')).toBe(lines.map((line) => `${line}\n`).join(''))
+    },
+  )
 
   it('escapes objects too, which stay the same JSON', () => {
     const { shell, out } = testShell()
@@ -83,16 +76,6 @@ describe('an output', () => {
     shell.out.object(value)
     expect(out()).toBe(`${String.raw`{"v":1,"text":"a\u001b\u009b\u061c\u202e\u2028`}👩‍💻"}\n`)
     expect(JSON.parse(out())).toEqual({ v: 1, ...value })
-  })
-
-  it('prints only warnings and errors with --quiet', () => {
-    const { shell, err } = testShell({ quiet: true })
-    const output = shell.out
-    output.say('s')
-    output.log.info('i')
-    output.log.warn('w')
-    output.log.error('e')
-    expect(err()).toBe('warning: w\nerror: e\n')
   })
 })
 
@@ -152,49 +135,36 @@ describe('text from outside', () => {
   })
 })
 
-const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-
-/** What an output with JSON messages prints on standard error. */
-function printed(print: (output: Output) => void, options: OutputOptions = {}, env = {}): unknown[] {
-  const { shell, out, err } = testShell({ env, ...options, jsonLog: true })
-  print(shell.out)
-  expect(out()).toBe('')
-  return err()
-    .split('\n')
-    .filter(Boolean)
-    .map((line): unknown => JSON.parse(line))
-}
-
-function printAll(output: Output): void {
-  output.log.debug('a')
-  output.timedLog.info('b')
-  output.say(t`${bold('c')} ${dim('d')}`)
-  output.log.warn('e')
-  output.timedLog.error('f', new Error('why'))
-  output.jsonLog?.event('info', 'g', { time: 1, n: 2, delivery: 'x' })
-}
-
-const line = (level: string, message: string, more = {}) => ({ v: 1, time: TIME, level, message, ...more })
-
 describe('messages as JSON', () => {
-  it('have a time, a level, a text without styles, and fields', () => {
-    expect(printed(printAll, { color: 'always' })).toEqual([
-      line('info', 'b'),
-      line('info', 'c d'),
-      line('warn', 'e'),
-      line('error', 'f'),
-      line('info', 'g', { n: 2, delivery: 'x' }),
-    ])
+  const line = (level: string, message: string, more = {}) => ({
+    v: 1,
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    level,
+    message,
+    ...more,
   })
+  const [debug, warn, error] = [line('debug', 'a'), line('warn', 'e'), line('error', 'f')]
+  const info = [line('info', 'b'), line('info', 'c d')]
+  const event = line('info', 'g', { n: 2, delivery: 'x' })
+  const cause = expect.stringMatching(/^Error: why\n +at /)
 
-  it('are more, or fewer, as for text', () => {
-    expect(printed(printAll, { verbose: true })[0]).toEqual(line('debug', 'a'))
-    expect(printed(printAll, { quiet: true, verbose: true })).toEqual([line('warn', 'e'), line('error', 'f')])
-  })
-
-  it('have the stack of a cause only with RELAY_DEBUG', () => {
-    const cause = expect.stringMatching(/^Error: why\n +at /)
-    expect(printed(printAll, {}, { RELAY_DEBUG: '1' })[3]).toEqual(line('error', 'f', { cause }))
+  it.each<[OutputOptions, Record<string, string>, object[]]>([
+    [{ color: 'always' }, {}, [...info, warn, error, event]],
+    [{ verbose: true }, {}, [debug, ...info, warn, error, event]],
+    [{ quiet: true, verbose: true }, {}, [warn, error]],
+    [{}, { RELAY_DEBUG: '1' }, [...info, warn, { ...error, cause }, event]],
+  ])('with %j and %j have a time, a level, a text without styles, and fields', (options, env, lines) => {
+    const { shell, out, err } = testShell({ env, ...options, jsonLog: true })
+    const output = shell.out
+    output.log.debug('a')
+    output.timedLog.info('b')
+    output.say(t`${bold('c')} ${dim('d')}`)
+    output.log.warn('e')
+    output.timedLog.error('f', new Error('why'))
+    output.event('info', 'g', { time: 1, n: 2, delivery: 'x' })
+    expect(out()).toBe('')
+    const objects = err().trimEnd().split('\n')
+    expect(objects.map((text): unknown => JSON.parse(text))).toEqual(lines)
   })
 })
 
@@ -311,45 +281,29 @@ describe('a line broken at spaces', () => {
 })
 
 describe('fit', () => {
-  it('leaves what fits', () => {
-    const text = 'Usage: relay\n\n  -q  quiet\n'
-    expect(fit(text, 13)).toBe(text)
+  const fitted = (text: string, columns: number): string => fit(text, { columns, write: () => {} })
+
+  it.each([
+    ['Usage: relay\n\n  -q  quiet\n', 13, 'Usage: relay\n\n  -q  quiet\n'],
+    ['one two three\n  relay serve --port 1', 10, 'one two\nthree\n  relay\n     serve\n    --port\n      1'],
+    ['  -q  say nothing but errors', 17, '  -q  say nothing\n      but errors'],
+    ['  --provider <name>  which code host', 26, '  --provider <name>  which\n      code host'],
+    ['to listen on (env:\u00a0RELAY_PORT)', 24, 'to listen on\n(env: RELAY_PORT)'],
+  ])('%j in %d columns', (text, columns, expected) => {
+    expect(fitted(text, columns)).toBe(expected)
   })
 
-  it('breaks a paragraph at words, and an example further in', () => {
-    expect(fit('one two three\n  relay serve --port 1', 10)).toBe(
-      'one two\nthree\n  relay\n      serve\n      --port\n      1',
-    )
-  })
-
-  it('continues under the second column', () => {
-    expect(fit('  -q  say nothing but errors', 17)).toBe('  -q  say nothing\n      but errors')
-  })
-
-  it('gives a second column that begins too far right its own lines', () => {
-    expect(fit('  --provider <name>  which code host', 20)).toBe(
-      '  --provider <name>\n      which code\n      host',
-    )
-  })
-
-  it('never breaks a word, keeps every word, and is done in one go', () => {
+  it('never breaks a word, and keeps every word', () => {
     const line = fc.tuple(fc.nat(4), fc.array(fc.stringMatching(/^\S{1,9}$/), { minLength: 1 }), fc.boolean())
     fc.assert(
       fc.property(line, fc.integer({ min: 20, max: 60 }), ([indent, words, table], width) => {
         const [first = '', ...rest] = words
         const text = `${' '.repeat(indent)}${first}${table ? '   ' : ' '}${rest.join(' ')}`
-        const out = fit(text, width)
+        const out = fitted(text, width)
         expect(out.split(/\s+/).filter(Boolean)).toEqual(words)
         expect(out.split('\n').filter((one) => one.length > width && one.trim().includes(' '))).toEqual([])
-        expect(fit(out, width)).toBe(out)
       }),
     )
-  })
-})
-
-describe('joinParagraphs', () => {
-  it('joins lines that are not indented, and no others', () => {
-    expect(joinParagraphs('a\nb\n\nExamples:\n  c\n  d')).toBe('a b\n\nExamples:\n  c\n  d')
   })
 })
 

@@ -5,7 +5,7 @@ import { RelayError } from '../../src/base/errors.js'
 import type { Flags } from '../../src/cli/command.js'
 import { LiveOutput } from '../../src/cli/commands/serve/events.js'
 import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/terminal.js'
-import { createProgram } from '../../src/cli/help.js'
+import { createProgram } from '../../src/cli/main.js'
 import { localTime } from '../../src/cli/output/time.js'
 import { openSettings } from '../../src/cli/settings/read.js'
 import type { TargetStatus } from '../../src/dispatch/dispatcher.js'
@@ -28,11 +28,9 @@ const DOWN = { outcome: 'unreachable', status: null, error: 'connection refused'
 /** Live output, and what happens. */
 function rig(options: Parameters<typeof testShell>[0] = {}) {
   const { shell, out, err } = testShell(options)
-  const live = new LiveOutput(shell.out, createRouting(ROUTES), shell)
-  const { observers } = live
+  const live = new LiveOutput(shell, createRouting(ROUTES))
   return {
     live,
-    observers,
     out,
     err,
     receive: (
@@ -41,13 +39,13 @@ function rig(options: Parameters<typeof testShell>[0] = {}) {
       more: Parameters<typeof delivery>[1] = {},
     ): void => {
       const ids = targets.flatMap((route) => route?.id ?? [])
-      observers.onDelivery(delivery(`${n}`, more), { n, duplicate: false, targets: ids })
+      live.onDelivery(delivery(`${n}`, more), { n, duplicate: false, targets: ids })
     },
     attempt: (n: number, route: Route | undefined, made: Partial<Attempt>, forward: Forward): void => {
       if (!route) throw new Error('unreachable: there is a route')
       const { body: _, ...entry } = delivery(`${n}`)
       const attempted = attempt(route.id, made)
-      observers.onAttempt({
+      live.onAttempt({
         n,
         entry: { ...entry, n, duplicates: 0 },
         route,
@@ -58,7 +56,7 @@ function rig(options: Parameters<typeof testShell>[0] = {}) {
     target: (route: Route | undefined, state: TargetStatus['state'], queued: number): void => {
       const { id = '', label = '' } = route ?? {}
       const next = state === 'down' ? { nextProbeAt: Date.now() + 2000 } : {}
-      observers.onTarget({ id, label, state, queued, ...next })
+      live.onTarget({ id, label, state, queued, ...next })
     },
     /** Without the time of day. */
     lines: () =>
@@ -101,15 +99,15 @@ describe('the lines of relay serve', () => {
   })
 
   it('say why a delivery goes to no target, or not yet', () => {
-    const { observers, receive, target, lines } = rig()
-    observers.onDelivery(delivery('1', { event: 'ping' }), {
+    const { live, receive, target, lines } = rig()
+    live.onDelivery(delivery('1', { event: 'ping' }), {
       n: 1,
       duplicate: false,
       targets: [],
       ignoredBy: 'ping',
     })
     receive(2, [], { event: 'fork' })
-    observers.onDelivery(delivery('3'), { n: 1, duplicate: true, targets: [] })
+    live.onDelivery(delivery('3'), { n: 1, duplicate: true, targets: [] })
     receive(4, [APP], { headers: [['X-Relay-Edited', '2']] })
     target(APP, 'down', 1)
     target(DEPLOY, 'elsewhere', 0)
@@ -164,11 +162,11 @@ describe('the lines of relay serve', () => {
   })
 
   it('are none under --quiet but problems of hooks, and objects of --json all the same', () => {
-    const { receive, observers, out, err } = rig({ quiet: true, json: true })
+    const { receive, live, out, err } = rig({ quiet: true, json: true })
     const error = new RelayError('forbidden', 'no access')
     receive(1, [APP])
-    observers.onHook({ repo: 'octo/demo', state: 'removed', url: 'https://smee.test/a' })
-    observers.onHook({ repo: 'octo/demo', state: 'left', error })
+    live.onHook({ repo: 'octo/demo', state: 'removed', url: 'https://smee.test/a' })
+    live.onHook({ repo: 'octo/demo', state: 'left', error })
     expect(err()).toMatch(/^[\d:]+ {2}warning: the hook of octo\/demo could not be removed: no access\./)
     const objects = out().trimEnd().split('\n')
     expect(objects.map((line) => JSON.parse(line).type)).toEqual(['delivery', 'hook', 'hook'])
@@ -178,9 +176,8 @@ describe('the lines of relay serve', () => {
 
   it('count duplicates that anybody can send, but for the first', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const { observers, lines } = rig()
-    for (const id of ['a', 'b', 'c'])
-      observers.onDelivery(delivery(id), { n: 7, duplicate: true, targets: [] })
+    const { live, lines } = rig()
+    for (const id of ['a', 'b', 'c']) live.onDelivery(delivery(id), { n: 7, duplicate: true, targets: [] })
     vi.advanceTimersByTime(1000)
     expect(lines()).toEqual([
       '#7  push  octo/demo#7  duplicate, delivery a',
@@ -202,9 +199,9 @@ const CONNECTED: TunnelStatus = {
 const LOST = { state: 'waiting', why: 'no traffic for 65 s', attempt: 3, retryAt: NOW + 4100 } as const
 
 /** The last line and the last object of what happens. */
-function reported(happen: (observers: LiveOutput['observers']) => void): { text: string; object: unknown } {
-  const { observers, lines, out } = rig({ json: true })
-  happen(observers)
+function reported(happen: (live: LiveOutput) => void): { text: string; object: unknown } {
+  const { live, lines, out } = rig({ json: true })
+  happen(live)
   return { text: lines().at(-1) ?? '', object: JSON.parse(out().trimEnd().split('\n').at(-1) ?? '') }
 }
 
@@ -235,10 +232,10 @@ describe('a tunnel', () => {
 
   it('is reported less often, the longer it is down, and not while it connects', () => {
     const reported = (change: Partial<TunnelStatus>): number => {
-      const { observers, lines } = rig()
-      observers.onTunnel({ ...CONNECTED, state: 'connecting', url: null })
+      const { live, lines } = rig()
+      live.onTunnel({ ...CONNECTED, state: 'connecting', url: null })
       for (let number = 1; number <= 40; number++)
-        observers.onTunnel({ ...CONNECTED, ...LOST, attempt: number, ...change })
+        live.onTunnel({ ...CONNECTED, ...LOST, attempt: number, ...change })
       return lines().length
     }
     // Attempts 1 to 8, 10, 20, 30 and 40.

@@ -1,25 +1,10 @@
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Flags } from '../../src/cli/command.js'
-import type { Context } from '../../src/cli/context.js'
 import { createTrust, readJsonObject, type System } from '../../src/cli/settings/files.js'
-import { type Loaded, openSettings, withDefaults } from '../../src/cli/settings/read.js'
+import { withDefaults } from '../../src/cli/settings/read.js'
 import { emptyFolder } from '../kit/folder.js'
-import { failure, testShell } from './cli-shell.js'
-
-type Place = Partial<Pick<Context, 'env' | 'cwd' | 'configFolder'>>
-
-/** The settings that a command has there, and the warnings about them. */
-function load(place: Place, flags: Flags = {}): Loaded & { readonly warnings: readonly string[] } {
-  const { shell, err } = testShell(place)
-  const loaded = openSettings(shell, flags).read()
-  const warnings = err()
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => line.replace(/^warning: /, ''))
-  return { ...loaded, warnings }
-}
+import { failure, load } from './cli-shell.js'
 
 describe('readJsonObject', () => {
   const file = path.join(emptyFolder(), 'x.json')
@@ -55,7 +40,7 @@ function checkout() {
 }
 
 function readIn(cwd: string, env: Record<string, string> = {}) {
-  const { values, warnings } = load({ cwd, env })
+  const { values, warnings } = load({ env }, { cwd })
   return { values, warnings }
 }
 

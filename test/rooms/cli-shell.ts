@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { Readable } from 'node:stream'
-import type { Shell } from '../../src/cli/command.js'
+import type { Flags, Shell } from '../../src/cli/command.js'
 import type { Context } from '../../src/cli/context.js'
 import { Output, type OutputOptions } from '../../src/cli/output/output.js'
+import { type Loaded, openSettings } from '../../src/cli/settings/read.js'
 import { emptyFolder } from '../kit/folder.js'
 
 interface Options extends Partial<Context>, OutputOptions {}
@@ -37,6 +40,31 @@ class Recorder {
   write(text: string | Uint8Array): void {
     this.text += String(text)
   }
+}
+
+/** Where settings are set: by flags, in the environment, and in files of the working folder and the user. */
+export interface Given {
+  readonly flags?: Flags
+  readonly env?: Record<string, string>
+  readonly dotenv?: string | readonly string[]
+  readonly project?: unknown
+  readonly user?: unknown
+}
+
+/** The settings that a command has there, and the warnings about them. */
+export function load(
+  { flags = {}, env = {}, dotenv, project, user }: Given,
+  { cwd = emptyFolder(), configFolder = emptyFolder() }: Partial<Pick<Context, 'cwd' | 'configFolder'>> = {},
+): Loaded & { readonly warnings: readonly string[] } {
+  if (dotenv !== undefined) writeFileSync(path.join(cwd, '.env'), [dotenv].flat().join('\n'))
+  if (project !== undefined) writeFileSync(path.join(cwd, 'relay.json'), JSON.stringify(project))
+  if (user !== undefined) writeFileSync(path.join(configFolder, 'config.json'), JSON.stringify(user))
+  const { shell, err } = testShell({ env, cwd, configFolder })
+  const loaded = openSettings(shell, flags).read()
+  const warnings = err()
+    .split('\n')
+    .flatMap((line) => (line === '' ? [] : line.replace(/^warning: /, '')))
+  return { ...loaded, warnings }
 }
 
 /** The kind and message of the RelayError that `run` throws. Fails when it throws nothing. */

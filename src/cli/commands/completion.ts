@@ -13,12 +13,15 @@ import { isSettingName, SETTING_NAMES, settingOf } from '../settings/table.js'
 /** Words that depend on the profile: numbers of entries and `last`, events, profiles, events that can be triggered. */
 export type WordKind = 'entries' | 'events' | 'profiles' | 'triggers'
 
-export interface Completion {
-  /** Words that complete the one that is being typed, and what each means; empty for a value. */
-  readonly offers: readonly { readonly word: string; readonly help: string }[]
-  /** Whether the shell is to offer its files too. */
-  readonly files: boolean
+/** A word that completes the one that is being typed. */
+interface Offer {
+  readonly word: string
+  /** What the word means; empty for a value. */
+  readonly help: string
 }
+
+/** Has the shell offer its files, too. */
+const FILES: Offer = { word: ':files', help: '' }
 
 /** What can stand in a place, by the name of its argument or option, where the command line does not know it. */
 const WORDS: Readonly<Record<string, WordKind | readonly string[]>> = {
@@ -34,9 +37,18 @@ const WORDS: Readonly<Record<string, WordKind | readonly string[]>> = {
   '--reveal': SETTING_NAMES,
 }
 
+/** How each shell takes an offer. `start` is `--flag=` before a value. */
+const FORMATS = {
+  bash: ({ word }: Offer) => word,
+  // Compares the whole word, the others what follows the sign.
+  fish: ({ word, help }: Offer, start: string) => `${start}${word}\t${help}`,
+  // The first colon ends the word.
+  zsh: ({ word, help }: Offer) =>
+    word.replaceAll(/[\\:]/g, String.raw`\$&`) + (help === '' ? '' : `:${help}`),
+}
+
 /**
  * Runs `relay completion`: prints the shell's script, or, with the words typed so far after `--`, what completes the last one, a line each.
- * The line `:files` before them asks for files.
  */
 export async function runCompletion(
   shell: Shell,
@@ -51,94 +63,78 @@ export async function runCompletion(
   if (typed.length === 0)
     return shell.json ? out.object({ shell: name, script: script.trimEnd() }) : out.exactly(script)
   // bash makes a word of the sign in --flag=value.
-  const words =
-    name === 'bash'
-      ? typed
-          .join('\0')
-          .replaceAll(/\0=(?:\0|$)/g, '=')
-          .split('\0')
-      : typed
-  const { offers, files } = await complete(command.parent ?? command, words, (kind, profile) =>
+  const joined = typed.join('\0')
+  const words = (name === 'bash' ? joined.replaceAll(/\0=(?:\0|$)/g, '=') : joined).split('\0')
+  const offers = await complete(command.parent ?? command, words, (kind, profile) =>
     findWords(shell, { ...flags, ...(profile !== undefined && { profile }) }, kind),
   )
-  // fish compares the whole word, the others what follows the sign in --flag=value.
   const [start = ''] = /^--[^=]+=/.exec(words.at(-1) ?? '') ?? []
-  const format = {
-    bash: (word: string) => word,
-    fish: (word: string, help: string) => `${start}${word}\t${help}`,
-    // The first colon ends the word for zsh.
-    zsh: (word: string, help: string) =>
-      `${word.replaceAll(/[\\:]/g, String.raw`\$&`)}${help === '' ? '' : `:${help}`}`,
-  }[name]
-  const lines = offers.map(({ word, help }) => format(word, help))
-  for (const line of [...(files ? [':files'] : []), ...lines]) out.exactly(`${line}\n`)
+  for (const offer of offers) out.exactly(`${offer === FILES ? FILES.word : FORMATS[name](offer, start)}\n`)
 }
 
 /**
- * What completes the last of the typed words, the first of which follows `relay`. A word that relay does not know is ignored.
+ * What completes the last of the typed words, the first of which follows `relay`; files come first. A word that relay does not know is ignored.
  * @param find finds words in the profile that is typed on the line
  */
 export async function complete(
   program: Command,
   typed: readonly string[],
   find: (kind: WordKind, profile: string | undefined) => Promise<readonly string[]>,
-): Promise<Completion> {
+): Promise<Offer[]> {
   const words = typed.flatMap((word) => (/^--[^=]+=/.test(word) ? word.split(/=(.*)/s, 2) : word))
   const current = words.at(-1) ?? ''
+  const isAssigned = current !== typed.at(-1)
   let [command, position] = [program, 0]
   /** The option whose value comes next. */
   let open: Option | undefined
   let profile: string | undefined
   for (const word of words.slice(0, -1)) {
     const isFlag = /^-./.test(word)
+    const found = command.commands.find((each) => position === 0 && each.name() === word)
     if (open && (open.required || !isFlag)) {
       if (open.long === '--profile') profile = word
       open = undefined
     } else if (isFlag) {
       const option = optionsOf(command).find(({ long, short }) => word === long || word === short)
       open = option?.required || option?.optional ? option : undefined
-    } else {
-      const found = position === 0 ? command.commands.find((each) => each.name() === word) : undefined
-      if (found) command = found
-      else position += 1
-    }
+    } else if (found) command = found
+    else position += 1
   }
-  const offer = (offers: Completion['offers'], files = false): Completion => ({
-    offers: offers.filter(({ word }) => word !== '' && word.startsWith(current)),
-    files,
-  })
+  const offer = (offers: readonly Offer[]): Offer[] =>
+    offers.filter(({ word }) => word !== '' && word.startsWith(current))
   // The value of `--tunnel [url]` may be missing.
-  if (current.startsWith('-') && !open?.required) {
-    const flags = optionsOf(command).map(({ long = '', description }) => ({
-      word: long,
-      // The text of the help without its notes, as one line.
-      help: description.replace(/ \((?:repeatable|env: |default: ).*/s, '').replaceAll(/\s+/g, ' '),
-    }))
-    return offer([...flags, { word: '--help', help: 'print this help' }])
-  }
-  const isAssigned = current !== typed.at(-1)
-  if (!open && !isAssigned && command.commands.length > 0) {
-    const commands = command.commands.map((each) => ({ word: each.name(), help: each.summary() }))
-    return offer(position === 0 ? commands : [])
-  }
+  if (current.startsWith('-') && !open?.required) return offer(flagsOf(command))
+  if (!open && !isAssigned && command.commands.length > 0)
+    return offer(
+      position > 0 ? [] : command.commands.map((each) => ({ word: each.name(), help: each.summary() })),
+    )
   const all = command.registeredArguments
   const argument = all[position] ?? (all.at(-1)?.variadic ? all.at(-1) : undefined)
   const place = open ?? (isAssigned ? undefined : argument)
-  if (!place) return offer([])
+  if (!place) return []
   const known = wordsOf(place)
   const found = typeof known === 'string' ? await find(known, profile) : known
   const label = 'flags' in place ? place.flags.replace(/^[^<[]*/, '') : place.name()
-  return offer(
-    found.map((word) => ({ word, help: '' })),
-    /\bfile\b/.test(label),
-  )
+  const files = /\bfile\b/.test(label) ? [FILES] : []
+  return [...files, ...offer(found.map((word) => ({ word, help: '' })))]
 }
 
 /** The options of the command, and those of relay itself. */
 function optionsOf(command: Command): readonly Option[] {
-  const own = command.options.filter(({ hidden }) => !hidden)
   const above = command.parent ? optionsOf(command.parent) : []
-  return [...own, ...above.filter(({ long }) => own.every((each) => each.long !== long))]
+  return [
+    ...command.options,
+    ...above.filter(({ long }) => command.options.every((one) => one.long !== long)),
+  ]
+}
+
+/** The flags of the command with the text of their help, without its notes, as one line. */
+function flagsOf(command: Command): Offer[] {
+  const flags = optionsOf(command).map(({ long = '', description }) => ({
+    word: long,
+    help: description.replace(/ \((?:repeatable|env:|default:).*/s, ''),
+  }))
+  return [...flags, { word: '--help', help: 'print this help' }]
 }
 
 function wordsOf(place: Option | Argument): WordKind | readonly string[] {

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { inspect } from 'node:util'
 import type { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
-import { printable, printableJson, printableText } from '../../base/text.js'
+import { printableJson, printableText } from '../../base/text.js'
 import type { Context, TextStream } from '../context.js'
-import { dim, join, type Line, red, t, type Text, textOf, yellow } from './text.js'
+import { dim, type Line, red, t, type Text, textOf, yellow } from './text.js'
 import { timeOfDay } from './time.js'
 
 export type ColorMode = 'auto' | 'always' | 'never'
@@ -22,14 +22,16 @@ export interface OutputOptions {
   readonly jsonLog?: boolean | undefined
 }
 
-/** A log for programs: each message is one JSON object on a line of standard error. */
-export interface JsonLog extends Log {
-  /** A message with what it is about; a `time` of its own is left out. */
-  event(level: keyof Log, message: string, fields: Fields): void
-}
-
 /** Under the text of a line that begins with the time of day. */
 export const TIMED_INDENT = 10
+
+/** What a line of the log begins with. */
+const LABELS: Readonly<Record<keyof Log, Line>> = {
+  debug: '',
+  info: '',
+  warn: t`${yellow('warning:')} `,
+  error: t`${red('error:')} `,
+}
 
 /** A stream, and whether it shows styles. */
 interface Pen {
@@ -46,11 +48,11 @@ export class Output {
   readonly isTerminal: boolean
   /** Whether `say` is silent, so that callers can skip the work for it. */
   readonly quiet: boolean
+  /** Whether messages are JSON: each one object on a line of standard error. */
+  readonly jsonLog: boolean
   readonly log: Log
   /** The same log with the time of day before each line, for a service. */
   readonly timedLog: Log
-  /** The log where messages are JSON; undefined where they are text. */
-  readonly jsonLog: JsonLog | undefined
   readonly #context: Pick<Context, 'stdout' | 'stderr' | 'env'>
   readonly #options: OutputOptions
   readonly #results: Pen
@@ -67,9 +69,9 @@ export class Output {
     this.#messages = { stream: stderr, color: wantsColor(stderr, env, color) }
     this.isTerminal = stdout.isTTY === true
     this.quiet = quiet === true
-    this.jsonLog = jsonLog ? this.#createJsonLog() : undefined
-    this.log = this.jsonLog ?? this.#createLog(() => '')
-    this.timedLog = this.jsonLog ?? this.#createLog(() => t`${dim(timeOfDay(Date.now()))}  `, TIMED_INDENT)
+    this.jsonLog = jsonLog === true
+    this.log = this.#createLog(false)
+    this.timedLog = this.#createLog(true)
   }
 
   /** The same output, with messages as JSON or as text: a settings file can say so, too. */
@@ -89,7 +91,7 @@ export class Output {
 
   /** A line of a result. On a terminal it is broken at spaces, with the further lines indented by so many columns. */
   result(line: Line, indent?: number): void {
-    this.#write(this.#results, rendered(this.#results, textOf(line).wrap(this.width, indent)))
+    this.#print(this.#results, line, indent)
   }
 
   /** The lines of a long result; on a terminal that is too small for them in a pager. */
@@ -115,7 +117,16 @@ export class Output {
 
   /** A line of a message, broken like a result; silent under `--quiet`. */
   say(line: Line, indent?: number): void {
-    if (!this.quiet) this.#message(line, indent)
+    if (this.quiet) return
+    if (this.jsonLog) this.#message('info', line)
+    else this.#print(this.#messages, line, indent)
+  }
+
+  /** What happens in a service, under the time of day; where messages are JSON, with the fields of the object. */
+  event(level: 'info' | 'warn', line: Line, object: Fields): void {
+    if (this.quiet && level === 'info') return
+    if (this.jsonLog) this.#message(level, line, object)
+    else this.#print(this.#messages, timed(line), TIMED_INDENT)
   }
 
   /**
@@ -133,15 +144,39 @@ export class Output {
   failure(error: RelayError): void {
     const { message, kind, cause = error } = error
     const object = { type: 'error', code: kind, error: message }
-    if (this.jsonLog) this.jsonLog.event('error', message, { ...object, ...this.#causeField(cause) })
+    if (this.jsonLog) this.#message('error', message, { ...object, ...this.#causeField(cause) })
     else if (this.#options.json) this.#write(this.#messages, jsonLine(object))
     else this.log.error(message, cause)
   }
 
-  #message(line: Line, indent?: number): void {
-    const text = textOf(line)
-    if (this.jsonLog) this.jsonLog.info(String(text))
-    else this.#write(this.#messages, rendered(this.#messages, text.wrap(this.messageWidth, indent)))
+  #createLog(isTimed: boolean): Log {
+    const write = (level: keyof Log, text: string, cause?: unknown): void => {
+      const isMinor = level === 'debug' || level === 'info'
+      if ((isMinor && this.quiet) || (level === 'debug' && !this.#options.verbose)) return
+      if (this.jsonLog) return this.#message(level, text, this.#causeField(cause))
+      const line = t`${LABELS[level]}${level === 'debug' ? dim(text) : text}`
+      if (isTimed) this.#print(this.#messages, timed(line), TIMED_INDENT)
+      else this.#print(this.#messages, line)
+      for (const detail of this.#causeField(cause).cause?.split('\n') ?? [])
+        this.#print(this.#messages, detail)
+    }
+    return {
+      debug: (text) => write('debug', text),
+      info: (text) => write('info', text),
+      warn: (text) => write('warn', text),
+      error: (text, cause) => write('error', text, cause),
+    }
+  }
+
+  /** A message as JSON, with what it is about; a time of its own is left out. */
+  #message(level: keyof Log, line: Line, fields: Fields = {}): void {
+    const { time: _, ...about } = fields
+    const time = new Date().toISOString()
+    this.#write(this.#messages, jsonLine({ time, level, message: String(textOf(line)), ...about }))
+  }
+
+  #print(pen: Pen, line: Line, indent?: number): void {
+    this.#write(pen, rendered(pen, textOf(line).wrap(columnsOf(pen.stream), indent)))
   }
 
   #write({ stream }: Pen, text: string | Uint8Array): void {
@@ -150,50 +185,15 @@ export class Output {
     if (text.length > 0) stream.write(text)
   }
 
-  #createLog(start: () => Line, indent?: number): Log {
-    const write = (...parts: readonly Line[]): void => this.#message(join([start(), ...parts]), indent)
-    return {
-      debug: (text) => {
-        if (this.#options.verbose && !this.quiet) write(dim(text))
-      },
-      info: (text) => {
-        if (!this.quiet) write(text)
-      },
-      warn: (text) => write(yellow('warning:'), ' ', text),
-      error: (text, cause) => {
-        write(red('error:'), ' ', text)
-        if (this.#isDebugging && cause !== undefined)
-          for (const line of inspect(cause).split('\n')) this.#message(line)
-      },
-    }
+  /** An error's cause with its stack, where the user asks for it. */
+  #causeField(cause: unknown): { readonly cause?: string } {
+    const isShown = this.#context.env['RELAY_DEBUG'] && cause !== undefined
+    return isShown ? { cause: inspect(cause) } : {}
   }
+}
 
-  #createJsonLog(): JsonLog {
-    const event: JsonLog['event'] = (level, message, fields) => {
-      if (this.quiet && level === 'info') return
-      const { time: _, ...about } = fields
-      const time = new Date().toISOString()
-      this.#write(this.#messages, jsonLine({ time, level, message: printable(message), ...about }))
-    }
-    return {
-      event,
-      debug: (message) => {
-        if (this.#options.verbose && !this.quiet) event('debug', message, {})
-      },
-      info: (message) => event('info', message, {}),
-      warn: (message) => event('warn', message, {}),
-      error: (message, cause) => event('error', message, this.#causeField(cause)),
-    }
-  }
-
-  #causeField(cause: unknown): Fields {
-    return this.#isDebugging && cause !== undefined ? { cause: inspect(cause) } : {}
-  }
-
-  /** Whether an error's cause is printed, with its stack. */
-  get #isDebugging(): boolean {
-    return Boolean(this.#context.env['RELAY_DEBUG'])
-  }
+function timed(line: Line): Text {
+  return t`${dim(timeOfDay(Date.now()))}  ${line}`
 }
 
 function rendered({ color }: Pen, lines: readonly Text[]): string {

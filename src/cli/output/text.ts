@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { Chalk } from 'chalk'
 import truncatedWidth from 'fast-string-truncated-width'
 import { printable } from '../../base/text.js'
+import { wrap } from './wrap.js'
 
 /** Whether a stream shows styles is for the output to say. */
 const CHALK = new Chalk({ level: 1 })
@@ -42,8 +43,8 @@ export const red = styled('red')
 export const yellow = styled('yellow')
 export const cyan = styled('cyan')
 
-/** Sets a further line off from the next one. */
-const MIN_INDENT = 2
+/** Of the further lines of one that has no label. */
+const INDENT = 2
 
 /**
  * One line for a terminal: everything in it that could rewrite the display is escaped, before it is measured. Widths are columns: two for
@@ -101,26 +102,12 @@ export class Text {
   }
 
   /**
-   * Broken at spaces into lines of at most `width` columns, the further ones indented by `indent` (by default a little more than the
-   * line itself, or as far as what follows its label), or by less where a long word then fits. A longer word, such as an address to copy, stays
-   * whole.
+   * Broken at spaces into lines of at most `width` columns, as {@link wrap} does. Further lines are indented a little more than the line itself,
+   * or as far as what follows its label, if `indent` does not say otherwise.
    */
   wrap(width: number, indent = this.#indent()): readonly Text[] {
     if (this.#fits(width)) return [this]
-    const lines: string[] = []
-    let [line, used] = ['', 0]
-    for (const [, gap = '', word = ''] of this.ansi.matchAll(/( *)([^ ]*)/g)) {
-      const wide = widthOf(word)
-      if (used > 0 && wide > 0 && used + gap.length + wide > width) {
-        lines.push(line)
-        const start = Math.min(indent, Math.max(MIN_INDENT, width - wide))
-        ;[line, used] = [' '.repeat(start) + word, start + wide]
-      } else if (word !== '') {
-        line += gap + word
-        used += gap.length + wide
-      }
-    }
-    return [...lines, line].map((ansi) => new Text(ansi))
+    return wrap(this.ansi, width, indent, widthOf).map((ansi) => new Text(ansi))
   }
 
   /** Where lines have no limit nothing is measured, which takes longest of all for the first line. */
@@ -130,7 +117,7 @@ export class Text {
 
   #indent(): number {
     const [, label] = LABEL.exec(this.ansi) ?? []
-    return label === undefined ? this.toString().search(/[^ ]|$/) + MIN_INDENT : widthOf(label)
+    return label === undefined ? this.toString().search(/[^ ]|$/) + INDENT : widthOf(label)
   }
 }
 

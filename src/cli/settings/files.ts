@@ -25,11 +25,10 @@ const MAX_BYTES = 1_048_576
  */
 export function readSmallFile(file: string): string | undefined {
   const stats = attempt(file, () => statSync(file, { throwIfNoEntry: false }))
-  if (!stats) return undefined
   // To open a pipe that nothing writes to would wait for ever.
-  if (!stats.isFile())
+  if (stats && !stats.isFile())
     throw new RelayError('settings', `${file} is not a regular file. Replace it with a file of at most 1 MiB`)
-  return readAll(file)
+  return stats && readStart(file)
 }
 
 /**
@@ -39,7 +38,7 @@ export function readSmallFile(file: string): string | undefined {
  */
 export function readSecretFile(file: string, setting: string): string {
   try {
-    const secret = readAll(file).replace(/\r?\n$/, '')
+    const secret = readStart(file).replace(/\r?\n$/, '')
     // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
     if (secret === '') throw new RelayError('settings', `${file} is empty`)
     return secret
@@ -48,15 +47,14 @@ export function readSecretFile(file: string, setting: string): string {
   }
 }
 
-function readAll(file: string): string {
+function readStart(file: string): string {
   const bytes = Buffer.alloc(MAX_BYTES + 1)
-  const size = attempt(file, () => {
+  let size = 0
+  attempt(file, () => {
     const opened = openSync(file, 'r')
     try {
-      for (let size = 0, read = -1; ; size += read) {
+      for (let read = -1; read !== 0; size += read)
         read = readSync(opened, bytes, size, bytes.length - size, null)
-        if (read === 0) return size
-      }
     } finally {
       closeSync(opened)
     }
@@ -98,23 +96,19 @@ type Place = Pick<Context, 'cwd' | 'env'>
 
 /** The settings files whose changes take effect while relay runs, also those that do not exist yet. */
 export function watchedFiles(context: Place & Pick<Context, 'configFolder'>): readonly string[] {
-  const { folders } = checkoutOf(context, createTrust(context.env))
-  return [...folders.map((folder) => path.join(folder, PROJECT_FILE)), userFile(context)]
+  const { usable } = projectFiles(context, createTrust(context.env))
+  return [...usable, userFile(context)]
 }
 
-/** The files of a working folder and its checkout that are there and trusted. */
-export interface FolderFiles {
-  /** `.env` in the working folder; not a folder of that name, which is Python's. */
-  readonly dotenv: string | undefined
-  /**
-   * The project's settings file: the nearest `relay.json` from the working folder up to the root of its git checkout. Outside
-   * a checkout only the working folder counts, so that no file in a shared parent folder does.
-   */
-  readonly project: string | undefined
-}
-
-/** Files that belong to another user are ignored with a warning. @throws RelayError `settings` when `.env` cannot be read */
-export function folderFiles(context: Place, log: Log): FolderFiles {
+/**
+ * `.env` in the working folder (but not a folder of that name, which is Python's), and the project's nearest `relay.json`, as far as they are
+ * there. Files that belong to another user are ignored with a warning.
+ * @throws RelayError `settings` when `.env` cannot be read
+ */
+export function folderFiles(
+  context: Place,
+  log: Log,
+): { readonly dotenv?: string; readonly project?: string } {
   const distrust = createTrust(context.env)
   const isTrusted = (file: string): boolean => {
     const why = distrust(file)
@@ -124,43 +118,35 @@ export function folderFiles(context: Place, log: Log): FolderFiles {
   const dotenv = path.join(context.cwd, '.env')
   const found = attempt(dotenv, () => statSync(dotenv, { throwIfNoEntry: false }))
   const isUsable = found !== undefined && !found.isDirectory() && isTrusted(dotenv)
-  const { folders, beyond, git } = checkoutOf(context, distrust)
-  const filesIn = (all: readonly string[]): string[] =>
-    all.map((folder) => path.join(folder, PROJECT_FILE)).filter(existsSync)
-  const project = filesIn(folders).find(isTrusted)
-  const [passed] = filesIn(beyond)
-  if (project === undefined && passed !== undefined)
-    log.warn(`${passed} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
-  return { dotenv: isUsable ? dotenv : undefined, project }
+  const { usable, passed, git } = projectFiles(context, distrust)
+  const project = usable.filter(existsSync).find(isTrusted)
+  const ignored = passed.find(existsSync)
+  if (project === undefined && ignored !== undefined)
+    log.warn(`${ignored} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
+  return { ...(isUsable && { dotenv }), ...(project !== undefined && { project }) }
 }
 
 /**
- * The folders from the working folder up to the root of its checkout, nearest first; outside a checkout only itself. Those `beyond` are in a
- * checkout whose `.git` is another user's, which any program would run commands from (CVE-2022-24765).
+ * Where `relay.json` can be, nearest first: in the working folder, and up to the root of its git checkout. Outside a checkout only the working
+ * folder counts, so that no file in a shared parent folder does; nor where `.git` is another user's, which any program would run commands
+ * from (CVE-2022-24765).
  */
-function checkoutOf(
-  { cwd }: Place,
-  distrust: (file: string) => string | undefined,
-): { readonly folders: readonly string[]; readonly beyond: readonly string[]; readonly git: string } {
-  const upTo = (counts: (git: string) => boolean): string[] | undefined => {
-    const folders: string[] = []
-    for (let folder = path.resolve(cwd); ; folder = path.dirname(folder)) {
-      folders.push(folder)
-      if (counts(path.join(folder, '.git'))) return folders
-      if (folder === path.dirname(folder)) return undefined
-    }
+function projectFiles({ cwd }: Place, distrust: (file: string) => string | undefined) {
+  const files: string[] = []
+  for (let folder = path.resolve(cwd); ; folder = path.dirname(folder)) {
+    files.push(path.join(folder, PROJECT_FILE))
+    const git = path.join(folder, '.git')
+    const isCheckout = existsSync(git)
+    if (isCheckout && distrust(git) === undefined) return { usable: files, passed: [], git }
+    if (isCheckout || folder === path.dirname(folder))
+      return { usable: files.slice(0, 1), passed: isCheckout ? files.slice(1) : [], git }
   }
-  const folders = upTo((git) => existsSync(git) && distrust(git) === undefined) ?? [path.resolve(cwd)]
-  const all = upTo(existsSync) ?? []
-  const beyond = all.filter((folder) => !folders.includes(folder))
-  return { folders, beyond, git: path.join(all.at(-1) ?? cwd, '.git') }
 }
 
-/** Write permission of the group, and of all others. */
 const GROUP_WRITE = 0o020
 const OTHERS_WRITE = 0o002
 
-/** The calls to the operating system that decide whether a file is trusted; a test replaces them. */
+/** What decides whether a file is trusted; a test replaces it. */
 export interface System {
   /** The user whose rights this process has; undefined on Windows, where nothing is checked. */
   readonly uid: number | undefined

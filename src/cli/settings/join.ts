@@ -3,8 +3,8 @@ import { RelayError } from '../../base/errors.js'
 import { type OAuthClient, PROVIDER_NAMES } from '../../base/settings.js'
 import type { SavedProfile } from '../../instance/profile.js'
 import type { RunningInstance } from '../../instance/running.js'
-import type { Loaded, Origin } from './read.js'
 import type { Values } from './parse.js'
+import type { Loaded, Origin } from './read.js'
 
 /** What `relay setup` stored, with the client's secret. */
 export type StoredClient = Setup & { readonly client: OAuthClient }
@@ -43,47 +43,41 @@ const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
  * @throws RelayError `settings` when this version of relay does not know the instance's code host
  */
 export function join({ own, instance, setup, saved }: Parts): Loaded {
-  const { origins } = own
-  const isOpen = !origins.provider && !origins.providerUrl
-  let joined = own
+  let { values, origins } = own
   const take = (given: Partial<Values>, origin: Origin): void => {
+    values = { ...values, ...given }
     const names = Object.keys(given).map((name) => [name, origin])
-    joined = {
-      values: { ...joined.values, ...given },
-      origins: { ...joined.origins, ...Object.fromEntries(names) },
-    }
+    origins = { ...origins, ...Object.fromEntries(names) }
   }
   if (instance) {
-    const { clientId: _id, ...others } = own.values
+    const { clientId: _, ...others } = values
     // The instance has the OAuth client. A client id alone, as in relay.json, is no mistake in that case.
-    const isHalf = instance.clientId && others.clientSecret === undefined
-    joined = { values: { ...(isHalf ? others : own.values), ...servedBy(instance) }, origins }
+    if (instance.clientId && values.clientSecret === undefined) values = others
+    values = { ...values, ...servedBy(instance) }
   } else {
     if (saved && !origins.store) take({ store: saved.store }, SAVED)
-    if (isOpen && setup) take({ provider: setup.provider, providerUrl: setup.providerUrl }, SETUP)
-    else if (isOpen && saved?.provider && saved.providerUrl)
-      take({ provider: saved.provider, providerUrl: saved.providerUrl }, SAVED)
+    if (!origins.provider && !origins.providerUrl) {
+      if (setup) take({ provider: setup.provider, providerUrl: setup.providerUrl }, SETUP)
+      else if (saved?.provider && saved.providerUrl)
+        take({ provider: saved.provider, providerUrl: saved.providerUrl }, SAVED)
+    }
   }
-  const { clientId, clientSecret, provider, providerUrl } = joined.values
-  if (!setup || clientSecret !== undefined) return joined
+  const { clientId, clientSecret, provider, providerUrl } = values
+  if (!setup || clientSecret !== undefined) return { values, origins }
   const { id, secret } = setup.client
   const isOther = [clientId, instance?.clientId].some((known) => known && known !== id)
   if (!isOther && setup.provider === provider && setup.providerUrl === providerUrl)
     take({ clientSecret: secret.reveal(), ...(clientId === undefined && { clientId: id }) }, SETUP)
-  return joined
+  return { values, origins }
 }
 
 /** The code host and the store of an instance. @throws RelayError `settings` for a code host that this version of relay does not know */
-export function servedBy({
-  pid,
-  provider: name,
-  providerUrl,
-  store,
-}: RunningInstance): Pick<Values, 'provider' | 'providerUrl' | 'store'> {
-  const provider = PROVIDER_NAMES.find((known) => known === name)
+export function servedBy(instance: RunningInstance): Pick<Values, 'provider' | 'providerUrl' | 'store'> {
+  const { pid, providerUrl, store } = instance
+  const provider = PROVIDER_NAMES.find((known) => known === instance.provider)
   if (provider) return { provider, providerUrl, store }
   throw new RelayError(
     'settings',
-    `Process ${pid} serves the code host ${name}, which this version of relay does not know`,
+    `Process ${pid} serves the code host ${instance.provider}, which this version of relay does not know`,
   )
 }

@@ -20,7 +20,8 @@ const MAX_CONCURRENCY = 64
 
 const anyText = (text: string): string => text
 const port = wholeNumber(0, 65_535)
-const hostName = matching(/^[A-Za-z0-9._-]{1,255}$/, 'a host name, without a port')
+const HOST_NAME = /^[A-Za-z0-9._-]{1,255}$/
+const hostName = matching(HOST_NAME, 'a host name, without a port')
 
 /**
  * Reads the text of each setting. Not in the table, since help does without. Each throws an Error whose message completes "<name>: …"
@@ -156,7 +157,7 @@ function lines(check: (text: string) => unknown): (text: string) => readonly str
 
 function hostNames(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim())
-  if (names.every((name) => /^[A-Za-z0-9._-]{1,255}$/.test(name))) return names
+  if (names.every((name) => HOST_NAME.test(name))) return names
   throw new Error('must be host names, separated by commas')
 }
 

@@ -2,8 +2,9 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import envPaths from 'env-paths'
-import { RelayError } from '../../base/errors.js'
 import { isLoopback } from '../../base/address.js'
+import { RelayError } from '../../base/errors.js'
+import type { Log } from '../../base/log.js'
 import { DEFAULTS } from '../../base/settings.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
 import { plain, suggest } from '../../base/text.js'
@@ -16,7 +17,7 @@ import {
   GITHUB_URL,
   isSettingName,
   keysOf,
-  type Kind,
+  meantBy,
   SETTING_NAMES,
   type SettingName,
   settingOf,
@@ -58,7 +59,7 @@ interface Given {
   readonly origin: Origin
 }
 
-/** One place where settings can be set. */
+/** One place where settings can be set. @throws RelayError `settings` for a value that is not valid */
 type Source = (name: SettingName) => Given | undefined
 type Variables = Readonly<Record<string, string | undefined>>
 
@@ -72,15 +73,15 @@ export function isOfFolder({ kind }: Origin): boolean {
  * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value
  */
 export function openSettings(shell: Shell, flags: Flags): OpenSettings {
-  const { env } = shell
-  const files = folderFiles(shell, shell.out.log)
+  const { env, cwd, out } = shell
+  const files = folderFiles(shell, out.log)
   const dotenv = files.dotenv === undefined ? {} : readDotenv(files.dotenv, shell)
   const own = [
     flagSource(flags),
-    variableSource(env, 'environment', shell),
-    variableSource(dotenv, 'dotenv', shell),
-    bareBaseUrl(env, 'environment', shell),
-    bareBaseUrl(dotenv, 'dotenv', shell),
+    variableSource(env, 'environment', cwd),
+    variableSource(dotenv, 'dotenv', cwd),
+    bareBaseUrl(env, 'environment', out.log),
+    bareBaseUrl(dotenv, 'dotenv', out.log),
     ...(flags.sandbox ? [sandboxProfile] : []),
   ]
   const project = readSettingsFile(files.project, 'project')
@@ -92,7 +93,8 @@ export function openSettings(shell: Shell, flags: Flags): OpenSettings {
     profile: named,
     profiles: [...user.profiles.keys()],
     read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES) {
-      const users = [user.profiles.get(profile) ?? NOTHING, user.common]
+      const section = user.profiles.get(profile)
+      const users = [...(section ? [section] : []), user.common]
       const sources = [...own, project.common, ...users, bareFlagSource(flags)]
       const { values, origins } = loaded(sources, users, names)
       return { values: withDefaults({ ...values, profile }), origins }
@@ -128,11 +130,7 @@ export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void 
  * password in the address of a shared store is taken out: the address is shown and saved.
  * @throws RelayError `settings`, also for a password in a flag, which every user of this machine can read
  */
-function loaded(
-  sources: readonly Source[],
-  users: readonly Source[],
-  names: readonly SettingName[],
-): { readonly values: GivenValues; readonly origins: Origins } {
+function loaded(sources: readonly Source[], users: readonly Source[], names: readonly SettingName[]) {
   const values: Record<string, unknown> = {}
   const origins: Record<string, Origin> = {}
   for (const name of names) {
@@ -166,20 +164,33 @@ function firstOf(sources: readonly Source[], name: SettingName): Given | undefin
   return undefined
 }
 
-const NOTHING: Source = () => undefined
-
-/** Parses a value; empty text counts as not set. @throws RelayError `settings` that names the origin, never the value */
+/**
+ * Parses a value; empty text counts as not set. A project's file may point some settings at this machine only.
+ * @throws RelayError `settings` that names the origin, never the value
+ */
 function given(name: SettingName, text: string | undefined, origin: Origin): Given | undefined {
   if (!text) return undefined
+  const { project, env } = settingOf(name)
   try {
-    return { value: PARSERS[name](text), origin }
+    const value = PARSERS[name](text)
+    if (isOfFolder(origin) && project === 'this machine' && !isOfThisMachine(value))
+      throw new Error(`must be on this machine in a project's file: ${env} in the environment sets any other`)
+    return { value, origin }
   } catch (cause) {
-    throw new RelayError('settings', `${origin.text}: ${reasonOf(cause)}`)
+    const why = cause instanceof Error ? cause.message : 'invalid value'
+    throw new RelayError('settings', `${origin.text}: ${why}`)
   }
 }
 
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : 'invalid value'
+/** An address, or the routes of `--forward`. */
+function isOfThisMachine(value: unknown): boolean {
+  const addresses = Array.isArray(value)
+    ? value.map((text) => {
+        const { target } = parseForward(String(text))
+        return target.kind === 'http' ? target.url : ''
+      })
+    : [String(value)]
+  return addresses.every((address) => isLoopback(new URL(address).hostname))
 }
 
 // Flags
@@ -210,20 +221,15 @@ const sandboxProfile: Source = (name) =>
 
 type VariableKind = 'environment' | 'dotenv'
 
-/**
- * Settings from variables. A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names, relative to the
- * working folder.
- */
-function variableSource(variables: Variables, kind: VariableKind, { cwd }: Shell): Source {
+/** A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names, relative to the working folder. */
+function variableSource(variables: Variables, kind: VariableKind, cwd: string): Source {
   return (name) => {
     const [env = '', fileEnv = ''] = variablesOf(name)
+    const text = variables[env]
     const file = variables[fileEnv]
-    const origin = variableOrigin(variables[env] || !file ? env : fileEnv, kind)
-    const text = variables[env] || (file && readSecretFile(path.resolve(cwd, file), origin.text))
-    const found = given(name, text, origin)
-    const why = found && kind === 'dotenv' ? notThisMachine(name, found.value) : undefined
-    if (why !== undefined) throw new RelayError('settings', `${origin.text}: ${why}`)
-    return found
+    if (text || !file) return given(name, text, variableOrigin(env, kind))
+    const origin = variableOrigin(fileEnv, kind)
+    return given(name, readSecretFile(path.resolve(cwd, file), origin.text), origin)
   }
 }
 
@@ -231,24 +237,20 @@ function variableOrigin(variable: string, kind: VariableKind): Origin {
   return { kind, text: kind === 'dotenv' ? `${variable} in .env` : variable }
 }
 
-/**
- * The setting in `BASE_URL`. Other programs use that variable too (test runners set it to "/"), so a value that relay cannot
- * use is ignored with a warning.
- */
-function bareBaseUrl(variables: Variables, kind: VariableKind, { out }: Shell): Source {
-  const origin = variableOrigin('BASE_URL', kind)
+/** Other programs use `BASE_URL` too (test runners set it to "/"), so a value that relay cannot use is ignored with a warning. */
+function bareBaseUrl(variables: Variables, kind: VariableKind, log: Log): Source {
   return (name) => {
     if (name !== 'baseUrl') return undefined
+    const origin = variableOrigin('BASE_URL', kind)
     try {
-      const found = given(name, variables['BASE_URL'], origin)
-      if (!found || kind === 'environment' || notThisMachine(name, found.value) === undefined) return found
+      return given(name, variables['BASE_URL'], origin)
     } catch {
-      // Not an address.
+      const [where, place] = kind === 'dotenv' ? [' on this machine', ' in the environment'] : ['', '']
+      log.warn(
+        `${origin.text} is ignored: it is no absolute http:// or https:// address${where} (RELAY_BASE_URL${place} sets it for relay alone)`,
+      )
+      return undefined
     }
-    const valid = `absolute http:// or https:// address${kind === 'dotenv' ? ' on this machine' : ''}`
-    const instead = kind === 'dotenv' ? 'RELAY_BASE_URL in the environment' : 'RELAY_BASE_URL'
-    out.log.warn(`${origin.text} is ignored: it is no ${valid} (${instead} sets it for relay alone)`)
-    return undefined
   }
 }
 
@@ -264,30 +266,18 @@ function readDotenv(file: string, shell: Shell): Variables {
     const name = SETTING_NAMES.find((each) => variablesOf(each).includes(variable))
     const { project, secret, flag } = name ? settingOf(name) : {}
     if (project ?? secret) continue
-    const elsewhere = `${variable} cannot be set by a project: set it in the environment`
-    const ways = [flag && `with ${flag.split(' ')[0]}`, `as ${name} in ${userFile(shell)}`].filter(Boolean)
-    const near = didYouMean(variable, SETTING_NAMES.flatMap(variablesOf))
-    const why = name
-      ? [elsewhere, ...ways].join(', or ')
-      : variable === 'RELAY_DEBUG'
-        ? elsewhere
-        : `${variable} is not a setting${near}`
-    throw new RelayError('settings', `${file}: ${why}`)
+    const ways = [
+      'in the environment',
+      ...(flag === undefined ? [] : [`with ${flag.split(' ')[0]}`]),
+      ...(name ? [`as ${name} in ${userFile(shell)}`] : []),
+    ]
+    const why =
+      name || variable === 'RELAY_DEBUG'
+        ? `cannot be set by a project: set it ${ways.join(', or ')}`
+        : `is not a setting${didYouMean(variable, SETTING_NAMES.flatMap(variablesOf))}`
+    throw new RelayError('settings', `${file}: ${variable} ${why}`)
   }
   return variables
-}
-
-/** Why a project's file may not set this: it may point some settings at this machine only. */
-function notThisMachine(name: SettingName, value: unknown): string | undefined {
-  const { project, list, env } = settingOf(name)
-  if (project !== 'this machine') return undefined
-  const addresses = [value].flat().map((text) => {
-    const { target } = list ? parseForward(String(text)) : {}
-    return target?.kind === 'http' ? target.url : String(text)
-  })
-  return addresses.every((address) => isLoopback(new URL(address).hostname))
-    ? undefined
-    : `must be on this machine in a project's file: ${env} in the environment sets any other`
 }
 
 // Files
@@ -299,98 +289,82 @@ interface SettingsFile {
   readonly profiles: ReadonlyMap<string, Source>
 }
 
+type FileKind = 'project' | 'user'
+
 /** @throws RelayError `settings` that names the file, the key, and the closest valid key or what the value must be */
-function readSettingsFile(file: string | undefined, kind: Kind): SettingsFile {
-  const content = (file !== undefined && readJsonObject(file)) || {}
-  const { profiles = {}, ...common } = content
-  const fail = (key: string, why: string): RelayError => new RelayError('settings', `${file}: ${key} ${why}`)
-  const section = (values: Readonly<Record<string, unknown>>, prefix = ''): Source => {
+function readSettingsFile(file = '', kind: FileKind): SettingsFile {
+  const { profiles, ...common } = (file !== '' && readJsonObject(file)) || {}
+  const section = (values: unknown, prefix: string): Source => {
+    if (!isObject(values))
+      throw new RelayError('settings', `${file}: ${prefix.slice(0, -1)} must be an object of settings`)
     const entries = Object.entries(values).map(([key, value]) => {
-      const place = { kind, key, file: file ?? '', origin: { kind, text: `${prefix}${key} in ${file}` } }
-      try {
-        return readEntry(place, value)
-      } catch (cause) {
-        throw cause instanceof RelayError ? cause : fail(prefix + key, reasonOf(cause))
-      }
+      const name = nameOfKey(key, kind, `${file}: ${prefix}${key}`, prefix !== '')
+      const origin: Origin = { kind, text: `${prefix}${key} in ${file}` }
+      return [name, given(name, textOfEntry(name, value, origin, file), origin)] as const
     })
     const found = new Map(entries)
     return (name) => found.get(name)
   }
-  if (kind === 'project' && 'profiles' in content)
-    throw fail('profiles', 'can only be set in your own config.json')
-  if (!isObject(profiles)) throw fail('profiles', 'must be an object of profiles')
-  const sections = Object.entries(profiles).map(([name, values]) => {
-    const prefix = `profiles.${name}`
-    if (!isObject(values)) throw fail(prefix, 'must be an object of settings')
-    for (const key of ['profile', 'home'])
-      if (key in values) throw fail(`${prefix}.${key}`, 'cannot be set for one profile')
-    return [name, section(values, `${prefix}.`)] as const
-  })
-  return { common: section(common), profiles: new Map(sections) }
+  if (profiles !== undefined && kind === 'project')
+    throw new RelayError('settings', `${file}: profiles can only be set in your own config.json`)
+  if (profiles !== undefined && !isObject(profiles))
+    throw new RelayError('settings', `${file}: profiles must be an object of profiles`)
+  const sections = Object.entries(profiles ?? {}).map(
+    ([name, values]) => [name, section(values, `profiles.${name}.`)] as const,
+  )
+  return { common: section(common, ''), profiles: new Map(sections) }
 }
 
-interface Place {
-  readonly kind: Kind
-  readonly key: string
-  readonly file: string
-  readonly origin: Origin
-}
-
-/** Numbers and lists can be JSON numbers and arrays. @throws Error whose message completes "<key> …"; RelayError `settings` */
-function readEntry({ kind, key, file, origin }: Place, value: unknown): [SettingName, Given] {
-  // A secret's key names the file that holds it.
+/** The setting that a key sets: a secret's key names the file that holds it. */
+function nameOfKey(key: string, kind: FileKind, place: string, isOfProfile: boolean): SettingName {
+  const fail = (why: string): RelayError => new RelayError('settings', `${place} ${why}`)
   const name = [key, key.replace(/File$/, '')].find(isSettingName)
   if (name === undefined || (key !== name && !settingOf(name).secret))
-    throw new Error(`is not a setting${didYouMean(key, keysOf(kind))}`)
-  const { project, env, flag, secret, list } = settingOf(name)
+    throw fail(`is not a setting${didYouMean(key, keysOf(kind))}`)
+  const { project, env, flag, secret } = settingOf(name)
   if (kind === 'project' && !project) {
     const ways = [flag?.split(' ')[0], env, secret && `${env}_FILE`].filter(Boolean).join(' or ')
-    throw new Error(`cannot be set by a project: set it with ${ways}`)
+    throw fail(`cannot be set by a project: set it with ${ways}`)
   }
-  if (secret && key === name) throw new Error(`is a secret: name a file that holds it as ${name}File`)
+  if (secret && key === name) throw fail(`is a secret: name a file that holds it as ${name}File`)
+  if (isOfProfile && (name === 'profile' || name === 'home')) throw fail('cannot be set for one profile')
+  return name
+}
+
+/** Numbers and lists can be JSON numbers and arrays; file names are relative to the settings file, or to the user's home (`~/`). */
+function textOfEntry(name: SettingName, value: unknown, { text: place }: Origin, file: string): string {
+  const { secret, list } = settingOf(name)
   const text = Array.isArray(value) ? value.join(list ? '\n' : ',') : value
-  if (typeof text !== 'string' && typeof text !== 'number')
-    throw new Error('must be a text, a number, or a list of texts')
-  if (text === '') throw new Error('must not be empty: leave it out instead')
-  // File names are relative to the settings file, or to the user's home (`~/`).
-  const full = path.resolve(path.dirname(file), String(text).replace(/^~(?=\/|$)/, homedir()))
-  const parsed = PARSERS[name](
-    secret ? readSecretFile(full, origin.text) : name === 'home' ? full : String(text),
-  )
-  const fits = Array.isArray(value)
-    ? Array.isArray(parsed)
-    : typeof value === 'string' || typeof parsed === 'number'
-  if (!fits) throw new Error('must be a text')
-  const why = kind === 'project' ? notThisMachine(name, parsed) : undefined
-  if (why !== undefined) throw new Error(why)
-  return [name, { value: parsed, origin }]
+  if ((typeof text !== 'string' && typeof text !== 'number') || text === '')
+    throw new RelayError(
+      'settings',
+      `${place}: must be a text, a number, or a list of texts, and not be empty: leave it out instead`,
+    )
+  if (!secret && name !== 'home') return String(text)
+  const named = path.resolve(path.dirname(file), String(text).replace(/^~(?=\/|$)/, homedir()))
+  return secret ? readSecretFile(named, place) : named
 }
 
 // Misspelt names
 
-/** What other programs call settings. */
-const MEANINGS: Readonly<Record<string, SettingName>> = {
-  bind: 'host',
-  command: 'exec',
-  commands: 'exec',
-  datadir: 'home',
-  domain: 'publicUrl',
-  exclude: 'ignore',
-  hooksecret: 'webhookSecret',
-  parallel: 'concurrency',
-  redirecturl: 'baseUrl',
-  retention: 'keep',
-  routes: 'forward',
-  secret: 'webhookSecret',
-  smee: 'tunnel',
-  target: 'forward',
-  targets: 'forward',
+/** Settings, and what other programs call them. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  host: 'bind',
+  exec: 'command commands',
+  home: 'datadir',
+  publicurl: 'domain',
+  ignore: 'exclude',
+  webhooksecret: 'hooksecret secret',
+  concurrency: 'parallel',
+  baseurl: 'redirecturl',
+  keep: 'retention',
+  forward: 'routes target targets',
+  tunnel: 'smee',
 }
 
 /** Of the names, keys or variables of settings the one that was probably meant, by its meaning or its spelling. */
 export function meantSetting(word: string, names: readonly string[]): string | undefined {
-  const key = plain(word)
-  const meaning = Object.hasOwn(MEANINGS, key) ? plain(MEANINGS[key] ?? '') : undefined
+  const meaning = meantBy(plain(word), MEANINGS)
   // A key of a file can end in File.
   const meant = meaning === undefined ? undefined : names.find((name) => plain(name).startsWith(meaning))
   return meant ?? suggest(word, names)

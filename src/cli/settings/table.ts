@@ -11,13 +11,13 @@ import { formatDuration } from '../../base/time.js'
 import type { Context } from '../context.js'
 
 /** One setting in words: where it can be set, and what help says of it. `parse.ts` reads its text. */
-export interface Setting {
+interface Setting {
   /** Its variable, where that is not `RELAY_` and its name. */
   readonly env?: string
   readonly flag?: string
   /** The value of the flag without one. */
   readonly bare?: string
-  /** The value of the flag without one, where no other place sets the setting. */
+  /** The same, where no other place sets the setting. */
   readonly bareDefault?: string
   readonly help: string
   /** The default in words, if it is not a fixed value. */
@@ -29,7 +29,7 @@ export interface Setting {
   readonly format?: (value: number) => string
   /** Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
   readonly secret?: true
-  /** Can also be read from the file that `<env>_FILE` names, as every secret can. */
+  /** Can also be read from such a file. */
   readonly inFile?: true
   /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
   readonly project?: 'anything' | 'this machine'
@@ -104,11 +104,7 @@ export const SETTINGS = {
   },
   tokenKey: { help: 'key that encrypts what a shared store holds: 32 bytes, base64', secret: true },
   tokenKeyPrevious: { help: 'another key, accepted during rotation', secret: true },
-  maxBody: {
-    flag: '--max-body <bytes>',
-    help: `largest webhook body, up to ${MAX_MAX_BODY}`,
-    project: 'anything',
-  },
+  maxBody: { flag: '--max-body <bytes>', help: `largest body, up to ${MAX_MAX_BODY}`, project: 'anything' },
   tokenTtl: { help: 'token lifetime if none is given', format: formatDuration },
   forward: {
     flag: '--forward <[match=]url>',
@@ -136,11 +132,7 @@ export const SETTINGS = {
     bareDefault: DEFAULT_TUNNEL,
     help: `smee channel or server (none set: ${DEFAULT_TUNNEL}), or new for another channel`,
   },
-  sandboxPort: {
-    flag: '--sandbox-port <n>',
-    help: 'port of the sandbox, 0 for any free port',
-    project: 'anything',
-  },
+  sandboxPort: { flag: '--sandbox-port <n>', help: 'port of the sandbox, 0 for any', project: 'anything' },
 } as const satisfies Readonly<Record<string, Setting>>
 
 export type SettingName = keyof typeof SETTINGS
@@ -154,9 +146,8 @@ export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS).filte
 
 /** A setting with its variable. */
 export function settingOf(name: SettingName): Setting & { readonly env: string } {
-  const env = `RELAY_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
-  const setting: Setting = SETTINGS[name]
-  return { env, ...setting }
+  const env = `RELAY_${name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`
+  return { env, ...SETTINGS[name] }
 }
 
 /** Every variable that is read for a setting: its own, and where it can be in a file the one that names it. */
@@ -181,11 +172,8 @@ export function defaultText(name: SettingName): string | undefined {
   return settingOf(name).defaultText ?? (value === undefined ? undefined : String(formatValue(name, value)))
 }
 
-/** A project's settings file, relay.json, whose author can be anyone, or the user's own, config.json. */
-export type Kind = 'project' | 'user'
-
-/** The keys that a file of that kind may have. */
-export function keysOf(kind: Kind): string[] {
+/** The keys that relay.json may have, or the user's own config.json. */
+export function keysOf(kind: 'project' | 'user'): string[] {
   if (kind === 'project') return SETTING_NAMES.filter((name) => settingOf(name).project)
   return ['profiles', ...SETTING_NAMES.map((name) => (settingOf(name).secret ? `${name}File` : name))]
 }
@@ -193,6 +181,11 @@ export function keysOf(kind: Kind): string[] {
 /** The file with the user's own settings. */
 export function userFile({ configFolder }: Pick<Context, 'configFolder'>): string {
   return path.join(configFolder, 'config.json')
+}
+
+/** Of what relay has, that for which other programs have this word. `meanings` has those words for each, one after the other. */
+export function meantBy(word: string, meanings: Readonly<Record<string, string>>): string | undefined {
+  return Object.keys(meanings).find((name) => meanings[name]?.split(' ').includes(word))
 }
 
 /** Bytes in each unit. */

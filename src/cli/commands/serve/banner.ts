@@ -1,8 +1,9 @@
 import packageJson from '../../../../package.json' with { type: 'json' }
-import { DEFAULTS, NEW_TUNNEL, type Settings } from '../../../base/settings.js'
+import { DEFAULTS, type Settings } from '../../../base/settings.js'
 import { labelOf } from '../../../dispatch/routes.js'
 import type { Serving } from '../../../serve/serve.js'
 import { bold, dim, type Line, t, type Text, textOf, tilde } from '../../output/text.js'
+import { isChannel } from './events.js'
 
 type Entry = readonly [name: string, text: Line]
 
@@ -22,8 +23,21 @@ export const BANNER_INDENT = 15
 
 /** The lines that serve prints when it has started: addresses, places, and the next steps. */
 export function banner(serving: Serving, parts: BannerParts): Text[] {
-  const { profile } = serving.settings
-  const entries = [...places(serving, parts), ...targets(serving, parts), ...nextSteps(serving, parts)]
+  const { url, relay } = serving
+  const { profile, provider, providerUrl, store, folder } = serving.settings
+  const profileFlag = profile === DEFAULTS.profile ? '' : ` --profile ${profile}`
+  const inspector = t`${url}/inspect/${dim('  key i, or relay inspect')}`
+  const entries: Entry[] = [
+    ['address', url],
+    ...(relay.inspector ? [['inspector', inspector] as const] : []),
+    ['code host', `${provider} at ${providerUrl}`],
+    ...webhook(serving, parts),
+    ['secret', `relay config --reveal webhookSecret${profileFlag}`],
+    ['data', storePlace(store, tilde(folder))],
+    ...targets(serving, parts),
+    ...(profileFlag === '' ? [] : [['other shells', bold(`export RELAY_PROFILE=${profile}`)] as const]),
+    ...signIn(serving, parts, profileFlag),
+  ]
   return [
     t`${bold('relay')} ${packageJson.version}${dim('  profile ')}${profile}`,
     t``,
@@ -33,10 +47,8 @@ export function banner(serving: Serving, parts: BannerParts): Text[] {
 }
 
 /** The same for a program. */
-export function bannerObject(
-  { url, settings, sandbox, relay }: Serving,
-  { tunnelUrl, nameOf }: BannerParts,
-): Record<string, unknown> {
+export function bannerObject(serving: Serving, parts: BannerParts): Record<string, unknown> {
+  const { url, settings, sandbox, relay } = serving
   const { profile, provider, providerUrl, store, folder } = settings
   return {
     type: 'started',
@@ -46,35 +58,31 @@ export function bannerObject(
     sandbox: sandbox?.url ?? null,
     provider,
     providerUrl,
-    payloadUrl: (provider === 'sandbox' ? undefined : payloadUrl(settings, url, tunnelUrl)) ?? null,
+    payloadUrl: payloadUrl(serving, parts) ?? null,
     data: storePlace(store, folder),
-    targets: relay.routing.routes.map(({ id }) => nameOf(id)),
+    targets: relay.routing.routes.map(({ id }) => parts.nameOf(id)),
   }
 }
 
-function places({ url, settings, relay }: Serving, { tunnelUrl, hooked }: BannerParts): Entry[] {
-  const { provider, providerUrl, store, folder, profile } = settings
-  return [
-    ['address', url],
-    ...(relay.inspector
-      ? [['inspector', t`${url}/inspect/${dim('  key i, or relay inspect')}`] as const]
-      : []),
-    ['code host', `${provider} at ${providerUrl}`],
-    ...(provider === 'sandbox' ? [] : webhook(payloadUrl(settings, url, tunnelUrl), hooked)),
-    ['secret', `relay config --reveal webhookSecret${profileFlag(profile)}`],
-    ['data', storePlace(store, tilde(folder))],
-  ]
-}
-
-function webhook(url = 'printed below once the tunnel is connected', hooked: readonly string[]): Entry[] {
+function webhook(serving: Serving, parts: BannerParts): Entry[] {
+  if (serving.settings.provider === 'sandbox') return []
   const use =
-    hooked.length > 0
-      ? `of the webhook that relay creates in ${hooked.join(', ')}`
+    parts.hooked.length > 0
+      ? `of the webhook that relay creates in ${parts.hooked.join(', ')}`
       : 'for the webhook, with content type application/json and the secret below'
+  const url = payloadUrl(serving, parts) ?? 'printed below once the tunnel is connected'
   return [
     ['payload URL', bold(url)],
     ['', dim(use)],
   ]
+}
+
+/** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
+function payloadUrl({ url, settings }: Serving, { tunnelUrl }: BannerParts): string | undefined {
+  const { provider, tunnel, publicUrl = url } = settings
+  if (provider === 'sandbox') return undefined
+  if (tunnel === undefined) return `${publicUrl}/webhook`
+  return tunnelUrl ?? (isChannel(tunnel) ? tunnel : undefined)
 }
 
 /** The targets by name: where each leads, and what it gets. */
@@ -96,30 +104,9 @@ function storePlace(store: Settings['store'], folder: string): string {
   return store === 'file' ? folder : `${folder}, tokens in the keychain`
 }
 
-function nextSteps({ settings, sandbox }: Serving, { signedIn }: BannerParts): Entry[] {
-  const { oauthClient, profile } = settings
-  const shells: Entry[] =
-    profile === DEFAULTS.profile ? [] : [['other shells', bold(`export RELAY_PROFILE=${profile}`)]]
-  if (signedIn !== undefined)
-    return [...shells, ['signed in', t`${signedIn}${dim('  relay whoami shows the account')}`]]
-  const signIn: Entry = ['sign in', bold('relay login')]
-  if (sandbox) return [...shells, signIn, ['look around', sandbox.url]]
-  if (oauthClient) return [...shells, signIn]
-  return [...shells, ['sign in', `off; to set it up, run relay setup${profileFlag(profile)}`]]
-}
-
-function profileFlag(profile: string): string {
-  return profile === DEFAULTS.profile ? '' : ` --profile ${profile}`
-}
-
-/** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
-function payloadUrl(
-  { tunnel, publicUrl }: Settings,
-  url: string,
-  tunnelUrl: string | undefined,
-): string | undefined {
-  if (tunnel === undefined) return `${publicUrl ?? url}/webhook`
-  if (tunnelUrl !== undefined) return tunnelUrl
-  const isChannel = tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
-  return isChannel ? tunnel : undefined
+function signIn({ settings, sandbox }: Serving, { signedIn }: BannerParts, profileFlag: string): Entry[] {
+  if (signedIn !== undefined) return [['signed in', t`${signedIn}${dim('  relay whoami shows the account')}`]]
+  const how: Entry = ['sign in', bold('relay login')]
+  if (sandbox) return [how, ['look around', sandbox.url]]
+  return settings.oauthClient ? [how] : [['sign in', `off; to set it up, run relay setup${profileFlag}`]]
 }

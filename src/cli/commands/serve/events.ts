@@ -3,12 +3,13 @@ import { aborted } from '../../../base/wait.js'
 import { createLogThrottle, type LogThrottle } from '../../../base/log.js'
 import { NEW_TUNNEL } from '../../../base/settings.js'
 import { MAX_START } from '../../../base/bytes.js'
-import type { AttemptEvent, TargetStatus } from '../../../dispatch/dispatcher.js'
+import type { TargetStatus } from '../../../dispatch/dispatcher.js'
 import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js'
-import { type Attempt, type Delivery, editedFrom, ignoredText, type Receipt } from '../../../journal/types.js'
-import type { ServeOptions } from '../../../serve/serve.js'
+import { type Attempt, editedFrom, ignoredText } from '../../../journal/types.js'
 import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
+import type { ServeOptions } from '../../../serve/serve.js'
 import type { TunnelStatus } from '../../../tunnel/tunnel.js'
+import type { Shell } from '../../command.js'
 import {
   appHookText,
   ASK_AGAIN,
@@ -23,12 +24,14 @@ import {
 } from '../../output/deliveries.js'
 import { type Output, TIMED_INDENT } from '../../output/output.js'
 import { bold, dim, green, join, type Line, red, t, type Text, yellow } from '../../output/text.js'
-import { timeOfDay } from '../../output/time.js'
 
 /** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
 const TUNNEL_LIMIT_MS = 3000
 
 type Fields = Readonly<Record<string, unknown>>
+type Observer<Name extends 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook'> = NonNullable<
+  ServeOptions[Name]
+>
 
 /** What happened, for people and for programs: the line of the terminal and the log, and the object of `--json`. */
 interface Report {
@@ -41,25 +44,11 @@ interface Report {
   readonly kind?: string | undefined
 }
 
-type Observers = {
-  readonly [Name in 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook']: NonNullable<
-    ServeOptions[Name]
-  >
-}
-
 /**
  * Prints what happens while `serve` runs: on standard error as lines, or as JSON with `--log-format json`; and under `--json` every
  * event as an object on standard output.
  */
 export class LiveOutput {
-  /** What {@link ServeOptions} takes. */
-  readonly observers: Observers = {
-    onDelivery: (delivery, receipt) => this.#received(delivery, receipt),
-    onAttempt: (event) => this.#attempted(event),
-    onTarget: (status) => this.#changed(status),
-    onTunnel: (status) => this.#tunnelled(status),
-    onHook: (event) => this.#hooked(event),
-  }
   readonly #out: Output
   readonly #json: boolean
   readonly #throttle: LogThrottle
@@ -70,7 +59,7 @@ export class LiveOutput {
   #names: ReadonlyMap<string, string> = new Map()
   #tunnel: TunnelStatus | undefined
 
-  constructor(out: Output, routes: Pick<Routing, 'routes'>, { json }: { readonly json: boolean }) {
+  constructor({ out, json }: Pick<Shell, 'out' | 'json'>, routes: Pick<Routing, 'routes'>) {
     this.#out = out
     this.#json = json
     this.#throttle = createLogThrottle(out.timedLog)
@@ -83,73 +72,62 @@ export class LiveOutput {
   }
 
   /** The short name of a target. */
-  nameOf(id: string): string {
-    return this.#names.get(id) ?? shortNames([{ id }]).get(id) ?? id
-  }
+  readonly nameOf = (id: string): string => this.#names.get(id) ?? shortNames([{ id }]).get(id) ?? id
 
   /** The payload URL of `--tunnel`, if there is one. That of a new channel is waited for, some seconds, or until the signal. */
   async payloadUrl(tunnel: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-    const isNew = tunnel !== undefined && (tunnel === NEW_TUNNEL || new URL(tunnel).pathname === '/')
     const ends = [signal, this.#connected.signal, AbortSignal.timeout(TUNNEL_LIMIT_MS)]
-    if (isNew) await Promise.race(ends.map(aborted))
+    if (tunnel !== undefined && !isChannel(tunnel)) await Promise.race(ends.map(aborted))
     return this.#tunnel?.url ?? undefined
   }
 
   /** `#7  push  octo/demo  main  no route` */
-  #received(delivery: Delivery, receipt: Receipt): void {
-    const { n, duplicate, targets, ignoredBy } = receipt
+  readonly onDelivery: Observer<'onDelivery'> = (delivery, { n, duplicate, targets, ignoredBy }) => {
     const from = editedFrom(delivery)
-    const down = targets.filter((id) => this.#states.get(id) === 'down').map((id) => this.nameOf(id))
+    const down = targets.filter((id) => this.#states.get(id) === 'down').map(this.nameOf)
     const isUnrouted = targets.length === 0 && ignoredBy === undefined && !duplicate && this.#names.size > 0
     const notes = [
-      ...(duplicate ? [`duplicate, delivery ${delivery.deliveryId}`] : []),
-      ...(from === undefined ? [] : [`edited copy of #${from}`]),
-      ...(ignoredBy === undefined ? [] : [ignoredText(ignoredBy)]),
-      ...(isUnrouted ? ['no route'] : []),
-      ...(down.length > 0 ? [`waits for ${down.join(', ')}`] : []),
-      ...(targets.some((id) => this.#states.get(id) === 'elsewhere') ? ['forwarded by another relay'] : []),
-    ]
+      duplicate && `duplicate, delivery ${delivery.deliveryId}`,
+      from !== undefined && `edited copy of #${from}`,
+      ignoredBy !== undefined && ignoredText(ignoredBy),
+      isUnrouted && 'no route',
+      down.length > 0 && `waits for ${down.join(', ')}`,
+      targets.some((id) => this.#states.get(id) === 'elsewhere') && 'forwarded by another relay',
+    ].filter(Boolean)
     const parts = [`#${n}`, bold(eventName(delivery)), placeName(delivery), yellow(notes.join(', '))]
     this.#report({
       text: join(
         parts.filter((part) => String(part) !== ''),
         '  ',
       ),
-      object: {
-        type: 'delivery',
-        n,
-        ...deliveryFields(delivery),
-        duplicate,
-        ignoredBy: ignoredBy ?? null,
-      },
+      object: { type: 'delivery', n, ...deliveryFields(delivery), duplicate, ignoredBy: ignoredBy ?? null },
       // Anybody who knows the tunnel's channel can send copies.
       kind: duplicate && targets.length === 0 ? 'a duplicate' : undefined,
     })
   }
 
   /** `#7  → app ✓ 202 38ms` */
-  #attempted({ n, entry, route, attempt, forward, retryAt }: AttemptEvent): void {
+  readonly onAttempt: Observer<'onAttempt'> = ({ n, entry, route, attempt, forward, retryAt }) => {
     const name = this.nameOf(route.id)
-    const { event, action, repo, number, ref = null, deliveryId } = entry
+    const { event, action, repo, number, ref = null, deliveryId: delivery } = entry
+    const { status: state, reason = null } = forward
+    const about = {
+      event,
+      action,
+      repo,
+      number,
+      ref,
+      state,
+      reason,
+      retryAt: isoTime(retryAt),
+      name,
+      delivery,
+    }
     this.#last.set(route.id, attempt)
     this.#report({
-      level: forward.status === 'failed' ? 'warn' : 'info',
+      level: state === 'failed' ? 'warn' : 'info',
       text: t`#${n}  → ${name} ${attemptText(forward, attempt, retryAt)}`,
-      object: {
-        type: 'attempt',
-        n,
-        ...attemptFields(attempt, route.label),
-        event,
-        action,
-        repo,
-        number,
-        ref,
-        state: forward.status,
-        reason: forward.reason ?? null,
-        retryAt: isoTime(retryAt),
-        name,
-        delivery: deliveryId,
-      },
+      object: { type: 'attempt', n, ...attemptFields(attempt, route.label), ...about },
       // The line that says that the target is down stands for the probes.
       isShown: attempt.outcome !== 'unreachable' || this.#states.get(route.id) !== 'down',
     })
@@ -159,7 +137,7 @@ export class LiveOutput {
   }
 
   /** `app is down: connection refused; 3 waiting, next try in 2s`, `app is back: forwarding 3 deliveries that waited` */
-  #changed({ id, label, state, queued, since, nextProbeAt }: TargetStatus): void {
+  readonly onTarget: Observer<'onTarget'> = ({ id, label, state, queued, since, nextProbeAt }) => {
     const before = this.#states.get(id)
     const last = this.#last.get(id)
     if (state === 'up') this.#states.delete(id)
@@ -169,52 +147,40 @@ export class LiveOutput {
     const name = this.nameOf(id)
     const why = last?.error ? `${last.error}; ` : ''
     const next = nextProbeAt === undefined ? '' : `, next try in ${secondsUntil(nextProbeAt)}s`
-    const backlog =
-      waited === 0 ? '' : `: forwarding ${waited === 1 ? '1 delivery' : `${waited} deliveries`} that waited`
+    const deliveries = waited === 1 ? '1 delivery' : `${waited} deliveries`
     const full = label === name ? '' : ` (${label})`
     const texts = {
-      up: t`${name} ${green('is back')}${backlog}`,
+      up: t`${name} ${green('is back')}${waited === 0 ? '' : `: forwarding ${deliveries} that waited`}`,
       down: t`${name} ${red('is down')}: ${why}${queued} waiting${next}`,
       gone: t`${name} ${yellow('is no longer configured')}${full}: ${queued} waiting, 24 h at most`,
       elsewhere: `${name} is forwarded to by another relay`,
     }
     // The log says what passes from one relay to another.
     const passes = state === 'elsewhere' || (state === 'up' && (before ?? 'elsewhere') === 'elsewhere')
+    const times = { since: isoTime(since), nextTryAt: isoTime(nextProbeAt) }
     this.#report({
       level: state === 'down' || state === 'gone' ? 'warn' : 'info',
       text: texts[state],
-      object: {
-        type: 'target',
-        target: label,
-        state,
-        queued,
-        since: isoTime(since),
-        nextTryAt: isoTime(nextProbeAt),
-        name,
-      },
-      isShown: !passes || this.#out.jsonLog !== undefined,
+      object: { type: 'target', target: label, state, queued, ...times, name },
+      isShown: !passes || this.#out.jsonLog,
     })
   }
 
   /** `tunnel connected: payload URL https://smee.io/…`, `tunnel is down: connection refused; attempt 2 in 4s` */
-  #tunnelled(status: TunnelStatus): void {
+  readonly onTunnel: Observer<'onTunnel'> = (status) => {
     const before = this.#tunnel
     this.#tunnel = status
+    const times = { since: isoTime(status.since), retryAt: isoTime(status.retryAt) }
     this.#report({
       level: status.state === 'waiting' ? 'warn' : 'info',
       text: tunnelText(status, before),
-      object: {
-        type: 'tunnel',
-        ...status,
-        since: isoTime(status.since),
-        retryAt: isoTime(status.retryAt),
-      },
+      object: { type: 'tunnel', ...status, ...times },
       isShown: isTunnelNews(status, before),
     })
     if (status.url !== null) this.#connected.abort()
   }
 
-  #hooked(event: HookEvent): void {
+  readonly onHook: Observer<'onHook'> = (event) => {
     const { text, isProblem = false, ...fields } = describeHook(event)
     const source = 'app' in event ? { app: event.app } : { repo: event.repo }
     this.#report({
@@ -231,13 +197,17 @@ export class LiveOutput {
     const isHook = object.type === 'hook'
     if (!isShown || (out.quiet && (!isHook || level === 'info'))) return
     const print = (): void => {
-      if (out.jsonLog) out.jsonLog.event(level, String(text), object)
-      else if (isHook) out.timedLog[level](String(text))
-      else out.say(t`${dim(timeOfDay(Date.now()))}  ${text}`, TIMED_INDENT)
+      if (isHook && !out.jsonLog) out.timedLog[level](String(text))
+      else out.event(level, text, object)
     }
     if (kind === undefined) print()
     else this.#throttle(kind, print, 'info')
   }
+}
+
+/** Whether the URL of a tunnel is a channel. A server, or `new`, has relay make one. */
+export function isChannel(tunnel: string): boolean {
+  return tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
 }
 
 /** The seconds until then, for a person: at least one. */

@@ -2,7 +2,6 @@ import { aborted } from '../../../base/wait.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
-import type { ProviderName } from '../../../base/settings.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
 import { createRouting, type Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
@@ -14,7 +13,7 @@ import { dim } from '../../output/text.js'
 import { profileFolder, publication, routeSettings, SANDBOX_PROFILE, startCommand } from '../../profile.js'
 import { readSetup, serviceSettings, userOf } from '../../session.js'
 import { join, type Parts } from '../../settings/join.js'
-import { checkSecretsPlace, openSettings, type Origins } from '../../settings/read.js'
+import { checkSecretsPlace, type Loaded, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
 import { formatRepo, parseRepo } from '../../target.js'
 import { banner, BANNER_INDENT, bannerObject } from './banner.js'
@@ -32,6 +31,9 @@ const SILENT_STOP_MS = 200
 const FINISHING =
   'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
 
+/** The only settings that a running instance reads again. */
+const ROUTE_SETTINGS = ['forward', 'exec', 'ignore'] as const
+
 /** Runs `relay serve`. */
 export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   let { out } = given
@@ -44,7 +46,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   using watch = watchSettings(given)
   const parts = readParts(given, flags)
   const joined = join(parts)
-  const { values, origins } = joined
+  const { values } = joined
   const { host } = values
   // Only a file may have said so.
   out = out.withLogFormat(values.logFormat)
@@ -52,7 +54,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const shell: Shell = Object.create(given, { out: { value: out } })
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
-  const live = new LiveOutput(out, createRouting(routeSettings(values)), shell)
+  const live = new LiveOutput(shell, createRouting(routeSettings(values)))
   const published = publication(shell, joined, hooked)
   using _ = {
     [Symbol.dispose]: shell.onConnectionError((error) =>
@@ -70,23 +72,26 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
       onTaken: published.onTaken,
       ...(hooks && { hooks }),
       onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
-      ...live.observers,
+      onDelivery: live.onDelivery,
+      onAttempt: live.onAttempt,
+      onTarget: live.onTarget,
+      onTunnel: live.onTunnel,
+      onHook: live.onHook,
     },
   )
-  const reloaded = { profile: values.profile, origins, serving, listeners: [live, published] }
-  watch.start(() => void reload(shell, flags, reloaded))
-  const nameOf = (id: string): string => live.nameOf(id)
+  const service: Service = { serving, loaded: joined, listeners: [live, published] }
+  watch.start(() => void reload(shell, flags, service))
+  const { nameOf } = live
   const signedIn = await signedInUser(serving, values)
   const tunnelUrl = await live.payloadUrl(values.tunnel, shell.signal)
   const known = { tunnelUrl, nameOf, hooked, signedIn }
-  if (out.jsonLog) out.jsonLog.event('info', 'relay is running', bannerObject(serving, known))
+  if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
   if (!isLoopback(host.includes(':') ? `[${host}]` : host))
     out.log.warn(
       `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
     )
-  for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins))
-    out.log.warn(text)
+  warnOfRoutes(out, service, joined)
   await untilQuit(shell, serving, nameOf)
   await stop(serving, nameOf, out)
 }
@@ -146,7 +151,12 @@ async function readHookPlan(
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
   const { values } = join(parts)
-  const provider = await providerOf(parts, values)
+  // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start.
+  const setup = await readSetup({ values, folder: profileFolder(values) }).catch((error: unknown) => {
+    if (error instanceof RelayError && error.kind === 'no_match') return undefined
+    throw error
+  })
+  const { provider } = join({ ...parts, setup }).values
   const { noLog } = HOST_KINDS[provider].words
   if (catchUp && noLog)
     throw new RelayError(
@@ -154,18 +164,6 @@ async function readHookPlan(
       `--catch-up cannot be used with ${provider}, which shows programs no log of what it sent. Start without it. ${noLog.fix}`,
     )
   return { repos, user: userOf(values), catchUp }
-}
-
-/** The code host, which relay setup may have stored. */
-async function providerOf(parts: Parts, values: Values): Promise<ProviderName> {
-  try {
-    const setup = await readSetup({ values, folder: profileFolder(values) })
-    return join({ ...parts, setup }).values.provider
-  } catch (error) {
-    // A shared store has no data of the profile before its first start.
-    if (error instanceof RelayError && error.kind === 'no_match') return values.provider
-    throw error
-  }
 }
 
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
@@ -193,35 +191,31 @@ async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) =>
   await stopped
 }
 
-/** The only settings that a running instance reads again. */
-const ROUTE_SETTINGS = ['forward', 'exec', 'ignore'] as const
-
-/** What runs with the settings of the start. */
-interface Reloaded {
-  readonly profile: string
-  readonly origins: Origins
+/** What runs, and the settings of the start. */
+interface Service {
   readonly serving: Serving
+  readonly loaded: Loaded
   readonly listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[]
 }
 
 /** Replaces the routes by those that the settings have now. If it cannot, it warns and changes nothing. Does not reject. */
-async function reload(
-  shell: Shell,
-  flags: ServeFlags,
-  { profile, origins: before, serving, listeners }: Reloaded,
-): Promise<void> {
+async function reload(shell: Shell, flags: Flags, service: Service): Promise<void> {
   const { out } = shell
+  const { serving, loaded, listeners } = service
   try {
     // No other setting: the file of a secret can be a pipe, which was read at the start.
-    const { values, origins } = openSettings(shell, flags).read(profile, ROUTE_SETTINGS)
+    const { values, origins } = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
     const routes = routeSettings(values)
     await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     for (const listener of listeners) listener.setRoutes(serving.relay.routing)
     out.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)
-    const places = { ...before, ...origins }
-    for (const text of routeWarnings(routes, serving.settings.provider, places)) out.log.warn(text)
+    warnOfRoutes(out, service, { values, origins: { ...loaded.origins, ...origins } })
   } catch (error) {
     out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }
+}
+
+function warnOfRoutes({ log }: Output, { serving }: Service, { values, origins }: Loaded): void {
+  for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins)) log.warn(text)
 }

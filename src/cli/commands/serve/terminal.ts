@@ -14,20 +14,19 @@ import { bold, dim, join, t } from '../../output/text.js'
 import { isOfFolder, type Origins } from '../../settings/read.js'
 import { watchedFiles } from '../../settings/files.js'
 
-export interface KeyActions {
-  /** The short name of a target. */
-  readonly nameOf: (id: string) => string
-  readonly quit: () => void
-}
-
 /** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
 export function listenToKeys(
   shell: Shell,
   serving: Serving,
-  { nameOf, quit }: KeyActions,
+  { nameOf, quit }: { readonly nameOf: (id: string) => string; readonly quit: () => void },
 ): Disposable | undefined {
   const { out } = shell
-  const openInspector = serving.relay.inspector && inspectorOpener(shell, serving)
+  let opening: Promise<void> | undefined
+  // Once at a time, since the key may be held down.
+  const open = (): void => {
+    opening ??= openInspectorOf(shell, serving).finally(() => (opening = undefined))
+  }
+  const openInspector = serving.relay.inspector && open
   const help = [
     ['r', 'retry what waits now'],
     ...(openInspector ? [['i', 'open the inspector']] : []),
@@ -56,35 +55,29 @@ export function waitingText(
   nameOf: (id: string) => string,
 ): string | undefined {
   const waiting = targets.filter(({ queued }) => queued > 0)
-  if (waiting.length === 0) return undefined
-  return waiting.map(({ id, queued }) => `${queued} for ${nameOf(id)}`).join(', ')
+  return waiting.map(({ id, queued }) => `${queued} for ${nameOf(id)}`).join(', ') || undefined
 }
 
-/** Opens the inspector of this process in the browser; once at a time, since the key may be held down. */
-function inspectorOpener(shell: Shell, { url, relay }: Serving): () => void {
+/** Opens the inspector of this process in the browser. Does not reject. */
+async function openInspectorOf(shell: Shell, { url, relay }: Serving): Promise<void> {
   const { out, signal } = shell
-  let opening: Promise<void> | undefined
-  const open = async (): Promise<void> => {
-    const { openInspector } = await import('../../browser.js')
-    const opened = await relay.inspector?.()
-    if (!opened) return
-    const code = opened.issueCode()
-    const isPending = async (): Promise<boolean> => opened.isPending(code)
+  try {
+    const [{ openInspector }, inspector] = await Promise.all([
+      import('../../browser.js'),
+      relay.inspector?.(),
+    ])
+    if (!inspector) return
+    const code = inspector.issueCode()
+    const isPending = async (): Promise<boolean> => inspector.isPending(code)
     const result = await openInspector(shell, { url, code, isPending })
     out.say(
       result === 'opened'
         ? 'The inspector is open in your browser'
         : `No browser opened it. Open ${url}/inspect/ yourself, with the code of relay inspect --no-browser`,
     )
-  }
-  const report = (error: unknown): void => {
+  } catch (error) {
     if (!signal.aborted)
       out.log.error(`the inspector could not be opened: ${toRelayError(error).message}`, error)
-  }
-  return () => {
-    opening ??= open()
-      .catch(report)
-      .finally(() => (opening = undefined))
   }
 }
 
@@ -127,9 +120,7 @@ export function watchSettings(context: Context): SettingsWatch {
 /** Watches the folder, since another file can replace this one under its name. */
 function watchFile(file: string, changed: () => void): FSWatcher | undefined {
   try {
-    const watcher = watch(path.dirname(file), (_, name) => {
-      if (name === path.basename(file)) changed()
-    })
+    const watcher = watch(path.dirname(file), (_, name) => name === path.basename(file) && changed())
     return watcher.on('error', () => watcher.close())
   } catch {
     return undefined
@@ -145,35 +136,29 @@ export function routeWarnings(
   provider: string,
   origins: Origins,
 ): string[] {
-  const placeOf = (name: 'forward' | 'exec' | 'ignore'): string => origins[name]?.text ?? name
-  const placed = [
-    ...forward.map((text) => ({ place: placeOf('forward'), route: parseForward(text) })),
-    ...exec.map((text) => ({ place: placeOf('exec'), route: parseExec(text) })),
-  ]
-  const matched = [
-    ...placed.map(({ place, route }) => [place, route.match.text] as const),
-    ...ignore.map((match) => [placeOf('ignore'), match] as const),
-  ]
+  const warnings: string[] = []
+  const warn = (setting: 'forward' | 'exec' | 'ignore', why: string | undefined): void => {
+    if (why !== undefined) warnings.push(`${origins[setting]?.text ?? setting}: ${why}`)
+  }
   const { events } = schemeOf(provider)
-  const unlikely = [
-    ...matched.map(([place, match]) => [place, whyNeverSent(match, provider, events)] as const),
-    ...placed.map(({ place, route }, i) => {
-      const earlier = placed.slice(0, i).map((each) => each.route)
-      return [place, whyTwice(route, earlier)] as const
-    }),
+  const routes = [
+    ...forward.map((text) => ['forward', parseForward(text)] as const),
+    ...exec.map((text) => ['exec', parseExec(text)] as const),
   ]
-  const secret = [origins.webhookSecret, origins.webhookSecretPrevious].find(
-    (origin) => origin && isOfFolder(origin),
-  )
-  return [
-    ...unlikely.flatMap(([place, why]) => (why === undefined ? [] : [`${place}: ${why}`])),
-    ...(origins.exec && isOfFolder(origins.exec)
-      ? exec.map((command) => `${placeOf('exec')} runs a command for deliveries: ${command}`)
-      : []),
-    ...(exec.length > 0 && secret
-      ? [`anyone who can read ${secret.text} can sign deliveries that run commands here`]
-      : []),
-  ]
+  for (const [setting, { match }] of routes) warn(setting, whyNeverSent(match.text, provider, events))
+  for (const match of ignore) warn('ignore', whyNeverSent(match, provider, events))
+  for (const [i, [setting, route]] of routes.entries()) {
+    const earlier = routes.slice(0, i).map(([, one]) => one)
+    warn(setting, whyTwice(route, earlier))
+  }
+  if (origins.exec && isOfFolder(origins.exec))
+    for (const command of exec)
+      warnings.push(`${origins.exec.text} runs a command for deliveries: ${command}`)
+  const secrets = [origins.webhookSecret, origins.webhookSecretPrevious]
+  const secret = secrets.find((origin) => origin && isOfFolder(origin))
+  if (exec.length > 0 && secret)
+    warnings.push(`anyone who can read ${secret.text} can sign deliveries that run commands here`)
+  return warnings
 }
 
 function whyTwice({ id, label, match, target }: Route, earlier: readonly Route[]): string | undefined {
