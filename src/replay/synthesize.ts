@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import { nearestMatch, sentEvents } from '../codehost/events.js'
-import type { EventTable } from '../codehost/host.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { type Edit, editBody } from './edit.js'
 import { type Fixture, fixtureBody } from './fixture.js'
@@ -45,8 +44,8 @@ export function synthesize(provider: string, text: string, now: number): Fixture
   const all = triggers(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
   if (name === undefined) {
-    const near = nearestMatch(text, tableOf(all))
-    const hint = near === undefined ? '' : ` (did you mean ${near}?)`
+    const near = nearestMatch(text, schemeOf(provider).events)
+    const hint = all.some((each) => each === near) ? ` (did you mean ${near}?)` : ''
     throw new RelayError(
       'usage',
       `There is no template for ${JSON.stringify(text)}${hint}: relay trigger --list has them`,
@@ -64,16 +63,6 @@ export function synthesize(provider: string, text: string, now: number): Fixture
 
 function folderOf(provider: string): string {
   return provider === 'gitea' ? 'gitea' : 'github'
-}
-
-function tableOf(names: readonly string[]): EventTable {
-  const actions = new Map<string, string[]>()
-  for (const name of names) {
-    const [event = '', action] = name.split('.')
-    actions.set(event, [...(actions.get(event) ?? []), ...(action === undefined ? [] : [action])])
-  }
-  const spec = { marks: undefined, bare: false, repeatable: undefined }
-  return new Map([...actions].map(([event, each]) => [event, { ...spec, actions: each }] as const))
 }
 
 /** What was there before the event, with dates of its own. */

@@ -8,31 +8,24 @@ import { memberOf } from '../codehost/events.js'
 import { WEBHOOK } from '../codehost/github/webhook.js'
 import type { HttpEnv } from '../http/body.js'
 import { isObject } from '../json/parse.js'
-import {
-  configResource,
-  deliveryRoutes,
-  type Hook,
-  type Hooks,
-  isHttpUrl,
-  pingOf,
-  readConfig,
-} from './hooks.js'
+import { deliveryRoutes, isHttpUrl, readConfig } from './hook-routes.js'
+import { configResource, type Hook } from './hooks.js'
+import { findRepo, type Host } from './host.js'
 import { ANYWHERE, isLoopbackUri, readForm, refusal } from './oauth.js'
 import { notePage, plainTable, sandboxPage } from './pages.js'
-import { type Json, nodeId } from './payloads.js'
+import { nodeId } from './payloads.js'
 import {
   bearerOf,
-  findRepo,
   found,
   GitHubError,
-  type Host,
+  type Json,
   jsonOf,
   readObject,
   responseSent,
   setCommonHeaders,
 } from './protocol.js'
-import { OWNER, timestamp } from './state.js'
-import { type OAuth, Once, randomSecret } from './tokens.js'
+import { OWNER } from './state.js'
+import { Once, randomSecret } from './tokens.js'
 
 /** The whole manifest flow ends after an hour. */
 const FLOW_MS = 3_600_000
@@ -75,7 +68,8 @@ interface App {
   readonly publicKey: string
   readonly hookId: number | undefined
   readonly createdAt: string
-  readonly installation: { readonly id: number; readonly createdAt: string } | undefined
+  /** Undefined: it is not installed. */
+  installedAt: string | undefined
 }
 
 /** What the user is asked to register. */
@@ -83,20 +77,22 @@ interface Registration extends Pick<App, 'manifest' | 'owner'> {
   readonly state: string | undefined
 }
 
+/** A new App, and what only the answer to its code shows. */
+interface Registered {
+  readonly app: App
+  readonly secrets: Json
+}
+
 /** Registered Apps, and the manifest flow that registers them. */
 export class Apps {
   readonly #host: Host
-  readonly #oauth: OAuth
-  readonly #hooks: Hooks
-  /** Codes of agreed registrations, each converted once, within an hour. */
-  readonly codes: Once<Registration>
   readonly #apps = new Map<string, App>()
+  /** Taken by codes, each once, within an hour. */
+  readonly registered: Once<Registered>
 
-  constructor(host: Host, oauth: OAuth, hooks: Hooks) {
+  constructor(host: Host) {
     this.#host = host
-    this.#oauth = oauth
-    this.#hooks = hooks
-    this.codes = new Once(host.clock, FLOW_MS)
+    this.registered = new Once(host.clock, FLOW_MS)
   }
 
   /** App with this id or client id: a token's `iss` may be either. */
@@ -104,82 +100,75 @@ export class Apps {
     return [...this.#apps.values()].find(({ id, clientId }) => String(id) === issuer || clientId === issuer)
   }
 
-  bySlug(slug: string): App | undefined {
-    return this.#apps.get(slug)
+  /** @throws GitHubError 404 */
+  bySlug(slug: string): App {
+    return found(this.#apps.get(slug))
   }
 
-  /** The App's webhook, which gets no events before the App is installed. */
-  hookOf({ hookId }: App): Hook | undefined {
-    return this.#hooks.get(hookId)
+  /** The App's webhook. @throws GitHubError 404 */
+  hookOf({ hookId }: App): Hook {
+    return found(this.#host.hooks.get(hookId))
   }
 
-  /** Why no App can have this name, for the user. */
-  refusal(name: string): string | undefined {
-    if (slugOf(name) === '') return 'The App needs a name.'
-    return this.#apps.has(slugOf(name)) ? 'Name is already taken.' : undefined
-  }
-
-  /** Registers the App of a code, with its client and its hook. Returns what only this shows, or undefined for a wrong code. */
-  async convert(code: string): Promise<{ app: App; secrets: Json } | undefined> {
-    const registration = this.codes.take(code)
-    if (!registration) return undefined
-    const { manifest, owner } = registration
+  /** Registers an App, with its client and its hook. Returns its code, or why no App can have this name, for the user. */
+  async register({ manifest, owner }: Registration): Promise<{ code: string } | { refusal: string }> {
+    const { name, hook_attributes: attributes, default_events: events } = manifest
+    const slug = slugOf(name)
+    if (slug === '') return { refusal: 'The App needs a name.' }
     const keys = await promisify(generateKeyPair)('rsa', {
       modulusLength: 2048,
       publicKeyEncoding: { type: 'spki', format: 'pem' },
       privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
     })
-    if (this.refusal(manifest.name) !== undefined) return undefined
+    if (this.#apps.has(slug)) return { refusal: 'Name is already taken.' }
     const id = FIRST_ID + this.#apps.size
-    const [clientSecret, webhookSecret] = [randomSecret(), randomSecret()]
-    const attributes = manifest.hook_attributes
-    const config = { contentType: 'json', insecureSsl: '0', secret: new Secret(webhookSecret) } as const
+    const clientId = `Iv23li${randomSecret().slice(0, 14)}`
+    const [client_secret, secret] = [randomSecret(), randomSecret()]
+    const config = { content_type: 'json', insecure_ssl: '0', secret: new Secret(secret) } as const
     const hook =
       attributes &&
-      this.#hooks.add({
+      this.#host.hooks.add({
         repo: undefined,
         app: { id, installationId: undefined },
-        active: false,
-        events: ['installation', ...manifest.default_events],
+        active: attributes.active,
+        events,
         config: { ...config, url: () => attributes.url },
       })
-    const app: App = {
-      id,
-      slug: slugOf(manifest.name),
-      owner,
-      manifest,
-      clientId: `Iv23li${randomSecret().slice(0, 14)}`,
-      publicKey: keys.publicKey,
-      hookId: hook?.id,
-      createdAt: timestamp(this.#host.clock()),
-      installation: undefined,
-    }
-    this.#apps.set(app.slug, app)
+    const made = { id, slug, owner, manifest, clientId, publicKey: keys.publicKey, hookId: hook?.id }
+    const app: App = { ...made, createdAt: this.#host.state.now(), installedAt: undefined }
+    this.#apps.set(slug, app)
     // Like GitHub's, device flow is off until the owner switches it on.
-    this.#oauth.addClient({ id: app.clientId, secret: clientSecret, deviceFlow: false, isApp: true })
-    const webhook_secret = hook ? webhookSecret : null
-    return { app, secrets: { client_secret: clientSecret, webhook_secret, pem: keys.privateKey } }
+    this.#host.oauth.addClient({ id: clientId, secret: client_secret, deviceFlow: false, isApp: true })
+    const secrets = { client_secret, webhook_secret: hook ? secret : null, pem: keys.privateKey }
+    return { code: this.registered.put({ app, secrets }) }
   }
 
   /** Installs the App on the account. From then on its hook gets events. */
   install(app: App): void {
-    if (app.installation) return
-    const id = app.id + INSTALLATION_OFFSET
-    const installed = { ...app, installation: { id, createdAt: timestamp(this.#host.clock()) } }
-    this.#apps.set(app.slug, installed)
-    const known = this.hookOf(app)
-    if (!known || !app.manifest.hook_attributes?.active) return
-    const hook = this.#hooks.change(known, { active: true, app: { id: app.id, installationId: id } })
-    const { state, payloads } = this.#host
+    if (app.installedAt !== undefined) return
+    const { state, payloads, hooks } = this.#host
+    app.installedAt = state.now()
+    const known = hooks.get(app.hookId)
+    if (!known?.active) return
+    const hook = hooks.change(known, { app: { id: app.id, installationId: installationId(app) } })
     const repositories = state.repos.map(({ fullName }) => {
       const { id, node_id, name, full_name, private: isPrivate } = payloads.repository(fullName)
       return { id, node_id, name, full_name, private: isPrivate }
     })
-    const installation = installationResource(installed, this.#host)
+    const installation = installationResource(app, this.#host)
     const sender = payloads.user(OWNER)
-    const payload = { action: 'created', installation, repositories, requester: null, sender }
-    this.#hooks.send(hook, 'installation', payload)
+    hooks.send(hook, 'installation', {
+      action: 'created',
+      installation,
+      repositories,
+      requester: null,
+      sender,
+    })
   }
+}
+
+function installationId({ id }: App): number {
+  return id + INSTALLATION_OFFSET
 }
 
 function slugOf(name: string): string {
@@ -192,27 +181,27 @@ function slugOf(name: string): string {
 type AppEnv = HttpEnv & { Variables: { app: App } }
 
 /** The last step of the manifest flow, and the routes for the App itself (https://docs.github.com/rest/apps). */
-export function appRoutes(apps: Apps, hooks: Hooks, host: Host): Hono<AppEnv> {
-  const { clock, faults, payloads, state } = host
+export function appRoutes(apps: Apps, host: Host): Hono<AppEnv> {
+  const { clock, faults, hooks, state } = host
   const fault = faults.inject('hook')
   const asApp: MiddlewareHandler<AppEnv> = async (c, next) => {
     setCommonHeaders(c, clock)
     c.set('app', authenticate(apps, bearerOf(c), clock() / 1000))
     await next()
   }
+  const findHook = (c: Context): Hook => apps.hookOf(c.get('app'))
   return new Hono<AppEnv>()
-    .post('/app-manifests/:code/conversions', faults.inject('convert'), async (c) => {
+    .post('/app-manifests/:code/conversions', faults.inject('convert'), (c) => {
       setCommonHeaders(c, clock)
-      const { app, secrets } = found(await apps.convert(c.req.param('code')))
-      const hook = apps.hookOf(app)
-      if (hook && app.manifest.hook_attributes?.active)
-        hooks.send(hook, 'ping', pingOf(hook, appHookResource(app, hook, payloads.api)), responseSent(c))
+      const { app, secrets } = found(apps.registered.take(c.req.param('code')))
+      const hook = hooks.get(app.hookId)
+      if (hook?.active) hooks.ping(hook, responseSent(c))
       return c.json({ ...appResource(app, host), ...secrets }, 201)
     })
     .get('/repos/:owner/:repo/installation', asApp, (c) => {
       findRepo(c, state)
       const app = c.get('app')
-      return c.json(installationResource(found(app.installation && app), host))
+      return c.json(installationResource(found(app.installedAt === undefined ? undefined : app), host))
     })
     .use('/app/*', asApp)
     .get('/app', (c) => c.json(appResource(c.get('app'), host)))
@@ -222,12 +211,7 @@ export function appRoutes(apps: Apps, hooks: Hooks, host: Host): Hono<AppEnv> {
       const config = readConfig(await readObject(c), hook.config)
       return c.json(configResource(hooks.change(hook, { config })))
     })
-    .route('/app/hook/deliveries', deliveryRoutes(hooks, host, findHook))
-
-  function findHook(c: Context): Hook {
-    const app: App = c.get('app')
-    return found(apps.hookOf(app))
-  }
+    .route('/app/hook/deliveries', deliveryRoutes(host, findHook))
 }
 
 /**
@@ -281,36 +265,21 @@ function appResource(app: App, { payloads }: Host): Json {
     updated_at: createdAt,
     permissions: manifest.default_permissions,
     events: manifest.default_events,
-    installations_count: app.installation ? 1 : 0,
+    installations_count: app.installedAt ? 1 : 0,
   }
 }
 
 /** Installation of an App on all repositories (https://docs.github.com/rest/apps/apps#get-a-repository-installation-for-the-authenticated-app). */
-function installationResource({ id, slug, manifest, installation }: App, { payloads }: Host): Json {
+function installationResource(app: App, { payloads }: Host): Json {
+  const { id, slug, manifest, installedAt } = app
   return {
-    ...payloads.installation(installation?.id ?? 0),
+    ...payloads.installation(installationId(app)),
     app_id: id,
     app_slug: slug,
     permissions: manifest.default_permissions,
     events: manifest.default_events,
-    created_at: installation?.createdAt,
-    updated_at: installation?.createdAt,
-  }
-}
-
-/** Webhook of an App, as `ping` shows it (https://docs.github.com/webhooks/webhook-events-and-payloads#ping). */
-function appHookResource({ id, manifest }: App, hook: Hook, api: string): Json {
-  return {
-    type: 'App',
-    id: hook.id,
-    name: 'web',
-    active: manifest.hook_attributes?.active ?? false,
-    events: manifest.default_events,
-    config: configResource(hook),
-    updated_at: hook.updatedAt,
-    created_at: hook.createdAt,
-    app_id: id,
-    deliveries_url: `${api}/app/hook/deliveries`,
+    created_at: installedAt,
+    updated_at: installedAt,
   }
 }
 
@@ -332,20 +301,20 @@ export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
       const registration = pages.take(form.get('authenticity_token'))
       if (!registration) return refusal(422, USED)
       const manifest = { ...registration.manifest, name: form.get('name') ?? '' }
-      const why = apps.refusal(manifest.name)
-      if (why !== undefined) return newAppPage(registration, pages.put(registration), why)
+      const outcome = await apps.register({ ...registration, manifest })
+      if ('refusal' in outcome) return newAppPage(registration, pages.put(registration), outcome.refusal)
       const location = new URL(manifest.redirect_url)
-      location.searchParams.set('code', apps.codes.put({ ...registration, manifest }))
+      location.searchParams.set('code', outcome.code)
       if (registration.state !== undefined) location.searchParams.set('state', registration.state)
       return c.redirect(location.href)
     })
     .get('/apps/:slug', (c) => c.redirect(`/apps/${c.req.param('slug')}/installations/new`))
     .get('/apps/:slug/installations/new', (c) => {
-      const app = found(apps.bySlug(c.req.param('slug')))
-      return app.installation ? installedPage(app) : installPage(app, installPages.put(app.slug))
+      const app = apps.bySlug(c.req.param('slug'))
+      return app.installedAt ? installedPage(app) : installPage(app, installPages.put(app.slug))
     })
     .post('/apps/:slug/installations', async (c) => {
-      const app = found(apps.bySlug(c.req.param('slug')))
+      const app = apps.bySlug(c.req.param('slug'))
       const slug = installPages.take((await readForm(c)).get('authenticity_token'))
       if (slug !== app.slug) return refusal(422, USED)
       apps.install(app)

@@ -45,29 +45,51 @@ const SLOW_MS = 60_000
 const RETRY_AFTER_S = 60
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
 
-/** Predefined faults. Every write to the repository `octo/fault-<name>` has that fault. */
-const PRESETS = {
-  '502': () => {
-    const body = '<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>'
-    return answer(502, { 'Content-Type': 'text/html' }, body)
+/** Predefined faults, and what to say of the repository that has it: every write to `octo/fault-<name>` has that fault. */
+const PRESET_FAULTS = {
+  '502': {
+    description: 'Writes are answered 502 Bad Gateway',
+    at: () => {
+      const body = '<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>'
+      return answer(502, { 'Content-Type': 'text/html' }, body)
+    },
   },
-  'rate-limit': (now: number) =>
-    refusal('API rate limit exceeded for user ID 1.', {
-      'X-RateLimit-Remaining': '0',
-      'X-RateLimit-Used': '5000',
-      'X-RateLimit-Reset': String(Math.ceil(now / 1000) + RETRY_AFTER_S),
-    }),
-  'secondary-limit': () =>
-    refusal('You have exceeded a secondary rate limit. Please wait a few minutes before you try again.', {
-      'Retry-After': String(RETRY_AFTER_S),
-    }),
-  slow: (): Fault => ({ kind: 'slow', ms: SLOW_MS }),
-  reset: (): Fault => ({ kind: 'reset' }),
-  'reset-after': (): Fault => ({ kind: 'reset-after' }),
-  'invalid-json': () => answer(200, JSON_TYPE, '{"id":1,"html_url":"http'),
-} satisfies Record<string, (now: number) => Fault>
+  'rate-limit': {
+    description: 'Writes meet the hourly rate limit',
+    at: (now) =>
+      refusal('API rate limit exceeded for user ID 1.', {
+        'X-RateLimit-Remaining': '0',
+        'X-RateLimit-Used': '5000',
+        'X-RateLimit-Reset': String(Math.ceil(now / 1000) + RETRY_AFTER_S),
+      }),
+  },
+  'secondary-limit': {
+    description: 'Writes meet the limit on writing too fast',
+    at: () =>
+      refusal('You have exceeded a secondary rate limit. Please wait a few minutes before you try again.', {
+        'Retry-After': String(RETRY_AFTER_S),
+      }),
+  },
+  slow: { description: 'Writes take a minute', at: () => ({ kind: 'slow', ms: SLOW_MS }) },
+  reset: {
+    description: 'The connection is reset before anything is written',
+    at: () => ({ kind: 'reset' }),
+  },
+  'reset-after': {
+    description: 'The connection is reset after the write was done',
+    at: () => ({ kind: 'reset-after' }),
+  },
+  'invalid-json': {
+    description: 'Writes are answered with broken JSON',
+    at: () => answer(200, JSON_TYPE, '{"id":1,"html_url":"http'),
+  },
+} satisfies Record<string, { description: string; at: (now: number) => Fault }>
 
-export type FaultName = keyof typeof PRESETS
+export type FaultName = keyof typeof PRESET_FAULTS
+
+export const PRESETS: ReadonlyMap<string, { readonly description: string; at(now: number): Fault }> = new Map(
+  Object.entries(PRESET_FAULTS),
+)
 
 function answer(status: ContentfulStatusCode, headers: Record<string, string>, body: string): Fault {
   return { kind: 'answer', status, headers, body }
@@ -137,19 +159,15 @@ export class Faults {
   }
 
   #take(operation: Operation, { owner, repo }: Record<string, string>): Fault | undefined {
-    const byName = Object.keys(PRESETS).find((name) => `${owner}/${repo}` === `octo/fault-${name}`)
-    const fault = this.#next.get(operation)?.shift() ?? this.#always.get(operation) ?? byName
-    return typeof fault === 'string' ? presetOf(fault)?.(this.#clock()) : fault
+    const [, ofRepo = ''] = /^octo\/fault-(.+)$/.exec(`${owner}/${repo}`) ?? []
+    const fault = this.#next.get(operation)?.shift() ?? this.#always.get(operation) ?? ofRepo
+    return typeof fault === 'string' ? PRESETS.get(fault)?.at(this.#clock()) : fault
   }
 
   /** Until the client disconnects, or the sandbox closes. */
   #pause(c: Context<HttpEnv>, ms: number): Promise<void> {
     return sleep(ms, { signal: AbortSignal.any([c.req.raw.signal, this.#closed.signal]) })
   }
-}
-
-function presetOf(name: string): ((now: number) => Fault) | undefined {
-  return Object.entries(PRESETS).find(([each]) => each === name)?.[1]
 }
 
 /** Resets the client's connection. A call in this process, which has none, fails like a bug. */

@@ -4,10 +4,11 @@ import { html } from 'hono/html'
 import { isLoopback, parseUrl } from '../base/address.js'
 import type { Clock } from '../base/time.js'
 import { type HttpEnv, readBody } from '../http/body.js'
+import type { Host } from './host.js'
 import { type Html, notePage, sandboxPage } from './pages.js'
-import { GitHubError, type Host, invalidField, jsonOf, readObject } from './protocol.js'
+import { GitHubError, invalidField, jsonOf, readObject } from './protocol.js'
 import { BoundedMap, OWNER } from './state.js'
-import { type OAuth, Once, randomSecret } from './tokens.js'
+import { type Fields, type OAuth, Once, randomSecret } from './tokens.js'
 
 /** A valid authorize request, ready for the user. */
 interface AuthorizeRequest {
@@ -32,9 +33,6 @@ interface DeviceRequest {
   polledAt: number
   decision: 'pending' | 'granted' | 'denied'
 }
-
-/** Fields of a response. */
-type Fields = Readonly<Record<string, string | number>>
 
 /** Body limit of forms and token requests, which have a few short fields or a manifest of about 1 KB. */
 const FORM_LIMIT = 65_536
@@ -131,25 +129,21 @@ class Devices {
 }
 
 /** Signing in, by browser and by device, personal access tokens, and revoking. */
-export function oauthRoutes(oauth: OAuth, host: Host): Hono<HttpEnv> {
+export function oauthRoutes(host: Host): Hono<HttpEnv> {
   const codes = new Once<AuthorizeRequest>(host.clock, CODE_MS)
   const devices = new Devices(host.clock)
   return new Hono<HttpEnv>()
-    .route('/', authorizeRoutes(oauth, codes, host))
+    .route('/', authorizeRoutes(codes, host))
     .post('/login/oauth/access_token', host.faults.inject('token'), async (c) =>
-      respond(c, exchange(await readFields(c), oauth, codes, devices)),
+      respond(c, exchange(await readFields(c), host.oauth, codes, devices)),
     )
-    .route('/', deviceRoutes(oauth, devices, host))
-    .route('/', personalTokenRoutes(oauth, host.clock))
-    .delete('/api/v3/applications/:client/token', (c) => revoke(c, oauth))
+    .route('/', deviceRoutes(devices, host))
+    .route('/', personalTokenRoutes(host))
+    .delete('/api/v3/applications/:client/token', (c) => revoke(c, host.oauth))
 }
 
 /** Consent page: GET shows it, POST submits its form. */
-function authorizeRoutes(
-  oauth: OAuth,
-  codes: Once<AuthorizeRequest>,
-  { clock, payloads }: Host,
-): Hono<HttpEnv> {
+function authorizeRoutes(codes: Once<AuthorizeRequest>, { oauth, clock, payloads }: Host): Hono<HttpEnv> {
   const consents = new Once<AuthorizeRequest>(clock, CODE_MS)
   return new Hono<HttpEnv>()
     .get('/login/oauth/authorize', (c) => {
@@ -169,29 +163,30 @@ function authorizeRoutes(
         scopes: readScopes(query.get('scope')),
       }
       if ((query.get('response_type') ?? 'code') !== 'code')
-        return back(
-          c,
-          request,
-          fault('unsupported_response_type', 'Only the response type "code" is supported.'),
-        )
+        return backWith(c, request, 'unsupported_response_type', 'The only response type here is "code".')
       if (!isChallenge(request.challenge, query.get('code_challenge_method')))
-        return back(
-          c,
-          request,
-          fault('invalid_request', 'Only a code challenge made with S256 is supported.'),
-        )
-      const card = consentCard(client.id, request.scopes, consents.put(request), '/login/oauth/authorize')
-      const note = html`Either way you return to<br /><code>${redirectUri}</code>`
-      return consentPage(client.id, card, note, ANYWHERE)
+        return backWith(c, request, 'invalid_request', 'A code challenge must be made with S256.')
+      return consentPage({
+        ...request,
+        token: consents.put(request),
+        action: '/login/oauth/authorize',
+        formAction: ANYWHERE,
+        note: html`Either way you return to<br /><code>${redirectUri}</code>`,
+      })
     })
     .post('/login/oauth/authorize', async (c) => {
       const form = await readForm(c)
       const request = consents.take(form.get('authenticity_token'))
       if (!request)
         return refusal(422, 'This page was used before, or is older than 10 minutes. Start again.')
-      if (form.get('authorize') === '1') return back(c, request, { code: codes.put(request) })
-      return back(c, request, fault('access_denied', 'The user has denied your application access.'))
+      return form.get('authorize') === '1'
+        ? back(c, request, { code: codes.put(request) })
+        : backWith(c, request, 'access_denied', 'The user has denied your application access.')
     })
+
+  function backWith(c: Context, request: AuthorizeRequest, error: string, why: string): Response {
+    return back(c, request, { error, error_description: why })
+  }
 
   /** Redirects to the application. `iss` names the sender (RFC 9207). */
   function back(c: Context, request: AuthorizeRequest, answer: Record<string, string>): Response {
@@ -201,10 +196,6 @@ function authorizeRoutes(
     location.searchParams.set('iss', `${payloads.web}/login/oauth`)
     return c.redirect(location.href)
   }
-}
-
-function fault(error: string, error_description: string): Record<string, string> {
-  return { error, error_description }
 }
 
 /** Exchanges a code, a device code or a refresh token for an access token. */
@@ -224,7 +215,7 @@ function exchange(
   switch (grantType) {
     case DEVICE_GRANT: {
       const outcome = devices.poll(client.id, fields.get('device_code'))
-      return 'failed' in outcome ? outcome.failed : oauth.answer(oauth.issue(client, outcome.scopes))
+      return 'failed' in outcome ? outcome.failed : oauth.issue(client, outcome.scopes)
     }
     case 'authorization_code': {
       // A code is used up even by a wrong verifier.
@@ -233,19 +224,17 @@ function exchange(
       const redirectUri = fields.get('redirect_uri')
       if (redirectUri !== null && redirectUri !== request.redirectUri) return failure('redirect_uri_mismatch')
       if (!verifies(fields.get('code_verifier'), request.challenge)) return failure('bad_verification_code')
-      return oauth.answer(oauth.issue(client, request.scopes))
+      return oauth.issue(client, request.scopes)
     }
-    case 'refresh_token': {
-      const grant = oauth.refresh(client, fields.get('refresh_token'))
-      return grant ? oauth.answer(grant) : failure('bad_refresh_token')
-    }
+    case 'refresh_token':
+      return oauth.refresh(client, fields.get('refresh_token')) ?? failure('bad_refresh_token')
     default:
       return failure('unsupported_grant_type')
   }
 }
 
 /** Device flow (RFC 8628): the device asks for codes, the user enters one in a browser and decides. */
-function deviceRoutes(oauth: OAuth, devices: Devices, { clock, faults, payloads }: Host): Hono<HttpEnv> {
+function deviceRoutes(devices: Devices, { oauth, clock, faults, payloads }: Host): Hono<HttpEnv> {
   const forms = new Once<DeviceRequest>(clock, DEVICE_S * 1000)
   return new Hono<HttpEnv>()
     .post('/login/device/code', faults.inject('device'), async (c) => {
@@ -266,10 +255,13 @@ function deviceRoutes(oauth: OAuth, devices: Devices, { clock, faults, payloads 
     .post('/login/device', async (c) => {
       const request = devices.enter((await readForm(c)).get('user_code'))
       if (!request) return enterCodePage(422)
-      const { clientId, scopes, userCode } = request
-      const card = consentCard(clientId, scopes, forms.put(request), '/login/device/confirmation')
-      const warning = `Continue only if your own screen shows ${userCode}. Otherwise someone else would sign in as you.`
-      return consentPage(clientId, card, warning, "'self'")
+      return consentPage({
+        ...request,
+        token: forms.put(request),
+        action: '/login/device/confirmation',
+        formAction: "'self'",
+        note: `Continue only if your own screen shows ${request.userCode}. Otherwise someone else would sign in as you.`,
+      })
     })
     .post('/login/device/confirmation', async (c) => {
       const form = await readForm(c)
@@ -314,7 +306,7 @@ function enterCodePage(status: 200 | 422 = 200): Promise<Response> {
 }
 
 /** Personal access tokens, which the user makes for programs without an application (https://docs.github.com/authentication/keeping-your-account-and-data-secure/managing-your-personal-access-tokens). */
-function personalTokenRoutes(oauth: OAuth, clock: Clock): Hono<HttpEnv> {
+function personalTokenRoutes({ oauth, clock }: Host): Hono<HttpEnv> {
   const forms = new Once<true>(clock, FORM_MS)
   return new Hono<HttpEnv>()
     .get('/settings/tokens/new', () => newTokenPage(forms.put(true)))
@@ -326,7 +318,7 @@ function personalTokenRoutes(oauth: OAuth, clock: Clock): Hono<HttpEnv> {
       return sandboxPage({
         title,
         body: html`<h1>${title}</h1>
-          <p><code id="token">${oauth.issuePersonal(scopes).accessToken}</code></p>
+          <p><code id="token">${oauth.issuePersonal(scopes)}</code></p>
           <p>Copy it now: it is not shown again. It ends with the sandbox.</p>`,
       })
     })
@@ -374,25 +366,21 @@ async function revoke(c: Context<HttpEnv>, oauth: OAuth): Promise<Response> {
  */
 export const ANYWHERE = "'self' http: https:"
 
-function consentPage(
-  clientId: string,
-  card: Html,
-  note: Html | string,
-  formAction: string,
-): Promise<Response> {
-  const body = html`<div class="narrow">
-    ${card}
-    <p class="soft center">${note}</p>
-  </div>`
-  return sandboxPage({ title: `Authorize ${clientId}`, formAction, body })
+interface Consent {
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  /** The form's anti-forgery token. */
+  readonly token: string
+  readonly action: string
+  readonly formAction: string
+  readonly note: Html | string
 }
 
-/** Names the application and what it wants, with a button for each decision. `token` is the form's anti-forgery token. */
-function consentCard(clientId: string, scopes: readonly string[], token: string, action: string) {
-  return html`<p class="joined" aria-hidden="true">
-      <b>${clientId.slice(0, 1).toUpperCase()}</b>→<b>${OWNER.slice(0, 1).toUpperCase()}</b>
-    </p>
-    <h1 class="center">Authorize ${clientId}</h1>
+/** Names the application and what it wants, with a button for each decision. */
+function consentPage({ clientId, scopes, token, action, formAction, note }: Consent): Promise<Response> {
+  const title = `Authorize ${clientId}`
+  const body = html`<div class="narrow">
+    <h1 class="center">${title}</h1>
     <section class="card">
       <p><strong>${clientId}</strong> wants to use your account <strong>${OWNER}</strong> to:</p>
       <ul>
@@ -404,7 +392,10 @@ function consentCard(clientId: string, scopes: readonly string[], token: string,
         <button class="go" name="authorize" value="1">Authorize</button>
         <button name="authorize" value="0">Cancel</button>
       </form>
-    </section>`
+    </section>
+    <p class="soft center">${note}</p>
+  </div>`
+  return sandboxPage({ title, formAction, body })
 }
 
 /** Page that says why a sign-in or the registration of an App ends here. */

@@ -4,7 +4,8 @@ import type { Reaction } from '../codehost/host.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage, type Page } from '../http/html.js'
 import { webPath } from './payloads.js'
-import { found, type Host } from './protocol.js'
+import { findRepo, type Host } from './host.js'
+import { found } from './protocol.js'
 import { type Comment, DEMO, type Issue, type Pull, type Repo, type State, type Subject } from './state.js'
 
 const STYLE = `
@@ -28,9 +29,6 @@ table.plain td { white-space: normal }
 .state { border-radius: 1em; padding: .15em .8em; color: #fff; background: var(--idle); font-size: .875rem; white-space: nowrap }
 .open { background: var(--go) }
 .merged { background: #8250df }
-.joined { display: flex; gap: 1rem; justify-content: center; align-items: center; margin: 2rem 0 1rem }
-.joined b { width: 3.5rem; height: 3.5rem; border-radius: 50%; display: grid; place-items: center; color: #fff; background: var(--idle); font-size: 1.4rem }
-.joined b:last-child { background: var(--go) }
 form { display: flex; flex-direction: row-reverse; gap: .75rem; margin-top: 1.5rem }
 button { flex: 1; margin: 0; padding: .5em 1em; border: 1px solid var(--line); border-radius: .4rem; background: var(--soft); color: inherit; cursor: pointer }
 form.entry { flex-direction: row }
@@ -91,15 +89,15 @@ export function sitePages({ state, payloads }: Host): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/', () => frontPage(state, payloads.web, payloads.api))
     .get('/:owner/:repo', (c) => {
-      const repo = found(state.repo(c.req.param('owner'), c.req.param('repo')))
+      const repo = findRepo(c, state)
       const body = html`<h1>${repo.fullName}</h1>
         <p>${repo.description}</p>
         ${repo.hasIssues ? issueTable(state, repo) : ''}`
       return sandboxPage({ title: repo.fullName, body })
     })
     .get('/:owner/:repo/:kind{issues|pull}/:number{\\d+}', async (c) => {
-      const { owner, repo, kind, number } = c.req.param()
-      const { fullName, hasIssues } = found(state.repo(owner, repo))
+      const { kind, number } = c.req.param()
+      const { fullName, hasIssues } = findRepo(c, state)
       const issue = found(hasIssues ? state.issue(fullName, Number(number)) : undefined)
       return kind === (issue.pull ? 'pull' : 'issues')
         ? conversationPage(state, issue)

@@ -2,58 +2,40 @@ import { REACTIONS } from '../codehost/host.js'
 import { memberOf } from '../codehost/events.js'
 import { fixtureBody } from '../replay/fixture.js'
 import { packagedFixture } from '../replay/load.js'
-import { isObject } from '../json/parse.js'
+import type { Json } from './protocol.js'
 import {
   type Check,
   type Comment,
   type Commit,
+  DEMO,
   type Issue,
   OWNER,
   type Pull,
   type PullIssue,
+  type Push,
   type Reaction,
-  type Repo,
   type State,
   type Status,
   type Subject,
 } from './state.js'
 
-export type Json = Readonly<Record<string, unknown>>
+type Swaps = Readonly<Record<string, string>>
 
-/** The account and the repository that GitHub's examples are about, and whose addresses they have. */
-const EXAMPLE = { owner: 'Codertocat', name: 'Hello-World', issue: 1, pull: 2 }
+/** Id of the App that checks pushed commits, GitHub Actions. */
+const ACTIONS_ID = 15368
 
-/** Made-up hash of every commit's tree. */
-const TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
-/** The App that checks pushed commits. */
-const ACTIONS = {
-  id: 15368,
-  node_id: nodeId('App', 15368),
-  name: 'GitHub Actions',
-  description: 'Automate your workflow from idea to production',
-}
+/** Parts of examples, by event and place. */
+const parts = new Map<string, { readonly id: unknown; readonly text: string }>()
 
-/** Parts of examples as JSON text, by event and place. */
-const texts = new Map<string, string>()
-
-/**
- * A part of GitHub's own example of an event, one of the packaged fixtures: `swaps` replaces each of its names in every text
- * and number. The caller overrides every field that the sandbox's state has a value for.
- */
-function example(event: string, at: string, swaps: Readonly<Record<string, string | number>>): Json {
+/** A part of GitHub's own example of an event, one of the packaged fixtures, as JSON text, and its id. */
+function partOf(event: string, at: string): { readonly id: unknown; readonly text: string } {
   const key = `${event} ${at}`
-  let text = texts.get(key)
-  if (text === undefined) {
-    const payload: unknown = JSON.parse(Buffer.from(fixtureBody(packagedFixture('github', event))).toString())
-    text = JSON.stringify(memberOf(payload, at))
-    texts.set(key, text)
-  }
-  // Longer names first: a repository's has its owner's.
-  const names = Object.keys(swaps).toSorted((a, b) => b.length - a.length)
-  const pattern = new RegExp(names.map((name) => name.replaceAll(/[^\w/]/g, String.raw`\$&`)).join('|'), 'g')
-  const value: unknown = JSON.parse(text.replaceAll(pattern, (name) => String(swaps[name])))
-  if (!isObject(value)) throw new Error(`GitHub's example of ${event} has no ${at}`)
-  return value
+  const known = parts.get(key)
+  if (known) return known
+  const payload: unknown = JSON.parse(Buffer.from(fixtureBody(packagedFixture('github', event))).toString())
+  const part = { id: memberOf(payload, `${at}.id`), text: JSON.stringify(memberOf(payload, at)) }
+  parts.set(key, part)
+  return part
 }
 
 /** GitHub's opaque id of an object. */
@@ -94,9 +76,7 @@ export class Payloads {
   user(login: string): Json {
     const { id, type } = this.#state.user(login)
     return {
-      ...example('issues.opened', 'sender', { ...this.#addresses(), [EXAMPLE.owner]: login }),
-      id,
-      node_id: nodeId('User', id),
+      ...this.#like('User', id, 'issues.opened', 'sender', DEMO, { Codertocat: login }),
       avatar_url: `${this.web}/${login}.png`,
       type,
       user_view_type: 'public',
@@ -105,22 +85,17 @@ export class Payloads {
 
   /** @see https://docs.github.com/rest/repos/repos */
   repository(fullName: string): Json {
-    const repo = this.#repo(fullName)
+    const { id, description, hasIssues, createdAt } = this.#state.repo(fullName)
     const { issues } = this.#state
     const open = issues.filter((issue) => issue.repo === fullName && !issue.closedAt).length
-    const none = { has_projects: false, has_downloads: false, has_wiki: false, has_pages: false }
     return {
-      ...example('issue_comment.edited', 'repository', this.#swaps(fullName)),
-      id: repo.id,
-      node_id: nodeId('Repository', repo.id),
-      owner: this.user(repo.owner),
-      description: repo.description,
-      created_at: repo.createdAt,
-      updated_at: repo.createdAt,
-      pushed_at: repo.createdAt,
-      size: 1,
-      has_issues: repo.hasIssues,
-      ...none,
+      ...this.#like('Repository', id, 'issue_comment.edited', 'repository', fullName),
+      owner: this.user(OWNER),
+      description,
+      created_at: createdAt,
+      updated_at: createdAt,
+      pushed_at: createdAt,
+      has_issues: hasIssues,
       has_discussions: false,
       allow_forking: true,
       open_issues_count: open,
@@ -131,46 +106,40 @@ export class Payloads {
 
   /** Issue, or a pull request as an issue (https://docs.github.com/rest/issues/issues). */
   issue(issue: Issue): Json {
-    const { repo, pull } = issue
+    const { repo, number, pull } = issue
     const html = this.web + webPath(issue)
-    const swaps = { [`issues/${EXAMPLE.issue}`]: `issues/${issue.number}` }
-    const url = `${this.repoApi(repo)}/issues/${issue.number}`
     const links = {
-      url: `${this.repoApi(repo)}/pulls/${issue.number}`,
+      url: `${this.repoApi(repo)}/pulls/${number}`,
       html_url: html,
       diff_url: `${html}.diff`,
       patch_url: `${html}.patch`,
       merged_at: pull?.merge?.mergedAt ?? null,
     }
-    const { draft, ...fields } = example('issues.reopened', 'issue', { ...this.#swaps(repo), ...swaps })
+    const swaps = { 'issues/1': `issues/${number}` }
+    const { draft, ...fields } = this.#like('Issue', issue.id, 'issues.reopened', 'issue', repo, swaps)
     return {
       ...fields,
       html_url: html,
-      id: issue.id,
-      node_id: nodeId('Issue', issue.id),
       ...this.#conversation(issue),
-      comments: issue.commentCount,
-      reactions: this.#reactions({ kind: 'issue', id: issue.id }, url),
+      reactions: this.#reactions({ kind: 'issue', id: issue.id }, `${this.repoApi(repo)}/issues/${number}`),
       state_reason: null,
       ...(pull && { draft, pull_request: links }),
     }
   }
 
   /** Comment on an issue or pull request (https://docs.github.com/rest/issues/comments). */
-  comment(issue: Issue, comment: Comment): Json {
+  comment(issue: Issue, comment: Comment): Json & { readonly url: string } {
     const { repo, id, user } = comment
     const url = `${this.repoApi(repo)}/issues/comments/${id}`
     return {
-      ...example('issue_comment.edited', 'comment', this.#swaps(repo)),
+      ...this.#like('IssueComment', id, 'issue_comment.edited', 'comment', repo),
       url,
       html_url: `${this.web}${webPath(issue)}#issuecomment-${id}`,
       issue_url: `${this.repoApi(repo)}/issues/${issue.number}`,
-      id,
-      node_id: nodeId('IssueComment', id),
       user: this.user(user),
       created_at: comment.createdAt,
       updated_at: comment.updatedAt,
-      author_association: this.#association(repo, user),
+      author_association: associationOf(user),
       body: comment.body,
       reactions: this.#reactions({ kind: 'comment', id }, url),
     }
@@ -178,25 +147,21 @@ export class Payloads {
 
   /** @see https://docs.github.com/rest/pulls/pulls */
   pull(issue: PullIssue): Json {
-    const { repo, number } = issue
-    const { id, head, base, merge, mergeable } = issue.pull
+    const { repo, number, pull } = issue
+    const { id, head, base, merge, mergeable } = pull
     const swaps = {
-      ...this.#swaps(repo),
-      [`issues/${EXAMPLE.pull}`]: `issues/${number}`,
-      [`pull/${EXAMPLE.pull}`]: `pull/${number}`,
-      [`pulls/${EXAMPLE.pull}`]: `pulls/${number}`,
+      'issues/2': `issues/${number}`,
+      'pull/2': `pull/${number}`,
+      'pulls/2': `pulls/${number}`,
       // The head of the example.
       ec26c3e57ca3a959ca5aad62de7213c562f8c821: head.sha,
     }
     const isReviewed = (comment: Comment): boolean => comment.repo === repo && comment.issueNumber === number
-    const owner = this.user(OWNER)
-    const side = ({ ref, sha }: Pull['head']) => {
-      return { label: `${OWNER}:${ref}`, ref, sha, user: owner, repo: this.repository(repo) }
+    const side = ({ ref, sha }: Pull['head']): Json => {
+      return { label: `${OWNER}:${ref}`, ref, sha, user: this.user(OWNER), repo: this.repository(repo) }
     }
     return {
-      ...example('pull_request.closed', 'pull_request', swaps),
-      id,
-      node_id: nodeId('PullRequest', id),
+      ...this.#like('PullRequest', id, 'pull_request.closed', 'pull_request', repo, swaps),
       ...this.#conversation(issue),
       requested_reviewers: [],
       head: side(head),
@@ -208,7 +173,6 @@ export class Payloads {
       mergeable: merge ? null : mergeable,
       rebaseable: merge ? null : mergeable,
       mergeable_state: merge ? 'unknown' : mergeable ? 'clean' : 'dirty',
-      comments: issue.commentCount,
       review_comments: this.#state.reviewComments.filter(isReviewed).length,
     }
   }
@@ -219,33 +183,23 @@ export class Payloads {
   }
 
   /** @see https://docs.github.com/rest/commits/statuses */
-  status(status: Status): Json {
-    const { id, state, description, context, createdAt } = status
-    return {
-      url: `${this.repoApi(status.repo)}/statuses/${status.sha}`,
-      avatar_url: this.user(status.user)['avatar_url'],
-      id,
-      node_id: nodeId('StatusContext', id),
-      state,
-      description,
-      target_url: status.targetUrl,
-      context,
-      created_at: createdAt,
-      updated_at: createdAt,
-    }
+  status({ repo, sha }: Commit, { createdAt, targetUrl, ...shown }: Status): Json & { readonly url: string } {
+    const url = `${this.repoApi(repo)}/statuses/${sha}`
+    const avatar_url = this.user(OWNER)['avatar_url']
+    const node_id = nodeId('StatusContext', shown.id)
+    const times = { created_at: createdAt, updated_at: createdAt }
+    return { url, avatar_url, node_id, ...shown, target_url: targetUrl, ...times }
   }
 
   /** @see https://docs.github.com/rest/checks/runs#get-a-check-run */
   checkRun(check: Check): Json {
-    const { runId: id, suiteId, commit, result } = check
+    const { runId: id, suiteId, push, result } = check
     return {
-      // The run of the example, in its addresses.
-      ...example('check_run.completed', 'check_run', { ...this.#swaps(commit.repo), 128620228: id }),
-      node_id: nodeId('CheckRun', id),
-      head_sha: commit.sha,
-      details_url: `${this.web}/${commit.repo}/runs/${id}`,
+      ...this.#like('CheckRun', id, 'check_run.completed', 'check_run', push.repo),
+      head_sha: push.sha,
+      details_url: `${this.web}/${push.repo}/runs/${id}`,
       name: 'test',
-      started_at: commit.createdAt,
+      started_at: push.createdAt,
       completed_at: result?.completedAt ?? null,
       ...this.#checked(check),
       check_suite: { id: suiteId },
@@ -256,8 +210,7 @@ export class Payloads {
   installation(id: number): Json {
     const account = this.user(OWNER)
     return {
-      // The installation of the example, in its addresses.
-      ...example('installation.created', 'installation', { ...this.#addresses(), 957387: id }),
+      ...this.#like('IntegrationInstallation', id, 'installation.created', 'installation', DEMO),
       account,
       target_id: account['id'],
       repository_selection: 'all',
@@ -271,48 +224,38 @@ export class Payloads {
       ...(before !== undefined && { changes: { body: { from: before } } }),
       issue: this.issue(issue),
       comment: this.comment(issue, comment),
-      ...this.context(issue.repo, comment.user),
+      ...this.context(issue.repo),
     }
   }
 
   /** Payload of `pull_request`. `more` has the fields that only this action has. */
-  pullEvent(action: 'closed' | 'synchronize', issue: PullIssue, sender: string, more: Json = {}): Json {
+  pullEvent(action: 'closed' | 'synchronize', issue: PullIssue, more: Json = {}): Json {
     const { number, repo } = issue
-    return { action, number, pull_request: this.pull(issue), ...more, ...this.context(repo, sender) }
+    return { action, number, pull_request: this.pull(issue), ...more, ...this.context(repo) }
   }
 
   /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#push */
-  pushEvent({ repo, user, createdAt, branch, before, sha, message }: Commit): Json {
-    const html = `${this.web}/${repo}`
-    const pusher = { name: user, email: `${user}@example.com` }
-    const author = { ...pusher, username: user }
-    const commit = {
-      id: sha,
-      tree_id: TREE,
-      distinct: true,
-      message,
-      timestamp: createdAt,
-      url: `${html}/commit/${sha}`,
-      author,
-      committer: author,
-      added: [],
-      removed: [],
-      modified: ['README.md'],
-    }
+  pushEvent({ repo, createdAt, branch, before, sha, message }: Push): Json {
+    const pusher = { name: OWNER, email: `${OWNER}@example.com` }
+    const example = this.#example('push', 'head_commit', repo, {
+      '6113728f27ae82c7b1a177c8d03f9e96e0adf246': sha,
+    })
+    const commit = { ...example, message, timestamp: createdAt }
+    const { repository, sender } = this.context(repo)
     const seconds = Math.floor(Date.parse(createdAt) / 1000)
     const times = { created_at: seconds, pushed_at: seconds, stargazers: 0, master_branch: 'main' }
     return {
       ref: `refs/heads/${branch}`,
       before,
       after: sha,
-      repository: { ...this.repository(repo), ...times, owner: { ...this.user(OWNER), ...pusher } },
+      repository: { ...repository, ...times, owner: { ...sender, ...pusher } },
       pusher,
-      sender: this.user(user),
+      sender,
       created: false,
       deleted: false,
       forced: false,
       base_ref: null,
-      compare: `${html}/compare/${before.slice(0, 12)}...${sha.slice(0, 12)}`,
+      compare: `${this.web}/${repo}/compare/${before.slice(0, 12)}...${sha.slice(0, 12)}`,
       commits: [commit],
       head_commit: commit,
     }
@@ -320,67 +263,66 @@ export class Payloads {
 
   /** Payload of `check_run`, `completed`. */
   checkRunEvent(check: Check): Json {
-    const { repo, user } = check.commit
-    const { latest_check_runs_count: _, check_runs_url: __, head_commit: ___, ...suite } = this.#suite(check)
-    const run = { ...this.checkRun(check), check_suite: suite }
-    return { action: 'completed', check_run: run, ...this.context(repo, user) }
+    const suite = this.#suite(check, 'check_run.completed', 'check_run.check_suite')
+    const check_run = { ...this.checkRun(check), check_suite: suite }
+    return { action: 'completed', check_run, ...this.context(check.push.repo) }
   }
 
   /** Payload of `check_suite`, `completed`. */
   checkSuiteEvent(check: Check): Json {
-    const { repo, user } = check.commit
-    return { action: 'completed', check_suite: this.#suite(check), ...this.context(repo, user) }
+    const { repo, sha, message, createdAt: timestamp } = check.push
+    const suite = this.#suite(check, 'check_suite.completed', 'check_suite')
+    const head = this.#example('check_suite.completed', 'check_suite.head_commit', repo)
+    const check_suite = { ...suite, head_commit: { ...head, id: sha, message, timestamp } }
+    return { action: 'completed', check_suite, ...this.context(repo) }
   }
 
   /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#status */
-  statusEvent(status: Status): Json {
-    const { repo, sha, user } = status
-    const { url: _, node_id: __, ...fields } = this.status(status)
-    const url = `${this.repoApi(repo)}/commits/${sha}`
-    const commit = { sha, url, html_url: `${this.web}/${repo}/commit/${sha}` }
-    return { ...fields, sha, name: repo, commit, branches: [], ...this.context(repo, user) }
+  statusEvent(on: Commit, status: Status): Json {
+    const { repo, sha } = on
+    const { url: _, node_id: __, ...fields } = this.status(on, status)
+    const commit = {
+      sha,
+      url: `${this.repoApi(repo)}/commits/${sha}`,
+      html_url: `${this.web}/${repo}/commit/${sha}`,
+    }
+    return { ...fields, sha, name: repo, commit, branches: [], ...this.context(repo) }
   }
 
   /** Last fields of the payloads of a repository. */
-  context(repo: string, sender: string): { readonly repository: Json; readonly sender: Json } {
-    return { repository: this.repository(repo), sender: this.user(sender) }
+  context(repo: string): { readonly repository: Json; readonly sender: Json } {
+    return { repository: this.repository(repo), sender: this.user(OWNER) }
   }
 
-  /** @see https://docs.github.com/rest/checks/suites#get-a-check-suite */
-  #suite(check: Check): Json {
-    const { suiteId: id, commit, result } = check
-    const author = { name: commit.user, email: `${commit.user}@example.com` }
-    const { message, createdAt: timestamp } = commit
+  /** Suite of a check (https://docs.github.com/rest/checks/suites#get-a-check-suite), as the example of an event has it. */
+  #suite(check: Check, event: string, at: string): Json {
+    const { suiteId: id, push, result } = check
     return {
-      // The suite of the example, in its addresses.
-      ...example('check_suite.completed', 'check_suite', { ...this.#swaps(commit.repo), 118578147: id }),
-      node_id: nodeId('CheckSuite', id),
-      head_branch: commit.branch,
-      head_sha: commit.sha,
-      before: commit.before,
-      after: commit.sha,
+      ...this.#like('CheckSuite', id, event, at, push.repo),
+      head_branch: push.branch,
+      head_sha: push.sha,
+      before: push.before,
+      after: push.sha,
       ...this.#checked(check),
-      created_at: timestamp,
-      updated_at: result?.completedAt ?? timestamp,
-      head_commit: { id: commit.sha, tree_id: TREE, message, timestamp, author, committer: author },
+      created_at: push.createdAt,
+      updated_at: result?.completedAt ?? push.createdAt,
     }
   }
 
   /** What a check run and its suite have in common. */
-  #checked({ commit, result }: Check): Json {
-    const { repo: fullName, branch, sha } = commit
-    const { id, name } = this.#repo(fullName)
+  #checked({ push, result }: Check): Json {
+    const { repo: fullName, branch, sha } = push
+    const { id, name } = this.#state.repo(fullName)
     const repo = { id, url: this.repoApi(fullName), name }
     const pulls = this.#state.pullsFrom(fullName, branch).filter(({ pull }) => pull.head.sha === sha)
-    const actions = example('check_run.completed', 'check_run.app', {
-      ...this.#addresses(),
+    const app = this.#like('App', ACTIONS_ID, 'check_run.completed', 'check_run.app', fullName, {
       'octocoders-linter': 'github-actions',
       'https://octocoders.io': 'https://help.github.com/en/actions',
     })
     return {
       status: result ? 'completed' : 'in_progress',
       conclusion: result?.conclusion ?? null,
-      app: { ...actions, ...ACTIONS, owner: this.user(OWNER) },
+      app: { ...app, name: 'GitHub Actions', owner: this.user(OWNER) },
       pull_requests: pulls.map(({ number, pull: { id, head, base } }) => ({
         url: `${this.repoApi(fullName)}/pulls/${number}`,
         id,
@@ -392,7 +334,7 @@ export class Payloads {
   }
 
   /** What an issue and a pull request have in common. */
-  #conversation({ repo, number, title, body, user, locked, createdAt, closedAt }: Issue): Json {
+  #conversation({ number, title, body, user, locked, createdAt, closedAt, commentCount }: Issue): Json {
     return {
       number,
       title,
@@ -404,10 +346,11 @@ export class Payloads {
       assignee: null,
       assignees: [],
       milestone: null,
+      comments: commentCount,
       created_at: createdAt,
       updated_at: closedAt ?? createdAt,
       closed_at: closedAt,
-      author_association: this.#association(repo, user),
+      author_association: associationOf(user),
       active_lock_reason: locked ? 'too heated' : null,
     }
   }
@@ -422,35 +365,36 @@ export class Payloads {
     return { url: `${url}/reactions`, total_count: all.length, ...Object.fromEntries(counts) }
   }
 
-  #association(repo: string, login: string): 'OWNER' | 'CONTRIBUTOR' {
-    return this.#repo(repo).owner === login ? 'OWNER' : 'CONTRIBUTOR'
+  /** An object that is like that of an example, with its own id, also in its addresses. */
+  #like(kind: string, id: number, event: string, at: string, repo: string, swaps: Swaps = {}): Json {
+    const ids = { [`/${String(partOf(event, at).id)}`]: `/${id}` }
+    return { ...this.#example(event, at, repo, { ...ids, ...swaps }), id, node_id: nodeId(kind, id) }
   }
 
-  #repo(fullName: string): Repo {
-    const repo = this.#state.repos.find((each) => each.fullName === fullName)
-    if (!repo) throw new Error(`the sandbox has no repository ${fullName}`)
-    return repo
-  }
-
-  /** The addresses of this host, instead of the examples'. */
-  #addresses(): Record<string, string> {
+  /**
+   * A part of an example in this host's addresses, about this repository instead of Codertocat/Hello-World. `more` replaces each
+   * of its names in every text. The caller overrides every field that the sandbox's state has a value for.
+   */
+  #example(event: string, at: string, repo: string, more: Swaps = {}): Json {
     const { host, hostname } = new URL(this.web)
-    return {
+    const swaps: Swaps = {
       'https://api.github.com': this.api,
       'https://github.com': this.web,
       'git://github.com': `git://${host}`,
       'git@github.com': `git@${hostname}`,
+      Codertocat: OWNER,
+      'Hello-World': this.#state.repo(repo).name,
+      ...more,
     }
+    const names = Object.keys(swaps).map((name) => name.replaceAll(/[^\w/]/g, String.raw`\$&`))
+    const { text } = partOf(event, at)
+    const value: unknown = JSON.parse(
+      text.replaceAll(new RegExp(names.join('|'), 'g'), (name) => swaps[name] ?? name),
+    )
+    return Object(value)
   }
+}
 
-  /** The addresses and the names of a repository, instead of the examples'. */
-  #swaps(fullName: string): Record<string, string> {
-    const { owner, name } = this.#repo(fullName)
-    const names = {
-      [`${EXAMPLE.owner}/${EXAMPLE.name}`]: fullName,
-      [EXAMPLE.owner]: owner,
-      [EXAMPLE.name]: name,
-    }
-    return { ...this.#addresses(), ...names }
-  }
+function associationOf(login: string): 'OWNER' | 'CONTRIBUTOR' {
+  return login === OWNER ? 'OWNER' : 'CONTRIBUTOR'
 }

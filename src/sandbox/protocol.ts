@@ -6,23 +6,13 @@ import type { Log } from '../base/log.js'
 import type { Clock } from '../base/time.js'
 import { discardBody, type HttpEnv, readBody } from '../http/body.js'
 import { isObject } from '../json/parse.js'
-import type { Faults } from './faults.js'
-import type { Json, Payloads } from './payloads.js'
-import type { Issue, Repo, State } from './state.js'
 
 // What all routes share of GitHub's HTTP: errors, input, headers, pages.
 
-/** What every part of the sandbox has at hand. */
-export interface Host {
-  readonly state: State
-  readonly payloads: Payloads
-  readonly faults: Faults
-  readonly clock: Clock
-  readonly log: Log
-}
+export type Json = Readonly<Record<string, unknown>>
 
-/** Version of GitHub Enterprise Server that the REST API emulates. */
-export const SERVER_VERSION = '3.17.0'
+/** Version of GitHub Enterprise Server that the sandbox emulates. */
+export const SERVER_VERSION = '3.19.0'
 /** GitHub's requests per user and hour. Shown but not enforced: exceeding it is a fault, set on purpose. */
 const RATE_LIMIT = 5000
 const HOUR_S = 3600
@@ -96,18 +86,6 @@ export function readText(body: Json, field: string): string | undefined {
   throw new GitHubError(422, `Invalid request.\n\n${message}`)
 }
 
-/** The repository that the route names. @throws GitHubError 404 */
-export function findRepo(c: Context, state: State): Repo {
-  return found(state.repo(c.req.param('owner') ?? '', c.req.param('repo') ?? ''))
-}
-
-/** The issue or pull request that the route names. @throws GitHubError 404, 410 */
-export function findIssue(c: Context, state: State): Issue {
-  const repo = findRepo(c, state)
-  if (!repo.hasIssues) throw new GitHubError(410, 'Issues are disabled for this repo')
-  return found(state.issue(repo.fullName, Number(c.req.param('number'))))
-}
-
 /** The request's bearer token. @throws GitHubError 401 without one */
 export function bearerOf(c: Context): string {
   const [, token] = /^(?:bearer|token) +(\S+) *$/i.exec(c.req.header('authorization') ?? '') ?? []
@@ -121,13 +99,9 @@ export function setCommonHeaders(c: Context, clock: Clock): void {
   const headers = {
     'X-GitHub-Enterprise-Version': `enterprise-server@${SERVER_VERSION}`,
     'X-GitHub-Request-Id': randomBytes(8).toString('hex').toUpperCase(),
-    'X-GitHub-Media-Type': 'github.v3; format=json',
-    'X-GitHub-Api-Version-Selected': '2022-11-28',
     'X-RateLimit-Limit': String(RATE_LIMIT),
     'X-RateLimit-Remaining': String(RATE_LIMIT - 1),
-    'X-RateLimit-Used': '1',
     'X-RateLimit-Reset': String(reset),
-    'X-RateLimit-Resource': 'core',
   }
   for (const [name, value] of Object.entries(headers)) c.header(name, value)
 }
@@ -142,16 +116,11 @@ export function responseSent(c: Pick<Context<HttpEnv>, 'env'>): Promise<void> {
   return new Promise((resolve) => outgoing.once('close', resolve))
 }
 
-/** Page of a list that the query asks for. Sets `Link` when there are others. */
+/** Page of a list that the query asks for. Sets `Link` when there is a next one. */
 export function pageOf<T>(c: Context, all: readonly T[]): readonly T[] {
   const size = pageSize(c)
   const number = Math.max(Math.trunc(Number(c.req.query('page'))) || 1, 1)
-  const last = Math.max(Math.ceil(all.length / size), 1)
-  setLinks(c, 'page', {
-    ...(number > 1 && { prev: Math.min(number - 1, last) }),
-    ...(number < last && { next: number + 1, last }),
-    ...(number > 1 && { first: 1 }),
-  })
+  if (all.length > number * size) linkNext(c, 'page', String(number + 1))
   return all.slice((number - 1) * size, number * size)
 }
 
@@ -166,7 +135,7 @@ export function cursorPageOf<T extends { readonly id: bigint }>(c: Context, all:
   const rest = from === undefined ? all : all.filter(({ id }) => id <= BigInt(from))
   const size = pageSize(c)
   const next = rest[size]
-  if (next) setLinks(c, 'cursor', { next: `v1_${next.id}` })
+  if (next) linkNext(c, 'cursor', `v1_${next.id}`)
   return rest.slice(0, size)
 }
 
@@ -175,12 +144,9 @@ function pageSize(c: Context): number {
   return Math.min(Math.max(wanted, 1), PAGE_SIZE.max)
 }
 
-/** Links to this address with another value of a parameter, by their relation (RFC 8288). */
-function setLinks(c: Context, parameter: string, links: Readonly<Record<string, string | number>>): void {
-  const texts = Object.entries(links).map(([rel, value]) => {
-    const url = new URL(c.req.url)
-    url.searchParams.set(parameter, String(value))
-    return `<${url.href}>; rel="${rel}"`
-  })
-  if (texts.length > 0) c.header('Link', texts.join(', '))
+/** Links to this address with another value of a parameter (RFC 8288). */
+function linkNext(c: Context, parameter: string, value: string): void {
+  const url = new URL(c.req.url)
+  url.searchParams.set(parameter, value)
+  c.header('Link', `<${url.href}>; rel="next"`)
 }

@@ -9,13 +9,15 @@ import { createRouter, hostCheck } from '../http/router.js'
 import type { Hono } from 'hono'
 import { appPages, appRoutes, Apps } from './apps.js'
 import { Faults } from './faults.js'
-import { hookRoutes, hookResource, Hooks, pingOf } from './hooks.js'
+import { hookRoutes } from './hook-routes.js'
+import { Hooks } from './hooks.js'
+import type { Host } from './host.js'
 import { oauthRoutes } from './oauth.js'
 import { sitePages } from './pages.js'
 import { Payloads } from './payloads.js'
-import { answerError, GitHubError, type Host } from './protocol.js'
+import { answerError, found, GitHubError } from './protocol.js'
 import { guard, metaRoute, restRoutes } from './rest.js'
-import { type Check, type Commit, DEMO, OWNER, State } from './state.js'
+import { type Check, type Push, State } from './state.js'
 import { OAuth, type TokenLifetimes } from './tokens.js'
 
 export interface SandboxOptions {
@@ -61,10 +63,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const state = new State(clock)
   const payloads = new Payloads(state, () => url)
   const faults = new Faults(clock)
-  const host: Host = { state, payloads, faults, clock, log }
   const oauth = new OAuth(clock, options.lifetimes)
   oauth.addClient({ ...client, deviceFlow: options.deviceFlow ?? true, isApp: false })
-  const hooks = new Hooks(host)
+  const parts = { state, payloads, oauth, faults, clock, log }
+  const hooks = new Hooks(parts)
+  const host: Host = { ...parts, hooks }
   // Like an App's webhook, it gets every event of every repository, and is in no repository's list.
   const ownHook =
     webhook &&
@@ -73,10 +76,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       repo: undefined,
       active: true,
       events: ['*'],
-      config: { ...webhook, contentType: 'json', insecureSsl: '0' },
+      config: { ...webhook, content_type: 'json', insecure_ssl: '0' },
     })
-  const ci = new Ci(host, hooks, options.checkDuration ?? CHECK_MS)
-  const app = createApp(host, oauth, hooks, ci)
+  const ci = startCi(host, options.checkDuration ?? CHECK_MS)
+  const app = createApp(host, ci)
   const listener = await listen(app.fetch, { host: SANDBOX_HOST, port, log, portFlag: '--sandbox-port' })
   url = listener.url
   return {
@@ -84,10 +87,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     state,
     faults,
     async ping() {
-      if (ownHook) {
-        const resource = hookResource(ownHook, `${payloads.repoApi(DEMO)}/hooks/${ownHook.id}`)
-        hooks.send(ownHook, 'ping', { ...pingOf(ownHook, resource), ...payloads.context(DEMO, OWNER) })
-      }
+      if (ownHook) hooks.ping(ownHook)
       await hooks.idle()
     },
     async idle() {
@@ -101,9 +101,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
-function createApp(host: Host, oauth: OAuth, hooks: Hooks, ci: Ci): Hono<HttpEnv> {
+function createApp(host: Host, ci: Ci): Hono<HttpEnv> {
   const { state, log } = host
-  const apps = new Apps(host, oauth, hooks)
+  const apps = new Apps(host)
   const app = createRouter({ hostAllowed: hostCheck({ host: SANDBOX_HOST, allowed: [] }), log })
   app.onError((error, c) => answerError(c, error, log))
   app.notFound(() => {
@@ -115,69 +115,57 @@ function createApp(host: Host, oauth: OAuth, hooks: Hooks, ci: Ci): Hono<HttpEnv
     state.record({ method: c.req.method, path })
     return next()
   })
+  const rest = restRoutes(host, (push) => ci.start(push))
+  app.route('/', oauthRoutes(host))
   const api = app.basePath('/api/v3')
-  app.route('/', oauthRoutes(oauth, host))
-  api.route('/', metaRoute(host)).route('/', appRoutes(apps, hooks, host))
-  api.use(guard(oauth, host))
-  api
-    .route(
-      '/',
-      restRoutes(hooks, host, (commit) => ci.start(commit)),
-    )
-    .route('/', hookRoutes(hooks, host))
+  api.route('/', metaRoute(host)).route('/', appRoutes(apps, host))
+  api.use(guard(host))
+  api.route('/', rest).route('/', hookRoutes(host))
   return app.route('/', appPages(apps, host)).route('/', sitePages(host))
+}
+
+interface Ci {
+  /** Starts the check of a commit, and sends its events when it has completed. */
+  start(push: Push): void
+  /** Resolves when every check so far has completed. */
+  idle(): Promise<void>
+  /** Abandons running checks. */
+  close(): Promise<void>
 }
 
 /**
  * Continuous integration of the sandbox: checks each pushed commit with one run, `test`. It fails when the commit's message has
  * the word `fail`, and otherwise succeeds.
  */
-class Ci {
-  readonly #host: Host
-  readonly #hooks: Hooks
-  readonly #duration: number
-  readonly #stopped = new AbortController()
-  readonly #running = new Set<Promise<void>>()
+function startCi({ state, payloads, hooks, log }: Host, duration: number): Ci {
+  const stopped = new AbortController()
+  const running = new Set<Promise<void>>()
+  const idle = async (): Promise<void> => void (await Promise.all(running))
 
-  constructor(host: Host, hooks: Hooks, duration: number) {
-    this.#host = host
-    this.#hooks = hooks
-    this.#duration = duration
-  }
-
-  /** Starts the check of a commit, and sends its events when it has completed. */
-  start(commit: Commit): void {
-    const { state } = this.#host
-    const check: Check = { suiteId: state.newId(), runId: state.newId(), commit, result: null }
-    state.setCheck(check)
-    const run = this.#run(check).finally(() => this.#running.delete(run))
-    this.#running.add(run)
-  }
-
-  /** Resolves when every check so far has completed. */
-  async idle(): Promise<void> {
-    await Promise.all(this.#running)
-  }
-
-  /** Abandons running checks. */
-  async close(): Promise<void> {
-    this.#stopped.abort()
-    await this.idle()
-  }
-
-  async #run(check: Check): Promise<void> {
-    const { state, payloads, log } = this.#host
-    const { signal } = this.#stopped
+  async function run(check: Check): Promise<void> {
+    const { message, repo } = check.push
     try {
-      await sleep(this.#duration, { signal })
-      const { message, repo } = check.commit
+      await sleep(duration, { signal: stopped.signal })
       const conclusion = /\bfail\b/i.test(message) ? 'failure' : 'success'
-      const completed: Check = { ...check, result: { conclusion, completedAt: state.now() } }
-      state.setCheck(completed)
-      this.#hooks.publish('check_run', repo, () => payloads.checkRunEvent(completed))
-      this.#hooks.publish('check_suite', repo, () => payloads.checkSuiteEvent(completed))
+      check.result = { conclusion, completedAt: state.now() }
+      hooks.publish('check_run', repo, () => payloads.checkRunEvent(check))
+      hooks.publish('check_suite', repo, () => payloads.checkSuiteEvent(check))
     } catch (error) {
-      if (!signal.aborted) log.error('The sandbox failed to check a commit', error)
+      if (!stopped.signal.aborted) log.error('The sandbox failed to check a commit', error)
     }
+  }
+
+  return {
+    start(push) {
+      const check = { suiteId: state.newId(), runId: state.newId(), push, result: null }
+      found(state.commit(push.repo, push.sha)).check = check
+      const ended = run(check).finally(() => running.delete(ended))
+      running.add(ended)
+    },
+    idle,
+    close() {
+      stopped.abort()
+      return idle()
+    },
   }
 }

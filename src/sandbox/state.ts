@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../base/time.js'
 import type { MergeMethod, Reaction as Content } from '../codehost/host.js'
-import type { FaultName } from './faults.js'
+import { PRESETS } from './faults.js'
+import { found } from './protocol.js'
 
 // Plain records that refer to each other by name and number: easy to compare and print. Times are UTC, to the second.
 
@@ -13,7 +14,6 @@ export interface User {
 
 export interface Repo {
   readonly id: number
-  readonly owner: string
   readonly name: string
   readonly fullName: string
   readonly description: string
@@ -84,15 +84,14 @@ export interface Reaction {
   readonly createdAt: string
 }
 
-/** Commit that was pushed here. */
-export interface Commit {
+/** A commit that was pushed here. */
+export interface Push {
   readonly sha: string
   readonly repo: string
   readonly branch: string
   /** Head of the branch before. */
   readonly before: string
   readonly message: string
-  readonly user: string
   readonly createdAt: string
 }
 
@@ -100,22 +99,28 @@ export interface Commit {
 export interface Check {
   readonly suiteId: number
   readonly runId: number
-  readonly commit: Commit
+  readonly push: Push
   /** Null while it runs. */
-  readonly result: { readonly conclusion: 'success' | 'failure'; readonly completedAt: string } | null
+  result: { readonly conclusion: 'success' | 'failure'; readonly completedAt: string } | null
 }
 
 /** Result that a program reported of a commit. */
 export interface Status {
   readonly id: number
-  readonly repo: string
-  readonly sha: string
   readonly context: string
   readonly state: 'error' | 'failure' | 'pending' | 'success'
   readonly description: string | null
   readonly targetUrl: string | null
-  readonly user: string
   readonly createdAt: string
+}
+
+/** A commit that is or was the head of a branch. */
+export interface Commit {
+  readonly repo: string
+  readonly sha: string
+  check: Check | undefined
+  /** Newest status of each context. */
+  readonly statuses: Map<string, Status>
 }
 
 /** Received request, without query and headers, and therefore without secrets. */
@@ -139,72 +144,58 @@ const REVIEW_COMMENT_ID = 3001
 /** First id for records created later. */
 const FIRST_FREE_ID = 5001
 
-interface IssuePlan {
+interface Plan {
   readonly title: string
   readonly body: string
   readonly locked?: boolean
-  readonly pull?: { readonly branch: string; readonly mergeable: boolean; readonly sha?: string }
+  /** Branch of a pull request. */
+  readonly branch?: string
+  readonly conflicts?: boolean
+  readonly sha?: string
 }
 
-const DEMO_ISSUES: readonly IssuePlan[] = [
+const DEMO_ISSUES: readonly Plan[] = [
   { title: 'Say hello', body: 'Leave a comment here, or a reaction.' },
   {
     title: 'Add a greeting',
     body: 'This pull request can be merged.',
+    branch: 'greeting',
     // The head of GitHub's example, which made-up deliveries are: one about this pull request names its head.
-    pull: { branch: 'greeting', mergeable: true, sha: 'ec26c3e57ca3a959ca5aad62de7213c562f8c821' },
+    sha: 'ec26c3e57ca3a959ca5aad62de7213c562f8c821',
   },
   {
     title: 'Rewrite everything',
     body: 'This pull request conflicts with main and cannot be merged.',
-    pull: { branch: 'rewrite', mergeable: false },
+    branch: 'rewrite',
+    conflicts: true,
   },
   {
     title: 'A heated debate',
     body: 'This conversation is locked: comments and reactions are refused.',
     locked: true,
   },
-  {
-    title: 'Fix a typo',
-    body: 'Another pull request that can be merged.',
-    pull: { branch: 'typo', mergeable: true },
-  },
+  { title: 'Fix a typo', body: 'Another pull request that can be merged.', branch: 'typo' },
 ]
 
-const FAULT_MEANINGS: Readonly<Record<FaultName, string>> = {
-  '502': 'Writes are answered 502 Bad Gateway',
-  'rate-limit': 'Writes meet the hourly rate limit',
-  'secondary-limit': 'Writes meet the limit on writing too fast',
-  slow: 'Writes take a minute',
-  reset: 'The connection is reset before anything is written',
-  'reset-after': 'The connection is reset after the write was done',
-  'invalid-json': 'Writes are answered with broken JSON',
-}
-
 const body = 'The answer is the fault.'
-const SEED: readonly (Pick<Repo, 'name' | 'description'> & { readonly issues: readonly IssuePlan[] })[] = [
-  { name: 'demo', description: 'A small repository to try things on', issues: DEMO_ISSUES },
-  {
-    name: 'no-issues',
-    description: 'Issues are disabled here',
-    issues: [{ title: 'Out of reach', body: 'No request gets here.' }],
-  },
-  ...Object.entries(FAULT_MEANINGS).map(([fault, description]) => ({
-    name: `fault-${fault}`,
-    description,
-    issues: [
+const SEED: readonly (readonly [name: string, description: string, issues: readonly Plan[]])[] = [
+  ['demo', 'A small repository to try things on', DEMO_ISSUES],
+  ['no-issues', 'Issues are disabled here', [{ title: 'Out of reach', body: 'No request gets here.' }]],
+  ...[...PRESETS].map(([fault, { description }]) => {
+    const issues = [
       { title: 'Comment on me', body },
-      { title: 'Merge me', body, pull: { branch: fault, mergeable: true } },
-    ],
-  })),
+      { title: 'Merge me', body, branch: fault },
+    ]
+    return [`fault-${fault}`, description, issues] as const
+  }),
 ]
 
 /** Maximum number of comments, and of reactions; the oldest are removed first. */
 const CONTENT_LIMIT = 10_000
-/** Number of most recent requests recorded, and maximum number of commits with their checks, and of statuses. */
+/** Number of most recent requests recorded, and maximum number of commits with their checks and statuses. */
 const OTHER_LIMIT = 1000
 
-/** Contents of the sandbox, in memory and bounded. Properties read them, methods change them. */
+/** Contents of the sandbox, in memory and bounded. Properties read them, methods change them: what they add is the user's. */
 export class State {
   readonly repos: readonly Repo[]
   readonly reviewComments: readonly ReviewComment[]
@@ -216,52 +207,46 @@ export class State {
   readonly #requests = new BoundedMap<number, RequestEntry>(OTHER_LIMIT)
   /** Head of each branch, by `owner/name branch`. */
   readonly #heads = new Map<string, string>()
-  /** Known commits, by `owner/name sha`. */
-  readonly #commits = new BoundedMap<string, true>(OTHER_LIMIT)
-  readonly #checks = new BoundedMap<string, Check>(OTHER_LIMIT)
-  readonly #statuses = new BoundedMap<number, Status>(OTHER_LIMIT)
+  /** By `owner/name sha`. */
+  readonly #commits = new BoundedMap<string, Commit>(OTHER_LIMIT)
   #nextId = FIRST_FREE_ID
   #requestCount = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
-    const now = this.now()
+    const createdAt = this.now()
     for (const login of [OWNER, CONTRIBUTOR])
       this.#users.set(login, { id: this.#users.size + 1, login, type: 'User' })
-    this.repos = SEED.map(({ name, description }, index) => {
+    this.repos = SEED.map(([name, description, plans], index) => {
       const fullName = `${OWNER}/${name}`
+      this.#setHead(fullName, MAIN.ref, MAIN.sha)
+      for (const [position, plan] of plans.entries()) this.#addIssue(fullName, position + 1, plan)
       const hasIssues = name !== 'no-issues'
-      return {
-        id: FIRST_REPO_ID + index,
-        owner: OWNER,
-        name,
-        fullName,
-        description,
-        hasIssues,
-        createdAt: now,
-      }
+      return { id: FIRST_REPO_ID + index, name, fullName, description, hasIssues, createdAt }
     })
-    for (const { name, issues } of SEED) {
-      this.#setHead(`${OWNER}/${name}`, MAIN.ref, MAIN.sha)
-      for (const [index, plan] of issues.entries()) this.#addIssue(`${OWNER}/${name}`, index + 1, plan)
-    }
-    const review = { id: REVIEW_COMMENT_ID, repo: DEMO, issueNumber: 2, user: CONTRIBUTOR, createdAt: now }
-    this.reviewComments = [{ ...review, updatedAt: now, path: 'README.md', body: 'Is "Hello" warm enough?' }]
+    const review = { id: REVIEW_COMMENT_ID, repo: DEMO, issueNumber: 2, user: CONTRIBUTOR, createdAt }
+    const text = { path: 'README.md', body: 'Is "Hello" warm enough?' }
+    this.reviewComments = [{ ...review, ...text, updatedAt: createdAt }]
   }
 
-  #addIssue(repo: string, number: number, { title, body, locked = false, pull: planned }: IssuePlan): void {
+  #addIssue(repo: string, number: number, { title, body, locked = false, branch, ...plan }: Plan): void {
     const index = this.#issues.size
-    const pull = planned && {
-      id: FIRST_PULL_ID + index,
-      head: { ref: planned.branch, sha: planned.sha ?? hashOf(`${FIRST_PULL_ID + index} ${planned.branch}`) },
-      base: MAIN,
-      mergeable: planned.mergeable,
-      merge: undefined,
-    }
-    const id = FIRST_ISSUE_ID + index
-    const made = { id, repo, number, title, body, user: CONTRIBUTOR, locked, createdAt: this.now() }
-    this.#setIssue({ ...made, closedAt: null, commentCount: 0, pull })
-    if (pull) this.#setHead(repo, pull.head.ref, pull.head.sha)
+    const pullId = FIRST_PULL_ID + index
+    const head = branch !== undefined && { ref: branch, sha: plan.sha ?? hashOf(`${pullId} ${branch}`) }
+    if (head) this.#setHead(repo, head.ref, head.sha)
+    this.#setIssue({
+      id: FIRST_ISSUE_ID + index,
+      repo,
+      number,
+      title,
+      body,
+      user: CONTRIBUTOR,
+      locked,
+      createdAt: this.now(),
+      closedAt: null,
+      commentCount: 0,
+      pull: head ? { id: pullId, head, base: MAIN, mergeable: !plan.conflicts, merge: undefined } : undefined,
+    })
   }
 
   /** The account of that name. One that is not known is an organization: each is the user's. */
@@ -291,10 +276,10 @@ export class State {
     return [...this.#requests.values()]
   }
 
-  /** Finds a repository. Like GitHub, it ignores case. */
-  repo(owner: string, name: string): Repo | undefined {
-    const wanted = `${owner}/${name}`.toLowerCase()
-    return this.repos.find((repo) => repo.fullName === wanted)
+  /** The repository with this full name. Like GitHub, it ignores case. @throws GitHubError 404 */
+  repo(fullName: string): Repo {
+    const wanted = fullName.toLowerCase()
+    return found(this.repos.find((repo) => repo.fullName === wanted))
   }
 
   issue(repo: string, number: number): Issue | undefined {
@@ -318,10 +303,10 @@ export class State {
     return this.reactions.filter(({ subject: { kind, id } }) => kind === subject.kind && id === subject.id)
   }
 
-  addComment(issue: Issue, user: string, body: string): Comment {
+  addComment(issue: Issue, body: string): Comment {
     const { repo, number: issueNumber } = issue
     const now = this.now()
-    const comment = { id: this.newId(), repo, issueNumber, user, body, createdAt: now, updatedAt: now }
+    const comment = { id: this.newId(), repo, issueNumber, user: OWNER, body, createdAt: now, updatedAt: now }
     this.#comments.set(comment.id, comment)
     this.#setIssue({ ...issue, commentCount: issue.commentCount + 1 })
     return comment
@@ -334,20 +319,20 @@ export class State {
   }
 
   /** Adds a reaction, or returns the user's earlier one of the same kind. */
-  addReaction(subject: Subject, user: string, content: Content): { reaction: Reaction; created: boolean } {
-    const key = `${subject.kind} ${subject.id} ${user} ${content}`
+  addReaction(subject: Subject, content: Content): { reaction: Reaction; created: boolean } {
+    const key = `${subject.kind} ${subject.id} ${content}`
     const known = this.#reactions.get(key)
     if (known) return { reaction: known, created: false }
-    const reaction = { id: this.newId(), subject, content, user, createdAt: this.now() }
+    const reaction = { id: this.newId(), subject, content, user: OWNER, createdAt: this.now() }
     this.#reactions.set(key, reaction)
     return { reaction, created: true }
   }
 
   /** Merges and closes a pull request, which the caller has checked to be mergeable. */
-  merge(issue: PullIssue, user: string, how: Pick<Merge, 'method' | 'title' | 'message'>): PullIssue {
+  merge(issue: PullIssue, how: Pick<Merge, 'method' | 'title' | 'message'>): PullIssue {
     const mergedAt = this.now()
     const sha = hashOf(`${issue.pull.head.sha} ${mergedAt}`)
-    const merge = { repo: issue.repo, pullNumber: issue.number, ...how, sha, user, mergedAt }
+    const merge = { repo: issue.repo, pullNumber: issue.number, ...how, sha, user: OWNER, mergedAt }
     return this.#setIssue({ ...issue, closedAt: mergedAt, pull: { ...issue.pull, merge } })
   }
 
@@ -356,14 +341,14 @@ export class State {
   }
 
   /** Adds a commit to a branch, and to the open pull requests from it. Undefined when there is no such branch. */
-  push(repo: string, branch: string, user: string, message: string): Commit | undefined {
+  push(repo: string, branch: string, message: string): Push | undefined {
     const before = this.#heads.get(`${repo} ${branch}`)
     if (before === undefined) return undefined
     const sha = hashOf(`${before} ${this.newId()} ${message}`)
     this.#setHead(repo, branch, sha)
     for (const issue of this.pullsFrom(repo, branch))
       this.#setIssue({ ...issue, pull: { ...issue.pull, head: { ref: branch, sha } } })
-    return { sha, repo, branch, before, message, user, createdAt: this.now() }
+    return { sha, repo, branch, before, message, createdAt: this.now() }
   }
 
   /** Open pull requests from a branch. */
@@ -374,30 +359,10 @@ export class State {
     })
   }
 
-  /** Hash of the commit that a branch or a hash names, if it is known. */
-  resolve(repo: string, ref: string): string | undefined {
+  /** The commit that a branch or a hash names, if it is known. */
+  commit(repo: string, ref: string): Commit | undefined {
     const head = this.#heads.get(`${repo} ${ref.replace(/^(?:refs\/)?heads\//, '')}`)
-    return head ?? (this.#commits.has(`${repo} ${ref}`) ? ref : undefined)
-  }
-
-  setCheck(check: Check): void {
-    this.#checks.set(`${check.commit.repo} ${check.commit.sha}`, check)
-  }
-
-  check(repo: string, sha: string): Check | undefined {
-    return this.#checks.get(`${repo} ${sha}`)
-  }
-
-  addStatus(status: Omit<Status, 'id' | 'createdAt'>): Status {
-    const added = { id: this.newId(), ...status, createdAt: this.now() }
-    this.#statuses.set(added.id, added)
-    return added
-  }
-
-  /** Newest status of each context, newest first. */
-  statuses(repo: string, sha: string): readonly Status[] {
-    const ofCommit = [...this.#statuses.values()].filter((each) => each.repo === repo && each.sha === sha)
-    return [...new Map(ofCommit.map((status) => [status.context, status])).values()].toReversed()
+    return this.#commits.get(`${repo} ${head ?? ref}`)
   }
 
   newId(): number {
@@ -416,7 +381,7 @@ export class State {
 
   #setHead(repo: string, branch: string, sha: string): void {
     this.#heads.set(`${repo} ${branch}`, sha)
-    this.#commits.set(`${repo} ${sha}`, true)
+    this.#commits.set(`${repo} ${sha}`, { repo, sha, check: undefined, statuses: new Map() })
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../base/time.js'
-import { BoundedMap, OWNER } from './state.js'
+import { BoundedMap } from './state.js'
 
 /** Application that users can authorize. */
 export interface Client {
@@ -18,10 +18,12 @@ export interface TokenLifetimes {
   readonly refresh: number
 }
 
-/** Account, client and scopes of an access token. */
+/** Fields of a response. */
+export type Fields = Readonly<Record<string, string | number>>
+
+/** An access token of the user, its client and scopes. */
 export interface Grant {
   readonly accessToken: string
-  readonly login: string
   /** Undefined: a personal access token, which the user made without an application. */
   readonly clientId: string | undefined
   /** Undefined: a token that has permissions instead, an App's or a fine-grained one. Shown only: any token may do everything. */
@@ -94,24 +96,36 @@ export class OAuth {
     return client && timingSafeEqual(digest(secret ?? ''), digest(client.secret)) ? client : undefined
   }
 
-  issue(client: Client, scopes: readonly string[]): Grant {
+  /** Issues an access token. Returns the fields of the token response. */
+  issue(client: Client, scopes: readonly string[]): Fields {
     const now = this.#clock()
     const lifetimes = this.#lifetimes
-    const grant = this.#keep({
+    const grant = {
       clientId: client.id,
       scopes: client.isApp ? undefined : scopes,
       accessToken: randomSecret(client.isApp ? 'ghu_' : 'gho_'),
       expiresAt: lifetimes ? now + lifetimes.access * 1000 : Infinity,
       refresh: lifetimes && { token: randomSecret('ghr_'), expiresAt: now + lifetimes.refresh * 1000 },
-    })
-    if (grant.refresh) this.#refreshable.set(grant.refresh.token, grant)
-    return grant
+    }
+    const { accessToken: access_token, refresh } = grant
+    this.#grants.set(access_token, grant)
+    const response = { access_token, scope: (grant.scopes ?? []).join(','), token_type: 'bearer' }
+    if (!refresh || !lifetimes) return response
+    this.#refreshable.set(refresh.token, grant)
+    return {
+      ...response,
+      expires_in: lifetimes.access,
+      refresh_token: refresh.token,
+      refresh_token_expires_in: lifetimes.refresh,
+    }
   }
 
   /** Creates a personal access token, which does not expire: a classic one with scopes, or a fine-grained one. */
-  issuePersonal(scopes: readonly string[] | undefined): Grant {
+  issuePersonal(scopes: readonly string[] | undefined): string {
     const accessToken = randomSecret(scopes ? 'ghp_' : 'github_pat_')
-    return this.#keep({ clientId: undefined, scopes, accessToken, expiresAt: Infinity, refresh: undefined })
+    const unlimited = { clientId: undefined, expiresAt: Infinity, refresh: undefined }
+    this.#grants.set(accessToken, { accessToken, scopes, ...unlimited })
+    return accessToken
   }
 
   find(accessToken: string): Grant | undefined {
@@ -120,7 +134,7 @@ export class OAuth {
   }
 
   /** Exchanges a refresh token for a new pair. Like GitHub, it ends the old access token and refresh token. */
-  refresh(client: Client, refreshToken: string | null): Grant | undefined {
+  refresh(client: Client, refreshToken: string | null): Fields | undefined {
     const old = this.#refreshable.get(refreshToken ?? '')
     if (!old?.refresh || old.clientId !== client.id || this.#clock() >= old.refresh.expiresAt)
       return undefined
@@ -131,20 +145,5 @@ export class OAuth {
   revoke(grant: Grant): void {
     this.#grants.delete(grant.accessToken)
     if (grant.refresh) this.#refreshable.delete(grant.refresh.token)
-  }
-
-  /** Fields of the token response. */
-  answer({ accessToken, scopes = [], refresh }: Grant): Readonly<Record<string, string | number>> {
-    const response = { access_token: accessToken, scope: scopes.join(','), token_type: 'bearer' }
-    if (!refresh || !this.#lifetimes) return response
-    const { access, refresh: refreshable } = this.#lifetimes
-    const renewal = { refresh_token: refresh.token, refresh_token_expires_in: refreshable }
-    return { ...response, expires_in: access, ...renewal }
-  }
-
-  #keep(rights: Omit<Grant, 'login'>): Grant {
-    const grant = { ...rights, login: OWNER }
-    this.#grants.set(grant.accessToken, grant)
-    return grant
   }
 }

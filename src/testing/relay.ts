@@ -145,7 +145,7 @@ function testRelay(serving: Serving, watch: Watch): TestRelay {
     relay,
     settings,
     secret,
-    sandbox: viewOf(sandbox, { id: client.id, secret: client.secret.reveal() }, {}),
+    sandbox: viewOf(sandbox, { id: client.id, secret: client.secret.reveal() }),
     deliveries,
     async deliver(fixture, { timeout, signal, ...signing } = {}) {
       const request = signed(fixture, { ...signing, secret })

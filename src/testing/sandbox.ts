@@ -51,15 +51,11 @@ export async function startSandbox(options: TestSandboxOptions = {}): Promise<Te
   const { webhook, secret = TEST_SECRET, client = CLIENT, ...rest } = options
   const url = typeof webhook === 'string' ? () => webhook : webhook
   const sandbox = await start({ ...rest, client, webhook: url && { url, secret: new Secret(secret) } })
-  return viewOf(sandbox, client, { [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose]() })
+  return viewOf(sandbox, client)
 }
 
-/** Reduces a sandbox to the members for tests, and adds `more`. */
-export function viewOf<More extends object>(
-  sandbox: Sandbox,
-  client: Client,
-  more: More,
-): TestSandbox & More {
+/** The members of a sandbox that tests use. */
+export function viewOf(sandbox: Sandbox, client: Client): TestSandbox & AsyncDisposable {
   const { url, state, faults } = sandbox
   return {
     url,
@@ -80,7 +76,7 @@ export function viewOf<More extends object>(
     },
     token: async (scope) => (await grantAt(url, client, scope)).access_token,
     idle: () => sandbox.idle(),
-    ...more,
+    [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
   }
 }
 

@@ -21,8 +21,8 @@ export const ACCESS_TOKEN = 'gho_the-access-token'
 const TOKEN_PATH = '/login/oauth/access_token'
 
 /**
- * An authorization server with GitHub's paths, whose token endpoint checks client, code, redirect URI and PKCE verifier, or client
- * and refresh token, and answers something else when told to.
+ * An authorization server with GitHub's paths, whose token endpoint checks client, code, redirect URI and PKCE verifier, and
+ * answers something else when told to.
  */
 export interface AuthorizationServer extends AsyncDisposable {
   readonly url: string
@@ -31,8 +31,6 @@ export interface AuthorizationServer extends AsyncDisposable {
   readonly requests: readonly TokenRequest[]
   /** Members of the answer to a good request, besides access_token and token_type. */
   grant: Record<string, unknown>
-  /** The refresh tokens that work; each once. */
-  readonly refreshTokens: Set<string>
   /** How a refusal is answered: GitHub uses status 200, the RFC 400. */
   refusalStatus: number
   /** Answers instead of the endpoint, once the request has been read. */
@@ -56,8 +54,7 @@ export async function authorizationServer(): Promise<AuthorizationServer> {
   const redeem = (form: Record<string, string>): FullReply => {
     const code = codes.get(form['code'] ?? '')
     codes.delete(form['code'] ?? '')
-    const renews = here.refreshTokens.delete(form['refresh_token'] ?? '')
-    refused = refusal(form, code, renews)
+    refused = refusal(form, code)
     return refused === undefined
       ? { body: { access_token: ACCESS_TOKEN, token_type: 'bearer', ...here.grant } }
       : { status: here.refusalStatus, body: { error: refused, error_description: 'no' } }
@@ -73,7 +70,6 @@ export async function authorizationServer(): Promise<AuthorizationServer> {
     issuer: `${server.url}/login/oauth`,
     requests,
     grant: {},
-    refreshTokens: new Set(),
     refusalStatus: 400,
     misbehave: undefined,
     get refused() {
@@ -108,10 +104,9 @@ function tokenRequest(request: Received): TokenRequest {
   return { method, path, contentType, accept, authorization, form }
 }
 
-function refusal(form: Record<string, string>, code: Code | undefined, renews: boolean): string | undefined {
+function refusal(form: Record<string, string>, code: Code | undefined): string | undefined {
   if (form['client_id'] !== OAUTH_CLIENT.id || form['client_secret'] !== OAUTH_CLIENT.secret)
     return 'invalid_client'
-  if (form['grant_type'] === 'refresh_token') return renews ? undefined : 'bad_refresh_token'
   if (form['grant_type'] !== 'authorization_code') return 'unsupported_grant_type'
   if (!code || code.clientId !== form['client_id']) return 'bad_verification_code'
   if (code.redirectUri !== form['redirect_uri']) return 'redirect_uri_mismatch'

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
 import { Closing } from './closing.js'
+import { oneTimeCode } from './inspector.js'
 import { part } from './parts.js'
 import type { Place, Serving } from './place.js'
 
@@ -60,14 +61,6 @@ export async function openInspector(
   if (path !== '/inspect/') await page.goto(address + path)
   starting.move()
   return tab
-}
-
-/** Gets a one-time code for the inspector of the relay that runs. */
-async function oneTimeCode(here: Place): Promise<string> {
-  const { code, out, err } = await here.run('inspect', '--no-browser', '--json')
-  if (code !== 0) throw new Error(`relay inspect ended with ${code}:\n${err}`)
-  const { code: oneTime }: { readonly code: string } = JSON.parse(out)
-  return oneTime
 }
 
 /** What the inspector shows, where a role and a name do not say it. No test names a class of its page. */

@@ -1,6 +1,13 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+import { text } from 'node:stream/consumers'
+import {
+  type Agent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as httpRequest,
+  type RequestOptions,
+} from 'node:http'
 
 /** The secret of every webhook of the tests, from GitHub's documentation of signatures. */
 export const SECRET = "It's a Secret to Everybody"
@@ -75,32 +82,42 @@ export interface Answer {
 }
 
 /** Sends a request over HTTP just as it is, repeated header lines included. */
-export async function post(url: string, { headers, body }: WebhookRequest, agent?: Agent): Promise<Answer> {
-  const lines = [['Host', new URL(url).host], ...headers, ['Content-Length', String(body.byteLength)]].flat()
-  const request = httpRequest(url, { method: 'POST', headers: lines, ...(agent && { agent }) })
-  const answered: Promise<IncomingMessage[]> = once(request, 'response')
-  request.end(body)
-  const [response] = await answered
-  const chunks: Buffer[] = []
-  if (response) for await (const chunk of response) chunks.push(chunk)
-  const text = Buffer.concat(chunks).toString()
-  return { status: response?.statusCode ?? 0, type: response?.headers['content-type'], body: text }
+export function post(
+  url: string,
+  request: WebhookRequest,
+  agent?: Agent | false,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  return answerTo(requestOf(url, request, { agent, signal }), request)
 }
 
 /** Begins a delivery and waits until the service asks for its body, which is still to be sent, by {@link finish}. */
-export async function begin(url: string, { headers, body }: WebhookRequest): Promise<ClientRequest> {
-  const length = ['Content-Length', String(body.byteLength)]
-  const lines = [['Host', new URL(url).host], ...headers, length, ['Expect', '100-continue']].flat()
-  const request = httpRequest(url, { method: 'POST', headers: lines })
-  request.flushHeaders()
-  await once(request, 'continue')
-  return request
+export async function begin(url: string, request: WebhookRequest): Promise<ClientRequest> {
+  const headers: Header[] = [...request.headers, ['Expect', '100-continue']]
+  const begun = requestOf(url, { ...request, headers })
+  begun.flushHeaders()
+  await once(begun, 'continue')
+  return begun
 }
 
 /** Sends the body of a delivery that was begun; the status of the answer. */
-export async function finish(request: ClientRequest, { body }: WebhookRequest): Promise<number> {
+export async function finish(begun: ClientRequest, request: WebhookRequest): Promise<number> {
+  return (await answerTo(begun, request)).status
+}
+
+function requestOf(
+  url: string,
+  { headers, body }: WebhookRequest,
+  options: RequestOptions = {},
+): ClientRequest {
+  const lines = [['Host', new URL(url).host], ...headers, ['Content-Length', String(body.byteLength)]].flat()
+  return httpRequest(url, { ...options, method: 'POST', headers: lines })
+}
+
+async function answerTo(request: ClientRequest, { body }: WebhookRequest): Promise<Answer> {
+  const answered: Promise<IncomingMessage[]> = once(request, 'response')
   request.end(body)
-  const [response]: IncomingMessage[] = await once(request, 'response')
-  response?.resume()
-  return response?.statusCode ?? 0
+  const [response] = await answered
+  const type = response?.headers['content-type']
+  return { status: response?.statusCode ?? 0, type, body: response ? await text(response) : '' }
 }

@@ -38,43 +38,14 @@ export function hooksState(): HooksState {
 const MAX_ITEMS = 50
 const DEFAULT_ITEMS = 30
 /** Names that stand for several (`issuesHook` and `pullHook` of the source). */
+const PULL_EVENTS = 'assign label milestone comment review review_request sync'
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   issues: ['issues', 'issue_assign', 'issue_label', 'issue_milestone', 'issue_comment'],
-  pull_request: [
-    'pull_request',
-    'pull_request_assign',
-    'pull_request_label',
-    'pull_request_milestone',
-    'pull_request_comment',
-    'pull_request_review',
-    'pull_request_review_request',
-    'pull_request_sync',
-  ],
+  pull_request: ['pull_request', ...PULL_EVENTS.split(' ').map((name) => `pull_request_${name}`)],
 }
-const SINGLE = [
-  'create',
-  'delete',
-  'fork',
-  'push',
-  'issue_comment',
-  'wiki',
-  'repository',
-  'release',
-  'package',
-  'status',
-  'workflow_job',
-]
-const TYPES: ReadonlySet<string> = new Set([
-  'gitea',
-  'gogs',
-  'slack',
-  'discord',
-  'dingtalk',
-  'telegram',
-  'msteams',
-  'feishu',
-  'matrix',
-])
+const SINGLE =
+  'create delete fork push issue_comment wiki repository release package status workflow_job'.split(' ')
+const TYPES = 'gitea gogs slack discord dingtalk telegram msteams feishu matrix'.split(' ')
 
 const message = (status: number, text: string): FullReply => ({
   status,
@@ -113,9 +84,10 @@ export function answerHooks(state: HooksState, request: Received, path: string):
   if (!hook) return notFound
   if (what === 'GET id') return { body: show(hook) }
   if (what === 'PATCH id') return edit(state, hook, JSON.parse(request.body.toString()))
-  if (what === 'DELETE id') return remove(state, hook)
   if (what === 'POST id/tests') return test(state, hook)
-  return notFound
+  if (what !== 'DELETE id') return notFound
+  state.all.splice(state.all.indexOf(hook), 1)
+  return { status: 204 }
 }
 
 function list({ all }: HooksState, query: URLSearchParams): FullReply {
@@ -151,7 +123,7 @@ interface HookOption {
 
 function create(state: HooksState, { type = '', config = {}, ...option }: HookOption): FullReply {
   const { url, content_type: contentType, secret = '' } = config
-  if (!TYPES.has(type)) return message(422, `Invalid hook type: ${type}`)
+  if (!TYPES.includes(type)) return message(422, `Invalid hook type: ${type}`)
   if (url === undefined) return message(422, 'Missing config option: url')
   if (contentType === undefined) return message(422, 'Missing config option: content_type')
   if (contentType !== 'json' && contentType !== 'form') return message(422, 'Invalid content type')
@@ -180,11 +152,6 @@ function chosen({ events = [], branch_filter = '', authorization_header = '' }: 
     branchFilter: branch_filter,
     authorization: authorization_header,
   }
-}
-
-function remove(state: HooksState, hook: FakeHook): FullReply {
-  state.all.splice(state.all.indexOf(hook), 1)
-  return { status: 204 }
 }
 
 /** PrepareWebhook leaves out what the hook has not asked for; the answer is the same. */

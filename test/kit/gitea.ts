@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { answerHooks, type HooksState, hooksState } from './gitea-hooks.js'
 import { type FullReply, type Received, receiver, valuesOf } from './receiver.js'
 
@@ -29,8 +29,6 @@ export interface FakeGitea extends AsyncDisposable {
   /** Every request that reached it, in order. */
   readonly received: readonly Received[]
   readonly state: GiteaState
-  /** A code as the consent page would give it. */
-  grant(request: { redirectUri: string; codeChallenge: string }): string
 }
 
 /** The commit that a merge of the fake makes. */
@@ -43,11 +41,10 @@ const ALLOWED = new Set(['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'ro
  * about it: a merge is a POST that answers with an empty body, reactions have no id, a comment on a missing issue answers
  * 500, a conflict two JSON documents, a forbidden merge an empty message, an unknown `head_commit_id` is ignored.
  */
-export async function fakeGitea(path = '/gitea'): Promise<FakeGitea> {
+export async function fakeGitea(): Promise<FakeGitea> {
+  const path = '/gitea'
   const state = demoState()
-  const codes = new Map<string, Grant>()
   const server = await receiver((request) => {
-    if (request.path === `${path}/login/oauth/access_token`) return exchange(state, codes, request)
     if (!request.path.startsWith(`${path}/api/v1/`)) return { status: 404, body: '404 page not found\n' }
     return rest(state, url, request, request.path.slice(`${path}/api/v1`.length))
   })
@@ -56,11 +53,6 @@ export async function fakeGitea(path = '/gitea'): Promise<FakeGitea> {
     url,
     received: server.received,
     state,
-    grant(request) {
-      const code = randomUUID()
-      codes.set(code, request)
-      return code
-    },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }
@@ -191,31 +183,3 @@ const CONFLICT = [
   JSON.stringify({ message: 'Merge Conflict Error: exit status 1', url: 'https://x/api/swagger' }),
   '',
 ].join('\n')
-
-interface Grant {
-  readonly redirectUri: string
-  readonly codeChallenge: string
-}
-
-/** POST /login/oauth/access_token: errors are 400, and nearly all are `unauthorized_client`. */
-function exchange(state: GiteaState, codes: Map<string, Grant>, request: Received): FullReply {
-  const form = new URLSearchParams(request.body.toString())
-  const granted = codes.get(form.get('code') ?? '')
-  codes.delete(form.get('code') ?? '')
-  const challenge = createHash('sha256')
-    .update(form.get('code_verifier') ?? '')
-    .digest('base64url')
-  const right =
-    form.get('client_id') === state.client.id &&
-    form.get('client_secret') === state.client.secret &&
-    granted?.redirectUri === form.get('redirect_uri') &&
-    granted?.codeChallenge === challenge
-  if (form.get('grant_type') !== 'authorization_code') return oauthError('unsupported_grant_type')
-  if (!right) return oauthError('unauthorized_client')
-  const [access_token, refresh_token] = [state.token, `${state.token}.refresh`]
-  return { body: { access_token, token_type: 'bearer', expires_in: 3600, refresh_token } }
-}
-
-function oauthError(error: string): FullReply {
-  return { status: 400, body: { error, error_description: 'client is not authorized' } }
-}

@@ -17,12 +17,7 @@ export interface Inspector {
 
 /** Opens the inspector of a relay with a one-time code. */
 export async function openInspector(here: Place, { address: url }: Serving): Promise<Inspector> {
-  const code = async (): Promise<string> => {
-    const { code: exit, out, err } = await here.run('inspect', '--no-browser', '--json')
-    if (exit !== 0) throw new Error(`relay inspect ended with ${exit}:\n${err}`)
-    const { code: oneTime }: { readonly code: string } = JSON.parse(out)
-    return oneTime
-  }
+  const code = (): Promise<string> => oneTimeCode(here)
   const { cookie, key } = await sessionOf(await enter(url, await code()))
   const get: Inspector['get'] = (path, headers = {}) =>
     fetch(`${url}/inspect/api/${path}`, { headers: { Cookie: cookie, ...headers } })
@@ -49,6 +44,14 @@ export async function openInspector(here: Place, { address: url }: Serving): Pro
         body: JSON.stringify(body),
       }),
   }
+}
+
+/** Gets a one-time code for the inspector of the relay that runs. */
+export async function oneTimeCode(here: Place): Promise<string> {
+  const { code, out, err } = await here.run('inspect', '--no-browser', '--json')
+  if (code !== 0) throw new Error(`relay inspect ended with ${code}:\n${err}`)
+  const { code: oneTime }: { readonly code: string } = JSON.parse(out)
+  return oneTime
 }
 
 /** Posts a code as the page does. */

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -21,33 +21,48 @@ const BUS = (folder: string): string => `<busconfig>
   <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
 </busconfig>`
 
-/** A D-Bus of its own, apart from that of the user who runs the tests. */
-export interface Bus extends AsyncDisposable {
-  readonly address: string
+/** A D-Bus session apart from that of the user who runs the tests. A program with this environment is in it. */
+export interface Session extends AsyncDisposable {
+  readonly env: Env
 }
 
-export interface KeyringDaemon extends Bus {
+export interface Keyring extends Session {
   /** Locks it, as a person does who locks the screen. */
   lock(): Promise<void>
   unlock(): Promise<void>
 }
 
-/** A D-Bus without any service. */
-export async function startBus(): Promise<Bus> {
+/** A session without a keyring, or any other service. */
+export async function startSession(): Promise<Session> {
   const folder = emptyFolder()
   writeFileSync(path.join(folder, 'bus.conf'), BUS(folder))
-  const daemon = new Daemon('dbus-daemon', [
-    `--config-file=${folder}/bus.conf`,
-    '--nofork',
-    '--print-address=2',
-  ])
-  return { address: await daemon.says(/^unix:/), [Symbol.asyncDispose]: () => daemon.stop() }
+  const options = [`--config-file=${folder}/bus.conf`, '--nofork', '--print-address=2']
+  const daemon = new Daemon('dbus-daemon', options)
+  const address = await daemon.says(/^unix:/)
+  return { env: { DBUS_SESSION_BUS_ADDRESS: address }, [Symbol.asyncDispose]: () => daemon.stop() }
 }
 
-/** A D-Bus with a GNOME keyring, unlocked. */
-export async function startKeyring(): Promise<KeyringDaemon> {
+/** A session whose D-Bus takes every connection and never answers. `reached` resolves once a program waits for an answer. */
+export async function startSilentSession(): Promise<Session & { readonly reached: Promise<unknown> }> {
+  const socket = `${emptyFolder()}/bus`
+  const connections = new Set<{ destroy(): void }>()
+  const server = createServer((connection) => connections.add(connection)).listen(socket)
+  await once(server, 'listening')
+  return {
+    env: { DBUS_SESSION_BUS_ADDRESS: `unix:path=${socket}` },
+    reached: once(server, 'connection'),
+    async [Symbol.asyncDispose]() {
+      server.close()
+      for (const connection of connections) connection.destroy()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** A session with a GNOME keyring, unlocked. */
+export async function startKeyring(): Promise<Keyring> {
   await using starting = new Closing()
-  const { address } = starting.use(await startBus())
+  const session = starting.use(await startSession())
   const folder = emptyFolder()
   const runtime = path.join(folder, 'run')
   mkdirSync(runtime)
@@ -57,7 +72,7 @@ export async function startKeyring(): Promise<KeyringDaemon> {
     HOME: folder,
     XDG_DATA_HOME: path.join(folder, 'data'),
     XDG_RUNTIME_DIR: runtime,
-    DBUS_SESSION_BUS_ADDRESS: address,
+    ...session.env,
   }
   const args = ['--unlock', '--components=secrets', '--foreground']
   const daemon = starting.use(new Daemon('gnome-keyring-daemon', args, { env, input: PASSWORD }))
@@ -69,7 +84,7 @@ export async function startKeyring(): Promise<KeyringDaemon> {
   }
   const closing = starting.move()
   return {
-    address,
+    env: session.env,
     async lock() {
       await send(env, 'Lock', `array:objpath:${COLLECTION}`)
     },

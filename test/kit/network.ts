@@ -17,106 +17,87 @@ export interface Stalling extends AsyncDisposable {
 
 /** A TCP proxy to a port of 127.0.0.1. It reads no faster than what it has read is taken from it. */
 export async function stalling(target: number): Promise<Stalling> {
-  const links = new Set<Link>()
-  const forgotten: Link[] = []
-  let stalled = false
-  const server = createServer({ allowHalfOpen: true }, (near) => {
-    const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
-    const link = new Link([near, far])
-    links.add(link)
-    if (stalled) link.hold()
-    void link.ended.then(() => links.delete(link))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: portOf(server),
+  const links: Link[] = []
+  let isStalled = false
+  const proxy = await proxyTo(target, (near, far) => {
+    const link = new Link(near, far)
+    links.push(link)
+    if (!isStalled) link.goOn()
+  })
+  return Object.assign(proxy, {
     stall() {
-      stalled = true
+      isStalled = true
       for (const link of links) link.hold()
     },
     resume() {
-      stalled = false
+      isStalled = false
       for (const link of links) link.goOn()
     },
     forget() {
-      for (const link of links) link.hold()
-      forgotten.push(...links)
-      links.clear()
+      for (const link of links.splice(0)) link.hold()
     },
-    async [Symbol.asyncDispose]() {
-      server.close()
-      for (const link of [...links, ...forgotten]) link.cut()
-      await once(server, 'close')
-    },
-  }
+  })
 }
 
-/** A connection, and the one that it leads to. */
+/** A connection, and the one that it leads to. Held, neither bytes nor an end get through. */
 class Link {
-  readonly ended: Promise<unknown>
   readonly #sockets: readonly [Socket, Socket]
-  #held: Promise<void> | undefined
-  #release = (): void => {}
+  #isHeld = true
+  #isBroken = false
 
-  constructor(sockets: readonly [Socket, Socket]) {
+  constructor(...sockets: readonly [Socket, Socket]) {
     this.#sockets = sockets
-    for (const socket of sockets) socket.on('error', () => {})
-    const [near, far] = sockets
-    this.ended = Promise.all([this.#pass(near, far), this.#pass(far, near)])
+    for (const socket of sockets)
+      socket.on('close', (hadError) => {
+        if (!hadError) return
+        this.#isBroken = true
+        if (!this.#isHeld) this.#cut()
+      })
   }
 
   hold(): void {
-    this.#held ??= new Promise((resolve) => (this.#release = resolve))
+    const [near, far] = this.#sockets
+    this.#isHeld = true
+    near.unpipe(far)
+    far.unpipe(near)
   }
 
   goOn(): void {
-    this.#held = undefined
-    this.#release()
+    if (!this.#isHeld) return
+    const [near, far] = this.#sockets
+    this.#isHeld = false
+    if (this.#isBroken) return this.#cut()
+    near.pipe(far).pipe(near)
   }
 
-  cut(): void {
+  #cut(): void {
     for (const socket of this.#sockets) socket.destroy()
-    this.goOn()
-  }
-
-  /** Passes on all that comes, and the end. While nothing gets through, neither does an end. */
-  async #pass(from: Socket, to: Socket): Promise<void> {
-    try {
-      for await (const chunk of from.iterator({ destroyOnReturn: false })) {
-        await this.#open()
-        if (!to.write(chunk)) await once(to, 'drain')
-      }
-      await this.#open()
-      to.end()
-    } catch {
-      await this.#open()
-      from.destroy()
-      to.destroy()
-    }
-  }
-
-  async #open(): Promise<void> {
-    while (this.#held) await this.#held
   }
 }
 
 /** A TCP proxy to a port of 127.0.0.1 that brings each answer so many milliseconds late, as a server in another place does. */
-export async function distant(
-  target: number,
-  ms: number,
-): Promise<AsyncDisposable & { readonly port: number }> {
-  const sockets = new Set<Socket>()
-  const server = createServer((near) => {
-    const far = connect(target, '127.0.0.1')
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.setNoDelay(true).on('error', () => {})
-      socket.on('close', () => sockets.delete(socket))
-    }
-    near.pipe(far).on('close', () => near.destroy())
+export function distant(target: number, ms: number): Promise<AsyncDisposable & { readonly port: number }> {
+  return proxyTo(target, (near, far) => {
+    near.setNoDelay(true).pipe(far.setNoDelay(true))
     // Timers of one length end in the order in which they began.
     far.on('data', (chunk) => setTimeout(() => near.write(chunk), ms))
     far.on('end', () => setTimeout(() => near.end(), ms))
+  })
+}
+
+/** Has `join` connect each connection with one to a port of 127.0.0.1. */
+async function proxyTo(
+  target: number,
+  join: (near: Socket, far: Socket) => void,
+): Promise<AsyncDisposable & { readonly port: number }> {
+  const sockets = new Set<Socket>()
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    }
+    join(near, far)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { inject } from 'vitest'
+import type { Env } from './folder.js'
 
 /** The real programs that a run starts once, on first use, and what tests need to find them. */
 export interface Parts {
@@ -9,8 +10,8 @@ export interface Parts {
   readonly cluster: string
   /** The port of the PostgreSQL server. */
   readonly postgres: number
-  /** The address of a D-Bus session with an unlocked keyring. */
-  readonly keyring: string
+  /** The environment of a D-Bus session with an unlocked keyring. */
+  readonly keyring: Env
   /** Where Chromium takes Playwright's connections. */
   readonly chromium: string
 }
@@ -21,8 +22,6 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The Unix socket on which setup.ts takes requests for parts. */
     parts: string
-    /** The file with a line for each test that was left out. */
-    leftOut: string
   }
 }
 

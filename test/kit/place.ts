@@ -6,7 +6,7 @@ import { Closing } from './closing.js'
 import { type Answer, type DeliveryOptions, githubDelivery, giteaDelivery, post, SECRET } from './delivery.js'
 import { emptyFolder, type Env } from './folder.js'
 import { type FakeGitea, fakeGitea } from './gitea.js'
-import { consent } from './pages.js'
+import { addressOf, signInAt } from './pages.js'
 import { database } from './postgres.js'
 import { keyring } from './keyring.js'
 import { leaveOut } from './needs.js'
@@ -156,9 +156,7 @@ export async function place(options: PlaceOptions = {}): Promise<Place> {
         ['login', '--no-browser', '--user', user],
         within({ env: { RELAY_PORT: '0' } }),
       )
-      await login.says(/\n {2}http\S+\n/)
-      const [, address = ''] = /\n {2}(http\S+)\n/.exec(login.err) ?? []
-      await agree(address)
+      await signInAt(await addressOf(login))
       const { code, err } = await login.ended
       if (code !== 0) throw new Error(`relay login ended with ${code}:\n${err}`)
       return tokenOf(here, user)
@@ -208,13 +206,6 @@ export function hostVariables(
     RELAY_CLIENT_ID: client.id,
     RELAY_CLIENT_SECRET: client.secret,
   }
-}
-
-async function agree(address: string): Promise<void> {
-  const { headers } = await fetch(address, { redirect: 'manual' })
-  const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';')
-  const callback = await consent(headers.get('location') ?? '')
-  await (await fetch(callback, { headers: { cookie } })).arrayBuffer()
 }
 
 async function tokenOf(here: Place, user: string): Promise<string> {

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import { Changes } from './changes.js'
 import type { Header } from './delivery.js'
-import { closedPort } from './ports.js'
+import { bodyOf, listening } from './ports.js'
 
 /** A request as it reached the receiver, once it was read whole. */
 export interface Received {
@@ -73,18 +72,7 @@ export async function receiver(answer: Answering = 200, options: ReceiverOptions
   }
   const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
   server.on('connection', () => connections++)
-  const down = async (): Promise<void> => {
-    if (!server.listening) return
-    server.close()
-    server.closeAllConnections()
-    await once(server, 'close')
-  }
-  const port = options.port ?? (await closedPort())
-  const up = async (): Promise<void> => {
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-  }
-  await up()
+  const { port, up, down } = await listening(server, options.port)
   return {
     url: `http://127.0.0.1:${port}`,
     received,
@@ -115,17 +103,12 @@ function seen(received: readonly Received[]): string {
 }
 
 async function take(incoming: IncomingMessage): Promise<Received> {
-  const chunks: Buffer[] = []
-  try {
-    for await (const chunk of incoming) chunks.push(chunk)
-  } catch {
-    // Cut off: what has come is what there is.
-  }
+  const body = await bodyOf(incoming)
   const { method = '', url = '', rawHeaders } = incoming
   const headers = rawHeaders.flatMap((name, i): Header[] =>
     i % 2 === 0 ? [[name, rawHeaders[i + 1] ?? '']] : [],
   )
-  return { method, path: url, headers, body: Buffer.concat(chunks), at: performance.now() }
+  return { method, path: url, headers, body, at: performance.now() }
 }
 
 function reply(incoming: IncomingMessage, outgoing: ServerResponse, answer: Reply): void {

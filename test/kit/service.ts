@@ -1,8 +1,7 @@
-import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Changes } from './changes.js'
 import { Closing } from './closing.js'
-import { githubDelivery } from './delivery.js'
-import type { Env } from './folder.js'
+import { githubDelivery, post } from './delivery.js'
 import { linesOf } from './journal.js'
 import type { Database } from './postgres.js'
 import { type Receiver, valuesOf } from './receiver.js'
@@ -16,71 +15,35 @@ export interface ServiceRelay extends AsyncDisposable {
 
 /** Starts another relay of the service that has this database. */
 export async function serviceRelay(
-  database: Pick<Database, 'env'>,
-  flags: readonly string[] = [],
-  env: Env = {},
+  { env }: Pick<Database, 'env'>,
+  flags: readonly string[],
 ): Promise<ServiceRelay> {
-  const argv = ['serve', '--port', '0', '--json', ...flags]
-  await using starting = new Closing()
-  const program = starting.use(start(argv, { env: { ...database.env, ...env }, built: true }))
+  const program = start(['serve', '--port', '0', '--json', ...flags], { env, built: true })
   const url = await program.url()
-  const closing = starting.move()
-  return { program, url, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() }
+  return { program, url, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() }
 }
 
-/** What a relay of a service has to survive. After each it runs, or is started, again. */
-export const INJURIES = {
-  /** It is gone at once, and the kernel closes its connections. */
-  killed: async (fleet, i) => {
-    await fleet.at(i).program.stop('SIGKILL')
-    await fleet.start(i)
-  },
-  /** It stands still, and the kernel keeps its connections. */
-  stopped: async (fleet, i) => {
-    const { program } = fleet.at(i)
-    program.kill('SIGSTOP')
-    await sleep(fleet.standstill)
-    program.kill('SIGCONT')
-  },
-  /** The server ends all of its connections. */
-  disconnected: async (fleet, i) => {
-    await fleet.database.run(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name = '${fleet.nameOf(i)}'`,
-    )
-  },
-  /** It ends properly. */
-  ended: async (fleet, i) => {
-    const { code, err } = await fleet.at(i).program.stop('SIGTERM')
-    if (code !== 0) throw new Error(`relay ${i} ended with ${code}:\n${err}`)
-    await fleet.start(i)
-  },
-} as const satisfies Record<string, (fleet: Fleet, i: number) => Promise<void>>
-
-export type Injury = keyof typeof INJURIES
+/** What a relay of a service has to survive: gone at once; standing still, while the kernel keeps its connections; ended properly. */
+export type Injury = 'killed' | 'stopped' | 'ended'
 
 export interface FleetOptions {
   readonly size: number
   readonly flags: readonly string[]
-  /** The ports of the relays, where a load balancer must know them. Default: any. */
-  readonly ports?: readonly number[]
+  /** The ports of the relays, which the load balancer knows. */
+  readonly ports: readonly number[]
   /** How long a relay stands still, in milliseconds. Default: 20 s. */
   readonly standstill?: number
 }
 
 /** Relays of one service, each of which can be injured. */
 export class Fleet implements AsyncDisposable {
-  readonly database: Database
   readonly relays: ServiceRelay[] = []
-  readonly standstill: number
+  readonly #database: Pick<Database, 'env'>
   readonly #options: FleetOptions
-  /** The names by which the database knows them. */
-  readonly #names: string[] = []
 
-  constructor(database: Database, options: FleetOptions) {
-    this.database = database
+  constructor(database: Pick<Database, 'env'>, options: FleetOptions) {
+    this.#database = database
     this.#options = options
-    this.standstill = options.standstill ?? 20_000
   }
 
   at(i: number): ServiceRelay {
@@ -89,38 +52,24 @@ export class Fleet implements AsyncDisposable {
     return relay
   }
 
-  /** The name that a relay's connections have. */
-  nameOf(i: number): string {
-    const name = this.#names[i]
-    if (name === undefined) throw new Error(`there is no relay ${i}`)
-    return name
-  }
-
   /** Starts a relay, or another one in its place. */
   async start(i: number): Promise<void> {
     const { flags, ports } = this.#options
-    const port = ports?.[i]
-    const own = port === undefined ? flags : [...flags, '--port', String(port)]
-    // One that was silent for a while may connect again meanwhile.
-    const before = new Set([...(await this.#connected()), ...this.#names])
-    this.relays[i] = await serviceRelay(this.database, own)
-    const added = (await this.#connected()).filter((name) => !before.has(name))
-    const [name] = added
-    if (name === undefined || added.length > 1) throw new Error(`these have connected: ${added.join(', ')}`)
-    this.#names[i] = name
+    this.relays[i] = await serviceRelay(this.#database, [...flags, '--port', String(ports[i])])
   }
 
-  /** The names of the relays that have connections. */
-  async #connected(): Promise<readonly string[]> {
-    const { rows } = await this.database.run(
-      `SELECT DISTINCT application_name AS name FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name LIKE 'relay %'`,
-    )
-    return rows.map(({ name }) => String(name))
-  }
-
+  /** Afterwards the relay runs, or another one in its place. */
   async injure(i: number, injury: Injury): Promise<void> {
-    await INJURIES[injury](this, i)
+    const { program } = this.at(i)
+    if (injury === 'stopped') {
+      program.kill('SIGSTOP')
+      await sleep(this.#options.standstill ?? 20_000)
+      program.kill('SIGCONT')
+      return
+    }
+    const { code, err } = await program.stop(injury === 'killed' ? 'SIGKILL' : 'SIGTERM')
+    if (injury === 'ended' && code !== 0) throw new Error(`relay ${i} ended with ${code}:\n${err}`)
+    await this.start(i)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -129,7 +78,7 @@ export class Fleet implements AsyncDisposable {
 }
 
 /** Starts the relays one after the other, each once the one before listens. */
-export async function fleet(database: Database, options: FleetOptions): Promise<Fleet> {
+export async function fleet(database: Pick<Database, 'env'>, options: FleetOptions): Promise<Fleet> {
   await using starting = new Closing()
   const relays = starting.use(new Fleet(database, options))
   for (let i = 0; i < options.size; i++) await relays.start(i)
@@ -168,7 +117,7 @@ export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
   const acknowledged = new Set<string>()
   const statuses = new Map<number, number>()
   const took: number[] = []
-  const waiting = new Set<() => void>()
+  const changes = new Changes(() => `${acknowledged.size}; statuses: ${[...statuses].join(' ')}`)
   const stopping = new AbortController()
   const leaving = new AbortController()
   const send = async (id: string): Promise<void> => {
@@ -179,7 +128,7 @@ export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       if (status === 200) {
         acknowledged.add(id)
-        for (const look of waiting) look()
+        changes.changed()
         return
       }
       await sleep(RETRY_PAUSE)
@@ -199,23 +148,9 @@ export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
     acknowledged,
     statuses,
     took,
-    async more(wanted, within = 120_000) {
+    more(wanted, within = 120_000) {
       const enough = acknowledged.size + wanted
-      await new Promise<void>((resolve, reject) => {
-        const fail = (): void => {
-          waiting.delete(look)
-          const seen = `${enough - acknowledged.size} of ${wanted} are missing; statuses: ${[...statuses].join(' ')}`
-          reject(new Error(seen))
-        }
-        const timer = setTimeout(fail, within)
-        const look = (): void => {
-          if (acknowledged.size < enough) return
-          clearTimeout(timer)
-          waiting.delete(look)
-          resolve()
-        }
-        waiting.add(look)
-      })
+      return changes.until(() => acknowledged.size >= enough, `${enough} acknowledged`, within)
     },
     stop,
     async [Symbol.asyncDispose]() {
@@ -228,21 +163,12 @@ export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
 
 /** The status of the answer; 0 where there is none. */
 async function postOnce(url: string, id: string): Promise<number> {
-  const { headers, body } = githubDelivery({ id, body: JSON.stringify({ id }) })
-  const lines = [['Host', new URL(url).host], ...headers, ['Content-Length', String(body.byteLength)]].flat()
-  return new Promise((resolve) => {
-    const signal = AbortSignal.timeout(ANSWER_LIMIT)
-    const outgoing = request(url, { method: 'POST', headers: lines, agent: false, signal })
-    outgoing
-      .on('error', () => resolve(0))
-      .on('response', (answer) => {
-        answer
-          .on('error', () => resolve(0))
-          .on('end', () => resolve(answer.statusCode ?? 0))
-          .resume()
-      })
-    outgoing.end(body)
-  })
+  const delivery = githubDelivery({ id, body: JSON.stringify({ id }) })
+  try {
+    return (await post(url, delivery, false, AbortSignal.timeout(ANSWER_LIMIT))).status
+  } catch {
+    return 0
+  }
 }
 
 /** What became of the deliveries of a service. */

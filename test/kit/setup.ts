@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ const START: { readonly [Name in keyof Parts]: (run: Run) => Promise<Parts[Name]
   async keyring(run) {
     const { startKeyring } = await import('./keyring-daemon.js')
     const keyring = run.closing.use(await startKeyring())
-    return keyring.address
+    return keyring.env
   },
   async chromium(run) {
     const { chromium } = await import('playwright-core')
@@ -97,8 +97,6 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   process.env['TMPDIR'] = folder
   // Ten thousand folders take a while, also if the run was killed; what was killed with it may still write.
   const removal = leash(`for _ in 1 2 3 4 5; do rm -rf '${folder}' && break; sleep 1; done`)
-  const leftOut = path.join(folder, 'left-out')
-  writeFileSync(leftOut, '')
   const run = new Run()
   const server = createServer((socket) => {
     // A worker that has gone needs no answer.
@@ -108,16 +106,9 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   const parts = path.join(folder, 'parts')
   await once(server.listen(parts), 'listening')
   project.provide('parts', parts)
-  project.provide('leftOut', leftOut)
   return async () => {
     server.close()
     await run.closing[Symbol.asyncDispose]()
-    sayLeftOut(readFileSync(leftOut, 'utf8').split('\n').length - 1)
     removal.letGo()
   }
-}
-
-function sayLeftOut(count: number): void {
-  const what = 'tests that inject a clock, a limit, chance or a storage fault (RELAY_TEST_BUILT=1)'
-  if (count > 0) process.stderr.write(`left out: ${count} ${what}\n`)
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { Changes } from './changes.js'
-import { closedPort } from './ports.js'
+import { bodyOf, listening } from './ports.js'
 
 export interface TunnelServerOptions {
   /** Milliseconds between two pings. Default: 30 s. */
@@ -17,12 +17,6 @@ export interface TunnelServer extends AsyncDisposable {
   readonly url: string
   /** A channel of its own. */
   readonly channel: string
-  /** How many connections for events there have been. */
-  readonly connections: number
-  /** The headers of each request for events that was answered with events. */
-  readonly listened: readonly IncomingMessage['headers'][]
-  /** Once this many connections for events are open. @throws Error with those that are, after 20 seconds. */
-  listening(count: number): Promise<void>
   /** The connection for events with this index, counted from the first, once it is made. */
   stream(index: number): Promise<EventStream>
   /** Writes to every open connection, as it is. */
@@ -35,14 +29,10 @@ export interface TunnelServer extends AsyncDisposable {
   hangUp(): void
   /** Bytes of events that it holds because they are not read. */
   unsent(): number
-  /** Once it has sent this many pings. */
-  pinged(count: number): Promise<void>
-  /** From now on it answers nobody, or everybody again. */
-  stall(yes: boolean): void
   /** From now on it answers with this, to all; with undefined, as it should. */
-  refuse(status: number | undefined, headers?: Record<string, string>): void
+  refuse(status: number | undefined): void
   /** From now on it answers with this to deliveries, and sends none on. */
-  refusePosts(status: number, headers?: Record<string, string>): void
+  refusePosts(status: number): void
   /** Nothing listens on its port until `up`. */
   down(): Promise<void>
   up(): Promise<void>
@@ -105,29 +95,21 @@ export async function tunnelServer(
 ): Promise<TunnelServer> {
   const open = new Set<Listening>()
   const streams: ServerResponse[] = []
-  const listened: IncomingMessage['headers'][] = []
-  let pings = 0
-  const changes = new Changes(() => `${open.size} of ${streams.length} connections open, ${pings} pings`)
+  const changes = new Changes(() => `${open.size} of ${streams.length} connections open`)
   let refusal: Reply | undefined
   let refusedPosts: Reply | undefined
-  let stalls = false
   const listen = (request: IncomingMessage, response: ServerResponse, channel: string): void => {
     const listening = { channel, response }
     const refused = protocol.listen(request, listening)
     if (refused) return end(response, refused)
-    listened.push(request.headers)
     streams.push(response)
     open.add(listening)
-    response.on('close', () => {
-      open.delete(listening)
-      changes.changed()
-    })
+    response.on('close', () => open.delete(listening))
     changes.changed()
   }
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await read(request)
+    const body = await bodyOf(request)
     const { method = '', url = '', headers } = request
-    if (stalls) return
     if (refusal) return end(response, refusal)
     if (url === '/new')
       return end(response, protocol.create(method, `http://${headers.host}/${newChannel()}`))
@@ -143,31 +125,12 @@ export async function tunnelServer(
   const server = certificate ? createTlsServer(certificate, listener) : createServer(listener)
   const pinging = setInterval(() => {
     for (const one of open) protocol.ping(one)
-    pings++
-    changes.changed()
   }, pingEvery)
-  // One that nobody else gets while it is down.
-  const port = await closedPort()
-  const up = async (): Promise<void> => {
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-  }
-  const down = async (): Promise<void> => {
-    if (!server.listening) return
-    server.close()
-    server.closeAllConnections()
-    await once(server, 'close')
-  }
-  await up()
+  const { port, up, down } = await listening(server)
   const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`
   return {
     url,
     channel: `${url}/${newChannel()}`,
-    listened,
-    get connections() {
-      return streams.length
-    },
-    listening: (count) => changes.until(() => open.size >= count, `${count} open connections`),
     async stream(index) {
       await changes.until(() => streams.length > index, `connection ${index}`)
       const stream = streams[index]
@@ -178,8 +141,6 @@ export async function tunnelServer(
         end: () => void stream.end(),
       }
     },
-    pinged: (count) => changes.until(() => pings >= count, `${count} pings`),
-    stall: (yes) => void (stalls = yes),
     write: (text) => {
       for (const { response } of open) response.write(text)
     },
@@ -191,8 +152,8 @@ export async function tunnelServer(
       for (const { response } of open) response.end()
     },
     unsent: () => [...open].reduce((sum, { response }) => sum + response.writableLength, 0),
-    refusePosts: (status, headers = {}) => void (refusedPosts = { status, headers }),
-    refuse: (status, headers = {}) => void (refusal = status === undefined ? undefined : { status, headers }),
+    refusePosts: (status) => void (refusedPosts = { status }),
+    refuse: (status) => void (refusal = status === undefined ? undefined : { status }),
     down,
     up,
     async [Symbol.asyncDispose]() {
@@ -204,16 +165,6 @@ export async function tunnelServer(
 
 function newChannel(): string {
   return randomBytes(12).toString('base64url')
-}
-
-async function read(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  try {
-    for await (const chunk of request) chunks.push(chunk)
-  } catch {
-    // Cut off: what has come is what there is.
-  }
-  return Buffer.concat(chunks)
 }
 
 function end(response: ServerResponse, { status, headers = {}, body }: Reply): void {
